@@ -1,0 +1,45 @@
+//! The `#[kernel]` attribute of warpladder's `cuda_std`.
+//!
+//! Use it through `cuda_std::prelude`, where it is documented together with the rest of the library.
+
+mod kernel;
+
+use proc_macro::TokenStream;
+
+/// Turns an `unsafe fn` into a GPU kernel: an entry point of the PTX module with the function's own name.
+///
+/// ```ignore
+/// #[kernel(max_threads = 256, min_blocks = 2)]
+/// pub unsafe fn scale(input: &[f32], output: *mut f32, factor: f32) { … }
+/// ```
+///
+/// # Parameters as the caller passes them
+///
+/// | written | passed by the host |
+/// |---|---|
+/// | `T`, `*const T`, `*mut T` | the value itself |
+/// | `&T` | a device pointer; loads through it use the read-only path (`ld.global.nc`) |
+/// | `&[T]` | a device pointer and a `usize` length; loads use the read-only path |
+/// | `&mut [T]` | a device pointer and a `usize` length |
+///
+/// # Launch bounds
+///
+/// `max_threads = N` becomes the PTX directive `.maxntid N, 1, 1` (PTX ISA, "Performance-Tuning
+/// Directives"), `min_blocks = N` becomes `.minnctapersm N` and `max_registers = N` becomes `.maxnreg N`.
+/// Each takes a constant expression. They reach the PTX through `cuda_builder`.
+///
+/// # Errors
+///
+/// A function that is not `unsafe`, returns a value, is `async`, `const`, generic or a method, or takes a
+/// pattern for a parameter is refused at compile time.
+///
+/// # On other targets
+///
+/// On a host target the function stays an ordinary `unsafe fn` with the parameters as written: it
+/// type-checks, documents and lints, but the index functions panic when it is called.
+#[proc_macro_attribute]
+pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    kernel::expand(attr.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}

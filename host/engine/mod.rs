@@ -1,0 +1,223 @@
+//! Where a kernel runs: on a GPU through the CUDA driver, or on the CPU through `ptx-emulator`.
+//!
+//! An [`Engine`] knows device memory, PTX modules and launches, and nothing of catalogues, problems or
+//! checks. Both engines get the same PTX text and the same launch; what differs is who executes it.
+
+use std::fmt;
+
+pub mod emulator;
+#[cfg(target_os = "linux")]
+pub mod gpu;
+
+/// Which engine: the name on the command line and in every record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// A CUDA device, through the NVIDIA driver.
+    Gpu,
+    /// The PTX emulator on the CPU.
+    Emulator,
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineKind::Gpu => "gpu",
+            EngineKind::Emulator => "emulator",
+        })
+    }
+}
+
+/// Extent of a grid (in blocks) or of a block (in threads), in x, y and z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Dim3 {
+    /// Extent in x, the fastest-varying index.
+    pub x: u32,
+    /// Extent in y.
+    pub y: u32,
+    /// Extent in z.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// The extents in x, y and z.
+    pub const fn new(x: u32, y: u32, z: u32) -> Self {
+        Dim3 { x, y, z }
+    }
+
+    /// Number of blocks in the grid, or of threads in the block.
+    pub const fn count(self) -> u64 {
+        self.x as u64 * self.y as u64 * self.z as u64
+    }
+}
+
+/// One kernel argument, in the order of the PTX entry's parameters.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg<'a> {
+    /// A device address.
+    Ptr(DevicePtr),
+    /// A 32-bit integer parameter.
+    U32(u32),
+    /// A 64-bit integer parameter; the length of a slice.
+    U64(u64),
+    /// An `f32` parameter.
+    F32(f32),
+    /// An `f64` parameter.
+    F64(f64),
+    /// A by-value aggregate, in the kernel's own layout.
+    Bytes(&'a [u8]),
+}
+
+/// An address in an engine's device memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevicePtr(pub u64);
+
+/// A kernel that an engine has loaded; valid for the engine that returned it, as long as that engine lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelId(pub usize);
+
+/// One launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// The kernel, from [`Engine::load`] of the same engine.
+    pub kernel: KernelId,
+    /// Blocks of the grid.
+    pub grid: Dim3,
+    /// Threads of a block.
+    pub block: Dim3,
+    /// Dynamic shared memory per block, in bytes.
+    pub shared_bytes: u32,
+    /// Arguments, in the order of the PTX entry's parameters.
+    pub args: &'a [Arg<'a>],
+}
+
+/// What went wrong in an engine. The message is one line: what, with what value, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The engine cannot run here at all.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The device has too little memory.
+    #[error("out of device memory: {needed} bytes are needed, {free} are free: use a smaller size")]
+    OutOfMemory {
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
+    /// The PTX was refused.
+    #[error("cannot load {entry}: {message}")]
+    Load {
+        /// PTX entry.
+        entry: String,
+        /// The driver's or the emulator's message.
+        message: String,
+    },
+    /// A launch was refused or failed.
+    #[error("{entry} failed: {message}")]
+    Launch {
+        /// PTX entry.
+        entry: String,
+        /// The driver's or the emulator's message.
+        message: String,
+    },
+    /// A call of the driver failed.
+    #[error("{call} failed: {message}")]
+    Driver {
+        /// Name of the driver's function.
+        call: &'static str,
+        /// The driver's message.
+        message: String,
+    },
+}
+
+/// Where kernels run.
+///
+/// Methods take `&self`, so that [`Buffer`]s can live beside launches; an engine is used from one thread.
+pub trait Engine {
+    /// Which engine this is.
+    fn kind(&self) -> EngineKind;
+
+    /// The device's name, as reports print it.
+    fn device_name(&self) -> &str;
+
+    /// Compute capability times ten, for example 90 for 9.0: which PTX modules the device can take.
+    fn compute_capability(&self) -> u32;
+
+    /// Device memory that can still be allocated, in bytes.
+    fn free_memory(&self) -> Result<u64, EngineError>;
+
+    /// Loads one kernel from PTX text. A second call with the same text and entry is cheap.
+    ///
+    /// # Errors
+    /// [`EngineError::Load`] where the text is not valid, the entry is not in it, or the device or the
+    /// emulator does not know an instruction.
+    fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError>;
+
+    /// Allocates device memory, at least 256-byte aligned and not initialised. Use [`Buffer::new`], which
+    /// frees it again.
+    ///
+    /// # Errors
+    /// [`EngineError::OutOfMemory`] where the device has too little.
+    fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError>;
+
+    /// Frees what [`Engine::alloc`] returned.
+    fn free(&self, ptr: DevicePtr);
+
+    /// Copies from the host to the device; complete when it returns.
+    fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError>;
+
+    /// Copies from the device to the host; complete when it returns.
+    fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError>;
+
+    /// Runs one launch to its end.
+    ///
+    /// # Errors
+    /// [`EngineError::Launch`] where the launch is refused (geometry, arguments) or the kernel fails.
+    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError>;
+
+    /// Runs one launch to its end and returns its duration in milliseconds: between two CUDA events around
+    /// it on a GPU, wall-clock time on the emulator.
+    fn time(&self, launch: &Launch<'_>) -> Result<f64, EngineError>;
+}
+
+/// Device memory that is freed when it goes out of scope.
+pub struct Buffer<'e> {
+    engine: &'e dyn Engine,
+    ptr: DevicePtr,
+    bytes: usize,
+}
+
+impl<'e> Buffer<'e> {
+    /// Allocates `bytes` bytes on `engine`. Zero bytes give a valid pointer to nothing.
+    pub fn new(engine: &'e dyn Engine, bytes: usize) -> Result<Self, EngineError> {
+        // The driver refuses an allocation of 0 bytes.
+        let ptr = engine.alloc(bytes.max(1))?;
+        Ok(Buffer { engine, ptr, bytes })
+    }
+
+    /// The device address.
+    pub fn ptr(&self) -> DevicePtr {
+        self.ptr
+    }
+
+    /// Copies `values` to the start of the buffer.
+    pub fn upload<T: bytemuck::NoUninit>(&self, values: &[T]) -> Result<(), EngineError> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        assert!(bytes.len() <= self.bytes, "upload exceeds the buffer");
+        self.engine.upload(self.ptr, bytes)
+    }
+
+    /// Copies from the start of the buffer into `values`.
+    pub fn download<T: bytemuck::Pod>(&self, values: &mut [T]) -> Result<(), EngineError> {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
+        assert!(bytes.len() <= self.bytes, "download exceeds the buffer");
+        self.engine.download(bytes, self.ptr)
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        self.engine.free(self.ptr);
+    }
+}
