@@ -36,15 +36,8 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> syn::Result<TokenStream> 
     }
     let statements = &block.stmts;
     let markers = bounds.iter().map(|(word, value)| {
-        // A comment in the PTX that names the bound; cuda_builder moves it to the entry's header. The PTX
-        // directive cannot be written from here: inline assembly stays inside the body.
-        let text = format!("// cuda_std launch bound: {word} {{}}");
-        quote! {
-            // SAFETY: a comment has no effect.
-            unsafe {
-                ::core::arch::asm!(#text, const { #value } as u32, options(nomem, nostack, preserves_flags));
-            }
-        }
+        let marker = format_ident!("{word}");
+        quote!(::cuda_std::launch_bounds::#marker::<{ #value }>();)
     });
 
     Ok(quote! {
@@ -97,7 +90,10 @@ fn check_signature(function: &ItemFn) -> syn::Result<()> {
         );
     }
     if let ReturnType::Type(_, ty) = &sig.output {
-        return refuse(ty, "a kernel returns nothing: write results through a pointer");
+        return refuse(
+            ty,
+            "a kernel returns nothing: write results through a pointer",
+        );
     }
     if let Some(token) = &sig.asyncness {
         return refuse(token, "a kernel cannot be async");

@@ -1,0 +1,35 @@
+//! `copy`: a straight copy in 32 × 32 tiles, the ceiling of every transpose.
+//!
+//! # Idea
+//! A transpose does no arithmetic: it can be no faster than moving the same bytes without turning them. This
+//! kernel does just that, with the block shape of the transposes.
+//!
+//! # Thread mapping
+//! x → column, y → row, a block of 32 × 32 threads, one element each: loads and stores are coalesced.
+//!
+//! # Preconditions
+//! Width and height are multiples of 32.
+//!
+//! # What changed since the rung before
+//! The first rung of its family.
+//!
+//! # Source
+//! 003 ("Simple Copy Kernel"): 60.9 GB/s on one GPU of an S2050, 2048 × 2048.
+
+use cuda_std::hint::opaque;
+use cuda_std::prelude::*;
+
+#[inline(always)]
+unsafe fn body(input: &[f32], output: *mut f32, width: usize, _height: usize, repetitions: u32) {
+    let thread::UVec2 { x, y } = thread::index_2d();
+    for _ in 0..repetitions {
+        let index = opaque(y as usize * width + x as usize);
+        // SAFETY: inside of both arrays because width and height are multiples of TILE.
+        unsafe { *output.add(index) = *input.get_unchecked(index) };
+    }
+}
+
+transpose_kernels! {
+    /// Copies `input` to `output` without turning it.
+    copy => body;
+}

@@ -1,0 +1,36 @@
+//! `transpose_naive`: coalesced loads, strided stores.
+//!
+//! # Idea
+//! The copy with the output's indices swapped. A warp still loads 32 neighbouring elements, but stores them
+//! `height` elements apart: 32 sectors of 32 bytes, of which 4 bytes each are wanted.
+//!
+//! # Thread mapping
+//! x → column of the input, y → row of the input, a block of 32 × 32 threads, one element each.
+//!
+//! # Preconditions
+//! Width and height are multiples of 32.
+//!
+//! # What changed since the rung before
+//! Against `copy`: the store goes to (column, row).
+//!
+//! # Source
+//! 003 ("Naive Transpose"): 22.4 GB/s on one GPU of an S2050, against 60.9 for `copy`.
+
+use cuda_std::hint::opaque;
+use cuda_std::prelude::*;
+
+#[inline(always)]
+unsafe fn body(input: &[f32], output: *mut f32, width: usize, height: usize, repetitions: u32) {
+    let thread::UVec2 { x, y } = thread::index_2d();
+    let (col, row) = (x as usize, y as usize);
+    for _ in 0..repetitions {
+        let (from, to) = (opaque(row * width + col), opaque(col * height + row));
+        // SAFETY: inside of both arrays because width and height are multiples of TILE.
+        unsafe { *output.add(to) = *input.get_unchecked(from) };
+    }
+}
+
+transpose_kernels! {
+    /// Transposes `input` into `output` with strided stores.
+    transpose_naive => body;
+}
