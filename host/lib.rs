@@ -1,2 +1,24 @@
-//! To be written.
+//! GPU kernels in Rust: run, checked and timed, on an NVIDIA GPU or on the PTX emulator.
+//!
+//! The layers, each of which knows only those above it:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`ptx`] | the PTX modules that ship |
+//! | [`engine`] | where a kernel runs: the GPU or the emulator |
+//! | [`element`], [`check`], [`problem`] | inputs, parameters, right answers |
+//! | [`catalogue`] | the only list of kernels |
+//! | [`measure`] | statistics |
+//! | [`run`] | a rung checked and timed, as a record |
+//! | [`cli`] | the command line |
+
+pub mod catalogue;
+pub mod check;
+pub mod cli;
+pub mod element;
 pub mod engine;
+pub mod measure;
+pub mod memory;
+pub mod problem;
+pub mod ptx;
+pub mod run;

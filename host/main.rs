@@ -1,2 +1,7 @@
-//! To be written.
-fn main() {}
+//! The `warpladder` program; everything is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    warpladder::cli::main()
+}

@@ -28,6 +28,45 @@ impl fmt::Display for EngineKind {
     }
 }
 
+/// Which engine to use: the values of `--engine`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Choice {
+    /// The GPU where there is one, else the emulator.
+    Auto,
+    /// The GPU.
+    Gpu,
+    /// The emulator.
+    Emulator,
+}
+
+/// Opens an engine. Where `Auto` had to take the emulator, the second value says why.
+///
+/// # Errors
+/// [`EngineError::Unavailable`] where a GPU is wanted and there is none.
+pub fn open(choice: Choice) -> Result<(Box<dyn Engine>, Option<EngineError>), EngineError> {
+    let emulator = || -> Box<dyn Engine> { Box::new(emulator::EmulatorEngine::new()) };
+    match choice {
+        Choice::Gpu => Ok((first_gpu()?, None)),
+        Choice::Emulator => Ok((emulator(), None)),
+        Choice::Auto => match first_gpu() {
+            Ok(gpu) => Ok((gpu, None)),
+            Err(reason) => Ok((emulator(), Some(reason))),
+        },
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
+    Ok(Box::new(gpu::GpuEngine::new(0)?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
+    Err(EngineError::Unavailable(
+        "the GPU engine is built on Linux only: use --engine emulator".to_owned(),
+    ))
+}
+
 /// Extent of a grid (in blocks) or of a block (in threads), in x, y and z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Dim3 {

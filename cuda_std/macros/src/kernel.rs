@@ -165,3 +165,145 @@ fn lower_parameter(name: &Ident, ty: &Type) -> (Vec<TokenStream>, Option<TokenSt
     }
     (vec![quote!(#name: #ty)], None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The signature of the PTX entry that a kernel expands to, white space folded.
+    fn entry(item: TokenStream) -> String {
+        let expanded = expand(TokenStream::new(), item).unwrap();
+        let file: syn::File = syn::parse2(expanded).unwrap();
+        let syn::Item::Fn(function) = &file.items[0] else {
+            panic!("the first item is the entry");
+        };
+        let sig = &function.sig;
+        quote!(#sig).to_string()
+    }
+
+    fn refusal(attr: TokenStream, item: TokenStream) -> String {
+        expand(attr, item).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn slices_become_pointer_and_length() {
+        assert_eq!(
+            entry(quote!(unsafe fn f(a: &[f32], b: &mut [u8], c: *mut f64, n: u32, d: &Params) {})),
+            quote!(unsafe extern "ptx-kernel" fn f(
+                a_ptr: &f32, a_len: usize, b_ptr: *mut u8, b_len: usize, c: *mut f64, n: u32, d: &Params
+            ))
+            .to_string()
+        );
+    }
+
+    #[test]
+    fn on_the_host_the_function_stays_as_written() {
+        let item = quote!(
+            pub unsafe fn f(a: &[f32]) {
+                let _ = a;
+            }
+        );
+        let expanded = expand(TokenStream::new(), item.clone()).unwrap();
+        let file: syn::File = syn::parse2(expanded).unwrap();
+        let syn::Item::Fn(mut function) = file.items[1].clone() else {
+            panic!("the second item is the host function");
+        };
+        function.attrs.clear();
+        assert_eq!(quote!(#function).to_string(), item.to_string());
+    }
+
+    #[test]
+    fn launch_bounds_become_markers() {
+        let expanded = expand(
+            quote!(max_threads = 16 * 16, min_blocks = 2, max_registers = 64),
+            quote!(
+                unsafe fn f() {}
+            ),
+        )
+        .unwrap()
+        .to_string();
+        for marker in [
+            quote!(::cuda_std::launch_bounds::maxntid::<{ 16 * 16 }>()),
+            quote!(::cuda_std::launch_bounds::minnctapersm::<{ 2 }>()),
+            quote!(::cuda_std::launch_bounds::maxnreg::<{ 64 }>()),
+        ] {
+            assert!(expanded.contains(&marker.to_string()), "{expanded}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_kernel_is_refused_with_a_reason() {
+        let none = TokenStream::new;
+        for (item, reason) in [
+            (
+                quote!(
+                    fn f() {}
+                ),
+                "unsafe fn",
+            ),
+            (
+                quote!(
+                    unsafe fn f() -> u32 {
+                        0
+                    }
+                ),
+                "returns nothing",
+            ),
+            (
+                quote!(
+                    async unsafe fn f() {}
+                ),
+                "async",
+            ),
+            (
+                quote!(
+                    const unsafe fn f() {}
+                ),
+                "const",
+            ),
+            (
+                quote!(
+                    unsafe extern "C" fn f() {}
+                ),
+                "ABI",
+            ),
+            (
+                quote!(
+                    unsafe fn f<T>(a: *mut T) {}
+                ),
+                "generic",
+            ),
+            (
+                quote!(
+                    unsafe fn f<const N: usize>() {}
+                ),
+                "generic",
+            ),
+            (
+                quote!(
+                    unsafe fn f((a, b): (u32, u32)) {}
+                ),
+                "plain name",
+            ),
+            (
+                quote!(
+                    unsafe fn f(&self) {}
+                ),
+                "method",
+            ),
+        ] {
+            let message = refusal(none(), item);
+            assert!(message.contains(reason), "{message}");
+        }
+        let message = refusal(
+            quote!(max_thread = 1),
+            quote!(
+                unsafe fn f() {}
+            ),
+        );
+        assert!(
+            message.contains("max_threads, min_blocks, max_registers"),
+            "{message}"
+        );
+    }
+}

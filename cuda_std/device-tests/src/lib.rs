@@ -1,0 +1,249 @@
+//! One kernel for each part of `cuda_std`, each with an output that is easy to state.
+//!
+//! `tests/cuda_std.rs` compiles them, runs them on every engine and looks for the instructions that must be in
+//! their PTX.
+
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use cuda_std::atomic::AtomicFloat;
+use cuda_std::prelude::*;
+use cuda_std::vector::{F32x2, F32x4, F64x2, Vector};
+use cuda_std::{hint, shared};
+
+/// Writes to `output[i * columns + column]`, where `i` is the thread's number in the grid.
+///
+/// # Safety
+/// `output` has `columns` elements for each thread of the grid.
+#[inline(always)]
+unsafe fn put<T>(output: *mut T, columns: u32, column: u32, value: T) {
+    // SAFETY: the caller ensures the size.
+    unsafe {
+        output
+            .add((thread::index() * columns + column) as usize)
+            .write(value)
+    }
+}
+
+/// Every index function, 16 columns a thread.
+///
+/// # Safety
+/// `output` has 16 elements for each thread of the grid.
+#[kernel]
+pub unsafe fn indices(output: *mut u32) {
+    let (t, b, bd, gd) = (
+        thread::thread_idx(),
+        thread::block_idx(),
+        thread::block_dim(),
+        thread::grid_dim(),
+    );
+    let index = thread::index_3d();
+    let values = [
+        t.x,
+        t.y,
+        t.z,
+        b.x,
+        b.y,
+        b.z,
+        bd.x,
+        bd.y,
+        bd.z,
+        gd.x,
+        gd.y,
+        gd.z,
+        index.x,
+        index.y,
+        index.z,
+        thread::first() as u32,
+    ];
+    for (column, value) in values.into_iter().enumerate() {
+        // SAFETY: 16 columns.
+        unsafe { put(output, 16, column as u32, value) };
+    }
+}
+
+/// Reverses a block through shared memory: once through each of two static arrays, once through dynamic
+/// shared memory. 3 columns a thread.
+///
+/// # Safety
+/// One block of 64 threads with 256 bytes of dynamic shared memory; `output` has 192 elements.
+#[kernel(max_threads = 64, min_blocks = 2, max_registers = 64)]
+pub unsafe fn shared_arrays(output: *mut u32) {
+    let first = shared_array![u32; 64];
+    let second = shared_array![u32; 64];
+    let dynamic = shared::dynamic_shared_mem::<u32>();
+    let i = thread::thread_idx_x();
+    // SAFETY: 64 elements in each array, each thread writes its own and reads after the barrier.
+    unsafe {
+        *first.add(i as usize) = i;
+        *second.add(i as usize) = 100 + i;
+        *dynamic.add(i as usize) = 200 + i;
+        thread::sync_threads();
+        put(output, 3, 0, *first.add(63 - i as usize));
+        put(output, 3, 1, *second.add(63 - i as usize));
+        put(output, 3, 2, *dynamic.add(63 - i as usize));
+    }
+}
+
+/// Barriers that reduce a predicate, fences and sleep. 3 columns a thread.
+///
+/// # Safety
+/// `output` has 3 elements for each thread of the grid.
+#[kernel]
+pub unsafe fn barriers(output: *mut u32) {
+    let i = thread::thread_idx_x();
+    let count = thread::sync_threads_count(u32::from(i.is_multiple_of(3)));
+    let all = thread::sync_threads_and(u32::from(i < 1000));
+    let any = thread::sync_threads_or(u32::from(i == 1000));
+    thread::block_fence();
+    thread::device_fence();
+    thread::grid_fence();
+    thread::system_fence();
+    thread::nanosleep(10);
+    // SAFETY: 3 columns.
+    unsafe {
+        put(output, 3, 0, count);
+        put(output, 3, 1, all);
+        put(output, 3, 2, any);
+    }
+}
+
+/// Shuffles of 32- and 64-bit values in sub-warps of 8 lanes, with their predicates. 8 columns a thread.
+///
+/// # Safety
+/// Blocks of whole warps; `output` has 8 elements for each thread of the grid.
+#[kernel]
+pub unsafe fn shuffles(output: *mut u32) {
+    let lane = warp::lane_id();
+    let all = warp::FULL_MASK;
+    // SAFETY: every lane executes this.
+    unsafe {
+        let (up, has_up) = warp::warp_shuffle_up(all, lane, 3, 8);
+        let (down, has_down) = warp::warp_shuffle_down(all, lane as i32, 3, 8);
+        let (xor, _) = warp::warp_shuffle_xor(all, f64::from(lane) + 0.5, 16, 32);
+        let (index, _) = warp::warp_shuffle_idx(all, u64::from(lane) << 33, 5, 8);
+        let (float, _) = warp::warp_shuffle_idx(all, lane as f32, 31 - lane, 32);
+        put(output, 8, 0, up);
+        put(output, 8, 1, u32::from(has_up));
+        put(output, 8, 2, down as u32);
+        put(output, 8, 3, u32::from(has_down));
+        put(output, 8, 4, (xor * 2.0) as u32);
+        put(output, 8, 5, (index >> 33) as u32);
+        put(output, 8, 6, float as u32);
+        warp::sync_warp(all);
+        put(output, 8, 7, lane);
+    }
+}
+
+/// Votes and matches, also in a part of the warp. 6 columns a thread.
+///
+/// # Safety
+/// Blocks of whole warps; `output` has 6 elements for each thread of the grid.
+#[kernel]
+pub unsafe fn votes(output: *mut u32) {
+    let lane = warp::lane_id();
+    let all = warp::FULL_MASK;
+    // SAFETY: every lane executes the first four; the lanes below 16 the last two.
+    unsafe {
+        put(output, 6, 0, u32::from(warp::warp_vote_all(all, lane < 32)));
+        put(
+            output,
+            6,
+            1,
+            u32::from(warp::warp_vote_any(all, lane == 40)),
+        );
+        put(output, 6, 2, u32::from(warp::warp_vote_eq(all, lane < 16)));
+        put(output, 6, 3, warp::warp_match_any(all, lane % 4));
+        if lane < 16 {
+            put(
+                output,
+                6,
+                4,
+                warp::warp_vote_ballot(0xffff, lane.is_multiple_of(2)),
+            );
+            put(output, 6, 5, warp::activemask());
+        } else {
+            put(output, 6, 4, 0);
+            put(output, 6, 5, 0);
+        }
+    }
+}
+
+/// `GpuFloat` in both precisions, 6 columns a thread: fused multiply-add, square root and roundings of
+/// `input[i]`.
+///
+/// # Safety
+/// `input` has an element for each thread of the grid; `output` and `output_f64` have 6.
+#[kernel]
+pub unsafe fn floats(input: &[f32], output: *mut f32, output_f64: *mut f64) {
+    #[inline(always)]
+    unsafe fn functions<T: GpuFloat>(x: T, output: *mut T) {
+        let values = [
+            x.mul_add(x, -(x * x)),
+            (x * x).sqrt(),
+            x.floor(),
+            x.ceil(),
+            x.trunc(),
+            x.round_ties_even(),
+        ];
+        for (column, value) in values.into_iter().enumerate() {
+            // SAFETY: 6 columns.
+            unsafe { put(output, 6, column as u32, value) };
+        }
+    }
+    // SAFETY: the caller ensures the sizes.
+    unsafe {
+        let x = *input.get_unchecked(thread::index() as usize);
+        functions(x, output);
+        functions(f64::from(x), output_f64);
+    }
+}
+
+/// Reads vectors and writes them with their elements reversed: 64 and 128 bits, and through shared memory.
+///
+/// # Safety
+/// One block of 32 threads; `input` and `output` have 4 × 32 elements each, `input_f64` and `output_f64` 2 × 32,
+/// and all are 16-byte aligned.
+#[kernel]
+pub unsafe fn vectors(input: &[f32], output: *mut f32, input_f64: &[f64], output_f64: *mut f64) {
+    let staged = shared_array![f32; 128];
+    let i = thread::thread_idx_x() as usize;
+    // SAFETY: the caller ensures sizes and alignment.
+    unsafe {
+        F32x4::store(staged.add(4 * i), F32x4::load(input.as_ptr().add(4 * i)));
+        thread::sync_threads();
+        let [a, b, c, d] = F32x4::load(staged.add(4 * (31 - i)));
+        F32x2::store(output.add(4 * i), [d, c]);
+        F32x2::store(output.add(4 * i + 2), [b, a]);
+        let [low, high] = F64x2::load(input_f64.as_ptr().add(2 * i));
+        F64x2::store(output_f64.add(2 * i), [high, low]);
+    }
+}
+
+/// Every thread of the grid adds 1 to a counter of each type.
+///
+/// # Safety
+/// The three point to one element each, which holds 0.
+#[kernel]
+pub unsafe fn atomics(counter: &AtomicU32, sum: *mut f32, sum_f64: *mut f64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller ensures the pointers.
+    unsafe {
+        f32::atomic_add(sum, 1.0);
+        f64::atomic_add(sum_f64, 1.0);
+    }
+}
+
+/// Stores `input[0]` again and again through an opaque index, so that no store can be left out.
+///
+/// # Safety
+/// `input` and `output` have one element.
+#[kernel]
+pub unsafe fn opaque(input: &[f32], output: *mut f32) {
+    for _ in 0..3 {
+        let index = hint::opaque(0);
+        // SAFETY: the index is 0.
+        unsafe { *output.add(index) = *input.get_unchecked(index) };
+    }
+}

@@ -1,0 +1,228 @@
+//! `warpladder run`.
+
+use super::output::Destination;
+use super::{Outcome, table};
+use crate::catalogue::{self, Family, RUNGS, Rung};
+use crate::engine::{self, Choice, Engine, EngineKind};
+use crate::problem::Shape;
+use crate::run::{Problems, Record, check_shape, describe, preflight};
+use anyhow::bail;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::Write;
+use std::num::NonZeroUsize;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Where to run: auto takes the GPU where there is one
+    #[arg(long, value_enum, default_value_t = Choice::Auto)]
+    engine: Choice,
+    /// Only the kernels of this family
+    #[arg(long, value_enum)]
+    family: Option<Family>,
+    /// Only these kernels, by name
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    kernel: Vec<String>,
+    /// Size in every dimension [default: 256 on the emulator, 4096 on a GPU]
+    #[arg(long, value_name = "N", conflicts_with_all = ["m", "n", "k"])]
+    size: Option<u32>,
+    /// Rows of a product, or of a transpose's input
+    #[arg(long)]
+    m: Option<u32>,
+    /// Columns
+    #[arg(long)]
+    n: Option<u32>,
+    /// The dimension that a product sums over
+    #[arg(long)]
+    k: Option<u32>,
+    /// Timed runs of each kernel [default: 3 on the emulator, 20 on a GPU]
+    #[arg(long, value_name = "R")]
+    reps: Option<NonZeroUsize>,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the records as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+    /// Write the records as CSV; - is standard output
+    #[arg(long, value_name = "FILE")]
+    csv: Option<String>,
+}
+
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    let selected = select(args)?;
+    let json = args.json.as_deref().map(Destination::open).transpose()?;
+    let csv = args.csv.as_deref().map(Destination::open).transpose()?;
+    let (engine, no_gpu) = engine::open(args.engine)?;
+    if let Some(reason) = no_gpu {
+        eprintln!("no GPU: {reason}; using the emulator");
+    }
+    let engine = &*engine;
+    let (default_size, default_reps) = match engine.kind() {
+        EngineKind::Gpu => (4096, 20),
+        EngineKind::Emulator => (256, 3),
+    };
+    let size = args.size.unwrap_or(default_size);
+    let shape = Shape {
+        m: args.m.unwrap_or(size),
+        n: args.n.unwrap_or(size),
+        k: args.k.unwrap_or(size),
+    };
+    let reps = args.reps.map_or(default_reps, NonZeroUsize::get);
+    let (fitting, skipped) = fitting(args, engine, selected, shape)?;
+
+    let records = run_all(engine, &fitting, shape, args.seed, reps)?;
+
+    // Records on standard output must stay parseable: the table then goes to standard error.
+    let to_stdout = |destination: &Option<Destination>| {
+        destination.as_ref().is_some_and(Destination::is_stdout)
+    };
+    let mut people: Box<dyn Write> = if to_stdout(&json) || to_stdout(&csv) {
+        Box::new(std::io::stderr().lock())
+    } else {
+        Box::new(std::io::stdout().lock())
+    };
+    if let Some(json) = json {
+        let mut text = serde_json::to_vec_pretty(&records)?;
+        text.push(b'\n');
+        json.write(&text)?;
+    }
+    if let Some(csv) = csv {
+        csv.write(&to_csv(&records)?)?;
+    }
+    print(&mut people, engine, &fitting, shape, &records, &skipped)
+}
+
+/// The kernels that the arguments name.
+fn select(args: &Args) -> anyhow::Result<Vec<&'static Rung>> {
+    let mut named = Vec::new();
+    for name in &args.kernel {
+        let Some(rung) = catalogue::find(name) else {
+            match catalogue::nearest(name) {
+                Some(nearest) => bail!("unknown kernel {name:?}: did you mean {nearest}?"),
+                None => bail!("unknown kernel {name:?}: `warpladder list` names them all"),
+            }
+        };
+        if let Some(family) = args.family.filter(|&family| family != rung.family) {
+            bail!("{name} is of family {}, not {family}: leave out --family", rung.family);
+        }
+        named.push(rung);
+    }
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    Ok(RUNGS
+        .iter()
+        .filter(|rung| args.family.is_none_or(|family| family == rung.family))
+        .collect())
+}
+
+/// Splits off the rungs that do not take this size or this device. One that was asked for by name is an error;
+/// of the whole catalogue, the others run.
+fn fitting(
+    args: &Args,
+    engine: &dyn Engine,
+    selected: Vec<&'static Rung>,
+    shape: Shape,
+) -> anyhow::Result<(Vec<&'static Rung>, Vec<String>)> {
+    let by_name = !args.kernel.is_empty();
+    let mut fitting = Vec::new();
+    let mut skipped = Vec::new();
+    for rung in selected {
+        match check_shape(rung, shape) {
+            Err(error) if !by_name => skipped.push(error.to_string()),
+            Err(error) => return Err(error.into()),
+            Ok(()) => {
+                preflight(engine, rung, shape)?;
+                fitting.push(rung);
+            }
+        }
+    }
+    if fitting.is_empty() {
+        bail!(
+            "no kernel of this selection takes {} x {} x {}: {}",
+            shape.m,
+            shape.n,
+            shape.k,
+            skipped.join("; ")
+        );
+    }
+    Ok((fitting, skipped))
+}
+
+fn run_all(
+    engine: &dyn Engine,
+    rungs: &[&Rung],
+    shape: Shape,
+    seed: u64,
+    reps: usize,
+) -> anyhow::Result<Vec<Record>> {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
+    // Draws on standard error, and only where that is a terminal.
+    let progress = ProgressBar::new(rungs.len() as u64).with_style(style);
+    let mut problems = Problems::new(shape, seed);
+    let mut records = Vec::new();
+    for rung in rungs {
+        progress.set_message(rung.name);
+        records.push(problems.run(engine, rung, reps)?);
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    Ok(records)
+}
+
+fn to_csv(records: &[Record]) -> anyhow::Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for record in records {
+        writer.serialize(record)?;
+    }
+    Ok(writer.into_inner()?)
+}
+
+fn print(
+    to: &mut dyn Write,
+    engine: &dyn Engine,
+    rungs: &[&Rung],
+    shape: Shape,
+    records: &[Record],
+    skipped: &[String],
+) -> anyhow::Result<Outcome> {
+    writeln!(to, "{} on {}", engine.kind(), engine.device_name())?;
+    let mut table = table::new(&[
+        "kernel", "element", "size", "check", "error", "tolerance", "median ms", "min ms", "max ms",
+        "noise %", "GFLOP/s", "GB/s", "host-to-host ms",
+    ]);
+    for (rung, record) in rungs.iter().zip(records) {
+        table.add_row([
+            record.kernel.into(),
+            record.element.into(),
+            describe(rung.operation, shape).into(),
+            table::verdict(record.ok),
+            table::number(record.error),
+            table::number(record.tolerance),
+            table::number(record.median_ms),
+            table::number(record.min_ms),
+            table::number(record.max_ms),
+            table::number(record.noise_pct),
+            table::number(record.gflops),
+            table::number(record.gbs),
+            table::number(record.host_to_host_ms),
+        ]);
+    }
+    table::align_numbers(&mut table, 4);
+    writeln!(to, "{table}")?;
+    for reason in skipped {
+        writeln!(to, "left out: {reason}")?;
+    }
+    let failed: Vec<&Record> = records.iter().filter(|record| !record.ok).collect();
+    for record in &failed {
+        let complaint = record.complaint.as_deref().unwrap_or("the output is wrong");
+        writeln!(to, "{}: {complaint}", record.kernel)?;
+    }
+    if failed.is_empty() {
+        writeln!(to, "all {} checks passed", records.len())?;
+        Ok(Outcome::Done)
+    } else {
+        writeln!(to, "{} of {} checks failed", failed.len(), records.len())?;
+        Ok(Outcome::ChecksFailed)
+    }
+}

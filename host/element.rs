@@ -1,0 +1,65 @@
+//! Element types of matrices.
+
+use std::fmt;
+
+/// The element type's name on the command line and in records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElementType {
+    /// IEEE binary32.
+    F32,
+    /// IEEE binary64.
+    F64,
+}
+
+impl ElementType {
+    /// Size in bytes.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            ElementType::F32 => 4,
+            ElementType::F64 => 8,
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ElementType::F32 => "f32",
+            ElementType::F64 => "f64",
+        })
+    }
+}
+
+/// A type that kernels compute with.
+pub trait Element: bytemuck::Pod + Into<f64> + Send + Sync {
+    /// Its name.
+    const TYPE: ElementType;
+    /// Not a number: the value that outputs hold before a kernel runs.
+    const NAN: Self;
+    /// Unit roundoff u: half the distance from 1 to the next larger number.
+    const UNIT_ROUNDOFF: f64;
+
+    /// The nearest value.
+    fn from_f64(value: f64) -> Self;
+}
+
+impl Element for f32 {
+    const TYPE: ElementType = ElementType::F32;
+    const NAN: Self = f32::NAN;
+    const UNIT_ROUNDOFF: f64 = f32::EPSILON as f64 / 2.0;
+
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+}
+
+impl Element for f64 {
+    const TYPE: ElementType = ElementType::F64;
+    const NAN: Self = f64::NAN;
+    const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
+
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+}

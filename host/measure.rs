@@ -1,0 +1,61 @@
+//! Statistics of repeated measurements.
+
+/// Times of repeated runs, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Number of runs.
+    pub samples: usize,
+    /// Median.
+    pub median: f64,
+    /// Fastest.
+    pub min: f64,
+    /// Slowest.
+    pub max: f64,
+    /// Standard deviation of the samples in percent of their mean; 0 for a single one.
+    pub noise_pct: f64,
+}
+
+impl Summary {
+    /// Summarises times; `None` where there are none.
+    pub fn of(times: &[f64]) -> Option<Summary> {
+        let mut sorted = times.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let count = sorted.len();
+        let median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0;
+        let mean = sorted.iter().sum::<f64>() / count as f64;
+        let noise_pct = if count > 1 && mean > 0.0 {
+            let squares: f64 = sorted.iter().map(|time| (time - mean).powi(2)).sum();
+            100.0 * (squares / (count - 1) as f64).sqrt() / mean
+        } else {
+            0.0
+        };
+        Some(Summary {
+            samples: count,
+            median,
+            min,
+            max,
+            noise_pct,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle_whatever_the_order() {
+        assert_eq!(Summary::of(&[3.0, 1.0, 2.0]).unwrap().median, 2.0);
+        assert_eq!(Summary::of(&[4.0, 1.0, 2.0, 3.0]).unwrap().median, 2.5);
+        assert_eq!(Summary::of(&[]), None);
+    }
+
+    #[test]
+    fn noise_is_relative_to_the_mean() {
+        let summary = Summary::of(&[9.0, 10.0, 11.0]).unwrap();
+        assert_eq!((summary.min, summary.max), (9.0, 11.0));
+        assert!((summary.noise_pct - 10.0).abs() < 1e-12);
+        assert_eq!(Summary::of(&[5.0]).unwrap().noise_pct, 0.0);
+    }
+}
