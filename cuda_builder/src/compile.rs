@@ -1,0 +1,264 @@
+//! Running cargo and rustc on a crate of kernels.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::{self, CudaBuilderError};
+use crate::ptx_text::{self, PtxOutput};
+use crate::toolchain::Toolchain;
+use crate::{CudaBuilder, NvvmArch};
+
+/// Settings of the release profile that shape the PTX. They are given on the command line, which overrides
+/// whatever the workspace, the user's cargo configuration and the environment say.
+pub(crate) const PROFILE: [&str; 7] = [
+    "profile.release.codegen-units=1",
+    // The flag of rustc sets what is wanted.
+    "profile.release.debug=false",
+    "profile.release.debug-assertions=false",
+    "profile.release.incremental=false",
+    "profile.release.lto=\"off\"",
+    "profile.release.opt-level=3",
+    "profile.release.overflow-checks=false",
+];
+
+const TARGET: &str = "nvptx64-nvidia-cuda";
+
+/// Variables that a build script inherits from the cargo that runs it, and that would steer the inner one.
+const INHERITED: [&str; 2] = ["CARGO", "RUST"];
+
+/// Those of them that say where things are and how to reach the network.
+const KEPT: [&str; 7] = [
+    "CARGO_HOME",
+    "CARGO_HTTP_",
+    "CARGO_NET_",
+    "CARGO_REGISTRIES_",
+    "CARGO_REGISTRY_",
+    "CARGO_SOURCE_",
+    "RUSTUP_HOME",
+];
+
+/// What one run of the compiler gave.
+pub(crate) struct Compilation {
+    pub(crate) output: PtxOutput,
+    /// Where the compiler wrote its PTX.
+    pub(crate) ptx_path: PathBuf,
+    /// The files that cargo says it is made of.
+    pub(crate) sources: Vec<PathBuf>,
+}
+
+/// Compiles `builder`'s crate.
+pub(crate) fn run(
+    builder: &CudaBuilder,
+    toolchain: &Toolchain,
+) -> Result<Compilation, CudaBuilderError> {
+    let crate_path = &builder.path_to_crate;
+    if !crate_path.join("Cargo.toml").is_file() {
+        return Err(CudaBuilderError::CratePathDoesntExist(crate_path.clone()));
+    }
+    let arch = builder.arch.target_cpu();
+    if builder.arch < NvvmArch::OLDEST {
+        return Err(CudaBuilderError::UnsupportedArch(arch));
+    }
+    let workspace = workspace_root(crate_path, toolchain)?;
+    // One folder per architecture: they share nothing, and would otherwise evict each other's core.
+    let target_dir = std::path::absolute(builder.target_dir_or_default())
+        .map_err(error::io(&builder.target_dir_or_default()))?
+        .join(&arch);
+    std::fs::create_dir_all(&target_dir).map_err(error::io(&target_dir))?;
+    let raw_path = target_dir.join("compiler.ptx");
+
+    let mut command = cargo(crate_path, toolchain);
+    command
+        .args([
+            "rustc",
+            "--lib",
+            "--release",
+            "-Zbuild-std=core",
+            "--target",
+            TARGET,
+        ])
+        .arg("--target-dir")
+        .arg(&target_dir)
+        .args(PROFILE.iter().flat_map(|setting| ["--config", setting]));
+    if workspace.join("Cargo.lock").is_file() {
+        command.arg("--locked");
+    }
+    let mut emit = OsString::from("--emit=asm=");
+    emit.push(&raw_path);
+    let status = command
+        .args(&builder.build_args)
+        .arg("--")
+        .arg(emit)
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            rustflags(builder, toolchain, &workspace),
+        )
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|error| not_run(toolchain, &error))?;
+    if !status.success() {
+        return Err(CudaBuilderError::BuildFailed {
+            path: crate_path.clone(),
+            arch,
+            status,
+        });
+    }
+
+    let output =
+        ptx_text::finish(&error::read(&raw_path)?).map_err(|source| CudaBuilderError::PtxText {
+            path: crate_path.clone(),
+            arch,
+            source,
+        })?;
+    let ptx_path = target_dir.join("kernels.ptx");
+    error::write(&ptx_path, &output.text)?;
+    Ok(Compilation {
+        output,
+        ptx_path,
+        sources: sources(&target_dir.join(TARGET).join("release")),
+    })
+}
+
+/// A command that runs the toolchain's cargo in the crate's folder, free of what the environment says about
+/// another build.
+fn cargo(crate_path: &Path, toolchain: &Toolchain) -> Command {
+    let mut command = Command::new(&toolchain.cargo);
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        let starts_with =
+            |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
+        if starts_with(&INHERITED) && !starts_with(&KEPT) {
+            command.env_remove(&name);
+        }
+    }
+    command
+        .current_dir(crate_path)
+        // Else cargo takes the `rustc` on the path, which is rustup's choice for the folder.
+        .env("RUSTC", &toolchain.rustc)
+        .env("RUSTC_WRAPPER", "")
+        .stdin(Stdio::null());
+    command
+}
+
+fn workspace_root(crate_path: &Path, toolchain: &Toolchain) -> Result<PathBuf, CudaBuilderError> {
+    let output = cargo(crate_path, toolchain)
+        .args(["locate-project", "--workspace", "--message-format", "plain"])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| not_run(toolchain, &error))?;
+    let manifest = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    match manifest.parent() {
+        Some(root) if output.status.success() => Ok(root.to_owned()),
+        _ => Err(CudaBuilderError::Program {
+            program: toolchain.cargo.display().to_string(),
+            problem: format!("finds no workspace for {}", crate_path.display()),
+        }),
+    }
+}
+
+fn not_run(toolchain: &Toolchain, error: &std::io::Error) -> CudaBuilderError {
+    CudaBuilderError::Program {
+        program: toolchain.cargo.display().to_string(),
+        problem: format!("does not start: {error}"),
+    }
+}
+
+/// The flags of rustc, in the form of `CARGO_ENCODED_RUSTFLAGS`, where paths may contain spaces.
+fn rustflags(builder: &CudaBuilder, toolchain: &Toolchain, workspace: &Path) -> OsString {
+    let mut flags: Vec<OsString> = builder
+        .rustc_flags()
+        .into_iter()
+        .map(OsString::from)
+        .collect();
+    flags.push(format!("-Ctarget-cpu={}", builder.arch.target_cpu()).into());
+    // rustc takes the last prefix that matches.
+    let mut remap = |from: &Path, to: &str| {
+        let mut flag = OsString::from("--remap-path-prefix=");
+        flag.push(from);
+        flag.push("=");
+        flag.push(to);
+        flags.push(flag);
+    };
+    if let Some(home) = cargo_home() {
+        remap(&home, "/cargo");
+    }
+    remap(&toolchain.library_root(), "/rustc");
+    remap(workspace, ".");
+    flags.join(std::ffi::OsStr::new("\u{1f}"))
+}
+
+fn cargo_home() -> Option<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    home.or_else(|| env::home_dir().map(|home| home.join(".cargo")))
+}
+
+/// The files named by the dependency lists that cargo writes beside the libraries it builds.
+///
+/// They only tell cargo when to run a build script again, so a list that cannot be read counts as empty.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "d"))
+        .filter_map(|path| std::fs::read_to_string(path).ok())
+        .flat_map(|list| dependencies(&list))
+        .collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// The files to the right of the colon in a list `target: file file`, where `\ ` is a space in a name.
+fn dependencies(list: &str) -> Vec<PathBuf> {
+    let files = list.lines().next().and_then(|line| line.split_once(": "));
+    let files = files.map_or(String::new(), |(_, files)| files.replace("\\ ", "\0"));
+    files
+        .split_whitespace()
+        .map(|file| PathBuf::from(file.replace('\0', " ")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependency_lists_may_name_files_with_spaces() {
+        let list = "/t/libk.rlib: /a\\ b/lib.rs /a/naive.rs\n";
+        assert_eq!(
+            dependencies(list),
+            [Path::new("/a b/lib.rs"), Path::new("/a/naive.rs")]
+        );
+        assert!(dependencies("").is_empty());
+    }
+
+    #[test]
+    fn old_architectures_and_missing_crates_are_refused() {
+        let toolchain = Toolchain {
+            name: "none".into(),
+            release: "1.0.0-nightly".into(),
+            commit: "0".into(),
+            cargo: "/nonexistent/cargo".into(),
+            rustc: "/nonexistent/rustc".into(),
+            sysroot: "/nonexistent".into(),
+        };
+        let here = env!("CARGO_MANIFEST_DIR");
+        let error = |builder: CudaBuilder| run(&builder, &toolchain).err().unwrap().to_string();
+        let old = error(CudaBuilder::new(here).arch(NvvmArch::Compute60));
+        assert_eq!(
+            old,
+            "sm_60 is too old: the compiler supports sm_70 (Volta) and later"
+        );
+        let missing = error(CudaBuilder::new("/nonexistent/kernels"));
+        assert!(
+            missing.contains("/nonexistent/kernels is not a crate"),
+            "{missing}"
+        );
+        let unstartable = error(CudaBuilder::new(here));
+        assert!(unstartable.contains("does not start"), "{unstartable}");
+    }
+}

@@ -1,0 +1,149 @@
+use super::*;
+
+const HEAD: &str = ".version 7.0\n.target sm_70\n.address_size 64\n\n";
+
+/// An entry `name` with `body` between its braces.
+fn entry(name: &str, body: &str) -> String {
+    format!(".visible .entry {name}(\n\t.param .u32 {name}_param_0\n)\n{{\n{body}\tret;\n\n}}\n")
+}
+
+fn asm(text: &str) -> String {
+    format!("\t// begin inline asm\n\t{text}\n\t// end inline asm\n")
+}
+
+fn bound(text: &str) -> String {
+    asm(&format!("// cuda_std launch bound: {text}"))
+}
+
+#[test]
+fn bounds_move_to_the_header_in_a_fixed_order() {
+    let body = bound("maxnreg 64") + &bound("maxntid 256") + &bound("minnctapersm 2");
+    let output = finish(&format!("{HEAD}{}{}", entry("a", &body), entry("b", ""))).unwrap();
+    let a = ".visible .entry a(\n\t.param .u32 a_param_0\n)\n.maxntid 256, 1, 1\n.minnctapersm 2\n.maxnreg 64\n{\n\tret;\n\n}\n";
+    assert_eq!(output.text, format!("{HEAD}{a}{}", entry("b", "")));
+    let [a, b] = &output.entries[..] else {
+        panic!("{:?}", output.entries)
+    };
+    assert_eq!(
+        (a.max_threads, a.min_blocks, a.max_registers),
+        (Some(256), Some(2), Some(64))
+    );
+    assert_eq!((b.name.as_str(), b.max_threads), ("b", None));
+}
+
+#[test]
+fn other_inline_assembly_stays_as_it_is() {
+    // A brace in the first column inside the assembly does not end the body.
+    let body = asm("{\n.reg .b32 t;\nmov.b32 t, 1;\n}");
+    let source = format!("{HEAD}{}", entry("a", &(body + "\tbar.sync \t0;\n")));
+    assert_eq!(finish(&source).unwrap().text, source);
+    let after = finish(&format!(
+        "{HEAD}{}",
+        entry("a", &(asm("{\n}") + &bound("maxnreg 32")))
+    ))
+    .unwrap();
+    assert_eq!(after.entries[0].max_registers, Some(32));
+}
+
+#[test]
+fn a_bound_that_the_compiler_copied_counts_once() {
+    let body = bound("maxntid 128") + &bound("maxntid 128");
+    let output = finish(&entry("a", &body)).unwrap();
+    assert_eq!(output.text.matches(".maxntid").count(), 1);
+    assert!(!output.text.contains("inline asm"));
+}
+
+#[test]
+fn contradictory_useless_and_malformed_bounds_are_errors() {
+    let error = |body: String| finish(&entry("a", &body)).unwrap_err().to_string();
+    let two = error(bound("maxntid 128") + &bound("maxntid 256"));
+    assert_eq!(two, "kernel a has both 128 and 256 for maxntid: keep one");
+    assert!(error(bound("minnctapersm 2")).contains("add max_threads"));
+    for bad in [
+        "maxntid 0",
+        "maxntid",
+        "maxntid -1",
+        "maxtid 3",
+        "maxntid x",
+        "",
+    ] {
+        let message = error(bound(bad));
+        assert!(
+            message.contains(&format!("`{bad}` is not valid")),
+            "{message}"
+        );
+    }
+    let stray = finish(&format!(".func f()\n{{\n{}}}\n", bound("maxntid 1"))).unwrap_err();
+    assert_eq!(stray, PtxTextError::StrayBound { line: 4 });
+}
+
+#[test]
+fn functions_that_nothing_links_in_are_named() {
+    let source = "\
+.extern .func _ZN4core9panicking5panic17h0E
+(
+\t.param .b64 a_param_0
+)
+.noreturn;
+.extern .func  (.param .b32 func_retval0) helper
+(
+\t.param .b32 helper_param_0
+)
+;
+.extern .shared .align 4 .b8 dynamic[];
+";
+    let error = finish(&format!("{source}{}", entry("a", ""))).unwrap_err();
+    assert_eq!(
+        error,
+        PtxTextError::Unresolved(vec![
+            "_ZN4core9panicking5panic17h0E".into(),
+            "helper".into()
+        ])
+    );
+}
+
+#[test]
+fn local_arrays_and_functions_are_reported() {
+    let depot = "\t.local .align 8 .b8 \t__local_depot0[512];\n\t.reg .b64 \t%SP;\n";
+    let function = ".func  (.param .b32 func_retval0) helper(\n\t.param .b32 helper_param_0\n)\n{\n\tret;\n}\n";
+    let source = format!("{function}{}{}", entry("a", depot), entry("b", ""));
+    let output = finish(&source).unwrap();
+    assert_eq!(output.functions, ["helper"]);
+    assert_eq!(
+        (output.entries[0].local_bytes, output.entries[1].local_bytes),
+        (512, 0)
+    );
+    assert_eq!(output.text, source);
+}
+
+#[test]
+fn file_names_are_the_same_on_every_system() {
+    for (raw, portable) in [
+        ("./kernels/src/a.rs", "kernels/src/a.rs"),
+        (".\\\\kernels\\\\src\\\\a.rs", "kernels/src/a.rs"),
+        (
+            "/rustc/library/core/src/../../stdarch/mod.rs",
+            "/rustc/library/stdarch/mod.rs",
+        ),
+        ("../outside.rs", "../outside.rs"),
+        ("/../a.rs", "/../a.rs"),
+    ] {
+        let line = |name: &str| format!("\t.file\t1 \"{name}\"\n");
+        assert_eq!(finish(&line(raw)).unwrap().text, line(portable));
+    }
+}
+
+#[test]
+fn line_endings_and_empty_sections_are_normalised() {
+    let source = "\t.section\t.debug_macinfo\t{\t}\r\n.version 7.0\r\n";
+    assert_eq!(finish(source).unwrap().text, ".version 7.0\n");
+}
+
+#[test]
+fn no_text_panics() {
+    let full = format!("{HEAD}{}", entry("a", &bound("maxntid 256")));
+    for end in 0..full.len() {
+        let _ = finish(&full[..end]);
+        let _ = finish(&full[end..]);
+    }
+}
