@@ -1,0 +1,70 @@
+//! Brings `ptx/` up to date with the kernels, and embeds it into the library.
+//!
+//! `WARPLADDER_PTX` says when to compile: `auto` (the default) where a kernel changed since `ptx/` was built,
+//! `rebuild` always, `checked-in` never. `WARPLADDER_NIGHTLY` names the toolchain that compiles.
+
+use std::env;
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch, Outcome};
+
+/// The GPU generations that the kernels are built for, oldest first: the only list of them.
+const MODULES: &[ModuleSpec] = &[ModuleSpec {
+    name: "kernels_sm_70",
+    arch: NvvmArch::Compute70,
+}];
+
+/// What the PTX depends on.
+const INPUTS: &[&str] = &[
+    "kernels-gpu/Cargo.toml",
+    "kernels-gpu/rust-toolchain.toml",
+    "kernels-gpu/src",
+    "cuda_std/Cargo.toml",
+    "cuda_std/src",
+    "cuda_std/macros/Cargo.toml",
+    "cuda_std/macros/src",
+    // Not the whole builder: the rest of it shapes the PTX through the flags that the manifest records.
+    "cuda_builder/src/ptx_text.rs",
+];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("cargo::error={error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let ptx = checked_in_ptx(env::var("CARGO_MANIFEST_DIR")?.into());
+    for path in ptx.watched() {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    for variable in CheckedInPtx::watched_variables() {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+    if let Outcome::Rebuilt { warnings } = ptx.bring_up_to_date(Mode::from_env()?)? {
+        for warning in warnings {
+            println!("cargo::warning={warning}");
+        }
+    }
+    let generated = PathBuf::from(env::var("OUT_DIR")?).join("ptx_modules.rs");
+    std::fs::write(generated, ptx.modules_source())?;
+    Ok(())
+}
+
+/// The checked-in PTX of the kernels in `workspace`.
+fn checked_in_ptx(workspace: PathBuf) -> CheckedInPtx {
+    CheckedInPtx {
+        workspace,
+        kernels: "kernels-gpu",
+        inputs: INPUTS,
+        ptx_dir: "ptx",
+        modules: MODULES,
+        target_dir: None,
+    }
+}
