@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`ptx`] | the PTX modules that ship |
 //! | [`engine`] | where a kernel runs: the GPU or the emulator |
+//! | [`device`] | what a GPU is: the device query |
 //! | [`element`], [`check`], [`problem`] | inputs, parameters, right answers |
 //! | [`catalogue`] | the only list of kernels |
 //! | [`measure`] | statistics |
@@ -15,6 +16,7 @@
 pub mod catalogue;
 pub mod check;
 pub mod cli;
+pub mod device;
 pub mod element;
 pub mod engine;
 pub mod measure;
