@@ -29,7 +29,7 @@ const INPUTS: &[&str] = &[
     "cuda_builder/src/ptx_text.rs",
 ];
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

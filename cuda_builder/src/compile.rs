@@ -1,11 +1,12 @@
 //! Running cargo and rustc on a crate of kernels.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{self, CudaBuilderError};
+use crate::manifest;
 use crate::ptx_text::{self, PtxOutput};
 use crate::toolchain::Toolchain;
 use crate::{CudaBuilder, NvvmArch};
@@ -67,34 +68,26 @@ pub(crate) fn run(
         .map_err(error::io(&builder.target_dir_or_default()))?
         .join(&arch);
     std::fs::create_dir_all(&target_dir).map_err(error::io(&target_dir))?;
-    let raw_path = target_dir.join("compiler.ptx");
+    let rustflags = rustflags(builder, toolchain, &workspace);
+    let name = output_name(builder, toolchain, &rustflags);
+    let raw_path = target_dir.join(format!("{name}.compiler.ptx"));
 
     let mut command = cargo(crate_path, toolchain);
     command
-        .args([
-            "rustc",
-            "--lib",
-            "--release",
-            "-Zbuild-std=core",
-            "--target",
-            TARGET,
-        ])
-        .arg("--target-dir")
+        .args(["rustc", "--lib", "--release", "-Zbuild-std=core"])
+        .args(["--target", TARGET, "--target-dir"])
         .arg(&target_dir)
-        .args(PROFILE.iter().flat_map(|setting| ["--config", setting]));
+        .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
+        .args(&builder.build_args)
+        .env("CARGO_ENCODED_RUSTFLAGS", rustflags);
     if workspace.join("Cargo.lock").is_file() {
         command.arg("--locked");
     }
     let mut emit = OsString::from("--emit=asm=");
     emit.push(&raw_path);
     let status = command
-        .args(&builder.build_args)
         .arg("--")
         .arg(emit)
-        .env(
-            "CARGO_ENCODED_RUSTFLAGS",
-            rustflags(builder, toolchain, &workspace),
-        )
         .stdout(Stdio::null())
         .status()
         .map_err(|error| not_run(toolchain, &error))?;
@@ -106,13 +99,16 @@ pub(crate) fn run(
         });
     }
 
+    if !raw_path.is_file() {
+        return Err(CudaBuilderError::NoOutput(target_dir));
+    }
     let output =
         ptx_text::finish(&error::read(&raw_path)?).map_err(|source| CudaBuilderError::PtxText {
             path: crate_path.clone(),
             arch,
             source,
         })?;
-    let ptx_path = target_dir.join("kernels.ptx");
+    let ptx_path = target_dir.join(format!("{name}.ptx"));
     error::write(&ptx_path, &output.text)?;
     Ok(Compilation {
         output,
@@ -186,7 +182,22 @@ fn rustflags(builder: &CudaBuilder, toolchain: &Toolchain, workspace: &Path) -> 
     }
     remap(&toolchain.library_root(), "/rustc");
     remap(workspace, ".");
-    flags.join(std::ffi::OsStr::new("\u{1f}"))
+    flags.join(OsStr::new("\u{1f}"))
+}
+
+/// A file name for what this build writes, which no other build in the same folder has: where cargo finds
+/// nothing to compile, the file must still be that of this crate and these flags.
+fn output_name(builder: &CudaBuilder, toolchain: &Toolchain, rustflags: &OsStr) -> String {
+    let crate_path = &builder.path_to_crate;
+    let crate_path = crate_path.canonicalize().unwrap_or(crate_path.clone());
+    let key = format!(
+        "{}\n{rustflags:?}\n{:?}\n{}",
+        crate_path.display(),
+        builder.build_args,
+        toolchain.commit
+    );
+    let name = crate_path.file_name().unwrap_or_default();
+    format!("{}-{:.16}", name.display(), manifest::hash(&key))
 }
 
 fn cargo_home() -> Option<PathBuf> {

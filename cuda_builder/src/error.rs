@@ -27,6 +27,9 @@ pub enum CudaBuilderError {
         /// How cargo ended.
         status: ExitStatus,
     },
+    /// The compiler ended well but left no PTX, because someone removed it since.
+    #[error("the compiler left no PTX: remove {} and build again", .0.display())]
+    NoOutput(PathBuf),
     /// The compiler's PTX cannot run.
     #[error("the PTX of {} for {arch} cannot be used: {source}", path.display())]
     PtxText {

@@ -19,9 +19,10 @@ pub struct Toolchain {
     pub release: String,
     /// The commit of its compiler.
     pub commit: String,
+    /// Its folder.
+    pub sysroot: PathBuf,
     pub(crate) cargo: PathBuf,
     pub(crate) rustc: PathBuf,
-    pub(crate) sysroot: PathBuf,
 }
 
 impl Toolchain {
@@ -38,19 +39,21 @@ impl Toolchain {
         if let Some(name) = env::var_os(OVERRIDE).filter(|name| !name.is_empty()) {
             return Self::from_override(&name);
         }
-        let mut first_error = None;
+        let mut errors = Vec::new();
         for name in pinned_channel(crate_path)
             .into_iter()
             .chain(["nightly".to_owned()])
         {
             match Self::from_rustup(&name) {
                 Ok(toolchain) => return Ok(toolchain),
-                // One command away: better advice than the two that install the first choice.
-                Err(error @ ToolchainError::NoSource { .. }) => return Err(error),
-                Err(error) => first_error = first_error.or(Some(error)),
+                Err(error) => errors.push(error),
             }
         }
-        Err(first_error.expect("`nightly` was tried"))
+        // A toolchain that only lacks its sources is one command away; the first choice takes two.
+        let nearest = errors
+            .iter()
+            .position(|error| matches!(error, ToolchainError::NoSource { .. }));
+        Err(errors.swap_remove(nearest.unwrap_or(0)))
     }
 
     fn from_override(name: &OsStr) -> Result<Self, ToolchainError> {
