@@ -29,6 +29,7 @@ const INPUTS: &[&str] = &[
     "cuda_builder/src/ptx_text.rs",
 ];
 
+/// Public for the test that runs this script on copies of the workspace (cuda_builder/tests/checked_in.rs).
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
