@@ -1,0 +1,241 @@
+//! Forwarding, errors and wrappers, against a stand-in for the driver that is compiled here.
+
+#![cfg(target_os = "linux")]
+
+#[path = "fake_driver/mod.rs"]
+mod fake_driver;
+
+use cuda_driver::{
+    DriverError, FunctionAttribute, JitOptions, LaunchConfig, LoadError, Module, TensorDescription,
+    TensorElement, TensorMap, TensorMapError, TensorOutOfBounds, TensorPromotion, TensorSwizzle,
+    Version,
+};
+use cust::context::Context;
+use cust::device::Device;
+use cust::error::CudaError;
+use fake_driver::with_fake_driver;
+
+/// Asks the stand-in itself.
+fn ask<T: Default>(name: &std::ffi::CStr) -> T {
+    type Function<T> = unsafe extern "C" fn(*mut T) -> u32;
+    // SAFETY: this is the library that is loaded already.
+    let library = unsafe { libloading::os::unix::Library::new("libcuda.so.1") }.unwrap();
+    // SAFETY: the callers name functions of this type.
+    let function = *unsafe { library.get::<Function<T>>(name.to_bytes_with_nul()) }.unwrap();
+    let mut value = T::default();
+    // SAFETY: the function writes one value.
+    assert_eq!(unsafe { function(&mut value) }, 0);
+    value
+}
+
+/// The primary context of the first device, made current.
+fn context() -> Context {
+    cuda_driver::load().unwrap();
+    Context::new(Device::get_device(0).unwrap()).unwrap()
+}
+
+#[test]
+fn a_driver_that_is_too_old_is_an_error() {
+    with_fake_driver(
+        "a_driver_that_is_too_old_is_an_error",
+        &[("FAKE_CUDA_VERSION", "11020")],
+        || {
+            let error = cuda_driver::load().unwrap_err();
+            let version = |minor| Version { major: 11, minor };
+            assert_eq!(
+                error,
+                LoadError::TooOld {
+                    found: version(2),
+                    needed: version(4)
+                }
+            );
+        },
+    );
+}
+
+#[test]
+fn a_driver_without_a_device_is_an_error_in_its_words() {
+    with_fake_driver(
+        "a_driver_without_a_device_is_an_error_in_its_words",
+        &[("FAKE_CUDA_INIT", "100")],
+        || {
+            let message = cuda_driver::load().unwrap_err().to_string();
+            let part =
+                "cuInit failed: CUDA_ERROR_NO_DEVICE (100), no CUDA-capable device is detected";
+            assert!(message.contains(part), "{message}");
+        },
+    );
+}
+
+#[test]
+fn cust_reaches_the_driver() {
+    with_fake_driver("cust_reaches_the_driver", &[], || {
+        cust::init(cust::CudaFlags::empty()).unwrap();
+        let device = Device::get_device(0).unwrap();
+        assert_eq!(device.name().unwrap(), "Fake GPU");
+        assert_eq!(device.total_memory().unwrap(), 1 << 20);
+        assert_eq!(Device::get_device(7).unwrap_err(), CudaError::InvalidDevice);
+        let _context = Context::new(device).unwrap();
+        let numbers = cust::memory::DeviceBuffer::from_slice(&[1.5_f32, -2.0]).unwrap();
+        assert_eq!(numbers.as_host_vec().unwrap(), [1.5, -2.0]);
+    });
+}
+
+#[test]
+fn a_missing_function_is_named_and_returns_500() {
+    with_fake_driver("a_missing_function_is_named_and_returns_500", &[], || {
+        let driver = cuda_driver::load().unwrap();
+        assert_eq!(
+            driver.version(),
+            Version {
+                major: 13,
+                minor: 0
+            }
+        );
+        let missing = driver.missing_functions();
+        assert!(missing.contains(&"cuTensorMapEncodeTiled"), "{missing:?}");
+        assert!(!missing.contains(&"cuInit"), "{missing:?}");
+        let tensor = TensorDescription {
+            element: TensorElement::F32,
+            address: 0,
+            extents: &[64, 64],
+            strides: &[256],
+            box_extents: &[32, 8],
+            swizzle: TensorSwizzle::Bytes128,
+            promotion: TensorPromotion::None,
+            out_of_bounds: TensorOutOfBounds::Zero,
+        };
+        let error = TensorMap::tiled(&tensor).unwrap_err();
+        let expected = DriverError {
+            call: "cuTensorMapEncodeTiled",
+            code: 500,
+        };
+        assert_eq!(error, TensorMapError::Driver(expected));
+    });
+}
+
+#[test]
+fn device_properties_come_through() {
+    with_fake_driver("device_properties_come_through", &[], || {
+        use cuda_driver::DeviceAttribute;
+        let driver = cuda_driver::load().unwrap();
+        assert_eq!(driver.device_count(), Ok(1));
+        let device = driver.device(0).unwrap();
+        assert_eq!(device.pci_bus_id().unwrap(), "0000:3b:00.0");
+        assert_eq!(device.uuid().unwrap()[15], 0xaf);
+        assert_eq!(
+            device.attribute(DeviceAttribute::ComputeCapabilityMajor),
+            Ok(9)
+        );
+        assert_eq!(
+            device
+                .attribute(DeviceAttribute::ClusterLaunch)
+                .unwrap_err()
+                .code,
+            1
+        );
+        assert_eq!(driver.device(1).unwrap_err().code, 101);
+    });
+}
+
+#[test]
+fn the_log_of_the_compiler_is_in_the_error() {
+    with_fake_driver("the_log_of_the_compiler_is_in_the_error", &[], || {
+        let _context = context();
+        let options = JitOptions {
+            max_registers: Some(96),
+            ..JitOptions::default()
+        };
+        // SAFETY: the context lives to the end of the test.
+        let error = unsafe { Module::load_ptx("syntax_error", &options) }.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cuModuleLoadDataEx failed: CUDA_ERROR_INVALID_PTX (218), a PTX JIT compilation failed: ptxas \
+             application ptx input, line 7; fatal   : Parsing error near 'syntax_error'"
+        );
+        assert_eq!(ask::<u32>(c"fakeMaxRegisters"), 96);
+    });
+}
+
+#[test]
+fn a_launch_passes_geometry_attributes_and_arguments() {
+    with_fake_driver(
+        "a_launch_passes_geometry_attributes_and_arguments",
+        &[],
+        || {
+            let _context = context();
+            // SAFETY: the context lives to the end of the test.
+            let (module, _) =
+                unsafe { Module::load_ptx(".entry echo", &JitOptions::default()) }.unwrap();
+            let echo = module.function("echo").unwrap();
+            assert_eq!(echo.attribute(FunctionAttribute::Registers), Ok(80));
+            assert_eq!(
+                echo.max_active_blocks_per_multiprocessor(256, 100 * 1024),
+                Ok(2)
+            );
+            assert_eq!(module.function("absent").unwrap_err().code, 500);
+
+            let output = cust::memory::DeviceBuffer::from_slice(&[0_u32; 2]).unwrap();
+            let (mut address, mut integer, mut float) =
+                (output.as_device_ptr().as_raw(), 7_u32, 0.5_f32);
+            let mut arguments = [
+                (&raw mut address).cast(),
+                (&raw mut integer).cast(),
+                (&raw mut float).cast(),
+            ];
+            let plain = LaunchConfig::new([2, 3, 4], [32, 4, 1], 1024);
+            let cluster = LaunchConfig {
+                cluster: Some([2, 1, 1]),
+                ..plain
+            };
+            let dependent = LaunchConfig {
+                programmatic_serialization: true,
+                ..cluster
+            };
+            for (config, attributes) in [
+                (plain, [0, 0, 0, 0]),
+                (cluster, [2, 1, 1, 0]),
+                (dependent, [2, 1, 1, 1]),
+            ] {
+                // SAFETY: the arguments are those of `echo`, which writes to `output` alone.
+                unsafe { echo.launch(&config, std::ptr::null_mut(), &mut arguments) }.unwrap();
+                let launch: [u32; 11] = ask(c"fakeLastLaunch");
+                assert_eq!(launch[..7], [2, 3, 4, 32, 4, 1, 1024]);
+                assert_eq!(launch[7..], attributes);
+            }
+            assert_eq!(output.as_host_vec().unwrap(), [7, 0.5_f32.to_bits()]);
+        },
+    );
+}
+
+#[test]
+fn a_code_that_cust_does_not_know_stays_itself_here_and_is_999_there() {
+    with_fake_driver(
+        "a_code_that_cust_does_not_know_stays_itself_here_and_is_999_there",
+        &[],
+        || {
+            let _context = context();
+            // SAFETY: the context lives to the end of the test.
+            let (module, _) =
+                unsafe { Module::load_ptx(".entry refused", &JitOptions::default()) }.unwrap();
+            let refused = module.function("refused").unwrap();
+            let config = LaunchConfig::new([1, 1, 1], [1, 1, 1], 0);
+            // SAFETY: the kernel has no parameters.
+            let error =
+                unsafe { refused.launch(&config, std::ptr::null_mut(), &mut []) }.unwrap_err();
+            assert_eq!(error.code, 912);
+            assert!(
+                error
+                    .to_string()
+                    .contains("CUDA_ERROR_INVALID_CLUSTER_SIZE (912), invalid cluster size")
+            );
+            let function = refused.as_raw();
+            let null = std::ptr::null_mut::<*mut std::ffi::c_void>();
+            // SAFETY: the kernel has no parameters.
+            let code = unsafe {
+                cust::sys::cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, null.cast(), null, null)
+            };
+            assert_eq!(code, cust::sys::cudaError_enum::CUDA_ERROR_UNKNOWN);
+        },
+    );
+}
