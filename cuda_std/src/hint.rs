@@ -1,4 +1,4 @@
-//! What the optimiser must not know.
+//! What the optimiser must not know or do.
 
 /// Returns `index`, but the compiler can assume nothing about the value.
 ///
@@ -17,4 +17,21 @@ pub fn opaque(index: usize) -> usize {
     }
     #[cfg(not(target_arch = "nvptx64"))]
     core::hint::black_box(index)
+}
+
+/// Returns `index`, and keeps the loop that it steps from being unrolled: `while i < n { …; i = rolled(i + 1); }`.
+///
+/// LLVM cannot count the rounds of a loop whose index is [`opaque`], and the pragma keeps `ptxas` from unrolling
+/// it (PTX ISA, `.pragma "nounroll"`).
+#[inline(always)]
+pub fn rolled(index: usize) -> usize {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: a pragma has no effect at run time.
+    unsafe {
+        core::arch::asm!(
+            ".pragma \"nounroll\";",
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    opaque(index)
 }

@@ -20,7 +20,10 @@
 #[macro_export]
 macro_rules! shared_array {
     [$ty:ty; $len:expr] => {{
-        const { assert!(align_of::<$ty>() <= 16, "a shared array is 16-byte aligned") };
+        const {
+            assert!(($len) > 0, "a shared array has at least one element");
+            assert!(align_of::<$ty>() <= 16, "a shared array is 16-byte aligned");
+        };
         let base: *mut $ty = $crate::shared::dynamic_shared_mem();
         #[cfg(target_arch = "nvptx64")]
         let base = {

@@ -17,7 +17,12 @@
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+// Arrays that live in registers are indexed by unrolled loops: an iterator over one makes LLVM put it into local
+// memory.
+#![allow(clippy::needless_range_loop)]
 
 pub mod geometry;
 pub mod matmul;
+pub mod matvec;
+pub mod stream;
 pub mod transpose;

@@ -6,6 +6,7 @@
 //! | [`transpose_naive`](mod@transpose_naive) | `transpose_naive` |
 //! | [`transpose_coalesced`](mod@transpose_coalesced) | `transpose_coalesced` |
 //! | [`transpose_padded`](mod@transpose_padded) | `transpose_padded` |
+//! | [`transpose_swizzled`](mod@transpose_swizzled) | `transpose_swizzled` |
 //!
 //! Each kernel does its work `repetitions` times, which gives the source's "inner time". The indices are
 //! [`opaque`] to the compiler, or it would do the loads and stores once.
@@ -42,8 +43,13 @@ macro_rules! transpose_kernels {
                 height: u32,
                 repetitions: u32,
             ) {
+                let size = $crate::transpose::Size {
+                    width: width as usize,
+                    height: height as usize,
+                    repetitions,
+                };
                 // SAFETY: passed on to the caller.
-                unsafe { $body(input, output, width as usize, height as usize, repetitions) }
+                unsafe { $body(input, output, size) }
             }
         )*
     };
@@ -53,22 +59,21 @@ pub mod copy;
 pub mod transpose_coalesced;
 pub mod transpose_naive;
 pub mod transpose_padded;
+pub mod transpose_swizzled;
 
 /// The body of the rungs that go through a shared tile: load a tile by rows, store it by rows, and turn it in
-/// between by reading its columns. `PITCH` is the distance of two rows in shared memory, in elements.
+/// between by reading its columns. `word` is the place of element (row, column) in the tile's `WORDS` words.
 ///
 /// # Safety
-/// As for the kernels of this module.
+/// As for the kernels of this module; `word` gives every element a place of its own below `WORDS`.
 #[inline(always)]
-unsafe fn through_shared_tile<const PITCH: usize>(
+unsafe fn through_shared_tile<const WORDS: usize>(
     input: &[f32],
     output: *mut f32,
-    width: usize,
-    height: usize,
-    repetitions: u32,
+    size: Size,
+    word: impl Fn(usize, usize) -> usize,
 ) {
-    const { assert!(PITCH >= TILE, "rows of the tile would overlap") };
-    let tile = shared_array![f32; TILE * PITCH];
+    let tile = shared_array![f32; WORDS];
     let (tx, ty) = (
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,
@@ -77,16 +82,27 @@ unsafe fn through_shared_tile<const PITCH: usize>(
         thread::block_idx_x() as usize * TILE,
         thread::block_idx_y() as usize * TILE,
     );
-    for _ in 0..repetitions {
-        let from = opaque((top + ty) * width + left + tx);
-        let to = opaque((left + ty) * height + top + tx);
+    for _ in 0..size.repetitions {
+        let from = opaque((top + ty) * size.width + left + tx);
+        let to = opaque((left + ty) * size.height + top + tx);
         // SAFETY: the tile lies inside of both matrices because width and height are multiples of TILE.
         // Elements of other threads are read between the two barriers only.
         unsafe {
-            *tile.add(ty * PITCH + tx) = *input.get_unchecked(from);
+            *tile.add(word(ty, tx)) = *input.get_unchecked(from);
             thread::sync_threads();
-            *output.add(to) = *tile.add(tx * PITCH + ty);
+            *output.add(to) = *tile.add(word(tx, ty));
             thread::sync_threads();
         }
     }
+}
+
+/// The size of a transpose, in elements, and how often to do it.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Columns of the input.
+    pub width: usize,
+    /// Rows of the input.
+    pub height: usize,
+    /// How often.
+    pub repetitions: u32,
 }

@@ -18,9 +18,16 @@
 //! # Source
 //! 003 ("Coalesced Transpose"): 24.1 GB/s on one GPU of an S2050: hardly more than 22.4.
 
-use super::{TILE, through_shared_tile};
+use super::{Size, TILE, through_shared_tile};
+
+#[inline(always)]
+unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
+    let word = |row, column| row * TILE + column;
+    // SAFETY: passed on to the caller; the words of a dense tile are distinct.
+    unsafe { through_shared_tile::<{ TILE * TILE }>(input, output, size, word) }
+}
 
 transpose_kernels! {
     /// Transposes `input` into `output` through a 32 × 32 tile.
-    transpose_coalesced => through_shared_tile::<TILE>;
+    transpose_coalesced => body;
 }

@@ -16,15 +16,17 @@
 //! # Source
 //! 003 ("Naive Transpose"): 22.4 GB/s on one GPU of an S2050, against 60.9 for `copy`.
 
+use super::Size;
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
 #[inline(always)]
-unsafe fn body(input: &[f32], output: *mut f32, width: usize, height: usize, repetitions: u32) {
+unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let thread::UVec2 { x, y } = thread::index_2d();
     let (col, row) = (x as usize, y as usize);
-    for _ in 0..repetitions {
-        let (from, to) = (opaque(row * width + col), opaque(col * height + row));
+    for _ in 0..size.repetitions {
+        let from = opaque(row * size.width + col);
+        let to = opaque(col * size.height + row);
         // SAFETY: inside of both arrays because width and height are multiples of TILE.
         unsafe { *output.add(to) = *input.get_unchecked(from) };
     }

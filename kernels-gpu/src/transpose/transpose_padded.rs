@@ -16,12 +16,19 @@
 //! # Source
 //! 003 ("Avoiding Bank Conflict"): 46.6 GB/s on one GPU of an S2050, against 24.1.
 
-use super::{TILE, through_shared_tile};
+use super::{Size, TILE, through_shared_tile};
 
-/// Distance of two rows of the tile in elements: 33, coprime to the 32 banks.
+/// Distance of two rows of the tile in words: 33, coprime to the 32 banks.
 const PITCH: usize = TILE + 1;
+
+#[inline(always)]
+unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
+    let word = |row, column| row * PITCH + column;
+    // SAFETY: passed on to the caller; rows do not overlap because PITCH > TILE.
+    unsafe { through_shared_tile::<{ TILE * PITCH }>(input, output, size, word) }
+}
 
 transpose_kernels! {
     /// Transposes `input` into `output` through a 32 × 33 tile.
-    transpose_padded => through_shared_tile::<PITCH>;
+    transpose_padded => body;
 }
