@@ -203,7 +203,7 @@ pub enum TensorMapError {
 }
 
 /// `CUtensorMap`, an opaque descriptor of 128 bytes.
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawTensorMap([u64; 16]);
 
