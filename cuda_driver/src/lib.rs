@@ -3,8 +3,8 @@
 //! A program that uses [`cust`](https://docs.rs/cust) normally needs a CUDA installation to link and
 //! `libcuda.so.1` to start. A program that also uses this crate needs neither: the crate defines every `cu*`
 //! function that cust 0.3.2 calls and forwards it to `libcuda.so.1`, which it opens at the first call. Where
-//! there is no driver, every function returns `CUDA_ERROR_STUB_LIBRARY` (34) and [`load`] says why, so the
-//! program can go on without a GPU. Call [`load`] before anything of cust: it makes sure that this crate is
+//! there is no driver, every function returns `CUDA_ERROR_STUB_LIBRARY` (34) and [`load()`] says why, so the
+//! program can go on without a GPU. Call [`load()`] before anything of cust: it makes sure that this crate is
 //! linked, that the driver is new enough, and that `cuInit` has succeeded.
 //!
 //! ```no_run
@@ -40,7 +40,7 @@
 //!
 //! # Other systems
 //!
-//! The crate is made for Linux. Elsewhere it holds [`load`] alone, which returns [`LoadError::Unsupported`].
+//! The crate is made for Linux. Elsewhere it holds [`load()`] alone, which returns [`LoadError::Unsupported`].
 
 mod load;
 
