@@ -12,7 +12,7 @@
 //! product in reduced precision gives (the roundoff of TF32 is 8,192 times that of f32).
 
 use crate::element::Element;
-use nalgebra::{DMatrixView, DVector};
+use crate::problem::product::Strides;
 
 /// How an output was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -22,6 +22,8 @@ pub enum Method {
     Nalgebra,
     /// Freivalds' check: C · x against A · (B · x) for random vectors x, in f64.
     Freivalds,
+    /// Each element against the same computation in f64.
+    Reference,
     /// Each element must be equal.
     Exact,
 }
@@ -41,6 +43,17 @@ pub struct Verdict {
     pub complaint: Option<String>,
 }
 
+impl Verdict {
+    /// The verdict with something else that was wrong.
+    pub fn but(self, complaint: String) -> Self {
+        Verdict {
+            ok: false,
+            complaint: Some(self.complaint.unwrap_or(complaint)),
+            ..self
+        }
+    }
+}
+
 /// Tolerance for one element of a product over `k` terms.
 pub fn product_tolerance<T: Element>(k: usize) -> f64 {
     8.0 * k as f64 * T::UNIT_ROUNDOFF
@@ -52,58 +65,84 @@ pub fn projected_tolerance<T: Element>(k: usize, n: usize) -> f64 {
     product_tolerance::<T>(k) * (n as f64).sqrt()
 }
 
-/// Compares element by element. `columns` is the width of the row-major output, for the complaint.
-pub fn elementwise<T: Element>(
-    output: &[T],
-    expected: &[f64],
-    columns: usize,
+/// Compares a matrix of `rows` × `columns` element by element; both functions take row and column.
+pub fn elementwise(
+    (rows, columns): (usize, usize),
+    output: impl Fn(usize, usize) -> f64,
+    expected: impl Fn(usize, usize) -> f64,
     tolerance: f64,
     method: Method,
 ) -> Verdict {
-    assert_eq!(output.len(), expected.len(), "output and reference differ in size");
-    let differences = output
-        .iter()
-        .zip(expected)
-        .map(|(&got, &want)| (got.into() - want).abs());
-    let complain = |index: usize| {
+    let place = |index: usize| (index / columns, index % columns);
+    let differences = (0..rows * columns).map(|index| {
+        let (i, j) = place(index);
+        (output(i, j) - expected(i, j)).abs()
+    });
+    judge(differences, tolerance, method, |index| {
+        let (i, j) = place(index);
         format!(
-            "element ({}, {}) is {}, not {}",
-            index / columns,
-            index % columns,
-            output[index].into(),
-            expected[index]
+            "element ({i}, {j}) is {}, not {}",
+            output(i, j),
+            expected(i, j)
         )
-    };
-    judge(differences, tolerance, method, complain)
+    })
 }
 
-/// Freivalds' check of a product (Freivalds 1979, "Fast probabilistic algorithms"): `c_t` is C, row-major, as
-/// nalgebra sees it, `projections` are pairs of x and A · (B · x).
+/// A random vector and what a product times it has to be.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    /// The vector.
+    pub x: Vec<f64>,
+    /// A · (B · x).
+    pub expected: Vec<f64>,
+}
+
+/// A matrix of `rows` rows times the vector `x`, in f64.
+pub fn project<T: Element>(matrix: &[T], strides: Strides, rows: usize, x: &[f64]) -> Vec<f64> {
+    let mut product = vec![0.0; rows];
+    if strides.column == 1 {
+        for (i, sum) in product.iter_mut().enumerate() {
+            let row = &matrix[i * strides.row..][..x.len()];
+            *sum = row.iter().zip(x).map(|(&a, x)| a.into() * x).sum();
+        }
+    } else {
+        for (j, x) in x.iter().enumerate() {
+            let column = &matrix[j * strides.column..][..rows];
+            for (sum, &a) in product.iter_mut().zip(column) {
+                *sum += a.into() * x;
+            }
+        }
+    }
+    product
+}
+
+/// Freivalds' check of a product C of `rows` rows (Freivalds 1979, "Fast probabilistic algorithms").
 ///
 /// With x drawn from the reals a wrong row of C goes unnoticed only where its error is orthogonal to x.
-pub fn freivalds(
-    c_t: &DMatrixView<'_, f64>,
-    projections: &[(DVector<f64>, DVector<f64>)],
+pub fn freivalds<T: Element>(
+    c: &[T],
+    strides: Strides,
+    rows: usize,
+    projections: &[Projection],
     tolerance: f64,
 ) -> Verdict {
-    let projected: Vec<(DVector<f64>, &DVector<f64>)> = projections
+    let projected: Vec<Vec<f64>> = projections
         .iter()
-        .map(|(x, expected)| (c_t.tr_mul(x), expected))
+        .map(|projection| project(c, strides, rows, &projection.x))
         .collect();
-    let differences = projected
-        .iter()
-        .flat_map(|(got, want)| got.iter().zip(want.iter()))
-        .map(|(got, want)| (got - want).abs());
-    let rows = c_t.ncols();
-    let complain = |index: usize| {
-        let (got, want) = &projected[index / rows];
-        let row = index % rows;
-        format!(
-            "row {row} times a random vector is {}, not {}",
-            got[row], want[row]
-        )
+    let pair = |index: usize| {
+        let (vector, row) = (index / rows, index % rows);
+        (projected[vector][row], projections[vector].expected[row])
     };
-    judge(differences, tolerance, Method::Freivalds, complain)
+    let differences = (0..rows * projections.len()).map(|index| {
+        let (got, want) = pair(index);
+        (got - want).abs()
+    });
+    judge(differences, tolerance, Method::Freivalds, |index| {
+        let (got, want) = pair(index);
+        let row = index % rows;
+        format!("row {row} times a random vector is {got}, not {want}")
+    })
 }
 
 fn judge(
@@ -195,12 +234,33 @@ mod tests {
 
     #[test]
     fn the_first_wrong_element_is_named() {
-        let verdict = elementwise(&[1.0f32, 2.0, f32::NAN], &[1.0, 2.0, 3.0], 2, 0.0, Method::Exact);
+        let output = [1.0, 2.0, f64::NAN, 4.0];
+        let verdict = elementwise(
+            (2, 2),
+            |i, j| output[2 * i + j],
+            |i, j| (2 * i + j + 1) as f64,
+            0.0,
+            Method::Exact,
+        );
         assert!(!verdict.ok && verdict.error.is_nan());
         assert_eq!(
             verdict.complaint.as_deref(),
             Some("element (1, 0) is NaN, not 3")
         );
+    }
+
+    #[test]
+    fn overwritten_padding_of_a_column_major_product_fails() {
+        let shape = Shape { m: 2, n: 1, k: 1 };
+        let problem = Operation::ColumnMajorProduct.problem::<f32>(shape, 4);
+        let (a, b) = (&problem.inputs()[0], &problem.inputs()[1]);
+        assert!(a[2].is_nan(), "the padding of an input is poisoned");
+        let mut c = vec![f32::NAN; problem.output_len()];
+        (c[0], c[1]) = (a[0] * b[0], a[1] * b[0]);
+        assert!(problem.check(&c).ok);
+        c[2] = 0.0;
+        let verdict = problem.check(&c);
+        assert!(!verdict.ok && verdict.complaint.unwrap().contains("padding after column 0"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | [`ptx`] | the PTX modules that ship |
 //! | [`engine`] | where a kernel runs: the GPU or the emulator |
 //! | [`device`] | what a GPU is: the device query |
+//! | [`cpu`] | products on the host, to compare with |
 //! | [`element`], [`check`], [`problem`] | inputs, parameters, right answers |
 //! | [`catalogue`] | the only list of kernels |
 //! | [`measure`] | statistics |
@@ -16,6 +17,7 @@
 pub mod catalogue;
 pub mod check;
 pub mod cli;
+pub mod cpu;
 pub mod device;
 pub mod element;
 pub mod engine;

@@ -5,10 +5,16 @@
 //! twice.
 
 mod matmul;
+mod matvec;
+mod precondition;
+mod stream;
 mod transpose;
 
+pub use precondition::Precondition;
+
+use crate::cpu::CpuProduct;
 use crate::element::ElementType;
-use crate::problem::Operation;
+use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use std::fmt;
 
@@ -20,6 +26,10 @@ pub enum Family {
     Matmul,
     /// Transposes, and the copy that bounds them.
     Transpose,
+    /// Copies and chains of arithmetic: latency hiding.
+    Stream,
+    /// Many small matrix-vector products.
+    Matvec,
 }
 
 impl fmt::Display for Family {
@@ -27,32 +37,9 @@ impl fmt::Display for Family {
         f.write_str(match self {
             Family::Matmul => "matmul",
             Family::Transpose => "transpose",
+            Family::Stream => "stream",
+            Family::Matvec => "matvec",
         })
-    }
-}
-
-/// What each dimension must be a multiple of; 1 where any size will do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Multiples {
-    /// Rows of the output of a product; rows of the input of a transpose.
-    pub m: u32,
-    /// Columns.
-    pub n: u32,
-    /// The dimension that a product sums over; unused elsewhere.
-    pub k: u32,
-}
-
-impl Multiples {
-    /// Any size.
-    pub const ANY: Multiples = Multiples::of(1);
-
-    /// The same multiple in every dimension.
-    pub const fn of(multiple: u32) -> Self {
-        Multiples {
-            m: multiple,
-            n: multiple,
-            k: multiple,
-        }
     }
 }
 
@@ -71,42 +58,63 @@ pub struct Rung {
     pub element: ElementType,
     /// What it computes, and with which parameters.
     pub operation: Operation,
-    /// Block and output tile.
-    pub geometry: Geometry,
     /// Sizes that it takes.
-    pub multiples: Multiples,
-    /// Lowest compute capability that runs it, times ten.
-    pub compute_capability: u32,
+    pub precondition: Precondition,
+    /// What runs.
+    pub implementation: Implementation,
 }
 
-/// Every kernel, family by family, each rung after the one that it improves on.
-pub const RUNGS: &[Rung] = &concat(matmul::RUNGS, transpose::RUNGS);
+/// What runs when a rung runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Implementation {
+    /// The PTX entry of the rung's name.
+    Kernel {
+        /// Blocks and their outputs.
+        geometry: Geometry,
+        /// Lowest compute capability that runs it, times ten: which PTX module it is in.
+        compute_capability: u32,
+    },
+    /// The first of these rungs that takes the size.
+    Dispatch(&'static [&'static str]),
+    /// A function of the host.
+    Cpu(CpuProduct),
+}
 
-const COUNT: usize = matmul::RUNGS.len() + transpose::RUNGS.len();
-
-const fn concat(first: &[Rung], second: &[Rung]) -> [Rung; COUNT] {
-    let mut all = [first[0]; COUNT];
-    let mut i = 0;
-    while i < COUNT {
-        all[i] = if i < first.len() {
-            first[i]
-        } else {
-            second[i - first.len()]
-        };
-        i += 1;
+impl Rung {
+    /// The rung that runs for this shape: itself unless it dispatches.
+    pub fn resolve(&'static self, shape: Shape) -> &'static Rung {
+        match self.implementation {
+            Implementation::Dispatch(candidates) => candidates
+                .iter()
+                .filter_map(|name| find(name))
+                .find(|rung| rung.precondition.takes(rung.operation, shape))
+                .unwrap_or(self),
+            _ => self,
+        }
     }
-    all
+}
+
+/// The tables, family by family, each rung after the one that it improves on.
+const TABLES: [&[Rung]; 4] = [
+    matmul::RUNGS,
+    transpose::RUNGS,
+    stream::RUNGS,
+    matvec::RUNGS,
+];
+
+/// Every kernel.
+pub fn rungs() -> impl DoubleEndedIterator<Item = &'static Rung> + Clone {
+    TABLES.into_iter().flatten()
 }
 
 /// The rung of this name.
 pub fn find(name: &str) -> Option<&'static Rung> {
-    RUNGS.iter().find(|rung| rung.name == name)
+    rungs().find(|rung| rung.name == name)
 }
 
 /// The name in the catalogue that is most like `name`, where any is much alike.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    RUNGS
-        .iter()
+    rungs()
         .map(|rung| (strsim::jaro_winkler(rung.name, name), rung.name))
         .filter(|(likeness, _)| *likeness > 0.7)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
@@ -120,35 +128,43 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let names: HashSet<_> = RUNGS.iter().map(|rung| rung.name).collect();
-        assert_eq!(names.len(), RUNGS.len());
+        let names: HashSet<_> = rungs().map(|rung| rung.name).collect();
+        assert_eq!(names.len(), rungs().count());
     }
 
     #[test]
-    fn every_rung_is_an_entry_of_its_module_and_every_entry_is_a_rung() {
+    fn every_kernel_is_an_entry_of_its_module_and_every_entry_is_a_kernel() {
+        let mut in_modules = HashSet::new();
         for module in crate::ptx::MODULES {
-            let entries: HashSet<_> = module
-                .text
-                .lines()
-                .filter_map(|line| line.strip_prefix(".visible .entry "))
-                .filter_map(|rest| rest.split('(').next())
-                .collect();
-            let rungs: HashSet<_> = RUNGS
-                .iter()
-                .filter(|rung| rung.compute_capability == module.compute_capability)
-                .map(|rung| rung.name)
-                .collect();
-            assert_eq!(entries, rungs, "{}", module.name);
-        }
-        for rung in RUNGS {
-            assert!(
-                crate::ptx::MODULES
-                    .iter()
-                    .any(|module| module.compute_capability == rung.compute_capability),
-                "{} needs a module for {}",
-                rung.name,
-                rung.compute_capability
+            in_modules.extend(
+                module
+                    .text
+                    .lines()
+                    .filter_map(|line| line.strip_prefix(".visible .entry "))
+                    .filter_map(|rest| rest.split('(').next())
+                    .map(|entry| (entry, module.compute_capability)),
             );
+        }
+        let in_catalogue = rungs()
+            .filter_map(|rung| match rung.implementation {
+                Implementation::Kernel {
+                    compute_capability, ..
+                } => Some((rung.name, compute_capability)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(in_modules, in_catalogue);
+    }
+
+    #[test]
+    fn a_dispatching_rung_names_rungs_of_its_operation_and_ends_with_one_for_any_size() {
+        for rung in rungs() {
+            let Implementation::Dispatch(candidates) = rung.implementation else {
+                continue;
+            };
+            let candidates: Vec<_> = candidates.iter().map(|name| find(name).unwrap()).collect();
+            assert!(candidates.iter().all(|c| c.operation == rung.operation));
+            assert_eq!(candidates.last().unwrap().precondition, Precondition::Any);
         }
     }
 

@@ -3,11 +3,14 @@
 //! A problem is made once for an operation, an element type, a shape and a seed, and serves every rung of that
 //! kind. It knows nothing of engines: parameters are symbolic ([`Param`]) until a launch.
 
-mod product;
-mod transposition;
+mod chains;
+mod matvec;
+mod pointwise;
+pub mod product;
 
 use crate::check::Verdict;
 use crate::element::Element;
+use kernels_gpu::stream::fma_ilp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -15,12 +18,33 @@ use rand::{Rng, SeedableRng};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// C = A · B, row-major: `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
+    /// C = A · B, row-major and dense: `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
     Product,
+    /// C = A · B, column-major with leading dimensions: the same, then `lda: u32, ldb: u32, ldc: u32`.
+    ColumnMajorProduct,
     /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32, repetitions: u32)`.
     Copy,
     /// The input's transpose, row-major, with the parameters of `Copy`.
     Transpose,
+    /// `output[i] = input[i]`: `(input: &[T], output: *mut T)`.
+    StreamCopy,
+    /// `output[i] = input[i] + 1`, with the parameters of `StreamCopy`.
+    AddOne,
+    /// Sums of so many chains of multiply-adds: `(input: &[T], output: *mut T, rounds: u32, factor: T, term: T)`.
+    FmaChains {
+        /// Chains of each thread.
+        chains: u32,
+    },
+    /// A small matrix times many vectors: `(matrix: [[T; N]; M], input: &[T], output: *mut T)`, then
+    /// `m: u32, n: u32` where the kernel takes any size, with a matrix of 32 × 32.
+    MatVec {
+        /// Rows of the matrix.
+        rows: u32,
+        /// Columns of the matrix.
+        columns: u32,
+        /// Whether the kernel is told the size.
+        any: bool,
+    },
 }
 
 /// The size of a problem.
@@ -28,21 +52,25 @@ pub enum Operation {
 pub struct Shape {
     /// Rows of a product; rows of the input of a transpose.
     pub m: u32,
-    /// Columns.
+    /// Columns. Where a problem is one-dimensional it has m · n elements.
     pub n: u32,
-    /// The dimension that a product sums over; unused elsewhere.
+    /// The dimension that a product sums over; 1/16 of it are the rounds of the FMA chains.
     pub k: u32,
 }
 
 /// One parameter of a kernel, before there is device memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Param {
     /// An input as a slice: its pointer and its length.
     Input(usize),
     /// The pointer to the output.
     Output,
-    /// A number.
+    /// A 32-bit number.
     U32(u32),
+    /// A float.
+    F32(f32),
+    /// An aggregate passed by value.
+    Bytes(Vec<u8>),
 }
 
 /// A problem with inputs, for kernels whose elements are `T`.
@@ -50,15 +78,19 @@ pub trait Problem<T: Element> {
     /// The inputs, in the order in which [`Param::Input`] numbers them.
     fn inputs(&self) -> &[Vec<T>];
 
-    /// Number of elements of the output.
+    /// Number of elements of the output, padding included.
     fn output_len(&self) -> usize;
 
     /// The kernel's parameters.
     fn params(&self) -> Vec<Param>;
 
-    /// Compares an output with the right answer.
+    /// Compares an output with the right answer. The output held NaN before.
     fn check(&self, output: &[T]) -> Verdict;
 }
+
+/// Columns of column-major matrices are padded to a multiple of so many elements, 128 bytes of `f32`, as a pitched
+/// allocation would: a leading dimension is then not the number of rows unless that is such a multiple.
+pub const PITCH_MULTIPLE: u32 = 32;
 
 impl Operation {
     /// Makes the problem of this shape, with inputs drawn from [-1, 1) by `seed`.
@@ -68,39 +100,101 @@ impl Operation {
         seed: u64,
     ) -> Box<dyn Problem<T>> {
         match self {
-            Operation::Product => Box::new(product::Product::new(shape, seed)),
-            Operation::Copy => Box::new(transposition::Transposition::new(shape, seed, false)),
-            Operation::Transpose => Box::new(transposition::Transposition::new(shape, seed, true)),
+            Operation::Product => Box::new(product::Product::row_major(shape, seed)),
+            Operation::ColumnMajorProduct => {
+                let ld = |rows: u32| rows as usize + padding(rows) as usize;
+                let lds = [ld(shape.m), ld(shape.k), ld(shape.m)];
+                Box::new(product::Product::column_major(shape, lds, seed))
+            }
+            Operation::Copy => Box::new(pointwise::Matrix::copy(shape, seed)),
+            Operation::Transpose => Box::new(pointwise::Matrix::transpose(shape, seed)),
+            Operation::StreamCopy => Box::new(pointwise::Stream::new(shape, seed, 0.0)),
+            Operation::AddOne => Box::new(pointwise::Stream::new(shape, seed, 1.0)),
+            Operation::FmaChains { chains } => Box::new(chains::Chains::new(shape, chains, seed)),
+            Operation::MatVec { rows, columns, any } => {
+                Box::new(matvec::MatVec::new(shape, [rows, columns], any, seed))
+            }
         }
     }
 
     /// Whether the third dimension of a shape means anything.
     pub fn uses_k(self) -> bool {
-        matches!(self, Operation::Product)
+        use Operation::{ColumnMajorProduct, FmaChains, Product};
+        matches!(self, Product | ColumnMajorProduct | FmaChains { .. })
     }
 
-    /// Elements of all inputs and of the output.
-    pub fn elements(self, Shape { m, n, k }: Shape) -> (u128, u128) {
-        let (m, n, k) = (u128::from(m), u128::from(n), u128::from(k));
+    /// Rows and columns of what the grid covers; one row where that is one-dimensional.
+    pub fn extent(self, shape: Shape) -> (u64, u64) {
+        let (m, n) = (u64::from(shape.m), u64::from(shape.n));
+        match self {
+            Operation::Product
+            | Operation::ColumnMajorProduct
+            | Operation::Copy
+            | Operation::Transpose => (m, n),
+            Operation::StreamCopy | Operation::AddOne | Operation::FmaChains { .. } => (1, m * n),
+            Operation::MatVec { rows, columns, .. } => {
+                (1, m * n / u64::from(columns) * u64::from(rows))
+            }
+        }
+    }
+
+    /// Elements of all inputs and of the output, padding included.
+    pub fn elements(self, shape: Shape) -> (u128, u128) {
+        let wide = |x: u32| u128::from(x);
+        let (m, n, k) = (wide(shape.m), wide(shape.n), wide(shape.k));
         match self {
             Operation::Product => (m * k + k * n, m * n),
-            Operation::Copy | Operation::Transpose => (m * n, m * n),
+            Operation::ColumnMajorProduct => {
+                let ld = |rows: u32| wide(rows) + wide(padding(rows));
+                (ld(shape.m) * k + ld(shape.k) * n, ld(shape.m) * n)
+            }
+            Operation::Copy
+            | Operation::Transpose
+            | Operation::StreamCopy
+            | Operation::AddOne => (m * n, m * n),
+            Operation::FmaChains { .. } => (kernels_gpu::stream::BLOCK as u128, m * n),
+            Operation::MatVec { rows, columns, .. } => {
+                let vectors = m * n / wide(columns);
+                (vectors * wide(columns), vectors * wide(rows))
+            }
         }
     }
 
     /// Floating-point operations, a fused multiply-add counted as two; 0 where there is no arithmetic.
-    pub fn flops(self, Shape { m, n, k }: Shape) -> f64 {
+    pub fn flops(self, shape: Shape) -> f64 {
+        let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
         match self {
-            Operation::Product => 2.0 * f64::from(m) * f64::from(n) * f64::from(k),
-            Operation::Copy | Operation::Transpose => 0.0,
+            Operation::Product | Operation::ColumnMajorProduct => 2.0 * m * n * k,
+            Operation::Copy | Operation::Transpose | Operation::StreamCopy => 0.0,
+            Operation::AddOne => m * n,
+            Operation::FmaChains { .. } => {
+                2.0 * m * n * (f64::from(rounds(shape)) * fma_ilp::FMAS_PER_ROUND as f64)
+            }
+            Operation::MatVec { rows, columns, .. } => {
+                (m * n / f64::from(columns)).floor() * 2.0 * f64::from(rows) * f64::from(columns)
+            }
         }
     }
 
-    /// The fewest elements that a kernel must move: every input read once, the output written once.
+    /// The fewest elements that a kernel must move: every input read once, the output written once, no padding.
     pub fn elements_moved(self, shape: Shape) -> f64 {
-        let (inputs, output) = self.elements(shape);
+        let dense = match self {
+            Operation::ColumnMajorProduct => Operation::Product,
+            other => other,
+        };
+        let (inputs, output) = dense.elements(shape);
         (inputs + output) as f64
     }
+}
+
+/// Elements between the last row of a column and the next column.
+fn padding(rows: u32) -> u32 {
+    (PITCH_MULTIPLE - rows % PITCH_MULTIPLE) % PITCH_MULTIPLE
+}
+
+/// Rounds of the FMA chains.
+fn rounds(shape: Shape) -> u32 {
+    (shape.k / 16).max(1)
 }
 
 /// `len` values from [-1, 1), the same ones for the same seed and stream.

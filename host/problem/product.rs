@@ -1,9 +1,9 @@
-//! Row-major matrix products.
+//! Matrix products in either layout.
 
 use super::{Param, Problem, Shape, random};
-use crate::check::{self, Verdict};
+use crate::check::{self, Method, Verdict};
 use crate::element::Element;
-use nalgebra::{DMatrix, DMatrixView, DVector};
+use nalgebra::DMatrix;
 use std::cell::OnceCell;
 
 /// Up to this many multiply-adds the whole product is computed by nalgebra, above it Freivalds' check is used:
@@ -12,28 +12,89 @@ const FULL_REFERENCE_LIMIT: u128 = 1 << 30;
 
 /// Vectors of Freivalds' check. One random real vector already meets a wrong element with certainty, up to
 /// rounding; the second guards against an error that happens to fall under the tolerance.
-const FREIVALDS_VECTORS: usize = 2;
+const FREIVALDS_VECTORS: u64 = 2;
 
-pub(super) struct Product<T> {
+/// Where the elements of a matrix lie: element (i, j) at i · `row` + j · `column`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strides {
+    /// Distance of two rows.
+    pub row: usize,
+    /// Distance of two columns.
+    pub column: usize,
+}
+
+impl Strides {
+    /// Row-major with rows of `columns` elements.
+    pub fn row_major(columns: usize) -> Self {
+        Strides {
+            row: columns,
+            column: 1,
+        }
+    }
+
+    /// Column-major with this leading dimension.
+    pub fn column_major(leading_dimension: usize) -> Self {
+        Strides {
+            row: 1,
+            column: leading_dimension,
+        }
+    }
+
+    /// Place of element (i, j).
+    pub fn index(self, i: usize, j: usize) -> usize {
+        i * self.row + j * self.column
+    }
+}
+
+/// C = A · B.
+pub struct Product<T> {
     shape: Shape,
+    /// Layouts of A, B and C.
+    strides: [Strides; 3],
     inputs: Vec<Vec<T>>,
+    output_len: usize,
+    params: Vec<Param>,
     reference: OnceCell<Reference>,
 }
 
 /// The right answer, as far as it is computed.
 enum Reference {
-    /// C, row-major.
-    Full(Vec<f64>),
+    /// C.
+    Full(DMatrix<f64>),
     /// Pairs of x and A · (B · x).
-    Projections(Vec<(DVector<f64>, DVector<f64>)>),
+    Projections(Vec<check::Projection>),
 }
 
-impl<T: Element + nalgebra::RealField> Product<T> {
-    pub(super) fn new(shape: Shape, seed: u64) -> Self {
+impl<T: Element> Product<T> {
+    /// Dense and row-major.
+    pub fn row_major(shape: Shape, seed: u64) -> Self {
         let (m, n, k) = extents(shape);
         Product {
             shape,
+            strides: [k, n, n].map(Strides::row_major),
             inputs: vec![random(m * k, seed, 1), random(k * n, seed, 2)],
+            output_len: m * n,
+            params: params(shape),
+            reference: OnceCell::new(),
+        }
+    }
+
+    /// Column-major with these leading dimensions of A, B and C. Padding of the inputs holds NaN, so that a kernel
+    /// that reads it fails its check.
+    pub fn column_major(shape: Shape, lds: [usize; 3], seed: u64) -> Self {
+        let (m, n, k) = extents(shape);
+        let [lda, ldb, ldc] = lds;
+        let mut params = params(shape);
+        params.extend(lds.map(|ld| Param::U32(ld as u32)));
+        Product {
+            shape,
+            strides: lds.map(Strides::column_major),
+            inputs: vec![
+                padded(random(m * k, seed, 1), m, lda),
+                padded(random(k * n, seed, 2), k, ldb),
+            ],
+            output_len: ldc * n,
+            params,
             reference: OnceCell::new(),
         }
     }
@@ -41,20 +102,21 @@ impl<T: Element + nalgebra::RealField> Product<T> {
     fn reference(&self) -> &Reference {
         self.reference.get_or_init(|| {
             let (m, n, k) = extents(self.shape);
-            // nalgebra is column-major: a row-major m × k matrix is its k × m transpose there, and
-            // Cᵀ = Bᵀ · Aᵀ comes out as row-major C.
-            let a_t = DMatrix::from_iterator(k, m, self.inputs[0].iter().map(|&x| x.into()));
-            let b_t = DMatrix::from_iterator(n, k, self.inputs[1].iter().map(|&x| x.into()));
-            let (a_t, b_t): (DMatrix<f64>, DMatrix<f64>) = (a_t, b_t);
+            let [a, b] = [&self.inputs[0], &self.inputs[1]];
+            let [in_a, in_b, _] = self.strides;
             if m as u128 * n as u128 * k as u128 <= FULL_REFERENCE_LIMIT {
-                return Reference::Full((b_t * a_t).data.into());
+                let a = DMatrix::from_fn(m, k, |i, j| a[in_a.index(i, j)].into());
+                let b = DMatrix::from_fn(k, n, |i, j| b[in_b.index(i, j)].into());
+                let c: DMatrix<f64> = a * b;
+                return Reference::Full(c);
             }
             let projections = (0..FREIVALDS_VECTORS)
                 .map(|vector| {
                     // A seed of its own: the vectors must not depend on the inputs.
-                    let x = DVector::from_vec(random::<f64>(n, 0, 3 + vector as u64));
-                    let product = a_t.tr_mul(&b_t.tr_mul(&x));
-                    (x, product)
+                    let x = random::<f64>(n, 0, 3 + vector);
+                    let bx = check::project(b, in_b, k, &x);
+                    let expected = check::project(a, in_a, m, &bx);
+                    check::Projection { x, expected }
                 })
                 .collect();
             Reference::Projections(projections)
@@ -62,54 +124,76 @@ impl<T: Element + nalgebra::RealField> Product<T> {
     }
 }
 
-impl<T: Element + nalgebra::RealField> Problem<T> for Product<T> {
+impl<T: Element> Problem<T> for Product<T> {
     fn inputs(&self) -> &[Vec<T>] {
         &self.inputs
     }
 
     fn output_len(&self) -> usize {
-        let (m, n, _) = extents(self.shape);
-        m * n
+        self.output_len
     }
 
     fn params(&self) -> Vec<Param> {
-        let Shape { m, n, k } = self.shape;
-        vec![
-            Param::Input(0),
-            Param::Input(1),
-            Param::Output,
-            Param::U32(m),
-            Param::U32(n),
-            Param::U32(k),
-        ]
+        self.params.clone()
     }
 
     fn check(&self, output: &[T]) -> Verdict {
         let (m, n, k) = extents(self.shape);
-        match self.reference() {
+        let in_c = self.strides[2];
+        let verdict = match self.reference() {
             Reference::Full(c) => check::elementwise(
-                output,
-                c,
-                n,
+                (m, n),
+                |i, j| output[in_c.index(i, j)].into(),
+                |i, j| c[(i, j)],
                 check::product_tolerance::<T>(k),
-                check::Method::Nalgebra,
+                Method::Nalgebra,
             ),
-            Reference::Projections(projections) => {
-                let converted: Vec<f64>;
-                let c_t = DMatrixView::from_slice(
-                    {
-                        converted = output.iter().map(|&x| x.into()).collect();
-                        &converted
-                    },
-                    n,
-                    m,
-                );
-                check::freivalds(&c_t, projections, check::projected_tolerance::<T>(k, n))
-            }
+            Reference::Projections(projections) => check::freivalds(
+                output,
+                in_c,
+                m,
+                projections,
+                check::projected_tolerance::<T>(k, n),
+            ),
+        };
+        // Row-major products are dense; columns may be padded.
+        let ldc = in_c.column;
+        let overwritten = (in_c.row == 1)
+            .then(|| (0..n).find(|j| output[j * ldc + m..(j + 1) * ldc].iter().any(|&x| x == x)))
+            .flatten();
+        match overwritten {
+            Some(j) => verdict.but(format!("the padding after column {j} was overwritten")),
+            None => verdict,
         }
     }
 }
 
 fn extents(Shape { m, n, k }: Shape) -> (usize, usize, usize) {
     (m as usize, n as usize, k as usize)
+}
+
+fn params(Shape { m, n, k }: Shape) -> Vec<Param> {
+    vec![
+        Param::Input(0),
+        Param::Input(1),
+        Param::Output,
+        Param::U32(m),
+        Param::U32(n),
+        Param::U32(k),
+    ]
+}
+
+/// Dense columns of `rows` elements moved `leading_dimension` apart, NaN between them.
+fn padded<T: Element>(dense: Vec<T>, rows: usize, leading_dimension: usize) -> Vec<T> {
+    if rows == leading_dimension || rows == 0 {
+        return dense;
+    }
+    let mut padded = vec![T::NAN; dense.len() / rows * leading_dimension];
+    for (to, from) in padded
+        .chunks_exact_mut(leading_dimension)
+        .zip(dense.chunks_exact(rows))
+    {
+        to[..rows].copy_from_slice(from);
+    }
+    padded
 }

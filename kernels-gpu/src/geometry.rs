@@ -87,21 +87,21 @@ impl Geometry {
     }
 
     /// Blocks of the grid for an output of `rows` × `columns` on a device with so many multiprocessors, every
-    /// block at least partly used. A one-dimensional output has one row.
-    pub const fn grid(&self, rows: u32, columns: u32, multiprocessors: u32) -> [u32; 3] {
+    /// block at least partly used. A one-dimensional output has one row. The launch checks the device's limits.
+    pub const fn grid(&self, rows: u64, columns: u64, multiprocessors: u32) -> [u64; 3] {
         match *self {
             Geometry::Tiles { tile, grid_x, .. } => {
-                let across = columns.div_ceil(tile[0]);
-                let down = rows.div_ceil(tile[1]);
+                let across = columns.div_ceil(tile[0] as u64);
+                let down = rows.div_ceil(tile[1] as u64);
                 match grid_x {
                     Along::Columns => [across, down, 1],
                     Along::Rows => [down, across, 1],
                 }
             }
-            Geometry::Linear { elements, .. } => [columns.div_ceil(elements), 1, 1],
+            Geometry::Linear { elements, .. } => [columns.div_ceil(elements as u64), 1, 1],
             Geometry::GridStride { block } => {
-                let useful = columns.div_ceil(block);
-                let full = multiprocessors * GRID_STRIDE_BLOCKS_PER_MULTIPROCESSOR;
+                let useful = columns.div_ceil(block as u64);
+                let full = (multiprocessors * GRID_STRIDE_BLOCKS_PER_MULTIPROCESSOR) as u64;
                 [if useful < full { useful } else { full }, 1, 1]
             }
         }
