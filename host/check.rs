@@ -260,7 +260,13 @@ mod tests {
         assert!(problem.check(&c).ok);
         c[2] = 0.0;
         let verdict = problem.check(&c);
-        assert!(!verdict.ok && verdict.complaint.unwrap().contains("padding after column 0"));
+        assert!(
+            !verdict.ok
+                && verdict
+                    .complaint
+                    .unwrap()
+                    .contains("padding after column 0")
+        );
     }
 
     #[test]

@@ -48,7 +48,13 @@ pub fn blocked(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
     c.fill(0.0);
     for top in (0..m).step_by(BLOCK_ROWS) {
         let bottom = m.min(top + BLOCK_ROWS);
-        blocked_rows(&a[top * k..bottom * k], b, &mut c[top * n..bottom * n], n, k);
+        blocked_rows(
+            &a[top * k..bottom * k],
+            b,
+            &mut c[top * n..bottom * n],
+            n,
+            k,
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Shared memory: the on-chip memory of a block (PTX ISA, "Shared State Space").
 //!
 //! Stock rustc cannot place a static in shared memory. What it has is the address of the *dynamic* shared
-//! memory, as a pointer that LLVM knows to be shared. [`shared_array!`] declares its array in inline assembly
+//! memory, as a pointer that LLVM knows to be shared. [`shared_array!`](crate::shared_array) declares its array in inline assembly
 //! and reaches it as an offset from that pointer, so loads and stores stay `ld.shared` and `st.shared`.
 
 /// A shared array of the block: `shared_array![T; N]` is a `*mut T` to `N` elements.

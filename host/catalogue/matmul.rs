@@ -49,7 +49,14 @@ const fn product(
 ) -> Rung {
     Rung {
         element,
-        ..rung(name, source, Operation::Product, precondition, kernel(geometry), summary)
+        ..rung(
+            name,
+            source,
+            Operation::Product,
+            precondition,
+            kernel(geometry),
+            summary,
+        )
     }
 }
 
@@ -61,12 +68,31 @@ const fn wolfe(
     summary: &'static str,
 ) -> Rung {
     let operation = Operation::ColumnMajorProduct;
-    rung(name, "004", operation, Multiples { m, n, k }, kernel(geometry), summary)
+    rung(
+        name,
+        "004",
+        operation,
+        Multiples { m, n, k },
+        kernel(geometry),
+        summary,
+    )
 }
 
 /// A product on the host.
-const fn on_cpu(name: &'static str, source: &'static str, run: CpuProduct, summary: &'static str) -> Rung {
-    rung(name, source, Operation::Product, Any, Implementation::Cpu(run), summary)
+const fn on_cpu(
+    name: &'static str,
+    source: &'static str,
+    run: CpuProduct,
+    summary: &'static str,
+) -> Rung {
+    rung(
+        name,
+        source,
+        Operation::Product,
+        Any,
+        Implementation::Cpu(run),
+        summary,
+    )
 }
 
 const fn exact(multiple: u32) -> Precondition {

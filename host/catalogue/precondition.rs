@@ -60,7 +60,9 @@ impl Precondition {
             }
             Precondition::Multiples { m, n, .. } if m == n => format!("multiples of {m}"),
             Precondition::Multiples { m, n, .. } => format!("multiples of {m} (m) and {n} (n)"),
-            Precondition::Elements(multiple) => format!("a multiple of {multiple} elements (m x n)"),
+            Precondition::Elements(multiple) => {
+                format!("a multiple of {multiple} elements (m x n)")
+            }
         }
     }
 }

@@ -1,11 +1,10 @@
 //! `warpladder list`.
 
 use super::{Outcome, table};
-use crate::catalogue::{Family, Multiples, RUNGS, Rung};
+use crate::catalogue::{self, Family, Implementation, Precondition, Rung};
 use crate::element::ElementType;
 use crate::engine::EngineKind;
 use crate::problem::Operation;
-use crate::run::describe_multiples;
 use std::io::Write;
 
 #[derive(clap::Args)]
@@ -24,59 +23,87 @@ struct Entry {
     summary: &'static str,
     element: ElementType,
     operation: Operation,
-    /// Threads of a block in x, y and z.
-    block: [u32; 3],
-    /// Columns and rows of the output that one block computes.
-    tile: [u32; 2],
-    multiples: Multiples,
-    preconditions: String,
-    /// Lowest compute capability, times ten.
-    compute_capability: u32,
-    engines: [EngineKind; 2],
+    /// Threads of a block in x, y and z; null for what is no kernel.
+    block: Option<[u32; 3]>,
+    /// Columns and rows of the output that one block computes; null where the grid decides.
+    tile: Option<[u32; 2]>,
+    precondition: Precondition,
+    /// The precondition in words.
+    sizes: String,
+    /// Lowest compute capability, times ten; null for what is no kernel.
+    compute_capability: Option<u32>,
+    /// The rungs that a dispatching one chooses from.
+    dispatches_to: &'static [&'static str],
+    engines: &'static [EngineKind],
 }
 
 impl From<&Rung> for Entry {
     fn from(rung: &Rung) -> Self {
-        Entry {
+        let mut entry = Entry {
             name: rung.name,
             family: rung.family,
             source: rung.source,
             summary: rung.summary,
             element: rung.element,
             operation: rung.operation,
-            block: rung.geometry.block,
-            tile: rung.geometry.tile,
-            multiples: rung.multiples,
-            preconditions: describe_multiples(rung),
-            compute_capability: rung.compute_capability,
-            engines: [EngineKind::Gpu, EngineKind::Emulator],
+            block: None,
+            tile: None,
+            precondition: rung.precondition,
+            sizes: rung.precondition.describe(rung.operation).to_string(),
+            compute_capability: None,
+            dispatches_to: &[],
+            engines: &[EngineKind::Gpu, EngineKind::Emulator],
+        };
+        match rung.implementation {
+            Implementation::Kernel {
+                geometry,
+                compute_capability,
+            } => {
+                entry.block = Some(geometry.block());
+                entry.tile = geometry.tile();
+                entry.compute_capability = Some(compute_capability);
+            }
+            Implementation::Dispatch(candidates) => entry.dispatches_to = candidates,
+            Implementation::Cpu(_) => entry.engines = &[EngineKind::Cpu],
         }
+        entry
     }
 }
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
-    let entries: Vec<Entry> = RUNGS.iter().map(Entry::from).collect();
+    let entries: Vec<Entry> = catalogue::rungs().map(Entry::from).collect();
     let mut stdout = std::io::stdout().lock();
     if args.json {
         writeln!(stdout, "{}", serde_json::to_string_pretty(&entries)?)?;
         return Ok(Outcome::Done);
     }
     let mut table = table::new(&[
-        "kernel", "family", "source", "element", "block", "tile", "sizes", "engines", "what it is",
+        "kernel",
+        "family",
+        "source",
+        "element",
+        "block",
+        "tile",
+        "sizes",
+        "engines",
+        "what it is",
     ]);
+    let dash = || "-".to_owned();
     for entry in entries {
-        let [x, y, z] = entry.block;
-        let [columns, rows] = entry.tile;
-        let engines = entry.engines.map(|engine| engine.to_string()).join(", ");
+        let engines: Vec<String> = entry.engines.iter().map(EngineKind::to_string).collect();
         table.add_row([
             entry.name.to_owned(),
             entry.family.to_string(),
             entry.source.to_owned(),
             entry.element.to_string(),
-            format!("{x} x {y} x {z}"),
-            format!("{columns} x {rows}"),
-            entry.preconditions,
-            engines,
+            entry
+                .block
+                .map_or_else(dash, |[x, y, z]| format!("{x} x {y} x {z}")),
+            entry
+                .tile
+                .map_or_else(dash, |[columns, rows]| format!("{columns} x {rows}")),
+            entry.sizes,
+            engines.join(", "),
             entry.summary.to_owned(),
         ]);
     }

@@ -2,7 +2,7 @@
 
 use super::output::Destination;
 use super::{Outcome, table};
-use crate::catalogue::{self, Family, RUNGS, Rung};
+use crate::catalogue::{self, Family, Implementation, Rung};
 use crate::engine::{self, Choice, Engine, EngineKind};
 use crate::problem::Shape;
 use crate::run::{Problems, Record, check_shape, describe, preflight};
@@ -48,6 +48,9 @@ pub(super) struct Args {
     csv: Option<String>,
 }
 
+/// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the slowest.
+const CPU_FLOPS: f64 = 2.0 * 512.0 * 512.0 * 512.0;
+
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let selected = select(args)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
@@ -59,7 +62,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let engine = &*engine;
     let (default_size, default_reps) = match engine.kind() {
         EngineKind::Gpu => (4096, 20),
-        EngineKind::Emulator => (256, 3),
+        EngineKind::Cpu | EngineKind::Emulator => (256, 3),
     };
     let size = args.size.unwrap_or(default_size);
     let shape = Shape {
@@ -103,15 +106,17 @@ fn select(args: &Args) -> anyhow::Result<Vec<&'static Rung>> {
             }
         };
         if let Some(family) = args.family.filter(|&family| family != rung.family) {
-            bail!("{name} is of family {}, not {family}: leave out --family", rung.family);
+            bail!(
+                "{name} is of family {}, not {family}: leave out --family",
+                rung.family
+            );
         }
         named.push(rung);
     }
     if !named.is_empty() {
         return Ok(named);
     }
-    Ok(RUNGS
-        .iter()
+    Ok(catalogue::rungs()
         .filter(|rung| args.family.is_none_or(|family| family == rung.family))
         .collect())
 }
@@ -128,9 +133,16 @@ fn fitting(
     let mut fitting = Vec::new();
     let mut skipped = Vec::new();
     for rung in selected {
+        let on_cpu = matches!(rung.implementation, Implementation::Cpu(_));
         match check_shape(rung, shape) {
             Err(error) if !by_name => skipped.push(error.to_string()),
             Err(error) => return Err(error.into()),
+            Ok(()) if on_cpu && !by_name && rung.operation.flops(shape) > CPU_FLOPS => {
+                let name = rung.name;
+                skipped.push(format!(
+                    "{name} would take long at this size: ask for it by name"
+                ));
+            }
             Ok(()) => {
                 preflight(engine, rung, shape)?;
                 fitting.push(rung);
@@ -151,7 +163,7 @@ fn fitting(
 
 fn run_all(
     engine: &dyn Engine,
-    rungs: &[&Rung],
+    rungs: &[&'static Rung],
     shape: Shape,
     seed: u64,
     reps: usize,
@@ -188,8 +200,19 @@ fn print(
 ) -> anyhow::Result<Outcome> {
     writeln!(to, "{} on {}", engine.kind(), engine.device_name())?;
     let mut table = table::new(&[
-        "kernel", "element", "size", "check", "error", "tolerance", "median ms", "min ms", "max ms",
-        "noise %", "GFLOP/s", "GB/s", "host-to-host ms",
+        "kernel",
+        "element",
+        "size",
+        "check",
+        "error",
+        "tolerance",
+        "median ms",
+        "min ms",
+        "max ms",
+        "noise %",
+        "GFLOP/s",
+        "GB/s",
+        "host-to-host ms",
     ]);
     for (rung, record) in rungs.iter().zip(records) {
         table.add_row([

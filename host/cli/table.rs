@@ -16,7 +16,8 @@ pub fn new(header: &[&str]) -> Table {
 
 /// Whether colours are wanted (<https://no-color.org>).
 fn coloured() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Aligns the columns from `first` on to the right.

@@ -277,6 +277,10 @@ impl Engine for GpuEngine {
         self.properties.compute_capability
     }
 
+    fn multiprocessors(&self) -> u32 {
+        self.properties.multiprocessors
+    }
+
     fn free_memory(&self) -> Result<u64, EngineError> {
         self.enter()?;
         let (free, _) =
@@ -352,12 +356,14 @@ impl Engine for GpuEngine {
         })
     }
 
-    fn time(&self, launch: &Launch<'_>) -> Result<f64, EngineError> {
+    fn time(&self, launch: &Launch<'_>, launches: u32) -> Result<f64, EngineError> {
         self.with_kernel(launch, |kernel| {
             self.start
                 .record(&self.stream)
                 .map_err(|error| failed("cuEventRecord", error))?;
-            self.queue(kernel, launch)?;
+            for _ in 0..launches {
+                self.queue(kernel, launch)?;
+            }
             self.stop
                 .record(&self.stream)
                 .map_err(|error| failed("cuEventRecord", error))?;

@@ -13,6 +13,8 @@ pub mod gpu;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
+    /// The host itself, for the products that are not kernels.
+    Cpu,
     /// A CUDA device, through the NVIDIA driver.
     Gpu,
     /// The PTX emulator on the CPU.
@@ -22,6 +24,7 @@ pub enum EngineKind {
 impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            EngineKind::Cpu => "cpu",
             EngineKind::Gpu => "gpu",
             EngineKind::Emulator => "emulator",
         })
@@ -183,6 +186,9 @@ pub trait Engine {
     /// Compute capability times ten, for example 90 for 9.0: which PTX modules the device can take.
     fn compute_capability(&self) -> u32;
 
+    /// Number of multiprocessors: how many blocks a grid-stride launch needs.
+    fn multiprocessors(&self) -> u32;
+
     /// Device memory that can still be allocated, in bytes.
     fn free_memory(&self) -> Result<u64, EngineError>;
 
@@ -215,9 +221,9 @@ pub trait Engine {
     /// [`EngineError::Launch`] where the launch is refused (geometry, arguments) or the kernel fails.
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError>;
 
-    /// Runs one launch to its end and returns its duration in milliseconds: between two CUDA events around
-    /// it on a GPU, wall-clock time on the emulator.
-    fn time(&self, launch: &Launch<'_>) -> Result<f64, EngineError>;
+    /// Runs a launch `launches` times, one after the other, and returns how long all of them took together, in
+    /// milliseconds: between two CUDA events around them on a GPU, wall-clock time on the emulator.
+    fn time(&self, launch: &Launch<'_>, launches: u32) -> Result<f64, EngineError>;
 }
 
 /// Device memory that is freed when it goes out of scope.

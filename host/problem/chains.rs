@@ -23,7 +23,11 @@ impl<T: Element> Chains<T> {
         let chain = |start: f64| (0..links).fold(start, |x, _| x.mul_add(factor, term));
         let expected = input
             .iter()
-            .map(|&start| (0..chains).map(|r| chain(start.into() + f64::from(r))).sum())
+            .map(|&start| {
+                (0..chains)
+                    .map(|r| chain(start.into() + f64::from(r)))
+                    .sum()
+            })
             .collect();
         // Values lie between -1 and 4. Each link adds a rounding of at most 4 u and passes on the error before it
         // times FACTOR, so the error of a chain is at most 4 u · min(links, 1 / TERM); and the sum rounds as well.

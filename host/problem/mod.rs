@@ -148,10 +148,9 @@ impl Operation {
                 let ld = |rows: u32| wide(rows) + wide(padding(rows));
                 (ld(shape.m) * k + ld(shape.k) * n, ld(shape.m) * n)
             }
-            Operation::Copy
-            | Operation::Transpose
-            | Operation::StreamCopy
-            | Operation::AddOne => (m * n, m * n),
+            Operation::Copy | Operation::Transpose | Operation::StreamCopy | Operation::AddOne => {
+                (m * n, m * n)
+            }
             Operation::FmaChains { .. } => (kernels_gpu::stream::BLOCK as u128, m * n),
             Operation::MatVec { rows, columns, .. } => {
                 let vectors = m * n / wide(columns);

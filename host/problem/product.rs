@@ -159,7 +159,13 @@ impl<T: Element> Problem<T> for Product<T> {
         // Row-major products are dense; columns may be padded.
         let ldc = in_c.column;
         let overwritten = (in_c.row == 1)
-            .then(|| (0..n).find(|j| output[j * ldc + m..(j + 1) * ldc].iter().any(|&x| x == x)))
+            .then(|| {
+                (0..n).find(|j| {
+                    output[j * ldc + m..(j + 1) * ldc]
+                        .iter()
+                        .any(|&x| !x.into().is_nan())
+                })
+            })
             .flatten();
         match overwritten {
             Some(j) => verdict.but(format!("the padding after column {j} was overwritten")),

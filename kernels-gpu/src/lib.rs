@@ -14,6 +14,9 @@
 //! Matrices are dense and row-major unless a file says otherwise. A product is C = A · B with A of m × k, B of
 //! k × n and C of m × n elements. Kernels read through slices, which gives loads through the read-only path
 //! (`ld.global.nc`), and without bounds checks: the launch guarantees the sizes, and the emulator checks them.
+//!
+//! Every kernel states its launch bounds. `min_blocks = 1` says that registers go before occupancy: without it
+//! `ptxas` for some generations spills to fit more blocks than a rung wants.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]

@@ -8,9 +8,9 @@ use proc_macro::TokenStream;
 
 /// Turns an `unsafe fn` into a GPU kernel: an entry point of the PTX module with the function's own name.
 ///
-/// ```ignore
+/// ```text
 /// #[kernel(max_threads = 256, min_blocks = 2)]
-/// pub unsafe fn scale(input: &[f32], output: *mut f32, factor: f32) { … }
+/// pub unsafe fn scale(input: &[f32], output: *mut f32, factor: f32) { /* … */ }
 /// ```
 ///
 /// # Parameters as the caller passes them

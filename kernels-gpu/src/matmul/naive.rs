@@ -48,7 +48,7 @@ unsafe fn body<T: GpuFloat>(a: &[T], b: &[T], c: *mut T, m: usize, n: usize, k: 
 
 row_major_kernels! {
     /// One output per thread, x along the columns.
-    naive, f32, (max_threads = (BLOCK * BLOCK) as u32) => body;
+    naive, f32, (max_threads = (BLOCK * BLOCK) as u32, min_blocks = 1) => body;
     /// [`naive`] in double precision.
-    naive_f64, f64, (max_threads = (BLOCK * BLOCK) as u32) => body;
+    naive_f64, f64, (max_threads = (BLOCK * BLOCK) as u32, min_blocks = 1) => body;
 }

@@ -46,7 +46,7 @@ unsafe fn body<T: GpuFloat>(a: &[T], b: &[T], c: *mut T, m: usize, n: usize, k: 
 
 row_major_kernels! {
     /// One output per thread, x along the rows.
-    naive_uncoalesced, f32, (max_threads = (BLOCK * BLOCK) as u32) => body;
+    naive_uncoalesced, f32, (max_threads = (BLOCK * BLOCK) as u32, min_blocks = 1) => body;
     /// [`naive_uncoalesced`] in double precision.
-    naive_uncoalesced_f64, f64, (max_threads = (BLOCK * BLOCK) as u32) => body;
+    naive_uncoalesced_f64, f64, (max_threads = (BLOCK * BLOCK) as u32, min_blocks = 1) => body;
 }

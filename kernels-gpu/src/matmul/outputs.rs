@@ -87,11 +87,11 @@ unsafe fn body<T: GpuFloat, const OUTPUTS: usize>(
 
 row_major_kernels! {
     /// 1 output per thread, 32 × 32 threads.
-    outputs_1, f32, (max_threads = 1024) => body::<f32, 1>;
+    outputs_1, f32, (max_threads = 1024, min_blocks = 1) => body::<f32, 1>;
     /// 2 outputs per thread, 32 × 16 threads.
-    outputs_2, f32, (max_threads = 512) => body::<f32, 2>;
+    outputs_2, f32, (max_threads = 512, min_blocks = 1) => body::<f32, 2>;
     /// 4 outputs per thread, 32 × 8 threads.
-    outputs_4, f32, (max_threads = 256) => body::<f32, 4>;
+    outputs_4, f32, (max_threads = 256, min_blocks = 1) => body::<f32, 4>;
     /// 8 outputs per thread, 32 × 4 threads.
-    outputs_8, f32, (max_threads = 128) => body::<f32, 8>;
+    outputs_8, f32, (max_threads = 128, min_blocks = 1) => body::<f32, 8>;
 }

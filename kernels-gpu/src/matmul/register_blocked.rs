@@ -52,5 +52,5 @@ pub const GEOMETRY: crate::geometry::Geometry = super::blocked::GEOMETRY;
 
 row_major_kernels! {
     /// 8 × 8 outputs per thread in 128 × 128 × 8 tiles.
-    register_blocked, f32, (max_threads = 256) => body;
+    register_blocked, f32, (max_threads = 256, min_blocks = 1) => body;
 }

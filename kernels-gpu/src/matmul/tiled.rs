@@ -70,11 +70,11 @@ unsafe fn body<T: GpuFloat, const TILE: usize>(
 
 row_major_kernels! {
     /// Tiles of 16 × 16.
-    tiled_16, f32, (max_threads = 256) => body::<f32, 16>;
+    tiled_16, f32, (max_threads = 256, min_blocks = 1) => body::<f32, 16>;
     /// Tiles of 32 × 32.
-    tiled_32, f32, (max_threads = 1024) => body::<f32, 32>;
+    tiled_32, f32, (max_threads = 1024, min_blocks = 1) => body::<f32, 32>;
     /// [`tiled_16`] in double precision.
-    tiled_16_f64, f64, (max_threads = 256) => body::<f64, 16>;
+    tiled_16_f64, f64, (max_threads = 256, min_blocks = 1) => body::<f64, 16>;
     /// [`tiled_32`] in double precision.
-    tiled_32_f64, f64, (max_threads = 1024) => body::<f64, 32>;
+    tiled_32_f64, f64, (max_threads = 1024, min_blocks = 1) => body::<f64, 32>;
 }

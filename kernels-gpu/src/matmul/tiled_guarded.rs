@@ -76,7 +76,7 @@ unsafe fn body<T: GpuFloat, const TILE: usize>(
 
 row_major_kernels! {
     /// Tiles of 16 × 16, any size.
-    tiled_guarded_16, f32, (max_threads = 256) => body::<f32, 16>;
+    tiled_guarded_16, f32, (max_threads = 256, min_blocks = 1) => body::<f32, 16>;
     /// Tiles of 32 × 32, any size.
-    tiled_guarded_32, f32, (max_threads = 1024) => body::<f32, 32>;
+    tiled_guarded_32, f32, (max_threads = 1024, min_blocks = 1) => body::<f32, 32>;
 }

@@ -78,5 +78,5 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: super::Pitched) {
 
 column_major_kernels! {
     /// 64 threads own a 64 × 16 block of C.
-    volkov_sgemm, (max_threads = 64) => body;
+    volkov_sgemm, (max_threads = 64, min_blocks = 1) => body;
 }

@@ -89,15 +89,15 @@ unsafe fn ks(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
 
 column_major_kernels! {
     /// Threads along columns of C: no access is stride 1.
-    wolfe_ks, (max_threads = 32) => ks;
+    wolfe_ks, (max_threads = 32, min_blocks = 1) => ks;
     /// Threads along rows, blocks along columns first.
-    wolfe_k1_inverted, (max_threads = 32) => inverted;
+    wolfe_k1_inverted, (max_threads = 32, min_blocks = 1) => inverted;
     /// K1 with 32 threads in a block.
-    wolfe_k1_w32, (max_threads = 32) => k1::<32>;
+    wolfe_k1_w32, (max_threads = 32, min_blocks = 1) => k1::<32>;
     /// K1 with 64 threads in a block.
-    wolfe_k1_w64, (max_threads = 64) => k1::<64>;
+    wolfe_k1_w64, (max_threads = 64, min_blocks = 1) => k1::<64>;
     /// K1 with 128 threads in a block.
-    wolfe_k1_w128, (max_threads = 128) => k1::<128>;
+    wolfe_k1_w128, (max_threads = 128, min_blocks = 1) => k1::<128>;
     /// K1 with 256 threads in a block.
-    wolfe_k1_w256, (max_threads = 256) => k1::<256>;
+    wolfe_k1_w256, (max_threads = 256, min_blocks = 1) => k1::<256>;
 }

@@ -29,11 +29,11 @@ pub const fn geometry(width: usize) -> Geometry {
 
 column_major_kernels! {
     /// K2 with 32 threads in a block.
-    wolfe_k2_w32, (max_threads = 32) => strip::<32, 1, 1, 1>;
+    wolfe_k2_w32, (max_threads = 32, min_blocks = 1) => strip::<32, 1, 1, 1>;
     /// K2 with 64 threads in a block.
-    wolfe_k2_w64, (max_threads = 64) => strip::<64, 1, 1, 1>;
+    wolfe_k2_w64, (max_threads = 64, min_blocks = 1) => strip::<64, 1, 1, 1>;
     /// K2 with 64 threads in a block, two multiply-adds a round.
-    wolfe_k2_w64_k2, (max_threads = 64) => strip::<64, 1, 1, 2>;
+    wolfe_k2_w64_k2, (max_threads = 64, min_blocks = 1) => strip::<64, 1, 1, 2>;
     /// K2 with 128 threads in a block.
-    wolfe_k2_w128, (max_threads = 128) => strip::<128, 1, 1, 1>;
+    wolfe_k2_w128, (max_threads = 128, min_blocks = 1) => strip::<128, 1, 1, 1>;
 }

@@ -27,9 +27,9 @@ pub const fn geometry(width: usize, rows: usize) -> Geometry {
 
 column_major_kernels! {
     /// K3 with 32 threads, 2 rows each.
-    wolfe_k3_w32_i2, (max_threads = 32) => strip::<32, 2, 1, 1>;
+    wolfe_k3_w32_i2, (max_threads = 32, min_blocks = 1) => strip::<32, 2, 1, 1>;
     /// K3 with 32 threads, 4 rows each.
-    wolfe_k3_w32_i4, (max_threads = 32) => strip::<32, 4, 1, 1>;
+    wolfe_k3_w32_i4, (max_threads = 32, min_blocks = 1) => strip::<32, 4, 1, 1>;
     /// K3 with 64 threads, 2 rows each.
-    wolfe_k3_w64_i2, (max_threads = 64) => strip::<64, 2, 1, 1>;
+    wolfe_k3_w64_i2, (max_threads = 64, min_blocks = 1) => strip::<64, 2, 1, 1>;
 }

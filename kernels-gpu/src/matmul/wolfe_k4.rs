@@ -28,15 +28,15 @@ pub const fn geometry(width: usize, columns: usize) -> Geometry {
 
 column_major_kernels! {
     /// K4 with 32 threads, 2 columns each.
-    wolfe_k4_w32_j2, (max_threads = 32) => strip::<32, 1, 2, 1>;
+    wolfe_k4_w32_j2, (max_threads = 32, min_blocks = 1) => strip::<32, 1, 2, 1>;
     /// K4 with 64 threads, 2 columns each.
-    wolfe_k4_w64_j2, (max_threads = 64) => strip::<64, 1, 2, 1>;
+    wolfe_k4_w64_j2, (max_threads = 64, min_blocks = 1) => strip::<64, 1, 2, 1>;
     /// K4 with 128 threads, 2 columns each.
-    wolfe_k4_w128_j2, (max_threads = 128) => strip::<128, 1, 2, 1>;
+    wolfe_k4_w128_j2, (max_threads = 128, min_blocks = 1) => strip::<128, 1, 2, 1>;
     /// K4 with 128 threads, 4 columns each.
-    wolfe_k4_w128_j4, (max_threads = 128) => strip::<128, 1, 4, 1>;
+    wolfe_k4_w128_j4, (max_threads = 128, min_blocks = 1) => strip::<128, 1, 4, 1>;
     /// K4 with 128 threads, 4 columns each, k unrolled to 2.
-    wolfe_k4_w128_j4_k2, (max_threads = 128) => strip::<128, 1, 4, 2>;
+    wolfe_k4_w128_j4_k2, (max_threads = 128, min_blocks = 1) => strip::<128, 1, 4, 2>;
     /// K4 with 128 threads, 4 columns each, k unrolled to 4.
-    wolfe_k4_w128_j4_k4, (max_threads = 128) => strip::<128, 1, 4, 4>;
+    wolfe_k4_w128_j4_k4, (max_threads = 128, min_blocks = 1) => strip::<128, 1, 4, 4>;
 }

@@ -77,5 +77,5 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
 
 column_major_kernels! {
     /// K4 with 32 threads, 2 columns each, any size.
-    wolfe_k4_guarded, (max_threads = WIDTH as u32) => body;
+    wolfe_k4_guarded, (max_threads = WIDTH as u32, min_blocks = 1) => body;
 }

@@ -64,5 +64,5 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
 
 column_major_kernels! {
     /// 16 × 16 tiles, column-major.
-    wolfe_k5, (max_threads = (TILE * TILE) as u32) => body;
+    wolfe_k5, (max_threads = (TILE * TILE) as u32, min_blocks = 1) => body;
 }

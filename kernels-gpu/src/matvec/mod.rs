@@ -81,7 +81,7 @@ macro_rules! matvec_kernels {
             /// # Safety
             /// `input` and `output` are device arrays of as many whole vectors; the grid and block are
             /// one-dimensional, of at least as many threads as the matrix has rows.
-            #[cuda_std::kernel(max_threads = super::BLOCK as u32)]
+            #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
             pub unsafe fn $name(
                 matrix: $crate::matvec::Matrix<$size, $size>,
                 input: &[f32],
@@ -102,7 +102,7 @@ macro_rules! matvec_kernels {
         ///
         /// # Safety
         /// As for the other sizes, with `m` and `n` from 1 to 32.
-        #[cuda_std::kernel(max_threads = super::BLOCK as u32)]
+        #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
         pub unsafe fn $any(
             matrix: $crate::matvec::Matrix<{ super::MAX }, { super::MAX }>,
             input: &[f32],

@@ -30,7 +30,7 @@ pub const GEOMETRY: Geometry = Geometry::GridStride {
 ///
 /// # Safety
 /// `input` and `output` are device arrays of as many elements; the grid and block are one-dimensional.
-#[kernel(max_threads = BLOCK as u32)]
+#[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
 pub unsafe fn add_one(input: &[f32], output: *mut f32) {
     let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
     let mut h = thread::index_1d() as usize;

@@ -19,7 +19,7 @@ macro_rules! copy_kernels {
             /// # Safety
             /// `input` and `output` are device arrays of as many elements that do not overlap; the grid and block
             /// are those of the module's geometry for this kernel.
-            #[cuda_std::kernel(max_threads = super::BLOCK as u32)]
+            #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
             pub unsafe fn $name(input: &[f32], output: *mut f32) {
                 // SAFETY: passed on to the caller.
                 unsafe { $body(input, output) }
@@ -37,7 +37,7 @@ macro_rules! fma_kernels {
             /// # Safety
             /// `input` has an element for each thread of a block, `output` one for each thread of the grid; the
             /// grid and block are those of [`GEOMETRY`].
-            #[cuda_std::kernel(max_threads = super::BLOCK as u32)]
+            #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
             pub unsafe fn $name(input: &[f32], output: *mut f32, rounds: u32, factor: f32, term: f32) {
                 // SAFETY: passed on to the caller.
                 unsafe { $body(input, output, rounds, factor, term) }

@@ -35,7 +35,7 @@ macro_rules! transpose_kernels {
             /// `input` and `output` are device arrays of `width` · `height` elements that do not overlap; the
             /// grid and block are those of [`GEOMETRY`](super::GEOMETRY) for `height` × `width`, and both are
             /// multiples of [`TILE`](super::TILE).
-            #[cuda_std::kernel(max_threads = (super::TILE * super::TILE) as u32)]
+            #[cuda_std::kernel(max_threads = (super::TILE * super::TILE) as u32, min_blocks = 1)]
             pub unsafe fn $name(
                 input: &[f32],
                 output: *mut f32,

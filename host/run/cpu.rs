@@ -1,0 +1,44 @@
+//! Rungs that are functions of the host.
+
+use super::{Record, Shape, Times};
+use crate::catalogue::Rung;
+use crate::cpu::CpuProduct;
+use crate::engine::EngineKind;
+use crate::measure::Summary;
+use crate::problem::Problem;
+use std::time::Instant;
+
+/// Most timed runs: these are orders of magnitude slower than kernels.
+const MOST_REPS: usize = 3;
+
+pub(super) fn run(
+    product: CpuProduct,
+    rung: &Rung,
+    shape: Shape,
+    problem: &dyn Problem<f32>,
+    reps: usize,
+) -> Record {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut record = Record::new(rung, shape, EngineKind::Cpu, &format!("{cores} CPU cores"));
+    let inputs = problem.inputs();
+    let size = [shape.m, shape.n, shape.k].map(|extent| extent as usize);
+    let mut output = vec![f32::NAN; problem.output_len()];
+    let times: Vec<f64> = (0..reps.clamp(1, MOST_REPS))
+        .map(|_| {
+            let start = Instant::now();
+            product(&inputs[0], &inputs[1], &mut output, size);
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    record.checked(problem.check(&output));
+    if let Some(kernel) = Summary::of(&times).filter(|_| !output.is_empty()) {
+        let times = Times {
+            kernel,
+            host_to_host_ms: None,
+            outer_ms: None,
+            inner_ms: None,
+        };
+        record.timed(rung, shape, times);
+    }
+    record
+}

@@ -1,0 +1,131 @@
+//! Runs rungs of the catalogue: check first, then time, then one record each.
+
+mod case;
+mod cpu;
+mod preflight;
+mod record;
+
+pub use preflight::{RunError, check_shape, describe, preflight};
+pub use record::Record;
+
+use crate::catalogue::{Implementation, Rung};
+use crate::check::Verdict;
+use crate::element::{Element, ElementType};
+use crate::engine::{Engine, EngineError};
+use crate::measure::Summary;
+use crate::problem::{Operation, Problem, Shape};
+use case::Case;
+use std::collections::HashMap;
+
+/// The problems of one run, each made when the first rung asks for it.
+pub struct Problems {
+    shape: Shape,
+    seed: u64,
+    f32: HashMap<Operation, Box<dyn Problem<f32>>>,
+    f64: HashMap<Operation, Box<dyn Problem<f64>>>,
+}
+
+impl Problems {
+    /// Problems of this shape, with inputs drawn by `seed`.
+    pub fn new(shape: Shape, seed: u64) -> Self {
+        Problems {
+            shape,
+            seed,
+            f32: HashMap::new(),
+            f64: HashMap::new(),
+        }
+    }
+
+    /// Runs one rung: checks it, then times it `reps` times, at least once.
+    ///
+    /// # Errors
+    /// Where the rung cannot run at all: see [`RunError`]. A kernel that fails or gives a wrong output is no
+    /// error but a record that is not ok.
+    pub fn run(
+        &mut self,
+        engine: &dyn Engine,
+        rung: &'static Rung,
+        reps: usize,
+    ) -> Result<Record, RunError> {
+        let Problems { shape, seed, .. } = *self;
+        preflight(engine, rung, shape)?;
+        let operation = rung.operation;
+        match rung.element {
+            ElementType::F32 => {
+                let make = || operation.problem(shape, seed);
+                let problem = &**self.f32.entry(operation).or_insert_with(make);
+                if let Implementation::Cpu(product) = rung.implementation {
+                    return Ok(cpu::run(product, rung, shape, problem, reps));
+                }
+                run_kernel(engine, rung, shape, problem, reps)
+            }
+            ElementType::F64 => {
+                let make = || operation.problem(shape, seed);
+                let problem = &**self.f64.entry(operation).or_insert_with(make);
+                run_kernel(engine, rung, shape, problem, reps)
+            }
+        }
+    }
+}
+
+/// The output of a kernel and what the check says of it; for tests that compare engines.
+///
+/// # Errors
+/// See [`Problems::run`]; a kernel that fails is an error here.
+pub fn output<T: Element>(
+    engine: &dyn Engine,
+    rung: &'static Rung,
+    shape: Shape,
+    problem: &dyn Problem<T>,
+) -> Result<(Vec<T>, Verdict), RunError> {
+    preflight(engine, rung, shape)?;
+    let case = Case::new(engine, rung.resolve(shape), shape, problem)?;
+    Ok(case.checked_output(problem)?)
+}
+
+fn run_kernel<T: Element>(
+    engine: &dyn Engine,
+    rung: &'static Rung,
+    shape: Shape,
+    problem: &dyn Problem<T>,
+    reps: usize,
+) -> Result<Record, RunError> {
+    let mut record = Record::new(rung, shape, engine.kind(), engine.device_name());
+    let runs = rung.resolve(shape);
+    record.ran = (runs.name != rung.name).then_some(runs.name);
+    let outcome = Case::new(engine, runs, shape, problem).and_then(|case| {
+        let (_, verdict) = case.checked_output(problem)?;
+        let times = if case.is_empty() {
+            None
+        } else {
+            Some(case.times(problem, reps.max(1))?)
+        };
+        Ok((verdict, times))
+    });
+    match outcome {
+        Ok((verdict, times)) => {
+            record.checked(verdict);
+            if let Some(times) = times {
+                record.timed(rung, shape, times);
+            }
+        }
+        // A kernel that fails is a failed check, not a reason to leave the others out.
+        Err(RunError::Engine(error @ EngineError::Launch { .. })) => {
+            record.complaint = Some(error.to_string());
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(record)
+}
+
+/// Times of one rung.
+struct Times {
+    /// Of the kernel alone.
+    kernel: Summary,
+    /// With the transfers.
+    host_to_host_ms: Option<f64>,
+    /// Of one of several launches in a row.
+    outer_ms: Option<f64>,
+    /// Of one of several repetitions inside of the kernel.
+    inner_ms: Option<f64>,
+}

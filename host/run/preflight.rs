@@ -1,0 +1,192 @@
+//! What cannot work is refused before anything is allocated.
+
+use super::Shape;
+use crate::catalogue::{self, Implementation, Precondition, Rung};
+use crate::engine::{Dim3, Engine, EngineError};
+use crate::memory;
+use crate::problem::Operation;
+
+/// Why a rung was not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The rung does not take this size.
+    #[error("{rung} takes {needs}, not {shape}: {advice}")]
+    Shape {
+        /// Name of the rung.
+        rung: &'static str,
+        /// What it takes.
+        needs: String,
+        /// The size that was asked for.
+        shape: String,
+        /// Which rung or which size would do.
+        advice: String,
+    },
+    /// The problem does not fit.
+    #[error(
+        "{rung} at {shape} needs {needed} bytes of {whose} memory, {free} are free: use a smaller size"
+    )]
+    Memory {
+        /// Name of the rung.
+        rung: &'static str,
+        /// The size that was asked for.
+        shape: String,
+        /// Bytes needed.
+        needed: u128,
+        /// "device" or "host".
+        whose: &'static str,
+        /// Bytes free.
+        free: u64,
+    },
+    /// The device is too old.
+    #[error("{rung} needs compute capability {needs}, {device} has {has}: run it on the emulator")]
+    Capability {
+        /// Name of the rung.
+        rung: &'static str,
+        /// Compute capability needed, times ten.
+        needs: u32,
+        /// The device's name.
+        device: String,
+        /// Compute capability there is, times ten.
+        has: u32,
+    },
+    /// The grid would be too large.
+    #[error(
+        "{rung} at {shape} needs {blocks} blocks in {axis}, a grid has at most {limit}: use a smaller size"
+    )]
+    Grid {
+        /// Name of the rung.
+        rung: &'static str,
+        /// The size that was asked for.
+        shape: String,
+        /// Blocks needed.
+        blocks: u64,
+        /// "x", "y" or "z".
+        axis: &'static str,
+        /// Most blocks in that direction.
+        limit: u64,
+    },
+    /// The engine failed outside of the kernel.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Refuses a size that the rung does not take.
+///
+/// # Errors
+/// [`RunError::Shape`].
+pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
+    if rung.precondition.takes(rung.operation, shape) {
+        return Ok(());
+    }
+    let alternative = catalogue::rungs().rev().find(|other| {
+        other.operation == rung.operation
+            && other.element == rung.element
+            && other.precondition == Precondition::Any
+            && matches!(other.implementation, Implementation::Kernel { .. })
+    });
+    let advice = match alternative {
+        Some(other) => format!("use {}, which takes any size", other.name),
+        None => "use such a size".to_owned(),
+    };
+    Err(RunError::Shape {
+        rung: rung.name,
+        needs: rung.precondition.describe(rung.operation).to_string(),
+        shape: describe(rung.operation, shape),
+        advice,
+    })
+}
+
+/// Refuses what is too large for memory or too new for the device.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn preflight(engine: &dyn Engine, rung: &'static Rung, shape: Shape) -> Result<(), RunError> {
+    check_shape(rung, shape)?;
+    let runs = rung.resolve(shape);
+    let on_device = device_bytes(runs, shape);
+    if let Implementation::Kernel {
+        compute_capability, ..
+    } = runs.implementation
+    {
+        if compute_capability > engine.compute_capability() {
+            return Err(RunError::Capability {
+                rung: rung.name,
+                needs: compute_capability,
+                device: engine.device_name().to_owned(),
+                has: engine.compute_capability(),
+            });
+        }
+        fits(
+            rung,
+            shape,
+            "device",
+            on_device,
+            Some(engine.free_memory()?),
+        )?;
+        grid(engine, runs, shape)?;
+    }
+    // Inputs and output, the same once more where the device is the host, and a reference in f64.
+    let (inputs, output) = runs.operation.elements(shape);
+    let on_host = 2 * on_device + (inputs + output) * 8;
+    fits(rung, shape, "host", on_host, memory::available())
+}
+
+/// The grid of a kernel for this shape on this device.
+///
+/// # Errors
+/// [`RunError::Grid`] where it has more blocks than CUDA allows.
+pub(super) fn grid(engine: &dyn Engine, rung: &Rung, shape: Shape) -> Result<Dim3, RunError> {
+    let Implementation::Kernel { geometry, .. } = rung.implementation else {
+        unreachable!("only kernels have a grid");
+    };
+    let (rows, columns) = rung.operation.extent(shape);
+    let blocks = geometry.grid(rows, columns, engine.multiprocessors());
+    // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+    let limits = [i32::MAX as u64, u16::MAX.into(), u16::MAX.into()];
+    for ((blocks, limit), axis) in blocks.into_iter().zip(limits).zip(["x", "y", "z"]) {
+        if blocks > limit {
+            return Err(RunError::Grid {
+                rung: rung.name,
+                shape: describe(rung.operation, shape),
+                blocks,
+                axis,
+                limit,
+            });
+        }
+    }
+    let [x, y, z] = blocks.map(|blocks| blocks as u32);
+    Ok(Dim3::new(x, y, z))
+}
+
+fn device_bytes(rung: &Rung, shape: Shape) -> u128 {
+    let (inputs, output) = rung.operation.elements(shape);
+    (inputs + output) * u128::from(rung.element.bytes())
+}
+
+fn fits(
+    rung: &Rung,
+    shape: Shape,
+    whose: &'static str,
+    needed: u128,
+    free: Option<u64>,
+) -> Result<(), RunError> {
+    match free {
+        Some(free) if needed > u128::from(free) => Err(RunError::Memory {
+            rung: rung.name,
+            shape: describe(rung.operation, shape),
+            needed,
+            whose,
+            free,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A size in words: `m x n x k` or `m x n`.
+pub fn describe(operation: Operation, Shape { m, n, k }: Shape) -> String {
+    if operation.uses_k() {
+        format!("{m} x {n} x {k}")
+    } else {
+        format!("{m} x {n}")
+    }
+}
