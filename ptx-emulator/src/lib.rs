@@ -1,1 +1,31 @@
-//! To be written.
+#![doc = include_str!("../README.md")]
+
+mod decode;
+mod error;
+mod exec;
+mod ir;
+mod kernel;
+mod memory;
+mod observer;
+mod parse;
+
+pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
+pub use ir::{InstructionClass, Space};
+pub use kernel::{
+    Args, BasicBlock, DEFAULT_INSTRUCTION_BUDGET, Instruction, InstructionId, Kernel, LaunchConfig,
+    Module, Param, Report, SourceLocation,
+};
+pub use memory::{ALLOCATION_ALIGN, Memory};
+pub use observer::{
+    AccessKind, InstructionCounts, MemoryAccess, NoObserver, Observer, WarpContext,
+};
+pub use parse::ParseError;
+
+/// Most bytes of shared memory that a block can have (compute capability 9.0).
+pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
+
+/// Most threads that a block can have.
+pub const MAX_BLOCK_THREADS: u32 = 1024;
+
+/// Most bytes of kernel parameters (PTX ISA 8.1 and later, sm_70 and later).
+pub const MAX_PARAMETER_BYTES: u32 = 32764;

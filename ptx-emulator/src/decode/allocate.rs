@@ -1,0 +1,356 @@
+//! Register allocation: registers whose lifetimes do not overlap share a slot, so that a warp's
+//! register file stays small enough for the caches.
+//!
+//! Lanes diverge, but a slot is 32 separate lanes and each lane follows the control flow graph, so
+//! liveness per thread is what counts.
+
+use std::collections::HashMap;
+
+use super::builder::BlockDraft;
+use super::layout::successors;
+use super::registers::{Role, Visitor};
+use crate::ir::{Double, Function, Predicate, Program, Register, Terminator, Word};
+
+/// Above this many bits (blocks times registers) liveness is skipped and every register keeps a
+/// slot of its own.
+const MAX_LIVENESS_BITS: usize = 1 << 30;
+
+/// Numbers of all registers of a function in one sequence.
+struct Numbering {
+    words: u32,
+    doubles: u32,
+    predicates: u32,
+}
+
+impl Numbering {
+    fn of(&self, register: Register) -> usize {
+        (match register {
+            Register::Word(Word(index)) => index,
+            Register::Double(Double(index)) => self.words + index,
+            Register::Predicate(Predicate(index)) => self.words + self.doubles + index,
+        }) as usize
+    }
+
+    fn register(&self, number: usize) -> Register {
+        let number = number as u32;
+        if number < self.words {
+            Register::Word(Word(number))
+        } else if number < self.words + self.doubles {
+            Register::Double(Double(number - self.words))
+        } else {
+            Register::Predicate(Predicate(number - self.words - self.doubles))
+        }
+    }
+
+    fn total(&self) -> usize {
+        (self.words + self.doubles + self.predicates) as usize
+    }
+}
+
+type Bits = Vec<u64>;
+
+fn set(bits: &mut [u64], index: usize) {
+    bits[index / 64] |= 1 << (index % 64);
+}
+
+fn has(bits: &[u64], index: usize) -> bool {
+    bits[index / 64] >> (index % 64) & 1 != 0
+}
+
+fn each(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    bits.iter().enumerate().flat_map(|(word, &bits)| {
+        let mut rest = bits;
+        std::iter::from_fn(move || {
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest.wrapping_sub(1);
+            (bit < 64).then_some(word * 64 + bit)
+        })
+    })
+}
+
+/// Reports the registers of a block in execution order. Writes under a guard are reported as reads
+/// first, since lanes that do not execute them keep the old value.
+fn scan(draft: &mut BlockDraft, program: &mut Program, mut see: impl FnMut(Role, Register)) {
+    let mut visitor = Visitor(|role, register| {
+        see(role, register);
+        register
+    });
+    if let Some(members) = &mut draft.members {
+        visitor.members(members);
+    }
+    for inst in &mut draft.insts {
+        if let Some(guard) = &mut inst.guard {
+            visitor.guard(&mut guard.predicate);
+            let mut writes = Vec::new();
+            Visitor(|role, register| {
+                if role == Role::Define {
+                    writes.push(register);
+                }
+                register
+            })
+            .op(&mut inst.op, program);
+            for register in writes {
+                (visitor.0)(Role::Use, register);
+            }
+        }
+        visitor.op(&mut inst.op, program);
+    }
+    if let Some((terminator, _)) = &mut draft.terminator {
+        visitor.terminator(terminator);
+    }
+}
+
+/// Per block: registers live when it starts, and when it ends.
+fn liveness(
+    function: &Function,
+    drafts: &mut [BlockDraft],
+    program: &mut Program,
+    numbering: &Numbering,
+) -> (Vec<Bits>, Vec<Bits>) {
+    let words = numbering.total().div_ceil(64);
+    let mut reads = vec![vec![0u64; words]; drafts.len()];
+    let mut writes = vec![vec![0u64; words]; drafts.len()];
+    for (index, draft) in drafts.iter_mut().enumerate() {
+        let (reads, writes) = (&mut reads[index], &mut writes[index]);
+        scan(draft, program, |role, register| {
+            let number = numbering.of(register);
+            match role {
+                Role::Use if !has(writes, number) => set(reads, number),
+                Role::Use => {}
+                Role::Define => set(writes, number),
+            }
+        });
+        if let Some((Terminator::Return, _)) = draft.terminator {
+            for &word in &function.results {
+                let number = numbering.of(Register::Word(word));
+                if !has(writes, number) {
+                    set(reads, number);
+                }
+            }
+        }
+    }
+    let next: Vec<Vec<u32>> = drafts
+        .iter()
+        .map(|draft| {
+            let terminator = draft.terminator.as_ref();
+            terminator.map_or(Vec::new(), |(terminator, _)| successors(terminator))
+        })
+        .collect();
+    let mut live_in = reads;
+    let mut live_out = vec![vec![0u64; words]; drafts.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for index in (0..drafts.len()).rev() {
+            for &successor in &next[index] {
+                let incoming = std::mem::take(&mut live_in[successor as usize]);
+                for (out, bits) in live_out[index].iter_mut().zip(&incoming) {
+                    *out |= bits;
+                }
+                live_in[successor as usize] = incoming;
+            }
+            for word in 0..words {
+                let bits = live_in[index][word] | (live_out[index][word] & !writes[index][word]);
+                changed |= bits != live_in[index][word];
+                live_in[index][word] = bits;
+            }
+        }
+    }
+    (live_in, live_out)
+}
+
+/// Renames the registers of a function to slots.
+pub(super) fn allocate(function: &mut Function, drafts: &mut [BlockDraft], program: &mut Program) {
+    let numbering = Numbering {
+        words: function.words,
+        doubles: function.doubles,
+        predicates: function.predicates,
+    };
+    let total = numbering.total();
+    if total.saturating_mul(drafts.len()) > MAX_LIVENESS_BITS {
+        function.unset = (0..total)
+            .map(|number| numbering.register(number))
+            .collect();
+        return;
+    }
+    let (live_in, live_out) = liveness(function, drafts, program, &numbering);
+    let intervals = intervals(drafts, program, &numbering, &live_in, &live_out);
+    let fixed = fixed_registers(function);
+    function.unset = match live_in.first() {
+        Some(entry) => each(entry)
+            .map(|number| numbering.register(number))
+            .filter(|register| !fixed.contains_key(register))
+            .collect(),
+        None => Vec::new(),
+    };
+    let slots = assign(&numbering, intervals, &fixed);
+    let map = |register: Register| slots.get(&register).copied().unwrap_or(register);
+    rename(function, drafts, program, map);
+    let count = |wanted: fn(&Register) -> Option<u32>| {
+        slots
+            .values()
+            .filter_map(wanted)
+            .max()
+            .map_or(0, |highest| highest + 1)
+    };
+    function.words = count(|register| match register {
+        Register::Word(Word(index)) => Some(*index),
+        _ => None,
+    });
+    function.doubles = count(|register| match register {
+        Register::Double(Double(index)) => Some(*index),
+        _ => None,
+    });
+    function.predicates = count(|register| match register {
+        Register::Predicate(Predicate(index)) => Some(*index),
+        _ => None,
+    });
+}
+
+/// Registers that hold a value from before the code runs, and keep their slot for good.
+fn fixed_registers(function: &Function) -> HashMap<Register, ()> {
+    let words = function.word_constants.iter().map(|(word, _)| *word);
+    let words = words.chain(function.params.iter().copied());
+    let words = words.chain(function.results.iter().copied());
+    let doubles = function.double_constants.iter().map(|(double, _)| *double);
+    let predicates = function.predicate_constants.iter().map(|(p, _)| *p);
+    words
+        .map(Register::Word)
+        .chain(doubles.map(Register::Double))
+        .chain(predicates.map(Register::Predicate))
+        .map(|register| (register, ()))
+        .collect()
+}
+
+/// First and last position at which each register is live; none for one that never occurs.
+fn intervals(
+    drafts: &mut [BlockDraft],
+    program: &mut Program,
+    numbering: &Numbering,
+    live_in: &[Bits],
+    live_out: &[Bits],
+) -> Vec<Option<(u32, u32)>> {
+    let mut intervals: Vec<Option<(u32, u32)>> = vec![None; numbering.total()];
+    let mut extend = |number: usize, position: u32| {
+        let interval = intervals[number].get_or_insert((position, position));
+        interval.0 = interval.0.min(position);
+        interval.1 = interval.1.max(position);
+    };
+    let mut position = 0;
+    for (index, draft) in drafts.iter_mut().enumerate() {
+        for number in each(&live_in[index]) {
+            extend(number, position);
+        }
+        // Every mention is a position of its own: operands of one operation never share.
+        scan(draft, program, |_, register| {
+            extend(numbering.of(register), position + 1);
+            position += 1;
+        });
+        position += 2;
+        for number in each(&live_out[index]) {
+            extend(number, position);
+        }
+        position += 1;
+    }
+    intervals
+}
+
+/// Linear scan (Poletto and Sarkar 1999) without a limit on the slots.
+fn assign(
+    numbering: &Numbering,
+    intervals: Vec<Option<(u32, u32)>>,
+    fixed: &HashMap<Register, ()>,
+) -> HashMap<Register, Register> {
+    let mut slots = HashMap::new();
+    let kinds: [fn(Register) -> bool; 3] = [
+        |register| matches!(register, Register::Word(_)),
+        |register| matches!(register, Register::Double(_)),
+        |register| matches!(register, Register::Predicate(_)),
+    ];
+    let slot_of = |kind: usize, slot: u32| match kind {
+        0 => Register::Word(Word(slot)),
+        1 => Register::Double(Double(slot)),
+        _ => Register::Predicate(Predicate(slot)),
+    };
+    for (kind, is_kind) in kinds.into_iter().enumerate() {
+        let mut wanted: Vec<(u32, u32, Register)> = Vec::new();
+        let mut next_slot = 0;
+        for (number, interval) in intervals.iter().enumerate() {
+            let register = numbering.register(number);
+            if !is_kind(register) {
+                continue;
+            }
+            if fixed.contains_key(&register) {
+                slots.insert(register, slot_of(kind, next_slot));
+                next_slot += 1;
+            } else if let Some((start, end)) = *interval {
+                wanted.push((start, end, register));
+            }
+        }
+        wanted.sort_by_key(|&(start, end, _)| (start, end));
+        let mut free: Vec<u32> = Vec::new();
+        let mut active = std::collections::BinaryHeap::new();
+        for (start, end, register) in wanted {
+            while let Some(&std::cmp::Reverse((expiry, slot))) = active.peek() {
+                if expiry >= start {
+                    break;
+                }
+                active.pop();
+                free.push(slot);
+            }
+            let slot = free.pop().unwrap_or_else(|| {
+                next_slot += 1;
+                next_slot - 1
+            });
+            active.push(std::cmp::Reverse((end, slot)));
+            slots.insert(register, slot_of(kind, slot));
+        }
+    }
+    slots
+}
+
+fn rename(
+    function: &mut Function,
+    drafts: &mut [BlockDraft],
+    program: &mut Program,
+    map: impl Fn(Register) -> Register,
+) {
+    let word = |word: Word| match map(Register::Word(word)) {
+        Register::Word(slot) => slot,
+        _ => word,
+    };
+    for (constant, _) in &mut function.word_constants {
+        *constant = word(*constant);
+    }
+    for (constant, _) in &mut function.double_constants {
+        if let Register::Double(slot) = map(Register::Double(*constant)) {
+            *constant = slot;
+        }
+    }
+    for (constant, _) in &mut function.predicate_constants {
+        if let Register::Predicate(slot) = map(Register::Predicate(*constant)) {
+            *constant = slot;
+        }
+    }
+    for register in &mut function.unset {
+        *register = map(*register);
+    }
+    for slot in function.params.iter_mut().chain(&mut function.results) {
+        *slot = word(*slot);
+    }
+    let mut visitor = Visitor(|_, register| map(register));
+    for draft in drafts {
+        if let Some(members) = &mut draft.members {
+            visitor.members(members);
+        }
+        for inst in &mut draft.insts {
+            if let Some(guard) = &mut inst.guard {
+                visitor.guard(&mut guard.predicate);
+            }
+            visitor.op(&mut inst.op, program);
+        }
+        if let Some((terminator, _)) = &mut draft.terminator {
+            visitor.terminator(terminator);
+        }
+    }
+}

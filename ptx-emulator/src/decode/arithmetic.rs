@@ -1,0 +1,904 @@
+//! Integer, logic, float and comparison instructions (PTX ISA, sections "Integer Arithmetic
+//! Instructions" to "Comparison and Selection Instructions").
+
+use super::builder::Builder;
+use super::modifiers::{Failure, Modifiers};
+use crate::ir::{
+    Binary, Comparison, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction,
+    LaneOp, Op, PermuteMode, PredicateOp, Register, Rounding, Shift, Ternary, Unary,
+};
+use crate::parse::ast::{Operand, Type};
+
+type Outcome = Result<(), Failure>;
+
+fn is_float(ty: Type) -> bool {
+    matches!(ty, Type::F32 | Type::F64) || is_half(ty)
+}
+
+fn is_half(ty: Type) -> bool {
+    matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2)
+}
+
+impl Builder<'_, '_> {
+    /// `neg`, `abs`, `not`, … : one operand.
+    pub(super) fn unary(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, from] = operands else {
+            return Err("expected two operands".into());
+        };
+        let ty = mods.ty()?;
+        if ty == Type::Pred && base == "not" {
+            mods.finish()?;
+            let from = self.predicate_source(from)?;
+            let to = self.predicate_destination(to)?;
+            self.emit(Op::PredicateNot(to, from));
+            return Ok(());
+        }
+        let flush = mods.take("ftz");
+        mods.finish()?;
+        let vector = match (base, ty) {
+            ("not", Type::B32 | Type::B64) => Some(Unary::Not),
+            ("neg", Type::S32 | Type::S64) => Some(Unary::Neg),
+            ("neg", Type::F32 | Type::F64) if !flush => Some(Unary::FloatNeg),
+            ("abs", Type::F32 | Type::F64) if !flush => Some(Unary::FloatAbs),
+            _ => None,
+        };
+        let from = self.source(from, ty)?;
+        // The results of these count bits and are 32 bits wide, whatever the operand is.
+        let result = match base {
+            "popc" | "clz" | "bfind" => Type::U32,
+            _ => ty,
+        };
+        let to = self.destination(to, result)?;
+        match (vector, to, from) {
+            (Some(op), Register::Word(to), Register::Word(from)) => {
+                self.emit(Op::UnaryWord(op, to, from));
+                return Ok(());
+            }
+            (Some(op), Register::Double(to), Register::Double(from)) => {
+                self.emit(Op::UnaryDouble(op, to, from));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let function = if is_float(ty) {
+            let function = match base {
+                "neg" => FloatFunction::Neg,
+                "abs" => FloatFunction::Abs,
+                _ => return Err(Failure::Unknown),
+            };
+            LaneFunction::Float(function, FloatFormat::new(ty).flushing(flush))
+        } else {
+            let function = match base {
+                "not" => IntegerFunction::Not,
+                "cnot" => IntegerFunction::LogicalNot,
+                "neg" => IntegerFunction::Neg,
+                "abs" => IntegerFunction::Abs,
+                "popc" => IntegerFunction::PopulationCount,
+                "clz" => IntegerFunction::LeadingZeros,
+                "brev" => IntegerFunction::ReverseBits,
+                _ => return Err(Failure::Unknown),
+            };
+            LaneFunction::Integer(function, ty)
+        };
+        self.emit_lane(function, to, vec![from]);
+        Ok(())
+    }
+
+    /// `bfind[.shiftamt].type`
+    pub(super) fn find_highest(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, from] = operands else {
+            return Err("expected two operands".into());
+        };
+        let ty = mods.ty()?;
+        let shift_amount = mods.take("shiftamt");
+        mods.finish()?;
+        let from = self.source(from, ty)?;
+        let to = self.destination(to, Type::U32)?;
+        let function = IntegerFunction::FindHighest { shift_amount };
+        self.emit_lane(LaneFunction::Integer(function, ty), to, vec![from]);
+        Ok(())
+    }
+
+    /// Two-operand arithmetic and logic.
+    pub(super) fn binary(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, a, b] = operands else {
+            return Err("expected three operands".into());
+        };
+        if matches!(base, "add" | "sub") && (mods.take("cc")) {
+            return self.carry_chain(base, mods, operands, false, true);
+        }
+        let ty = mods.ty()?;
+        if ty == Type::Pred {
+            mods.finish()?;
+            return self.predicate_logic(base, to, a, b);
+        }
+        if is_float(ty) {
+            return self.float_binary(base, ty, mods, to, a, b);
+        }
+        let low = mods.take("lo");
+        let high = mods.take("hi");
+        let wide = mods.take("wide");
+        let saturating = mods.take("sat");
+        mods.finish()?;
+        if wide {
+            return self.multiply_wide(ty, to, a, b, None);
+        }
+        let signed = ty.is_signed();
+        let vector = match base {
+            "add" if !saturating => Some(Binary::Add),
+            "sub" if !saturating => Some(Binary::Sub),
+            "mul" if low => Some(Binary::Mul),
+            "mul" if high && signed => Some(Binary::MulHighSigned),
+            "mul" if high => Some(Binary::MulHighUnsigned),
+            "and" => Some(Binary::And),
+            "or" => Some(Binary::Or),
+            "xor" => Some(Binary::Xor),
+            "min" if signed => Some(Binary::MinSigned),
+            "min" => Some(Binary::MinUnsigned),
+            "max" if signed => Some(Binary::MaxSigned),
+            "max" => Some(Binary::MaxUnsigned),
+            _ => None,
+        };
+        let a = self.source(a, ty)?;
+        let b = self.source(b, ty)?;
+        let to = self.destination(to, ty)?;
+        match (vector, to, a, b) {
+            (Some(op), Register::Word(to), Register::Word(a), Register::Word(b))
+                if ty.bytes() == 4 =>
+            {
+                self.emit(Op::BinaryWord(op, to, a, b));
+                return Ok(());
+            }
+            (Some(op), Register::Double(to), Register::Double(a), Register::Double(b)) => {
+                self.emit(Op::BinaryDouble(op, to, a, b));
+                return Ok(());
+            }
+            _ => {}
+        }
+        let function = match base {
+            "add" if saturating => IntegerFunction::AddSaturating,
+            "add" => IntegerFunction::Add,
+            "sub" if saturating => IntegerFunction::SubSaturating,
+            "sub" => IntegerFunction::Sub,
+            "mul" if low => IntegerFunction::MulLow,
+            "mul" if high => IntegerFunction::MulHigh,
+            "mul24" if low => IntegerFunction::Mul24Low,
+            "mul24" if high => IntegerFunction::Mul24High,
+            "div" => IntegerFunction::Div,
+            "rem" => IntegerFunction::Rem,
+            "min" => IntegerFunction::Min,
+            "max" => IntegerFunction::Max,
+            "and" => IntegerFunction::And,
+            "or" => IntegerFunction::Or,
+            "xor" => IntegerFunction::Xor,
+            _ => return Err(Failure::Unknown),
+        };
+        self.emit_lane(LaneFunction::Integer(function, ty), to, vec![a, b]);
+        Ok(())
+    }
+
+    fn predicate_logic(&mut self, base: &str, to: &Operand, a: &Operand, b: &Operand) -> Outcome {
+        let op = match base {
+            "and" => PredicateOp::And,
+            "or" => PredicateOp::Or,
+            "xor" => PredicateOp::Xor,
+            _ => return Err(Failure::Unknown),
+        };
+        let a = self.predicate_source(a)?;
+        let b = self.predicate_source(b)?;
+        let to = self.predicate_destination(to)?;
+        self.emit(Op::PredicateBinary(op, to, a, b));
+        Ok(())
+    }
+
+    /// `mul.wide` and `mad.wide`.
+    fn multiply_wide(
+        &mut self,
+        ty: Type,
+        to: &Operand,
+        a: &Operand,
+        b: &Operand,
+        addend: Option<&Operand>,
+    ) -> Outcome {
+        let wide = match ty {
+            Type::U16 => Type::U32,
+            Type::S16 => Type::S32,
+            Type::U32 => Type::U64,
+            Type::S32 => Type::S64,
+            _ => return Err(Failure::Unknown),
+        };
+        let a = self.source(a, ty)?;
+        let b = self.source(b, ty)?;
+        let addend = addend.map(|c| self.source(c, wide)).transpose()?;
+        let to = self.destination(to, wide)?;
+        let signed = ty.is_signed();
+        match (to, a, b, addend) {
+            (Register::Double(to), Register::Word(a), Register::Word(b), None) => {
+                self.emit(Op::MulWide(signed, to, a, b));
+            }
+            (
+                Register::Double(to),
+                Register::Word(a),
+                Register::Word(b),
+                Some(Register::Double(c)),
+            ) => self.emit(Op::MulAddWide(signed, to, a, b, c)),
+            _ => {
+                let multiply = LaneFunction::Integer(IntegerFunction::MulWide, ty);
+                match addend {
+                    None => self.emit_lane(multiply, to, vec![a, b]),
+                    Some(addend) => {
+                        let product = self.new_register(wide)?;
+                        self.emit_lane(multiply, product, vec![a, b]);
+                        let add = LaneFunction::Integer(IntegerFunction::Add, wide);
+                        self.emit_lane(add, to, vec![product, addend]);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn float_binary(
+        &mut self,
+        base: &str,
+        ty: Type,
+        mut mods: Modifiers<'_>,
+        to: &Operand,
+        a: &Operand,
+        b: &Operand,
+    ) -> Outcome {
+        let approximate = mods.take("approx") || mods.take("full");
+        let format = float_format(ty, &mut mods);
+        mods.finish()?;
+        let plain = format.is_plain() && !is_half(ty);
+        let (vector, function) = match base {
+            "add" => (Some(Binary::FloatAdd), FloatFunction::Add),
+            "sub" => (Some(Binary::FloatSub), FloatFunction::Sub),
+            "mul" => (Some(Binary::FloatMul), FloatFunction::Mul),
+            "div" if approximate => (None, FloatFunction::DivApprox),
+            "div" => (Some(Binary::FloatDiv), FloatFunction::Div),
+            "min" => (Some(Binary::FloatMin), FloatFunction::Min),
+            "max" => (Some(Binary::FloatMax), FloatFunction::Max),
+            "copysign" => (None, FloatFunction::CopySign),
+            _ => return Err(Failure::Unknown),
+        };
+        if ty == Type::F64
+            && format.rounding != Rounding::NearestEven
+            && matches!(function, FloatFunction::Div)
+        {
+            return Err(Failure::Unknown);
+        }
+        let a = self.source(a, ty)?;
+        let b = self.source(b, ty)?;
+        let to = self.destination(to, ty)?;
+        match (vector.filter(|_| plain), to, a, b) {
+            (Some(op), Register::Word(to), Register::Word(a), Register::Word(b)) => {
+                self.emit(Op::BinaryWord(op, to, a, b));
+            }
+            (Some(op), Register::Double(to), Register::Double(a), Register::Double(b)) => {
+                self.emit(Op::BinaryDouble(op, to, a, b));
+            }
+            _ => self.emit_lane(LaneFunction::Float(function, format), to, vec![a, b]),
+        }
+        Ok(())
+    }
+
+    /// `mad`, `fma`, `sad`, …: three operands.
+    pub(super) fn ternary(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, a, b, c] = operands else {
+            return Err("expected four operands".into());
+        };
+        if base == "mad" && mods.take("cc") {
+            return self.carry_chain(base, mods, operands, false, true);
+        }
+        let ty = mods.ty()?;
+        if is_float(ty) {
+            let format = float_format(ty, &mut mods);
+            mods.finish()?;
+            // There is no emulation of a directed fused multiply-add of doubles.
+            if ty == Type::F64 && format.rounding != Rounding::NearestEven {
+                return Err(Failure::Unknown);
+            }
+            let plain = format.is_plain() && !is_half(ty);
+            let (a, b, c) = (
+                self.source(a, ty)?,
+                self.source(b, ty)?,
+                self.source(c, ty)?,
+            );
+            let to = self.destination(to, ty)?;
+            match (to, a, b, c) {
+                (Register::Word(to), Register::Word(a), Register::Word(b), Register::Word(c))
+                    if plain =>
+                {
+                    self.emit(Op::TernaryWord(Ternary::FloatFma, to, a, b, c))
+                }
+                (
+                    Register::Double(to),
+                    Register::Double(a),
+                    Register::Double(b),
+                    Register::Double(c),
+                ) if plain => self.emit(Op::TernaryDouble(Ternary::FloatFma, to, a, b, c)),
+                _ => {
+                    let function = LaneFunction::Float(FloatFunction::Fma, format);
+                    self.emit_lane(function, to, vec![a, b, c]);
+                }
+            }
+            return Ok(());
+        }
+        let low = mods.take("lo");
+        let high = mods.take("hi");
+        let wide = mods.take("wide");
+        let saturating = mods.take("sat");
+        mods.finish()?;
+        if wide {
+            return self.multiply_wide(ty, to, a, b, Some(c));
+        }
+        let (a, b, c) = (
+            self.source(a, ty)?,
+            self.source(b, ty)?,
+            self.source(c, ty)?,
+        );
+        let to = self.destination(to, ty)?;
+        if base == "mad" && low {
+            match (to, a, b, c) {
+                (Register::Word(to), Register::Word(a), Register::Word(b), Register::Word(c))
+                    if ty.bytes() == 4 =>
+                {
+                    self.emit(Op::TernaryWord(Ternary::MulAdd, to, a, b, c));
+                    return Ok(());
+                }
+                (
+                    Register::Double(to),
+                    Register::Double(a),
+                    Register::Double(b),
+                    Register::Double(c),
+                ) => {
+                    self.emit(Op::TernaryDouble(Ternary::MulAdd, to, a, b, c));
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        let function = match base {
+            "mad" if low => IntegerFunction::MadLow,
+            "mad" if high && saturating => IntegerFunction::MadHighSaturating,
+            "mad" if high => IntegerFunction::MadHigh,
+            "sad" => IntegerFunction::SumOfAbsoluteDifferences,
+            _ => return Err(Failure::Unknown),
+        };
+        self.emit_lane(LaneFunction::Integer(function, ty), to, vec![a, b, c]);
+        Ok(())
+    }
+
+    /// `add.cc`, `addc[.cc]`, `sub.cc`, `subc[.cc]`, `mad.cc`, `madc[.cc]`.
+    pub(super) fn carry_chain(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+        carry_in: bool,
+        carry_out: bool,
+    ) -> Outcome {
+        let ty = mods.ty()?;
+        let (low, high) = (mods.take("lo"), mods.take("hi"));
+        mods.finish()?;
+        let (to, a, b) = match (base, operands) {
+            ("mad" | "madc", [to, x, y, c]) => {
+                let (x, y) = (self.source(x, ty)?, self.source(y, ty)?);
+                let product = self.new_register(ty)?;
+                let function = match (low, high) {
+                    (true, false) => IntegerFunction::MulLow,
+                    (false, true) => IntegerFunction::MulHigh,
+                    _ => return Err(Failure::Unknown),
+                };
+                self.emit_lane(LaneFunction::Integer(function, ty), product, vec![x, y]);
+                (to, product, self.source(c, ty)?)
+            }
+            (_, [to, a, b]) => (to, self.source(a, ty)?, self.source(b, ty)?),
+            _ => return Err("wrong number of operands".into()),
+        };
+        let to = self.destination(to, ty)?;
+        let function = match base {
+            "sub" | "subc" => LaneFunction::SubBorrow(ty),
+            _ => LaneFunction::AddCarry(ty),
+        };
+        let carry = self.carry();
+        let mut arguments = vec![a, b];
+        if carry_in {
+            arguments.push(Register::Predicate(carry));
+        }
+        self.emit_lane_op(LaneOp {
+            function,
+            destination: to,
+            carry_out: carry_out.then_some(carry),
+            arguments,
+        });
+        Ok(())
+    }
+
+    /// `shl`, `shr`: the amount is 32 bits wide.
+    pub(super) fn shift(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, value, amount] = operands else {
+            return Err("expected three operands".into());
+        };
+        let ty = mods.ty()?;
+        mods.finish()?;
+        let value = self.source(value, ty)?;
+        let amount = self.word(amount, Type::U32)?;
+        let to = self.destination(to, ty)?;
+        let op = match base {
+            "shl" => Shift::Left,
+            _ if ty.is_signed() => Shift::RightSigned,
+            _ => Shift::RightUnsigned,
+        };
+        match (to, value) {
+            (Register::Word(to), Register::Word(value)) if ty.bytes() == 4 => {
+                self.emit(Op::ShiftWord(op, to, value, amount));
+            }
+            (Register::Double(to), Register::Double(value)) => {
+                self.emit(Op::ShiftDouble(op, to, value, amount));
+            }
+            _ => {
+                let function = match base {
+                    "shl" => IntegerFunction::ShiftLeft,
+                    _ => IntegerFunction::ShiftRight,
+                };
+                let arguments = vec![value, Register::Word(amount)];
+                self.emit_lane(LaneFunction::Integer(function, ty), to, arguments);
+            }
+        }
+        Ok(())
+    }
+
+    /// Instructions of three word operands that are evaluated lane by lane.
+    pub(super) fn bit_field(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let (Some(to), arguments) = (operands.first(), operands.get(1..).unwrap_or(&[])) else {
+            return Err("expected operands".into());
+        };
+        let ((function, types), ty) = match base {
+            "bfe" => {
+                let ty = mods.ty()?;
+                let function = LaneFunction::Integer(IntegerFunction::ExtractField, ty);
+                ((function, vec![ty, Type::U32, Type::U32]), ty)
+            }
+            "bfi" => {
+                let ty = mods.ty()?;
+                let function = LaneFunction::Integer(IntegerFunction::InsertField, ty);
+                ((function, vec![ty, ty, Type::U32, Type::U32]), ty)
+            }
+            "shf" => {
+                let left = mods.take("l");
+                if !left && !mods.take("r") {
+                    return Err(Failure::Unknown);
+                }
+                let clamp = mods.take("clamp");
+                if !clamp && !mods.take("wrap") {
+                    return Err(Failure::Unknown);
+                }
+                let ty = mods.ty()?;
+                let function = match left {
+                    true => LaneFunction::FunnelLeft(clamp),
+                    false => LaneFunction::FunnelRight(clamp),
+                };
+                ((function, vec![Type::B32; 3]), ty)
+            }
+            "prmt" => {
+                let mode = mods
+                    .take_last(|name| {
+                        Some(match name {
+                            "f4e" => PermuteMode::Forward4,
+                            "b4e" => PermuteMode::Backward4,
+                            "rc8" => PermuteMode::Replicate8,
+                            "ecl" => PermuteMode::EdgeLeft,
+                            "ecr" => PermuteMode::EdgeRight,
+                            "rc16" => PermuteMode::Replicate16,
+                            _ => return None,
+                        })
+                    })
+                    .unwrap_or(PermuteMode::Default);
+                let ty = mods.ty()?;
+                ((LaneFunction::Permute(mode), vec![Type::B32; 3]), ty)
+            }
+            "dp4a" => {
+                let b = mods.ty()?;
+                let a = mods.ty()?;
+                let function = LaneFunction::DotProduct4(a.is_signed(), b.is_signed());
+                ((function, vec![Type::B32; 3]), Type::B32)
+            }
+            _ => return Err(Failure::Unknown),
+        };
+        mods.finish()?;
+        if arguments.len() != types.len() {
+            return Err("wrong number of operands".into());
+        }
+        let sources = arguments
+            .iter()
+            .zip(types)
+            .map(|(operand, ty)| self.source(operand, ty))
+            .collect::<Result<Vec<_>, _>>()?;
+        let to = self.destination(to, ty)?;
+        self.emit_lane(function, to, sources);
+        Ok(())
+    }
+
+    /// `lop3.b32 d, a, b, c, table`
+    pub(super) fn logic3(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to, a, b, c, Operand::Integer(table)] = operands else {
+            return Err("expected four operands and a constant table".into());
+        };
+        mods.ty()?;
+        mods.finish()?;
+        let sources = [a, b, c]
+            .into_iter()
+            .map(|operand| self.source(operand, Type::B32))
+            .collect::<Result<Vec<_>, _>>()?;
+        let to = self.destination(to, Type::B32)?;
+        self.emit_lane(LaneFunction::Logic3(*table as u8), to, sources);
+        Ok(())
+    }
+
+    /// `sqrt`, `rcp`, `sin`, …: one float operand.
+    pub(super) fn float_function(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, from] = operands else {
+            return Err("expected two operands".into());
+        };
+        let ty = mods.ty()?;
+        let approximate = mods.take("approx");
+        let format = float_format(ty, &mut mods);
+        mods.finish()?;
+        let function = match (base, approximate) {
+            ("sqrt", false) => FloatFunction::Sqrt,
+            ("sqrt", true) => FloatFunction::SqrtApprox,
+            ("rcp", false) => FloatFunction::Rcp,
+            ("rcp", true) => FloatFunction::RcpApprox,
+            ("rsqrt", true) => FloatFunction::RsqrtApprox,
+            ("sin", true) => FloatFunction::Sin,
+            ("cos", true) => FloatFunction::Cos,
+            ("ex2", true) => FloatFunction::Exp2,
+            ("lg2", true) => FloatFunction::Log2,
+            ("tanh", true) => FloatFunction::Tanh,
+            _ => return Err(Failure::Unknown),
+        };
+        let directed = format.rounding != Rounding::NearestEven;
+        if !is_float(ty) || (ty == Type::F64 && directed) {
+            return Err(Failure::Unknown);
+        }
+        let from = self.source(from, ty)?;
+        let to = self.destination(to, ty)?;
+        self.emit_lane(LaneFunction::Float(function, format), to, vec![from]);
+        Ok(())
+    }
+
+    /// `testp.property.type p, a`
+    pub(super) fn test_property(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, from] = operands else {
+            return Err("expected two operands".into());
+        };
+        let ty = mods.ty()?;
+        let property = mods
+            .take_first(|name| {
+                Some(match name {
+                    "finite" => FloatProperty::Finite,
+                    "infinite" => FloatProperty::Infinite,
+                    "number" => FloatProperty::Number,
+                    "notanumber" => FloatProperty::NotANumber,
+                    "normal" => FloatProperty::Normal,
+                    "subnormal" => FloatProperty::Subnormal,
+                    _ => return None,
+                })
+            })
+            .ok_or(Failure::Unknown)?;
+        mods.finish()?;
+        let from = self.source(from, ty)?;
+        let to = Register::Predicate(self.predicate_destination(to)?);
+        self.emit_lane(LaneFunction::TestProperty(property, ty), to, vec![from]);
+        Ok(())
+    }
+
+    /// `setp.cmp[.bool][.ftz].type p[|q], a, b[, c]`
+    pub(super) fn set_predicate(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let ty = mods.ty()?;
+        let comparison = CompareName::take(&mut mods, ty)?;
+        let combine = take_combine(&mut mods);
+        let flush = mods.take("ftz");
+        mods.finish()?;
+        let (to, a, b, third) = match (operands, combine) {
+            ([to, a, b], None) => (to, a, b, None),
+            ([to, a, b, c], Some(op)) => (to, a, b, Some((op, self.predicate_source(c)?))),
+            _ => return Err("wrong number of operands".into()),
+        };
+        let (first, second) = match to {
+            Operand::Pair(first, second) => {
+                (self.predicate(*first)?, Some(self.predicate(*second)?))
+            }
+            _ => (self.predicate_destination(to)?, None),
+        };
+        if second.is_none() && third.is_none() {
+            return self.compare(comparison, flush, ty, first, a, b);
+        }
+        let raw = self.new_predicate();
+        self.compare(comparison, flush, ty, raw, a, b)?;
+        if let Some(second) = second {
+            let inverse = self.new_predicate();
+            self.emit_unguarded(Op::PredicateNot(inverse, raw));
+            match third {
+                Some((op, c)) => self.emit(Op::PredicateBinary(op, second, inverse, c)),
+                None => self.emit(Op::MovePredicate(second, inverse)),
+            }
+        }
+        match third {
+            Some((op, c)) => self.emit(Op::PredicateBinary(op, first, raw, c)),
+            None => self.emit(Op::MovePredicate(first, raw)),
+        }
+        Ok(())
+    }
+
+    /// `set.cmp[.bool].dtype.stype d, a, b[, c]`
+    pub(super) fn set(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let ty = mods.ty()?;
+        let result = mods.ty()?;
+        let comparison = CompareName::take(&mut mods, ty)?;
+        let combine = take_combine(&mut mods);
+        let flush = mods.take("ftz");
+        mods.finish()?;
+        let (to, a, b, third) = match (operands, combine) {
+            ([to, a, b], None) => (to, a, b, None),
+            ([to, a, b, c], Some(op)) => (to, a, b, Some((op, self.predicate_source(c)?))),
+            _ => return Err("wrong number of operands".into()),
+        };
+        let mut outcome = self.new_predicate();
+        self.compare(comparison, flush, ty, outcome, a, b)?;
+        if let Some((op, c)) = third {
+            let combined = self.new_predicate();
+            self.emit_unguarded(Op::PredicateBinary(op, combined, outcome, c));
+            outcome = combined;
+        }
+        let to = self.word_destination(to)?;
+        let truth = match result {
+            Type::F32 => u64::from(1f32.to_bits()),
+            Type::U32 | Type::S32 | Type::B32 => u64::from(u32::MAX),
+            _ => return Err(Failure::Unknown),
+        };
+        let truth = self.word_constant(crate::ir::Constant::Bits(truth));
+        let zero = self.word_constant(crate::ir::Constant::Bits(0));
+        self.emit(Op::SelectWord(to, truth, zero, outcome));
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        name: CompareName,
+        flush: bool,
+        ty: Type,
+        to: crate::ir::Predicate,
+        a: &Operand,
+        b: &Operand,
+    ) -> Outcome {
+        let (mut a, mut b) = (self.source(a, ty)?, self.source(b, ty)?);
+        if name.swap {
+            std::mem::swap(&mut a, &mut b);
+        }
+        if is_half(ty) || (flush && ty == Type::F32) {
+            let format = FloatFormat::new(ty).flushing(flush);
+            let function = LaneFunction::CompareHalf(format, name.comparison, name.negated);
+            self.emit_lane(function, Register::Predicate(to), vec![a, b]);
+            return Ok(());
+        }
+        // Sub-word integers are stored zero-extended; signed comparisons need the sign.
+        if ty.bytes() < 4 && ty.is_signed() {
+            for side in [&mut a, &mut b] {
+                let wide = Register::Word(self.new_word());
+                let extend = LaneFunction::ExtractBits {
+                    shift: 0,
+                    bits: 8 * ty.bytes(),
+                    signed: true,
+                };
+                self.emit_lane(extend, wide, vec![*side]);
+                *side = wide;
+            }
+        }
+        match (a, b) {
+            (Register::Word(a), Register::Word(b)) => {
+                self.emit(Op::CompareWord(name.comparison, name.negated, to, a, b));
+            }
+            (Register::Double(a), Register::Double(b)) => {
+                self.emit(Op::CompareDouble(name.comparison, name.negated, to, a, b));
+            }
+            _ => return Err("predicates cannot be compared".into()),
+        }
+        Ok(())
+    }
+
+    /// `selp.type d, a, b, p`
+    pub(super) fn select(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to, a, b, p] = operands else {
+            return Err("expected four operands".into());
+        };
+        let ty = mods.ty()?;
+        mods.finish()?;
+        let (a, b) = (self.source(a, ty)?, self.source(b, ty)?);
+        let p = self.predicate_source(p)?;
+        match (self.destination(to, ty)?, a, b) {
+            (Register::Word(to), Register::Word(a), Register::Word(b)) => {
+                self.emit(Op::SelectWord(to, a, b, p));
+            }
+            (Register::Double(to), Register::Double(a), Register::Double(b)) => {
+                self.emit(Op::SelectDouble(to, a, b, p));
+            }
+            _ => return Err(Failure::Unknown),
+        }
+        Ok(())
+    }
+
+    /// `slct.dtype.ctype d, a, b, c`: a where c >= 0, else b.
+    pub(super) fn select_by_sign(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, a, b, c] = operands else {
+            return Err("expected four operands".into());
+        };
+        let selector = mods.ty()?;
+        let ty = mods.ty()?;
+        let flush = mods.take("ftz");
+        mods.finish()?;
+        if !matches!(selector, Type::S32 | Type::F32) {
+            return Err(Failure::Unknown);
+        }
+        let chosen = self.new_predicate();
+        let at_least = CompareName::parse("ge", selector).ok_or(Failure::Unknown)?;
+        self.compare(at_least, flush, selector, chosen, c, &Operand::Integer(0))?;
+        let (a, b) = (self.source(a, ty)?, self.source(b, ty)?);
+        match (self.destination(to, ty)?, a, b) {
+            (Register::Word(to), Register::Word(a), Register::Word(b)) => {
+                self.emit(Op::SelectWord(to, a, b, chosen));
+            }
+            (Register::Double(to), Register::Double(a), Register::Double(b)) => {
+                self.emit(Op::SelectDouble(to, a, b, chosen));
+            }
+            _ => return Err(Failure::Unknown),
+        }
+        Ok(())
+    }
+}
+
+impl FloatFormat {
+    pub(crate) fn new(ty: Type) -> Self {
+        FloatFormat {
+            ty,
+            rounding: Rounding::NearestEven,
+            flush: false,
+            saturate: false,
+            relu: false,
+            nan_wins: false,
+        }
+    }
+
+    pub(crate) fn flushing(self, flush: bool) -> Self {
+        FloatFormat { flush, ..self }
+    }
+
+    /// Whether the vectorised operations compute it: round to nearest, no modifier.
+    fn is_plain(self) -> bool {
+        self == FloatFormat::new(self.ty)
+    }
+}
+
+fn float_format(ty: Type, mods: &mut Modifiers<'_>) -> FloatFormat {
+    FloatFormat {
+        ty,
+        rounding: mods.rounding(),
+        flush: mods.take("ftz"),
+        saturate: mods.take("sat"),
+        relu: mods.take("relu"),
+        nan_wins: mods.take("NaN"),
+    }
+}
+
+fn take_combine(mods: &mut Modifiers<'_>) -> Option<PredicateOp> {
+    mods.take_first(|name| {
+        Some(match name {
+            "and" => PredicateOp::And,
+            "or" => PredicateOp::Or,
+            "xor" => PredicateOp::Xor,
+            _ => return None,
+        })
+    })
+}
+
+/// A PTX comparison in terms of the ones that the executor has.
+#[derive(Clone, Copy)]
+struct CompareName {
+    comparison: Comparison,
+    negated: bool,
+    swap: bool,
+}
+
+impl CompareName {
+    fn take(mods: &mut Modifiers<'_>, ty: Type) -> Result<Self, Failure> {
+        mods.take_first(|name| CompareName::parse(name, ty))
+            .ok_or(Failure::Unknown)
+    }
+
+    fn parse(name: &str, ty: Type) -> Option<Self> {
+        use Comparison::*;
+        let (comparison, negated, swap) = if is_float(ty) {
+            match name {
+                "eq" => (FloatEqual, false, false),
+                "ne" => (FloatNotEqual, false, false),
+                "lt" => (FloatLess, false, false),
+                "le" => (FloatLessEqual, false, false),
+                "gt" => (FloatLess, false, true),
+                "ge" => (FloatLessEqual, false, true),
+                "neu" => (FloatEqual, true, false),
+                "ltu" => (FloatLessEqual, true, true),
+                "leu" => (FloatLess, true, true),
+                "gtu" => (FloatLessEqual, true, false),
+                "geu" => (FloatLess, true, false),
+                "num" => (FloatUnordered, true, false),
+                "nan" => (FloatUnordered, false, false),
+                _ => return None,
+            }
+        } else {
+            let signed = ty.is_signed();
+            let less = if signed { LessSigned } else { LessUnsigned };
+            match name {
+                "eq" => (Equal, false, false),
+                "ne" => (Equal, true, false),
+                "lt" | "lo" => (less, false, false),
+                "ge" | "hs" => (less, true, false),
+                "gt" | "hi" => (less, false, true),
+                "le" | "ls" => (less, true, true),
+                _ => return None,
+            }
+        };
+        Some(CompareName {
+            comparison,
+            negated,
+            swap,
+        })
+    }
+}

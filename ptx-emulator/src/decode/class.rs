@@ -1,0 +1,33 @@
+//! Sorts instructions into the classes that counters report.
+
+use crate::ir::InstructionClass;
+
+/// The class of an opcode, from its first part and its modifiers.
+pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
+    let ty = modifiers.last().copied().unwrap_or("");
+    match base {
+        "ld" | "ldu" | "ldmatrix" => InstructionClass::Load,
+        "st" => InstructionClass::Store,
+        "atom" | "red" => InstructionClass::Atomic,
+        "bra" | "brx" | "call" | "ret" | "exit" | "trap" => InstructionClass::Control,
+        "bar" | "barrier" if modifiers.first() == Some(&"warp") => InstructionClass::Warp,
+        "bar" | "barrier" | "membar" | "fence" => InstructionClass::Barrier,
+        "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => InstructionClass::Warp,
+        "setp" | "set" | "selp" | "slct" | "testp" => InstructionClass::Compare,
+        "mov" | "cvta" | "isspacep" => InstructionClass::Move,
+        "cvt" => InstructionClass::Conversion,
+        _ => match ty {
+            "pred" => InstructionClass::Compare,
+            "f16" | "f16x2" | "bf16" | "bf16x2" => InstructionClass::Half,
+            "f32" if matches!(base, "fma" | "mad") => InstructionClass::Fma32,
+            "f64" if matches!(base, "fma" | "mad") => InstructionClass::Fma64,
+            "f32" => InstructionClass::Float32,
+            "f64" => InstructionClass::Float64,
+            "" | "level" | "L1" | "L2" => InstructionClass::Other,
+            _ if matches!(base, "prefetch" | "prefetchu" | "nanosleep" | "discard") => {
+                InstructionClass::Other
+            }
+            _ => InstructionClass::Integer,
+        },
+    }
+}

@@ -1,0 +1,233 @@
+//! Branches, calls, barriers and the end of threads.
+
+use super::builder::{Binding, Builder};
+use super::modifiers::{Failure, Modifiers};
+use crate::ir::{
+    Barrier, BarrierKind, Call, CallTarget, Op, Predicate, Register, Terminator, Word,
+};
+use crate::parse::ast::{Operand, Type};
+
+type Outcome = Result<(), Failure>;
+
+impl<'a> Builder<'a, '_> {
+    /// Puts what `body` emits into blocks of its own that only the guard's lanes enter.
+    pub(super) fn under_guard(
+        &mut self,
+        body: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Outcome {
+        let Some(guard) = self.guard.take() else {
+            return body(self);
+        };
+        let taken = self.new_block();
+        let next = self.new_block();
+        let branch = Terminator::Branch {
+            predicate: guard.predicate,
+            negated: guard.negated,
+            taken,
+            next,
+        };
+        self.end_block(branch, false, taken);
+        body(self)?;
+        self.fall_into(next);
+        Ok(())
+    }
+
+    pub(super) fn branch(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        mods.take("uni");
+        mods.finish()?;
+        let [Operand::Name(label)] = operands else {
+            return Err("expected a label".into());
+        };
+        let taken = self.label(*label)?;
+        let next = self.new_block();
+        let terminator = match self.guard {
+            Some(guard) => Terminator::Branch {
+                predicate: guard.predicate,
+                negated: guard.negated,
+                taken,
+                next,
+            },
+            None => Terminator::Jump(taken),
+        };
+        self.end_block(terminator, true, next);
+        Ok(())
+    }
+
+    /// `brx.idx index, targets`
+    pub(super) fn branch_indexed(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        if !mods.take("idx") {
+            return Err(Failure::Unknown);
+        }
+        mods.take("uni");
+        mods.finish()?;
+        let [index, Operand::Name(list)] = operands else {
+            return Err("expected an index and a list of labels".into());
+        };
+        let index = self.word(index, Type::U32)?;
+        let Binding::Targets(targets) = self.resolve(*list)? else {
+            return Err(format!("`{}` is not a list of labels", list.of(self.text)).into());
+        };
+        self.under_guard(|this| {
+            let next = this.new_block();
+            this.end_block(Terminator::Switch { index, targets }, true, next);
+            Ok(())
+        })
+    }
+
+    /// `ret`, `exit`, `trap`: nothing follows in this block.
+    pub(super) fn leave_with(&mut self, terminator: Terminator) -> Outcome {
+        self.under_guard(|this| {
+            let next = this.new_block();
+            this.end_block(terminator, true, next);
+            Ok(())
+        })
+    }
+
+    /// `call[.uni] [(results),] target [, (arguments)] [, prototype]`
+    pub(super) fn call(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        mods.take("uni");
+        mods.finish()?;
+        let (results, rest) = match operands {
+            [Operand::List(results), rest @ ..] => (results.as_slice(), rest),
+            rest => (&[][..], rest),
+        };
+        let (target, rest) = match rest {
+            [Operand::Name(target), rest @ ..] => (*target, rest),
+            _ => return Err("expected a function's name".into()),
+        };
+        let (arguments, rest) = match rest {
+            [Operand::List(arguments), rest @ ..] => (arguments.as_slice(), rest),
+            rest => (&[][..], rest),
+        };
+        let target = match (self.resolve(target)?, rest) {
+            (Binding::Function(index), []) => {
+                self.callees.push(index);
+                CallTarget::Function(index)
+            }
+            (Binding::Register(Register::Double(address), _), [Operand::Name(list)]) => {
+                let Binding::Prototype = self.resolve(*list)? else {
+                    return Err(format!("`{}` is not a prototype", list.of(self.text)).into());
+                };
+                self.indirect = true;
+                CallTarget::Indirect(address)
+            }
+            _ => return Err(format!("`{}` cannot be called", target.of(self.text)).into()),
+        };
+        let arguments = self.call_words(arguments)?;
+        let results = self.call_words(results)?;
+        self.under_guard(|this| {
+            let next = this.new_block();
+            let call = Call {
+                target,
+                arguments,
+                results,
+                next,
+            };
+            this.end_block(Terminator::Call(Box::new(call)), true, next);
+            Ok(())
+        })
+    }
+
+    /// The words of a call's `.param` variables, one after the other.
+    fn call_words(&mut self, operands: &[Operand]) -> Result<Vec<Word>, Failure> {
+        let mut all = Vec::new();
+        for operand in operands {
+            let Operand::Name(name) = operand else {
+                return Err("arguments must be `.param` variables".into());
+            };
+            match self.resolve(*name)? {
+                Binding::Words(words) => all.extend(words),
+                _ => return Err("arguments must be `.param` variables".into()),
+            }
+        }
+        Ok(all)
+    }
+
+    /// `bar` and `barrier`, in all their forms.
+    pub(super) fn barrier(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        if mods.take("warp") {
+            if !mods.take("sync") {
+                return Err(Failure::Unknown);
+            }
+            mods.finish()?;
+            return self.under_guard(|this| this.warp_barrier(operands));
+        }
+        mods.take("cta");
+        mods.take("aligned");
+        if mods.take("sync") {
+            mods.finish()?;
+            let (id, threads) = match operands {
+                [id] => (id, None),
+                [id, threads] => (id, Some(threads)),
+                _ => return Err("expected a barrier and a number of threads".into()),
+            };
+            return self.emit_barrier(BarrierKind::Sync, id, threads, None);
+        }
+        if mods.take("arrive") {
+            mods.finish()?;
+            let [id, threads] = operands else {
+                return Err("expected a barrier and a number of threads".into());
+            };
+            return self.emit_barrier(BarrierKind::Arrive, id, Some(threads), None);
+        }
+        if !mods.take("red") {
+            return Err(Failure::Unknown);
+        }
+        let (to, id, threads, source) = match operands {
+            [to, id, source] => (to, id, None, source),
+            [to, id, threads, source] => (to, id, Some(threads), source),
+            _ => return Err("expected three or four operands".into()),
+        };
+        let kind = if mods.take("popc") {
+            BarrierKind::Count(self.word_destination(to)?)
+        } else if mods.take("and") {
+            BarrierKind::And(self.predicate_destination(to)?)
+        } else if mods.take("or") {
+            BarrierKind::Or(self.predicate_destination(to)?)
+        } else {
+            return Err(Failure::Unknown);
+        };
+        mods.ty()?;
+        mods.finish()?;
+        let source = self.predicate_source(source)?;
+        self.emit_barrier(kind, id, threads, Some(source))
+    }
+
+    fn emit_barrier(
+        &mut self,
+        kind: BarrierKind,
+        id: &Operand,
+        threads: Option<&Operand>,
+        source: Option<Predicate>,
+    ) -> Outcome {
+        let id = self.word(id, Type::U32)?;
+        let threads = threads
+            .map(|threads| self.word(threads, Type::U32))
+            .transpose()?;
+        self.under_guard(|this| {
+            let next = this.new_block();
+            let barrier = Barrier {
+                kind,
+                id,
+                threads,
+                source,
+                next,
+            };
+            this.end_block(Terminator::Barrier(Box::new(barrier)), true, next);
+            Ok(())
+        })
+    }
+
+    /// `nanosleep`, `pmevent`, `setmaxnreg`: no effect on results.
+    pub(super) fn nothing(&mut self, operands: &[Operand]) -> Outcome {
+        for operand in operands {
+            self.source_any(operand, Type::U32)?;
+        }
+        self.emit(Op::Nothing);
+        Ok(())
+    }
+}

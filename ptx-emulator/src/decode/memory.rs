@@ -1,0 +1,379 @@
+//! Loads, stores and atomics.
+
+use super::builder::{Binding, Builder};
+use super::modifiers::{Failure, Modifiers};
+use crate::ir::{
+    Address, Atomic, AtomicFunction, Constant, LaneFunction, Load, Op, Register, Space, Store, Word,
+};
+use crate::parse::ast::{Operand, Type};
+
+type Outcome = Result<(), Failure>;
+
+/// The state space of an access; generic where none is named.
+pub(super) fn take_space(mods: &mut Modifiers<'_>) -> Space {
+    const NAMES: [(&str, Space); 10] = [
+        ("global", Space::Global),
+        ("shared", Space::Shared),
+        ("shared::cta", Space::Shared),
+        ("local", Space::Local),
+        ("const", Space::Const),
+        ("param", Space::Param),
+        ("param::entry", Space::Param),
+        ("param::func", Space::Param),
+        // Without clusters, a block's window of the cluster's shared memory is its own.
+        ("shared::cluster", Space::Shared),
+        ("generic", Space::Generic),
+    ];
+    NAMES
+        .into_iter()
+        .find(|(name, _)| mods.take(name))
+        .map_or(Space::Generic, |(_, space)| space)
+}
+
+/// Cache hints and scopes change no result.
+fn is_hint(name: &str) -> bool {
+    matches!(
+        name,
+        "ca" | "cg"
+            | "cs"
+            | "lu"
+            | "cv"
+            | "wb"
+            | "wt"
+            | "nc"
+            | "weak"
+            | "unified"
+            | "cta"
+            | "cluster"
+            | "gpu"
+            | "sys"
+            | "mmio"
+    ) || name.starts_with("L1::")
+        || name.starts_with("L2::")
+}
+
+struct Order {
+    strong: bool,
+    acquire: bool,
+    release: bool,
+}
+
+fn take_order(mods: &mut Modifiers<'_>) -> Order {
+    let both = mods.take("acq_rel") | mods.take("sc");
+    let acquire = mods.take("acquire") || both;
+    let release = mods.take("release") || both;
+    let strong = mods.take("volatile") | mods.take("relaxed");
+    Order {
+        strong: strong || acquire || release,
+        acquire,
+        release,
+    }
+}
+
+fn take_elements(mods: &mut Modifiers<'_>) -> usize {
+    [("v2", 2), ("v4", 4), ("v8", 8)]
+        .into_iter()
+        .find(|(name, _)| mods.take(name))
+        .map_or(1, |(_, count)| count)
+}
+
+/// An operand and its parts: the vector's elements or the operand itself.
+fn parts(operand: &Operand, count: usize) -> Result<&[Operand], Failure> {
+    let parts = match operand {
+        Operand::Vector(parts) => parts.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    if parts.len() == count {
+        Ok(parts)
+    } else {
+        Err(format!("expected {count} elements, found {}", parts.len()).into())
+    }
+}
+
+impl Builder<'_, '_> {
+    fn site(&mut self) -> u32 {
+        self.program.sites += 1;
+        self.program.sites - 1
+    }
+
+    pub(super) fn load(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let (to, from) = match operands {
+            [to, from] => (to, from),
+            // A cache policy may follow.
+            [to, from, _] if mods.take("L2::cache_hint") => (to, from),
+            _ => return Err("expected two operands".into()),
+        };
+        let ty = mods.ty()?;
+        let elements = take_elements(&mut mods);
+        let space = take_space(&mut mods);
+        let order = take_order(&mut mods);
+        mods.drop_known(is_hint);
+        mods.finish()?;
+        if ty == Type::B128 || ty == Type::Pred {
+            return Err(Failure::Unknown);
+        }
+        let to = parts(to, elements)?;
+        if space == Space::Param
+            && let Some(done) = self.load_parameter(ty, to, from)?
+        {
+            return Ok(done);
+        }
+        let mut register_bits = 0;
+        let mut destinations = Vec::new();
+        for operand in to {
+            if matches!(operand, Operand::Sink) {
+                destinations.push(None);
+                continue;
+            }
+            let (register, bits) = self.destination_any(operand, ty)?;
+            if matches!(register, Register::Predicate(_)) || bits < 8 * ty.bytes() {
+                return Err("the destination is narrower than the loaded value".into());
+            }
+            register_bits = bits;
+            destinations.push(Some(register));
+        }
+        let load = Load {
+            address: self.address(from, space)?,
+            bytes: ty.bytes(),
+            signed: ty.is_signed(),
+            destinations,
+            register_bits,
+            strong: order.strong,
+            acquire: order.acquire,
+            site: self.site(),
+        };
+        let index = self.program.loads.len() as u32;
+        self.program.loads.push(load);
+        self.emit(Op::Load(index));
+        Ok(())
+    }
+
+    /// A parameter at a constant address is a constant (of a kernel) or a register (of a call).
+    fn load_parameter(
+        &mut self,
+        ty: Type,
+        to: &[Operand],
+        from: &Operand,
+    ) -> Result<Option<()>, Failure> {
+        let Operand::Address {
+            base: Some(name),
+            offset,
+        } = *from
+        else {
+            return Ok(None);
+        };
+        let binding = self.resolve(name)?;
+        for (index, operand) in to.iter().enumerate() {
+            let at = offset + i64::from(ty.bytes()) * index as i64;
+            match &binding {
+                Binding::KernelParam { offset } => {
+                    let at = u32::try_from(at)
+                        .ok()
+                        .and_then(|at| at.checked_add(*offset))
+                        .ok_or("this offset lies outside the parameters")?;
+                    let (register, bits) = self.destination_any(operand, ty)?;
+                    let constant = Constant::Param {
+                        offset: at,
+                        bytes: ty.bytes(),
+                        signed: ty.is_signed(),
+                    };
+                    let source = match register {
+                        Register::Double(_) => Register::Double(self.double_constant(constant)),
+                        _ => Register::Word(self.word_constant(constant)),
+                    };
+                    if bits < 8 * ty.bytes() {
+                        return Err("the destination is narrower than the parameter".into());
+                    }
+                    self.emit_move(register, source)?;
+                }
+                Binding::Words(words) => self.load_words(ty, operand, words, at)?,
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(()))
+    }
+
+    fn load_words(&mut self, ty: Type, to: &Operand, words: &[Word], at: i64) -> Outcome {
+        let (to, bits) = self.destination_any(to, ty)?;
+        let (word, next, shift) = locate(words, ty, at)?;
+        match (ty.bytes(), to) {
+            (8, Register::Double(to)) => self.emit(Op::Pack(to, word, next)),
+            (4, Register::Word(to)) => self.emit(Op::MoveWord(to, word)),
+            (4, Register::Double(to)) => self.emit(Op::Widen(ty.is_signed(), to, word)),
+            (8, _) => return Err("the destination is narrower than the parameter".into()),
+            _ => {
+                let extract = LaneFunction::ExtractBits {
+                    shift,
+                    bits: 8 * ty.bytes(),
+                    signed: ty.is_signed() && bits > 8 * ty.bytes(),
+                };
+                self.emit_lane(extract, to, vec![Register::Word(word)]);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let (to, from) = match operands {
+            [to, from] => (to, from),
+            [to, from, _] if mods.take("L2::cache_hint") => (to, from),
+            _ => return Err("expected two operands".into()),
+        };
+        let ty = mods.ty()?;
+        let elements = take_elements(&mut mods);
+        let space = take_space(&mut mods);
+        let order = take_order(&mut mods);
+        mods.drop_known(is_hint);
+        mods.finish()?;
+        if ty == Type::B128 || ty == Type::Pred {
+            return Err(Failure::Unknown);
+        }
+        let from = parts(from, elements)?;
+        let mut sources = Vec::new();
+        for operand in from {
+            let register = self.source_any(operand, ty)?;
+            let narrow = match register {
+                Register::Word(_) => ty.bytes() > 4,
+                Register::Double(_) => false,
+                Register::Predicate(_) => true,
+            };
+            if narrow {
+                return Err("the source is narrower than the stored value".into());
+            }
+            sources.push(register);
+        }
+        if space == Space::Param {
+            return self.store_parameter(ty, to, &sources);
+        }
+        let store = Store {
+            address: self.address(to, space)?,
+            bytes: ty.bytes(),
+            sources,
+            strong: order.strong,
+            release: order.release,
+            site: self.site(),
+        };
+        let index = self.program.stores.len() as u32;
+        self.program.stores.push(store);
+        self.emit(Op::Store(index));
+        Ok(())
+    }
+
+    fn store_parameter(&mut self, ty: Type, to: &Operand, sources: &[Register]) -> Outcome {
+        let Operand::Address {
+            base: Some(name),
+            offset,
+        } = *to
+        else {
+            return Err("expected a parameter's address".into());
+        };
+        let Binding::Words(words) = self.resolve(name)? else {
+            return Err("kernel parameters cannot be written".into());
+        };
+        for (index, &source) in sources.iter().enumerate() {
+            let at = offset + i64::from(ty.bytes()) * index as i64;
+            let (word, next, shift) = locate(&words, ty, at)?;
+            match (ty.bytes(), source) {
+                (8, Register::Double(source)) => self.emit(Op::Unpack(word, next, source)),
+                (4, Register::Word(source)) => self.emit(Op::MoveWord(word, source)),
+                (4, Register::Double(source)) => self.emit(Op::Narrow(word, source)),
+                _ => {
+                    let insert = LaneFunction::InsertBits {
+                        shift,
+                        bits: 8 * ty.bytes(),
+                    };
+                    let word = Register::Word(word);
+                    self.emit_lane(insert, word, vec![word, source]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `atom` and `red`.
+    pub(super) fn atomic(
+        &mut self,
+        returns: bool,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let ty = mods.ty()?;
+        let space = take_space(&mut mods);
+        take_order(&mut mods);
+        mods.drop_known(is_hint);
+        mods.take("noftz");
+        let function = mods
+            .take_first(|name| {
+                Some(match name {
+                    "add" => AtomicFunction::Add,
+                    "min" => AtomicFunction::Min,
+                    "max" => AtomicFunction::Max,
+                    "and" => AtomicFunction::And,
+                    "or" => AtomicFunction::Or,
+                    "xor" => AtomicFunction::Xor,
+                    "exch" => AtomicFunction::Exchange,
+                    "cas" => AtomicFunction::CompareExchange,
+                    "inc" => AtomicFunction::Increment,
+                    "dec" => AtomicFunction::Decrement,
+                    _ => return None,
+                })
+            })
+            .ok_or(Failure::Unknown)?;
+        mods.finish()?;
+        let float = matches!(ty, Type::F32 | Type::F64);
+        if (float && function != AtomicFunction::Add)
+            || !(matches!(ty.bytes(), 4 | 8))
+            || matches!(ty, Type::F16x2 | Type::Bf16x2 | Type::Tf32)
+        {
+            return Err(Failure::Unknown);
+        }
+        let (to, rest) = match (returns, operands) {
+            (true, [to, rest @ ..]) => (Some(to), rest),
+            (_, rest) => (None, rest),
+        };
+        let swap = function == AtomicFunction::CompareExchange;
+        let (address, operand, second) = match rest {
+            [address, operand] if !swap => (address, operand, None),
+            [address, operand, second] if swap => (address, operand, Some(second)),
+            _ => return Err("wrong number of operands".into()),
+        };
+        let atomic = Atomic {
+            address: self.address(address, space)?,
+            function,
+            ty,
+            operand: self.source(operand, ty)?,
+            second: second.map(|second| self.source(second, ty)).transpose()?,
+            destination: match to {
+                None | Some(Operand::Sink) => None,
+                Some(to) => Some(self.destination(to, ty)?),
+            },
+        };
+        let index = self.program.atomics.len() as u32;
+        self.program.atomics.push(atomic);
+        self.emit(Op::Atomic(index));
+        Ok(())
+    }
+
+    /// Instructions that only touch caches: `prefetch`, `prefetchu`, `discard`, `applypriority`.
+    pub(super) fn cache_hint(&mut self, operands: &[Operand]) -> Outcome {
+        if let Some(address) = operands.first() {
+            let _: Address = self.address(address, Space::Generic)?;
+        }
+        self.emit(Op::Nothing);
+        Ok(())
+    }
+}
+
+/// The word that holds a parameter's bytes, the word after it, and the first bit within it.
+fn locate(words: &[Word], ty: Type, at: i64) -> Result<(Word, Word, u32), Failure> {
+    let outside = || Failure::from("this offset lies outside the parameter");
+    let bytes = i64::from(ty.bytes());
+    if at < 0 || at % bytes != 0 {
+        return Err(outside());
+    }
+    let index = usize::try_from(at / 4).map_err(|_| outside())?;
+    let last = usize::try_from((at + bytes - 1) / 4).map_err(|_| outside())?;
+    let first = *words.get(index).ok_or_else(outside)?;
+    let next = *words.get(last).ok_or_else(outside)?;
+    Ok((first, next, 8 * (at % 4) as u32))
+}

@@ -1,0 +1,510 @@
+//! From syntax tree to [`Program`]: names become registers, instructions become operations.
+//!
+//! Each family of instructions has its own file; [`Builder::dispatch`] is the one list of opcodes.
+
+mod allocate;
+mod arithmetic;
+mod builder;
+mod class;
+mod control;
+mod convert;
+mod layout;
+mod memory;
+mod modifiers;
+mod registers;
+mod warp;
+
+use std::collections::HashMap;
+
+use builder::{Binding, Builder, Scope};
+use modifiers::{Failure, Modifiers};
+
+use crate::error::KernelError;
+use crate::ir::{CallTarget, Function, Info, Op, Program, Terminator, Word};
+use crate::parse::ast::{self, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
+use crate::parse::position;
+
+/// A kernel parameter's place in the parameter block: (offset, total bytes).
+pub(crate) fn parameter_offsets(params: &[Variable]) -> (Vec<u32>, u32) {
+    let mut end = 0u64;
+    let mut offsets = Vec::new();
+    for param in params {
+        let offset = end.next_multiple_of(u64::from(param.align.max(1)));
+        offsets.push(u32::try_from(offset).unwrap_or(u32::MAX));
+        end = offset + param.bytes;
+    }
+    (offsets, u32::try_from(end).unwrap_or(u32::MAX))
+}
+
+/// Decodes a kernel and every function that it may call.
+pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, KernelError> {
+    let mut program = Program {
+        addresses: vec![None; tree.functions.len()],
+        ..Program::default()
+    };
+    let names = module_names(tree, text, &mut program, kernel)?;
+    let mut order = vec![kernel as u32];
+    program.addresses[kernel] = Some(0);
+    let mut next = 0;
+    let mut indirect = false;
+    while let Some(&index) = order.get(next) {
+        let function = &tree.functions[index as usize];
+        let mut decoder = FunctionDecoder {
+            tree,
+            text,
+            kernel,
+            function,
+        };
+        let (code, callees, takes_addresses) = decoder.decode(&mut program, &names)?;
+        program.functions.push(code);
+        indirect |= takes_addresses;
+        let mut wanted = callees;
+        if indirect {
+            // Any function may be called through an address.
+            wanted.extend((0..tree.functions.len() as u32).filter(|&candidate| {
+                let candidate = &tree.functions[candidate as usize];
+                !candidate.entry && candidate.body.is_some()
+            }));
+        }
+        for callee in wanted {
+            let slot = &mut program.addresses[callee as usize];
+            if slot.is_none() && tree.functions[callee as usize].body.is_some() {
+                *slot = Some(order.len() as u32);
+                order.push(callee);
+            }
+        }
+        next += 1;
+    }
+    link(tree, text, kernel, &mut program)?;
+    Ok(program)
+}
+
+/// Turns the module's function indices in calls into the program's, and checks the arguments.
+fn link(tree: &Tree, text: &str, kernel: usize, program: &mut Program) -> Result<(), KernelError> {
+    let mut blocks = std::mem::take(&mut program.blocks);
+    for block in &mut blocks {
+        let info = block.terminator_info;
+        let Terminator::Call(call) = &mut block.terminator else {
+            continue;
+        };
+        let CallTarget::Function(index) = call.target else {
+            continue;
+        };
+        let name = tree.functions[index as usize].name.of(text);
+        match program.addresses[index as usize] {
+            None => call.target = CallTarget::External(name.to_string()),
+            Some(function) => {
+                call.target = CallTarget::Function(function);
+                let callee = &program.functions[function as usize];
+                if callee.params.len() != call.arguments.len()
+                    || callee.results.len() != call.results.len()
+                {
+                    let span =
+                        info.map_or(Span::default(), |info| program.info[info as usize].span);
+                    let message =
+                        format!("the arguments of this call do not match those of `{name}`");
+                    return Err(error(tree, text, kernel, span, message));
+                }
+            }
+        }
+    }
+    program.blocks = blocks;
+    Ok(())
+}
+
+fn error(tree: &Tree, text: &str, kernel: usize, span: Span, message: String) -> KernelError {
+    let (line, column) = position(text, span.start as usize);
+    KernelError::Instruction {
+        kernel: tree.functions[kernel].name.of(text).to_string(),
+        line,
+        column,
+        message,
+    }
+}
+
+/// The module's variables and functions by name.
+fn module_names<'a>(
+    tree: &Tree,
+    text: &'a str,
+    program: &mut Program,
+    kernel: usize,
+) -> Result<HashMap<&'a str, Binding>, KernelError> {
+    let mut names = HashMap::new();
+    for (index, function) in tree.functions.iter().enumerate() {
+        names.insert(function.name.of(text), Binding::Function(index as u32));
+    }
+    for (index, variable) in tree.variables.iter().enumerate() {
+        let binding = match variable.space {
+            DeclaredSpace::Shared if variable.external || variable.bytes == 0 => {
+                Binding::DynamicShared
+            }
+            // Static shared variables of the module are placed when a kernel first names them.
+            DeclaredSpace::Shared => continue,
+            _ => Binding::Variable(index as u32),
+        };
+        names.insert(variable.name.of(text), binding);
+    }
+    place_used_shared(tree, text, program, kernel, &mut names)?;
+    Ok(names)
+}
+
+/// Places the module's static shared variables that the kernel's functions name.
+fn place_used_shared<'a>(
+    tree: &Tree,
+    text: &'a str,
+    program: &mut Program,
+    kernel: usize,
+    names: &mut HashMap<&'a str, Binding>,
+) -> Result<(), KernelError> {
+    let mut used = std::collections::HashSet::new();
+    let mut pending = vec![kernel];
+    let mut seen = vec![false; tree.functions.len()];
+    let by_name: HashMap<&str, usize> = tree
+        .functions
+        .iter()
+        .enumerate()
+        .map(|(index, function)| (function.name.of(text), index))
+        .collect();
+    while let Some(index) = pending.pop() {
+        if std::mem::replace(&mut seen[index], true) {
+            continue;
+        }
+        for name in named_symbols(tree.functions[index].body.as_deref().unwrap_or(&[])) {
+            let name = name.of(text);
+            if let Some(&callee) = by_name.get(name) {
+                pending.push(callee);
+            }
+            used.insert(name);
+        }
+    }
+    for variable in &tree.variables {
+        let dynamic = variable.external || variable.bytes == 0;
+        let name = variable.name.of(text);
+        if variable.space != DeclaredSpace::Shared || !used.contains(name) {
+            continue;
+        }
+        if dynamic {
+            program.dynamic_align = program.dynamic_align.max(variable.align);
+            continue;
+        }
+        let binding = builder::place_shared(program, variable, text).map_err(|failure| {
+            error(
+                tree,
+                text,
+                kernel,
+                variable.name,
+                describe(failure, "variable"),
+            )
+        })?;
+        names.insert(name, binding);
+    }
+    Ok(())
+}
+
+/// Every name that the operands of a body hold.
+fn named_symbols(body: &[Statement]) -> Vec<Span> {
+    let mut names = Vec::new();
+    for statement in body {
+        match statement {
+            Statement::Scope(inner) => names.extend(named_symbols(inner)),
+            Statement::Instruction(instruction) => {
+                for operand in &instruction.operands {
+                    match operand {
+                        ast::Operand::Name(name) | ast::Operand::NameOffset(name, _) => {
+                            names.push(*name);
+                        }
+                        ast::Operand::Address {
+                            base: Some(name), ..
+                        } => names.push(*name),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn describe(failure: Failure, opcode: &str) -> String {
+    match failure {
+        Failure::Unknown => format!("unknown instruction `{opcode}`"),
+        Failure::Message(message) => message,
+    }
+}
+
+struct FunctionDecoder<'t, 'a> {
+    tree: &'t Tree,
+    text: &'a str,
+    kernel: usize,
+    function: &'t ast::Function,
+}
+
+impl<'a> FunctionDecoder<'_, 'a> {
+    /// The function's code, the module functions that it calls, and whether it takes or calls
+    /// function addresses.
+    fn decode(
+        &mut self,
+        program: &mut Program,
+        names: &HashMap<&'a str, Binding>,
+    ) -> Result<(Function, Vec<u32>, bool), KernelError> {
+        let module = Scope::with_names(names.clone());
+        let mut builder = Builder::new(self.text, program, module);
+        let params = self
+            .declare_parameters(&mut builder)
+            .map_err(|failure| self.failure(failure, self.function.name, ""))?;
+        let body = self.function.body.as_deref().unwrap_or(&[]);
+        self.scope(&mut builder, body)?;
+        // A body may end without `ret`.
+        let end = builder.new_block();
+        builder.end_block(Terminator::Return, false, end);
+        let callees = std::mem::take(&mut builder.callees);
+        let indirect = builder.indirect;
+        Ok((layout::finish(builder, params), callees, indirect))
+    }
+
+    fn declare_parameters(&self, builder: &mut Builder<'a, '_>) -> Result<Vec<Word>, Failure> {
+        if self.function.entry {
+            let (offsets, bytes) = parameter_offsets(&self.function.params);
+            if bytes > crate::MAX_PARAMETER_BYTES {
+                return Err(format!(
+                    "{bytes} bytes of parameters, more than {}",
+                    crate::MAX_PARAMETER_BYTES
+                )
+                .into());
+            }
+            for (param, offset) in self.function.params.iter().zip(offsets) {
+                builder.bind(param.name.of(self.text), Binding::KernelParam { offset });
+            }
+            return Ok(Vec::new());
+        }
+        let mut params = Vec::new();
+        for param in &self.function.params {
+            let words = self.parameter_words(builder, param)?;
+            params.extend(&words);
+            builder.bind(param.name.of(self.text), Binding::Words(words));
+        }
+        for result in &self.function.returns {
+            let words = self.parameter_words(builder, result)?;
+            builder.results.extend(&words);
+            builder.bind(result.name.of(self.text), Binding::Words(words));
+        }
+        Ok(params)
+    }
+
+    fn parameter_words(
+        &self,
+        builder: &mut Builder<'a, '_>,
+        variable: &Variable,
+    ) -> Result<Vec<Word>, Failure> {
+        if variable.bytes > u64::from(crate::MAX_PARAMETER_BYTES) {
+            return Err(format!(
+                "`{}` takes {} bytes, more than {} for a parameter",
+                variable.name.of(self.text),
+                variable.bytes,
+                crate::MAX_PARAMETER_BYTES
+            )
+            .into());
+        }
+        Ok((0..variable.bytes.div_ceil(4))
+            .map(|_| builder.new_word())
+            .collect())
+    }
+
+    fn failure(&self, failure: Failure, span: Span, opcode: &str) -> KernelError {
+        let message = describe(failure, opcode);
+        error(self.tree, self.text, self.kernel, span, message)
+    }
+
+    fn scope(
+        &mut self,
+        builder: &mut Builder<'a, '_>,
+        body: &[Statement],
+    ) -> Result<(), KernelError> {
+        builder.scopes.push(Scope::default());
+        for statement in body {
+            if let Statement::Label(name) = statement {
+                let block = builder.new_block();
+                builder.bind(name.of(self.text), Binding::Label(block));
+            }
+        }
+        for statement in body {
+            match statement {
+                Statement::BranchTargets(name, labels) => {
+                    let targets = labels
+                        .iter()
+                        .map(|label| builder.label(*label))
+                        .collect::<Result<Vec<_>, _>>()
+                        .map_err(|failure| self.failure(failure, *name, ""))?;
+                    builder.bind(name.of(self.text), Binding::Targets(targets));
+                }
+                Statement::CallPrototype(name) => {
+                    builder.bind(name.of(self.text), Binding::Prototype);
+                }
+                _ => {}
+            }
+        }
+        for statement in body {
+            self.statement(builder, statement)?;
+        }
+        builder.scopes.pop();
+        Ok(())
+    }
+
+    fn statement(
+        &mut self,
+        builder: &mut Builder<'a, '_>,
+        statement: &Statement,
+    ) -> Result<(), KernelError> {
+        match statement {
+            Statement::Label(name) => {
+                let block = builder
+                    .label(*name)
+                    .map_err(|failure| self.failure(failure, *name, ""))?;
+                builder.fall_into(block);
+            }
+            Statement::Registers(all) => {
+                for declaration in all {
+                    self.registers(builder, declaration)
+                        .map_err(|failure| self.failure(failure, declaration.name, ""))?;
+                }
+            }
+            Statement::Variable(variable) => {
+                let binding = match variable.space {
+                    DeclaredSpace::Shared => builder.place_shared(variable),
+                    DeclaredSpace::Local => builder.place_local(variable),
+                    DeclaredSpace::Param => {
+                        self.parameter_words(builder, variable).map(Binding::Words)
+                    }
+                    _ => Err("only modules may declare global variables".into()),
+                }
+                .map_err(|failure| self.failure(failure, variable.name, ""))?;
+                builder.bind(variable.name.of(self.text), binding);
+            }
+            Statement::Scope(inner) => self.scope(builder, inner)?,
+            Statement::Instruction(instruction) => self.instruction(builder, instruction)?,
+            Statement::BranchTargets(..) | Statement::CallPrototype(..) => {}
+        }
+        Ok(())
+    }
+
+    fn registers(
+        &self,
+        builder: &mut Builder<'a, '_>,
+        declaration: &ast::RegisterDeclaration,
+    ) -> Result<(), Failure> {
+        if declaration.elements != 1 {
+            return Err("vector registers are not supported".into());
+        }
+        let name = declaration.name.of(self.text);
+        match declaration.count {
+            Some(count) => builder.bind_range(name, count, declaration.ty),
+            None => {
+                let register = builder.new_register(declaration.ty)?;
+                builder.bind(name, Binding::Register(register, declaration.ty));
+            }
+        }
+        Ok(())
+    }
+
+    fn instruction(
+        &mut self,
+        builder: &mut Builder<'a, '_>,
+        instruction: &Instruction,
+    ) -> Result<(), KernelError> {
+        let opcode = instruction.opcode.of(self.text);
+        let mut parts = opcode.split('.');
+        let base = parts.next().unwrap_or("");
+        let modifiers: Vec<&str> = parts.collect();
+        builder.info = builder.program.info.len() as u32;
+        builder.first = true;
+        builder.program.info.push(Info {
+            span: instruction.span,
+            opcode: instruction.opcode,
+            location: instruction.location,
+            class: class::classify(base, &modifiers),
+        });
+        let outcome = match instruction.guard {
+            None => Ok(None),
+            Some(guard) => builder.predicate(guard.predicate).map(|predicate| {
+                Some(crate::ir::Guard {
+                    predicate,
+                    negated: guard.negated,
+                })
+            }),
+        }
+        .and_then(|guard| {
+            builder.guard = guard;
+            builder.dispatch(base, Modifiers(modifiers), &instruction.operands)
+        });
+        builder.guard = None;
+        outcome.map_err(|failure| self.failure(failure, instruction.span, opcode))
+    }
+}
+
+impl Builder<'_, '_> {
+    /// The list of opcodes: each goes to the family that decodes it.
+    fn dispatch(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[ast::Operand],
+    ) -> Result<(), Failure> {
+        match base {
+            "add" | "sub" | "mul" | "mul24" | "div" | "rem" | "min" | "max" | "and" | "or"
+            | "xor" | "copysign" => self.binary(base, mods, operands),
+            "addc" | "subc" | "madc" => {
+                let carry_out = mods.take("cc");
+                self.carry_chain(base, mods, operands, true, carry_out)
+            }
+            "mad" | "fma" | "sad" => self.ternary(base, mods, operands),
+            "neg" | "abs" | "not" | "cnot" | "popc" | "clz" | "brev" => {
+                self.unary(base, mods, operands)
+            }
+            "bfind" => self.find_highest(mods, operands),
+            "shl" | "shr" => self.shift(base, mods, operands),
+            "bfe" | "bfi" | "shf" | "prmt" | "dp4a" => self.bit_field(base, mods, operands),
+            "lop3" => self.logic3(mods, operands),
+            "sqrt" | "rcp" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
+                self.float_function(base, mods, operands)
+            }
+            "testp" => self.test_property(mods, operands),
+            "setp" => self.set_predicate(mods, operands),
+            "set" => self.set(mods, operands),
+            "selp" => self.select(mods, operands),
+            "slct" => self.select_by_sign(mods, operands),
+            "mov" => self.mov(mods, operands),
+            "cvt" => self.convert(mods, operands),
+            "cvta" => self.convert_address(mods, operands),
+            "isspacep" => self.is_space(mods, operands),
+            "ld" | "ldu" => self.load(mods, operands),
+            "st" => self.store(mods, operands),
+            "atom" => self.atomic(true, mods, operands),
+            "red" => self.atomic(false, mods, operands),
+            "prefetch" | "prefetchu" | "discard" | "applypriority" => self.cache_hint(operands),
+            "bra" => self.branch(mods, operands),
+            "brx" => self.branch_indexed(mods, operands),
+            "call" => self.call(mods, operands),
+            "ret" => {
+                mods.take("uni");
+                mods.finish()?;
+                self.leave_with(Terminator::Return)
+            }
+            "exit" => self.leave_with(Terminator::Exit),
+            "trap" => self.leave_with(Terminator::Trap),
+            "bar" | "barrier" => self.barrier(mods, operands),
+            "membar" | "fence" => {
+                self.emit(Op::Fence);
+                Ok(())
+            }
+            "nanosleep" | "pmevent" => self.nothing(operands),
+            "shfl" => self.under_guard(|this| this.shuffle(mods, operands)),
+            "vote" => self.under_guard(|this| this.vote(mods, operands)),
+            "match" => self.under_guard(|this| this.match_values(mods, operands)),
+            "redux" => self.under_guard(|this| this.reduce(mods, operands)),
+            "elect" => self.under_guard(|this| this.elect(mods, operands)),
+            "activemask" => self.active_mask(mods, operands),
+            _ => Err(Failure::Unknown),
+        }
+    }
+}

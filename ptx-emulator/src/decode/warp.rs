@@ -1,0 +1,221 @@
+//! Shuffles, votes, matches and reductions among the lanes of a warp.
+
+use super::builder::Builder;
+use super::modifiers::{Failure, Modifiers};
+use crate::ir::{Constant, Op, ReduceMode, Register, Shuffle, ShuffleMode, VoteMode, Word};
+use crate::parse::ast::{Operand, Type};
+
+type Outcome = Result<(), Failure>;
+
+impl Builder<'_, '_> {
+    /// Starts the block of an operation that the lanes of `members` execute together.
+    fn enter_together(&mut self, members: Word) {
+        let block = self.new_block();
+        self.fall_into(block);
+        self.blocks[block as usize].members = Some(members);
+    }
+
+    fn leave(&mut self) {
+        let next = self.new_block();
+        self.fall_into(next);
+    }
+
+    fn members(&mut self, operand: &Operand) -> Result<Word, Failure> {
+        self.word(operand, Type::B32)
+    }
+
+    /// `shfl.sync.mode.b32 d[|p], a, b, c, membermask`
+    pub(super) fn shuffle(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to, value, lane, clamp, members] = operands else {
+            return Err("expected five operands".into());
+        };
+        if !mods.take("sync") {
+            return Err(Failure::Unknown);
+        }
+        let mode = mods
+            .take_first(|name| {
+                Some(match name {
+                    "up" => ShuffleMode::Up,
+                    "down" => ShuffleMode::Down,
+                    "bfly" => ShuffleMode::Butterfly,
+                    "idx" => ShuffleMode::Index,
+                    _ => return None,
+                })
+            })
+            .ok_or(Failure::Unknown)?;
+        if mods.ty()?.bytes() != 4 {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let (destination, in_range) = match to {
+            Operand::Pair(to, in_range) => (
+                self.word_destination(&Operand::Name(*to))?,
+                Some(self.predicate(*in_range)?),
+            ),
+            to => (self.word_destination(to)?, None),
+        };
+        let shuffle = Shuffle {
+            mode,
+            destination,
+            in_range,
+            value: self.word(value, Type::B32)?,
+            lane: self.word(lane, Type::B32)?,
+            clamp: self.word(clamp, Type::B32)?,
+        };
+        let members = self.members(members)?;
+        self.enter_together(members);
+        let index = self.program.shuffles.len() as u32;
+        self.program.shuffles.push(shuffle);
+        self.emit(Op::Shuffle(index));
+        self.leave();
+        Ok(())
+    }
+
+    /// `vote.sync.mode d, p, membermask`
+    pub(super) fn vote(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to, source, members] = operands else {
+            return Err("expected three operands".into());
+        };
+        if !mods.take("sync") {
+            return Err(Failure::Unknown);
+        }
+        let ty = mods.ty()?;
+        let mode = mods
+            .take_first(|name| {
+                Some(match name {
+                    "all" => VoteMode::All,
+                    "any" => VoteMode::Any,
+                    "uni" => VoteMode::Uniform,
+                    "ballot" => VoteMode::Ballot,
+                    _ => return None,
+                })
+            })
+            .ok_or(Failure::Unknown)?;
+        mods.finish()?;
+        if (mode == VoteMode::Ballot) != (ty == Type::B32) {
+            return Err(Failure::Unknown);
+        }
+        let source = self.predicate_source(source)?;
+        let to = self.destination(to, ty)?;
+        let members = self.members(members)?;
+        self.enter_together(members);
+        self.emit(Op::Vote(mode, to, source));
+        self.leave();
+        Ok(())
+    }
+
+    /// `match.any.sync` and `match.all.sync`
+    pub(super) fn match_values(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, value, members] = operands else {
+            return Err("expected three operands".into());
+        };
+        let ty = mods.ty()?;
+        let all = mods.take("all");
+        if (!all && !mods.take("any")) || !mods.take("sync") {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let value = self.source(value, ty)?;
+        let (to, agree) = match to {
+            Operand::Pair(to, agree) if all => (
+                self.word_destination(&Operand::Name(*to))?,
+                Some(self.predicate(*agree)?),
+            ),
+            to => (self.word_destination(to)?, None),
+        };
+        let members = self.members(members)?;
+        self.enter_together(members);
+        self.emit(match all {
+            true => Op::MatchAll(to, agree, value),
+            false => Op::MatchAny(to, value),
+        });
+        self.leave();
+        Ok(())
+    }
+
+    /// `redux.sync.op.type d, a, membermask`
+    pub(super) fn reduce(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to, value, members] = operands else {
+            return Err("expected three operands".into());
+        };
+        let ty = mods.ty()?;
+        if !mods.take("sync") || !matches!(ty, Type::B32 | Type::U32 | Type::S32) {
+            return Err(Failure::Unknown);
+        }
+        let signed = ty.is_signed();
+        let mode = mods
+            .take_first(|name| {
+                Some(match name {
+                    "add" => ReduceMode::Add,
+                    "and" => ReduceMode::And,
+                    "or" => ReduceMode::Or,
+                    "xor" => ReduceMode::Xor,
+                    "min" if signed => ReduceMode::MinSigned,
+                    "min" => ReduceMode::MinUnsigned,
+                    "max" if signed => ReduceMode::MaxSigned,
+                    "max" => ReduceMode::MaxUnsigned,
+                    _ => return None,
+                })
+            })
+            .ok_or(Failure::Unknown)?;
+        mods.finish()?;
+        let value = self.word(value, ty)?;
+        let to = self.word_destination(to)?;
+        let members = self.members(members)?;
+        self.enter_together(members);
+        self.emit(Op::Reduce(mode, to, value));
+        self.leave();
+        Ok(())
+    }
+
+    /// `elect.sync d|p, membermask`
+    pub(super) fn elect(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [Operand::Pair(to, elected), members] = operands else {
+            return Err("expected `d|p` and a mask".into());
+        };
+        if !mods.take("sync") {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let to = match to.of(self.text) {
+            "_" => None,
+            _ => Some(self.word_destination(&Operand::Name(*to))?),
+        };
+        let elected = self.predicate(*elected)?;
+        let members = self.members(members)?;
+        self.enter_together(members);
+        self.emit(Op::Elect(to, elected));
+        self.leave();
+        Ok(())
+    }
+
+    /// `bar.warp.sync membermask`
+    pub(super) fn warp_barrier(&mut self, operands: &[Operand]) -> Outcome {
+        let members = match operands {
+            [] => self.word_constant(Constant::Bits(u64::from(u32::MAX))),
+            [members] => self.members(members)?,
+            _ => return Err("expected one operand".into()),
+        };
+        self.enter_together(members);
+        self.emit(Op::Nothing);
+        self.leave();
+        Ok(())
+    }
+
+    pub(super) fn active_mask(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to] = operands else {
+            return Err("expected one operand".into());
+        };
+        mods.ty()?;
+        mods.finish()?;
+        match self.destination(to, Type::B32)? {
+            Register::Word(to) => self.emit(Op::ActiveMask(to)),
+            _ => return Err(Failure::Unknown),
+        }
+        Ok(())
+    }
+}

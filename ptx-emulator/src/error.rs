@@ -1,0 +1,273 @@
+//! Errors: each message is one line.
+
+use std::fmt;
+
+use crate::ir::Space;
+use crate::kernel::SourceLocation;
+
+/// Device memory could not be allocated or accessed by the host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// The capacity or the host's memory does not suffice.
+    #[error(
+        "{requested} bytes of device memory do not fit: {used} of {capacity} are in use; free some or raise the capacity"
+    )]
+    Full {
+        /// Bytes asked for.
+        requested: u64,
+        /// Bytes in use.
+        used: u64,
+        /// The limit.
+        capacity: u64,
+    },
+    /// No allocation starts at the address.
+    #[error("no allocation starts at {address:#x}")]
+    NotAnAllocation {
+        /// The address.
+        address: u64,
+    },
+    /// No allocation holds all of the bytes.
+    #[error("{bytes} bytes at {address:#x} do not lie inside one allocation")]
+    OutOfBounds {
+        /// First address.
+        address: u64,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}
+
+/// A kernel could not be decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KernelError {
+    /// The module has no such kernel.
+    #[error("the module has no kernel `{name}`; it has: {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The kernels that there are.
+        known: String,
+    },
+    /// An instruction that the emulator does not know, or operands that do not fit it.
+    #[error("kernel `{kernel}`, line {line}:{column}: {message}")]
+    Instruction {
+        /// The kernel.
+        kernel: String,
+        /// Line of the PTX text.
+        line: u32,
+        /// Column of the PTX text.
+        column: u32,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// A launch was refused or failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum LaunchError {
+    /// An extent of the grid or the block is zero.
+    #[error("grid {grid:?} and block {block:?} must not have a zero extent")]
+    ZeroExtent {
+        /// Blocks.
+        grid: [u32; 3],
+        /// Threads per block.
+        block: [u32; 3],
+    },
+    /// More threads than a block can have.
+    #[error("a block of {threads} threads exceeds the {limit} that {reason}")]
+    BlockTooLarge {
+        /// Threads asked for.
+        threads: u64,
+        /// The limit.
+        limit: u64,
+        /// Where the limit comes from.
+        reason: &'static str,
+    },
+    /// The block does not have the extents of `.reqntid`.
+    #[error("the kernel needs blocks of {required:?} threads (.reqntid), not {block:?}")]
+    WrongBlock {
+        /// Extents that the kernel states.
+        required: [u32; 3],
+        /// Extents asked for.
+        block: [u32; 3],
+    },
+    /// The grid is larger than CUDA allows.
+    #[error("grid {grid:?} exceeds the limit of {limit:?} blocks")]
+    GridTooLarge {
+        /// Blocks asked for.
+        grid: [u32; 3],
+        /// The limit per axis.
+        limit: [u32; 3],
+    },
+    /// Static and dynamic shared memory exceed what a block can have.
+    #[error(
+        "{wanted} bytes of shared memory ({fixed} static) exceed the {limit} that a block can have"
+    )]
+    SharedTooLarge {
+        /// Static and dynamic bytes.
+        wanted: u64,
+        /// Static bytes.
+        fixed: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// The number of arguments differs from that of the parameters.
+    #[error("kernel `{kernel}` takes {expected} arguments, not {given}")]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// Its parameters.
+        expected: usize,
+        /// Arguments given.
+        given: usize,
+    },
+    /// An argument's size differs from its parameter's.
+    #[error("argument {index} of kernel `{kernel}` must have {expected} bytes, not {given}")]
+    ArgumentSize {
+        /// The kernel.
+        kernel: String,
+        /// Position, from 0.
+        index: usize,
+        /// Bytes of the parameter.
+        expected: u32,
+        /// Bytes given.
+        given: u32,
+    },
+    /// The module's variables do not fit into device memory.
+    #[error("the module's variables: {0}")]
+    Variables(#[from] MemoryError),
+    /// The host could not start a worker thread.
+    #[error("a worker thread could not be started: {0}")]
+    Worker(String),
+    /// The kernel did something wrong.
+    #[error("{0}")]
+    Fault(Box<Fault>),
+}
+
+/// What a kernel did wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An access outside of every allocation.
+    OutOfBounds(AccessFault),
+    /// An address that is not a multiple of the access size.
+    Misaligned(AccessFault),
+    /// A store or atomic to constant or parameter memory.
+    ReadOnly(AccessFault),
+    /// `trap`: a failed assertion or a panic.
+    Trap,
+    /// A call of a function without a body.
+    ExternalCall(String),
+    /// An indirect call of something that is not a function with that prototype.
+    BadCall(u64),
+    /// More nested calls than the emulator allows.
+    StackOverflow,
+    /// `brx.idx` with an index behind the last label.
+    BadBranchIndex(u32),
+    /// A barrier number of 16 or more, or a thread count that no barrier can have.
+    BadBarrier(String),
+    /// Some threads wait for others that never come.
+    Deadlock(String),
+    /// The launch's instruction budget is used up.
+    Budget(u64),
+}
+
+/// A wrong memory access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessFault {
+    /// `load`, `store` or `atomic`.
+    pub access: &'static str,
+    /// The space that the address lies in.
+    pub space: Space,
+    /// The address: generic for global and constant memory, else within the space.
+    pub address: u64,
+    /// Bytes of the access.
+    pub bytes: u32,
+    /// The nearest allocation or the extent of the space.
+    pub nearest: String,
+}
+
+/// A kernel's error, and where it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What happened.
+    pub kind: FaultKind,
+    /// The kernel.
+    pub kernel: String,
+    /// The PTX instruction, where one is to blame.
+    pub instruction: Option<String>,
+    /// Its line in the PTX text.
+    pub line: Option<u32>,
+    /// Its place in the source, from `.loc`.
+    pub location: Option<SourceLocation>,
+    /// Index of the block.
+    pub block: [u32; 3],
+    /// Index of the thread in its block, where one is to blame.
+    pub thread: Option<[u32; 3]>,
+}
+
+impl fmt::Display for AccessFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let space = match self.space {
+            Space::Generic => "generic",
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Const => "constant",
+            Space::Param => "parameter",
+        };
+        write!(
+            f,
+            "{} of {} bytes at {space} address {:#x}; {}",
+            self.access, self.bytes, self.address, self.nearest
+        )
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FaultKind::OutOfBounds(access) => write!(f, "out of bounds: {access}"),
+            FaultKind::Misaligned(access) => write!(f, "misaligned: {access}"),
+            FaultKind::ReadOnly(access) => write!(f, "read-only memory: {access}"),
+            FaultKind::Trap => write!(f, "trap (a failed check or a panic)"),
+            FaultKind::ExternalCall(name) => {
+                write!(f, "call of `{name}`, which has no body in this module")
+            }
+            FaultKind::BadCall(address) => {
+                write!(
+                    f,
+                    "indirect call of {address:#x}, which is no function that fits"
+                )
+            }
+            FaultKind::StackOverflow => write!(f, "too many nested calls"),
+            FaultKind::BadBranchIndex(index) => {
+                write!(f, "branch index {index} lies behind the last label")
+            }
+            FaultKind::BadBarrier(what) => write!(f, "{what}"),
+            FaultKind::Deadlock(who) => write!(f, "deadlock: {who}"),
+            FaultKind::Budget(budget) => write!(
+                f,
+                "the budget of {budget} warp instructions is used up (an infinite loop?); raise LaunchConfig::instruction_budget"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel `{}`: {}", self.kernel, self.kind)?;
+        if let Some(instruction) = &self.instruction {
+            write!(f, ", in `{instruction}`")?;
+        }
+        if let Some(line) = self.line {
+            write!(f, " (PTX line {line})")?;
+        }
+        if let Some(location) = &self.location {
+            write!(f, " from {location}")?;
+        }
+        write!(f, ", block {:?}", self.block)?;
+        if let Some(thread) = self.thread {
+            write!(f, ", thread {thread:?}")?;
+        }
+        Ok(())
+    }
+}

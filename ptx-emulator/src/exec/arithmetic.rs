@@ -1,0 +1,262 @@
+//! The vectorised arithmetic operations.
+
+use super::float::{bits32, bits64, max32, max64, min32, min64};
+use super::vector::{Registers, collect, store_doubles};
+use crate::ir::{Binary, Comparison, Shift, Ternary, Unary};
+
+fn f32_of(bits: u32) -> f32 {
+    f32::from_bits(bits)
+}
+
+fn f64_of(bits: u64) -> f64 {
+    f64::from_bits(bits)
+}
+
+#[inline(always)]
+pub(crate) fn unary_word<const FULL: bool>(
+    r: &mut Registers<'_>,
+    mask: u32,
+    op: Unary,
+    d: u32,
+    a: u32,
+) {
+    match op {
+        Unary::Not => r.map_word::<FULL>(mask, d, a, |x| !x),
+        Unary::Neg => r.map_word::<FULL>(mask, d, a, u32::wrapping_neg),
+        Unary::FloatNeg => r.map_word::<FULL>(mask, d, a, |x| x ^ 0x8000_0000),
+        Unary::FloatAbs => r.map_word::<FULL>(mask, d, a, |x| x & 0x7fff_ffff),
+    }
+}
+
+#[inline(always)]
+pub(crate) fn unary_double<const FULL: bool>(
+    r: &mut Registers<'_>,
+    mask: u32,
+    op: Unary,
+    d: u32,
+    a: u32,
+) {
+    match op {
+        Unary::Not => r.map_double::<FULL>(mask, d, a, |x| !x),
+        Unary::Neg => r.map_double::<FULL>(mask, d, a, u64::wrapping_neg),
+        Unary::FloatNeg => r.map_double::<FULL>(mask, d, a, |x| x ^ 1 << 63),
+        Unary::FloatAbs => r.map_double::<FULL>(mask, d, a, |x| x & !(1 << 63)),
+    }
+}
+
+#[inline(always)]
+pub(crate) fn binary_word<const FULL: bool>(
+    r: &mut Registers<'_>,
+    mask: u32,
+    op: Binary,
+    d: u32,
+    ab: (u32, u32),
+) {
+    match op {
+        Binary::Add => r.map_words::<FULL>(mask, d, ab, u32::wrapping_add),
+        Binary::Sub => r.map_words::<FULL>(mask, d, ab, u32::wrapping_sub),
+        Binary::Mul => r.map_words::<FULL>(mask, d, ab, u32::wrapping_mul),
+        Binary::MulHighUnsigned => r.map_words::<FULL>(mask, d, ab, |x, y| {
+            (u64::from(x) * u64::from(y) >> 32) as u32
+        }),
+        Binary::MulHighSigned => r.map_words::<FULL>(mask, d, ab, |x, y| {
+            (i64::from(x as i32) * i64::from(y as i32) >> 32) as u32
+        }),
+        Binary::And => r.map_words::<FULL>(mask, d, ab, |x, y| x & y),
+        Binary::Or => r.map_words::<FULL>(mask, d, ab, |x, y| x | y),
+        Binary::Xor => r.map_words::<FULL>(mask, d, ab, |x, y| x ^ y),
+        Binary::MinUnsigned => r.map_words::<FULL>(mask, d, ab, u32::min),
+        Binary::MinSigned => {
+            r.map_words::<FULL>(mask, d, ab, |x, y| (x as i32).min(y as i32) as u32);
+        }
+        Binary::MaxUnsigned => r.map_words::<FULL>(mask, d, ab, u32::max),
+        Binary::MaxSigned => {
+            r.map_words::<FULL>(mask, d, ab, |x, y| (x as i32).max(y as i32) as u32);
+        }
+        Binary::FloatAdd => {
+            r.map_words::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) + f32_of(y)));
+        }
+        Binary::FloatSub => {
+            r.map_words::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) - f32_of(y)));
+        }
+        Binary::FloatMul => {
+            r.map_words::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) * f32_of(y)));
+        }
+        Binary::FloatDiv => {
+            r.map_words::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) / f32_of(y)));
+        }
+        Binary::FloatMin => r.map_words::<FULL>(mask, d, ab, min32),
+        Binary::FloatMax => r.map_words::<FULL>(mask, d, ab, max32),
+    }
+}
+
+#[inline(always)]
+pub(crate) fn binary_double<const FULL: bool>(
+    r: &mut Registers<'_>,
+    mask: u32,
+    op: Binary,
+    d: u32,
+    ab: (u32, u32),
+) {
+    match op {
+        Binary::Add => r.map_doubles::<FULL>(mask, d, ab, u64::wrapping_add),
+        Binary::Sub => r.map_doubles::<FULL>(mask, d, ab, u64::wrapping_sub),
+        Binary::Mul => r.map_doubles::<FULL>(mask, d, ab, u64::wrapping_mul),
+        Binary::MulHighUnsigned => r.map_doubles::<FULL>(mask, d, ab, |x, y| {
+            (u128::from(x) * u128::from(y) >> 64) as u64
+        }),
+        Binary::MulHighSigned => r.map_doubles::<FULL>(mask, d, ab, |x, y| {
+            (i128::from(x as i64) * i128::from(y as i64) >> 64) as u64
+        }),
+        Binary::And => r.map_doubles::<FULL>(mask, d, ab, |x, y| x & y),
+        Binary::Or => r.map_doubles::<FULL>(mask, d, ab, |x, y| x | y),
+        Binary::Xor => r.map_doubles::<FULL>(mask, d, ab, |x, y| x ^ y),
+        Binary::MinUnsigned => r.map_doubles::<FULL>(mask, d, ab, u64::min),
+        Binary::MinSigned => {
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| (x as i64).min(y as i64) as u64);
+        }
+        Binary::MaxUnsigned => r.map_doubles::<FULL>(mask, d, ab, u64::max),
+        Binary::MaxSigned => {
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| (x as i64).max(y as i64) as u64);
+        }
+        Binary::FloatAdd => {
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) + f64_of(y)));
+        }
+        Binary::FloatSub => {
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) - f64_of(y)));
+        }
+        Binary::FloatMul => {
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) * f64_of(y)));
+        }
+        Binary::FloatDiv => {
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) / f64_of(y)));
+        }
+        Binary::FloatMin => r.map_doubles::<FULL>(mask, d, ab, min64),
+        Binary::FloatMax => r.map_doubles::<FULL>(mask, d, ab, max64),
+    }
+}
+
+#[inline(always)]
+pub(crate) fn ternary_word<const FULL: bool>(
+    r: &mut Registers<'_>,
+    mask: u32,
+    op: Ternary,
+    d: u32,
+    abc: (u32, u32, u32),
+) {
+    match op {
+        Ternary::MulAdd => {
+            r.map_words3::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
+        }
+        Ternary::FloatFma => r.map_words3::<FULL>(mask, d, abc, |x, y, z| {
+            bits32(f32_of(x).mul_add(f32_of(y), f32_of(z)))
+        }),
+    }
+}
+
+#[inline(always)]
+pub(crate) fn ternary_double<const FULL: bool>(
+    r: &mut Registers<'_>,
+    mask: u32,
+    op: Ternary,
+    d: u32,
+    abc: (u32, u32, u32),
+) {
+    match op {
+        Ternary::MulAdd => {
+            r.map_doubles3::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
+        }
+        Ternary::FloatFma => r.map_doubles3::<FULL>(mask, d, abc, |x, y, z| {
+            bits64(f64_of(x).mul_add(f64_of(y), f64_of(z)))
+        }),
+    }
+}
+
+#[inline(always)]
+pub(crate) fn shift_word<const FULL: bool>(
+    r: &mut Registers<'_>,
+    mask: u32,
+    op: Shift,
+    d: u32,
+    ab: (u32, u32),
+) {
+    match op {
+        Shift::Left => {
+            r.map_words::<FULL>(mask, d, ab, |x, n| if n > 31 { 0 } else { x << (n & 31) })
+        }
+        Shift::RightUnsigned => {
+            r.map_words::<FULL>(mask, d, ab, |x, n| if n > 31 { 0 } else { x >> (n & 31) })
+        }
+        Shift::RightSigned => {
+            r.map_words::<FULL>(mask, d, ab, |x, n| (x as i32 >> n.min(31)) as u32);
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn shift_double<const FULL: bool>(
+    r: &mut Registers<'_>,
+    mask: u32,
+    op: Shift,
+    d: u32,
+    a: u32,
+    b: u32,
+) {
+    let amount = &r.words[b as usize];
+    let a = r.doubles[a as usize];
+    let to = &mut r.doubles[d as usize];
+    let n = |lane: usize| u64::from(amount[lane]);
+    match op {
+        Shift::Left => store_doubles::<FULL>(to, mask, |lane| {
+            if n(lane) > 63 {
+                0
+            } else {
+                a[lane] << (n(lane) & 63)
+            }
+        }),
+        Shift::RightUnsigned => store_doubles::<FULL>(to, mask, |lane| {
+            if n(lane) > 63 {
+                0
+            } else {
+                a[lane] >> (n(lane) & 63)
+            }
+        }),
+        Shift::RightSigned => {
+            store_doubles::<FULL>(to, mask, |lane| (a[lane] as i64 >> n(lane).min(63)) as u64)
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn compare_word(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u32 {
+    let (a, b) = (&r.words[a as usize], &r.words[b as usize]);
+    match op {
+        Comparison::Equal => collect(|i| a[i] == b[i]),
+        Comparison::LessUnsigned => collect(|i| a[i] < b[i]),
+        Comparison::LessSigned => collect(|i| (a[i] as i32) < b[i] as i32),
+        Comparison::FloatEqual => collect(|i| f32_of(a[i]) == f32_of(b[i])),
+        Comparison::FloatNotEqual => {
+            collect(|i| (f32_of(a[i]) < f32_of(b[i])) | (f32_of(a[i]) > f32_of(b[i])))
+        }
+        Comparison::FloatLess => collect(|i| f32_of(a[i]) < f32_of(b[i])),
+        Comparison::FloatLessEqual => collect(|i| f32_of(a[i]) <= f32_of(b[i])),
+        Comparison::FloatUnordered => collect(|i| f32_of(a[i]).is_nan() | f32_of(b[i]).is_nan()),
+    }
+}
+
+#[inline(always)]
+pub(crate) fn compare_double(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u32 {
+    let (a, b) = (&r.doubles[a as usize], &r.doubles[b as usize]);
+    match op {
+        Comparison::Equal => collect(|i| a[i] == b[i]),
+        Comparison::LessUnsigned => collect(|i| a[i] < b[i]),
+        Comparison::LessSigned => collect(|i| (a[i] as i64) < b[i] as i64),
+        Comparison::FloatEqual => collect(|i| f64_of(a[i]) == f64_of(b[i])),
+        Comparison::FloatNotEqual => {
+            collect(|i| (f64_of(a[i]) < f64_of(b[i])) | (f64_of(a[i]) > f64_of(b[i])))
+        }
+        Comparison::FloatLess => collect(|i| f64_of(a[i]) < f64_of(b[i])),
+        Comparison::FloatLessEqual => collect(|i| f64_of(a[i]) <= f64_of(b[i])),
+        Comparison::FloatUnordered => collect(|i| f64_of(a[i]).is_nan() | f64_of(b[i]).is_nan()),
+    }
+}

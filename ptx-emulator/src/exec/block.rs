@@ -1,0 +1,589 @@
+//! A worker runs blocks one after the other: warps take turns, barriers bring them together.
+
+use super::access::Pattern;
+use super::run::{RawFault, Run, Stop};
+use super::vector::{LANES, Registers};
+use super::warp::{Split, State, Warp};
+use super::warp_ops::lanes;
+use super::{Launch, simd};
+use crate::error::{Fault, FaultKind};
+use crate::ir::{Barrier, BarrierKind, Call, CallTarget, Program, Terminator};
+use crate::kernel::InstructionId;
+use crate::memory;
+use crate::observer::{Observer, WarpContext};
+
+/// Barriers of a block (PTX ISA, "bar").
+const BARRIERS: usize = 16;
+
+/// Lanes that have arrived at a barrier.
+#[derive(Clone, Debug, Default)]
+struct BarrierState {
+    /// Per warp.
+    arrived: Vec<u32>,
+    /// Threads that take part, where the instruction says so.
+    threads: Option<u32>,
+}
+
+pub(crate) struct Worker<'w, 'l, O> {
+    launch: &'w Launch<'l>,
+    observer: &'w mut O,
+    warps: Vec<Warp>,
+    shared: Vec<u8>,
+    patterns: Vec<Pattern>,
+    barriers: Vec<BarrierState>,
+    fuel: u64,
+    granted: u64,
+    block: [u32; 3],
+    block_index: u64,
+}
+
+/// How a warp's turn ended.
+enum Turn {
+    /// It ran.
+    Progress,
+    /// All of its lanes wait or have exited.
+    Idle,
+    /// The launch has failed in an earlier block.
+    Stopped,
+}
+
+impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
+    pub(crate) fn new(launch: &'w Launch<'l>, observer: &'w mut O) -> Self {
+        let program = &launch.kernel.0.program;
+        let count = launch.threads.div_ceil(32);
+        let barrier = BarrierState {
+            arrived: vec![0; count as usize],
+            threads: None,
+        };
+        Worker {
+            launch,
+            observer,
+            warps: (0..count).map(|index| Warp::new(launch, index)).collect(),
+            shared: vec![0; launch.shared_bytes as usize],
+            patterns: vec![Pattern::new(); program.sites as usize],
+            barriers: vec![barrier; BARRIERS],
+            fuel: 0,
+            granted: 0,
+            block: [0; 3],
+            block_index: 0,
+        }
+    }
+
+    fn program(&self) -> &'w Program {
+        &self.launch.kernel.0.program
+    }
+
+    /// Gives unused fuel back; returns the instructions issued.
+    pub(crate) fn finish(self) -> u64 {
+        self.granted - self.fuel
+    }
+
+    /// Runs a block from start to end.
+    pub(crate) fn run_block(&mut self, index: u64, block: [u32; 3]) -> Result<(), Box<Fault>> {
+        self.block = block;
+        self.block_index = index;
+        self.shared.fill(0);
+        for barrier in &mut self.barriers {
+            barrier.arrived.fill(0);
+        }
+        for warp in &mut self.warps {
+            warp.start(self.launch, block);
+        }
+        self.observer.block_start(self.launch.kernel, block);
+        loop {
+            let mut progress = false;
+            let mut running = false;
+            for warp in 0..self.warps.len() {
+                match self.run_warp(warp)? {
+                    Turn::Progress => progress = true,
+                    Turn::Idle => {}
+                    Turn::Stopped => return Ok(()),
+                }
+                running |= self.warps[warp].live != 0;
+            }
+            if !running {
+                break;
+            }
+            if !progress {
+                return Err(self.deadlock());
+            }
+        }
+        self.observer.block_end(self.launch.kernel, block);
+        Ok(())
+    }
+
+    /// Runs a warp until all of its lanes wait or have exited, or its share is used up.
+    fn run_warp(&mut self, index: usize) -> Result<Turn, Box<Fault>> {
+        let mut turn = Turn::Idle;
+        while let Some((at, limit)) = self.warps[index].choose() {
+            turn = Turn::Progress;
+            let split = self.warps[index].splits[at];
+            match self.run_split(index, split, limit)? {
+                Stop::At(block) => {
+                    let split = &mut self.warps[index].splits[at];
+                    split.block = block;
+                    split.turns = 0;
+                }
+                Stop::Yield(block) => {
+                    let split = &mut self.warps[index].splits[at];
+                    split.block = block;
+                    split.turns += 1;
+                    if self.launch.is_stopped(self.block_index) {
+                        return Ok(Turn::Stopped);
+                    }
+                    return Ok(turn);
+                }
+                Stop::Diverged { taken, mask, next } => {
+                    let splits = &mut self.warps[index].splits;
+                    splits[at].block = taken;
+                    splits[at].mask = mask;
+                    splits.push(Split {
+                        block: next,
+                        mask: split.mask & !mask,
+                        ..split
+                    });
+                }
+                Stop::NeedsMembers(block) => {
+                    let live = self.warps[index].live;
+                    let split = &mut self.warps[index].splits[at];
+                    split.block = block;
+                    split.state = State::Members {
+                        mask: split.mask,
+                        live,
+                    };
+                }
+                Stop::Terminator(block) => {
+                    self.warps[index].splits[at].block = block;
+                    self.terminate(index, at, block)?;
+                }
+            }
+        }
+        Ok(turn)
+    }
+
+    /// Runs the inner loop for a split.
+    fn run_split(&mut self, index: usize, split: Split, limit: u32) -> Result<Stop, Box<Fault>> {
+        let program = self.program();
+        let launch = self.launch;
+        let warp = &mut self.warps[index];
+        let frame = warp.frames[split.frame as usize];
+        let local_top = warp.local_top(program, &frame);
+        let full = split.mask == warp.live;
+        let live = warp.live;
+        let mut run = Run {
+            launch,
+            program,
+            r: Registers {
+                words: &mut warp.words[frame.words..],
+                doubles: &mut warp.doubles[frame.doubles..],
+                predicates: &mut warp.predicates[frame.predicates..],
+            },
+            local: &mut warp.local,
+            local_base: frame.local_base,
+            local_top,
+            shared: &mut self.shared,
+            patterns: &mut self.patterns,
+            observer: self.observer,
+            context: WarpContext {
+                kernel: launch.kernel,
+                block: self.block,
+                warp: warp.index,
+            },
+            fuel: &mut self.fuel,
+            granted: &mut self.granted,
+            live,
+            info: u32::MAX,
+        };
+        let outcome = simd::segment(launch.level, full, &mut run, split.block, split.mask, limit);
+        let info = run.info;
+        outcome.map_err(|fault| {
+            // The budget is used up between instructions.
+            let info = match fault.kind {
+                FaultKind::Budget(_) => None,
+                _ => Some(info),
+            };
+            self.fault(fault, Some(index), info)
+        })
+    }
+
+    fn fault(&self, raw: RawFault, warp: Option<usize>, info: Option<u32>) -> Box<Fault> {
+        let kernel = self.launch.kernel;
+        let known = info.filter(|&info| (info as usize) < kernel.instruction_count());
+        let instruction = known.map(|info| kernel.instruction(InstructionId(info)));
+        let thread = match (warp, raw.lane) {
+            (Some(warp), Some(lane)) => {
+                let linear = 32 * warp as u32 + lane as u32;
+                let [x, y, _] = self.launch.block;
+                Some([linear % x, linear / x % y, linear / x / y])
+            }
+            _ => None,
+        };
+        Box::new(Fault {
+            kind: raw.kind,
+            kernel: kernel.name().to_string(),
+            instruction: instruction.map(|instruction| {
+                // One line, whatever the layout of the text.
+                let words: Vec<&str> = instruction.text().split_whitespace().collect();
+                words.join(" ")
+            }),
+            line: instruction.map(|instruction| instruction.line()),
+            location: instruction.and_then(|instruction| instruction.location()),
+            block: self.block,
+            thread,
+        })
+    }
+
+    /// What the end of a block asks the scheduler to do.
+    fn terminate(&mut self, index: usize, at: usize, block: u32) -> Result<(), Box<Fault>> {
+        let program = self.program();
+        let current = &program.blocks[block as usize];
+        let split = self.warps[index].splits[at];
+        let first = split.mask.trailing_zeros() as usize % LANES;
+        let outcome = match &current.terminator {
+            Terminator::Exit => {
+                self.exit(index, at);
+                Ok(())
+            }
+            Terminator::Return => {
+                self.give_back(index, at);
+                Ok(())
+            }
+            Terminator::Trap => Err(RawFault {
+                kind: FaultKind::Trap,
+                lane: Some(first),
+            }),
+            Terminator::Switch {
+                index: word,
+                targets,
+            } => self.switch(index, at, word.0, targets),
+            Terminator::Call(call) => self.call(index, at, block, call),
+            Terminator::Barrier(barrier) => {
+                self.arrive(index, at, barrier, current.terminator_info)
+            }
+            // The inner loop follows these itself.
+            Terminator::Jump(_) | Terminator::Branch { .. } => Ok(()),
+        };
+        outcome.map_err(|fault| self.fault(fault, Some(index), current.terminator_info))
+    }
+
+    fn exit(&mut self, index: usize, at: usize) {
+        let warp = &mut self.warps[index];
+        let split = warp.splits.swap_remove(at);
+        warp.live &= !split.mask;
+        warp.pop_frames();
+        // Those who wait do not wait for the lanes that are gone.
+        for barrier in 0..BARRIERS {
+            self.complete(barrier);
+        }
+    }
+
+    /// `ret`: back to the caller with the results; from the kernel itself it ends the threads.
+    fn give_back(&mut self, index: usize, at: usize) {
+        let program = self.program();
+        let warp = &mut self.warps[index];
+        let split = warp.splits[at];
+        if split.frame == 0 {
+            return self.exit(index, at);
+        }
+        let frame = warp.frames[split.frame as usize];
+        let caller = warp.frames[frame.parent as usize];
+        let callee = &program.functions[frame.function as usize];
+        if let Terminator::Call(call) = &program.blocks[frame.call_block as usize].terminator {
+            for (&from, &to) in callee.results.iter().zip(&call.results) {
+                let value = warp.words[frame.words + from.0 as usize];
+                let to = &mut warp.words[caller.words + to.0 as usize];
+                for lane in lanes(split.mask) {
+                    to[lane] = value[lane];
+                }
+            }
+            warp.splits[at].block = call.next;
+        }
+        warp.splits[at].frame = frame.parent;
+        warp.pop_frames();
+    }
+
+    /// `brx.idx`: one split per target.
+    fn switch(
+        &mut self,
+        index: usize,
+        at: usize,
+        word: u32,
+        targets: &[u32],
+    ) -> Result<(), RawFault> {
+        let warp = &mut self.warps[index];
+        let frame = warp.frames[warp.splits[at].frame as usize];
+        let values = warp.words[frame.words + word as usize];
+        for part in warp.part(at, &values) {
+            let split = &mut warp.splits[part];
+            let first = split.mask.trailing_zeros() as usize % LANES;
+            let Some(&block) = targets.get(values[first] as usize) else {
+                return Err(RawFault {
+                    kind: FaultKind::BadBranchIndex(values[first]),
+                    lane: Some(first),
+                });
+            };
+            split.block = block;
+        }
+        Ok(())
+    }
+
+    /// A call: one frame per function that the lanes call.
+    fn call(&mut self, index: usize, at: usize, block: u32, call: &Call) -> Result<(), RawFault> {
+        let split = self.warps[index].splits[at];
+        let first = split.mask.trailing_zeros() as usize % LANES;
+        match &call.target {
+            CallTarget::Function(function) => self.enter(index, at, block, *function, call),
+            CallTarget::External(name) => Err(RawFault {
+                kind: FaultKind::ExternalCall(name.clone()),
+                lane: Some(first),
+            }),
+            CallTarget::Indirect(address) => {
+                let warp = &mut self.warps[index];
+                let frame = warp.frames[split.frame as usize];
+                let targets = warp.doubles[frame.doubles + address.0 as usize];
+                for part in warp.part(at, &targets) {
+                    let lane =
+                        self.warps[index].splits[part].mask.trailing_zeros() as usize % LANES;
+                    let function = self.function_at(targets[lane], call).ok_or(RawFault {
+                        kind: FaultKind::BadCall(targets[lane]),
+                        lane: Some(lane),
+                    })?;
+                    self.enter(index, part, block, function, call)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The function at an address, where its parameters fit the call.
+    fn function_at(&self, address: u64, call: &Call) -> Option<u32> {
+        let program = self.program();
+        let function = *program.addresses.get(memory::function_at(address)?)?;
+        function.filter(|&function| {
+            let callee = &program.functions[function as usize];
+            callee.params.len() == call.arguments.len()
+                && callee.results.len() == call.results.len()
+        })
+    }
+
+    fn enter(
+        &mut self,
+        index: usize,
+        at: usize,
+        block: u32,
+        function: u32,
+        call: &Call,
+    ) -> Result<(), RawFault> {
+        let callee = &self.program().functions[function as usize];
+        let warp = &mut self.warps[index];
+        let split = warp.splits[at];
+        let frame = warp.push_frame(self.launch, split.frame, function, block, self.block)?;
+        let from_base = warp.frames[split.frame as usize].words;
+        let to_base = warp.frames[frame as usize].words;
+        for (&from, &to) in call.arguments.iter().zip(&callee.params) {
+            warp.words[to_base + to.0 as usize] = warp.words[from_base + from.0 as usize];
+        }
+        let split = &mut warp.splits[at];
+        split.frame = frame;
+        split.block = callee.entry;
+        Ok(())
+    }
+
+    /// Lanes arrive at barriers; usually all at the same one.
+    fn arrive(
+        &mut self,
+        index: usize,
+        at: usize,
+        barrier: &Barrier,
+        info: Option<u32>,
+    ) -> Result<(), RawFault> {
+        let warp = &mut self.warps[index];
+        let frame = warp.frames[warp.splits[at].frame as usize];
+        let ids = warp.words[frame.words + barrier.id.0 as usize];
+        let counts = barrier
+            .threads
+            .map(|threads| warp.words[frame.words + threads.0 as usize]);
+        for part in warp.part(at, &ids) {
+            let split = &mut self.warps[index].splits[part];
+            let first = split.mask.trailing_zeros() as usize % LANES;
+            let (id, mask) = (ids[first], split.mask);
+            let threads = counts.map(|counts| counts[first]);
+            let bad = |message: String| RawFault {
+                kind: FaultKind::BadBarrier(message),
+                lane: Some(first),
+            };
+            if id as usize >= BARRIERS {
+                return Err(bad(format!("barrier {id} does not exist; there are 16")));
+            }
+            if let Some(count) = threads
+                && (count == 0 || count % 32 != 0 || count > crate::MAX_BLOCK_THREADS)
+            {
+                return Err(bad(format!(
+                    "a barrier of {count} threads; the count must be a multiple of 32 up to 1024"
+                )));
+            }
+            match barrier.kind {
+                BarrierKind::Arrive => split.block = barrier.next,
+                _ => split.state = State::Barrier(id),
+            }
+            if let Some(info) = info {
+                let context = WarpContext {
+                    kernel: self.launch.kernel,
+                    block: self.block,
+                    warp: index as u32,
+                };
+                self.observer
+                    .barrier(&context, InstructionId(info), id, mask);
+            }
+            let state = &mut self.barriers[id as usize];
+            state.arrived[index] |= mask;
+            state.threads = threads;
+            self.complete(id as usize);
+        }
+        Ok(())
+    }
+
+    /// Lets the waiting lanes of a barrier go on if all have arrived: a warp counts once all of its
+    /// lanes that have not exited are there.
+    fn complete(&mut self, id: usize) {
+        let state = &self.barriers[id];
+        if state.arrived.iter().all(|&mask| mask == 0) {
+            return;
+        }
+        let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
+        let done = match state.threads {
+            None => self.warps.iter().zip(&state.arrived).all(all_here),
+            Some(threads) => {
+                let arrived = self.warps.iter().zip(&state.arrived);
+                let complete = arrived.filter(|&(warp, mask)| *mask != 0 && all_here((warp, mask)));
+                32 * complete.count() as u32 >= threads
+            }
+        };
+        if !done {
+            return;
+        }
+        self.barriers[id].arrived.fill(0);
+        self.reduce(id as u32);
+        let program = self.program();
+        for warp in &mut self.warps {
+            for split in &mut warp.splits {
+                if split.state == State::Barrier(id as u32) {
+                    split.state = State::Ready;
+                    if let Terminator::Barrier(barrier) =
+                        &program.blocks[split.block as usize].terminator
+                    {
+                        split.block = barrier.next;
+                    }
+                }
+            }
+        }
+        self.observer
+            .barrier_complete(self.launch.kernel, self.block, id as u32);
+    }
+
+    /// Gives the result of a `barrier.red` to those who wait for it.
+    fn reduce(&mut self, id: u32) {
+        let program = self.program();
+        let waiting = |split: &&Split| split.state == State::Barrier(id);
+        let (mut count, mut all, mut any) = (0u32, true, false);
+        for warp in &self.warps {
+            for split in warp.splits.iter().filter(waiting) {
+                if let Terminator::Barrier(barrier) =
+                    &program.blocks[split.block as usize].terminator
+                    && let Some(source) = barrier.source
+                {
+                    let base = warp.frames[split.frame as usize].predicates;
+                    let bits = warp.predicates[base + source.0 as usize] & split.mask;
+                    count += bits.count_ones();
+                    all &= bits == split.mask;
+                    any |= bits != 0;
+                }
+            }
+        }
+        let fill = |holds: bool, mask: u32| if holds { mask } else { 0 };
+        for warp in &mut self.warps {
+            let splits: Vec<Split> = warp.splits.iter().filter(waiting).copied().collect();
+            for split in splits {
+                let Terminator::Barrier(barrier) = &program.blocks[split.block as usize].terminator
+                else {
+                    continue;
+                };
+                let frame = warp.frames[split.frame as usize];
+                match barrier.kind {
+                    BarrierKind::Sync | BarrierKind::Arrive => {}
+                    BarrierKind::Count(to) => {
+                        let to = &mut warp.words[frame.words + to.0 as usize];
+                        for lane in lanes(split.mask) {
+                            to[lane] = count;
+                        }
+                    }
+                    BarrierKind::And(to) | BarrierKind::Or(to) => {
+                        let holds = match barrier.kind {
+                            BarrierKind::And(_) => all,
+                            _ => any,
+                        };
+                        let slot = &mut warp.predicates[frame.predicates + to.0 as usize];
+                        *slot = *slot & !split.mask | fill(holds, split.mask);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Describes who waits where, once nobody can run.
+    #[cold]
+    fn deadlock(&self) -> Box<Fault> {
+        let program = self.program();
+        let mut places: Vec<(u32, u32, String)> = Vec::new();
+        for warp in &self.warps {
+            for split in &warp.splits {
+                let block = &program.blocks[split.block as usize];
+                let (info, what) = match split.state {
+                    State::Barrier(id) => (block.terminator_info, format!("barrier {id}")),
+                    State::Members { .. } | State::Ready => (
+                        program.code.get(block.start as usize).map(|inst| inst.info),
+                        "the other lanes of its mask".to_string(),
+                    ),
+                };
+                let info = info.unwrap_or(u32::MAX);
+                let count = split.mask.count_ones();
+                match places
+                    .iter_mut()
+                    .find(|place| place.1 == info && place.2 == what)
+                {
+                    Some(place) => place.0 += count,
+                    None => places.push((count, info, what)),
+                }
+            }
+        }
+        let kernel = self.launch.kernel;
+        let mut text: Vec<String> = places
+            .iter()
+            .take(4)
+            .map(|(count, info, what)| {
+                let known = (*info as usize) < kernel.instruction_count();
+                let line = if known {
+                    kernel.instruction(InstructionId(*info)).line()
+                } else {
+                    0
+                };
+                format!("{count} threads wait for {what} at PTX line {line}")
+            })
+            .collect();
+        if places.len() > 4 {
+            text.push(format!("and at {} more places", places.len() - 4));
+        }
+        let live: u32 = self.warps.iter().map(|warp| warp.live.count_ones()).sum();
+        if live < self.launch.threads {
+            text.push(format!(
+                "{} threads have exited",
+                self.launch.threads - live
+            ));
+        }
+        let raw = RawFault {
+            kind: FaultKind::Deadlock(text.join("; ")),
+            lane: None,
+        };
+        self.fault(raw, None, places.first().map(|place| place.1))
+    }
+}

@@ -1,0 +1,185 @@
+//! `cvt` on one lane.
+
+use super::float::{from_f64, to_f64};
+use crate::ir::{Conversion, Rounding};
+use crate::parse::ast::Type;
+
+fn is_float(ty: Type) -> bool {
+    matches!(
+        ty,
+        Type::F16 | Type::Bf16 | Type::Tf32 | Type::F32 | Type::F64
+    )
+}
+
+fn is_integer(ty: Type) -> bool {
+    matches!(
+        ty,
+        Type::U8
+            | Type::U16
+            | Type::U32
+            | Type::U64
+            | Type::S8
+            | Type::S16
+            | Type::S32
+            | Type::S64
+            | Type::B8
+            | Type::B16
+            | Type::B32
+            | Type::B64
+    )
+}
+
+/// Whether [`evaluate`] computes the conversion.
+pub(crate) fn is_supported(conversion: &Conversion) -> bool {
+    let known = |ty| is_float(ty) || is_integer(ty);
+    known(conversion.to) && known(conversion.from) && conversion.from != Type::Tf32
+}
+
+/// The low `bits` bits.
+pub(crate) fn truncate(value: u64, bits: u32) -> u64 {
+    match bits {
+        64.. => value,
+        _ => value & ((1 << bits) - 1),
+    }
+}
+
+/// The low `bits` bits as a signed number.
+pub(crate) fn sign_extend(value: u64, bits: u32) -> i64 {
+    match bits {
+        0 => 0,
+        64.. => value as i64,
+        _ => ((value << (64 - bits)) as i64) >> (64 - bits),
+    }
+}
+
+/// The value in a wider register: sign-extended for signed types.
+fn widen(value: u64, ty: Type, register_bits: u32) -> u64 {
+    let bits = 8 * ty.bytes();
+    let value = match ty.is_signed() {
+        true => sign_extend(value, bits) as u64,
+        false => truncate(value, bits),
+    };
+    truncate(value, register_bits)
+}
+
+pub(crate) fn evaluate(conversion: Conversion, bits: u64) -> u64 {
+    let Conversion { to, from, .. } = conversion;
+    match (is_float(from), is_float(to)) {
+        (false, false) => {
+            let value = integer_value(bits, from);
+            let value = match conversion.saturate {
+                true => clamp(value, to),
+                false => value,
+            };
+            widen(value as u64, to, conversion.register_bits)
+        }
+        (false, true) => from_integer(integer_value(bits, from), to, conversion),
+        (true, false) => {
+            let value = to_integer(
+                source_value(bits, conversion),
+                from,
+                to,
+                conversion.rounding,
+            );
+            widen(value, to, conversion.register_bits)
+        }
+        (true, true) => float_to_float(bits, conversion),
+    }
+}
+
+fn integer_value(bits: u64, ty: Type) -> i128 {
+    let width = 8 * ty.bytes();
+    match ty.is_signed() {
+        true => i128::from(sign_extend(bits, width)),
+        false => i128::from(truncate(bits, width)),
+    }
+}
+
+fn limits(ty: Type) -> (i128, i128) {
+    let bits = 8 * ty.bytes();
+    match ty.is_signed() {
+        true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        false => (0, (1i128 << bits) - 1),
+    }
+}
+
+fn clamp(value: i128, ty: Type) -> i128 {
+    let (least, most) = limits(ty);
+    value.clamp(least, most)
+}
+
+fn from_integer(value: i128, to: Type, conversion: Conversion) -> u64 {
+    // The f64 nearest to the value and the sign of what is missing round correctly to any type.
+    let near = value as f64;
+    let rest = (value - near as i128) as f64;
+    if to == Type::F64 {
+        let rounded = match conversion.rounding {
+            Rounding::Zero if value >= 0 && rest < 0.0 => near.next_down(),
+            Rounding::Zero if value < 0 && rest > 0.0 => near.next_up(),
+            Rounding::Down if rest < 0.0 => near.next_down(),
+            Rounding::Up if rest > 0.0 => near.next_up(),
+            _ => near,
+        };
+        return rounded.to_bits();
+    }
+    from_f64(near, rest, to, conversion.rounding)
+}
+
+fn source_value(bits: u64, conversion: Conversion) -> f64 {
+    let subnormal = bits & 0x7f80_0000 == 0;
+    if conversion.flush && conversion.from == Type::F32 && subnormal {
+        return to_f64(bits & 0x8000_0000, Type::F32);
+    }
+    to_f64(bits, conversion.from)
+}
+
+fn integral(value: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Rounding::NearestEven => value.round_ties_even(),
+        Rounding::NearestAway => value.round(),
+        Rounding::Zero => value.trunc(),
+        Rounding::Down => value.floor(),
+        Rounding::Up => value.ceil(),
+    }
+}
+
+/// Clamped to the type's range; NaN as the ISA says under `cvt`.
+fn to_integer(value: f64, from: Type, to: Type, rounding: Rounding) -> u64 {
+    if value.is_nan() {
+        let wide = from == Type::F64 || to.bytes() == 8;
+        return if wide { 1 << (8 * to.bytes() - 1) } else { 0 };
+    }
+    clamp(integral(value, rounding) as i128, to) as u64
+}
+
+fn float_to_float(bits: u64, conversion: Conversion) -> u64 {
+    let Conversion { to, from, .. } = conversion;
+    let value = source_value(bits, conversion);
+    let mut result = if conversion.to_integral {
+        from_f64(
+            integral(value, conversion.rounding),
+            0.0,
+            to,
+            Rounding::NearestEven,
+        )
+    } else {
+        from_f64(value, 0.0, to, conversion.rounding)
+    };
+    if from == to && value.is_nan() {
+        result = from_f64(f64::NAN, 0.0, to, Rounding::NearestEven);
+    }
+    if conversion.flush && to == Type::F32 && result & 0x7f80_0000 == 0 {
+        result &= 0x8000_0000;
+    }
+    if conversion.saturate && is_float(to) {
+        result = match value {
+            value if value.is_nan() || value <= 0.0 => 0,
+            value if value >= 1.0 => from_f64(1.0, 0.0, to, Rounding::NearestEven),
+            _ => result,
+        };
+    }
+    if conversion.relu && value < 0.0 {
+        result = 0;
+    }
+    result
+}

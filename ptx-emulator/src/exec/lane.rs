@@ -1,0 +1,245 @@
+//! Operations that are evaluated lane by lane on 64-bit patterns.
+
+use super::convert::{self, sign_extend, truncate};
+use super::float;
+use crate::ir::{IntegerFunction, LaneFunction, PermuteMode};
+use crate::parse::ast::Type;
+
+/// The result, and the carry where the operation has one.
+pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
+    let plain = |value: u64| (value, false);
+    match function {
+        LaneFunction::Integer(function, ty) => plain(integer(function, ty, x)),
+        LaneFunction::Float(function, format) => {
+            plain(float::evaluate(function, format, [x[0], x[1], x[2]]))
+        }
+        LaneFunction::Convert(conversion) => plain(convert::evaluate(conversion, x[0])),
+        LaneFunction::FunnelLeft(clamp) => {
+            let amount = funnel_amount(x[2], clamp);
+            let both = x[1] << 32 | x[0];
+            plain((both << amount) >> 32)
+        }
+        LaneFunction::FunnelRight(clamp) => {
+            let both = x[1] << 32 | x[0];
+            plain(truncate(both >> funnel_amount(x[2], clamp), 32))
+        }
+        LaneFunction::Permute(mode) => plain(permute(mode, x[0], x[1], x[2])),
+        LaneFunction::Logic3(table) => plain(logic3(table, x[0], x[1], x[2])),
+        LaneFunction::DotProduct4(signed_a, signed_b) => {
+            let byte = |value: u64, index: u32, signed: bool| {
+                let byte = value >> (8 * index) & 0xff;
+                if signed {
+                    sign_extend(byte, 8)
+                } else {
+                    byte as i64
+                }
+            };
+            let sum: i64 = (0..4)
+                .map(|index| byte(x[0], index, signed_a) * byte(x[1], index, signed_b))
+                .sum();
+            plain(truncate(x[2].wrapping_add(sum as u64), 32))
+        }
+        LaneFunction::AddCarry(ty) => {
+            let bits = 8 * ty.bytes();
+            let sum = u128::from(x[0]) + u128::from(x[1]) + u128::from(x[2]);
+            (truncate(sum as u64, bits), sum >> bits != 0)
+        }
+        LaneFunction::SubBorrow(ty) => {
+            let bits = 8 * ty.bytes();
+            let difference = i128::from(x[0]) - i128::from(x[1]) - i128::from(x[2]);
+            (truncate(difference as u64, bits), difference < 0)
+        }
+        LaneFunction::CompareHalf(format, comparison, negated) => {
+            let holds = float::compare(format, comparison, x[0], x[1]);
+            plain(u64::from(holds != negated))
+        }
+        LaneFunction::TestProperty(property, ty) => {
+            plain(u64::from(float::has_property(property, ty, x[0])))
+        }
+        LaneFunction::InsertBits { shift, bits } => {
+            let mask = truncate(u64::MAX, bits) << shift;
+            plain(x[0] & !mask | x[1] << shift & mask)
+        }
+        LaneFunction::ExtractBits {
+            shift,
+            bits,
+            signed,
+        } => {
+            let value = truncate(x[0] >> shift, bits);
+            plain(match signed {
+                true => sign_extend(value, bits) as u64,
+                false => value,
+            })
+        }
+    }
+}
+
+fn funnel_amount(amount: u64, clamp: bool) -> u64 {
+    if clamp { amount.min(32) } else { amount & 31 }
+}
+
+fn logic3(table: u8, a: u64, b: u64, c: u64) -> u64 {
+    (0..8u32)
+        .filter(|index| table >> index & 1 != 0)
+        .map(|index| {
+            let pick = |value: u64, bit: u32| if index >> bit & 1 != 0 { value } else { !value };
+            pick(a, 2) & pick(b, 1) & pick(c, 0) & 0xffff_ffff
+        })
+        .fold(0, |all, term| all | term)
+}
+
+fn permute(mode: PermuteMode, a: u64, b: u64, c: u64) -> u64 {
+    let both = b << 32 | a;
+    let byte = |index: u64| both >> (8 * (index & 7)) & 0xff;
+    let control = c & 3;
+    let selected: [u64; 4] = match mode {
+        PermuteMode::Default => {
+            return (0..4).fold(0, |all, place| {
+                let selector = c >> (4 * place) & 0xf;
+                let byte = byte(selector);
+                // Bit 3 replicates the byte's sign.
+                let byte = match selector & 8 {
+                    0 => byte,
+                    _ => (byte >> 7) * 0xff,
+                };
+                all | byte << (8 * place)
+            });
+        }
+        PermuteMode::Forward4 => [control, control + 1, control + 2, control + 3],
+        PermuteMode::Backward4 => [
+            control,
+            control.wrapping_sub(1),
+            control.wrapping_sub(2),
+            control.wrapping_sub(3),
+        ],
+        PermuteMode::Replicate8 => [control; 4],
+        PermuteMode::EdgeLeft => [0, 1, 2, 3].map(|place: u64| place.max(control)),
+        PermuteMode::EdgeRight => [0, 1, 2, 3].map(|place: u64| place.min(control)),
+        PermuteMode::Replicate16 => {
+            let first = 2 * (control & 1);
+            [first, first + 1, first, first + 1]
+        }
+    };
+    (0..4).fold(0, |all, place| all | byte(selected[place]) << (8 * place))
+}
+
+/// An integer instruction of any width.
+fn integer(function: IntegerFunction, ty: Type, x: [u64; 4]) -> u64 {
+    let bits = 8 * ty.bytes();
+    let signed = ty.is_signed();
+    let value = |bits_of: u64| -> i128 {
+        match signed {
+            true => i128::from(sign_extend(bits_of, bits)),
+            false => i128::from(truncate(bits_of, bits)),
+        }
+    };
+    let (a, b, c) = (value(x[0]), value(x[1]), value(x[2]));
+    let (least, most) = match signed {
+        true => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        false => (0, (1i128 << bits) - 1),
+    };
+    // The product of two unsigned 64-bit values needs all 128 bits, which wrapping keeps.
+    let product = a.wrapping_mul(b);
+    let high_half = |product: i128| match signed {
+        true => product >> bits,
+        false => ((product as u128) >> bits) as i128,
+    };
+    let low24 = |value: u64| match signed {
+        true => i128::from(sign_extend(value, 24)),
+        false => i128::from(truncate(value, 24)),
+    };
+    let result: i128 = match function {
+        IntegerFunction::Add => a + b,
+        IntegerFunction::AddSaturating => (a + b).clamp(least, most),
+        IntegerFunction::Sub => a - b,
+        IntegerFunction::SubSaturating => (a - b).clamp(least, most),
+        IntegerFunction::MulLow => product,
+        IntegerFunction::MulHigh => high_half(product),
+        IntegerFunction::MulWide => return truncate(product as u64, 2 * bits),
+        IntegerFunction::Mul24Low => low24(x[0]) * low24(x[1]),
+        IntegerFunction::Mul24High => (low24(x[0]) * low24(x[1])) >> 16,
+        // The ISA leaves division by zero unspecified; NVIDIA GPUs give all ones.
+        IntegerFunction::Div if b == 0 => -1,
+        IntegerFunction::Div => a / b,
+        IntegerFunction::Rem if b == 0 => a,
+        IntegerFunction::Rem => a % b,
+        IntegerFunction::Neg => -a,
+        IntegerFunction::Abs => a.abs(),
+        IntegerFunction::Min => a.min(b),
+        IntegerFunction::Max => a.max(b),
+        IntegerFunction::And => a & b,
+        IntegerFunction::Or => a | b,
+        IntegerFunction::Xor => a ^ b,
+        IntegerFunction::Not => !a,
+        IntegerFunction::LogicalNot => i128::from(a == 0),
+        IntegerFunction::ShiftLeft => match x[1] {
+            amount if amount >= u64::from(bits) => 0,
+            amount => a << amount,
+        },
+        IntegerFunction::ShiftRight => a >> x[1].min(u64::from(bits)),
+        IntegerFunction::MadLow => product.wrapping_add(c),
+        IntegerFunction::MadHigh => high_half(product) + c,
+        IntegerFunction::MadHighSaturating => (high_half(product) + c).clamp(least, most),
+        IntegerFunction::SumOfAbsoluteDifferences => c + (a - b).abs(),
+        IntegerFunction::PopulationCount => i128::from(truncate(x[0], bits).count_ones()),
+        IntegerFunction::LeadingZeros => {
+            i128::from(truncate(x[0], bits).leading_zeros() - (64 - bits))
+        }
+        IntegerFunction::ReverseBits => {
+            i128::from(truncate(x[0], bits).reverse_bits() >> (64 - bits))
+        }
+        IntegerFunction::FindHighest { shift_amount } => {
+            return find_highest(a, bits, shift_amount);
+        }
+        IntegerFunction::ExtractField => return extract_field(x, bits, signed),
+        IntegerFunction::InsertField => return insert_field(x, bits),
+    };
+    truncate(result as u64, bits)
+}
+
+/// `bfind`: the highest bit that differs from the sign, or all ones.
+fn find_highest(value: i128, bits: u32, shift_amount: bool) -> u64 {
+    let magnitude = if value < 0 { !value } else { value } as u64;
+    match magnitude {
+        0 => 0xffff_ffff,
+        _ => {
+            let position = 63 - magnitude.leading_zeros();
+            u64::from(if shift_amount {
+                bits - 1 - position
+            } else {
+                position
+            })
+        }
+    }
+}
+
+fn extract_field(x: [u64; 4], bits: u32, signed: bool) -> u64 {
+    let position = (x[1] & 0xff) as u32;
+    let length = (x[2] & 0xff) as u32;
+    if length == 0 {
+        return 0;
+    }
+    let value = truncate(x[0], bits);
+    let field = truncate(value.checked_shr(position).unwrap_or(0), length);
+    if !signed {
+        return field;
+    }
+    let sign_at = (position + length - 1).min(bits - 1);
+    let negative = value >> sign_at & 1 != 0;
+    let known = length.min(bits.saturating_sub(position));
+    match negative {
+        true => truncate(field | u64::MAX.checked_shl(known).unwrap_or(0), bits),
+        false => field,
+    }
+}
+
+fn insert_field(x: [u64; 4], bits: u32) -> u64 {
+    let position = (x[2] & 0xff) as u32;
+    let length = (x[3] & 0xff) as u32;
+    let mask = truncate(u64::MAX, length)
+        .checked_shl(position)
+        .unwrap_or(0);
+    let mask = if length == 0 { 0 } else { mask };
+    let field = x[0].checked_shl(position).unwrap_or(0);
+    truncate(x[1] & !mask | field & mask, bits)
+}

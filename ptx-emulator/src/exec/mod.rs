@@ -1,0 +1,347 @@
+//! Execution: a launch, its workers and the blocks that they run.
+
+mod access;
+mod arithmetic;
+mod block;
+pub(crate) mod convert;
+mod float;
+mod lane;
+mod run;
+mod simd;
+mod vector;
+mod warp;
+mod warp_ops;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::error::{Fault, LaunchError};
+use crate::ir::{Constant, LaneMask, Special};
+use crate::kernel::{Args, Kernel, LaunchConfig, Report};
+use crate::memory::{Allocation, Memory};
+use crate::observer::Observer;
+use block::Worker;
+
+/// Instructions that a worker takes from the budget at a time.
+const FUEL_STEP: u64 = 1 << 16;
+
+/// Limits of the grid (CUDA C++ Programming Guide, "Technical Specifications per Compute
+/// Capability").
+const MAX_GRID: [u32; 3] = [0x7fff_ffff, 0xffff, 0xffff];
+
+/// What a worker gets when it asks for fuel.
+pub(crate) enum Fuel {
+    More,
+    Empty,
+}
+
+/// Everything about a launch that its workers share.
+pub(crate) struct Launch<'l> {
+    pub kernel: &'l Kernel,
+    pub memory: &'l Memory,
+    /// The allocations when the launch began, by address.
+    pub allocations: Vec<Arc<Allocation>>,
+    pub params: Vec<u8>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub threads: u32,
+    /// Static and dynamic shared memory in bytes.
+    pub shared_bytes: u32,
+    dynamic_offset: u32,
+    dynamic_bytes: u32,
+    variables: Arc<Vec<u64>>,
+    pub budget: u64,
+    remaining: AtomicU64,
+    /// The lowest block that has failed; blocks behind it need not run on.
+    failed_block: AtomicU64,
+    next_block: AtomicU64,
+    pub start: Instant,
+    pub level: simd::Level,
+}
+
+impl Launch<'_> {
+    /// Index of the allocation that holds all of the bytes.
+    pub(crate) fn allocation_index(&self, address: u64, bytes: u64) -> Option<usize> {
+        let after = self.allocations.partition_point(|a| a.base <= address);
+        let index = after.checked_sub(1)?;
+        self.allocations[index]
+            .contains(address, bytes)
+            .then_some(index)
+    }
+
+    pub(crate) fn allocation(&self, address: u64, bytes: u64) -> Option<&Allocation> {
+        self.allocation_index(address, bytes)
+            .map(|index| self.allocations[index].as_ref())
+    }
+
+    /// The allocation nearest to an address, in words.
+    pub(crate) fn nearest(&self, address: u64) -> String {
+        let distance = |allocation: &Allocation| {
+            let end = allocation.base + allocation.bytes;
+            if address < allocation.base {
+                allocation.base - address
+            } else {
+                address.saturating_sub(end)
+            }
+        };
+        match self.allocations.iter().min_by_key(|a| distance(a)) {
+            None => "there is no allocation".to_string(),
+            Some(allocation) => {
+                let place = if address < allocation.base {
+                    format!("{} bytes before it", allocation.base - address)
+                } else {
+                    format!("at byte {} of it", address - allocation.base)
+                };
+                format!(
+                    "nearest allocation is {:#x} with {} bytes, the address is {place}",
+                    allocation.base, allocation.bytes
+                )
+            }
+        }
+    }
+
+    /// Takes instructions from the budget.
+    pub(crate) fn take_fuel(&self, fuel: &mut u64, granted: &mut u64) -> Fuel {
+        let mut taken = 0;
+        let order = Ordering::Relaxed;
+        // The closure never declines.
+        let _ = self.remaining.fetch_update(order, order, |remaining| {
+            taken = remaining.min(FUEL_STEP);
+            Some(remaining - taken)
+        });
+        if taken == 0 {
+            return Fuel::Empty;
+        }
+        *fuel += taken;
+        *granted += taken;
+        Fuel::More
+    }
+
+    /// Whether a block need not run on since an earlier one has failed.
+    pub(crate) fn is_stopped(&self, block: u64) -> bool {
+        self.failed_block.load(Ordering::Relaxed) < block
+    }
+
+    /// The value of a constant in one thread. `thread` is its linear index in the block.
+    pub(crate) fn constant(&self, constant: Constant, thread: u32, block: [u32; 3]) -> u64 {
+        match constant {
+            Constant::Bits(bits) => bits,
+            Constant::Param {
+                offset,
+                bytes,
+                signed,
+            } => {
+                let mut value = [0u8; 8];
+                let start = offset as usize;
+                let given = self.params.get(start..start + bytes as usize);
+                let given = given.unwrap_or(&[]);
+                value[..given.len().min(8)].copy_from_slice(&given[..given.len().min(8)]);
+                let value = u64::from_le_bytes(value);
+                match signed {
+                    true => convert::sign_extend(value, 8 * bytes) as u64,
+                    false => value,
+                }
+            }
+            Constant::DynamicShared(addend) => {
+                u64::from(self.dynamic_offset).wrapping_add_signed(addend)
+            }
+            Constant::Variable(index, addend) => {
+                let address = self.variables.get(index as usize).copied().unwrap_or(0);
+                address.wrapping_add_signed(addend)
+            }
+            Constant::Special(special) => self.special(special, thread, block),
+        }
+    }
+
+    fn special(&self, special: Special, thread: u32, block: [u32; 3]) -> u64 {
+        let [x, y, _] = self.block;
+        let lane = thread % 32;
+        u64::from(match special {
+            Special::ThreadId(0) => thread % x,
+            Special::ThreadId(1) => thread / x % y,
+            Special::ThreadId(_) => thread / x / y,
+            Special::ThreadCount(axis) => self.block[usize::from(axis) % 3],
+            Special::BlockId(axis) => block[usize::from(axis) % 3],
+            Special::BlockCount(axis) => self.grid[usize::from(axis) % 3],
+            Special::Lane => lane,
+            Special::Warp => thread / 32,
+            Special::WarpCount => self.threads.div_ceil(32),
+            Special::LaneMask(LaneMask::Equal) => 1 << lane,
+            Special::LaneMask(LaneMask::Less) => (1 << lane) - 1,
+            Special::LaneMask(LaneMask::LessEqual) => u32::MAX >> (31 - lane),
+            Special::LaneMask(LaneMask::Greater) => !(u32::MAX >> (31 - lane)),
+            Special::LaneMask(LaneMask::GreaterEqual) => u32::MAX << lane,
+            Special::DynamicSharedBytes => self.dynamic_bytes,
+            Special::TotalSharedBytes => self.shared_bytes,
+            Special::Zero => 0,
+            Special::One => 1,
+        })
+    }
+
+    fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&extent| u64::from(extent)).product()
+    }
+
+    /// Takes the next block to run.
+    fn next_block(&self) -> Option<(u64, [u32; 3])> {
+        let index = self.next_block.fetch_add(1, Ordering::Relaxed);
+        if index >= self.blocks() || self.is_stopped(index) {
+            return None;
+        }
+        let [x, y, _] = self.grid.map(u64::from);
+        let at = [index % x, index / x % y, index / x / y];
+        Some((index, at.map(|axis| axis as u32)))
+    }
+}
+
+fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError> {
+    let (grid, block) = (config.grid, config.block);
+    if grid.contains(&0) || block.contains(&0) {
+        return Err(LaunchError::ZeroExtent { grid, block });
+    }
+    if grid
+        .iter()
+        .zip(MAX_GRID)
+        .any(|(&extent, limit)| extent > limit)
+    {
+        let limit = MAX_GRID;
+        return Err(LaunchError::GridTooLarge { grid, limit });
+    }
+    let product = |extents: [u32; 3]| {
+        let factors = extents.iter().map(|&extent| u64::from(extent));
+        factors.fold(1u64, u64::saturating_mul)
+    };
+    let threads = product(block);
+    let too_large = |limit, reason| LaunchError::BlockTooLarge {
+        threads,
+        limit,
+        reason,
+    };
+    if threads > u64::from(crate::MAX_BLOCK_THREADS) {
+        let limit = u64::from(crate::MAX_BLOCK_THREADS);
+        return Err(too_large(limit, "a block can have"));
+    }
+    if let Some(most) = kernel.max_threads()
+        && threads > product(most)
+    {
+        return Err(too_large(product(most), "the kernel states (.maxntid)"));
+    }
+    match kernel.required_threads() {
+        Some(required) if required != block => Err(LaunchError::WrongBlock { required, block }),
+        _ => Ok(()),
+    }
+}
+
+/// Checks a launch, runs it and waits for its end.
+pub(crate) fn launch<O: Observer>(
+    kernel: &Kernel,
+    memory: &Memory,
+    config: &LaunchConfig,
+    args: &Args,
+    observer: &mut O,
+) -> Result<Report, LaunchError> {
+    check_shape(kernel, config)?;
+    let program = &kernel.0.program;
+    let fixed = program.static_shared;
+    let dynamic_offset = fixed.next_multiple_of(program.dynamic_align.max(16));
+    let wanted = match config.dynamic_shared_bytes {
+        0 => u64::from(fixed),
+        dynamic => u64::from(dynamic_offset) + u64::from(dynamic),
+    };
+    if wanted > u64::from(crate::MAX_SHARED_BYTES) {
+        return Err(LaunchError::SharedTooLarge {
+            wanted,
+            fixed,
+            limit: crate::MAX_SHARED_BYTES,
+        });
+    }
+    let params = args.block(kernel)?;
+    let variables = kernel.0.module.variables(memory)?;
+    let launch = Launch {
+        kernel,
+        memory,
+        allocations: memory.snapshot(),
+        params,
+        grid: config.grid,
+        block: config.block,
+        threads: config.block.iter().product(),
+        shared_bytes: wanted as u32,
+        dynamic_offset,
+        dynamic_bytes: config.dynamic_shared_bytes,
+        variables,
+        budget: config.instruction_budget,
+        remaining: AtomicU64::new(config.instruction_budget),
+        failed_block: AtomicU64::new(u64::MAX),
+        next_block: AtomicU64::new(0),
+        start: Instant::now(),
+        level: simd::Level::detect(),
+    };
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = config.workers.unwrap_or_else(available).max(1);
+    let workers = workers.min(usize::try_from(launch.blocks()).unwrap_or(usize::MAX));
+    let fault: Mutex<Option<(u64, Fault)>> = Mutex::new(None);
+    let issued = if workers == 1 {
+        work(&launch, observer, &fault)
+    } else {
+        run_workers(&launch, workers, observer, &fault)?
+    };
+    match fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((_, fault)) => Err(LaunchError::Fault(Box::new(fault))),
+        None => Ok(Report {
+            blocks: launch.blocks(),
+            warp_instructions: issued,
+            workers,
+        }),
+    }
+}
+
+fn run_workers<O: Observer>(
+    launch: &Launch<'_>,
+    workers: usize,
+    observer: &mut O,
+    fault: &Mutex<Option<(u64, Fault)>>,
+) -> Result<u64, LaunchError> {
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for _ in 0..workers {
+            let mut own = observer.fork();
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
+                let issued = work(launch, &mut own, fault);
+                (issued, own)
+            });
+            threads.push(thread.map_err(|error| LaunchError::Worker(error.to_string()))?);
+        }
+        let mut issued = 0;
+        for thread in threads {
+            match thread.join() {
+                Ok((count, own)) => {
+                    issued += count;
+                    observer.join(own);
+                }
+                Err(_) => return Err(LaunchError::Worker("it panicked".to_string())),
+            }
+        }
+        Ok(issued)
+    })
+}
+
+/// Runs blocks until none is left; returns the instructions issued.
+fn work<O: Observer>(
+    launch: &Launch<'_>,
+    observer: &mut O,
+    fault: &Mutex<Option<(u64, Fault)>>,
+) -> u64 {
+    let mut worker = Worker::new(launch, observer);
+    while let Some((index, block)) = launch.next_block() {
+        if let Err(found) = worker.run_block(index, block) {
+            let mut first = fault.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_none_or(|(earlier, _)| index < *earlier) {
+                *first = Some((index, *found));
+            }
+            launch.failed_block.fetch_min(index, Ordering::Relaxed);
+            break;
+        }
+    }
+    worker.finish()
+}

@@ -1,0 +1,363 @@
+//! The inner loop: runs the lanes of one warp that stand at the same place until they part, park
+//! or end.
+
+use super::access::Pattern;
+use super::vector::{LANES, Registers, Words, store_doubles, store_words};
+use super::warp_ops::{self, lanes};
+use super::{Launch, arithmetic, lane};
+use crate::error::FaultKind;
+use crate::ir::{Guard, Inst, Op, PredicateOp, Program, Register, Terminator, Timer};
+use crate::kernel::InstructionId;
+use crate::observer::{Observer, WarpContext};
+
+/// What a kernel did wrong, and in which lane.
+#[derive(Debug)]
+pub(crate) struct RawFault {
+    pub kind: FaultKind,
+    pub lane: Option<usize>,
+}
+
+/// Why the inner loop stopped.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The lanes have come to a block at which others may wait.
+    At(u32),
+    /// The lanes have run for long and others may want to.
+    Yield(u32),
+    /// A branch sent the lanes of the mask to the first block and the rest to the second.
+    Diverged { taken: u32, mask: u32, next: u32 },
+    /// The block may only be entered by more lanes together.
+    NeedsMembers(u32),
+    /// The block ends in something that the scheduler does.
+    Terminator(u32),
+}
+
+/// Everything that the lanes of a warp need to run.
+pub(crate) struct Run<'r, 'l, O> {
+    pub launch: &'r Launch<'l>,
+    pub program: &'r Program,
+    pub r: Registers<'r>,
+    /// Local memory of the warp: rows of one word per lane.
+    pub local: &'r mut [Words],
+    /// First byte of the current frame's local variables.
+    pub local_base: u32,
+    /// Bytes of local memory of each thread.
+    pub local_top: u32,
+    pub shared: &'r mut [u8],
+    pub patterns: &'r mut [Pattern],
+    pub observer: &'r mut O,
+    pub context: WarpContext<'r>,
+    /// Instructions that may be issued before more are asked for.
+    pub fuel: &'r mut u64,
+    /// Instructions that the worker has been given; less the fuel, those that it has issued.
+    pub granted: &'r mut u64,
+    /// Lanes of the warp that have not exited.
+    pub live: u32,
+    /// The instruction being executed.
+    pub info: u32,
+}
+
+impl<O: Observer> Run<'_, '_, O> {
+    /// Runs the lanes of `mask` from `block` on, until a block of at least `limit` comes.
+    ///
+    /// `FULL`: the lanes are all that the warp has left, so whole registers may be written.
+    #[inline(always)]
+    pub(super) fn segment<const FULL: bool>(
+        &mut self,
+        mut block: u32,
+        mask: u32,
+        limit: u32,
+    ) -> Result<Stop, RawFault> {
+        let program = self.program;
+        loop {
+            if block >= limit {
+                return Ok(Stop::At(block));
+            }
+            let current = &program.blocks[block as usize];
+            if let Some(members) = current.members
+                && !self.has_members(members.0, mask)
+            {
+                return Ok(Stop::NeedsMembers(block));
+            }
+            // A block without instructions costs one, so that every loop ends.
+            let cost = u64::from(current.instructions.max(1));
+            if *self.fuel < cost {
+                return self.refuel(block);
+            }
+            *self.fuel -= cost;
+            self.observer
+                .basic_block(&self.context, block as usize, mask);
+            for inst in &program.code[current.start as usize..current.end as usize] {
+                self.step::<FULL>(inst, mask)?;
+            }
+            match &current.terminator {
+                Terminator::Jump(next) => {
+                    self.observe_terminator(current.terminator_info, mask);
+                    block = *next;
+                }
+                Terminator::Branch {
+                    predicate,
+                    negated,
+                    taken,
+                    next,
+                } => {
+                    self.observe_terminator(current.terminator_info, mask);
+                    let guard = Guard {
+                        predicate: *predicate,
+                        negated: *negated,
+                    };
+                    let takers = self.guarded(guard) & mask;
+                    if let Some(info) = current.terminator_info {
+                        self.observer.branch(
+                            &self.context,
+                            InstructionId(info),
+                            takers,
+                            mask & !takers,
+                        );
+                    }
+                    if takers == mask {
+                        block = *taken;
+                    } else if takers == 0 {
+                        block = *next;
+                    } else {
+                        return Ok(Stop::Diverged {
+                            taken: *taken,
+                            mask: takers,
+                            next: *next,
+                        });
+                    }
+                }
+                _ => {
+                    self.observe_terminator(current.terminator_info, mask);
+                    return Ok(Stop::Terminator(block));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn observe_terminator(&mut self, info: Option<u32>, mask: u32) {
+        if let Some(info) = info {
+            self.observer
+                .instruction(&self.context, InstructionId(info), mask);
+        }
+    }
+
+    /// Whether all lanes of the member mask that have not exited are here.
+    #[inline(always)]
+    fn has_members(&self, members: u32, mask: u32) -> bool {
+        let members = self.r.words[members as usize][mask.trailing_zeros() as usize % LANES];
+        members & self.live & !mask == 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuel(&mut self, block: u32) -> Result<Stop, RawFault> {
+        match self.launch.take_fuel(self.fuel, self.granted) {
+            super::Fuel::More => Ok(Stop::Yield(block)),
+            super::Fuel::Empty => Err(RawFault {
+                kind: FaultKind::Budget(self.launch.budget),
+                lane: None,
+            }),
+        }
+    }
+
+    #[inline(always)]
+    fn guarded(&self, guard: Guard) -> u32 {
+        let bits = self.r.predicates[guard.predicate.0 as usize];
+        if guard.negated { !bits } else { bits }
+    }
+
+    #[inline(always)]
+    fn step<const FULL: bool>(&mut self, inst: &Inst, mask: u32) -> Result<(), RawFault> {
+        self.info = inst.info;
+        match inst.guard {
+            None => {
+                if inst.first {
+                    self.observer
+                        .instruction(&self.context, InstructionId(inst.info), mask);
+                }
+                self.execute::<FULL>(inst.op, mask)
+            }
+            Some(guard) => {
+                let executing = self.guarded(guard) & mask;
+                if inst.first {
+                    let id = InstructionId(inst.info);
+                    self.observer.instruction(&self.context, id, executing);
+                    if executing != mask {
+                        self.observer
+                            .predicated_off(&self.context, id, mask & !executing);
+                    }
+                }
+                match executing {
+                    0 => Ok(()),
+                    _ => self.execute_masked(inst.op, executing),
+                }
+            }
+        }
+    }
+
+    /// A predicated operation; kept out of the loop, which would double in size.
+    #[inline(never)]
+    fn execute_masked(&mut self, op: Op, mask: u32) -> Result<(), RawFault> {
+        self.execute::<false>(op, mask)
+    }
+
+    #[inline(always)]
+    fn execute<const FULL: bool>(&mut self, op: Op, mask: u32) -> Result<(), RawFault> {
+        let r = &mut self.r;
+        match op {
+            Op::MoveWord(d, a) => r.map_word::<FULL>(mask, d.0, a.0, |x| x),
+            Op::MoveDouble(d, a) => r.map_double::<FULL>(mask, d.0, a.0, |x| x),
+            Op::MovePredicate(d, a) => r.set_predicate(mask, d.0, r.predicates[a.0 as usize]),
+            Op::UnaryWord(op, d, a) => arithmetic::unary_word::<FULL>(r, mask, op, d.0, a.0),
+            Op::UnaryDouble(op, d, a) => arithmetic::unary_double::<FULL>(r, mask, op, d.0, a.0),
+            Op::BinaryWord(op, d, a, b) => {
+                arithmetic::binary_word::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            }
+            Op::BinaryDouble(op, d, a, b) => {
+                arithmetic::binary_double::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            }
+            Op::ShiftWord(op, d, a, b) => {
+                arithmetic::shift_word::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            }
+            Op::ShiftDouble(op, d, a, b) => {
+                arithmetic::shift_double::<FULL>(r, mask, op, d.0, a.0, b.0);
+            }
+            Op::TernaryWord(op, d, a, b, c) => {
+                arithmetic::ternary_word::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
+            }
+            Op::TernaryDouble(op, d, a, b, c) => {
+                arithmetic::ternary_double::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
+            }
+            Op::MulWide(signed, d, a, b) => match signed {
+                false => {
+                    r.widen_words::<FULL>(mask, d.0, (a.0, b.0), |x, y| u64::from(x) * u64::from(y))
+                }
+                true => r.widen_words::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
+                    (i64::from(x as i32) * i64::from(y as i32)) as u64
+                }),
+            },
+            Op::MulAddWide(signed, d, a, b, c) => {
+                let (a, b) = (&r.words[a.0 as usize], &r.words[b.0 as usize]);
+                let c = r.doubles[c.0 as usize];
+                let to = &mut r.doubles[d.0 as usize];
+                match signed {
+                    false => store_doubles::<FULL>(to, mask, |i| {
+                        (u64::from(a[i]) * u64::from(b[i])).wrapping_add(c[i])
+                    }),
+                    true => store_doubles::<FULL>(to, mask, |i| {
+                        let product = i64::from(a[i] as i32) * i64::from(b[i] as i32);
+                        (product as u64).wrapping_add(c[i])
+                    }),
+                }
+            }
+            Op::Widen(signed, d, a) => match signed {
+                false => r.widen_words::<FULL>(mask, d.0, (a.0, a.0), |x, _| u64::from(x)),
+                true => r.widen_words::<FULL>(mask, d.0, (a.0, a.0), |x, _| x as i32 as u64),
+            },
+            Op::Narrow(d, a) => r.narrow_double::<FULL>(mask, d.0, a.0, |x| x as u32),
+            Op::Pack(d, low, high) => {
+                r.widen_words::<FULL>(mask, d.0, (low.0, high.0), |x, y| {
+                    u64::from(x) | u64::from(y) << 32
+                });
+            }
+            Op::Unpack(low, high, a) => {
+                r.narrow_double::<FULL>(mask, low.0, a.0, |x| x as u32);
+                r.narrow_double::<FULL>(mask, high.0, a.0, |x| (x >> 32) as u32);
+            }
+            Op::CompareWord(op, negated, d, a, b) => {
+                let bits = arithmetic::compare_word(r, op, a.0, b.0);
+                r.set_predicate(mask, d.0, if negated { !bits } else { bits });
+            }
+            Op::CompareDouble(op, negated, d, a, b) => {
+                let bits = arithmetic::compare_double(r, op, a.0, b.0);
+                r.set_predicate(mask, d.0, if negated { !bits } else { bits });
+            }
+            Op::SelectWord(d, a, b, p) => {
+                let bits = r.predicates[p.0 as usize];
+                let (a, b) = (r.words[a.0 as usize], r.words[b.0 as usize]);
+                store_words::<FULL>(&mut r.words[d.0 as usize], mask, |i| {
+                    if bits >> i & 1 != 0 { a[i] } else { b[i] }
+                });
+            }
+            Op::SelectDouble(d, a, b, p) => {
+                let bits = r.predicates[p.0 as usize];
+                let (a, b) = (r.doubles[a.0 as usize], r.doubles[b.0 as usize]);
+                store_doubles::<FULL>(&mut r.doubles[d.0 as usize], mask, |i| {
+                    if bits >> i & 1 != 0 { a[i] } else { b[i] }
+                });
+            }
+            Op::PredicateBinary(op, d, a, b) => {
+                let (a, b) = (r.predicates[a.0 as usize], r.predicates[b.0 as usize]);
+                let bits = match op {
+                    PredicateOp::And => a & b,
+                    PredicateOp::Or => a | b,
+                    PredicateOp::Xor => a ^ b,
+                };
+                r.set_predicate(mask, d.0, bits);
+            }
+            Op::PredicateNot(d, a) => r.set_predicate(mask, d.0, !r.predicates[a.0 as usize]),
+            Op::Load(index) => return self.load::<FULL>(index, mask),
+            Op::Store(index) => return self.store::<FULL>(index, mask),
+            _ => return self.execute_rare(op, mask),
+        }
+        Ok(())
+    }
+
+    /// Operations that are not worth a place in the loop.
+    #[inline(never)]
+    fn execute_rare(&mut self, op: Op, mask: u32) -> Result<(), RawFault> {
+        match op {
+            Op::Lane(index) => self.lane_op(index, mask),
+            Op::LocalAddress(d, offset) => {
+                let address = u64::from(self.local_base) + u64::from(offset);
+                let to = &mut self.r.doubles[d.0 as usize];
+                store_doubles::<false>(to, mask, |_| address);
+            }
+            Op::Atomic(index) => return self.atomic(index, mask),
+            Op::Shuffle(index) => {
+                warp_ops::shuffle(&mut self.r, &self.program.shuffles[index as usize], mask);
+            }
+            Op::Vote(mode, d, a) => warp_ops::vote(&mut self.r, mode, d, a.0, mask),
+            Op::MatchAny(d, a) => warp_ops::match_any(&mut self.r, d, a, mask),
+            Op::MatchAll(d, agree, a) => warp_ops::match_all(&mut self.r, d, agree, a, mask),
+            Op::Reduce(mode, d, a) => warp_ops::reduce(&mut self.r, mode, d, a, mask),
+            Op::Elect(d, p) => warp_ops::elect(&mut self.r, d, p, mask),
+            Op::ActiveMask(d) => {
+                store_words::<false>(&mut self.r.words[d.0 as usize], mask, |_| mask);
+            }
+            Op::ReadTimer(timer, d) => self.read_timer(timer, d, mask),
+            Op::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn read_timer(&mut self, timer: Timer, to: Register, mask: u32) {
+        let value = match timer {
+            Timer::Clock => *self.granted - *self.fuel,
+            Timer::Nanoseconds => {
+                u64::try_from(self.launch.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+            }
+        };
+        for lane in lanes(mask) {
+            warp_ops::write(&mut self.r, to, lane, value);
+        }
+    }
+
+    fn lane_op(&mut self, index: u32, mask: u32) {
+        let op = &self.program.lane_ops[index as usize];
+        for lane in lanes(mask) {
+            let mut x = [0; 4];
+            for (value, argument) in x.iter_mut().zip(&op.arguments) {
+                *value = warp_ops::read(&self.r, *argument, lane);
+            }
+            let (result, carry) = lane::evaluate(op.function, x);
+            warp_ops::write(&mut self.r, op.destination, lane, result);
+            if let Some(to) = op.carry_out {
+                warp_ops::write(&mut self.r, Register::Predicate(to), lane, u64::from(carry));
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! The state of a warp: registers, frames, and the splits into which its lanes have parted.
+
+use super::Launch;
+use super::run::RawFault;
+use super::vector::{Doubles, LANES, Words};
+use super::warp_ops::lanes;
+use crate::error::FaultKind;
+use crate::ir::{Constant, Function, Program, Register, Special};
+use crate::memory::MAX_LOCAL_BYTES;
+
+/// Nested calls beyond this are an error.
+const MAX_FRAMES: usize = 256;
+
+/// An active call of a function; frame 0 is the kernel's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub function: u32,
+    pub parent: u32,
+    /// Block of the caller that the call ends.
+    pub call_block: u32,
+    pub depth: u32,
+    pub words: usize,
+    pub doubles: usize,
+    pub predicates: usize,
+    pub local_base: u32,
+}
+
+/// What a split is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Ready,
+    /// More lanes of a `.sync` operation; the lanes that were there when it was last tried.
+    Members {
+        mask: u32,
+        live: u32,
+    },
+    /// A barrier of the block.
+    Barrier(u32),
+}
+
+/// Lanes that stand at the same place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Split {
+    pub frame: u32,
+    pub block: u32,
+    pub mask: u32,
+    pub state: State,
+    /// Times that it has run its full share without coming to an end.
+    pub turns: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Warp {
+    pub index: u32,
+    /// Lanes that stand for threads.
+    lanes: u32,
+    pub words: Vec<Words>,
+    pub doubles: Vec<Doubles>,
+    pub predicates: Vec<u32>,
+    pub local: Vec<Words>,
+    pub frames: Vec<Frame>,
+    pub splits: Vec<Split>,
+    /// Lanes that have not exited.
+    pub live: u32,
+}
+
+/// Shares that a split may use up before others of its warp come first.
+const TURNS: u32 = 4;
+
+impl Warp {
+    pub(crate) fn new(launch: &Launch<'_>, index: u32) -> Self {
+        let threads = (launch.threads - 32 * index).min(32);
+        let program = &launch.kernel.0.program;
+        let kernel = &program.functions[0];
+        let mut warp = Warp {
+            index,
+            lanes: u32::MAX >> (32 - threads),
+            words: vec![[0; LANES]; kernel.words as usize],
+            doubles: vec![[0; LANES]; kernel.doubles as usize],
+            predicates: vec![0; kernel.predicates as usize],
+            local: Vec::new(),
+            frames: Vec::new(),
+            splits: Vec::new(),
+            live: 0,
+        };
+        warp.fill_constants(launch, kernel, (0, 0, 0), [0; 3], |_| true);
+        warp
+    }
+
+    /// Writes the constants of a function that `wanted` holds for.
+    fn fill_constants(
+        &mut self,
+        launch: &Launch<'_>,
+        function: &Function,
+        (words, doubles, predicates): (usize, usize, usize),
+        block: [u32; 3],
+        wanted: impl Fn(Constant) -> bool,
+    ) {
+        let first = 32 * self.index;
+        for &(word, constant) in &function.word_constants {
+            if wanted(constant) {
+                self.words[words + word.0 as usize] = std::array::from_fn(|lane| {
+                    launch.constant(constant, first + lane as u32, block) as u32
+                });
+            }
+        }
+        for &(double, constant) in &function.double_constants {
+            if wanted(constant) {
+                self.doubles[doubles + double.0 as usize] = std::array::from_fn(|lane| {
+                    launch.constant(constant, first + lane as u32, block)
+                });
+            }
+        }
+        for &(predicate, value) in &function.predicate_constants {
+            self.predicates[predicates + predicate.0 as usize] = if value { u32::MAX } else { 0 };
+        }
+    }
+
+    fn clear_unset(&mut self, function: &Function, bases: (usize, usize, usize)) {
+        for register in &function.unset {
+            match register {
+                Register::Word(word) => self.words[bases.0 + word.0 as usize] = [0; LANES],
+                Register::Double(double) => {
+                    self.doubles[bases.1 + double.0 as usize] = [0; LANES];
+                }
+                Register::Predicate(p) => self.predicates[bases.2 + p.0 as usize] = 0,
+            }
+        }
+        for word in &function.results {
+            self.words[bases.0 + word.0 as usize] = [0; LANES];
+        }
+    }
+
+    /// Makes the warp ready to run a block from its start.
+    pub(crate) fn start(&mut self, launch: &Launch<'_>, block: [u32; 3]) {
+        let kernel = &launch.kernel.0.program.functions[0];
+        let changes = |constant| matches!(constant, Constant::Special(Special::BlockId(_)));
+        self.fill_constants(launch, kernel, (0, 0, 0), block, changes);
+        self.clear_unset(kernel, (0, 0, 0));
+        self.local.clear();
+        self.local
+            .resize((kernel.local_bytes as usize).div_ceil(4), [0; LANES]);
+        self.frames.clear();
+        self.frames.push(Frame {
+            function: 0,
+            parent: 0,
+            call_block: 0,
+            depth: 0,
+            words: 0,
+            doubles: 0,
+            predicates: 0,
+            local_base: 0,
+        });
+        self.live = self.lanes;
+        self.splits.clear();
+        self.splits.push(Split {
+            frame: 0,
+            block: kernel.entry,
+            mask: self.lanes,
+            state: State::Ready,
+            turns: 0,
+        });
+    }
+
+    /// The end of a frame's local memory in bytes.
+    pub(crate) fn local_top(&self, program: &Program, frame: &Frame) -> u32 {
+        frame.local_base + program.functions[frame.function as usize].local_bytes
+    }
+
+    /// Enters a function: a new frame on top of `parent`.
+    pub(crate) fn push_frame(
+        &mut self,
+        launch: &Launch<'_>,
+        parent: u32,
+        function: u32,
+        call_block: u32,
+        block: [u32; 3],
+    ) -> Result<u32, RawFault> {
+        let overflow = || RawFault {
+            kind: FaultKind::StackOverflow,
+            lane: None,
+        };
+        let program = &launch.kernel.0.program;
+        if self.frames.len() >= MAX_FRAMES {
+            return Err(overflow());
+        }
+        let caller = self.frames[parent as usize];
+        let last = self.frames[self.frames.len() - 1];
+        let of_last = &program.functions[last.function as usize];
+        let callee = &program.functions[function as usize];
+        let bases = (
+            last.words + of_last.words as usize,
+            last.doubles + of_last.doubles as usize,
+            last.predicates + of_last.predicates as usize,
+        );
+        let local_base = self.local_top(program, &caller).next_multiple_of(16);
+        let local_end = local_base + callee.local_bytes;
+        if u64::from(local_end) > MAX_LOCAL_BYTES {
+            return Err(overflow());
+        }
+        let rows = (local_end as usize).div_ceil(4);
+        if self.local.len() < rows {
+            self.local.resize(rows, [0; LANES]);
+        }
+        grow(&mut self.words, bases.0 + callee.words as usize, [0; LANES]);
+        grow(
+            &mut self.doubles,
+            bases.1 + callee.doubles as usize,
+            [0; LANES],
+        );
+        grow(
+            &mut self.predicates,
+            bases.2 + callee.predicates as usize,
+            0,
+        );
+        self.fill_constants(launch, callee, bases, block, |_| true);
+        self.clear_unset(callee, bases);
+        self.frames.push(Frame {
+            function,
+            parent,
+            call_block,
+            depth: caller.depth + 1,
+            words: bases.0,
+            doubles: bases.1,
+            predicates: bases.2,
+            local_base,
+        });
+        Ok(self.frames.len() as u32 - 1)
+    }
+
+    /// Drops the frames on top in which no lane is left.
+    pub(crate) fn pop_frames(&mut self) {
+        while self.frames.len() > 1 {
+            let top = self.frames.len() as u32 - 1;
+            if self.splits.iter().any(|split| split.frame == top) {
+                return;
+            }
+            self.frames.pop();
+        }
+    }
+
+    /// Parts a split by the lanes' values; returns the places of the parts.
+    pub(crate) fn part<T: PartialEq>(&mut self, at: usize, values: &[T; LANES]) -> Vec<usize> {
+        let split = self.splits[at];
+        let mut rest = split.mask;
+        let mut places = Vec::new();
+        while rest != 0 {
+            let first = rest.trailing_zeros() as usize % LANES;
+            let mask = lanes(rest)
+                .filter(|&lane| values[lane] == values[first])
+                .fold(0, |all, lane| all | 1 << lane);
+            rest &= !mask;
+            if places.is_empty() {
+                self.splits[at].mask = mask;
+                places.push(at);
+            } else {
+                places.push(self.splits.len());
+                self.splits.push(Split { mask, ..split });
+            }
+        }
+        places
+    }
+
+    /// Joins ready splits that stand at the same place.
+    fn merge(&mut self) {
+        let mut index = 0;
+        while index < self.splits.len() {
+            let split = self.splits[index];
+            let mut other = index + 1;
+            while other < self.splits.len() {
+                let candidate = self.splits[other];
+                let waiting = |state| matches!(state, State::Barrier(_));
+                if candidate.frame == split.frame
+                    && candidate.block == split.block
+                    && !waiting(candidate.state)
+                    && !waiting(split.state)
+                {
+                    let into = &mut self.splits[index];
+                    into.mask |= candidate.mask;
+                    into.state = State::Ready;
+                    into.turns = into.turns.min(candidate.turns);
+                    self.splits.swap_remove(other);
+                } else {
+                    other += 1;
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// The split to run next and the block at which it meets another one: the deepest frame first,
+    /// then the lowest block.
+    pub(crate) fn choose(&mut self) -> Option<(usize, u32)> {
+        if self.splits.len() == 1 && self.splits[0].state == State::Ready {
+            return Some((0, u32::MAX));
+        }
+        self.merge();
+        let live = self.live;
+        for split in &mut self.splits {
+            // More lanes or fewer to wait for: worth another try.
+            if let State::Members { mask, live: before } = split.state
+                && (mask != split.mask || before != live)
+            {
+                split.state = State::Ready;
+            }
+        }
+        let ready = |split: &&Split| split.state == State::Ready;
+        if self
+            .splits
+            .iter()
+            .filter(ready)
+            .all(|split| split.turns >= TURNS)
+        {
+            for split in &mut self.splits {
+                split.turns = 0;
+            }
+        }
+        let frames = &self.frames;
+        let (index, chosen) = self
+            .splits
+            .iter()
+            .enumerate()
+            .filter(|(_, split)| split.state == State::Ready && split.turns < TURNS)
+            .min_by_key(|(_, split)| {
+                let depth = frames[split.frame as usize].depth;
+                (std::cmp::Reverse(depth), split.block)
+            })?;
+        let limit = self
+            .splits
+            .iter()
+            .filter(|other| other.frame == chosen.frame && other.block > chosen.block)
+            .filter(|other| !matches!(other.state, State::Barrier(_)))
+            .map(|other| other.block)
+            .min();
+        Some((index, limit.unwrap_or(u32::MAX)))
+    }
+}
+
+fn grow<T: Clone>(registers: &mut Vec<T>, length: usize, value: T) {
+    if registers.len() < length {
+        registers.resize(length, value);
+    }
+}

@@ -1,0 +1,143 @@
+//! Operations in which the lanes of a warp see each other's values.
+
+use super::vector::{LANES, Registers, collect};
+use crate::ir::{Predicate, ReduceMode, Register, Shuffle, ShuffleMode, VoteMode, Word};
+
+/// The lanes of a mask, lowest first.
+pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest.wrapping_sub(1);
+        (lane < LANES).then_some(lane)
+    })
+}
+
+/// One lane of any register, as its bits.
+pub(crate) fn read(r: &Registers<'_>, register: Register, lane: usize) -> u64 {
+    match register {
+        Register::Word(word) => u64::from(r.words[word.0 as usize][lane]),
+        Register::Double(double) => r.doubles[double.0 as usize][lane],
+        Register::Predicate(p) => u64::from(r.predicates[p.0 as usize] >> lane & 1),
+    }
+}
+
+pub(crate) fn write(r: &mut Registers<'_>, register: Register, lane: usize, value: u64) {
+    match register {
+        Register::Word(word) => r.words[word.0 as usize][lane] = value as u32,
+        Register::Double(double) => r.doubles[double.0 as usize][lane] = value,
+        Register::Predicate(p) => {
+            let slot = &mut r.predicates[p.0 as usize];
+            *slot = *slot & !(1 << lane) | ((value & 1) as u32) << lane;
+        }
+    }
+}
+
+/// PTX ISA, "shfl.sync": `c` holds the clamp value in bits 0-4 and the segment mask in bits 8-12.
+pub(crate) fn shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) {
+    let value = r.words[op.value.0 as usize];
+    let lane_operand = r.words[op.lane.0 as usize];
+    let clamp_operand = r.words[op.clamp.0 as usize];
+    let mut in_range = 0u32;
+    for lane in lanes(mask) {
+        let offset = lane_operand[lane] & 0x1f;
+        let clamp = clamp_operand[lane] & 0x1f;
+        let segment = clamp_operand[lane] >> 8 & 0x1f;
+        let own = lane as u32;
+        let most = (own & segment) | (clamp & !segment);
+        let least = own & segment;
+        let (source, valid) = match op.mode {
+            // Up compares with the clamp value as a lower bound.
+            ShuffleMode::Up => {
+                let source = own.wrapping_sub(offset);
+                (source, (source as i32) >= most as i32)
+            }
+            ShuffleMode::Down => (own + offset, own + offset <= most),
+            ShuffleMode::Butterfly => (own ^ offset, own ^ offset <= most),
+            ShuffleMode::Index => {
+                let source = least | (offset & !segment);
+                (source, source <= most)
+            }
+        };
+        let source = if valid { source & 0x1f } else { own };
+        in_range |= u32::from(valid) << lane;
+        r.words[op.destination.0 as usize][lane] = value[source as usize];
+    }
+    if let Some(Predicate(p)) = op.in_range {
+        r.set_predicate(mask, p, in_range);
+    }
+}
+
+pub(crate) fn vote(r: &mut Registers<'_>, mode: VoteMode, to: Register, from: u32, mask: u32) {
+    let bits = r.predicates[from as usize] & mask;
+    match (to, mode) {
+        (Register::Word(Word(to)), _) => {
+            for lane in lanes(mask) {
+                r.words[to as usize][lane] = bits;
+            }
+        }
+        (Register::Predicate(Predicate(to)), mode) => {
+            let holds = match mode {
+                VoteMode::All => bits == mask,
+                VoteMode::Any | VoteMode::Ballot => bits != 0,
+                VoteMode::Uniform => bits == mask || bits == 0,
+            };
+            r.set_predicate(mask, to, if holds { u32::MAX } else { 0 });
+        }
+        (Register::Double(_), _) => {}
+    }
+}
+
+pub(crate) fn match_any(r: &mut Registers<'_>, to: Word, from: Register, mask: u32) {
+    let values: [u64; LANES] = std::array::from_fn(|lane| read(r, from, lane));
+    for lane in lanes(mask) {
+        let same = collect(|other| values[other] == values[lane]) & mask;
+        r.words[to.0 as usize][lane] = same;
+    }
+}
+
+pub(crate) fn match_all(
+    r: &mut Registers<'_>,
+    to: Word,
+    agree: Option<Predicate>,
+    from: Register,
+    mask: u32,
+) {
+    let first = read(r, from, mask.trailing_zeros() as usize % LANES);
+    let same = lanes(mask).all(|lane| read(r, from, lane) == first);
+    for lane in lanes(mask) {
+        r.words[to.0 as usize][lane] = if same { mask } else { 0 };
+    }
+    if let Some(Predicate(agree)) = agree {
+        r.set_predicate(mask, agree, if same { u32::MAX } else { 0 });
+    }
+}
+
+pub(crate) fn reduce(r: &mut Registers<'_>, mode: ReduceMode, to: Word, from: Word, mask: u32) {
+    let values = r.words[from.0 as usize];
+    let combine = |a: u32, b: u32| match mode {
+        ReduceMode::Add => a.wrapping_add(b),
+        ReduceMode::And => a & b,
+        ReduceMode::Or => a | b,
+        ReduceMode::Xor => a ^ b,
+        ReduceMode::MinUnsigned => a.min(b),
+        ReduceMode::MinSigned => (a as i32).min(b as i32) as u32,
+        ReduceMode::MaxUnsigned => a.max(b),
+        ReduceMode::MaxSigned => (a as i32).max(b as i32) as u32,
+    };
+    let result = lanes(mask).map(|lane| values[lane]).reduce(combine);
+    for lane in lanes(mask) {
+        r.words[to.0 as usize][lane] = result.unwrap_or(0);
+    }
+}
+
+/// The lowest lane is elected.
+pub(crate) fn elect(r: &mut Registers<'_>, to: Option<Word>, elected: Predicate, mask: u32) {
+    let leader = mask.trailing_zeros();
+    if let Some(to) = to {
+        for lane in lanes(mask) {
+            r.words[to.0 as usize][lane] = leader;
+        }
+    }
+    r.set_predicate(mask, elected.0, 1u32.checked_shl(leader).unwrap_or(0));
+}

@@ -1,0 +1,682 @@
+//! The decoded form of a kernel: compact operations over 32-lane registers, in basic blocks.
+//!
+//! Registers live in three files per function: words (8 to 32 bits, zero-extended), doubles
+//! (64 bits) and predicates (one bit per lane). Constants, kernel parameters and special registers
+//! are registers too, filled before the code runs, so that every operand is an index.
+
+use crate::parse::ast::Type;
+
+/// A word register: 32 lanes of up to 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Word(pub u32);
+
+/// A double register: 32 lanes of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Double(pub u32);
+
+/// A predicate register: one bit per lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Predicate(pub u32);
+
+/// A register of any file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Register {
+    Word(Word),
+    Double(Double),
+    Predicate(Predicate),
+}
+
+/// Operations on words that have a vectorised implementation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unary {
+    Not,
+    Neg,
+    FloatNeg,
+    FloatAbs,
+}
+
+/// Two-operand operations that have a vectorised implementation for words and doubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binary {
+    Add,
+    Sub,
+    Mul,
+    MulHighUnsigned,
+    MulHighSigned,
+    And,
+    Or,
+    Xor,
+    MinUnsigned,
+    MinSigned,
+    MaxUnsigned,
+    MaxSigned,
+    FloatAdd,
+    FloatSub,
+    FloatMul,
+    FloatDiv,
+    FloatMin,
+    FloatMax,
+}
+
+/// Shifts: the amount is a word, clamped at the width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shift {
+    Left,
+    RightUnsigned,
+    RightSigned,
+}
+
+/// Three-operand operations that have a vectorised implementation for words and doubles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ternary {
+    MulAdd,
+    FloatFma,
+}
+
+/// Comparisons; the others follow by swapping operands and negating the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    LessSigned,
+    LessUnsigned,
+    FloatEqual,
+    /// Ordered and not equal.
+    FloatNotEqual,
+    FloatLess,
+    FloatLessEqual,
+    FloatUnordered,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PredicateOp {
+    And,
+    Or,
+    Xor,
+}
+
+/// How `shfl.sync` picks the source lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShuffleMode {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VoteMode {
+    All,
+    Any,
+    Uniform,
+    Ballot,
+}
+
+/// Operation of `redux.sync`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReduceMode {
+    Add,
+    And,
+    Or,
+    Xor,
+    MinUnsigned,
+    MinSigned,
+    MaxUnsigned,
+    MaxSigned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// Cycles: the instructions that the worker has issued.
+    Clock,
+    /// Nanoseconds since the launch.
+    Nanoseconds,
+}
+
+/// One operation. Large operands stand in side tables of the [`Program`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    MoveWord(Word, Word),
+    MoveDouble(Double, Double),
+    MovePredicate(Predicate, Predicate),
+    UnaryWord(Unary, Word, Word),
+    UnaryDouble(Unary, Double, Double),
+    BinaryWord(Binary, Word, Word, Word),
+    BinaryDouble(Binary, Double, Double, Double),
+    ShiftWord(Shift, Word, Word, Word),
+    ShiftDouble(Shift, Double, Double, Word),
+    TernaryWord(Ternary, Word, Word, Word, Word),
+    TernaryDouble(Ternary, Double, Double, Double, Double),
+    /// Full product of two words; `true` where signed.
+    MulWide(bool, Double, Word, Word),
+    /// Full product of two words plus a double.
+    MulAddWide(bool, Double, Word, Word, Double),
+    /// Zero- or sign-extension (`true`).
+    Widen(bool, Double, Word),
+    /// The low half.
+    Narrow(Word, Double),
+    Pack(Double, Word, Word),
+    Unpack(Word, Word, Double),
+    CompareWord(Comparison, bool, Predicate, Word, Word),
+    CompareDouble(Comparison, bool, Predicate, Double, Double),
+    SelectWord(Word, Word, Word, Predicate),
+    SelectDouble(Double, Double, Double, Predicate),
+    PredicateBinary(PredicateOp, Predicate, Predicate, Predicate),
+    PredicateNot(Predicate, Predicate),
+    /// Lane by lane through [`crate::exec::lane`]; index into `Program::lane_ops`.
+    Lane(u32),
+    /// The local-space address of a variable in the current frame.
+    LocalAddress(Double, u32),
+    Load(u32),
+    Store(u32),
+    Atomic(u32),
+    Shuffle(u32),
+    Vote(VoteMode, Register, Predicate),
+    /// `match.any.sync`: the lanes that hold the same value.
+    MatchAny(Word, Register),
+    /// `match.all.sync`: the mask if all lanes agree, else 0; and whether they do.
+    MatchAll(Word, Option<Predicate>, Register),
+    Reduce(ReduceMode, Word, Word),
+    /// `elect.sync`: the elected lane and a predicate that is true for it alone.
+    Elect(Option<Word>, Predicate),
+    ActiveMask(Word),
+    ReadTimer(Timer, Register),
+    Fence,
+    /// Costs an issue slot and does nothing: `nanosleep`, prefetches.
+    Nothing,
+}
+
+/// The predicate that decides which lanes execute an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Guard {
+    pub predicate: Predicate,
+    pub negated: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inst {
+    pub op: Op,
+    pub guard: Option<Guard>,
+    /// Index into `Program::info`; several operations may belong to one PTX instruction.
+    pub info: u32,
+    /// Whether this is the first operation of its PTX instruction.
+    pub first: bool,
+}
+
+/// An operation that is evaluated lane by lane, on the lanes' 64-bit patterns.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneOp {
+    pub function: LaneFunction,
+    pub destination: Register,
+    /// Second destination: the carry flag of `add.cc` and its kin.
+    pub carry_out: Option<Predicate>,
+    pub arguments: Vec<Register>,
+}
+
+/// What a [`LaneOp`] computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneFunction {
+    Integer(IntegerFunction, Type),
+    Float(FloatFunction, FloatFormat),
+    Convert(Conversion),
+    /// `shf`: funnel shift; `true` where the amount is clamped instead of wrapped.
+    FunnelLeft(bool),
+    FunnelRight(bool),
+    Permute(PermuteMode),
+    Logic3(u8),
+    /// Sum of four (or two) products of bytes; whether `a` and `b` are signed.
+    DotProduct4(bool, bool),
+    /// Carry-chain arithmetic; the last argument is the incoming carry.
+    AddCarry(Type),
+    SubBorrow(Type),
+    /// A float compared through f32: (comparison, negated) on f16 operands.
+    CompareHalf(FloatFormat, Comparison, bool),
+    TestProperty(FloatProperty, Type),
+    /// Bits `[shift, shift + bits)` of the first argument replaced by the second.
+    InsertBits {
+        shift: u32,
+        bits: u32,
+    },
+    /// Bits `[shift, shift + bits)`, sign-extended where `true`.
+    ExtractBits {
+        shift: u32,
+        bits: u32,
+        signed: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IntegerFunction {
+    Add,
+    AddSaturating,
+    Sub,
+    SubSaturating,
+    MulLow,
+    MulHigh,
+    MulWide,
+    Mul24Low,
+    Mul24High,
+    Div,
+    Rem,
+    Neg,
+    Abs,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Not,
+    LogicalNot,
+    ShiftLeft,
+    ShiftRight,
+    MadLow,
+    MadHighSaturating,
+    MadHigh,
+    SumOfAbsoluteDifferences,
+    PopulationCount,
+    LeadingZeros,
+    ReverseBits,
+    FindHighest { shift_amount: bool },
+    ExtractField,
+    InsertField,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatFunction {
+    Add,
+    Sub,
+    Mul,
+    Fma,
+    Div,
+    DivApprox,
+    Sqrt,
+    SqrtApprox,
+    Rcp,
+    RcpApprox,
+    RsqrtApprox,
+    Sin,
+    Cos,
+    Exp2,
+    Log2,
+    Tanh,
+    Neg,
+    Abs,
+    Min,
+    Max,
+    CopySign,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatProperty {
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
+}
+
+/// Rounding of a float result (PTX `.rn .rz .rm .rp .rna`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    NearestEven,
+    NearestAway,
+    Zero,
+    Down,
+    Up,
+}
+
+/// A float type and the modifiers of the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FloatFormat {
+    pub ty: Type,
+    pub rounding: Rounding,
+    /// `.ftz`: subnormal inputs and results become zero of the same sign.
+    pub flush: bool,
+    /// `.sat`: the result is clamped to [0, 1], NaN becomes 0.
+    pub saturate: bool,
+    /// `.relu`: negative results become 0.
+    pub relu: bool,
+    /// `.NaN` of min and max: NaN wins.
+    pub nan_wins: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PermuteMode {
+    Default,
+    Forward4,
+    Backward4,
+    Replicate8,
+    EdgeLeft,
+    EdgeRight,
+    Replicate16,
+}
+
+/// A `cvt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Conversion {
+    pub to: Type,
+    pub from: Type,
+    pub rounding: Rounding,
+    /// `.rni` and its kin: the result is an integral value.
+    pub to_integral: bool,
+    pub flush: bool,
+    pub saturate: bool,
+    pub relu: bool,
+    /// Bits of the destination register, which may be wider than `to`.
+    pub register_bits: u32,
+}
+
+/// A space that an instruction names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// No space in the instruction: the address decides.
+    Generic,
+    /// Device memory.
+    Global,
+    /// The block's shared memory.
+    Shared,
+    /// A thread's own memory.
+    Local,
+    /// Read-only device memory.
+    Const,
+    /// The kernel's parameters.
+    Param,
+}
+
+/// Where an access's address comes from, besides its constant offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AddressBase {
+    None,
+    Word(Word),
+    Double(Double),
+    /// The local memory of the current function's frame.
+    Frame,
+}
+
+/// The address of a memory access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    pub space: Space,
+    pub base: AddressBase,
+    pub offset: i64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub address: Address,
+    /// Bytes of one element: 1, 2, 4 or 8.
+    pub bytes: u32,
+    pub signed: bool,
+    /// One register per element; none for a discarded element (`_`).
+    pub destinations: Vec<Option<Register>>,
+    /// Bits of the destination registers.
+    pub register_bits: u32,
+    /// Volatile, relaxed, acquire: 64-bit elements must not tear.
+    pub strong: bool,
+    pub acquire: bool,
+    /// Index of the access in the launch's pattern cache.
+    pub site: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    pub address: Address,
+    pub bytes: u32,
+    pub sources: Vec<Register>,
+    pub strong: bool,
+    pub release: bool,
+    pub site: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomicFunction {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareExchange,
+    /// `inc`: wraps to 0 above the operand.
+    Increment,
+    /// `dec`: wraps to the operand below 0.
+    Decrement,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Atomic {
+    pub address: Address,
+    pub function: AtomicFunction,
+    pub ty: Type,
+    /// None for `red`.
+    pub destination: Option<Register>,
+    pub operand: Register,
+    /// The new value of `cas`.
+    pub second: Option<Register>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Shuffle {
+    pub mode: ShuffleMode,
+    pub destination: Word,
+    /// Whether the source lane was in range.
+    pub in_range: Option<Predicate>,
+    pub value: Word,
+    pub lane: Word,
+    pub clamp: Word,
+}
+
+/// A value that fills a register before the code runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Constant {
+    Bits(u64),
+    /// Bytes of the kernel's parameters.
+    Param {
+        offset: u32,
+        bytes: u32,
+        signed: bool,
+    },
+    Special(Special),
+    /// The first byte of dynamic shared memory, plus an offset.
+    DynamicShared(i64),
+    /// A module variable's address (index into the module's variables), plus an offset.
+    Variable(u32, i64),
+}
+
+/// Special registers that are constant for a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Special {
+    ThreadId(u8),
+    ThreadCount(u8),
+    BlockId(u8),
+    BlockCount(u8),
+    Lane,
+    Warp,
+    WarpCount,
+    LaneMask(LaneMask),
+    DynamicSharedBytes,
+    TotalSharedBytes,
+    Zero,
+    One,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum LaneMask {
+    Equal,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+/// What happens at the end of a basic block.
+#[derive(Clone, Debug)]
+pub(crate) enum Terminator {
+    Jump(u32),
+    Branch {
+        predicate: Predicate,
+        negated: bool,
+        taken: u32,
+        next: u32,
+    },
+    Switch {
+        index: Word,
+        targets: Vec<u32>,
+    },
+    Return,
+    Exit,
+    Trap,
+    Call(Box<Call>),
+    Barrier(Box<Barrier>),
+}
+
+/// A call of a `.func`; arguments and results are copied word by word.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub target: CallTarget,
+    pub arguments: Vec<Word>,
+    pub results: Vec<Word>,
+    pub next: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum CallTarget {
+    /// Index into `Program::functions`.
+    Function(u32),
+    /// Index into the module's functions, before `Program::functions` is complete, or of an
+    /// external function, which cannot run.
+    External(String),
+    /// A function's address.
+    Indirect(Double),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    Count(Word),
+    And(Predicate),
+    Or(Predicate),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Barrier {
+    pub kind: BarrierKind,
+    pub id: Word,
+    /// Threads that take part; none for all of the block.
+    pub threads: Option<Word>,
+    /// The predicate that a reduction reads.
+    pub source: Option<Predicate>,
+    pub next: u32,
+}
+
+/// A straight run of operations.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    /// Range of `Program::code`.
+    pub start: u32,
+    pub end: u32,
+    /// PTX instructions in the block, its terminator included.
+    pub instructions: u32,
+    pub terminator: Terminator,
+    /// The terminator's PTX instruction; none where the decoder made the jump.
+    pub terminator_info: Option<u32>,
+    /// The block may only be entered by all lanes of this mask together (`.sync` operations).
+    pub members: Option<Word>,
+}
+
+/// One function of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub entry: u32,
+    pub words: u32,
+    pub doubles: u32,
+    pub predicates: u32,
+    pub word_constants: Vec<(Word, Constant)>,
+    pub double_constants: Vec<(Double, Constant)>,
+    pub predicate_constants: Vec<(Predicate, bool)>,
+    /// Registers that may be read before they are written; they start as zero.
+    pub unset: Vec<Register>,
+    pub local_bytes: u32,
+    pub params: Vec<Word>,
+    pub results: Vec<Word>,
+}
+
+/// Kind of work that a PTX instruction does, for counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum InstructionClass {
+    /// f32 arithmetic except fused multiply-add.
+    Float32,
+    /// f32 fused multiply-add.
+    Fma32,
+    /// f64 arithmetic except fused multiply-add.
+    Float64,
+    /// f64 fused multiply-add.
+    Fma64,
+    /// f16 and bf16 arithmetic.
+    Half,
+    /// Integer and bit operations.
+    Integer,
+    /// Comparisons, selections and predicate logic.
+    Compare,
+    /// Moves, address conversions and packing.
+    Move,
+    /// `cvt`.
+    Conversion,
+    /// Loads.
+    Load,
+    /// Stores.
+    Store,
+    /// `atom` and `red`.
+    Atomic,
+    /// Branches, calls, returns.
+    Control,
+    /// Barriers and fences.
+    Barrier,
+    /// Shuffles, votes, matches and reductions within a warp.
+    Warp,
+    /// Everything else.
+    Other,
+}
+
+/// What is known of one PTX instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Info {
+    pub span: crate::parse::ast::Span,
+    pub opcode: crate::parse::ast::Span,
+    pub location: u32,
+    pub class: InstructionClass,
+}
+
+/// A static shared variable's place.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedVariable {
+    pub name: String,
+    pub offset: u32,
+    pub bytes: u32,
+}
+
+/// A decoded kernel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    pub code: Vec<Inst>,
+    pub info: Vec<Info>,
+    pub blocks: Vec<Block>,
+    /// The kernel itself is function 0.
+    pub functions: Vec<Function>,
+    pub loads: Vec<Load>,
+    pub stores: Vec<Store>,
+    pub atomics: Vec<Atomic>,
+    pub shuffles: Vec<Shuffle>,
+    pub lane_ops: Vec<LaneOp>,
+    /// Number of loads and stores that have a pattern cache.
+    pub sites: u32,
+    pub shared: Vec<SharedVariable>,
+    /// Bytes of static shared memory.
+    pub static_shared: u32,
+    /// Alignment of dynamic shared memory.
+    pub dynamic_align: u32,
+    /// Program function of each module function, for indirect calls.
+    pub addresses: Vec<Option<u32>>,
+}

@@ -1,0 +1,451 @@
+//! Device memory and the windows of the generic address space.
+//!
+//! Allocations hold 32-bit atomic words, so that kernels may race on them without undefined
+//! behaviour in Rust: plain accesses are relaxed loads and stores of words, narrower stores replace
+//! bytes by compare-and-swap, and 64-bit atomics hold one of a set of locks.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::error::MemoryError;
+use crate::ir::Space;
+
+/// Alignment of allocations, and the smallest gap between two of them, in bytes.
+pub const ALLOCATION_ALIGN: u64 = 256;
+
+/// Most bytes of local memory that a thread can have (CUDA C++ Programming Guide, "Technical
+/// Specifications per Compute Capability").
+pub(crate) const MAX_LOCAL_BYTES: u64 = 512 * 1024;
+
+const WINDOW: u64 = 1 << 40;
+const CODE_BASE: u64 = 0x3a00_0000_0000;
+pub(crate) const PARAM_BASE: u64 = 0x3b00_0000_0000;
+pub(crate) const SHARED_BASE: u64 = 0x3c00_0000_0000;
+pub(crate) const LOCAL_BASE: u64 = 0x3d00_0000_0000;
+pub(crate) const CONST_BASE: u64 = 0x3e00_0000_0000;
+pub(crate) const GLOBAL_BASE: u64 = 0x4000_0000_0000;
+pub(crate) const GLOBAL_END: u64 = 0x8000_0000_0000;
+
+/// First address of a space's window, and the address after its last one.
+pub(crate) fn window(space: Space) -> Option<(u64, u64)> {
+    let base = match space {
+        Space::Generic => return None,
+        Space::Global => return Some((GLOBAL_BASE, GLOBAL_END)),
+        Space::Shared => SHARED_BASE,
+        Space::Local => LOCAL_BASE,
+        Space::Const => CONST_BASE,
+        Space::Param => PARAM_BASE,
+    };
+    Some((base, base + WINDOW))
+}
+
+/// The space that a generic address lies in; global where it lies in no window.
+pub(crate) fn space_of(address: u64) -> Space {
+    match address & !(WINDOW - 1) {
+        PARAM_BASE => Space::Param,
+        SHARED_BASE => Space::Shared,
+        LOCAL_BASE => Space::Local,
+        CONST_BASE => Space::Const,
+        _ => Space::Global,
+    }
+}
+
+/// The address that stands for a module's function.
+pub(crate) fn code_address(function: u32) -> u64 {
+    CODE_BASE + 16 * (u64::from(function) + 1)
+}
+
+/// The module's function at an address.
+pub(crate) fn function_at(address: u64) -> Option<usize> {
+    let offset = address.checked_sub(CODE_BASE)?;
+    if offset == 0 || !offset.is_multiple_of(16) {
+        return None;
+    }
+    usize::try_from(offset / 16 - 1).ok()
+}
+
+/// A piece of device memory.
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub base: u64,
+    pub bytes: u64,
+    words: Box<[AtomicU32]>,
+}
+
+impl Allocation {
+    fn new(base: u64, bytes: u64) -> Option<Self> {
+        let count = usize::try_from(bytes.div_ceil(4)).ok()?;
+        let mut words = Vec::new();
+        words.try_reserve_exact(count).ok()?;
+        words.resize_with(count, || AtomicU32::new(0));
+        Some(Allocation {
+            base,
+            bytes,
+            words: words.into_boxed_slice(),
+        })
+    }
+
+    pub(crate) fn words(&self) -> &[AtomicU32] {
+        &self.words
+    }
+
+    /// Whether all of `bytes` bytes at `address` belong to the allocation.
+    pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
+        address >= self.base
+            && address - self.base <= self.bytes
+            && bytes <= self.bytes - (address - self.base)
+    }
+
+    /// A value of 1, 2, 4 or 8 bytes at an aligned offset inside the allocation.
+    pub(crate) fn read(&self, offset: usize, bytes: u32) -> u64 {
+        let low = u64::from(self.words[offset / 4].load(Relaxed));
+        match bytes {
+            8 => low | u64::from(self.words[offset / 4 + 1].load(Relaxed)) << 32,
+            4 => low,
+            _ => (low >> (8 * (offset % 4))) & (u64::MAX >> (64 - 8 * bytes)),
+        }
+    }
+
+    /// Stores a value of 1, 2, 4 or 8 bytes at an aligned offset inside the allocation.
+    pub(crate) fn write(&self, offset: usize, bytes: u32, value: u64) {
+        let word = &self.words[offset / 4];
+        match bytes {
+            8 => {
+                word.store(value as u32, Relaxed);
+                self.words[offset / 4 + 1].store((value >> 32) as u32, Relaxed);
+            }
+            4 => word.store(value as u32, Relaxed),
+            _ => {
+                let shift = 8 * (offset % 4);
+                let mask = ((1u32 << (8 * bytes)) - 1) << shift;
+                let value = ((value as u32) << shift) & mask;
+                // The closure never declines, so the update cannot fail.
+                let _ = word.fetch_update(Relaxed, Relaxed, |old| Some(old & !mask | value));
+            }
+        }
+    }
+}
+
+/// Where a module's variables lie in one memory: the address of each.
+pub(crate) type VariableTable = Arc<Vec<u64>>;
+
+#[derive(Debug, Default)]
+struct State {
+    allocations: BTreeMap<u64, Arc<Allocation>>,
+    used: u64,
+    next: u64,
+    next_const: u64,
+    variables: HashMap<u64, VariableTable>,
+}
+
+/// Locks that 64-bit atomics share; a power of two.
+const LOCKS: usize = 64;
+
+/// Device memory: allocations with a limit on their total size.
+///
+/// Shared by reference between launches and threads. Contents start as zero; host memory is taken
+/// when an allocation is made.
+#[derive(Debug)]
+pub struct Memory {
+    capacity: u64,
+    state: RwLock<State>,
+    locks: Vec<Mutex<()>>,
+}
+
+impl Memory {
+    /// Memory that grows up to `capacity` bytes of allocations.
+    pub fn with_capacity(capacity: u64) -> Self {
+        Memory {
+            capacity,
+            state: RwLock::new(State {
+                next: GLOBAL_BASE,
+                next_const: CONST_BASE,
+                ..State::default()
+            }),
+            locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+        }
+    }
+
+    /// The limit in bytes.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Bytes of all allocations, each rounded up to [`ALLOCATION_ALIGN`].
+    pub fn used(&self) -> u64 {
+        self.state().used
+    }
+
+    fn state(&self) -> std::sync::RwLockReadGuard<'_, State> {
+        // No code panics while it holds the lock, and the state is valid at every step.
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> std::sync::RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new allocation's address, a multiple of [`ALLOCATION_ALIGN`].
+    ///
+    /// # Errors
+    /// [`MemoryError::Full`] where it would exceed the capacity or the host's memory.
+    pub fn alloc(&self, bytes: u64) -> Result<u64, MemoryError> {
+        self.allocate(&mut self.state_mut(), bytes, false)
+    }
+
+    fn allocate(&self, state: &mut State, bytes: u64, constant: bool) -> Result<u64, MemoryError> {
+        let full = MemoryError::Full {
+            requested: bytes,
+            used: state.used,
+            capacity: self.capacity,
+        };
+        let Some(rounded) = bytes.checked_next_multiple_of(ALLOCATION_ALIGN) else {
+            return Err(full);
+        };
+        if rounded > self.capacity.saturating_sub(state.used) {
+            return Err(full);
+        }
+        let (start, end, next) = match constant {
+            false => (GLOBAL_BASE, GLOBAL_END, state.next),
+            true => (CONST_BASE, CONST_BASE + WINDOW, state.next_const),
+        };
+        let step = rounded + ALLOCATION_ALIGN;
+        let base = if end - next >= step {
+            next
+        } else {
+            // All addresses have been used once: take the first gap that is large enough.
+            match gap(&state.allocations, start, end, step) {
+                Some(base) => base,
+                None => return Err(full),
+            }
+        };
+        let Some(allocation) = Allocation::new(base, bytes) else {
+            return Err(full);
+        };
+        let next = next.max(base + step);
+        match constant {
+            false => state.next = next,
+            true => state.next_const = next,
+        }
+        state.used += rounded;
+        state.allocations.insert(base, Arc::new(allocation));
+        Ok(base)
+    }
+
+    /// Gives an allocation back. Its address is not reused as long as there are others, so that
+    /// later use of it is an error.
+    ///
+    /// # Errors
+    /// [`MemoryError::NotAnAllocation`] where no allocation starts at `address`.
+    pub fn free(&self, address: u64) -> Result<(), MemoryError> {
+        let mut state = self.state_mut();
+        match state.allocations.remove(&address) {
+            Some(allocation) => {
+                let rounded = allocation.bytes.next_multiple_of(ALLOCATION_ALIGN);
+                state.used = state.used.saturating_sub(rounded);
+                Ok(())
+            }
+            None => Err(MemoryError::NotAnAllocation { address }),
+        }
+    }
+
+    fn find(&self, address: u64, bytes: u64) -> Result<Arc<Allocation>, MemoryError> {
+        let state = self.state();
+        let before = state.allocations.range(..=address).next_back();
+        before
+            .map(|(_, allocation)| allocation)
+            .filter(|allocation| allocation.contains(address, bytes))
+            .cloned()
+            .ok_or(MemoryError::OutOfBounds { address, bytes })
+    }
+
+    /// Copies device memory at `address` into `to`.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`] unless one allocation holds all of it.
+    pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+        let allocation = self.find(address, to.len() as u64)?;
+        let offset = (address - allocation.base) as usize;
+        let mut done = 0;
+        while done < to.len() {
+            let at = offset + done;
+            let bytes = allocation.words[at / 4].load(Relaxed).to_le_bytes();
+            let part = &bytes[at % 4..];
+            let length = part.len().min(to.len() - done);
+            to[done..done + length].copy_from_slice(&part[..length]);
+            done += length;
+        }
+        Ok(())
+    }
+
+    /// Copies `from` into device memory at `address`.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`] unless one allocation holds all of it.
+    pub fn write(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
+        let allocation = self.find(address, from.len() as u64)?;
+        let offset = (address - allocation.base) as usize;
+        let head = from.len().min(offset.wrapping_neg() % 4);
+        let (head, rest) = from.split_at(head);
+        for (index, &byte) in head.iter().enumerate() {
+            allocation.write(offset + index, 1, u64::from(byte));
+        }
+        let start = offset + head.len();
+        let mut words = rest.chunks_exact(4);
+        for (index, word) in words.by_ref().enumerate() {
+            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            allocation.words[start / 4 + index].store(word, Relaxed);
+        }
+        let tail = words.remainder();
+        for (index, &byte) in tail.iter().enumerate() {
+            let at = start + (rest.len() - tail.len()) + index;
+            allocation.write(at, 1, u64::from(byte));
+        }
+        Ok(())
+    }
+
+    /// Sets `bytes` bytes at `address` to `value`.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfBounds`] unless one allocation holds all of it.
+    pub fn fill(&self, address: u64, bytes: u64, value: u8) -> Result<(), MemoryError> {
+        let allocation = self.find(address, bytes)?;
+        let offset = (address - allocation.base) as usize;
+        let end = offset + bytes as usize;
+        let mut at = offset;
+        while at < end {
+            if at.is_multiple_of(4) && end - at >= 4 {
+                allocation.words[at / 4].store(u32::from_ne_bytes([value; 4]), Relaxed);
+                at += 4;
+            } else {
+                allocation.write(at, 1, u64::from(value));
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The allocations as they are now, by address.
+    pub(crate) fn snapshot(&self) -> Vec<Arc<Allocation>> {
+        self.state().allocations.values().cloned().collect()
+    }
+
+    /// The lock that 64-bit atomics and strong accesses at an address hold.
+    pub(crate) fn lock(&self, address: u64) -> MutexGuard<'_, ()> {
+        let index = (address / 8) as usize % LOCKS;
+        self.locks[index]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The addresses of a module's variables in this memory; `place` makes them at first use:
+    /// it gets a function that allocates `bytes` (in constant memory where `true`).
+    pub(crate) fn variables(
+        &self,
+        module: u64,
+        sizes: &[(u64, bool)],
+        fill: impl FnOnce(&[u64]) -> Vec<(u64, Vec<u8>)>,
+    ) -> Result<VariableTable, MemoryError> {
+        if let Some(table) = self.state().variables.get(&module) {
+            return Ok(table.clone());
+        }
+        let mut state = self.state_mut();
+        if let Some(table) = state.variables.get(&module) {
+            return Ok(table.clone());
+        }
+        let mut addresses = Vec::with_capacity(sizes.len());
+        for &(bytes, constant) in sizes {
+            addresses.push(self.allocate(&mut state, bytes, constant)?);
+        }
+        let table = Arc::new(addresses);
+        state.variables.insert(module, table.clone());
+        drop(state);
+        for (address, bytes) in fill(&table) {
+            self.write(address, &bytes)?;
+        }
+        Ok(table)
+    }
+}
+
+/// The first gap of at least `step` bytes between allocations.
+fn gap(
+    allocations: &BTreeMap<u64, Arc<Allocation>>,
+    start: u64,
+    end: u64,
+    step: u64,
+) -> Option<u64> {
+    let mut candidate = start;
+    for (&base, allocation) in allocations.range(start..end) {
+        if base - candidate >= step {
+            return Some(candidate);
+        }
+        let length = allocation.bytes.next_multiple_of(ALLOCATION_ALIGN);
+        candidate = base + length + ALLOCATION_ALIGN;
+    }
+    (candidate <= end && end - candidate >= step).then_some(candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocations_are_aligned_apart_and_counted() {
+        let memory = Memory::with_capacity(1024);
+        let a = memory.alloc(1).expect("room");
+        let b = memory.alloc(512).expect("room");
+        assert_eq!(a % ALLOCATION_ALIGN, 0);
+        assert!(b >= a + 2 * ALLOCATION_ALIGN);
+        assert_eq!(memory.used(), 768);
+        assert!(matches!(memory.alloc(257), Err(MemoryError::Full { .. })));
+        memory.free(a).expect("allocated");
+        assert_eq!(memory.used(), 512);
+        assert!(memory.free(a).is_err());
+    }
+
+    #[test]
+    fn unaligned_reads_and_writes() {
+        let memory = Memory::with_capacity(1 << 20);
+        let a = memory.alloc(64).expect("room");
+        for start in 0..5usize {
+            for length in 0..12usize {
+                memory.fill(a, 64, 0xee).expect("in bounds");
+                let data: Vec<u8> = (0..length as u8).map(|i| i * 3 + 1).collect();
+                memory.write(a + start as u64, &data).expect("in bounds");
+                let mut all = [0u8; 64];
+                memory.read(a, &mut all).expect("in bounds");
+                assert_eq!(&all[start..start + length], data.as_slice());
+                assert!(all[..start].iter().all(|&byte| byte == 0xee));
+                assert!(all[start + length..].iter().all(|&byte| byte == 0xee));
+                let mut back = vec![0u8; length];
+                memory.read(a + start as u64, &mut back).expect("in bounds");
+                assert_eq!(back, data);
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_checked() {
+        let memory = Memory::with_capacity(1 << 20);
+        let a = memory.alloc(10).expect("room");
+        assert!(memory.write(a + 9, &[1]).is_ok());
+        assert!(memory.write(a + 10, &[1]).is_err());
+        assert!(memory.read(a - 1, &mut [0]).is_err());
+        assert!(memory.fill(a, u64::MAX, 0).is_err());
+        assert!(memory.read(0, &mut [0]).is_err());
+        memory.free(a).expect("allocated");
+        assert!(memory.read(a, &mut [0]).is_err());
+    }
+
+    #[test]
+    fn gaps_are_found_when_addresses_run_out() {
+        let memory = Memory::with_capacity(u64::MAX);
+        let a = memory.alloc(256).expect("room");
+        let b = memory.alloc(256).expect("room");
+        memory.state_mut().next = GLOBAL_END;
+        memory.free(a).expect("allocated");
+        assert_eq!(memory.alloc(200).expect("the gap"), a);
+        assert!(memory.alloc(512).expect("behind the last") > b);
+    }
+}

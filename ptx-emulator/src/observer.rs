@@ -1,0 +1,211 @@
+//! Watching an execution: the executor executes, observers see.
+
+use crate::ir::{InstructionClass, Space};
+use crate::kernel::{InstructionId, Kernel};
+
+/// The warp that an event comes from.
+#[derive(Clone, Copy)]
+pub struct WarpContext<'a> {
+    /// The kernel that runs.
+    pub kernel: &'a Kernel,
+    /// Index of the block in the grid.
+    pub block: [u32; 3],
+    /// Index of the warp in its block. Lane `l` of it is thread `32 * warp + l` of the block in
+    /// linear order (x fastest).
+    pub warp: u32,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccessKind {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes as one.
+    Atomic,
+}
+
+/// One memory instruction of a warp.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryAccess<'a> {
+    /// The instruction.
+    pub instruction: InstructionId,
+    /// The space accessed; never generic.
+    pub space: Space,
+    /// What it does.
+    pub kind: AccessKind,
+    /// Bytes that each lane accesses, all vector elements together.
+    pub bytes: u32,
+    /// The lanes that take part, one bit each.
+    pub mask: u32,
+    /// First address of each lane; those of lanes outside the mask mean nothing. Addresses of
+    /// global and constant memory are generic, those of other spaces count from the space's start.
+    pub addresses: &'a [u64; 32],
+}
+
+/// Receives what happens during a launch.
+///
+/// Every worker thread has an observer of its own, made by [`Observer::fork`] and given back
+/// through [`Observer::join`] in the order of the workers; a block runs on one worker from start to
+/// end. All methods do nothing by default, and cost nothing then: the executor is compiled for each
+/// observer.
+#[allow(unused_variables)]
+pub trait Observer: Send + Sized {
+    /// An observer for one more worker.
+    fn fork(&self) -> Self;
+
+    /// Takes in what a worker's observer has seen.
+    fn join(&mut self, worker: Self);
+
+    /// A block starts; `block` is its index.
+    fn block_start(&mut self, kernel: &Kernel, block: [u32; 3]) {}
+
+    /// A block has ended without a fault.
+    fn block_end(&mut self, kernel: &Kernel, block: [u32; 3]) {}
+
+    /// The lanes `active` of a warp enter a basic block: all of its instructions will be issued,
+    /// unless one faults. `block` indexes [`Kernel::basic_blocks`].
+    fn basic_block(&mut self, warp: &WarpContext<'_>, block: usize, active: u32) {}
+
+    /// An instruction is about to execute in the lanes `executing`, which may be none.
+    fn instruction(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {}
+
+    /// A predicated instruction is off in some lanes of its basic block.
+    fn predicated_off(&mut self, warp: &WarpContext<'_>, id: InstructionId, off: u32) {}
+
+    /// A warp accesses memory; called before bounds are checked.
+    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {}
+
+    /// A conditional branch: the lanes that take it and those that do not.
+    fn branch(&mut self, warp: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {}
+
+    /// Lanes arrive at a barrier of the block.
+    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, arriving: u32) {}
+
+    /// All threads that a barrier waits for have arrived.
+    fn barrier_complete(&mut self, kernel: &Kernel, block: [u32; 3], barrier: u32) {}
+}
+
+/// Sees nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn fork(&self) -> Self {
+        NoObserver
+    }
+
+    fn join(&mut self, _: Self) {}
+}
+
+/// Counts instructions by class and bytes by space.
+#[derive(Clone, Debug, Default)]
+pub struct InstructionCounts {
+    /// Per basic block: times entered by a warp, and lanes that entered, all entries together.
+    entries: Vec<(u64, u64)>,
+    /// Lanes in which a predicated instruction was off, per instruction.
+    off: Vec<u64>,
+    bytes: Vec<((Space, AccessKind), u64)>,
+}
+
+impl InstructionCounts {
+    /// Counters at zero.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Instructions issued by class: (class, warp instructions, thread instructions), for the
+    /// kernel that ran.
+    pub fn by_class(&self, kernel: &Kernel) -> Vec<(InstructionClass, u64, u64)> {
+        let mut counts = std::collections::BTreeMap::new();
+        for (block, &(warps, lanes)) in kernel.basic_blocks().iter().zip(&self.entries) {
+            for id in block.instructions() {
+                let off = self.off.get(id.index()).copied().unwrap_or(0);
+                let entry = counts
+                    .entry(kernel.instruction(id).class())
+                    .or_insert((0, 0));
+                entry.0 += warps;
+                entry.1 += lanes - off.min(lanes);
+            }
+        }
+        counts
+            .into_iter()
+            .filter(|(_, (warps, _))| *warps > 0)
+            .map(|(class, (warps, threads))| (class, warps, threads))
+            .collect()
+    }
+
+    /// Instructions issued: (warp instructions, thread instructions).
+    pub fn total(&self, kernel: &Kernel) -> (u64, u64) {
+        let classes = self.by_class(kernel);
+        classes.iter().fold((0, 0), |sum, (_, warps, threads)| {
+            (sum.0 + warps, sum.1 + threads)
+        })
+    }
+
+    /// Bytes that the threads asked for in a space by loads, stores or atomics.
+    pub fn bytes(&self, space: Space, kind: AccessKind) -> u64 {
+        self.bytes
+            .iter()
+            .find(|(key, _)| *key == (space, kind))
+            .map_or(0, |(_, bytes)| *bytes)
+    }
+
+    fn add_bytes(&mut self, key: (Space, AccessKind), bytes: u64) {
+        match self.bytes.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, sum)) => *sum += bytes,
+            None => self.bytes.push((key, bytes)),
+        }
+    }
+}
+
+impl Observer for InstructionCounts {
+    fn fork(&self) -> Self {
+        Self::default()
+    }
+
+    fn join(&mut self, worker: Self) {
+        if self.entries.len() < worker.entries.len() {
+            self.entries.resize(worker.entries.len(), (0, 0));
+        }
+        for (sum, add) in self.entries.iter_mut().zip(&worker.entries) {
+            sum.0 += add.0;
+            sum.1 += add.1;
+        }
+        if self.off.len() < worker.off.len() {
+            self.off.resize(worker.off.len(), 0);
+        }
+        for (sum, add) in self.off.iter_mut().zip(&worker.off) {
+            *sum += add;
+        }
+        for (key, bytes) in worker.bytes {
+            self.add_bytes(key, bytes);
+        }
+    }
+
+    fn block_start(&mut self, kernel: &Kernel, _: [u32; 3]) {
+        self.entries.resize(kernel.basic_blocks().len(), (0, 0));
+        self.off.resize(kernel.instruction_count(), 0);
+    }
+
+    #[inline(always)]
+    fn basic_block(&mut self, _: &WarpContext<'_>, block: usize, active: u32) {
+        if let Some(entry) = self.entries.get_mut(block) {
+            entry.0 += 1;
+            entry.1 += u64::from(active.count_ones());
+        }
+    }
+
+    fn predicated_off(&mut self, _: &WarpContext<'_>, id: InstructionId, off: u32) {
+        if let Some(sum) = self.off.get_mut(id.index()) {
+            *sum += u64::from(off.count_ones());
+        }
+    }
+
+    #[inline(always)]
+    fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        let bytes = u64::from(access.bytes) * u64::from(access.mask.count_ones());
+        self.add_bytes((access.space, access.kind), bytes);
+    }
+}

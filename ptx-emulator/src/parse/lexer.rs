@@ -1,0 +1,250 @@
+//! Splits PTX text into tokens.
+
+use super::ast::Span;
+use super::{ParseError, position};
+
+/// What a token is; its text is found through its span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// An identifier, a directive or a dotted opcode: `%r1`, `.reg`, `ld.global.nc.b32`, `%tid.x`.
+    Word,
+    /// An integer literal, as its 64-bit pattern.
+    Integer(u64),
+    /// A 32-bit float literal (`0f3F800000`), as its bits.
+    Float32(u32),
+    /// A 64-bit float literal (`0d…` or decimal), as its bits.
+    Float64(u64),
+    /// A quoted string; the span holds the quotes.
+    Text,
+    /// One character of punctuation.
+    Punctuation(u8),
+    /// The end of the text.
+    End,
+}
+
+/// Reads tokens one at a time.
+pub(crate) struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+fn is_word_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%' | b'.')
+}
+
+fn is_word(byte: u8) -> bool {
+    is_word_start(byte) || byte.is_ascii_digit()
+}
+
+impl<'a> Lexer<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Lexer { text, at: 0 }
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.text.as_bytes().get(at).copied().unwrap_or(0)
+    }
+
+    fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
+        let (line, column) = position(self.text, at);
+        ParseError {
+            line,
+            column,
+            message: message.into(),
+        }
+    }
+
+    fn skip_blanks(&mut self) -> Result<(), ParseError> {
+        loop {
+            match self.byte(self.at) {
+                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+                b'/' if self.byte(self.at + 1) == b'/' => self.skip_line(),
+                // A line marker of the C preprocessor.
+                b'#' => self.skip_line(),
+                b'/' if self.byte(self.at + 1) == b'*' => {
+                    match self.text[self.at + 2..].find("*/") {
+                        Some(length) => self.at += length + 4,
+                        None => return Err(self.error(self.at, "this comment has no end `*/`")),
+                    }
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn skip_line(&mut self) {
+        self.at = self.text[self.at..]
+            .find('\n')
+            .map_or(self.text.len(), |length| self.at + length);
+    }
+
+    /// The next token and where it stands.
+    pub(crate) fn next(&mut self) -> Result<(Token, Span), ParseError> {
+        self.skip_blanks()?;
+        let start = self.at;
+        if start >= self.text.len() {
+            return Ok((Token::End, Span::new(start, start)));
+        }
+        let first = self.byte(start);
+        let token = if first.is_ascii_digit() {
+            self.number()?
+        } else if is_word_start(first) {
+            self.word();
+            Token::Word
+        } else if first == b'"' {
+            match self.text[start + 1..].find(['"', '\n']) {
+                Some(length) if self.byte(start + 1 + length) == b'"' => self.at += length + 2,
+                _ => return Err(self.error(start, "this string has no end quote")),
+            }
+            Token::Text
+        } else if first.is_ascii_graphic() {
+            self.at += 1;
+            Token::Punctuation(first)
+        } else {
+            let character = self.text[start..].chars().next().unwrap_or('\0');
+            return Err(self.error(start, format!("unexpected character {:?}", character)));
+        };
+        Ok((token, Span::new(start, self.at)))
+    }
+
+    fn word(&mut self) {
+        self.at += 1;
+        loop {
+            if is_word(self.byte(self.at)) {
+                self.at += 1;
+            } else if self.byte(self.at) == b':'
+                && self.byte(self.at + 1) == b':'
+                && is_word(self.byte(self.at + 2))
+            {
+                // A qualified modifier such as `L1::no_allocate`.
+                self.at += 2;
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<Token, ParseError> {
+        let start = self.at;
+        while is_word(self.byte(self.at)) {
+            self.at += 1;
+        }
+        let body = &self.text[start..self.at];
+        let lower = body.to_ascii_lowercase();
+        let invalid = || self.error(start, format!("`{body}` is not a number"));
+        let integer = |digits: &str, radix: u32| {
+            let digits = digits.strip_suffix('u').unwrap_or(digits);
+            u64::from_str_radix(digits, radix)
+                .map(Token::Integer)
+                .map_err(|_| invalid())
+        };
+        if let Some(digits) = lower.strip_prefix("0f") {
+            if digits.len() != 8 {
+                return Err(invalid());
+            }
+            return u32::from_str_radix(digits, 16)
+                .map(Token::Float32)
+                .map_err(|_| invalid());
+        }
+        if let Some(digits) = lower.strip_prefix("0d") {
+            if digits.len() != 16 {
+                return Err(invalid());
+            }
+            return u64::from_str_radix(digits, 16)
+                .map(Token::Float64)
+                .map_err(|_| invalid());
+        }
+        if let Some(digits) = lower.strip_prefix("0x") {
+            return integer(digits, 16);
+        }
+        if let Some(digits) = lower.strip_prefix("0b") {
+            return integer(digits, 2);
+        }
+        if lower.contains(['.', 'e']) {
+            let signed_exponent = lower.ends_with('e') && matches!(self.byte(self.at), b'+' | b'-');
+            if signed_exponent {
+                self.at += 1;
+                while self.byte(self.at).is_ascii_digit() {
+                    self.at += 1;
+                }
+            }
+            let value: f64 = self.text[start..self.at]
+                .parse()
+                .map_err(|_| self.error(start, format!("`{body}` is not a number")))?;
+            return Ok(Token::Float64(value.to_bits()));
+        }
+        match lower.strip_prefix('0') {
+            Some(digits) if !digits.is_empty() && digits != "u" => integer(digits, 8),
+            _ => integer(&lower, 10),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<(Token, &str)> {
+        let mut lexer = Lexer::new(text);
+        let mut all = Vec::new();
+        loop {
+            let (token, span) = lexer.next().expect("valid text");
+            if token == Token::End {
+                return all;
+            }
+            all.push((token, span.of(text)));
+        }
+    }
+
+    #[test]
+    fn words_keep_their_dots_and_qualifiers() {
+        let all = tokens("ld.global.L1::no_allocate.v4.f32 {%a}, [%tid.x]; L:");
+        let words: Vec<&str> = all.iter().map(|(_, text)| *text).collect();
+        assert_eq!(
+            words,
+            [
+                "ld.global.L1::no_allocate.v4.f32",
+                "{",
+                "%a",
+                "}",
+                ",",
+                "[",
+                "%tid.x",
+                "]",
+                ";",
+                "L",
+                ":"
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_of_every_base() {
+        let values: Vec<Token> =
+            tokens("10 0x1F 017 0b101 42U 0 0f3F800000 0d3FF0000000000000 1.5e-1")
+                .into_iter()
+                .map(|(token, _)| token)
+                .collect();
+        assert_eq!(
+            values,
+            [
+                Token::Integer(10),
+                Token::Integer(31),
+                Token::Integer(15),
+                Token::Integer(5),
+                Token::Integer(42),
+                Token::Integer(0),
+                Token::Float32(0x3f80_0000),
+                Token::Float64(0x3ff0_0000_0000_0000),
+                Token::Float64(0.15f64.to_bits()),
+            ]
+        );
+    }
+
+    #[test]
+    fn comments_are_blanks_and_must_end() {
+        assert_eq!(tokens("a // b\n/* c\n d */ e").len(), 2);
+        let error = Lexer::new("  /* open").next().expect_err("no end");
+        assert_eq!((error.line, error.column), (1, 3));
+    }
+}

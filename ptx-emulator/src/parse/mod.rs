@@ -1,0 +1,239 @@
+//! Recursive descent over PTX text: one token of lookahead, whole modules.
+
+pub(crate) mod ast;
+mod declaration;
+mod lexer;
+mod section;
+mod statement;
+
+use std::collections::HashMap;
+
+use ast::{NO_LOCATION, Span, Tree};
+use lexer::{Lexer, Token};
+
+/// PTX text that is not well formed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {message}")]
+pub struct ParseError {
+    /// Line of the text, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// What was expected or wrong.
+    pub message: String,
+}
+
+/// Line and column of a byte position, both from 1.
+pub(crate) fn position(text: &str, at: usize) -> (u32, u32) {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    let line_start = before
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |newline| newline + 1);
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let column = String::from_utf8_lossy(&before[line_start..])
+        .chars()
+        .count()
+        + 1;
+    (line as u32, column as u32)
+}
+
+/// Scopes nested deeper than this are refused, so that recursion stays bounded.
+const MAX_NESTING: u32 = 64;
+
+pub(crate) struct Parser<'a> {
+    text: &'a str,
+    lexer: Lexer<'a>,
+    token: Token,
+    span: Span,
+    previous_end: u32,
+    nesting: u32,
+    tree: Tree,
+    location: u32,
+    /// Line table entries of the current function, to resolve `inlined_at`.
+    function_locations: HashMap<(u32, u32, u32), u32>,
+}
+
+/// Parses a whole module.
+pub(crate) fn parse(text: &str) -> Result<Tree, ParseError> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(ParseError {
+            line: 1,
+            column: 1,
+            message: "PTX texts of 4 GiB and more are not supported".to_string(),
+        });
+    }
+    let mut parser = Parser {
+        text,
+        lexer: Lexer::new(text),
+        token: Token::End,
+        span: Span::default(),
+        previous_end: 0,
+        nesting: 0,
+        tree: Tree::default(),
+        location: NO_LOCATION,
+        function_locations: HashMap::new(),
+    };
+    parser.advance()?;
+    parser.module()?;
+    Ok(parser.tree)
+}
+
+impl<'a> Parser<'a> {
+    fn advance(&mut self) -> Result<(), ParseError> {
+        self.previous_end = self.span.end;
+        (self.token, self.span) = self.lexer.next()?;
+        Ok(())
+    }
+
+    fn current(&self) -> &'a str {
+        self.span.of(self.text)
+    }
+
+    fn error_at(&self, span: Span, message: impl Into<String>) -> ParseError {
+        let (line, column) = position(self.text, span.start as usize);
+        ParseError {
+            line,
+            column,
+            message: message.into(),
+        }
+    }
+
+    /// "expected X, found Y" at the current token.
+    fn expected<T>(&self, what: &str) -> Result<T, ParseError> {
+        let found = match self.token {
+            Token::End => "the end of the text".to_string(),
+            _ => format!("`{}`", self.current()),
+        };
+        Err(self.error_at(self.span, format!("expected {what}, found {found}")))
+    }
+
+    fn at(&self, punctuation: u8) -> bool {
+        self.token == Token::Punctuation(punctuation)
+    }
+
+    fn at_word(&self, word: &str) -> bool {
+        self.token == Token::Word && self.current() == word
+    }
+
+    fn eat(&mut self, punctuation: u8) -> Result<bool, ParseError> {
+        let found = self.at(punctuation);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn eat_word(&mut self, word: &str) -> Result<bool, ParseError> {
+        let found = self.at_word(word);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    fn expect(&mut self, punctuation: u8) -> Result<(), ParseError> {
+        if self.eat(punctuation)? {
+            Ok(())
+        } else {
+            self.expected(&format!("`{}`", punctuation as char))
+        }
+    }
+
+    /// An identifier, not a directive.
+    fn name(&mut self, what: &str) -> Result<Span, ParseError> {
+        if self.token == Token::Word && !self.current().starts_with('.') {
+            let span = self.span;
+            self.advance()?;
+            Ok(span)
+        } else {
+            self.expected(what)
+        }
+    }
+
+    fn integer(&mut self, what: &str) -> Result<u64, ParseError> {
+        match self.token {
+            Token::Integer(value) => {
+                self.advance()?;
+                Ok(value)
+            }
+            _ => self.expected(what),
+        }
+    }
+
+    fn integer32(&mut self, what: &str) -> Result<u32, ParseError> {
+        let span = self.span;
+        let value = self.integer(what)?;
+        u32::try_from(value)
+            .map_err(|_| self.error_at(span, format!("{value} is too large for {what}")))
+    }
+
+    fn module(&mut self) -> Result<(), ParseError> {
+        self.header()?;
+        while self.token != Token::End {
+            if self.token != Token::Word {
+                if self.eat(b';')? {
+                    continue;
+                }
+                return self.expected("a directive such as `.visible` or `.entry`");
+            }
+            match self.current() {
+                ".file" => self.file()?,
+                ".loc" => self.location()?,
+                ".section" => self.section()?,
+                ".pragma" => self.pragma()?,
+                // An alias is a second name of a function; nothing that we know emits one.
+                _ => self.declaration()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn header(&mut self) -> Result<(), ParseError> {
+        if !self.eat_word(".version")? {
+            return self.expected("`.version` at the start of the module");
+        }
+        let version = self.current();
+        let parts = version.split_once('.').and_then(|(major, minor)| {
+            Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+        });
+        match parts {
+            Some(parts) => self.tree.version = parts,
+            None => return self.expected("a version such as `7.0`"),
+        }
+        self.advance()?;
+        if !self.eat_word(".target")? {
+            return self.expected("`.target`");
+        }
+        self.tree.target = self
+            .name("a target such as `sm_70`")?
+            .of(self.text)
+            .to_string();
+        while self.eat(b',')? {
+            self.name("a target option")?;
+        }
+        if self.eat_word(".address_size")? {
+            let span = self.span;
+            if self.integer("64")? != 64 {
+                return Err(self.error_at(span, "only `.address_size 64` is supported"));
+            }
+            Ok(())
+        } else {
+            self.expected("`.address_size 64` (32-bit addresses are not supported)")
+        }
+    }
+
+    /// `.pragma "text", …;`
+    fn pragma(&mut self) -> Result<(), ParseError> {
+        self.advance()?;
+        loop {
+            if self.token != Token::Text {
+                return self.expected("a string");
+            }
+            self.advance()?;
+            if !self.eat(b',')? {
+                return self.expect(b';');
+            }
+        }
+    }
+}

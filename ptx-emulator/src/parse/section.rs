@@ -1,0 +1,110 @@
+//! Source positions: `.file`, `.loc` and the debug sections.
+
+use super::ast::{Location, Span};
+use super::lexer::Token;
+use super::{ParseError, Parser};
+
+impl Parser<'_> {
+    /// `.file index "name" [, timestamp, size]`
+    pub(super) fn file(&mut self) -> Result<(), ParseError> {
+        self.advance()?;
+        let index = self.integer32("a file index")?;
+        if self.token != Token::Text {
+            return self.expected("a file name in quotes");
+        }
+        let name = Span::new(self.span.start as usize + 1, self.span.end as usize - 1);
+        self.tree.files.push((index, name));
+        self.advance()?;
+        while self.eat(b',')? {
+            self.integer("an integer")?;
+        }
+        Ok(())
+    }
+
+    /// `.loc file line column [, function_name label [+offset], inlined_at file line column]`
+    pub(super) fn location(&mut self) -> Result<(), ParseError> {
+        self.advance()?;
+        let mut location = Location {
+            file: self.integer32("a file index")?,
+            line: self.integer32("a line")?,
+            column: self.integer32("a column")?,
+            function: None,
+            inlined_at: None,
+        };
+        let key = (location.file, location.line, location.column);
+        while self.eat(b',')? {
+            if self.eat_word("function_name")? {
+                location.function = Some(self.name("a label")?);
+                if self.eat(b'+')? {
+                    self.integer("an offset")?;
+                }
+            } else if self.eat_word("inlined_at")? {
+                let call = (
+                    self.integer32("a file index")?,
+                    self.integer32("a line")?,
+                    self.integer32("a column")?,
+                );
+                location.inlined_at = Some(self.call_site(call));
+            } else {
+                return self.expected("`function_name` or `inlined_at`");
+            }
+        }
+        self.location = self.tree.locations.len() as u32;
+        self.tree.locations.push(location);
+        self.function_locations.insert(key, self.location);
+        Ok(())
+    }
+
+    /// The entry of the place that a function was inlined into: compilers emit its own `.loc`
+    /// first, with the rest of the chain.
+    fn call_site(&mut self, call: (u32, u32, u32)) -> u32 {
+        if let Some(&known) = self.function_locations.get(&call) {
+            return known;
+        }
+        let index = self.tree.locations.len() as u32;
+        self.tree.locations.push(Location {
+            file: call.0,
+            line: call.1,
+            column: call.2,
+            function: None,
+            inlined_at: None,
+        });
+        self.function_locations.insert(call, index);
+        index
+    }
+
+    /// `.section name { … }`: only the strings of `.debug_str` are kept.
+    pub(super) fn section(&mut self) -> Result<(), ParseError> {
+        self.advance()?;
+        let strings = self.at_word(".debug_str");
+        if self.token != Token::Word {
+            return self.expected("a section name");
+        }
+        self.advance()?;
+        self.expect(b'{')?;
+        let mut label = None;
+        let mut bytes = Vec::new();
+        while !self.at(b'}') {
+            match self.token {
+                Token::End => return self.expected("`}` at the end of the section"),
+                Token::Integer(byte) if strings => bytes.push(byte as u8),
+                Token::Word if strings && !self.current().starts_with('.') => {
+                    self.end_debug_string(label.replace(self.span), &mut bytes);
+                }
+                _ => {}
+            }
+            self.advance()?;
+        }
+        self.end_debug_string(label, &mut bytes);
+        self.expect(b'}')
+    }
+
+    fn end_debug_string(&mut self, label: Option<Span>, bytes: &mut Vec<u8>) {
+        if let Some(label) = label {
+            let end = bytes.iter().position(|&byte| byte == 0);
+            let text = String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]);
+            self.tree.debug_strings.push((label, text.into_owned()));
+        }
+        bytes.clear();
+    }
+}

@@ -1,0 +1,211 @@
+//! The body of a function: scopes, labels and instructions.
+
+use super::ast::{Guard, Instruction, Operand, Span, Statement};
+use super::lexer::Token;
+use super::{MAX_NESTING, ParseError, Parser};
+
+impl Parser<'_> {
+    /// `{ … }`
+    pub(super) fn scope(&mut self) -> Result<Vec<Statement>, ParseError> {
+        if self.nesting >= MAX_NESTING {
+            return self.expected("fewer than 64 nested scopes");
+        }
+        self.nesting += 1;
+        self.expect(b'{')?;
+        let mut body = Vec::new();
+        while !self.eat(b'}')? {
+            if self.token == Token::End {
+                return self.expected("`}`");
+            }
+            self.statement(&mut body)?;
+        }
+        self.nesting -= 1;
+        Ok(body)
+    }
+
+    fn statement(&mut self, body: &mut Vec<Statement>) -> Result<(), ParseError> {
+        if self.at(b'{') {
+            let scope = self.scope()?;
+            body.push(Statement::Scope(scope));
+            return Ok(());
+        }
+        if self.eat(b';')? {
+            return Ok(());
+        }
+        if self.at(b'@') {
+            let instruction = self.instruction()?;
+            body.push(Statement::Instruction(instruction));
+            return Ok(());
+        }
+        if self.token != Token::Word {
+            return self.expected("an instruction, a label or a declaration");
+        }
+        match self.current() {
+            ".loc" => return self.location(),
+            ".file" => return self.file(),
+            ".pragma" => return self.pragma(),
+            ".reg" => body.push(self.registers()?),
+            ".shared" | ".local" | ".param" | ".global" | ".const" => {
+                let variables = self.variables(false)?;
+                body.extend(variables.into_iter().map(Statement::Variable));
+            }
+            ".extern" => {
+                self.advance()?;
+                let variables = self.variables(true)?;
+                body.extend(variables.into_iter().map(Statement::Variable));
+            }
+            word if word.starts_with('.') => {
+                return self.expected("an instruction, a label or a declaration");
+            }
+            _ => self.label_or_instruction(body)?,
+        }
+        Ok(())
+    }
+
+    fn label_or_instruction(&mut self, body: &mut Vec<Statement>) -> Result<(), ParseError> {
+        let word = self.span;
+        self.advance()?;
+        if !self.eat(b':')? {
+            let instruction = self.instruction_after(None, word, word.start)?;
+            body.push(Statement::Instruction(instruction));
+            return Ok(());
+        }
+        match self.current() {
+            ".branchtargets" => {
+                self.advance()?;
+                let mut targets = vec![self.name("a label")?];
+                while self.eat(b',')? {
+                    targets.push(self.name("a label")?);
+                }
+                self.expect(b';')?;
+                body.push(Statement::BranchTargets(word, targets));
+            }
+            ".callprototype" => body.push(self.call_prototype(word)?),
+            _ => body.push(Statement::Label(word)),
+        }
+        Ok(())
+    }
+
+    /// An instruction that starts with its guard.
+    fn instruction(&mut self) -> Result<Instruction, ParseError> {
+        let start = self.span.start;
+        self.expect(b'@')?;
+        let negated = self.eat(b'!')?;
+        let predicate = self.name("a predicate register")?;
+        let opcode = self.name("an instruction")?;
+        self.instruction_after(Some(Guard { predicate, negated }), opcode, start)
+    }
+
+    fn instruction_after(
+        &mut self,
+        guard: Option<Guard>,
+        opcode: Span,
+        start: u32,
+    ) -> Result<Instruction, ParseError> {
+        let mut operands = Vec::new();
+        if !self.at(b';') {
+            loop {
+                operands.push(self.operand(0)?);
+                if !self.eat(b',')? {
+                    break;
+                }
+            }
+        }
+        let span = Span {
+            start,
+            end: self.previous_end,
+        };
+        if !self.eat(b';')? {
+            return self.expected("`,` or `;`");
+        }
+        Ok(Instruction {
+            guard,
+            opcode,
+            operands,
+            span,
+            location: self.location,
+        })
+    }
+
+    fn operand(&mut self, depth: u32) -> Result<Operand, ParseError> {
+        if depth > 2 {
+            return self.expected("less deeply nested operands");
+        }
+        match self.token {
+            Token::Integer(_) | Token::Float32(_) | Token::Float64(_) => self.literal(false),
+            Token::Punctuation(b'-') => {
+                self.advance()?;
+                self.literal(true)
+            }
+            Token::Punctuation(b'!') => {
+                self.advance()?;
+                Ok(Operand::Not(self.name("a predicate register")?))
+            }
+            Token::Punctuation(b'{') => Ok(Operand::Vector(self.operands_until(b'}', depth)?)),
+            Token::Punctuation(b'(') => Ok(Operand::List(self.operands_until(b')', depth)?)),
+            Token::Punctuation(b'[') => self.address(),
+            Token::Word => {
+                let name = self.name("an operand")?;
+                if name.of(self.text) == "_" {
+                    return Ok(Operand::Sink);
+                }
+                if self.eat(b'|')? {
+                    return Ok(Operand::Pair(name, self.name("a register")?));
+                }
+                if self.at(b'+') || self.at(b'-') {
+                    return Ok(Operand::NameOffset(name, self.optional_offset()?));
+                }
+                Ok(Operand::Name(name))
+            }
+            _ => self.expected("an operand"),
+        }
+    }
+
+    fn operands_until(&mut self, close: u8, depth: u32) -> Result<Vec<Operand>, ParseError> {
+        self.advance()?;
+        let mut all = Vec::new();
+        while !self.eat(close)? {
+            all.push(self.operand(depth + 1)?);
+            if !self.at(close) {
+                self.expect(b',')?;
+            }
+        }
+        Ok(all)
+    }
+
+    fn literal(&mut self, negative: bool) -> Result<Operand, ParseError> {
+        let operand = match self.token {
+            Token::Integer(value) => Operand::Integer(if negative {
+                value.wrapping_neg()
+            } else {
+                value
+            }),
+            Token::Float32(bits) => Operand::Float32(bits ^ (u32::from(negative) << 31)),
+            Token::Float64(bits) => Operand::Float64(bits ^ (u64::from(negative) << 63)),
+            _ => return self.expected("a number"),
+        };
+        self.advance()?;
+        Ok(operand)
+    }
+
+    /// `[base]`, `[base+offset]`, `[number]`
+    fn address(&mut self) -> Result<Operand, ParseError> {
+        self.advance()?;
+        let mut base = None;
+        let offset;
+        if self.token == Token::Word {
+            base = Some(self.name("an address")?);
+            offset = self.optional_offset()?;
+        } else {
+            let negative = self.eat(b'-')?;
+            let value = self.integer("an address")? as i64;
+            offset = if negative {
+                value.wrapping_neg()
+            } else {
+                value
+            };
+        }
+        self.expect(b']')?;
+        Ok(Operand::Address { base, offset })
+    }
+}
