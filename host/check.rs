@@ -8,8 +8,10 @@
 //! A sum of k products of inputs from [-1, 1), rounded at each step with unit roundoff u, is off by about
 //! 0.24 · k · u (root mean square: partial sums grow as √(i)/3, and independent roundings of k of them add up
 //! to u · k / (3√2)). The worst of many millions of elements is off by some six times that. The tolerance is
-//! 8 · k · u: over five times the worst that rounding gives, and far below what a lost term, a swapped index or a
-//! product in reduced precision gives (the roundoff of TF32 is 8,192 times that of f32).
+//! 4 · k · u: over twice the worst that rounding gives (and for k up to 4, where there is no averaging, the bound
+//! that holds for certain), and far below what a lost term, a swapped index or a product in reduced precision gives
+//! (the roundoff of TF32 is 8,192 times that of f32). For C · x with n columns the errors of n elements add up to
+//! √(n / 3) times as much; the tolerance there is 2 · k · u · √n.
 
 use crate::element::Element;
 use crate::problem::product::Strides;
@@ -56,13 +58,13 @@ impl Verdict {
 
 /// Tolerance for one element of a product over `k` terms.
 pub fn product_tolerance<T: Element>(k: usize) -> f64 {
-    8.0 * k as f64 * T::UNIT_ROUNDOFF
+    4.0 * k as f64 * T::UNIT_ROUNDOFF
 }
 
 /// Tolerance for one element of C · x with C of `n` columns and x from [-1, 1): the errors of n elements of C,
 /// independent of each other.
 pub fn projected_tolerance<T: Element>(k: usize, n: usize) -> f64 {
-    product_tolerance::<T>(k) * (n as f64).sqrt()
+    2.0 * k as f64 * T::UNIT_ROUNDOFF * (n as f64).sqrt()
 }
 
 /// Compares a matrix of `rows` × `columns` element by element; both functions take row and column.

@@ -1,7 +1,6 @@
 //! The sizes that a rung takes.
 
 use crate::problem::{Operation, Shape};
-use std::fmt;
 
 /// The sizes that a rung takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -48,18 +47,24 @@ impl Precondition {
     }
 
     /// In words, for this operation.
-    pub fn describe(self, operation: Operation) -> impl fmt::Display {
+    pub fn describe(self, operation: Operation) -> String {
         match self {
             Precondition::Any => "any size".to_owned(),
-            Precondition::Multiples { m, n, k } if operation.uses_k() => {
-                if m == n && n == k {
-                    format!("multiples of {m}")
-                } else {
-                    format!("multiples of {m} (m), {n} (n) and {k} (k)")
+            Precondition::Multiples { m, n, k } => {
+                let mut dimensions = vec![("m", m), ("n", n)];
+                if operation.uses_k() {
+                    dimensions.push(("k", k));
                 }
+                if dimensions.iter().all(|(_, multiple)| *multiple == m) {
+                    return format!("multiples of {m}");
+                }
+                let named: Vec<String> = dimensions
+                    .into_iter()
+                    .filter(|(_, multiple)| *multiple > 1)
+                    .map(|(name, multiple)| format!("{multiple} ({name})"))
+                    .collect();
+                format!("multiples of {}", named.join(", "))
             }
-            Precondition::Multiples { m, n, .. } if m == n => format!("multiples of {m}"),
-            Precondition::Multiples { m, n, .. } => format!("multiples of {m} (m) and {n} (n)"),
             Precondition::Elements(multiple) => {
                 format!("a multiple of {multiple} elements (m x n)")
             }
@@ -77,6 +82,17 @@ mod tests {
         let exact = Precondition::multiples_of(32);
         assert!(!exact.takes(Operation::Product, shape));
         assert!(exact.takes(Operation::Transpose, shape));
+    }
+
+    #[test]
+    fn words_name_only_what_is_asked_for() {
+        let describe = |m, n, k| Precondition::Multiples { m, n, k }.describe(Operation::Product);
+        assert_eq!(describe(16, 16, 16), "multiples of 16");
+        assert_eq!(
+            describe(128, 4, 128),
+            "multiples of 128 (m), 4 (n), 128 (k)"
+        );
+        assert_eq!(describe(1, 32, 1), "multiples of 32 (n)");
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl From<&Rung> for Entry {
             block: None,
             tile: None,
             precondition: rung.precondition,
-            sizes: rung.precondition.describe(rung.operation).to_string(),
+            sizes: rung.precondition.describe(rung.operation),
             compute_capability: None,
             dispatches_to: &[],
             engines: &[EngineKind::Gpu, EngineKind::Emulator],

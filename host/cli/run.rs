@@ -71,9 +71,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         k: args.k.unwrap_or(size),
     };
     let reps = args.reps.map_or(default_reps, NonZeroUsize::get);
-    let (fitting, skipped) = fitting(args, engine, selected, shape)?;
+    let selection = split(args, engine, selected, shape)?;
 
-    let records = run_all(engine, &fitting, shape, args.seed, reps)?;
+    let records = run_all(engine, &selection.run, shape, args.seed, reps)?;
 
     // Records on standard output must stay parseable: the table then goes to standard error.
     let to_stdout = |destination: &Option<Destination>| {
@@ -92,7 +92,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     if let Some(csv) = csv {
         csv.write(&to_csv(&records)?)?;
     }
-    print(&mut people, engine, &fitting, shape, &records, &skipped)
+    print(&mut people, engine, &selection, shape, &records)
 }
 
 /// The kernels that the arguments name.
@@ -121,44 +121,51 @@ fn select(args: &Args) -> anyhow::Result<Vec<&'static Rung>> {
         .collect())
 }
 
-/// Splits off the rungs that do not take this size or this device. One that was asked for by name is an error;
-/// of the whole catalogue, the others run.
-fn fitting(
+/// The kernels of a run.
+struct Selection {
+    /// Those that run.
+    run: Vec<&'static Rung>,
+    /// Those that do not take the size.
+    unfit: Vec<&'static Rung>,
+    /// Products on the host that would take long.
+    slow: Vec<&'static Rung>,
+}
+
+/// Splits off the rungs that do not take this size. One that was asked for by name is an error; of the whole
+/// catalogue or a family, the others run.
+fn split(
     args: &Args,
     engine: &dyn Engine,
     selected: Vec<&'static Rung>,
     shape: Shape,
-) -> anyhow::Result<(Vec<&'static Rung>, Vec<String>)> {
+) -> anyhow::Result<Selection> {
     let by_name = !args.kernel.is_empty();
-    let mut fitting = Vec::new();
-    let mut skipped = Vec::new();
+    let mut selection = Selection {
+        run: Vec::new(),
+        unfit: Vec::new(),
+        slow: Vec::new(),
+    };
     for rung in selected {
         let on_cpu = matches!(rung.implementation, Implementation::Cpu(_));
         match check_shape(rung, shape) {
-            Err(error) if !by_name => skipped.push(error.to_string()),
-            Err(error) => return Err(error.into()),
+            Err(error) if by_name => return Err(error.into()),
+            Err(_) => selection.unfit.push(rung),
             Ok(()) if on_cpu && !by_name && rung.operation.flops(shape) > CPU_FLOPS => {
-                let name = rung.name;
-                skipped.push(format!(
-                    "{name} would take long at this size: ask for it by name"
-                ));
+                selection.slow.push(rung);
             }
             Ok(()) => {
                 preflight(engine, rung, shape)?;
-                fitting.push(rung);
+                selection.run.push(rung);
             }
         }
     }
-    if fitting.is_empty() {
+    if selection.run.is_empty() {
+        let Shape { m, n, k } = shape;
         bail!(
-            "no kernel of this selection takes {} x {} x {}: {}",
-            shape.m,
-            shape.n,
-            shape.k,
-            skipped.join("; ")
+            "no kernel of this selection takes {m} x {n} x {k}: `warpladder list` says what each takes"
         );
     }
-    Ok((fitting, skipped))
+    Ok(selection)
 }
 
 fn run_all(
@@ -193,10 +200,9 @@ fn to_csv(records: &[Record]) -> anyhow::Result<Vec<u8>> {
 fn print(
     to: &mut dyn Write,
     engine: &dyn Engine,
-    rungs: &[&Rung],
+    selection: &Selection,
     shape: Shape,
     records: &[Record],
-    skipped: &[String],
 ) -> anyhow::Result<Outcome> {
     writeln!(to, "{} on {}", engine.kind(), engine.device_name())?;
     let mut table = table::new(&[
@@ -214,7 +220,7 @@ fn print(
         "GB/s",
         "host-to-host ms",
     ]);
-    for (rung, record) in rungs.iter().zip(records) {
+    for (rung, record) in selection.run.iter().zip(records) {
         table.add_row([
             record.kernel.into(),
             record.element.into(),
@@ -233,8 +239,16 @@ fn print(
     }
     table::align_numbers(&mut table, 4);
     writeln!(to, "{table}")?;
-    for reason in skipped {
-        writeln!(to, "left out: {reason}")?;
+    let left_out = [
+        (
+            &selection.unfit,
+            "take other sizes only, see `warpladder list`",
+        ),
+        (&selection.slow, "would take long, ask for them by name"),
+    ];
+    for (rungs, why) in left_out.iter().filter(|(rungs, _)| !rungs.is_empty()) {
+        let names: Vec<&str> = rungs.iter().map(|rung| rung.name).collect();
+        writeln!(to, "left out ({why}): {}", names.join(", "))?;
     }
     let failed: Vec<&Record> = records.iter().filter(|record| !record.ok).collect();
     for record in &failed {

@@ -1,1 +1,180 @@
-//! To be written.
+//! The emulator engine: kernels on the CPU, through `ptx-emulator`.
+
+use super::{Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch};
+use crate::memory;
+use ptx_emulator::{Args, Kernel, LaunchConfig, Memory, MemoryError, Module};
+use std::cell::RefCell;
+use std::time::Instant;
+
+/// Device memory where the system does not say how much it has: 4 GiB.
+const DEFAULT_CAPACITY: u64 = 4 << 30;
+
+/// The generation that the emulator stands for, times ten: compute capability 9.0, whose limits of shared memory it
+/// keeps.
+const COMPUTE_CAPABILITY: u32 = 90;
+
+/// Multiprocessors that grid-stride launches are sized for: few, since blocks beyond the CPU's cores gain nothing.
+const MULTIPROCESSORS: u32 = 8;
+
+/// The PTX emulator. Memory is allocated from the host's when it is asked for.
+pub struct EmulatorEngine {
+    name: String,
+    memory: Memory,
+    modules: RefCell<Vec<(String, Module)>>,
+    kernels: RefCell<Vec<Kernel>>,
+}
+
+impl Default for EmulatorEngine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl EmulatorEngine {
+    /// An emulated device with as much memory as the host has available.
+    pub fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        EmulatorEngine {
+            name: format!("PTX emulator, {cores} CPU cores"),
+            memory: Memory::with_capacity(memory::available().unwrap_or(DEFAULT_CAPACITY)),
+            modules: RefCell::default(),
+            kernels: RefCell::default(),
+        }
+    }
+
+    fn module(&self, ptx: &str, entry: &str) -> Result<Module, EngineError> {
+        let mut modules = self.modules.borrow_mut();
+        if let Some((_, module)) = modules.iter().find(|(text, _)| text == ptx) {
+            return Ok(module.clone());
+        }
+        let module = Module::parse(ptx).map_err(|error| load_error(entry, &error))?;
+        modules.push((ptx.to_owned(), module.clone()));
+        Ok(module)
+    }
+}
+
+impl Engine for EmulatorEngine {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Emulator
+    }
+
+    fn device_name(&self) -> &str {
+        &self.name
+    }
+
+    fn compute_capability(&self) -> u32 {
+        COMPUTE_CAPABILITY
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        MULTIPROCESSORS
+    }
+
+    fn free_memory(&self) -> Result<u64, EngineError> {
+        Ok(self.memory.capacity() - self.memory.used())
+    }
+
+    fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
+        let module = self.module(ptx, entry)?;
+        let kernel = module
+            .kernel(entry)
+            .map_err(|error| load_error(entry, &error))?;
+        let mut kernels = self.kernels.borrow_mut();
+        kernels.push(kernel);
+        Ok(KernelId(kernels.len() - 1))
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError> {
+        match self.memory.alloc(bytes as u64) {
+            Ok(address) => Ok(DevicePtr(address)),
+            Err(MemoryError::Full {
+                requested,
+                used,
+                capacity,
+            }) => Err(EngineError::OutOfMemory {
+                needed: requested,
+                free: capacity - used,
+            }),
+            Err(error) => Err(memory_error("alloc", &error)),
+        }
+    }
+
+    fn free(&self, DevicePtr(address): DevicePtr) {
+        // Only addresses from `alloc` get here, and each once: there is nothing to report.
+        _ = self.memory.free(address);
+    }
+
+    fn upload(&self, DevicePtr(to): DevicePtr, bytes: &[u8]) -> Result<(), EngineError> {
+        self.memory
+            .write(to, bytes)
+            .map_err(|error| memory_error("upload", &error))
+    }
+
+    fn download(&self, bytes: &mut [u8], DevicePtr(from): DevicePtr) -> Result<(), EngineError> {
+        self.memory
+            .read(from, bytes)
+            .map_err(|error| memory_error("download", &error))
+    }
+
+    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        let kernels = self.kernels.borrow();
+        let Some(kernel) = kernels.get(launch.kernel.0) else {
+            return Err(EngineError::Launch {
+                entry: format!("kernel {}", launch.kernel.0),
+                message: "it was loaded by another engine".to_owned(),
+            });
+        };
+        let config = LaunchConfig {
+            dynamic_shared_bytes: launch.shared_bytes,
+            ..LaunchConfig::new(extents(launch.grid), extents(launch.block))
+        };
+        kernel
+            .launch(&self.memory, &config, &arguments(launch.args))
+            .map_err(|error| EngineError::Launch {
+                entry: kernel.name().to_owned(),
+                message: error.to_string(),
+            })?;
+        Ok(())
+    }
+
+    fn time(&self, launch: &Launch<'_>, launches: u32) -> Result<f64, EngineError> {
+        let start = Instant::now();
+        for _ in 0..launches {
+            self.run(launch)?;
+        }
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+}
+
+fn extents(Dim3 { x, y, z }: Dim3) -> [u32; 3] {
+    [x, y, z]
+}
+
+fn arguments(args: &[Arg<'_>]) -> Args {
+    let mut arguments = Args::new();
+    for arg in args {
+        match arg {
+            Arg::Ptr(DevicePtr(address)) => arguments.push_u64(*address),
+            Arg::U32(value) => arguments.push_u32(*value),
+            Arg::U64(value) => arguments.push_u64(*value),
+            Arg::F32(value) => arguments.push_f32(*value),
+            Arg::F64(value) => arguments.push_f64(*value),
+            Arg::Bytes(bytes) => arguments.push_bytes(bytes),
+        };
+    }
+    arguments
+}
+
+fn load_error(entry: &str, error: &dyn std::error::Error) -> EngineError {
+    EngineError::Load {
+        entry: entry.to_owned(),
+        message: error.to_string(),
+    }
+}
+
+fn memory_error(call: &'static str, error: &MemoryError) -> EngineError {
+    EngineError::Driver {
+        call,
+        message: error.to_string(),
+    }
+}

@@ -90,7 +90,7 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
     };
     Err(RunError::Shape {
         rung: rung.name,
-        needs: rung.precondition.describe(rung.operation).to_string(),
+        needs: rung.precondition.describe(rung.operation),
         shape: describe(rung.operation, shape),
         advice,
     })
