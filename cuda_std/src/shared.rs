@@ -42,7 +42,10 @@ macro_rules! shared_array {
                     options(nomem, nostack, preserves_flags),
                 );
             }
-            base.wrapping_byte_offset(offset as isize)
+            let array = base.wrapping_byte_offset(offset as isize);
+            // SAFETY: the declaration above says so. LLVM then knows it as well, and merges accesses.
+            unsafe { ::core::hint::assert_unchecked(array.addr() & 15 == 0) };
+            array
         };
         base
     }};

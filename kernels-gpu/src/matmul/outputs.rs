@@ -3,7 +3,8 @@
 //! # Idea
 //! With one output per thread the inner loop of `tiled_32` loads two words from shared memory for every
 //! multiply-add. A thread that owns R elements of one column uses each element of B's tile R times: R + 1 loads
-//! for R multiply-adds, 2 per FMA with R = 1 and 9/8 with R = 8. The R sums are independent of each other, so
+//! for R multiply-adds, 2 per FMA with R = 1 and 9/8 with R = 8 (words; the compiler merges four neighbours of A's
+//! row into one 128-bit load, which makes 5/4 and 3/8 instructions of them). The R sums are independent of each other, so
 //! a thread also hides its own arithmetic latency: fewer threads, more instruction-level parallelism.
 //!
 //! # Thread mapping
