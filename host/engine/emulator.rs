@@ -35,7 +35,7 @@ impl EmulatorEngine {
     pub fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         EmulatorEngine {
-            name: format!("PTX emulator, {cores} CPU cores"),
+            name: format!("{cores} CPU cores"),
             memory: Memory::with_capacity(memory::available().unwrap_or(DEFAULT_CAPACITY)),
             modules: RefCell::default(),
             kernels: RefCell::default(),
