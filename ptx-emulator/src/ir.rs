@@ -399,6 +399,9 @@ pub(crate) struct Address {
     pub space: Space,
     pub base: AddressBase,
     pub offset: i64,
+    /// Accesses of a basic block with the same value as their base have the same spread; 0 where
+    /// the base is the same for all lanes.
+    pub spread: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -409,6 +412,8 @@ pub(crate) struct Load {
     pub signed: bool,
     /// One register per element; none for a discarded element (`_`).
     pub destinations: Vec<Option<Register>>,
+    /// The destination where there is just one element.
+    pub single: Option<Register>,
     /// Bits of the destination registers.
     pub register_bits: u32,
     /// Volatile, relaxed, acquire: 64-bit elements must not tear.
@@ -670,8 +675,10 @@ pub(crate) struct Program {
     pub atomics: Vec<Atomic>,
     pub shuffles: Vec<Shuffle>,
     pub lane_ops: Vec<LaneOp>,
-    /// Number of loads and stores that have a pattern cache.
+    /// Number of loads and stores.
     pub sites: u32,
+    /// Number of spreads, besides number 0.
+    pub spreads: u32,
     pub shared: Vec<SharedVariable>,
     /// Bytes of static shared memory.
     pub static_shared: u32,

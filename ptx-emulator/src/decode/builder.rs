@@ -476,6 +476,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             space,
             base,
             offset,
+            spread: 0,
         };
         let Some(name) = base else {
             return Ok(plain(AddressBase::None, offset));

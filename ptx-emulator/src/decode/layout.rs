@@ -4,9 +4,12 @@
 //! contiguous and every forward edge going up, lanes that wait at a higher block are joined by the
 //! others before anyone runs past it.
 
+use std::collections::HashMap;
+
 use super::allocate;
 use super::builder::{BlockDraft, Builder};
-use crate::ir::{Block, Function, Terminator, Word};
+use super::registers::{Role, Visitor};
+use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Word};
 
 /// Blocks that control may go to.
 pub(super) fn successors(terminator: &Terminator) -> Vec<u32> {
@@ -247,6 +250,9 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
         }
     }
     allocate::allocate(&mut function, &mut drafts, program);
+    for draft in &mut drafts {
+        number_spreads(draft, program);
+    }
     let base = program.blocks.len() as u32;
     function.entry = base;
     for draft in drafts {
@@ -266,4 +272,41 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
         });
     }
     function
+}
+
+/// Gives accesses that share an unchanged base register the same spread.
+fn number_spreads(draft: &mut BlockDraft, program: &mut Program) {
+    let mut known: HashMap<Register, u32> = HashMap::new();
+    for inst in &mut draft.insts {
+        let (base, guarded) = match inst.op {
+            Op::Load(index) => (program.loads[index as usize].address.base, inst.guard.is_some()),
+            Op::Store(index) => (program.stores[index as usize].address.base, inst.guard.is_some()),
+            _ => (AddressBase::None, true),
+        };
+        let register = match base {
+            AddressBase::Word(word) => Some(Register::Word(word)),
+            AddressBase::Double(double) => Some(Register::Double(double)),
+            AddressBase::None | AddressBase::Frame => None,
+        };
+        if let Some(register) = register
+            && !guarded
+        {
+            let spread = *known.entry(register).or_insert_with(|| {
+                program.spreads += 1;
+                program.spreads
+            });
+            match inst.op {
+                Op::Load(index) => program.loads[index as usize].address.spread = spread,
+                Op::Store(index) => program.stores[index as usize].address.spread = spread,
+                _ => {}
+            }
+        }
+        Visitor(|role, register| {
+            if role == Role::Define {
+                known.remove(&register);
+            }
+            register
+        })
+        .op(&mut inst.op, program);
+    }
 }

@@ -136,6 +136,10 @@ impl Builder<'_, '_> {
             address: self.address(from, space)?,
             bytes: ty.bytes(),
             signed: ty.is_signed(),
+            single: match destinations.as_slice() {
+                &[single] => single,
+                _ => None,
+            },
             destinations,
             register_bits,
             strong: order.strong,

@@ -157,6 +157,9 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 for destination in load.destinations.iter_mut().flatten() {
                     self.register(Define, destination);
                 }
+                if let &[single] = load.destinations.as_slice() {
+                    load.single = single;
+                }
             }
             Op::Store(index) => {
                 let store = &mut program.stores[*index as usize];

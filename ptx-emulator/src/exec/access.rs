@@ -1,216 +1,17 @@
-//! Loads, stores and atomics: addresses, checks, and the fast paths for regular addresses.
-//!
-//! Each memory instruction remembers the distances of its lanes' addresses from lane 0's. As long
-//! as they stay the same, bounds and alignment of all lanes follow from lane 0's address, and so
-//! does the shape of the access.
+//! Loads and stores: addresses, spaces and checks.
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use super::lane;
-use super::run::{RawFault, Run};
-use super::vector::{Doubles, LANES, Words};
+use super::convert::{sign_extend, truncate};
+use super::pattern::{Global, Pattern, Source, Target, read_word, read_words, write_words};
+use super::run::{Outcome, RawFault, Run};
+use super::vector::{LANES, Registers, Words};
 use super::warp_ops::{lanes, read, write};
 use crate::error::{AccessFault, FaultKind};
-use crate::ir::{
-    Address, AddressBase, Atomic, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction,
-    LaneFunction, Load, Register, Space, Store,
-};
+use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
-use crate::memory::{Allocation, CONST_BASE, GLOBAL_BASE, space_of, window};
+use crate::memory::{CONST_BASE, GLOBAL_BASE, space_of, window};
 use crate::observer::{AccessKind, MemoryAccess, Observer};
-use crate::parse::ast::Type;
-
-/// How the addresses of a full warp lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
-    /// All the same.
-    Uniform,
-    /// Each element behind the one before.
-    Consecutive,
-    Other,
-}
-
-/// What is known of a memory instruction's addresses.
-#[derive(Clone, Debug)]
-pub(crate) struct Pattern {
-    /// Address of each lane minus that of lane 0.
-    deltas: [u64; LANES],
-    /// The same in bytes above the lowest address, for indexing.
-    offsets: [u32; LANES],
-    /// Distance from lane 0 down to the lowest address.
-    below: u64,
-    /// Bytes from the lowest address to the end of the highest access.
-    span: u64,
-    /// Whether all deltas are multiples of the access size.
-    aligned: bool,
-    shape: Shape,
-    /// The allocation that was accessed last.
-    allocation: usize,
-}
-
-impl Pattern {
-    pub(crate) fn new() -> Self {
-        Pattern {
-            deltas: [0; LANES],
-            offsets: [0; LANES],
-            below: 0,
-            span: 0,
-            aligned: true,
-            shape: Shape::Uniform,
-            allocation: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn matches(&self, addresses: &[u64; LANES], bytes: u64) -> bool {
-        let mut different = 0;
-        for lane in 0..LANES {
-            different |= addresses[lane].wrapping_sub(addresses[0]) ^ self.deltas[lane];
-        }
-        different == 0 && self.span >= bytes
-    }
-
-    /// Learns new addresses; false where they lie too far apart for the fast paths.
-    #[cold]
-    fn learn(&mut self, addresses: &[u64; LANES], bytes: u64) -> bool {
-        let lowest = addresses.iter().copied().min().unwrap_or(0);
-        let highest = addresses.iter().copied().max().unwrap_or(0);
-        if highest - lowest > u64::from(u32::MAX / 2) {
-            return false;
-        }
-        self.deltas = addresses.map(|address| address.wrapping_sub(addresses[0]));
-        self.offsets = addresses.map(|address| (address - lowest) as u32);
-        self.below = addresses[0] - lowest;
-        self.span = highest - lowest + bytes;
-        self.aligned = self.deltas.iter().all(|delta| delta.is_multiple_of(bytes));
-        let strided = |step: u64| {
-            let mut expected = (0..LANES as u64).map(|lane| lane * step);
-            self.deltas
-                .iter()
-                .all(|&delta| Some(delta) == expected.next())
-        };
-        self.shape = if strided(0) {
-            Shape::Uniform
-        } else if strided(bytes) {
-            Shape::Consecutive
-        } else {
-            Shape::Other
-        };
-        true
-    }
-}
-
-/// Memory that the fast paths read by byte offset. Offsets are in bounds and aligned.
-trait Source {
-    fn byte(&self, at: usize) -> u8;
-    fn half(&self, at: usize) -> u16;
-    fn word(&self, at: usize) -> u32;
-    fn double(&self, at: usize) -> u64;
-}
-
-impl Source for &[u8] {
-    #[inline(always)]
-    fn byte(&self, at: usize) -> u8 {
-        self[at]
-    }
-
-    #[inline(always)]
-    fn half(&self, at: usize) -> u16 {
-        let bytes = &self[at..at + 2];
-        u16::from_le_bytes([bytes[0], bytes[1]])
-    }
-
-    #[inline(always)]
-    fn word(&self, at: usize) -> u32 {
-        let bytes = &self[at..at + 4];
-        u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
-    }
-
-    #[inline(always)]
-    fn double(&self, at: usize) -> u64 {
-        let bytes = &self[at..at + 8];
-        let low = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let high = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-        u64::from(low) | u64::from(high) << 32
-    }
-}
-
-/// Words of an allocation, from a word-aligned offset.
-struct Global<'a>(&'a [AtomicU32]);
-
-impl Source for Global<'_> {
-    #[inline(always)]
-    fn byte(&self, at: usize) -> u8 {
-        (self.word(at & !3) >> (8 * (at & 3))) as u8
-    }
-
-    #[inline(always)]
-    fn half(&self, at: usize) -> u16 {
-        (self.word(at & !3) >> (8 * (at & 3))) as u16
-    }
-
-    #[inline(always)]
-    fn word(&self, at: usize) -> u32 {
-        self.0[at / 4].load(Ordering::Relaxed)
-    }
-
-    #[inline(always)]
-    fn double(&self, at: usize) -> u64 {
-        let pair = &self.0[at / 4..at / 4 + 2];
-        u64::from(pair[0].load(Ordering::Relaxed))
-            | u64::from(pair[1].load(Ordering::Relaxed)) << 32
-    }
-}
-
-/// Fills a word register from 4-byte elements.
-#[inline(always)]
-fn load_words(source: &impl Source, base: usize, pattern: &Pattern, to: &mut Words) {
-    match pattern.shape {
-        Shape::Uniform => *to = [source.word(base); LANES],
-        Shape::Consecutive => {
-            for lane in 0..LANES {
-                to[lane] = source.word(base + 4 * lane);
-            }
-        }
-        Shape::Other => {
-            for lane in 0..LANES {
-                to[lane] = source.word(base + pattern.offsets[lane] as usize);
-            }
-        }
-    }
-}
-
-/// Fills a double register from 8-byte elements.
-#[inline(always)]
-fn load_doubles(source: &impl Source, base: usize, pattern: &Pattern, to: &mut Doubles) {
-    match pattern.shape {
-        Shape::Uniform => *to = [source.double(base); LANES],
-        Shape::Consecutive => {
-            for lane in 0..LANES {
-                to[lane] = source.double(base + 8 * lane);
-            }
-        }
-        Shape::Other => {
-            for lane in 0..LANES {
-                to[lane] = source.double(base + pattern.offsets[lane] as usize);
-            }
-        }
-    }
-}
-
-/// One lane's element of any size, from any space.
-fn load_element(source: &impl Source, at: usize, bytes: u32) -> u64 {
-    match bytes {
-        1 => u64::from(source.byte(at)),
-        2 => u64::from(source.half(at)),
-        4 => u64::from(source.word(at)),
-        _ => source.double(at),
-    }
-}
-
-fn store_bytes(to: &mut [u8], at: usize, bytes: u32, value: u64) {
-    to[at..at + bytes as usize].copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
-}
 
 /// A loaded value as its register holds it.
 #[inline(always)]
@@ -218,10 +19,22 @@ fn extend(value: u64, load: &Load) -> u64 {
     if !load.signed {
         return value;
     }
-    super::convert::truncate(
-        super::convert::sign_extend(value, 8 * load.bytes) as u64,
-        load.register_bits,
-    )
+    truncate(sign_extend(value, 8 * load.bytes) as u64, load.register_bits)
+}
+
+/// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.
+fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value: u64) {
+    match bytes {
+        8 => {
+            words[0] = value as u32;
+            words[1] = (value >> 32) as u32;
+        }
+        4 => words[0] = value as u32,
+        _ => {
+            let mask = ((1u32 << (8 * bytes)) - 1) << (8 * first);
+            words[0] = words[0] & !mask | (value as u32) << (8 * first) & mask;
+        }
+    }
 }
 
 /// What is wrong with an access.
@@ -253,7 +66,7 @@ impl<O: Observer> Run<'_, '_, O> {
     /// The space accessed, and the addresses within it. Lanes of a generic access that lie in
     /// different spaces are left to the slow path.
     #[inline(always)]
-    fn resolve(&self, address: &Address, mask: u32) -> (Space, [u64; LANES]) {
+    pub(super) fn resolve(&self, address: &Address, mask: u32) -> (Space, [u64; LANES]) {
         let mut addresses = self.addresses(address);
         if address.space != Space::Generic && address.space != Space::Param {
             return (address.space, addresses);
@@ -271,7 +84,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// Whether all lanes of a generic access lie in one space.
-    fn is_mixed(&self, address: &Address, mask: u32) -> bool {
+    pub(super) fn is_mixed(&self, address: &Address, mask: u32) -> bool {
         if address.space != Space::Generic {
             return false;
         }
@@ -281,7 +94,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     #[inline(always)]
-    fn observe(
+    pub(super) fn observe(
         &mut self,
         space: Space,
         kind: AccessKind,
@@ -301,12 +114,12 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// Runs `one` for groups of lanes that access the same space.
-    fn split_by_space(
+    pub(super) fn split_by_space(
         &mut self,
         address: &Address,
         mask: u32,
-        one: impl Fn(&mut Self, u32) -> Result<(), RawFault>,
-    ) -> Result<(), RawFault> {
+        one: impl Fn(&mut Self, u32) -> Outcome,
+    ) -> Outcome {
         let addresses = self.addresses(address);
         let mut rest = mask;
         while rest != 0 {
@@ -320,77 +133,125 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
+    /// Lane 0's address in a full warp's access, where the fast paths apply.
     #[inline(always)]
-    pub(super) fn load<const FULL: bool>(&mut self, index: u32, mask: u32) -> Result<(), RawFault> {
-        let load = &self.program.loads[index as usize];
-        let (space, addresses) = self.resolve(&load.address, mask);
-        let bytes = load.bytes * load.destinations.len() as u32;
-        if FULL && mask == u32::MAX && !load.strong {
-            let known = self.patterns[load.site as usize].matches(&addresses, u64::from(bytes))
-                || self.patterns[load.site as usize].learn(&addresses, u64::from(bytes));
-            if known {
-                self.observe(space, AccessKind::Load, bytes, mask, &addresses);
-                if self.load_fast(load, space, addresses[0], bytes) {
-                    return Ok(());
-                }
-                return self.load_lanes(load, space, &addresses, mask, bytes);
+    fn regular(&mut self, address: &Address, site: u32) -> Option<u64> {
+        let spread = &mut self.spreads[address.spread as usize];
+        let visit = *self.visit;
+        let base = match address.base {
+            AddressBase::Double(double) => {
+                let base = &self.r.doubles[double.0 as usize];
+                spread.refresh(visit, |lane| base[lane]);
+                base[0]
             }
-        }
-        self.load_slow(load, mask, bytes)
+            AddressBase::Word(word) => {
+                let base = &self.r.words[word.0 as usize];
+                spread.refresh(visit, |lane| u64::from(base[lane]));
+                u64::from(base[0])
+            }
+            AddressBase::None => 0,
+            AddressBase::Frame => u64::from(self.local_base),
+        };
+        let regular = self.patterns[site as usize].follows(spread);
+        regular.then_some(base.wrapping_add(address.offset as u64))
     }
 
-    /// All lanes at once; false where the access is not in bounds, misaligned, or of a kind that
-    /// the fast paths leave to the slow one.
+    /// The space of a regular access, and lane 0's address in it.
     #[inline(always)]
-    fn load_fast(&mut self, load: &Load, space: Space, first: u64, bytes: u32) -> bool {
+    fn locate(&self, address: &Address, first: u64) -> (Space, u64) {
+        match address.space {
+            Space::Generic | Space::Param => {
+                let space = space_of(first);
+                match (space, window(space)) {
+                    (Space::Shared | Space::Local | Space::Param, Some((base, _))) => {
+                        (space, first.wrapping_sub(base))
+                    }
+                    _ => (space, first),
+                }
+            }
+            space => (space, first),
+        }
+    }
+
+    #[inline(always)]
+    fn observe_regular(&mut self, space: Space, kind: AccessKind, at: (u32, u32), first: u64) {
+        let (spread, site) = (&self.spreads[at.0 as usize], at.1);
+        let addresses = std::array::from_fn(|lane| first.wrapping_add(spread.delta(lane)));
+        let bytes = self.patterns[site as usize].bytes as u32;
+        self.observe(space, kind, bytes, u32::MAX, &addresses);
+    }
+
+    #[inline(always)]
+    pub(super) fn load<const FULL: bool>(&mut self, index: u32, mask: u32) -> Outcome {
+        let load = &self.program.loads[index as usize];
+        if FULL
+            && mask == u32::MAX
+            && !load.strong
+            && let Some(first) = self.regular(&load.address, load.site)
+        {
+            let (space, first) = self.locate(&load.address, first);
+            if self.load_fast(load, space, first) {
+                let at = (load.address.spread, load.site);
+                self.observe_regular(space, AccessKind::Load, at, first);
+                return Ok(());
+            }
+        }
+        self.load_slow(load, mask)
+    }
+
+    /// All lanes at once; false, with nothing done, where the access is not in bounds, misaligned,
+    /// or of a kind that the fast paths leave to the slow one.
+    #[inline(always)]
+    fn load_fast(&mut self, load: &Load, space: Space, first: u64) -> bool {
         let pattern = &mut self.patterns[load.site as usize];
         let start = first.wrapping_sub(pattern.below);
-        if !pattern.aligned || !first.is_multiple_of(u64::from(bytes)) {
+        if first & (pattern.bytes - 1) != 0 || load.bytes < 4 {
             return false;
         }
         match space {
             Space::Shared => {
-                let shared: &[u8] = self.shared;
-                let Some(part) = in_bounds(start, pattern.span, shared.len()) else {
+                let Some(at) = in_bounds(start, pattern.span, self.launch.shared_bytes) else {
                     return false;
                 };
-                load_all(&&shared[part], load, pattern, &mut self.r)
+                load_all(&&self.shared[at / 4..], load, pattern, &mut self.r);
+                true
             }
             Space::Global | Space::Const => {
                 let Some((words, at)) = find_words(self.launch, pattern, start) else {
                     return false;
                 };
-                load_all(&Global(&words[at / 4..]), load, pattern, &mut self.r)
+                load_all(&Global(&words[at / 4..]), load, pattern, &mut self.r);
+                true
             }
-            Space::Local => {
-                if pattern.shape != Shape::Uniform
-                    || in_bounds(start, pattern.span, self.local_top as usize).is_none()
-                {
-                    return false;
-                }
-                self.load_local(load, start as usize)
-            }
+            Space::Local => self.load_local(load, start),
             Space::Param | Space::Generic => false,
         }
     }
 
     /// Local memory is interleaved by lane: the same offset in all lanes is one row.
-    fn load_local(&mut self, load: &Load, start: usize) -> bool {
+    #[inline(never)]
+    fn load_local(&mut self, load: &Load, start: u64) -> bool {
+        let pattern = &self.patterns[load.site as usize];
+        if load.bytes < 4
+            || !pattern.is_uniform()
+            || in_bounds(start, pattern.span, self.local_top).is_none()
+        {
+            return false;
+        }
         for (index, destination) in load.destinations.iter().enumerate() {
-            let at = start + index * load.bytes as usize;
+            let at = start as usize / 4 + index * load.bytes as usize / 4;
+            let low = self.local[at];
             match destination {
-                Some(Register::Word(word)) if load.bytes == 4 => {
-                    self.r.words[word.0 as usize] = self.local[at / 4];
-                }
-                Some(Register::Double(double)) if load.bytes == 8 => {
-                    let (low, high) = (&self.local[at / 4], &self.local[at / 4 + 1]);
+                Some(Register::Word(word)) => self.r.words[word.0 as usize] = low,
+                Some(Register::Double(double)) => {
+                    let high = if load.bytes == 8 { self.local[at + 1] } else { [0; LANES] };
                     let to = &mut self.r.doubles[double.0 as usize];
                     for lane in 0..LANES {
-                        to[lane] = u64::from(low[lane]) | u64::from(high[lane]) << 32;
+                        let value = u64::from(low[lane]) | u64::from(high[lane]) << 32;
+                        to[lane] = extend(value, load);
                     }
                 }
-                None => {}
-                Some(_) => return false,
+                Some(Register::Predicate(_)) | None => {}
             }
         }
         true
@@ -398,10 +259,11 @@ impl<O: Observer> Run<'_, '_, O> {
 
     #[cold]
     #[inline(never)]
-    fn load_slow(&mut self, load: &Load, mask: u32, bytes: u32) -> Result<(), RawFault> {
+    fn load_slow(&mut self, load: &Load, mask: u32) -> Outcome {
+        let bytes = load.bytes * load.destinations.len() as u32;
         if self.is_mixed(&load.address, mask) {
             return self.split_by_space(&load.address, mask, |this, group| {
-                this.load_slow(load, group, bytes)
+                this.load_slow(load, group)
             });
         }
         let (space, addresses) = self.resolve(&load.address, mask);
@@ -417,7 +279,7 @@ impl<O: Observer> Run<'_, '_, O> {
         addresses: &[u64; LANES],
         mask: u32,
         bytes: u32,
-    ) -> Result<(), RawFault> {
+    ) -> Outcome {
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Load, lane)?;
@@ -436,118 +298,71 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     #[inline(always)]
-    pub(super) fn store<const FULL: bool>(
-        &mut self,
-        index: u32,
-        mask: u32,
-    ) -> Result<(), RawFault> {
+    pub(super) fn store<const FULL: bool>(&mut self, index: u32, mask: u32) -> Outcome {
         let store = &self.program.stores[index as usize];
-        let (space, addresses) = self.resolve(&store.address, mask);
-        let bytes = store.bytes * store.sources.len() as u32;
-        if FULL && mask == u32::MAX && !store.strong {
-            let known = self.patterns[store.site as usize].matches(&addresses, u64::from(bytes))
-                || self.patterns[store.site as usize].learn(&addresses, u64::from(bytes));
-            if known {
-                self.observe(space, AccessKind::Store, bytes, mask, &addresses);
-                if self.store_fast(store, space, addresses[0], bytes) {
-                    return Ok(());
-                }
-                return self.store_lanes(store, space, &addresses, mask, bytes);
+        if FULL
+            && mask == u32::MAX
+            && !store.strong
+            && let Some(first) = self.regular(&store.address, store.site)
+        {
+            let (space, first) = self.locate(&store.address, first);
+            if self.store_fast(store, space, first) {
+                let at = (store.address.spread, store.site);
+                self.observe_regular(space, AccessKind::Store, at, first);
+                return Ok(());
             }
         }
-        self.store_slow(store, mask, bytes)
+        self.store_slow(store, mask)
     }
 
+    /// As [`Self::load_fast`].
     #[inline(always)]
-    fn store_fast(&mut self, store: &Store, space: Space, first: u64, bytes: u32) -> bool {
+    fn store_fast(&mut self, store: &Store, space: Space, first: u64) -> bool {
         let pattern = &mut self.patterns[store.site as usize];
         let start = first.wrapping_sub(pattern.below);
-        if !pattern.aligned || !first.is_multiple_of(u64::from(bytes)) {
+        if first & (pattern.bytes - 1) != 0 || store.bytes < 4 {
             return false;
         }
         match space {
             Space::Shared => {
-                let Some(part) = in_bounds(start, pattern.span, self.shared.len()) else {
+                let Some(at) = in_bounds(start, pattern.span, self.launch.shared_bytes) else {
                     return false;
                 };
-                let shared = &mut self.shared[part];
-                for (index, source) in store.sources.iter().enumerate() {
-                    let skip = index * store.bytes as usize;
-                    match source {
-                        Register::Word(word) if store.bytes == 4 => {
-                            let from = &self.r.words[word.0 as usize];
-                            for lane in 0..LANES {
-                                let at = pattern.offsets[lane] as usize + skip;
-                                shared[at..at + 4].copy_from_slice(&from[lane].to_le_bytes());
-                            }
-                        }
-                        Register::Double(double) if store.bytes == 8 => {
-                            let from = &self.r.doubles[double.0 as usize];
-                            for lane in 0..LANES {
-                                let at = pattern.offsets[lane] as usize + skip;
-                                shared[at..at + 8].copy_from_slice(&from[lane].to_le_bytes());
-                            }
-                        }
-                        _ => return false,
-                    }
-                }
+                store_all(&mut &mut self.shared[at / 4..], store, pattern, &self.r);
                 true
             }
             Space::Global => {
                 let Some((words, at)) = find_words(self.launch, pattern, start) else {
                     return false;
                 };
-                let words = &words[at / 4..];
-                for (index, source) in store.sources.iter().enumerate() {
-                    let skip = index * store.bytes as usize;
-                    match source {
-                        Register::Word(word) if store.bytes == 4 => {
-                            let from = &self.r.words[word.0 as usize];
-                            for lane in 0..LANES {
-                                let at = pattern.offsets[lane] as usize + skip;
-                                words[at / 4].store(from[lane], Ordering::Relaxed);
-                            }
-                        }
-                        Register::Double(double) if store.bytes == 8 => {
-                            let from = &self.r.doubles[double.0 as usize];
-                            for lane in 0..LANES {
-                                let at = (pattern.offsets[lane] as usize + skip) / 4;
-                                words[at].store(from[lane] as u32, Ordering::Relaxed);
-                                words[at + 1].store((from[lane] >> 32) as u32, Ordering::Relaxed);
-                            }
-                        }
-                        _ => return false,
-                    }
-                }
+                store_all(&mut Global(&words[at / 4..]), store, pattern, &self.r);
                 true
             }
-            Space::Local => {
-                if pattern.shape != Shape::Uniform
-                    || in_bounds(start, pattern.span, self.local_top as usize).is_none()
-                {
-                    return false;
-                }
-                self.store_local(store, start as usize)
-            }
+            Space::Local => self.store_local(store, start),
             Space::Const | Space::Param | Space::Generic => false,
         }
     }
 
-    fn store_local(&mut self, store: &Store, start: usize) -> bool {
+    #[inline(never)]
+    fn store_local(&mut self, store: &Store, start: u64) -> bool {
+        let pattern = &self.patterns[store.site as usize];
+        if !pattern.is_uniform()
+            || in_bounds(start, pattern.span, self.local_top).is_none()
+        {
+            return false;
+        }
         for (index, source) in store.sources.iter().enumerate() {
-            let at = start + index * store.bytes as usize;
+            let at = start as usize / 4 + index * store.bytes as usize / 4;
             match source {
-                Register::Word(word) if store.bytes == 4 => {
-                    self.local[at / 4] = self.r.words[word.0 as usize];
-                }
-                Register::Double(double) if store.bytes == 8 => {
+                Register::Word(word) => self.local[at] = self.r.words[word.0 as usize],
+                Register::Double(double) => {
                     let from = &self.r.doubles[double.0 as usize];
-                    for lane in 0..LANES {
-                        self.local[at / 4][lane] = from[lane] as u32;
-                        self.local[at / 4 + 1][lane] = (from[lane] >> 32) as u32;
+                    self.local[at] = from.map(|value| value as u32);
+                    if store.bytes == 8 {
+                        self.local[at + 1] = from.map(|value| (value >> 32) as u32);
                     }
                 }
-                _ => return false,
+                Register::Predicate(_) => {}
             }
         }
         true
@@ -555,10 +370,11 @@ impl<O: Observer> Run<'_, '_, O> {
 
     #[cold]
     #[inline(never)]
-    fn store_slow(&mut self, store: &Store, mask: u32, bytes: u32) -> Result<(), RawFault> {
+    fn store_slow(&mut self, store: &Store, mask: u32) -> Outcome {
+        let bytes = store.bytes * store.sources.len() as u32;
         if self.is_mixed(&store.address, mask) {
             return self.split_by_space(&store.address, mask, |this, group| {
-                this.store_slow(store, group, bytes)
+                this.store_slow(store, group)
             });
         }
         let (space, addresses) = self.resolve(&store.address, mask);
@@ -574,7 +390,7 @@ impl<O: Observer> Run<'_, '_, O> {
         addresses: &[u64; LANES],
         mask: u32,
         bytes: u32,
-    ) -> Result<(), RawFault> {
+    ) -> Outcome {
         if store.release {
             fence(Ordering::SeqCst);
         }
@@ -591,21 +407,21 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// Bounds, alignment and writability of one lane's access.
-    fn check(
+    pub(super) fn check(
         &self,
         space: Space,
         address: u64,
         bytes: u32,
         kind: AccessKind,
         lane: usize,
-    ) -> Result<(), RawFault> {
+    ) -> Outcome {
         let inside =
             |length: usize| address <= length as u64 && u64::from(bytes) <= length as u64 - address;
         let wrong = if !address.is_multiple_of(u64::from(bytes)) {
             Some(Wrong::Alignment)
         } else {
             let in_bounds = match space {
-                Space::Shared => inside(self.shared.len()),
+                Space::Shared => inside(self.launch.shared_bytes as usize),
                 Space::Local => inside(self.local_top as usize),
                 Space::Param => inside(self.launch.params.len()),
                 Space::Global | Space::Const | Space::Generic => {
@@ -637,7 +453,7 @@ impl<O: Observer> Run<'_, '_, O> {
         bytes: u32,
         kind: AccessKind,
         lane: usize,
-    ) -> RawFault {
+    ) -> Box<RawFault> {
         let nearest = match space {
             Space::Shared => {
                 let arrays = &self.program.shared;
@@ -645,7 +461,7 @@ impl<O: Observer> Run<'_, '_, O> {
                     .iter()
                     .rev()
                     .find(|array| u64::from(array.offset) <= address);
-                let mut text = format!("the block has {} bytes", self.shared.len());
+                let mut text = format!("the block has {} bytes", self.launch.shared_bytes);
                 if let Some(array) = before {
                     text += &format!(
                         ", nearest is `{}` with {} bytes at {:#x}",
@@ -669,18 +485,18 @@ impl<O: Observer> Run<'_, '_, O> {
             bytes,
             nearest,
         };
-        RawFault {
+        Box::new(RawFault {
             kind: match wrong {
                 Wrong::Bounds => FaultKind::OutOfBounds(access),
                 Wrong::Alignment => FaultKind::Misaligned(access),
                 Wrong::ReadOnly => FaultKind::ReadOnly(access),
             },
             lane: Some(lane),
-        }
+        })
     }
 
     /// One element; the access has been checked.
-    fn read_memory(
+    pub(super) fn read_memory(
         &self,
         space: Space,
         address: u64,
@@ -689,16 +505,18 @@ impl<O: Observer> Run<'_, '_, O> {
         strong: bool,
     ) -> u64 {
         let at = address as usize;
+        let from_words = |word: &dyn Fn(usize) -> u32| match bytes {
+            8 => u64::from(word(at / 4)) | u64::from(word(at / 4 + 1)) << 32,
+            4 => u64::from(word(at / 4)),
+            _ => truncate(u64::from(word(at / 4)) >> (8 * (at % 4)), 8 * bytes),
+        };
         match space {
-            Space::Shared => load_element(&&*self.shared, at, bytes),
-            Space::Param => load_element(&self.launch.params.as_slice(), at, bytes),
-            Space::Local => {
-                let word = |index: usize| u64::from(self.local[index][lane]);
-                match bytes {
-                    8 => word(at / 4) | word(at / 4 + 1) << 32,
-                    4 => word(at / 4),
-                    _ => super::convert::truncate(word(at / 4) >> (8 * (at % 4)), 8 * bytes),
-                }
+            Space::Shared => from_words(&|index| self.shared[index]),
+            Space::Local => from_words(&|index| self.local[index][lane]),
+            Space::Param => {
+                let mut value = [0; 8];
+                value[..bytes as usize].copy_from_slice(&self.launch.params[at..][..bytes as usize]);
+                u64::from_le_bytes(value)
             }
             Space::Global | Space::Const | Space::Generic => {
                 let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) else {
@@ -710,7 +528,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    fn write_memory(
+    pub(super) fn write_memory(
         &mut self,
         space: Space,
         address: u64,
@@ -721,21 +539,16 @@ impl<O: Observer> Run<'_, '_, O> {
     ) {
         let at = address as usize;
         match space {
-            Space::Shared => store_bytes(self.shared, at, bytes, value),
             Space::Param => {}
-            Space::Local => match bytes {
-                8 => {
-                    self.local[at / 4][lane] = value as u32;
-                    self.local[at / 4 + 1][lane] = (value >> 32) as u32;
+            Space::Shared => set_word_bytes(&mut self.shared[at / 4..], at % 4, bytes, value),
+            Space::Local => {
+                let mut words = [self.local[at / 4][lane], 0];
+                set_word_bytes(&mut words, at % 4, bytes, value);
+                self.local[at / 4][lane] = words[0];
+                if bytes == 8 {
+                    self.local[at / 4 + 1][lane] = words[1];
                 }
-                4 => self.local[at / 4][lane] = value as u32,
-                _ => {
-                    let shift = 8 * (at % 4);
-                    let mask = ((1u32 << (8 * bytes)) - 1) << shift;
-                    let word = &mut self.local[at / 4][lane];
-                    *word = *word & !mask | (value as u32) << shift & mask;
-                }
-            },
+            }
             Space::Global | Space::Const | Space::Generic => {
                 if let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) {
                     let _whole = (strong && bytes == 8).then(|| self.launch.memory.lock(address));
@@ -744,102 +557,13 @@ impl<O: Observer> Run<'_, '_, O> {
             }
         }
     }
-
-    #[inline(never)]
-    pub(super) fn atomic(&mut self, index: u32, mask: u32) -> Result<(), RawFault> {
-        let atomic = &self.program.atomics[index as usize];
-        if self.is_mixed(&atomic.address, mask) {
-            return self.split_by_space(&atomic.address, mask, |this, group| {
-                this.atomic(index, group)
-            });
-        }
-        let (space, addresses) = self.resolve(&atomic.address, mask);
-        let bytes = atomic.ty.bytes();
-        self.observe(space, AccessKind::Atomic, bytes, mask, &addresses);
-        for lane in lanes(mask) {
-            let address = addresses[lane];
-            self.check(space, address, bytes, AccessKind::Atomic, lane)?;
-            let operand = read(&self.r, atomic.operand, lane);
-            let second = atomic
-                .second
-                .map_or(0, |second| read(&self.r, second, lane));
-            let update = |old: u64| updated(atomic, old, operand, second);
-            let old = match space {
-                Space::Global | Space::Const | Space::Generic => {
-                    match self.launch.allocation(address, u64::from(bytes)) {
-                        Some(allocation) => self.update_global(allocation, address, bytes, update),
-                        None => 0,
-                    }
-                }
-                _ => {
-                    let old = self.read_memory(space, address, bytes, lane, false);
-                    self.write_memory(space, address, bytes, lane, update(old), false);
-                    old
-                }
-            };
-            if let Some(destination) = atomic.destination {
-                write(&mut self.r, destination, lane, old);
-            }
-        }
-        Ok(())
-    }
-
-    fn update_global(
-        &self,
-        allocation: &Allocation,
-        address: u64,
-        bytes: u32,
-        update: impl Fn(u64) -> u64,
-    ) -> u64 {
-        let offset = (address - allocation.base) as usize;
-        if bytes == 8 {
-            let _whole = self.launch.memory.lock(address);
-            fence(Ordering::SeqCst);
-            let old = allocation.read(offset, 8);
-            allocation.write(offset, 8, update(old));
-            return old;
-        }
-        let word = &allocation.words()[offset / 4];
-        let order = Ordering::SeqCst;
-        let result = word.fetch_update(order, order, |old| Some(update(u64::from(old)) as u32));
-        // The closure never declines: both cases hold the old value.
-        u64::from(match result {
-            Ok(old) | Err(old) => old,
-        })
-    }
 }
 
-fn updated(atomic: &Atomic, old: u64, operand: u64, second: u64) -> u64 {
-    let integer = |function| {
-        let function = LaneFunction::Integer(function, atomic.ty);
-        lane::evaluate(function, [old, operand, 0, 0]).0
-    };
-    match atomic.function {
-        AtomicFunction::Add if matches!(atomic.ty, Type::F32 | Type::F64) => {
-            let function = LaneFunction::Float(FloatFunction::Add, FloatFormat::new(atomic.ty));
-            lane::evaluate(function, [old, operand, 0, 0]).0
-        }
-        AtomicFunction::Add => integer(IntegerFunction::Add),
-        AtomicFunction::Min => integer(IntegerFunction::Min),
-        AtomicFunction::Max => integer(IntegerFunction::Max),
-        AtomicFunction::And => old & operand,
-        AtomicFunction::Or => old | operand,
-        AtomicFunction::Xor => old ^ operand,
-        AtomicFunction::Exchange => operand,
-        AtomicFunction::CompareExchange if old == operand => second,
-        AtomicFunction::CompareExchange => old,
-        AtomicFunction::Increment if old >= operand => 0,
-        AtomicFunction::Increment => old + 1,
-        AtomicFunction::Decrement if old == 0 || old > operand => operand,
-        AtomicFunction::Decrement => old - 1,
-    }
-}
-
-/// The part of a space of `length` bytes that an access covers.
+/// Where an access starts in a space of `length` bytes that holds all of it.
 #[inline(always)]
-fn in_bounds(start: u64, span: u64, length: usize) -> Option<std::ops::Range<usize>> {
+fn in_bounds(start: u64, span: u64, length: u32) -> Option<usize> {
     let end = start.checked_add(span)?;
-    (end <= length as u64).then_some(start as usize..end as usize)
+    (end <= u64::from(length)).then_some(start as usize)
 }
 
 /// The words of the allocation that holds the whole access, and the byte offset of its start.
@@ -860,48 +584,88 @@ fn find_words<'a>(
     Some((allocation.words(), (start - allocation.base) as usize))
 }
 
-/// Loads every element of a full warp's access; false where the slow path has to do it.
+/// Loads every element of a full warp's access, of 4 or 8 bytes each.
 #[inline(always)]
-fn load_all(
+fn load_all(source: &impl Source, load: &Load, pattern: &Pattern, r: &mut Registers<'_>) {
+    match (load.single, pattern.bytes) {
+        (Some(Register::Word(word)), _) => {
+            read_word(source, pattern, &mut r.words[word.0 as usize]);
+        }
+        (_, 4) => load_elements::<1>(source, load, pattern, r),
+        (_, 8) => load_elements::<2>(source, load, pattern, r),
+        (_, 16) => load_elements::<4>(source, load, pattern, r),
+        _ => load_elements::<8>(source, load, pattern, r),
+    }
+}
+
+#[inline(always)]
+fn load_elements<const W: usize>(
     source: &impl Source,
     load: &Load,
     pattern: &Pattern,
-    r: &mut super::vector::Registers<'_>,
-) -> bool {
-    match load.destinations.as_slice() {
-        [Some(Register::Word(word))] if load.bytes == 4 => {
-            load_words(source, 0, pattern, &mut r.words[word.0 as usize]);
-        }
-        [Some(Register::Double(double))] if load.bytes == 8 => {
-            load_doubles(source, 0, pattern, &mut r.doubles[double.0 as usize]);
-        }
-        destinations => {
-            for (index, destination) in destinations.iter().enumerate() {
-                let skip = index * load.bytes as usize;
-                let at = |lane: usize| pattern.offsets[lane] as usize + skip;
-                match destination {
-                    None => {}
-                    Some(Register::Word(word)) if load.bytes == 4 => {
-                        let to = &mut r.words[word.0 as usize];
+    r: &mut Registers<'_>,
+) {
+    let words: [Words; W] = read_words(source, pattern);
+    let step = load.bytes as usize / 4;
+    for (low, destination) in words.chunks_exact(step).zip(&load.destinations) {
+        match destination {
+            Some(Register::Word(word)) => r.words[word.0 as usize] = low[0],
+            Some(Register::Double(double)) => {
+                let to = &mut r.doubles[double.0 as usize];
+                match low {
+                    [low, high] => {
                         for lane in 0..LANES {
-                            to[lane] = source.word(at(lane));
+                            to[lane] = u64::from(low[lane]) | u64::from(high[lane]) << 32;
                         }
                     }
-                    Some(Register::Double(double)) if load.bytes == 8 => {
-                        let to = &mut r.doubles[double.0 as usize];
+                    _ => {
                         for lane in 0..LANES {
-                            to[lane] = source.double(at(lane));
-                        }
-                    }
-                    Some(register) => {
-                        for lane in 0..LANES {
-                            let value = load_element(source, at(lane), load.bytes);
-                            write(r, *register, lane, extend(value, load));
+                            to[lane] = extend(u64::from(low[0][lane]), load);
                         }
                     }
                 }
             }
+            Some(Register::Predicate(_)) | None => {}
         }
     }
-    true
+}
+
+/// Stores every element of a full warp's access, of 4 or 8 bytes each.
+#[inline(always)]
+fn store_all(target: &mut impl Target, store: &Store, pattern: &Pattern, r: &Registers<'_>) {
+    match (store.sources.as_slice(), store.bytes) {
+        (&[Register::Word(word)], _) => {
+            write_words(target, pattern, [&r.words[word.0 as usize]]);
+        }
+        (_, bytes) => match pattern.bytes / u64::from(bytes) * u64::from(bytes / 4) {
+            1 => store_elements::<1>(target, store, pattern, r),
+            2 => store_elements::<2>(target, store, pattern, r),
+            4 => store_elements::<4>(target, store, pattern, r),
+            _ => store_elements::<8>(target, store, pattern, r),
+        },
+    }
+}
+
+#[inline(always)]
+fn store_elements<const W: usize>(
+    target: &mut impl Target,
+    store: &Store,
+    pattern: &Pattern,
+    r: &Registers<'_>,
+) {
+    let mut words = [[0; LANES]; W];
+    let step = store.bytes as usize / 4;
+    for (to, source) in words.chunks_exact_mut(step).zip(&store.sources) {
+        match source {
+            Register::Word(word) => to[0] = r.words[word.0 as usize],
+            Register::Double(double) => {
+                let from = &r.doubles[double.0 as usize];
+                for (half, to) in to.iter_mut().enumerate() {
+                    *to = from.map(|value| (value >> (32 * half)) as u32);
+                }
+            }
+            Register::Predicate(_) => {}
+        }
+    }
+    write_words(target, pattern, std::array::from_fn::<_, W, _>(|element| &words[element]));
 }

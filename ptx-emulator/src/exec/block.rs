@@ -1,7 +1,7 @@
 //! A worker runs blocks one after the other: warps take turns, barriers bring them together.
 
-use super::access::Pattern;
-use super::run::{RawFault, Run, Stop};
+use super::pattern::{Pattern, Spread};
+use super::run::{Outcome, RawFault, Run, Stop};
 use super::vector::{LANES, Registers};
 use super::warp::{Split, State, Warp};
 use super::warp_ops::lanes;
@@ -22,14 +22,18 @@ struct BarrierState {
     arrived: Vec<u32>,
     /// Threads that take part, where the instruction says so.
     threads: Option<u32>,
+    /// Whether those who wait want a result.
+    reducing: bool,
 }
 
 pub(crate) struct Worker<'w, 'l, O> {
     launch: &'w Launch<'l>,
     observer: &'w mut O,
     warps: Vec<Warp>,
-    shared: Vec<u8>,
+    shared: Vec<u32>,
     patterns: Vec<Pattern>,
+    spreads: Vec<Spread>,
+    visit: u64,
     barriers: Vec<BarrierState>,
     fuel: u64,
     granted: u64,
@@ -54,13 +58,16 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         let barrier = BarrierState {
             arrived: vec![0; count as usize],
             threads: None,
+            reducing: false,
         };
         Worker {
             launch,
             observer,
             warps: (0..count).map(|index| Warp::new(launch, index)).collect(),
-            shared: vec![0; launch.shared_bytes as usize],
-            patterns: vec![Pattern::new(); program.sites as usize],
+            shared: vec![0; (launch.shared_bytes as usize).div_ceil(4)],
+            patterns: Pattern::of_program(program),
+            spreads: vec![Spread::new(); program.spreads as usize + 1],
+            visit: 0,
             barriers: vec![barrier; BARRIERS],
             fuel: 0,
             granted: 0,
@@ -183,6 +190,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             local_top,
             shared: &mut self.shared,
             patterns: &mut self.patterns,
+            spreads: &mut self.spreads,
+            visit: &mut self.visit,
             observer: self.observer,
             context: WarpContext {
                 kernel: launch.kernel,
@@ -202,7 +211,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 FaultKind::Budget(_) => None,
                 _ => Some(info),
             };
-            self.fault(fault, Some(index), info)
+            self.fault(*fault, Some(index), info)
         })
     }
 
@@ -248,10 +257,10 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 self.give_back(index, at);
                 Ok(())
             }
-            Terminator::Trap => Err(RawFault {
+            Terminator::Trap => Err(Box::new(RawFault {
                 kind: FaultKind::Trap,
                 lane: Some(first),
-            }),
+            })),
             Terminator::Switch {
                 index: word,
                 targets,
@@ -263,7 +272,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             // The inner loop follows these itself.
             Terminator::Jump(_) | Terminator::Branch { .. } => Ok(()),
         };
-        outcome.map_err(|fault| self.fault(fault, Some(index), current.terminator_info))
+        outcome.map_err(|fault| self.fault(*fault, Some(index), current.terminator_info))
     }
 
     fn exit(&mut self, index: usize, at: usize) {
@@ -309,7 +318,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         at: usize,
         word: u32,
         targets: &[u32],
-    ) -> Result<(), RawFault> {
+    ) -> Outcome {
         let warp = &mut self.warps[index];
         let frame = warp.frames[warp.splits[at].frame as usize];
         let values = warp.words[frame.words + word as usize];
@@ -317,10 +326,10 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             let split = &mut warp.splits[part];
             let first = split.mask.trailing_zeros() as usize % LANES;
             let Some(&block) = targets.get(values[first] as usize) else {
-                return Err(RawFault {
+                return Err(Box::new(RawFault {
                     kind: FaultKind::BadBranchIndex(values[first]),
                     lane: Some(first),
-                });
+                }));
             };
             split.block = block;
         }
@@ -328,15 +337,15 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     }
 
     /// A call: one frame per function that the lanes call.
-    fn call(&mut self, index: usize, at: usize, block: u32, call: &Call) -> Result<(), RawFault> {
+    fn call(&mut self, index: usize, at: usize, block: u32, call: &Call) -> Outcome {
         let split = self.warps[index].splits[at];
         let first = split.mask.trailing_zeros() as usize % LANES;
         match &call.target {
             CallTarget::Function(function) => self.enter(index, at, block, *function, call),
-            CallTarget::External(name) => Err(RawFault {
+            CallTarget::External(name) => Err(Box::new(RawFault {
                 kind: FaultKind::ExternalCall(name.clone()),
                 lane: Some(first),
-            }),
+            })),
             CallTarget::Indirect(address) => {
                 let warp = &mut self.warps[index];
                 let frame = warp.frames[split.frame as usize];
@@ -344,9 +353,11 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 for part in warp.part(at, &targets) {
                     let lane =
                         self.warps[index].splits[part].mask.trailing_zeros() as usize % LANES;
-                    let function = self.function_at(targets[lane], call).ok_or(RawFault {
-                        kind: FaultKind::BadCall(targets[lane]),
-                        lane: Some(lane),
+                    let function = self.function_at(targets[lane], call).ok_or_else(|| {
+                        Box::new(RawFault {
+                            kind: FaultKind::BadCall(targets[lane]),
+                            lane: Some(lane),
+                        })
                     })?;
                     self.enter(index, part, block, function, call)?;
                 }
@@ -373,7 +384,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         block: u32,
         function: u32,
         call: &Call,
-    ) -> Result<(), RawFault> {
+    ) -> Outcome {
         let callee = &self.program().functions[function as usize];
         let warp = &mut self.warps[index];
         let split = warp.splits[at];
@@ -396,7 +407,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         at: usize,
         barrier: &Barrier,
         info: Option<u32>,
-    ) -> Result<(), RawFault> {
+    ) -> Outcome {
         let warp = &mut self.warps[index];
         let frame = warp.frames[warp.splits[at].frame as usize];
         let ids = warp.words[frame.words + barrier.id.0 as usize];
@@ -408,9 +419,11 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             let first = split.mask.trailing_zeros() as usize % LANES;
             let (id, mask) = (ids[first], split.mask);
             let threads = counts.map(|counts| counts[first]);
-            let bad = |message: String| RawFault {
-                kind: FaultKind::BadBarrier(message),
-                lane: Some(first),
+            let bad = |message: String| {
+                Box::new(RawFault {
+                    kind: FaultKind::BadBarrier(message),
+                    lane: Some(first),
+                })
             };
             if id as usize >= BARRIERS {
                 return Err(bad(format!("barrier {id} does not exist; there are 16")));
@@ -438,6 +451,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             let state = &mut self.barriers[id as usize];
             state.arrived[index] |= mask;
             state.threads = threads;
+            state.reducing |= barrier.source.is_some();
             self.complete(id as usize);
         }
         Ok(())
@@ -463,7 +477,9 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             return;
         }
         self.barriers[id].arrived.fill(0);
-        self.reduce(id as u32);
+        if std::mem::take(&mut self.barriers[id].reducing) {
+            self.reduce(id as u32);
+        }
         let program = self.program();
         for warp in &mut self.warps {
             for split in &mut warp.splits {

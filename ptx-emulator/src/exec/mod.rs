@@ -2,10 +2,12 @@
 
 mod access;
 mod arithmetic;
+mod atomic;
 mod block;
 pub(crate) mod convert;
 mod float;
 mod lane;
+mod pattern;
 mod run;
 mod simd;
 mod vector;

@@ -1,7 +1,7 @@
 //! The inner loop: runs the lanes of one warp that stand at the same place until they part, park
 //! or end.
 
-use super::access::Pattern;
+use super::pattern::{Pattern, Spread};
 use super::vector::{LANES, Registers, Words, store_doubles, store_words};
 use super::warp_ops::{self, lanes};
 use super::{Launch, arithmetic, lane};
@@ -9,6 +9,9 @@ use crate::error::FaultKind;
 use crate::ir::{Guard, Inst, Op, PredicateOp, Program, Register, Terminator, Timer};
 use crate::kernel::InstructionId;
 use crate::observer::{Observer, WarpContext};
+
+/// Nothing, or a fault; boxed since it is rare and large.
+pub(crate) type Outcome = Result<(), Box<RawFault>>;
 
 /// What a kernel did wrong, and in which lane.
 #[derive(Debug)]
@@ -43,8 +46,11 @@ pub(crate) struct Run<'r, 'l, O> {
     pub local_base: u32,
     /// Bytes of local memory of each thread.
     pub local_top: u32,
-    pub shared: &'r mut [u8],
+    pub shared: &'r mut [u32],
     pub patterns: &'r mut [Pattern],
+    pub spreads: &'r mut [Spread],
+    /// Counts the basic blocks that the worker has entered.
+    pub visit: &'r mut u64,
     pub observer: &'r mut O,
     pub context: WarpContext<'r>,
     /// Instructions that may be issued before more are asked for.
@@ -67,7 +73,7 @@ impl<O: Observer> Run<'_, '_, O> {
         mut block: u32,
         mask: u32,
         limit: u32,
-    ) -> Result<Stop, RawFault> {
+    ) -> Result<Stop, Box<RawFault>> {
         let program = self.program;
         loop {
             if block >= limit {
@@ -85,6 +91,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 return self.refuel(block);
             }
             *self.fuel -= cost;
+            *self.visit += 1;
             self.observer
                 .basic_block(&self.context, block as usize, mask);
             for inst in &program.code[current.start as usize..current.end as usize] {
@@ -152,13 +159,13 @@ impl<O: Observer> Run<'_, '_, O> {
 
     #[cold]
     #[inline(never)]
-    fn refuel(&mut self, block: u32) -> Result<Stop, RawFault> {
+    fn refuel(&mut self, block: u32) -> Result<Stop, Box<RawFault>> {
         match self.launch.take_fuel(self.fuel, self.granted) {
             super::Fuel::More => Ok(Stop::Yield(block)),
-            super::Fuel::Empty => Err(RawFault {
+            super::Fuel::Empty => Err(Box::new(RawFault {
                 kind: FaultKind::Budget(self.launch.budget),
                 lane: None,
-            }),
+            })),
         }
     }
 
@@ -169,7 +176,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     #[inline(always)]
-    fn step<const FULL: bool>(&mut self, inst: &Inst, mask: u32) -> Result<(), RawFault> {
+    fn step<const FULL: bool>(&mut self, inst: &Inst, mask: u32) -> Outcome {
         self.info = inst.info;
         match inst.guard {
             None => {
@@ -177,7 +184,7 @@ impl<O: Observer> Run<'_, '_, O> {
                     self.observer
                         .instruction(&self.context, InstructionId(inst.info), mask);
                 }
-                self.execute::<FULL>(inst.op, mask)
+                self.execute::<FULL>(&inst.op, mask)
             }
             Some(guard) => {
                 let executing = self.guarded(guard) & mask;
@@ -191,7 +198,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 }
                 match executing {
                     0 => Ok(()),
-                    _ => self.execute_masked(inst.op, executing),
+                    _ => self.execute_masked(&inst.op, executing),
                 }
             }
         }
@@ -199,14 +206,14 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// A predicated operation; kept out of the loop, which would double in size.
     #[inline(never)]
-    fn execute_masked(&mut self, op: Op, mask: u32) -> Result<(), RawFault> {
+    fn execute_masked(&mut self, op: &Op, mask: u32) -> Outcome {
         self.execute::<false>(op, mask)
     }
 
     #[inline(always)]
-    fn execute<const FULL: bool>(&mut self, op: Op, mask: u32) -> Result<(), RawFault> {
+    fn execute<const FULL: bool>(&mut self, op: &Op, mask: u32) -> Outcome {
         let r = &mut self.r;
-        match op {
+        match *op {
             Op::MoveWord(d, a) => r.map_word::<FULL>(mask, d.0, a.0, |x| x),
             Op::MoveDouble(d, a) => r.map_double::<FULL>(mask, d.0, a.0, |x| x),
             Op::MovePredicate(d, a) => r.set_predicate(mask, d.0, r.predicates[a.0 as usize]),
@@ -300,14 +307,14 @@ impl<O: Observer> Run<'_, '_, O> {
             Op::PredicateNot(d, a) => r.set_predicate(mask, d.0, !r.predicates[a.0 as usize]),
             Op::Load(index) => return self.load::<FULL>(index, mask),
             Op::Store(index) => return self.store::<FULL>(index, mask),
-            _ => return self.execute_rare(op, mask),
+            _ => return self.execute_rare(*op, mask),
         }
         Ok(())
     }
 
     /// Operations that are not worth a place in the loop.
     #[inline(never)]
-    fn execute_rare(&mut self, op: Op, mask: u32) -> Result<(), RawFault> {
+    fn execute_rare(&mut self, op: Op, mask: u32) -> Outcome {
         match op {
             Op::Lane(index) => self.lane_op(index, mask),
             Op::LocalAddress(d, offset) => {

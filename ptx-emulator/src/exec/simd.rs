@@ -33,7 +33,7 @@ pub(crate) fn segment<O: Observer>(
     block: u32,
     mask: u32,
     limit: u32,
-) -> Result<Stop, RawFault> {
+) -> Result<Stop, Box<RawFault>> {
     match level {
         Level::Portable => match full {
             true => portable::<O, true>(run, block, mask, limit),
@@ -55,7 +55,7 @@ fn portable<O: Observer, const FULL: bool>(
     block: u32,
     mask: u32,
     limit: u32,
-) -> Result<Stop, RawFault> {
+) -> Result<Stop, Box<RawFault>> {
     run.segment::<FULL>(block, mask, limit)
 }
 
@@ -66,6 +66,6 @@ fn avx2<O: Observer, const FULL: bool>(
     block: u32,
     mask: u32,
     limit: u32,
-) -> Result<Stop, RawFault> {
+) -> Result<Stop, Box<RawFault>> {
     run.segment::<FULL>(block, mask, limit)
 }

@@ -2,8 +2,7 @@
 
 use super::Launch;
 use super::run::RawFault;
-use super::vector::{Doubles, LANES, Words};
-use super::warp_ops::lanes;
+use super::vector::{Doubles, LANES, Words, collect};
 use crate::error::FaultKind;
 use crate::ir::{Constant, Function, Program, Register, Special};
 use crate::memory::MAX_LOCAL_BYTES;
@@ -175,10 +174,12 @@ impl Warp {
         function: u32,
         call_block: u32,
         block: [u32; 3],
-    ) -> Result<u32, RawFault> {
-        let overflow = || RawFault {
-            kind: FaultKind::StackOverflow,
-            lane: None,
+    ) -> Result<u32, Box<RawFault>> {
+        let overflow = || {
+            Box::new(RawFault {
+                kind: FaultKind::StackOverflow,
+                lane: None,
+            })
         };
         let program = &launch.kernel.0.program;
         if self.frames.len() >= MAX_FRAMES {
@@ -239,26 +240,26 @@ impl Warp {
         }
     }
 
-    /// Parts a split by the lanes' values; returns the places of the parts.
-    pub(crate) fn part<T: PartialEq>(&mut self, at: usize, values: &[T; LANES]) -> Vec<usize> {
+    /// Parts a split by the lanes' values; gives the places of the parts.
+    pub(crate) fn part<T: PartialEq>(
+        &mut self,
+        at: usize,
+        values: &[T; LANES],
+    ) -> impl Iterator<Item = usize> + use<T> {
         let split = self.splits[at];
+        let before = self.splits.len();
         let mut rest = split.mask;
-        let mut places = Vec::new();
         while rest != 0 {
             let first = rest.trailing_zeros() as usize % LANES;
-            let mask = lanes(rest)
-                .filter(|&lane| values[lane] == values[first])
-                .fold(0, |all, lane| all | 1 << lane);
-            rest &= !mask;
-            if places.is_empty() {
+            let mask = collect(|lane| values[lane] == values[first]) & rest;
+            if rest == split.mask {
                 self.splits[at].mask = mask;
-                places.push(at);
             } else {
-                places.push(self.splits.len());
                 self.splits.push(Split { mask, ..split });
             }
+            rest &= !mask;
         }
-        places
+        std::iter::once(at).chain(before..self.splits.len())
     }
 
     /// Joins ready splits that stand at the same place.

@@ -1,0 +1,108 @@
+//! Times the emulator on matrix products of the workspace's PTX, checks the results, and prints figures.
+//!
+//! `cargo run --release -p ptx-emulator --example speed [FILE.ptx] [WORKERS] [SIZE] [KERNEL]`
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use ptx_emulator::{AccessKind, Args, InstructionCounts, Kernel, LaunchConfig, Memory, Module, Space};
+
+/// A kernel's name, the threads of its block, and the elements of C that a block computes.
+const PRODUCTS: [(&str, [u32; 3], [u32; 2]); 5] = [
+    ("naive", [32, 32, 1], [32, 32]),
+    ("tiled_16", [16, 16, 1], [16, 16]),
+    ("tiled_32", [32, 32, 1], [32, 32]),
+    ("register_blocked", [256, 1, 1], [128, 128]),
+    ("naive_uncoalesced", [32, 32, 1], [32, 32]),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let checked_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx/kernels_sm_70.ptx");
+    let file = arguments.next().unwrap_or_else(|| checked_in.to_string());
+    let workers = arguments.next().map_or(Ok(1), |text| text.parse())?;
+    let size = arguments.next().map_or(Ok(512), |text| text.parse())?;
+    let only = arguments.next();
+
+    let text = std::fs::read_to_string(&file)?;
+    let start = Instant::now();
+    let module = Module::parse(&text)?;
+    let parsed = start.elapsed();
+    let names: Vec<String> = module.kernel_names().map(String::from).collect();
+    let mut refused = 0;
+    for name in &names {
+        if let Err(error) = module.kernel(name) {
+            println!("{error}");
+            refused += 1;
+        }
+    }
+    println!(
+        "{file}: {} lines, {} kernels ({refused} refused), parsed in {:.1} ms, decoded in {:.1} ms",
+        text.lines().count(),
+        names.len(),
+        parsed.as_secs_f64() * 1e3,
+        (start.elapsed() - parsed).as_secs_f64() * 1e3,
+    );
+    println!("{size} x {size} x {size} f32, {workers} worker(s):");
+    for (name, block, tile) in PRODUCTS {
+        if only.as_deref().is_some_and(|only| only != name) {
+            continue;
+        }
+        let Ok(kernel) = module.kernel(name) else {
+            println!("{name}: not in this module");
+            continue;
+        };
+        measure(&kernel, block, tile, size, workers)?;
+    }
+    Ok(())
+}
+
+fn measure(
+    kernel: &Kernel,
+    block: [u32; 3],
+    tile: [u32; 2],
+    size: u32,
+    workers: usize,
+) -> Result<(), Box<dyn Error>> {
+    let count = u64::from(size) * u64::from(size);
+    let memory = Memory::with_capacity(1 << 30);
+    let values: Vec<u8> = (0..count)
+        .flat_map(|index| ((index * 7919 % 1013) as f32 / 1013.0).to_le_bytes())
+        .collect();
+    let mut args = Args::new();
+    for _ in 0..2 {
+        let matrix = memory.alloc(4 * count)?;
+        memory.write(matrix, &values)?;
+        args.push_u64(matrix).push_u64(count);
+    }
+    let c = memory.alloc(4 * count)?;
+    memory.fill(c, 4 * count, 0xff)?;
+    args.push_u64(c).push_u32(size).push_u32(size).push_u32(size);
+    let mut config = LaunchConfig::new([size / tile[0], size / tile[1], 1], block);
+    config.workers = Some(workers);
+
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let start = Instant::now();
+        kernel.launch(&memory, &config, &args)?;
+        best = best.min(start.elapsed());
+    }
+    let start = Instant::now();
+    let mut counts = InstructionCounts::new();
+    kernel.launch_observed(&memory, &config, &args, &mut counts)?;
+    let observed = start.elapsed();
+    let mut word = [0; 4];
+    memory.read(c + 4 * (count - 1), &mut word)?;
+    let lanes = counts.total(kernel).1 as f64;
+    println!(
+        "{:20} {:6.3} s, {:5.2} G lane-instructions/s; counting {:6.3} s, {:5.2} G/s; {} MB loaded; last element {}",
+        kernel.name(),
+        best.as_secs_f64(),
+        lanes / best.as_secs_f64() / 1e9,
+        observed.as_secs_f64(),
+        lanes / observed.as_secs_f64() / 1e9,
+        counts.bytes(Space::Global, AccessKind::Load) / 1_000_000,
+        f32::from_le_bytes(word),
+    );
+    Ok(())
+}

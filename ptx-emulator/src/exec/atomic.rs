@@ -1,0 +1,104 @@
+//! `atom` and `red`.
+
+use std::sync::atomic::{Ordering, fence};
+
+use super::lane;
+use super::run::{Outcome, Run};
+use super::warp_ops::{lanes, read, write};
+use crate::ir::{
+    Atomic, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, Space,
+};
+use crate::memory::Allocation;
+use crate::observer::{AccessKind, Observer};
+use crate::parse::ast::Type;
+
+impl<O: Observer> Run<'_, '_, O> {
+    #[inline(never)]
+    pub(super) fn atomic(&mut self, index: u32, mask: u32) -> Outcome {
+        let atomic = &self.program.atomics[index as usize];
+        if self.is_mixed(&atomic.address, mask) {
+            return self.split_by_space(&atomic.address, mask, |this, group| {
+                this.atomic(index, group)
+            });
+        }
+        let (space, addresses) = self.resolve(&atomic.address, mask);
+        let bytes = atomic.ty.bytes();
+        self.observe(space, AccessKind::Atomic, bytes, mask, &addresses);
+        for lane in lanes(mask) {
+            let address = addresses[lane];
+            self.check(space, address, bytes, AccessKind::Atomic, lane)?;
+            let operand = read(&self.r, atomic.operand, lane);
+            let second = atomic
+                .second
+                .map_or(0, |second| read(&self.r, second, lane));
+            let update = |old: u64| updated(atomic, old, operand, second);
+            let old = match space {
+                Space::Global | Space::Const | Space::Generic => {
+                    match self.launch.allocation(address, u64::from(bytes)) {
+                        Some(allocation) => self.update_global(allocation, address, bytes, update),
+                        None => 0,
+                    }
+                }
+                _ => {
+                    let old = self.read_memory(space, address, bytes, lane, false);
+                    self.write_memory(space, address, bytes, lane, update(old), false);
+                    old
+                }
+            };
+            if let Some(destination) = atomic.destination {
+                write(&mut self.r, destination, lane, old);
+            }
+        }
+        Ok(())
+    }
+
+    fn update_global(
+        &self,
+        allocation: &Allocation,
+        address: u64,
+        bytes: u32,
+        update: impl Fn(u64) -> u64,
+    ) -> u64 {
+        let offset = (address - allocation.base) as usize;
+        if bytes == 8 {
+            let _whole = self.launch.memory.lock(address);
+            fence(Ordering::SeqCst);
+            let old = allocation.read(offset, 8);
+            allocation.write(offset, 8, update(old));
+            return old;
+        }
+        let word = &allocation.words()[offset / 4];
+        let order = Ordering::SeqCst;
+        let result = word.fetch_update(order, order, |old| Some(update(u64::from(old)) as u32));
+        // The closure never declines: both cases hold the old value.
+        u64::from(match result {
+            Ok(old) | Err(old) => old,
+        })
+    }
+}
+
+fn updated(atomic: &Atomic, old: u64, operand: u64, second: u64) -> u64 {
+    let integer = |function| {
+        let function = LaneFunction::Integer(function, atomic.ty);
+        lane::evaluate(function, [old, operand, 0, 0]).0
+    };
+    match atomic.function {
+        AtomicFunction::Add if matches!(atomic.ty, Type::F32 | Type::F64) => {
+            let function = LaneFunction::Float(FloatFunction::Add, FloatFormat::new(atomic.ty));
+            lane::evaluate(function, [old, operand, 0, 0]).0
+        }
+        AtomicFunction::Add => integer(IntegerFunction::Add),
+        AtomicFunction::Min => integer(IntegerFunction::Min),
+        AtomicFunction::Max => integer(IntegerFunction::Max),
+        AtomicFunction::And => old & operand,
+        AtomicFunction::Or => old | operand,
+        AtomicFunction::Xor => old ^ operand,
+        AtomicFunction::Exchange => operand,
+        AtomicFunction::CompareExchange if old == operand => second,
+        AtomicFunction::CompareExchange => old,
+        AtomicFunction::Increment if old >= operand => 0,
+        AtomicFunction::Increment => old + 1,
+        AtomicFunction::Decrement if old == 0 || old > operand => operand,
+        AtomicFunction::Decrement => old - 1,
+    }
+}

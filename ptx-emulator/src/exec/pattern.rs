@@ -1,0 +1,302 @@
+//! The fast paths of full warps: what is known of an instruction's addresses, and the transfer of
+//! regular ones.
+//!
+//! The distances of the lanes' addresses from lane 0's are remembered. As long as they stay the
+//! same, bounds and alignment of all lanes follow from lane 0's address, and so does the way in
+//! which the words lie.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::vector::{LANES, Words};
+use crate::ir::Program;
+
+/// Lanes that are transferred together.
+const GROUP: usize = 8;
+
+/// How the addresses of a group of lanes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// All the same.
+    Uniform,
+    /// Each access behind the one before.
+    Consecutive,
+    Other,
+}
+
+/// How the values of an address register are spread over the lanes.
+///
+/// Accesses of a basic block with the same base register belong to one spread: it is compared with
+/// the register once per visit of the block.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    /// Value of each lane minus that of lane 0.
+    deltas: [u64; LANES],
+    /// Counts the different deltas that there have been.
+    version: u64,
+    /// The visit at which the deltas were last compared with the register.
+    visit: u64,
+}
+
+impl Spread {
+    pub(super) fn new() -> Self {
+        Spread {
+            deltas: [0; LANES],
+            version: 1,
+            visit: 0,
+        }
+    }
+
+    /// Makes the deltas those of the register, which `base` reads.
+    #[inline(always)]
+    pub(super) fn refresh(&mut self, visit: u64, base: impl Fn(usize) -> u64) {
+        if self.visit == visit {
+            return;
+        }
+        self.visit = visit;
+        let first = base(0);
+        let mut different = 0;
+        for lane in 0..LANES {
+            different |= base(lane).wrapping_sub(first) ^ self.deltas[lane];
+        }
+        if different != 0 {
+            self.version += 1;
+            for lane in 0..LANES {
+                self.deltas[lane] = base(lane).wrapping_sub(first);
+            }
+        }
+    }
+
+    pub(super) fn delta(&self, lane: usize) -> u64 {
+        self.deltas[lane]
+    }
+}
+
+/// What is known of a memory instruction's addresses.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    /// The version of the spread that this was made for.
+    version: u64,
+    /// Address of each lane minus the lowest one, in words.
+    places: [u32; LANES],
+    groups: [Shape; LANES / GROUP],
+    /// The shape of all lanes together.
+    whole: Shape,
+    /// Address of lane 0 minus the lowest one.
+    pub below: u64,
+    /// Bytes from the lowest address to the end of the highest access.
+    pub span: u64,
+    /// Bytes that each lane accesses.
+    pub bytes: u64,
+    /// Whether the fast paths apply: all deltas are multiples of the access size and not too far
+    /// apart.
+    regular: bool,
+    /// The allocation that was accessed last.
+    pub allocation: usize,
+}
+
+impl Pattern {
+    fn new(bytes: u32) -> Self {
+        Pattern {
+            version: 0,
+            places: [0; LANES],
+            groups: [Shape::Uniform; LANES / GROUP],
+            whole: Shape::Uniform,
+            below: 0,
+            span: u64::from(bytes),
+            bytes: u64::from(bytes),
+            regular: true,
+            allocation: 0,
+        }
+    }
+
+    /// One pattern per load and store of a program, in the order of their sites.
+    pub(super) fn of_program(program: &Program) -> Vec<Self> {
+        let mut all = vec![Pattern::new(1); program.sites as usize];
+        for load in &program.loads {
+            all[load.site as usize] = Pattern::new(load.bytes * load.destinations.len() as u32);
+        }
+        for store in &program.stores {
+            all[store.site as usize] = Pattern::new(store.bytes * store.sources.len() as u32);
+        }
+        all
+    }
+
+    /// Whether the fast paths apply to lanes that are spread like this.
+    #[inline(always)]
+    pub(super) fn follows(&mut self, spread: &Spread) -> bool {
+        if self.version != spread.version {
+            self.learn(spread);
+        }
+        self.regular
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn(&mut self, spread: &Spread) {
+        self.version = spread.version;
+        // Deltas are differences of addresses and may be negative.
+        let signed = spread.deltas.map(|delta| delta as i64);
+        let lowest = signed.iter().copied().min().unwrap_or(0);
+        let highest = signed.iter().copied().max().unwrap_or(0);
+        self.regular = highest.abs_diff(lowest) <= u64::from(u32::MAX / 2)
+            && signed.iter().all(|delta| delta.unsigned_abs().is_multiple_of(self.bytes));
+        if !self.regular {
+            return;
+        }
+        let above = signed.map(|delta| delta.abs_diff(lowest));
+        self.places = above.map(|distance| distance as u32 / 4);
+        self.below = lowest.unsigned_abs();
+        self.span = highest.abs_diff(lowest) + self.bytes;
+        let shape = |lanes: &[u64]| {
+            let strided = |step: u64| {
+                let expected = (0..).map(|lane| lanes[0] + lane * step);
+                lanes.iter().zip(expected).all(|(&place, expected)| place == expected)
+            };
+            match () {
+                () if strided(0) => Shape::Uniform,
+                () if strided(self.bytes) => Shape::Consecutive,
+                () => Shape::Other,
+            }
+        };
+        self.whole = shape(&above);
+        self.groups = std::array::from_fn(|group| shape(&above[group * GROUP..][..GROUP]));
+    }
+
+    pub(super) fn is_uniform(&self) -> bool {
+        self.whole == Shape::Uniform
+    }
+}
+
+/// Words that the fast paths read. Indices are in bounds.
+pub(super) trait Source {
+    fn row<const N: usize>(&self, at: usize) -> [u32; N];
+}
+
+impl Source for &[u32] {
+    #[inline(always)]
+    fn row<const N: usize>(&self, at: usize) -> [u32; N] {
+        let mut values = [0; N];
+        values.copy_from_slice(&self[at..][..N]);
+        values
+    }
+}
+
+/// Words that the fast paths write. Indices are in bounds.
+pub(super) trait Target {
+    fn set_row<const N: usize>(&mut self, at: usize, values: &[u32; N]);
+}
+
+impl Target for &mut [u32] {
+    #[inline(always)]
+    fn set_row<const N: usize>(&mut self, at: usize, values: &[u32; N]) {
+        self[at..][..N].copy_from_slice(values);
+    }
+}
+
+/// Words of an allocation.
+pub(super) struct Global<'a>(pub &'a [AtomicU32]);
+
+impl Source for Global<'_> {
+    #[inline(always)]
+    fn row<const N: usize>(&self, at: usize) -> [u32; N] {
+        let row = &self.0[at..][..N];
+        let mut values = [0; N];
+        for index in 0..N {
+            values[index] = row[index].load(Ordering::Relaxed);
+        }
+        values
+    }
+}
+
+impl Target for Global<'_> {
+    #[inline(always)]
+    fn set_row<const N: usize>(&mut self, at: usize, values: &[u32; N]) {
+        let row = &self.0[at..][..N];
+        for index in 0..N {
+            row[index].store(values[index], Ordering::Relaxed);
+        }
+    }
+}
+
+/// Reads one word per lane.
+#[inline(always)]
+pub(super) fn read_word(source: &impl Source, pattern: &Pattern, to: &mut Words) {
+    match pattern.whole {
+        Shape::Uniform => {
+            let [value] = source.row(0);
+            *to = [value; LANES];
+        }
+        Shape::Consecutive => *to = source.row(0),
+        Shape::Other => read_groups(source, pattern, std::array::from_mut(to)),
+    }
+}
+
+/// Reads `W` neighbouring words per lane.
+#[inline(always)]
+pub(super) fn read_words<const W: usize>(
+    source: &impl Source,
+    pattern: &Pattern,
+) -> [Words; W] {
+    let mut to = [[0; LANES]; W];
+    read_groups(source, pattern, &mut to);
+    to
+}
+
+#[inline(always)]
+fn read_groups<const W: usize>(source: &impl Source, pattern: &Pattern, to: &mut [Words; W]) {
+    for (group, shape) in pattern.groups.iter().enumerate() {
+        let first = group * GROUP;
+        let place = pattern.places[first] as usize;
+        match shape {
+            Shape::Uniform => {
+                let values: [u32; W] = source.row(place);
+                for (to, value) in to.iter_mut().zip(values) {
+                    to[first..][..GROUP].fill(value);
+                }
+            }
+            Shape::Consecutive if W == 1 => {
+                let row: [u32; GROUP] = source.row(place);
+                for to in to.iter_mut() {
+                    to[first..][..GROUP].copy_from_slice(&row);
+                }
+            }
+            Shape::Consecutive if W == 4 => {
+                let row: [u32; GROUP * 4] = source.row(place);
+                for (element, to) in to.iter_mut().enumerate() {
+                    let to = &mut to[first..][..GROUP];
+                    for lane in 0..GROUP {
+                        to[lane] = row[lane * 4 + element];
+                    }
+                }
+            }
+            Shape::Consecutive | Shape::Other => {
+                for lane in first..first + GROUP {
+                    let values: [u32; W] = source.row(pattern.places[lane] as usize);
+                    for (to, value) in to.iter_mut().zip(values) {
+                        to[lane] = value;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Writes `W` neighbouring words per lane, lane by lane: the highest lane wins.
+#[inline(always)]
+pub(super) fn write_words<const W: usize>(
+    target: &mut impl Target,
+    pattern: &Pattern,
+    from: [&Words; W],
+) {
+    if W == 1 && pattern.whole == Shape::Consecutive {
+        target.set_row(0, from[0]);
+        return;
+    }
+    for lane in 0..LANES {
+        let mut values = [0; W];
+        for (value, from) in values.iter_mut().zip(from) {
+            *value = from[lane];
+        }
+        target.set_row(pattern.places[lane] as usize, &values);
+    }
+}
