@@ -6,6 +6,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementType {
+    /// IEEE binary16.
+    F16,
     /// IEEE binary32.
     F32,
     /// IEEE binary64.
@@ -16,6 +18,7 @@ impl ElementType {
     /// Size in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
+            ElementType::F16 => 2,
             ElementType::F32 => 4,
             ElementType::F64 => 8,
         }
@@ -25,6 +28,7 @@ impl ElementType {
 impl fmt::Display for ElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            ElementType::F16 => "f16",
             ElementType::F32 => "f32",
             ElementType::F64 => "f64",
         })
@@ -42,6 +46,17 @@ pub trait Element: bytemuck::Pod + Into<f64> + Send + Sync {
 
     /// The nearest value.
     fn from_f64(value: f64) -> Self;
+}
+
+impl Element for half::f16 {
+    const TYPE: ElementType = ElementType::F16;
+    const NAN: Self = half::f16::NAN;
+    // EPSILON is 2⁻¹⁰.
+    const UNIT_ROUNDOFF: f64 = 1.0 / 2048.0;
+
+    fn from_f64(value: f64) -> Self {
+        half::f16::from_f64(value)
+    }
 }
 
 impl Element for f32 {

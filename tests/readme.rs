@@ -32,7 +32,11 @@ fn table(folder: &Path) -> String {
         folder.strip_prefix(root()).unwrap().display(),
     )
     .unwrap();
-    writeln!(text, "| kernel | size | ms | noise % | GFLOP/s | GB/s | host to host, ms |").unwrap();
+    writeln!(
+        text,
+        "| kernel | size | ms | noise % | GFLOP/s | GB/s | host to host, ms |"
+    )
+    .unwrap();
     writeln!(text, "|---|---|--:|--:|--:|--:|--:|").unwrap();
     for file in ["run.json", "run-2048.json"] {
         for record in read_json(&folder.join(file)).as_array().unwrap() {
@@ -69,7 +73,11 @@ fn the_table_is_that_of_the_results() {
     let stop = readme.find(end).unwrap();
     let expected = format!("\n{}\n", table(&root().join("results/h200")));
     if std::env::var_os("WARPLADDER_UPDATE").is_some() {
-        std::fs::write(&path, format!("{}{expected}{}", &readme[..start], &readme[stop..])).unwrap();
+        std::fs::write(
+            &path,
+            format!("{}{expected}{}", &readme[..start], &readme[stop..]),
+        )
+        .unwrap();
         return;
     }
     assert_eq!(

@@ -3,7 +3,7 @@
 use super::{Family, Implementation, Precondition, Rung};
 use crate::element::ElementType;
 use crate::problem::Operation;
-use kernels_gpu::matvec::GEOMETRY;
+use kernels_gpu::matvec::{GEOMETRY, matvec_fast};
 
 const fn rung(name: &'static str, operation: Operation, summary: &'static str) -> Rung {
     Rung {
@@ -41,6 +41,20 @@ const fn any(name: &'static str, summary: &'static str) -> Rung {
     rung(name, operation, summary)
 }
 
+/// The staged kernel for 16 × 16.
+const FAST: Rung = Rung {
+    source: "-",
+    implementation: Implementation::Kernel {
+        geometry: matvec_fast::GEOMETRY,
+        compute_capability: 70,
+    },
+    ..square(
+        "matvec_fast",
+        16,
+        "staged through shared memory, every access coalesced, 16 x 16",
+    )
+};
+
 #[rustfmt::skip]
 pub(super) const RUNGS: &[Rung] = &[
     square("matvec_lcs", 16, "load all, compute, store, 16 x 16"),
@@ -70,4 +84,5 @@ pub(super) const RUNGS: &[Rung] = &[
     square("matvec_thread_per_element_28", 28, "M threads per vector, 28 x 28"),
     square("matvec_thread_per_element_32", 32, "M threads per vector, 32 x 32"),
     any("matvec_thread_per_element_any", "M threads per vector, any size up to 32 x 32"),
+    FAST,
 ];

@@ -1,9 +1,9 @@
 //! The transposes.
 
 use super::{Family, Implementation, Precondition, Rung};
-use crate::element::ElementType;
+use crate::element::ElementType::{self, F16, F32, F64};
 use crate::problem::Operation;
-use kernels_gpu::transpose::{GEOMETRY, TILE};
+use kernels_gpu::transpose::{GEOMETRY, TILE, transpose_fast};
 
 const fn rung(
     name: &'static str,
@@ -16,13 +16,26 @@ const fn rung(
         family: Family::Transpose,
         source,
         summary,
-        element: ElementType::F32,
+        element: F32,
         operation,
         precondition: Precondition::multiples_of(TILE as u32),
         implementation: Implementation::Kernel {
             geometry: GEOMETRY,
             compute_capability: 70,
         },
+    }
+}
+
+/// `transpose_fast` for one element type.
+const fn fast(name: &'static str, element: ElementType, summary: &'static str) -> Rung {
+    Rung {
+        element,
+        precondition: Precondition::Any,
+        implementation: Implementation::Kernel {
+            geometry: transpose_fast::GEOMETRY,
+            compute_capability: 70,
+        },
+        ..rung(name, "-", Operation::Transpose, summary)
     }
 }
 
@@ -34,4 +47,7 @@ pub(super) const RUNGS: &[Rung] = &[
         "through a 32 x 32 shared tile: coalesced, with 32-way bank conflicts"),
     rung("transpose_padded", "003", Operation::Transpose, "32 x 33 tile: no bank conflicts"),
     rung("transpose_swizzled", "-", Operation::Transpose, "XOR swizzle: no bank conflicts, no padding"),
+    fast("transpose_fast", F32, "64 x 64 tile, 16 elements per thread, any size"),
+    fast("transpose_fast_f64", F64, "transpose_fast in double precision"),
+    fast("transpose_fast_f16", F16, "transpose_fast for 2-byte elements"),
 ];

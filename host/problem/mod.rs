@@ -94,11 +94,7 @@ pub const PITCH_MULTIPLE: u32 = 32;
 
 impl Operation {
     /// Makes the problem of this shape, with inputs drawn from [-1, 1) by `seed`.
-    pub fn problem<T: Element + nalgebra::RealField>(
-        self,
-        shape: Shape,
-        seed: u64,
-    ) -> Box<dyn Problem<T>> {
+    pub fn problem<T: Element>(self, shape: Shape, seed: u64) -> Box<dyn Problem<T>> {
         match self {
             Operation::Product => Box::new(product::Product::row_major(shape, seed)),
             Operation::ColumnMajorProduct => {

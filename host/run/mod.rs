@@ -15,12 +15,14 @@ use crate::engine::{Engine, EngineError};
 use crate::measure::Summary;
 use crate::problem::{Operation, Problem, Shape};
 use case::Case;
+use half::f16;
 use std::collections::HashMap;
 
 /// The problems of one run, each made when the first rung asks for it.
 pub struct Problems {
     shape: Shape,
     seed: u64,
+    f16: HashMap<Operation, Box<dyn Problem<f16>>>,
     f32: HashMap<Operation, Box<dyn Problem<f32>>>,
     f64: HashMap<Operation, Box<dyn Problem<f64>>>,
 }
@@ -31,6 +33,7 @@ impl Problems {
         Problems {
             shape,
             seed,
+            f16: HashMap::new(),
             f32: HashMap::new(),
             f64: HashMap::new(),
         }
@@ -51,6 +54,11 @@ impl Problems {
         preflight(engine, rung, shape)?;
         let operation = rung.operation;
         match rung.element {
+            ElementType::F16 => {
+                let make = || operation.problem(shape, seed);
+                let problem = &**self.f16.entry(operation).or_insert_with(make);
+                run_kernel(engine, rung, shape, problem, reps)
+            }
             ElementType::F32 => {
                 let make = || operation.problem(shape, seed);
                 let problem = &**self.f32.entry(operation).or_insert_with(make);

@@ -40,6 +40,8 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> syn::Result<TokenStream> 
         quote!(::cuda_std::launch_bounds::#marker::<{ #value }>();)
     });
 
+    let values = bounds.iter().map(|(_, value)| value);
+
     Ok(quote! {
         #[cfg(target_arch = "nvptx64")]
         #(#attrs)*
@@ -55,6 +57,10 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> syn::Result<TokenStream> 
         #(#attrs)*
         #[allow(clippy::too_many_arguments)]
         #vis #sig #block
+
+        // The bounds type-check on the host as well, and what they name counts as used.
+        #[cfg(not(target_arch = "nvptx64"))]
+        const _: &[u32] = &[#(#values),*];
     })
 }
 

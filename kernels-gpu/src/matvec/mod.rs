@@ -5,11 +5,12 @@
 //! | [`matvec_lcs`](mod@matvec_lcs) | `matvec_lcs`, … |
 //! | [`matvec_interleaved`](mod@matvec_interleaved) | `matvec_interleaved`, … |
 //! | [`matvec_thread_per_element`](mod@matvec_thread_per_element) | `matvec_thread_per_element`, … |
+//! | [`matvec_fast`](mod@matvec_fast) | `matvec_fast` |
 //!
 //! Vector h is `input[h N .. (h + 1) N]`, its product `output[h M .. (h + 1) M]`. The matrix is a kernel parameter
 //! passed by value, so it lies in the constant bank, and a multiply-add takes an element of it as an operand.
 //!
-//! Each rung exists for M = N = 16 under its plain name, for other square sizes with the size as a suffix, and as
+//! Each of the first three exists for M = N = 16 under its plain name, for other square sizes with the size as a suffix, and as
 //! `_any` for every M and N up to 32: there the loops are unrolled to 32 with a test in each round.
 
 use crate::geometry::Geometry;
@@ -122,6 +123,7 @@ macro_rules! matvec_kernels {
     };
 }
 
+pub mod matvec_fast;
 pub mod matvec_interleaved;
 pub mod matvec_lcs;
 pub mod matvec_thread_per_element;

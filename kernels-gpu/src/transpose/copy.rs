@@ -16,7 +16,7 @@
 //! # Source
 //! 003 ("Simple Copy Kernel"): 60.9 GB/s on one GPU of an S2050, 2048 × 2048.
 
-use super::Size;
+use super::{Size, TILE};
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
@@ -32,5 +32,5 @@ unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
 
 transpose_kernels! {
     /// Copies `input` to `output` without turning it.
-    copy => body;
+    copy, f32, max_threads TILE * TILE => body;
 }

@@ -7,6 +7,7 @@
 //! | [`transpose_coalesced`](mod@transpose_coalesced) | `transpose_coalesced` |
 //! | [`transpose_padded`](mod@transpose_padded) | `transpose_padded` |
 //! | [`transpose_swizzled`](mod@transpose_swizzled) | `transpose_swizzled` |
+//! | [`transpose_fast`](mod@transpose_fast) | `transpose_fast`, `transpose_fast_f64`, `transpose_fast_f16` |
 //!
 //! Each kernel does its work `repetitions` times, which gives the source's "inner time". The indices are
 //! [`opaque`] to the compiler, or it would do the loads and stores once.
@@ -27,18 +28,18 @@ pub const GEOMETRY: Geometry = Geometry::square(TILE);
 /// Kernels that are instances of one body, with the parameters of every transpose: `input`, `output`, width
 /// and height of the input, and how often to do it.
 macro_rules! transpose_kernels {
-    ($($(#[$doc:meta])* $name:ident => $body:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident, $element:ty, max_threads $threads:expr => $body:expr;)*) => {
         $(
             $(#[$doc])*
             ///
             /// # Safety
             /// `input` and `output` are device arrays of `width` · `height` elements that do not overlap; the
-            /// grid and block are those of [`GEOMETRY`](super::GEOMETRY) for `height` × `width`, and both are
-            /// multiples of [`TILE`](super::TILE).
-            #[cuda_std::kernel(max_threads = (super::TILE * super::TILE) as u32, min_blocks = 1)]
+            /// grid and block are those of the module's geometry for `height` × `width`, which are multiples of
+            /// what the module states.
+            #[cuda_std::kernel(max_threads = ($threads) as u32, min_blocks = 1)]
             pub unsafe fn $name(
-                input: &[f32],
-                output: *mut f32,
+                input: &[$element],
+                output: *mut $element,
                 width: u32,
                 height: u32,
                 repetitions: u32,
@@ -57,6 +58,7 @@ macro_rules! transpose_kernels {
 
 pub mod copy;
 pub mod transpose_coalesced;
+pub mod transpose_fast;
 pub mod transpose_naive;
 pub mod transpose_padded;
 pub mod transpose_swizzled;

@@ -29,5 +29,5 @@ unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
 
 transpose_kernels! {
     /// Transposes `input` into `output` through a 32 × 32 tile.
-    transpose_coalesced => body;
+    transpose_coalesced, f32, max_threads TILE * TILE => body;
 }

@@ -16,7 +16,7 @@
 //! # Source
 //! 003 ("Naive Transpose"): 22.4 GB/s on one GPU of an S2050, against 60.9 for `copy`.
 
-use super::Size;
+use super::{Size, TILE};
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
@@ -34,5 +34,5 @@ unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
 
 transpose_kernels! {
     /// Transposes `input` into `output` with strided stores.
-    transpose_naive => body;
+    transpose_naive, f32, max_threads TILE * TILE => body;
 }

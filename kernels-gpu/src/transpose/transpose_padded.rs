@@ -30,5 +30,5 @@ unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
 
 transpose_kernels! {
     /// Transposes `input` into `output` through a 32 × 33 tile.
-    transpose_padded => body;
+    transpose_padded, f32, max_threads TILE * TILE => body;
 }

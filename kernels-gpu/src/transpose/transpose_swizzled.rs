@@ -31,5 +31,5 @@ unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
 
 transpose_kernels! {
     /// Transposes `input` into `output` through a swizzled 32 × 32 tile.
-    transpose_swizzled => body;
+    transpose_swizzled, f32, max_threads TILE * TILE => body;
 }
