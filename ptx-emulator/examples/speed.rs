@@ -5,7 +5,9 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use ptx_emulator::{AccessKind, Args, InstructionCounts, Kernel, LaunchConfig, Memory, Module, Space};
+use ptx_emulator::{
+    AccessKind, Args, InstructionCounts, Kernel, LaunchConfig, Memory, Module, Space,
+};
 
 /// A kernel's name, the threads of its block, and the elements of C that a block computes.
 const PRODUCTS: [(&str, [u32; 3], [u32; 2]); 5] = [
@@ -77,7 +79,10 @@ fn measure(
     }
     let c = memory.alloc(4 * count)?;
     memory.fill(c, 4 * count, 0xff)?;
-    args.push_u64(c).push_u32(size).push_u32(size).push_u32(size);
+    args.push_u64(c)
+        .push_u32(size)
+        .push_u32(size)
+        .push_u32(size);
     let mut config = LaunchConfig::new([size / tile[0], size / tile[1], 1], block);
     config.workers = Some(workers);
 

@@ -279,8 +279,14 @@ fn number_spreads(draft: &mut BlockDraft, program: &mut Program) {
     let mut known: HashMap<Register, u32> = HashMap::new();
     for inst in &mut draft.insts {
         let (base, guarded) = match inst.op {
-            Op::Load(index) => (program.loads[index as usize].address.base, inst.guard.is_some()),
-            Op::Store(index) => (program.stores[index as usize].address.base, inst.guard.is_some()),
+            Op::Load(index) => (
+                program.loads[index as usize].address.base,
+                inst.guard.is_some(),
+            ),
+            Op::Store(index) => (
+                program.stores[index as usize].address.base,
+                inst.guard.is_some(),
+            ),
             _ => (AddressBase::None, true),
         };
         let register = match base {

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::convert::{sign_extend, truncate};
-use super::pattern::{Global, Pattern, Source, Target, read_word, read_words, write_words};
+use super::pattern::{
+    Global, Pattern, Source, Target, read_double, read_word, read_words, write_words,
+};
 use super::run::{Outcome, RawFault, Run};
 use super::vector::{LANES, Registers, Words};
 use super::warp_ops::{lanes, read, write};
@@ -19,7 +21,10 @@ fn extend(value: u64, load: &Load) -> u64 {
     if !load.signed {
         return value;
     }
-    truncate(sign_extend(value, 8 * load.bytes) as u64, load.register_bits)
+    truncate(
+        sign_extend(value, 8 * load.bytes) as u64,
+        load.register_bits,
+    )
 }
 
 /// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.
@@ -244,7 +249,11 @@ impl<O: Observer> Run<'_, '_, O> {
             match destination {
                 Some(Register::Word(word)) => self.r.words[word.0 as usize] = low,
                 Some(Register::Double(double)) => {
-                    let high = if load.bytes == 8 { self.local[at + 1] } else { [0; LANES] };
+                    let high = if load.bytes == 8 {
+                        self.local[at + 1]
+                    } else {
+                        [0; LANES]
+                    };
                     let to = &mut self.r.doubles[double.0 as usize];
                     for lane in 0..LANES {
                         let value = u64::from(low[lane]) | u64::from(high[lane]) << 32;
@@ -346,9 +355,7 @@ impl<O: Observer> Run<'_, '_, O> {
     #[inline(never)]
     fn store_local(&mut self, store: &Store, start: u64) -> bool {
         let pattern = &self.patterns[store.site as usize];
-        if !pattern.is_uniform()
-            || in_bounds(start, pattern.span, self.local_top).is_none()
-        {
+        if !pattern.is_uniform() || in_bounds(start, pattern.span, self.local_top).is_none() {
             return false;
         }
         for (index, source) in store.sources.iter().enumerate() {
@@ -515,7 +522,8 @@ impl<O: Observer> Run<'_, '_, O> {
             Space::Local => from_words(&|index| self.local[index][lane]),
             Space::Param => {
                 let mut value = [0; 8];
-                value[..bytes as usize].copy_from_slice(&self.launch.params[at..][..bytes as usize]);
+                value[..bytes as usize]
+                    .copy_from_slice(&self.launch.params[at..][..bytes as usize]);
                 u64::from_le_bytes(value)
             }
             Space::Global | Space::Const | Space::Generic => {
@@ -591,6 +599,9 @@ fn load_all(source: &impl Source, load: &Load, pattern: &Pattern, r: &mut Regist
         (Some(Register::Word(word)), _) => {
             read_word(source, pattern, &mut r.words[word.0 as usize]);
         }
+        (Some(Register::Double(double)), 8) => {
+            read_double(source, pattern, &mut r.doubles[double.0 as usize]);
+        }
         (_, 4) => load_elements::<1>(source, load, pattern, r),
         (_, 8) => load_elements::<2>(source, load, pattern, r),
         (_, 16) => load_elements::<4>(source, load, pattern, r),
@@ -605,8 +616,23 @@ fn load_elements<const W: usize>(
     pattern: &Pattern,
     r: &mut Registers<'_>,
 ) {
-    let words: [Words; W] = read_words(source, pattern);
     let step = load.bytes as usize / 4;
+    if pattern.is_uniform() {
+        let values: [u32; W] = source.row(0);
+        for (value, destination) in values.chunks_exact(step).zip(&load.destinations) {
+            let bits = match value {
+                [low, high] => u64::from(*low) | u64::from(*high) << 32,
+                _ => extend(u64::from(value[0]), load),
+            };
+            match destination {
+                Some(Register::Word(word)) => r.words[word.0 as usize] = [bits as u32; LANES],
+                Some(Register::Double(double)) => r.doubles[double.0 as usize] = [bits; LANES],
+                Some(Register::Predicate(_)) | None => {}
+            }
+        }
+        return;
+    }
+    let words: [Words; W] = read_words(source, pattern);
     for (low, destination) in words.chunks_exact(step).zip(&load.destinations) {
         match destination {
             Some(Register::Word(word)) => r.words[word.0 as usize] = low[0],
@@ -667,5 +693,9 @@ fn store_elements<const W: usize>(
             Register::Predicate(_) => {}
         }
     }
-    write_words(target, pattern, std::array::from_fn::<_, W, _>(|element| &words[element]));
+    write_words(
+        target,
+        pattern,
+        std::array::from_fn::<_, W, _>(|element| &words[element]),
+    );
 }

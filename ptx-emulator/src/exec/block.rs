@@ -312,13 +312,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     }
 
     /// `brx.idx`: one split per target.
-    fn switch(
-        &mut self,
-        index: usize,
-        at: usize,
-        word: u32,
-        targets: &[u32],
-    ) -> Outcome {
+    fn switch(&mut self, index: usize, at: usize, word: u32, targets: &[u32]) -> Outcome {
         let warp = &mut self.warps[index];
         let frame = warp.frames[warp.splits[at].frame as usize];
         let values = warp.words[frame.words + word as usize];
@@ -401,13 +395,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     }
 
     /// Lanes arrive at barriers; usually all at the same one.
-    fn arrive(
-        &mut self,
-        index: usize,
-        at: usize,
-        barrier: &Barrier,
-        info: Option<u32>,
-    ) -> Outcome {
+    fn arrive(&mut self, index: usize, at: usize, barrier: &Barrier, info: Option<u32>) -> Outcome {
         let warp = &mut self.warps[index];
         let frame = warp.frames[warp.splits[at].frame as usize];
         let ids = warp.words[frame.words + barrier.id.0 as usize];

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::vector::{LANES, Words};
+use super::vector::{Doubles, LANES, Words};
 use crate::ir::Program;
 
 /// Lanes that are transferred together.
@@ -139,7 +139,9 @@ impl Pattern {
         let lowest = signed.iter().copied().min().unwrap_or(0);
         let highest = signed.iter().copied().max().unwrap_or(0);
         self.regular = highest.abs_diff(lowest) <= u64::from(u32::MAX / 2)
-            && signed.iter().all(|delta| delta.unsigned_abs().is_multiple_of(self.bytes));
+            && signed
+                .iter()
+                .all(|delta| delta.unsigned_abs().is_multiple_of(self.bytes));
         if !self.regular {
             return;
         }
@@ -150,7 +152,10 @@ impl Pattern {
         let shape = |lanes: &[u64]| {
             let strided = |step: u64| {
                 let expected = (0..).map(|lane| lanes[0] + lane * step);
-                lanes.iter().zip(expected).all(|(&place, expected)| place == expected)
+                lanes
+                    .iter()
+                    .zip(expected)
+                    .all(|(&place, expected)| place == expected)
             };
             match () {
                 () if strided(0) => Shape::Uniform,
@@ -170,6 +175,9 @@ impl Pattern {
 /// Words that the fast paths read. Indices are in bounds.
 pub(super) trait Source {
     fn row<const N: usize>(&self, at: usize) -> [u32; N];
+
+    /// As [`Source::row`], straight into a register.
+    fn copy_row(&self, at: usize, to: &mut [u32]);
 }
 
 impl Source for &[u32] {
@@ -178,6 +186,11 @@ impl Source for &[u32] {
         let mut values = [0; N];
         values.copy_from_slice(&self[at..][..N]);
         values
+    }
+
+    #[inline(always)]
+    fn copy_row(&self, at: usize, to: &mut [u32]) {
+        to.copy_from_slice(&self[at..][..to.len()]);
     }
 }
 
@@ -206,6 +219,14 @@ impl Source for Global<'_> {
         }
         values
     }
+
+    #[inline(always)]
+    fn copy_row(&self, at: usize, to: &mut [u32]) {
+        let row = &self.0[at..][..to.len()];
+        for (to, word) in to.iter_mut().zip(row) {
+            *to = word.load(Ordering::Relaxed);
+        }
+    }
 }
 
 impl Target for Global<'_> {
@@ -226,17 +247,38 @@ pub(super) fn read_word(source: &impl Source, pattern: &Pattern, to: &mut Words)
             let [value] = source.row(0);
             *to = [value; LANES];
         }
-        Shape::Consecutive => *to = source.row(0),
+        Shape::Consecutive => source.copy_row(0, to),
         Shape::Other => read_groups(source, pattern, std::array::from_mut(to)),
+    }
+}
+
+/// Reads two words per lane into a double register.
+#[inline(always)]
+pub(super) fn read_double(source: &impl Source, pattern: &Pattern, to: &mut Doubles) {
+    let join = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+    match pattern.whole {
+        Shape::Uniform => {
+            let [low, high] = source.row(0);
+            *to = [join(low, high); LANES];
+        }
+        Shape::Consecutive => {
+            let row: [u32; 2 * LANES] = source.row(0);
+            for lane in 0..LANES {
+                to[lane] = join(row[2 * lane], row[2 * lane + 1]);
+            }
+        }
+        Shape::Other => {
+            for lane in 0..LANES {
+                let [low, high] = source.row(pattern.places[lane] as usize);
+                to[lane] = join(low, high);
+            }
+        }
     }
 }
 
 /// Reads `W` neighbouring words per lane.
 #[inline(always)]
-pub(super) fn read_words<const W: usize>(
-    source: &impl Source,
-    pattern: &Pattern,
-) -> [Words; W] {
+pub(super) fn read_words<const W: usize>(source: &impl Source, pattern: &Pattern) -> [Words; W] {
     let mut to = [[0; LANES]; W];
     read_groups(source, pattern, &mut to);
     to
@@ -255,9 +297,8 @@ fn read_groups<const W: usize>(source: &impl Source, pattern: &Pattern, to: &mut
                 }
             }
             Shape::Consecutive if W == 1 => {
-                let row: [u32; GROUP] = source.row(place);
                 for to in to.iter_mut() {
-                    to[first..][..GROUP].copy_from_slice(&row);
+                    source.copy_row(place, &mut to[first..][..GROUP]);
                 }
             }
             Shape::Consecutive if W == 4 => {
