@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod counters;
 mod decode;
 mod error;
 mod exec;
@@ -9,6 +10,7 @@ mod memory;
 mod observer;
 mod parse;
 
+pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
 pub use ir::{InstructionClass, Space};
 pub use kernel::{

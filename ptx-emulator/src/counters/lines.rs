@@ -1,0 +1,168 @@
+//! Counts by line of the source.
+
+use std::collections::BTreeMap;
+
+use super::counts::Counts;
+use crate::kernel::{InstructionId, Kernel, SourceLocation};
+
+/// File name of lines of the PTX text itself, for code that has no `.loc`.
+pub const PTX_FILE: &str = "<ptx>";
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// File name as the compiler wrote it, or [`PTX_FILE`].
+    pub file: String,
+    /// Line, from 1; 0 for code to which the compiler gave no line, such as what it moved out of a
+    /// loop.
+    pub line: u32,
+}
+
+/// What a line did.
+///
+/// Code that was inlined counts for the line that called it: for the innermost call from a file in the
+/// folder of the kernel's own file. The calls are those of `.loc … inlined_at` (PTX ISA, "Debugging
+/// Directives: .loc"). Where a compiler writes none, as rustc does, inlined code counts for the line
+/// of that folder that stands last before it in the PTX text, which is mostly but not always the
+/// caller: what the compiler moved away from its line counts for another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineCounts {
+    /// The line.
+    pub place: Place,
+    /// Its counts, with those of the code inlined into it.
+    pub counts: Counts,
+    /// The code inlined into it, by its own place.
+    pub inlined: Vec<PlaceCounts>,
+}
+
+/// What the code of a place did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceCounts {
+    /// The line.
+    pub place: Place,
+    /// Its counts.
+    pub counts: Counts,
+}
+
+pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> Vec<LineCounts> {
+    let owners = owners(kernel);
+    let mut lines: BTreeMap<Place, (Counts, BTreeMap<Place, Counts>)> = BTreeMap::new();
+    for (id, counts) in counts {
+        let Some(owner) = &owners[id.index()] else {
+            continue;
+        };
+        let (sum, inlined) = lines.entry(owner.line.clone()).or_default();
+        *sum += counts;
+        if let Some(place) = &owner.inlined {
+            *inlined.entry(place.clone()).or_default() += counts;
+        }
+    }
+    lines
+        .into_iter()
+        .map(|(place, (counts, inlined))| LineCounts {
+            place,
+            counts,
+            inlined: inlined
+                .into_iter()
+                .map(|(place, counts)| PlaceCounts { place, counts })
+                .collect(),
+        })
+        .collect()
+}
+
+/// For which line an instruction counts, and where it stands if that is elsewhere.
+#[derive(Clone, Debug)]
+struct Owner {
+    line: Place,
+    inlined: Option<Place>,
+}
+
+/// The owner of each instruction; none of one that stands in no basic block.
+fn owners(kernel: &Kernel) -> Vec<Option<Owner>> {
+    let mut owners = vec![None; kernel.instruction_count()];
+    let functions = &kernel.0.program.functions;
+    let mut starts: Vec<usize> = functions.iter().map(|f| f.entry as usize).collect();
+    starts.sort_unstable();
+    starts.push(kernel.basic_blocks().len());
+    let folder = own_folder(kernel);
+    for blocks in starts.windows(2) {
+        let blocks = &kernel.basic_blocks()[blocks[0]..blocks[1]];
+        let mut ids: Vec<InstructionId> = blocks.iter().flat_map(|b| b.instructions()).collect();
+        ids.sort_unstable();
+        let mut last_own = None;
+        for id in ids {
+            owners[id.index()] = Some(owner(kernel, id, folder.as_deref(), &mut last_own));
+        }
+    }
+    owners
+}
+
+fn owner(
+    kernel: &Kernel,
+    id: InstructionId,
+    folder: Option<&str>,
+    last_own: &mut Option<Place>,
+) -> Owner {
+    let instruction = kernel.instruction(id);
+    let Some(location) = instruction.location() else {
+        let line = Place {
+            file: PTX_FILE.to_string(),
+            line: instruction.line(),
+        };
+        return Owner {
+            line,
+            inlined: None,
+        };
+    };
+    let here = place(&location);
+    let mut frame = Some(&location);
+    let mut outermost = &location;
+    while let Some(current) = frame {
+        if folder == Some(folder_of(&current.file)) {
+            let line = place(current);
+            if line.line != 0 {
+                *last_own = Some(line.clone());
+            }
+            let inlined = (line != here).then_some(here);
+            return Owner { line, inlined };
+        }
+        outermost = current;
+        frame = current.inlined_at.as_deref();
+    }
+    let caller = match location.inlined_at {
+        Some(_) => Some(place(outermost)),
+        None => last_own.clone(),
+    };
+    match caller {
+        Some(line) => Owner {
+            line,
+            inlined: Some(here),
+        },
+        None => Owner {
+            line: here,
+            inlined: None,
+        },
+    }
+}
+
+/// The folder of the file in which the kernel stands.
+fn own_folder(kernel: &Kernel) -> Option<String> {
+    let entry = kernel.0.program.functions.first()?.entry as usize;
+    let first = kernel.basic_blocks().get(entry)?.instructions().min()?;
+    let mut location = kernel.instruction(first).location()?;
+    while let Some(caller) = location.inlined_at {
+        location = *caller;
+    }
+    Some(folder_of(&location.file).to_string())
+}
+
+fn place(location: &SourceLocation) -> Place {
+    Place {
+        file: location.file.clone(),
+        line: location.line,
+    }
+}
+
+fn folder_of(file: &str) -> &str {
+    file.rfind(['/', '\\']).map_or("", |end| &file[..end])
+}

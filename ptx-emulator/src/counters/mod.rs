@@ -1,0 +1,260 @@
+//! Counters: what a kernel does to the machine, exactly, per kernel, instruction and source line.
+
+mod cost;
+mod counts;
+mod footprint;
+mod lines;
+mod opcode;
+mod site;
+
+pub use counts::{Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts};
+pub use lines::{LineCounts, PTX_FILE, Place, PlaceCounts};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ir::{InstructionClass, Space};
+use crate::kernel::{InstructionId, Kernel};
+use crate::observer::{MemoryAccess, Observer, WarpContext};
+use counts::ratio;
+use site::{Footprints, Site};
+
+/// Counts what a kernel does; an [`Observer`] for [`Kernel::launch_observed`].
+///
+/// The counts are exact, and the same for any number of worker threads. They describe the PTX: its
+/// instructions are not those that ptxas makes of them, while the accesses to memory are, apart from
+/// spilled registers. Launches of one kernel add up; a launch of another one starts afresh.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    kernel: Option<Kernel>,
+    /// Per basic block: times that a warp entered it, and the lanes that did, all times together.
+    entries: Vec<(u64, u64)>,
+    instructions: Vec<InstructionState>,
+    footprints: Footprints,
+}
+
+/// What is known of one instruction beside what follows from its basic block.
+#[derive(Clone, Debug, Default)]
+struct InstructionState {
+    /// Lanes in which the instruction was predicated off.
+    off: u64,
+    divergent: u64,
+    site: Site,
+}
+
+/// Bytes of global memory that a kernel touched at all, each counted once: what it would move with a
+/// cache that never forgets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Distinct bytes that were read.
+    pub bytes_read: u64,
+    /// Distinct bytes that were written.
+    pub bytes_written: u64,
+    /// 32-byte sectors that hold any byte read.
+    pub sectors_read: u64,
+    /// 32-byte sectors that hold any byte written.
+    pub sectors_written: u64,
+}
+
+impl Footprint {
+    /// Bytes read and bytes written: one that is both counts twice, since it moves in and out.
+    pub fn bytes(&self) -> u64 {
+        self.bytes_read + self.bytes_written
+    }
+
+    /// Bytes of the sectors read and of those written.
+    pub fn sector_bytes(&self) -> u64 {
+        (self.sectors_read + self.sectors_written) * SECTOR_BYTES
+    }
+}
+
+/// Instructions of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassCounts {
+    /// The class.
+    pub class: InstructionClass,
+    /// Of loads, stores and atomics: the space that the instruction names, or
+    /// [`Space::Generic`] where it names none.
+    pub space: Option<Space>,
+    /// Instructions issued, once per warp.
+    pub warp_instructions: u64,
+    /// Lanes in which they had an effect.
+    pub thread_instructions: u64,
+}
+
+impl Counters {
+    /// Counters at zero.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The kernel that was counted; none before the first launch.
+    pub fn kernel(&self) -> Option<&Kernel> {
+        self.kernel.as_ref()
+    }
+
+    /// The counts of the whole kernel.
+    pub fn total(&self) -> Counts {
+        let mut sum = Counts::default();
+        for (_, counts) in self.instructions() {
+            sum += counts;
+        }
+        sum
+    }
+
+    /// The counts of each instruction that was issued, in the order of the PTX text.
+    pub fn instructions(&self) -> Vec<(InstructionId, Counts)> {
+        let Some(kernel) = &self.kernel else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (block, &(warps, lanes)) in kernel.basic_blocks().iter().zip(&self.entries) {
+            if warps != 0 {
+                let issued = block.instructions();
+                all.extend(issued.map(|id| (id, self.counts(kernel, id, warps, lanes))));
+            }
+        }
+        all.sort_by_key(|(id, _)| *id);
+        all
+    }
+
+    /// One instruction that was issued by `warps` warps with `lanes` lanes.
+    fn counts(&self, kernel: &Kernel, id: InstructionId, warps: u64, lanes: u64) -> Counts {
+        let state = &self.instructions[id.index()];
+        let instruction = kernel.instruction(id);
+        let (class, opcode) = (instruction.class(), instruction.opcode());
+        let threads = lanes.saturating_sub(state.off);
+        let mut counts = state.site.counts();
+        counts.warp_instructions = warps;
+        counts.active_lanes = lanes;
+        counts.thread_instructions = threads;
+        counts.flops = threads * opcode::flops(opcode, class);
+        counts.divergent_branches = state.divergent;
+        match class {
+            InstructionClass::Control if instruction.text().starts_with('@') => {
+                counts.branches = warps;
+            }
+            InstructionClass::Barrier if opcode.starts_with("bar") => counts.barriers = warps,
+            _ => {}
+        }
+        counts
+    }
+
+    /// The instructions issued, sorted by class and space.
+    pub fn by_class(&self) -> Vec<ClassCounts> {
+        let Some(kernel) = &self.kernel else {
+            return Vec::new();
+        };
+        let mut classes = BTreeMap::new();
+        for (id, counts) in self.instructions() {
+            let instruction = kernel.instruction(id);
+            let class = instruction.class();
+            let key = (class, opcode::space(instruction.opcode(), class));
+            let sum = classes.entry(key).or_insert((0, 0));
+            sum.0 += counts.warp_instructions;
+            sum.1 += counts.thread_instructions;
+        }
+        classes
+            .into_iter()
+            .map(|((class, space), (warps, threads))| ClassCounts {
+                class,
+                space,
+                warp_instructions: warps,
+                thread_instructions: threads,
+            })
+            .collect()
+    }
+
+    /// What the kernel touched in global memory.
+    pub fn footprint(&self) -> Footprint {
+        let Footprints { read, written } = &self.footprints;
+        Footprint {
+            bytes_read: read.bytes(),
+            bytes_written: written.bytes(),
+            sectors_read: read.sectors(),
+            sectors_written: written.sectors(),
+        }
+    }
+
+    /// FLOP per distinct byte of global memory: the arithmetic intensity with a cache that never
+    /// forgets. None where nothing was touched.
+    pub fn flops_per_distinct_byte(&self) -> Option<f64> {
+        ratio(self.total().flops, self.footprint().bytes())
+    }
+
+    /// The counts by line of the source, sorted by file and line; see [`LineCounts`].
+    pub fn lines(&self) -> Vec<LineCounts> {
+        match &self.kernel {
+            Some(kernel) => lines::by_line(kernel, self.instructions()),
+            None => Vec::new(),
+        }
+    }
+
+    fn counts_kernel(&self, kernel: &Kernel) -> bool {
+        self.kernel
+            .as_ref()
+            .is_some_and(|counted| Arc::ptr_eq(&counted.0, &kernel.0))
+    }
+}
+
+impl Observer for Counters {
+    fn fork(&self) -> Self {
+        Counters::new()
+    }
+
+    fn join(&mut self, worker: Self) {
+        // A worker that got no block has seen no kernel.
+        let Some(kernel) = &worker.kernel else { return };
+        if !self.counts_kernel(kernel) {
+            *self = worker;
+            return;
+        }
+        for (sum, add) in self.entries.iter_mut().zip(&worker.entries) {
+            sum.0 += add.0;
+            sum.1 += add.1;
+        }
+        for (sum, add) in self.instructions.iter_mut().zip(&worker.instructions) {
+            sum.off += add.off;
+            sum.divergent += add.divergent;
+            sum.site.add(add.site.counts());
+        }
+        self.footprints.read.merge(&worker.footprints.read);
+        self.footprints.written.merge(&worker.footprints.written);
+    }
+
+    fn block_start(&mut self, kernel: &Kernel, _: [u32; 3]) {
+        if !self.counts_kernel(kernel) {
+            *self = Counters {
+                kernel: Some(kernel.clone()),
+                entries: vec![(0, 0); kernel.basic_blocks().len()],
+                instructions: vec![InstructionState::default(); kernel.instruction_count()],
+                footprints: Footprints::default(),
+            };
+        }
+    }
+
+    #[inline(always)]
+    fn basic_block(&mut self, _: &WarpContext<'_>, block: usize, active: u32) {
+        if let Some(entry) = self.entries.get_mut(block) {
+            entry.0 += 1;
+            entry.1 += u64::from(active.count_ones());
+        }
+    }
+
+    fn predicated_off(&mut self, _: &WarpContext<'_>, id: InstructionId, off: u32) {
+        self.instructions[id.index()].off += u64::from(off.count_ones());
+    }
+
+    #[inline(always)]
+    fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        let site = &mut self.instructions[access.instruction.index()].site;
+        site.count(access, &mut self.footprints);
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, _: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {
+        if taken != 0 && not_taken != 0 {
+            self.instructions[id.index()].divergent += 1;
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The accesses of one instruction, sorted by pattern.
+//!
+//! An instruction's accesses rarely differ in more than their start: the distances between the lanes
+//! stay. So each such pattern is counted by how often it comes, and what it costs is computed once,
+//! when the counts are asked for.
+
+use super::cost::{self, WarpAccess};
+use super::counts::{Counts, PlainCounts, SECTOR_BYTES};
+use super::footprint::{Footprint, LastPage};
+use crate::ir::Space;
+use crate::observer::{AccessKind, MemoryAccess};
+
+const LANES: usize = 32;
+
+/// Patterns remembered for an instruction; a further one takes the place of the one that came last
+/// the longest ago.
+const PATTERNS: usize = 4;
+
+/// Where the first access of a pattern may lie in a sector.
+const OFFSETS: usize = SECTOR_BYTES as usize;
+
+/// Bytes of global memory that were read and that were written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Footprints {
+    pub read: Footprint,
+    pub written: Footprint,
+}
+
+/// The memory accesses of one instruction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Site {
+    /// Most recent first.
+    patterns: Vec<Box<Pattern>>,
+    /// What patterns that are no longer remembered came to.
+    forgotten: Counts,
+}
+
+impl Site {
+    #[inline(always)]
+    pub(super) fn count(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) {
+        match self.patterns.first_mut() {
+            Some(pattern) if pattern.matches(access) => pattern.count(access, footprints),
+            _ => self.count_other(access, footprints),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_other(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) {
+        if access.mask == 0 {
+            return;
+        }
+        let known = self
+            .patterns
+            .iter()
+            .position(|pattern| pattern.matches(access));
+        match known {
+            Some(at) => self.patterns[..=at].rotate_right(1),
+            None => {
+                if self.patterns.len() == PATTERNS
+                    && let Some(oldest) = self.patterns.pop()
+                {
+                    self.forgotten += oldest.counts();
+                }
+                self.patterns.insert(0, Box::new(Pattern::of(access)));
+            }
+        }
+        self.patterns[0].count(access, footprints);
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let mut sum = self.forgotten;
+        for pattern in &self.patterns {
+            sum += pattern.counts();
+        }
+        sum
+    }
+
+    /// Adds what was counted elsewhere.
+    pub(super) fn add(&mut self, counts: Counts) {
+        self.forgotten += counts;
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    space: Space,
+    kind: AccessKind,
+    bytes: u32,
+    mask: u32,
+    /// The first lane that takes part.
+    first: usize,
+    /// Address of each lane minus that of the first one; 0 for lanes that do not take part.
+    deltas: [u64; LANES],
+    /// All bits for lanes that take part, none for the others.
+    active: [u64; LANES],
+    /// Address of the first lane minus the lowest address.
+    below: u64,
+    /// Bytes from the lowest address to the end of the highest access.
+    span: u64,
+    /// (distance from the lowest address, bytes) of each stretch without a gap.
+    runs: Vec<(u64, u64)>,
+    last_read: LastPage,
+    last_written: LastPage,
+    /// How often it came, by the first address's offset in its sector.
+    times: [u64; OFFSETS],
+}
+
+impl Pattern {
+    fn of(access: &MemoryAccess<'_>) -> Self {
+        let first = access.mask.trailing_zeros() as usize % LANES;
+        let start = access.addresses[first];
+        let active: [u64; LANES] =
+            std::array::from_fn(|lane| 0u64.wrapping_sub(u64::from(access.mask >> lane & 1)));
+        let deltas =
+            std::array::from_fn(|lane| access.addresses[lane].wrapping_sub(start) & active[lane]);
+        let lanes = (0..LANES).filter(|lane| access.mask >> lane & 1 != 0);
+        let mut starts: Vec<u64> = lanes.map(|lane| access.addresses[lane]).collect();
+        starts.sort_unstable();
+        let lowest = starts[0];
+        let bytes = u64::from(access.bytes);
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for distance in starts.iter().map(|address| address - lowest) {
+            match runs.last_mut() {
+                Some((from, length)) if distance <= *from + *length => {
+                    *length = distance - *from + bytes;
+                }
+                _ => runs.push((distance, bytes)),
+            }
+        }
+        Pattern {
+            space: access.space,
+            kind: access.kind,
+            bytes: access.bytes,
+            mask: access.mask,
+            first,
+            deltas,
+            active,
+            below: start - lowest,
+            span: (starts[starts.len() - 1] - lowest).saturating_add(bytes),
+            runs,
+            last_read: LastPage::none(),
+            last_written: LastPage::none(),
+            times: [0; OFFSETS],
+        }
+    }
+
+    #[inline(always)]
+    fn matches(&self, access: &MemoryAccess<'_>) -> bool {
+        let start = access.addresses[self.first];
+        let mut different = 0;
+        for lane in 0..LANES {
+            let delta = access.addresses[lane].wrapping_sub(start) & self.active[lane];
+            different |= delta ^ self.deltas[lane];
+        }
+        different == 0 && access.mask == self.mask && access.space == self.space
+    }
+
+    #[inline(always)]
+    fn count(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) {
+        let start = access.addresses[self.first];
+        self.times[start as usize % OFFSETS] += 1;
+        if self.space == Space::Global {
+            let lowest = start.wrapping_sub(self.below);
+            if self.kind != AccessKind::Store {
+                let last = &mut self.last_read;
+                footprints.read.add(lowest, self.span, &self.runs, last);
+            }
+            if self.kind != AccessKind::Load {
+                let last = &mut self.last_written;
+                footprints.written.add(lowest, self.span, &self.runs, last);
+            }
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        for (offset, &times) in self.times.iter().enumerate() {
+            if times != 0 {
+                // Far enough from 0 that no lane's address wraps around, and in the same place of
+                // its sector and in the same relation of banks.
+                let start = (1u64 << 62) + offset as u64;
+                self.add_counts(&mut sum, start, times);
+            }
+        }
+        sum
+    }
+
+    /// Adds `times` accesses whose first lane's address is `start`.
+    fn add_counts(&self, sum: &mut Counts, start: u64, times: u64) {
+        let addresses = self.deltas.map(|delta| start.wrapping_add(delta));
+        let access = WarpAccess {
+            kind: self.kind,
+            bytes: self.bytes,
+            mask: self.mask,
+            addresses: &addresses,
+        };
+        let bytes = times * u64::from(self.bytes) * u64::from(self.mask.count_ones());
+        let plain = PlainCounts {
+            requests: times,
+            bytes,
+        };
+        match self.space {
+            Space::Global => {
+                let global = match self.kind {
+                    AccessKind::Load => &mut sum.global_loads,
+                    AccessKind::Store => &mut sum.global_stores,
+                    AccessKind::Atomic => &mut sum.global_atomics,
+                };
+                global.requests += times;
+                global.bytes += bytes;
+                global.sectors += times * cost::sectors(&access);
+            }
+            Space::Shared => {
+                let shared = match self.kind {
+                    AccessKind::Load => &mut sum.shared_loads,
+                    AccessKind::Store => &mut sum.shared_stores,
+                    AccessKind::Atomic => return sum.shared_atomics += plain,
+                };
+                let wavefronts = cost::wavefronts(&access);
+                shared.requests += times;
+                shared.bytes += bytes;
+                shared.wavefronts += times * wavefronts.taken;
+                shared.ideal_wavefronts += times * wavefronts.ideal;
+                shared.worst_conflict = shared.worst_conflict.max(wavefronts.ways);
+            }
+            Space::Local => match self.kind {
+                AccessKind::Load => sum.local_loads += plain,
+                AccessKind::Store | AccessKind::Atomic => sum.local_stores += plain,
+            },
+            Space::Const | Space::Param | Space::Generic => sum.constant_loads += plain,
+        }
+    }
+}
