@@ -3,6 +3,7 @@
 use super::{Family, Implementation, Precondition, Rung};
 use crate::element::ElementType::{self, F16, F32, F64};
 use crate::problem::Operation;
+use kernels_gpu::geometry::Geometry;
 use kernels_gpu::transpose::{GEOMETRY, TILE, transpose_fast};
 
 const fn rung(
@@ -27,12 +28,17 @@ const fn rung(
 }
 
 /// `transpose_fast` for one element type.
-const fn fast(name: &'static str, element: ElementType, summary: &'static str) -> Rung {
+const fn fast(
+    name: &'static str,
+    element: ElementType,
+    geometry: Geometry,
+    summary: &'static str,
+) -> Rung {
     Rung {
         element,
         precondition: Precondition::Any,
         implementation: Implementation::Kernel {
-            geometry: transpose_fast::GEOMETRY,
+            geometry,
             compute_capability: 70,
         },
         ..rung(name, "-", Operation::Transpose, summary)
@@ -47,7 +53,7 @@ pub(super) const RUNGS: &[Rung] = &[
         "through a 32 x 32 shared tile: coalesced, with 32-way bank conflicts"),
     rung("transpose_padded", "003", Operation::Transpose, "32 x 33 tile: no bank conflicts"),
     rung("transpose_swizzled", "-", Operation::Transpose, "XOR swizzle: no bank conflicts, no padding"),
-    fast("transpose_fast", F32, "64 x 64 tile, 16 elements per thread, any size"),
-    fast("transpose_fast_f64", F64, "transpose_fast in double precision"),
-    fast("transpose_fast_f16", F16, "transpose_fast for 2-byte elements"),
+    fast("transpose_fast", F32, transpose_fast::GEOMETRY, "64 x 64 tile, 8 elements per thread, any size"),
+    fast("transpose_fast_f64", F64, transpose_fast::GEOMETRY_F64, "transpose_fast in double precision"),
+    fast("transpose_fast_f16", F16, transpose_fast::GEOMETRY, "transpose_fast for 2-byte elements"),
 ];
