@@ -42,6 +42,9 @@ pub struct MemoryAccess<'a> {
     /// First address of each lane; those of lanes outside the mask mean nothing. Addresses of
     /// global and constant memory are generic, those of other spaces count from the space's start.
     pub addresses: &'a [u64; 32],
+    /// Whether the executor knows that mask and distances between the addresses are those of the
+    /// access that this observer last saw of the same instruction; it need not know.
+    pub repeats_pattern: bool,
 }
 
 /// Receives what happens during a launch.

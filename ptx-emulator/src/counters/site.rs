@@ -39,7 +39,7 @@ impl Site {
     #[inline(always)]
     pub(super) fn count(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) {
         match self.patterns.first_mut() {
-            Some(pattern) if pattern.matches(access) => pattern.count(access, footprints),
+            Some(pattern) if pattern.is_next(access) => pattern.count(access, footprints),
             _ => self.count_other(access, footprints),
         }
     }
@@ -143,6 +143,11 @@ impl Pattern {
             last_written: LastPage::none(),
             times: [0; OFFSETS],
         }
+    }
+
+    #[inline(always)]
+    fn is_next(&self, access: &MemoryAccess<'_>) -> bool {
+        access.repeats_pattern && access.space == self.space || self.matches(access)
     }
 
     #[inline(always)]

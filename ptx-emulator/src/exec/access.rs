@@ -98,7 +98,7 @@ impl<O: Observer> Run<'_, '_, O> {
         lanes(mask).any(|lane| space_of(addresses[lane]) != first)
     }
 
-    #[inline(always)]
+    /// Reports an access of which no pattern is kept.
     pub(super) fn observe(
         &mut self,
         space: Space,
@@ -114,6 +114,7 @@ impl<O: Observer> Run<'_, '_, O> {
             bytes,
             mask,
             addresses,
+            repeats_pattern: false,
         };
         self.observer.memory_access(&self.context, &access);
     }
@@ -180,10 +181,21 @@ impl<O: Observer> Run<'_, '_, O> {
 
     #[inline(always)]
     fn observe_regular(&mut self, space: Space, kind: AccessKind, at: (u32, u32), first: u64) {
-        let (spread, site) = (&self.spreads[at.0 as usize], at.1);
+        let (spread, pattern) = (
+            &self.spreads[at.0 as usize],
+            &mut self.patterns[at.1 as usize],
+        );
         let addresses = std::array::from_fn(|lane| first.wrapping_add(spread.delta(lane)));
-        let bytes = self.patterns[site as usize].bytes as u32;
-        self.observe(space, kind, bytes, u32::MAX, &addresses);
+        let access = MemoryAccess {
+            instruction: InstructionId(self.info),
+            space,
+            kind,
+            bytes: pattern.bytes as u32,
+            mask: u32::MAX,
+            addresses: &addresses,
+            repeats_pattern: pattern.observe(),
+        };
+        self.observer.memory_access(&self.context, &access);
     }
 
     #[inline(always)]
@@ -276,6 +288,7 @@ impl<O: Observer> Run<'_, '_, O> {
             });
         }
         let (space, addresses) = self.resolve(&load.address, mask);
+        self.patterns[load.site as usize].observe_other();
         self.observe(space, AccessKind::Load, bytes, mask, &addresses);
         self.load_lanes(load, space, &addresses, mask, bytes)
     }
@@ -385,6 +398,7 @@ impl<O: Observer> Run<'_, '_, O> {
             });
         }
         let (space, addresses) = self.resolve(&store.address, mask);
+        self.patterns[store.site as usize].observe_other();
         self.observe(space, AccessKind::Store, bytes, mask, &addresses);
         self.store_lanes(store, space, &addresses, mask, bytes)
     }

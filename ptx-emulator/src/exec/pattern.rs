@@ -76,6 +76,8 @@ impl Spread {
 pub(super) struct Pattern {
     /// The version of the spread that this was made for.
     version: u64,
+    /// The version with which the observer last saw an access of a full warp.
+    observed: u64,
     /// Address of each lane minus the lowest one, in words.
     places: [u32; LANES],
     groups: [Shape; LANES / GROUP],
@@ -98,6 +100,7 @@ impl Pattern {
     fn new(bytes: u32) -> Self {
         Pattern {
             version: 0,
+            observed: 0,
             places: [0; LANES],
             groups: [Shape::Uniform; LANES / GROUP],
             whole: Shape::Uniform,
@@ -165,6 +168,17 @@ impl Pattern {
         };
         self.whole = shape(&above);
         self.groups = std::array::from_fn(|group| shape(&above[group * GROUP..][..GROUP]));
+    }
+
+    /// Notes that the observer sees a full warp; whether it saw the same pattern before.
+    #[inline(always)]
+    pub(super) fn observe(&mut self) -> bool {
+        std::mem::replace(&mut self.observed, self.version) == self.version
+    }
+
+    /// Notes that the observer sees an access of another pattern.
+    pub(super) fn observe_other(&mut self) {
+        self.observed = 0;
     }
 
     pub(super) fn is_uniform(&self) -> bool {
