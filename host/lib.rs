@@ -12,6 +12,7 @@
 //! | [`catalogue`] | the only list of kernels |
 //! | [`measure`] | statistics |
 //! | [`run`] | a rung checked and timed, as a record |
+//! | [`profile`] | a rung run under counters |
 //! | [`cli`] | the command line |
 
 pub mod catalogue;
@@ -24,5 +25,6 @@ pub mod engine;
 pub mod measure;
 pub mod memory;
 pub mod problem;
+pub mod profile;
 pub mod ptx;
 pub mod run;

@@ -2,7 +2,7 @@
 
 use super::{Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch};
 use crate::memory;
-use ptx_emulator::{Args, Kernel, LaunchConfig, Memory, MemoryError, Module};
+use ptx_emulator::{Args, Kernel, LaunchConfig, Memory, MemoryError, Module, NoObserver, Observer};
 use std::cell::RefCell;
 use std::time::Instant;
 
@@ -40,6 +40,35 @@ impl EmulatorEngine {
             modules: RefCell::default(),
             kernels: RefCell::default(),
         }
+    }
+
+    /// Runs one launch to its end under an observer.
+    ///
+    /// # Errors
+    /// As [`Engine::run`]; the observer has then seen everything up to the fault.
+    pub fn run_observed<O: Observer>(
+        &self,
+        launch: &Launch<'_>,
+        observer: &mut O,
+    ) -> Result<(), EngineError> {
+        let kernels = self.kernels.borrow();
+        let Some(kernel) = kernels.get(launch.kernel.0) else {
+            return Err(EngineError::Launch {
+                entry: format!("kernel {}", launch.kernel.0),
+                message: "it was loaded by another engine".to_owned(),
+            });
+        };
+        let config = LaunchConfig {
+            dynamic_shared_bytes: launch.shared_bytes,
+            ..LaunchConfig::new(extents(launch.grid), extents(launch.block))
+        };
+        kernel
+            .launch_observed(&self.memory, &config, &arguments(launch.args), observer)
+            .map_err(|error| EngineError::Launch {
+                entry: kernel.name().to_owned(),
+                message: error.to_string(),
+            })?;
+        Ok(())
     }
 
     fn module(&self, ptx: &str, entry: &str) -> Result<Module, EngineError> {
@@ -117,24 +146,7 @@ impl Engine for EmulatorEngine {
     }
 
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
-        let kernels = self.kernels.borrow();
-        let Some(kernel) = kernels.get(launch.kernel.0) else {
-            return Err(EngineError::Launch {
-                entry: format!("kernel {}", launch.kernel.0),
-                message: "it was loaded by another engine".to_owned(),
-            });
-        };
-        let config = LaunchConfig {
-            dynamic_shared_bytes: launch.shared_bytes,
-            ..LaunchConfig::new(extents(launch.grid), extents(launch.block))
-        };
-        kernel
-            .launch(&self.memory, &config, &arguments(launch.args))
-            .map_err(|error| EngineError::Launch {
-                entry: kernel.name().to_owned(),
-                message: error.to_string(),
-            })?;
-        Ok(())
+        self.run_observed(launch, &mut NoObserver)
     }
 
     fn time(&self, launch: &Launch<'_>, launches: u32) -> Result<f64, EngineError> {

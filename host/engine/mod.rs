@@ -8,6 +8,7 @@ use std::fmt;
 pub mod emulator;
 #[cfg(target_os = "linux")]
 pub mod gpu;
+pub mod observed;
 
 /// Which engine: the name on the command line and in every record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

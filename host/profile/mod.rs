@@ -1,0 +1,76 @@
+//! What a kernel does to the machine: a rung run on the emulator under [`Counters`].
+
+use crate::catalogue::{Implementation, Rung};
+use crate::check::Verdict;
+use crate::element::{Element, ElementType};
+use crate::engine::emulator::EmulatorEngine;
+use crate::engine::observed::ObservedEngine;
+use crate::problem::Shape;
+use crate::run::{self, RunError};
+use half::f16;
+use ptx_emulator::Counters;
+
+/// A rung that ran once and was counted.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The rung.
+    pub rung: &'static Rung,
+    /// The rung that ran: another one where the rung dispatches.
+    pub ran: &'static Rung,
+    /// The size.
+    pub shape: Shape,
+    /// Whether the output was right.
+    pub verdict: Verdict,
+    /// What was counted; nothing where the problem is empty.
+    pub counters: Counters,
+}
+
+/// Why a rung was not profiled.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// It is a function of the host.
+    #[error("{0} runs on the host and not as a kernel: choose a kernel, see `warpladder list`")]
+    NotAKernel(&'static str),
+    /// It could not run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Runs a rung once on an emulator, checks its output and counts what it does. `seed` draws the inputs.
+///
+/// # Errors
+/// See [`ProfileError`]; a kernel that fails is an error, a wrong output is not.
+pub fn profile(
+    emulator: &EmulatorEngine,
+    rung: &'static Rung,
+    shape: Shape,
+    seed: u64,
+) -> Result<Profile, ProfileError> {
+    if let Implementation::Cpu(_) = rung.implementation {
+        return Err(ProfileError::NotAKernel(rung.name));
+    }
+    let engine = ObservedEngine::new(emulator, Counters::new());
+    let verdict = match rung.element {
+        ElementType::F16 => checked::<f16>(&engine, rung, shape, seed),
+        ElementType::F32 => checked::<f32>(&engine, rung, shape, seed),
+        ElementType::F64 => checked::<f64>(&engine, rung, shape, seed),
+    }?;
+    Ok(Profile {
+        rung,
+        ran: rung.resolve(shape),
+        shape,
+        verdict,
+        counters: engine.into_observer(),
+    })
+}
+
+fn checked<T: Element>(
+    engine: &ObservedEngine<'_, Counters>,
+    rung: &'static Rung,
+    shape: Shape,
+    seed: u64,
+) -> Result<Verdict, RunError> {
+    let problem = rung.operation.problem::<T>(shape, seed);
+    let (_, verdict) = run::output(engine, rung, shape, &*problem)?;
+    Ok(verdict)
+}
