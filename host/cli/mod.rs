@@ -2,13 +2,16 @@
 //!
 //! Exit status: 0 all right, 1 a check failed, 2 wrong usage or environment.
 
+mod devices;
+mod doctor;
 mod list;
 mod output;
 mod run;
 mod table;
+mod units;
 
 use clap::{Parser, Subcommand};
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// GPU kernels in Rust: run, checked and timed, on an NVIDIA GPU or without one
@@ -27,6 +30,10 @@ enum Command {
     Run(run::Args),
     /// List every kernel of the catalogue
     List(list::Args),
+    /// Say what every GPU of this machine is
+    Devices(devices::Args),
+    /// Say what works here, and what to do about the rest
+    Doctor,
 }
 
 /// What a command came to.
@@ -43,16 +50,24 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         Some(Command::Run(args)) => run::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
+        Some(Command::Devices(args)) => devices::execute(&args),
+        Some(Command::Doctor) => doctor::execute(),
         None => run::execute(&cli.run),
     };
+    ExitCode::from(exit_status(outcome))
+}
+
+/// The exit status of an outcome; an error goes to standard error.
+fn exit_status(outcome: anyhow::Result<Outcome>) -> u8 {
     match outcome {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::ChecksFailed) => ExitCode::from(1),
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::ChecksFailed) => 1,
         // The reader of a pipe went away, as `head` does: nothing is wrong.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
+            // Not `eprintln!`, which panics where the reader of standard error went away.
+            _ = writeln!(io::stderr(), "error: {error:#}");
+            2
         }
     }
 }
@@ -65,10 +80,19 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        super::Cli::command().debug_assert();
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn outcomes_have_their_exit_status() {
+        let broken_pipe = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(exit_status(Ok(Outcome::Done)), 0);
+        assert_eq!(exit_status(Ok(Outcome::ChecksFailed)), 1);
+        assert_eq!(exit_status(Err(broken_pipe.into())), 0);
     }
 }

@@ -263,3 +263,39 @@ fn print(
         Ok(Outcome::ChecksFailed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::emulator::EmulatorEngine;
+
+    const SHAPE: Shape = Shape { m: 3, n: 4, k: 5 };
+
+    #[test]
+    fn one_wrong_record_makes_the_run_fail_and_is_named() {
+        let engine = EmulatorEngine::new();
+        let rungs = ["naive", "tiled_guarded_16"].map(|name| catalogue::find(name).unwrap());
+        let selection = Selection {
+            run: rungs.to_vec(),
+            unfit: Vec::new(),
+            slow: Vec::new(),
+        };
+        let mut problems = Problems::new(SHAPE, 1);
+        let mut records = rungs.map(|rung| problems.run(&engine, rung, 1).unwrap());
+        let printed = |records: &[Record]| {
+            let mut text = Vec::new();
+            let outcome = print(&mut text, &engine, &selection, SHAPE, records).unwrap();
+            (outcome, String::from_utf8(text).unwrap())
+        };
+        let (outcome, text) = printed(&records);
+        assert!(matches!(outcome, Outcome::Done), "{text}");
+        assert!(text.ends_with("\nall 2 checks passed\n"), "{text}");
+
+        records[1].ok = false;
+        records[1].complaint = Some("element (0, 1) is NaN, not 3".to_owned());
+        let (outcome, text) = printed(&records);
+        assert!(matches!(outcome, Outcome::ChecksFailed), "{text}");
+        let end = "\ntiled_guarded_16: element (0, 1) is NaN, not 3\n1 of 2 checks failed\n";
+        assert!(text.ends_with(end), "{text}");
+    }
+}

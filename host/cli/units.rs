@@ -1,0 +1,58 @@
+//! Numbers with their units.
+
+/// Bytes in the largest unit that leaves at least one of it, for example `227 KiB`. KiB are whole ones: a limit
+/// of 32764 bytes is not 32 KiB.
+pub fn bytes(count: impl Into<u64>) -> String {
+    let count = count.into();
+    let (shift, unit) = match count {
+        0x4000_0000.. => (30, "GiB"),
+        0x10_0000.. => (20, "MiB"),
+        0x400.. if count.is_multiple_of(1024) => (10, "KiB"),
+        _ => return format!("{count} bytes"),
+    };
+    let value = format!("{:.1}", count as f64 / f64::from(1 << shift));
+    format!("{} {unit}", value.trim_end_matches(".0"))
+}
+
+/// A compute capability from its number times ten, for example `9.0`.
+pub fn capability(times_ten: u32) -> String {
+    format!("{}.{}", times_ten / 10, times_ten % 10)
+}
+
+/// "1 kernel", "2 kernels".
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_at_most_one_decimal() {
+        for (count, text) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1 KiB"),
+            (32_764, "32764 bytes"),
+            (232_448, "227 KiB"),
+            (1536 << 10, "1.5 MiB"),
+            (150_754_820_096, "140.4 GiB"),
+            (u64::MAX, "17179869184 GiB"),
+        ] {
+            assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn a_capability_has_two_parts() {
+        assert_eq!(capability(90), "9.0");
+        assert_eq!(capability(121), "12.1");
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(count(1, "kernel"), "1 kernel");
+        assert_eq!(count(0, "kernel"), "0 kernels");
+    }
+}
