@@ -2,6 +2,22 @@
 
 use crate::ir::{InstructionClass, Space};
 use crate::kernel::{InstructionId, Kernel};
+use crate::memory::Memory;
+
+/// A launch that begins or ends.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchContext<'a> {
+    /// The kernel that runs.
+    pub kernel: &'a Kernel,
+    /// The memory that it runs on; the module's variables are in it.
+    pub memory: &'a Memory,
+    /// Blocks of the grid.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Static and dynamic shared memory of a block in bytes.
+    pub shared_bytes: u32,
+}
 
 /// The warp that an event comes from.
 #[derive(Clone, Copy)]
@@ -45,6 +61,34 @@ pub struct MemoryAccess<'a> {
     /// Whether the executor knows that mask and distances between the addresses are those of the
     /// access that this observer last saw of the same instruction; it need not know.
     pub repeats_pattern: bool,
+    /// Whether this is a strong operation (PTX ISA, "Memory Consistency Model"): an atomic, or a
+    /// load or store marked volatile, relaxed, acquire or release.
+    pub strong: bool,
+}
+
+/// What a `.sync` instruction of a warp does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarpSyncKind {
+    /// `bar.warp.sync`, which also orders the memory accesses of its lanes.
+    Barrier,
+    /// `shfl.sync`, `vote.sync`, `match.sync`, `redux.sync` or `elect.sync`: the lanes exchange
+    /// values, and their memory accesses are not ordered.
+    Exchange,
+}
+
+/// Lanes of a warp execute a `.sync` instruction together.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpSync<'a> {
+    /// The instruction.
+    pub instruction: InstructionId,
+    /// What it does.
+    pub kind: WarpSyncKind,
+    /// The lanes that execute it, one bit each.
+    pub mask: u32,
+    /// The member mask that each lane gives; those of lanes outside of `mask` mean nothing.
+    pub members: &'a [u32; 32],
+    /// Of a shuffle: the lane from which each lane reads; its own where that is out of range.
+    pub sources: Option<&'a [u8; 32]>,
 }
 
 /// Receives what happens during a launch.
@@ -55,8 +99,19 @@ pub struct MemoryAccess<'a> {
 /// observer.
 #[allow(unused_variables)]
 pub trait Observer: Send + Sized {
+    /// Whether the observer tells the memory which bytes the kernel wrote
+    /// ([`Memory::mark_written`]). After a launch under any other observer, all memory counts as
+    /// written.
+    const MARKS_WRITTEN: bool = false;
+
     /// An observer for one more worker.
     fn fork(&self) -> Self;
+
+    /// A launch begins; called before any [`Observer::fork`].
+    fn launch_start(&mut self, launch: &LaunchContext<'_>) {}
+
+    /// A launch has ended, with a fault or without one; called after every [`Observer::join`].
+    fn launch_end(&mut self, launch: &LaunchContext<'_>) {}
 
     /// Takes in what a worker's observer has seen.
     fn join(&mut self, worker: Self);
@@ -83,11 +138,22 @@ pub trait Observer: Send + Sized {
     /// A conditional branch: the lanes that take it and those that do not.
     fn branch(&mut self, warp: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {}
 
-    /// Lanes arrive at a barrier of the block.
+    /// Lanes of a warp execute a `.sync` instruction together.
+    fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {}
+
+    /// Lanes arrive at a barrier of the block. They wait there unless the instruction is
+    /// `bar.arrive`.
     fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, arriving: u32) {}
 
-    /// All threads that a barrier waits for have arrived.
-    fn barrier_complete(&mut self, kernel: &Kernel, block: [u32; 3], barrier: u32) {}
+    /// All threads that a barrier waits for have arrived: the lanes `arrived` of each warp.
+    fn barrier_complete(
+        &mut self,
+        kernel: &Kernel,
+        block: [u32; 3],
+        barrier: u32,
+        arrived: &[u32],
+    ) {
+    }
 }
 
 /// Sees nothing.

@@ -276,9 +276,10 @@ impl Builder<'_, '_> {
             "copysign" => (None, FloatFunction::CopySign),
             _ => return Err(Failure::Unknown),
         };
+        // Of the f64 operations, only sums have directed roundings here.
         if ty == Type::F64
             && format.rounding != Rounding::NearestEven
-            && matches!(function, FloatFunction::Div)
+            && !matches!(base, "add" | "sub")
         {
             return Err(Failure::Unknown);
         }

@@ -104,7 +104,7 @@ impl<O: Observer> Run<'_, '_, O> {
         space: Space,
         kind: AccessKind,
         bytes: u32,
-        mask: u32,
+        (mask, strong): (u32, bool),
         addresses: &[u64; LANES],
     ) {
         let access = MemoryAccess {
@@ -115,6 +115,7 @@ impl<O: Observer> Run<'_, '_, O> {
             mask,
             addresses,
             repeats_pattern: false,
+            strong,
         };
         self.observer.memory_access(&self.context, &access);
     }
@@ -194,6 +195,7 @@ impl<O: Observer> Run<'_, '_, O> {
             mask: u32::MAX,
             addresses: &addresses,
             repeats_pattern: pattern.observe(),
+            strong: false,
         };
         self.observer.memory_access(&self.context, &access);
     }
@@ -289,7 +291,8 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         let (space, addresses) = self.resolve(&load.address, mask);
         self.patterns[load.site as usize].observe_other();
-        self.observe(space, AccessKind::Load, bytes, mask, &addresses);
+        let lanes = (mask, load.strong);
+        self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
         self.load_lanes(load, space, &addresses, mask, bytes)
     }
 
@@ -399,7 +402,8 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         let (space, addresses) = self.resolve(&store.address, mask);
         self.patterns[store.site as usize].observe_other();
-        self.observe(space, AccessKind::Store, bytes, mask, &addresses);
+        let lanes = (mask, store.strong);
+        self.observe(space, AccessKind::Store, bytes, lanes, &addresses);
         self.store_lanes(store, space, &addresses, mask, bytes)
     }
 

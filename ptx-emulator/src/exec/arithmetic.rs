@@ -23,8 +23,8 @@ pub(crate) fn unary_word<const FULL: bool>(
     match op {
         Unary::Not => r.map_word::<FULL>(mask, d, a, |x| !x),
         Unary::Neg => r.map_word::<FULL>(mask, d, a, u32::wrapping_neg),
-        Unary::FloatNeg => r.map_word::<FULL>(mask, d, a, |x| x ^ 0x8000_0000),
-        Unary::FloatAbs => r.map_word::<FULL>(mask, d, a, |x| x & 0x7fff_ffff),
+        Unary::FloatNeg => r.map_word::<FULL>(mask, d, a, |x| bits32(-f32_of(x))),
+        Unary::FloatAbs => r.map_word::<FULL>(mask, d, a, |x| bits32(f32_of(x).abs())),
     }
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn unary_double<const FULL: bool>(
     match op {
         Unary::Not => r.map_double::<FULL>(mask, d, a, |x| !x),
         Unary::Neg => r.map_double::<FULL>(mask, d, a, u64::wrapping_neg),
-        Unary::FloatNeg => r.map_double::<FULL>(mask, d, a, |x| x ^ 1 << 63),
-        Unary::FloatAbs => r.map_double::<FULL>(mask, d, a, |x| x & !(1 << 63)),
+        Unary::FloatNeg => r.map_double::<FULL>(mask, d, a, |x| bits64(-f64_of(x), [x])),
+        Unary::FloatAbs => r.map_double::<FULL>(mask, d, a, |x| bits64(f64_of(x).abs(), [x])),
     }
 }
 
@@ -120,16 +120,16 @@ pub(crate) fn binary_double<const FULL: bool>(
             r.map_doubles::<FULL>(mask, d, ab, |x, y| (x as i64).max(y as i64) as u64);
         }
         Binary::FloatAdd => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) + f64_of(y)));
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) + f64_of(y), [y, x]));
         }
         Binary::FloatSub => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) - f64_of(y)));
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) - f64_of(y), [y, x]));
         }
         Binary::FloatMul => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) * f64_of(y)));
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) * f64_of(y), [y, x]));
         }
         Binary::FloatDiv => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) / f64_of(y)));
+            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) / f64_of(y), [x, y]));
         }
         Binary::FloatMin => r.map_doubles::<FULL>(mask, d, ab, min64),
         Binary::FloatMax => r.map_doubles::<FULL>(mask, d, ab, max64),
@@ -167,7 +167,7 @@ pub(crate) fn ternary_double<const FULL: bool>(
             r.map_doubles3::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
         }
         Ternary::FloatFma => r.map_doubles3::<FULL>(mask, d, abc, |x, y, z| {
-            bits64(f64_of(x).mul_add(f64_of(y), f64_of(z)))
+            bits64(f64_of(x).mul_add(f64_of(y), f64_of(z)), [y, z, x])
         }),
     }
 }

@@ -23,7 +23,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         let (space, addresses) = self.resolve(&atomic.address, mask);
         let bytes = atomic.ty.bytes();
-        self.observe(space, AccessKind::Atomic, bytes, mask, &addresses);
+        self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Atomic, lane)?;

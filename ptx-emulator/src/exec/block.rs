@@ -464,6 +464,9 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         if !done {
             return;
         }
+        let arrived = &self.barriers[id].arrived;
+        self.observer
+            .barrier_complete(self.launch.kernel, self.block, id as u32, arrived);
         self.barriers[id].arrived.fill(0);
         if std::mem::take(&mut self.barriers[id].reducing) {
             self.reduce(id as u32);
@@ -481,8 +484,6 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 }
             }
         }
-        self.observer
-            .barrier_complete(self.launch.kernel, self.block, id as u32);
     }
 
     /// Gives the result of a `barrier.red` to those who wait for it.

@@ -155,31 +155,58 @@ fn to_integer(value: f64, from: Type, to: Type, rounding: Rounding) -> u64 {
 fn float_to_float(bits: u64, conversion: Conversion) -> u64 {
     let Conversion { to, from, .. } = conversion;
     let value = source_value(bits, conversion);
-    let mut result = if conversion.to_integral {
-        from_f64(
-            integral(value, conversion.rounding),
-            0.0,
-            to,
-            Rounding::NearestEven,
-        )
-    } else {
-        from_f64(value, 0.0, to, conversion.rounding)
+    let clamped = conversion.saturate || conversion.relu;
+    let mut result = match value.is_nan() && !clamped {
+        true => nan(bits, from, to),
+        false if conversion.to_integral => {
+            let value = integral(value, conversion.rounding);
+            from_f64(value, 0.0, to, Rounding::NearestEven)
+        }
+        false => from_f64(value, 0.0, to, conversion.rounding),
     };
-    if from == to && value.is_nan() {
-        result = from_f64(f64::NAN, 0.0, to, Rounding::NearestEven);
-    }
     if conversion.flush && to == Type::F32 && result & 0x7f80_0000 == 0 {
         result &= 0x8000_0000;
     }
-    if conversion.saturate && is_float(to) {
+    if conversion.saturate {
         result = match value {
             value if value.is_nan() || value <= 0.0 => 0,
             value if value >= 1.0 => from_f64(1.0, 0.0, to, Rounding::NearestEven),
             _ => result,
         };
     }
-    if conversion.relu && value < 0.0 {
+    if conversion.relu && value <= 0.0 {
         result = 0;
     }
     result
+}
+
+/// A NaN in another type: see [`super::float`].
+fn nan(bits: u64, from: Type, to: Type) -> u64 {
+    if from == Type::Bf16 && to == Type::F32 {
+        return bits << 16;
+    }
+    let keeps_payload = from == Type::F64 || to == Type::F64 || to == Type::Tf32;
+    if !keeps_payload {
+        return from_f64(f64::NAN, 0.0, to, Rounding::NearestEven);
+    }
+    // (bits of the type, bits of its exponent)
+    let layout = |ty| match ty {
+        Type::F64 => (64, 11),
+        Type::F16 => (16, 5),
+        Type::Bf16 => (16, 8),
+        _ => (32, 8),
+    };
+    let ((from_bits, from_exponent), (to_bits, to_exponent)) = (layout(from), layout(to));
+    let sign = bits >> (from_bits - 1) & 1;
+    // The payload, moved to the top of 64 bits.
+    let payload = bits << (64 - from_bits) << (1 + from_exponent);
+    let exponent = (1u64 << to_exponent) - 1;
+    let fraction_bits = to_bits - 1 - to_exponent;
+    let fraction = payload >> (64 - fraction_bits) | 1 << (fraction_bits - 1);
+    let result = sign << (to_bits - 1) | exponent << fraction_bits | fraction;
+    if to == Type::Tf32 {
+        result & !0x1fff
+    } else {
+        result
+    }
 }

@@ -1,7 +1,11 @@
 //! Float arithmetic of PTX on bit patterns: NaN results, flushing, rounding modes, 16-bit formats.
 //!
-//! NaN results are the ones that NVIDIA GPUs give: f32 0x7fffffff, f64 0x7ff8000000000000 where an
-//! operation makes a NaN; f16 and bf16 0x7fff.
+//! NaN results are those of an H200, which the PTX ISA leaves open in part. An f32 or 16-bit
+//! operation gives one NaN, `0x7fffffff` or `0x7fff`. An f64 operation passes an operand's NaN on,
+//! made quiet; where several operands are NaN, the second one goes first, then the third (of `fma`),
+//! then the first, except that `div` prefers its first; without a NaN operand the result is
+//! `0xfff8000000000000`. Conversions from and to f64 keep the sign and as much of the payload as
+//! fits.
 
 use crate::ir::{Comparison, FloatFormat, FloatFunction, FloatProperty, Rounding};
 use crate::parse::ast::Type;
@@ -19,22 +23,29 @@ pub(crate) fn bits32(value: f32) -> u32 {
     }
 }
 
-/// The NaN that f64 operations make.
-pub(crate) const NAN64: u64 = 0x7ff8_0000_0000_0000;
+/// The NaN that f64 operations make of other operands.
+const NAN64: u64 = 0xfff8_0000_0000_0000;
 
-/// Bits of an f64 result.
+/// Marks a NaN as quiet.
+const QUIET64: u64 = 0x0008_0000_0000_0000;
+
+/// An f64 result, or the NaN that comes first in `operands`.
 #[inline(always)]
-pub(crate) fn bits64(value: f64) -> u64 {
-    if value.is_nan() {
-        NAN64
-    } else {
-        value.to_bits()
+pub(crate) fn bits64<const N: usize>(value: f64, operands: [u64; N]) -> u64 {
+    let mut nan = NAN64;
+    for operand in operands.into_iter().rev() {
+        nan = if f64::from_bits(operand).is_nan() {
+            operand | QUIET64
+        } else {
+            nan
+        };
     }
+    if value.is_nan() { nan } else { value.to_bits() }
 }
 
 /// min and max: the operand that is not NaN; -0 is less than +0.
 macro_rules! extremes {
-    ($min:ident, $max:ident, $float:ty, $bits:ty, $nan:expr) => {
+    ($min:ident, $max:ident, $float:ty, $bits:ty, $of_nans:expr) => {
         #[inline(always)]
         pub(crate) fn $min(a: $bits, b: $bits) -> $bits {
             let (x, y) = (<$float>::from_bits(a), <$float>::from_bits(b));
@@ -42,7 +53,11 @@ macro_rules! extremes {
             let least = if x == y { a | b } else { least };
             let least = if x.is_nan() { b } else { least };
             let least = if y.is_nan() { a } else { least };
-            if x.is_nan() & y.is_nan() { $nan } else { least }
+            if x.is_nan() & y.is_nan() {
+                $of_nans(b)
+            } else {
+                least
+            }
         }
 
         #[inline(always)]
@@ -52,13 +67,17 @@ macro_rules! extremes {
             let most = if x == y { a & b } else { most };
             let most = if x.is_nan() { b } else { most };
             let most = if y.is_nan() { a } else { most };
-            if x.is_nan() & y.is_nan() { $nan } else { most }
+            if x.is_nan() & y.is_nan() {
+                $of_nans(b)
+            } else {
+                most
+            }
         }
     };
 }
 
-extremes!(min32, max32, f32, u32, NAN32);
-extremes!(min64, max64, f64, u64, NAN64);
+extremes!(min32, max32, f32, u32, |_| NAN32);
+extremes!(min64, max64, f64, u64, |nan| nan | QUIET64);
 
 fn flush32(bits: u32) -> u32 {
     if bits & 0x7f80_0000 == 0 {
@@ -126,7 +145,7 @@ pub(crate) fn to_f64(bits: u64, ty: Type) -> f64 {
 /// has beyond `value`, for values that were rounded to f64 before.
 pub(crate) fn from_f64(value: f64, rest: f64, ty: Type, rounding: Rounding) -> u64 {
     if ty == Type::F64 {
-        return bits64(value);
+        return bits64(value, [value.to_bits()]);
     }
     let fields = fields(ty);
     if value.is_nan() {
@@ -214,37 +233,50 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, if rest.is_nan() { 0.0 } else { rest })
 }
 
-/// Moves an f64 result by one place where a directed rounding wants it; `rest` is the sign of
-/// exact minus `value`.
-fn direct64(value: f64, rest: f64, rounding: Rounding) -> f64 {
-    if rest == 0.0 || !value.is_finite() {
-        return value;
+/// An f64 sum in a directed rounding, from the nearest f64 and the sign of what it lacks.
+fn direct64(a: f64, b: f64, rounding: Rounding) -> f64 {
+    let (sum, rest) = two_sum(a, b);
+    if sum.is_infinite() && a.is_finite() && b.is_finite() {
+        let clamps = match rounding {
+            Rounding::NearestEven | Rounding::NearestAway => false,
+            Rounding::Zero => true,
+            Rounding::Down => sum > 0.0,
+            Rounding::Up => sum < 0.0,
+        };
+        return if clamps { f64::MAX.copysign(sum) } else { sum };
     }
-    let up = rest > 0.0;
     match rounding {
-        Rounding::NearestEven | Rounding::NearestAway => value,
-        Rounding::Up if up => value.next_up(),
-        Rounding::Down if !up => value.next_down(),
-        Rounding::Zero if value > 0.0 && !up => value.next_down(),
-        Rounding::Zero if value < 0.0 && up => value.next_up(),
-        _ => value,
+        Rounding::Up if rest > 0.0 => sum.next_up(),
+        Rounding::Down if rest < 0.0 => sum.next_down(),
+        Rounding::Zero if sum > 0.0 && rest < 0.0 => sum.next_down(),
+        Rounding::Zero if sum < 0.0 && rest > 0.0 => sum.next_up(),
+        Rounding::Down if sum == 0.0 => zero_sum_down(a, b),
+        _ => sum,
     }
 }
 
-/// Result of a function before its rounding: the f64 value and the sign of the rest.
-fn exact(function: FloatFunction, x: &[f64], ty: Type) -> (f64, f64) {
-    let (a, b, c) = (x[0], x[1], x[2]);
+/// Rounding down, a sum of zero is negative unless both addends are +0.
+fn zero_sum_down(a: f64, b: f64) -> f64 {
+    if a.is_sign_positive() && b.is_sign_positive() {
+        0.0
+    } else {
+        -0.0
+    }
+}
+
+/// Result of a function on floats of up to 32 bits before its rounding: the f64 value and the sign
+/// of the rest. Products of such floats are exact in f64.
+fn exact(function: FloatFunction, x: &[f64; 3], rounding: Rounding) -> (f64, f64) {
+    let [a, b, c] = *x;
+    let sum = |a: f64, b: f64| match two_sum(a, b) {
+        (0.0, _) if rounding == Rounding::Down => (zero_sum_down(a, b), 0.0),
+        sum => sum,
+    };
     match function {
-        FloatFunction::Add => two_sum(a, b),
-        FloatFunction::Sub => two_sum(a, -b),
-        FloatFunction::Mul if ty == Type::F64 => {
-            let product = a * b;
-            let rest = a.mul_add(b, -product);
-            (product, if rest.is_nan() { 0.0 } else { rest })
-        }
+        FloatFunction::Add => sum(a, b),
+        FloatFunction::Sub => sum(a, -b),
         FloatFunction::Mul => (a * b, 0.0),
-        FloatFunction::Fma if ty == Type::F64 => (a.mul_add(b, c), 0.0),
-        FloatFunction::Fma => two_sum(a * b, c),
+        FloatFunction::Fma => sum(a * b, c),
         FloatFunction::Div | FloatFunction::DivApprox => quotient(a, b),
         FloatFunction::Rcp | FloatFunction::RcpApprox => quotient(1.0, a),
         FloatFunction::Sqrt | FloatFunction::SqrtApprox => {
@@ -308,27 +340,24 @@ fn scalar(function: FloatFunction, format: FloatFormat, mut x: [u64; 3]) -> u64 
         });
     }
     let mut result = match function {
-        FloatFunction::Neg => x[0] ^ sign,
-        FloatFunction::Abs => x[0] & !sign,
+        FloatFunction::Neg => sign_only(x[0] ^ sign, x[0], ty),
+        FloatFunction::Abs => sign_only(x[0] & !sign, x[0], ty),
         // Sign of the first operand, magnitude of the second.
         FloatFunction::CopySign => x[0] & sign | x[1] & !sign,
         FloatFunction::Min | FloatFunction::Max => extreme(function, format, x[0], x[1]),
-        _ => {
-            let values = x.map(|bits| to_f64(bits, ty));
-            if ty == Type::F32
-                && format.rounding == Rounding::NearestEven
-                && let Some(bits) = nearest32(function, x)
-            {
-                bits
-            } else {
-                let (value, rest) = exact(function, &values, ty);
-                match ty {
-                    Type::F64 => bits64(direct64(value, rest, format.rounding)),
-                    _ => from_f64(value, rest, ty, format.rounding),
-                }
+        _ if ty == Type::F64 => double(function, format.rounding, x),
+        _ => match nearest32(function, x) {
+            Some(bits) if ty == Type::F32 && format.rounding == Rounding::NearestEven => bits,
+            _ => {
+                let (value, rest) =
+                    exact(function, &x.map(|bits| to_f64(bits, ty)), format.rounding);
+                from_f64(value, rest, ty, format.rounding)
             }
-        }
+        },
     };
+    if format.flush && ty == Type::F16 && result & 0x7c00 == 0 {
+        result &= 0x8000;
+    }
     if format.flush && ty == Type::F32 {
         result = u64::from(flush32(result as u32));
     }
@@ -340,10 +369,36 @@ fn scalar(function: FloatFunction, format: FloatFormat, mut x: [u64; 3]) -> u64 
             _ => result,
         };
     }
-    if format.relu && value < 0.0 {
+    if format.relu && value <= 0.0 {
         result = 0;
     }
     result
+}
+
+/// The result of `neg` and `abs`: NaN stays as it is, or becomes the one NaN of its type.
+fn sign_only(result: u64, operand: u64, ty: Type) -> u64 {
+    match (to_f64(operand, ty).is_nan(), ty) {
+        (false, _) => result,
+        (true, Type::F64) => operand | QUIET64,
+        (true, _) => fields(ty).nan,
+    }
+}
+
+/// f64 operations; directed roundings exist for sums only.
+fn double(function: FloatFunction, rounding: Rounding, x: [u64; 3]) -> u64 {
+    let [a, b, c] = x.map(f64::from_bits);
+    let value = match function {
+        FloatFunction::Add => direct64(a, b, rounding),
+        FloatFunction::Sub => direct64(a, -b, rounding),
+        FloatFunction::Mul => a * b,
+        FloatFunction::Fma => a.mul_add(b, c),
+        FloatFunction::Div | FloatFunction::DivApprox => return bits64(a / b, [x[0], x[1]]),
+        _ => return bits64(exact(function, &[a, b, c], rounding).0, [x[0]]),
+    };
+    match function {
+        FloatFunction::Fma => bits64(value, [x[1], x[2], x[0]]),
+        _ => bits64(value, [x[1], x[0]]),
+    }
 }
 
 /// f32 operations that the host rounds to nearest itself.
@@ -354,6 +409,14 @@ fn nearest32(function: FloatFunction, x: [u64; 3]) -> Option<u64> {
         FloatFunction::Sub => a - b,
         FloatFunction::Mul => a * b,
         FloatFunction::Fma => a.mul_add(b, c),
+        // The approximation does not reach divisors beyond 2^126.
+        FloatFunction::DivApprox if b.is_finite() && b.abs() > 126f32.exp2() => {
+            if a.is_infinite() {
+                f32::NAN
+            } else {
+                (a * 0.0).copysign(a) * b.signum()
+            }
+        }
         FloatFunction::Div | FloatFunction::DivApprox => a / b,
         FloatFunction::Rcp | FloatFunction::RcpApprox => 1.0 / a,
         FloatFunction::Sqrt | FloatFunction::SqrtApprox => a.sqrt(),
@@ -419,7 +482,7 @@ pub(crate) fn has_property(property: FloatProperty, ty: Type, bits: u64) -> bool
         FloatProperty::Infinite => value.is_infinite(),
         FloatProperty::Number => !value.is_nan(),
         FloatProperty::NotANumber => value.is_nan(),
-        FloatProperty::Normal => normal,
+        FloatProperty::Normal => normal || value == 0.0,
         FloatProperty::Subnormal => subnormal,
     }
 }

@@ -158,10 +158,10 @@ fn integer(function: IntegerFunction, ty: Type, x: [u64; 4]) -> u64 {
         IntegerFunction::MulWide => return truncate(product as u64, 2 * bits),
         IntegerFunction::Mul24Low => low24(x[0]) * low24(x[1]),
         IntegerFunction::Mul24High => (low24(x[0]) * low24(x[1])) >> 16,
-        // The ISA leaves division by zero unspecified; NVIDIA GPUs give all ones.
+        // The ISA leaves division by zero unspecified; an H200 gives all ones.
         IntegerFunction::Div if b == 0 => -1,
         IntegerFunction::Div => a / b,
-        IntegerFunction::Rem if b == 0 => a,
+        IntegerFunction::Rem if b == 0 => -1,
         IntegerFunction::Rem => a % b,
         IntegerFunction::Neg => -a,
         IntegerFunction::Abs => a.abs(),
@@ -213,9 +213,18 @@ fn find_highest(value: i128, bits: u32, shift_amount: bool) -> u64 {
     }
 }
 
+/// A position or length of a bit field. The ISA allows 0 to 255; beyond that, GPUs take the low
+/// byte of 32-bit instructions and all of 64-bit ones.
+fn field_place(value: u64, bits: u32) -> u32 {
+    if bits == 64 {
+        value.min(255) as u32
+    } else {
+        value as u32 & 0xff
+    }
+}
+
 fn extract_field(x: [u64; 4], bits: u32, signed: bool) -> u64 {
-    let position = (x[1] & 0xff) as u32;
-    let length = (x[2] & 0xff) as u32;
+    let (position, length) = (field_place(x[1], bits), field_place(x[2], bits));
     if length == 0 {
         return 0;
     }
@@ -234,8 +243,7 @@ fn extract_field(x: [u64; 4], bits: u32, signed: bool) -> u64 {
 }
 
 fn insert_field(x: [u64; 4], bits: u32) -> u64 {
-    let position = (x[2] & 0xff) as u32;
-    let length = (x[3] & 0xff) as u32;
+    let (position, length) = (field_place(x[2], bits), field_place(x[3], bits));
     let mask = truncate(u64::MAX, length)
         .checked_shl(position)
         .unwrap_or(0);

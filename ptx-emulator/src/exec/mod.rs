@@ -22,7 +22,7 @@ use crate::error::{Fault, LaunchError};
 use crate::ir::{Constant, LaneMask, Special};
 use crate::kernel::{Args, Kernel, LaunchConfig, Report};
 use crate::memory::{Allocation, Memory};
-use crate::observer::Observer;
+use crate::observer::{LaunchContext, Observer};
 use block::Worker;
 
 /// Instructions that a worker takes from the budget at a time.
@@ -283,11 +283,24 @@ pub(crate) fn launch<O: Observer>(
     let workers = config.workers.unwrap_or_else(available).max(1);
     let workers = workers.min(usize::try_from(launch.blocks()).unwrap_or(usize::MAX));
     let fault: Mutex<Option<(u64, Fault)>> = Mutex::new(None);
-    let issued = if workers == 1 {
-        work(&launch, observer, &fault)
-    } else {
-        run_workers(&launch, workers, observer, &fault)?
+    let context = LaunchContext {
+        kernel,
+        memory,
+        grid: config.grid,
+        block: config.block,
+        shared_bytes: launch.shared_bytes,
     };
+    observer.launch_start(&context);
+    let issued = if workers == 1 {
+        Ok(work(&launch, observer, &fault))
+    } else {
+        run_workers(&launch, workers, observer, &fault)
+    };
+    if !O::MARKS_WRITTEN {
+        memory.assume_written();
+    }
+    observer.launch_end(&context);
+    let issued = issued?;
     match fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some((_, fault)) => Err(LaunchError::Fault(Box::new(fault))),
         None => Ok(Report {

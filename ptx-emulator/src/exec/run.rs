@@ -2,13 +2,13 @@
 //! or end.
 
 use super::pattern::{Pattern, Spread};
-use super::vector::{LANES, Registers, Words, store_doubles, store_words};
+use super::vector::{LANES, Registers, Words, collect, store_doubles, store_words};
 use super::warp_ops::{self, lanes};
 use super::{Launch, arithmetic, lane};
 use crate::error::FaultKind;
 use crate::ir::{Guard, Inst, Op, PredicateOp, Program, Register, Terminator, Timer};
 use crate::kernel::InstructionId;
-use crate::observer::{Observer, WarpContext};
+use crate::observer::{Observer, WarpContext, WarpSync, WarpSyncKind};
 
 /// Nothing, or a fault; boxed since it is rare and large.
 pub(crate) type Outcome = Result<(), Box<RawFault>>;
@@ -94,8 +94,14 @@ impl<O: Observer> Run<'_, '_, O> {
             *self.visit += 1;
             self.observer
                 .basic_block(&self.context, block as usize, mask);
-            for inst in &program.code[current.start as usize..current.end as usize] {
-                self.step::<FULL>(inst, mask)?;
+            let code = &program.code[current.start as usize..current.end as usize];
+            match current.members {
+                None => {
+                    for inst in code {
+                        self.step::<FULL>(inst, mask)?;
+                    }
+                }
+                Some(members) => self.together(code, members.0, mask)?,
             }
             match &current.terminator {
                 Terminator::Jump(next) => {
@@ -150,11 +156,49 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// Whether all lanes of the member mask that have not exited are here.
+    /// Whether all lanes of the member masks that have not exited are here.
     #[inline(always)]
     fn has_members(&self, members: u32, mask: u32) -> bool {
-        let members = self.r.words[members as usize][mask.trailing_zeros() as usize % LANES];
-        members & self.live & !mask == 0
+        let members = &self.r.words[members as usize];
+        let wanted = lanes(mask).fold(0, |wanted, lane| wanted | members[lane]);
+        wanted & self.live & !mask == 0
+    }
+
+    /// A `.sync` operation: lanes that give the same member mask execute it together.
+    #[inline(never)]
+    fn together(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
+        let members = self.r.words[members as usize];
+        for inst in code {
+            self.info = inst.info;
+            let id = InstructionId(inst.info);
+            self.observer.instruction(&self.context, id, mask);
+            let sources = match inst.op {
+                Op::Shuffle(index) => {
+                    let op = &self.program.shuffles[index as usize];
+                    Some(warp_ops::shuffle_sources(&self.r, op, mask).0)
+                }
+                _ => None,
+            };
+            let sync = WarpSync {
+                instruction: id,
+                kind: match inst.op {
+                    Op::Nothing => WarpSyncKind::Barrier,
+                    _ => WarpSyncKind::Exchange,
+                },
+                mask,
+                members: &members,
+                sources: sources.as_ref(),
+            };
+            self.observer.warp_sync(&self.context, &sync);
+            let mut rest = mask;
+            while rest != 0 {
+                let first = members[rest.trailing_zeros() as usize % LANES];
+                let group = collect(|lane| members[lane] == first) & rest;
+                self.execute::<false>(&inst.op, group)?;
+                rest &= !group;
+            }
+        }
+        Ok(())
     }
 
     #[cold]

@@ -33,12 +33,13 @@ pub(crate) fn write(r: &mut Registers<'_>, register: Register, lane: usize, valu
     }
 }
 
-/// PTX ISA, "shfl.sync": `c` holds the clamp value in bits 0-4 and the segment mask in bits 8-12.
-pub(crate) fn shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) {
-    let value = r.words[op.value.0 as usize];
+/// The lane from which each lane of a shuffle reads, and the lanes for which that is in range. PTX
+/// ISA, "shfl.sync": `c` holds the clamp value in bits 0-4 and the segment mask in bits 8-12.
+pub(crate) fn shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u8; LANES], u32) {
     let lane_operand = r.words[op.lane.0 as usize];
     let clamp_operand = r.words[op.clamp.0 as usize];
     let mut in_range = 0u32;
+    let mut sources = std::array::from_fn(|lane| lane as u8);
     for lane in lanes(mask) {
         let offset = lane_operand[lane] & 0x1f;
         let clamp = clamp_operand[lane] & 0x1f;
@@ -59,9 +60,19 @@ pub(crate) fn shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) {
                 (source, source <= most)
             }
         };
-        let source = if valid { source & 0x1f } else { own };
-        in_range |= u32::from(valid) << lane;
-        r.words[op.destination.0 as usize][lane] = value[source as usize];
+        if valid {
+            sources[lane] = source as u8 & 0x1f;
+            in_range |= 1 << lane;
+        }
+    }
+    (sources, in_range)
+}
+
+pub(crate) fn shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) {
+    let value = r.words[op.value.0 as usize];
+    let (sources, in_range) = shuffle_sources(r, op, mask);
+    for lane in lanes(mask) {
+        r.words[op.destination.0 as usize][lane] = value[usize::from(sources[lane])];
     }
     if let Some(Predicate(p)) = op.in_range {
         r.set_predicate(mask, p, in_range);
