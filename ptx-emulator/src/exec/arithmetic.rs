@@ -57,10 +57,10 @@ pub(crate) fn binary_word<const FULL: bool>(
         Binary::Sub => r.map_words::<FULL>(mask, d, ab, u32::wrapping_sub),
         Binary::Mul => r.map_words::<FULL>(mask, d, ab, u32::wrapping_mul),
         Binary::MulHighUnsigned => r.map_words::<FULL>(mask, d, ab, |x, y| {
-            (u64::from(x) * u64::from(y) >> 32) as u32
+            ((u64::from(x) * u64::from(y)) >> 32) as u32
         }),
         Binary::MulHighSigned => r.map_words::<FULL>(mask, d, ab, |x, y| {
-            (i64::from(x as i32) * i64::from(y as i32) >> 32) as u32
+            ((i64::from(x as i32) * i64::from(y as i32)) >> 32) as u32
         }),
         Binary::And => r.map_words::<FULL>(mask, d, ab, |x, y| x & y),
         Binary::Or => r.map_words::<FULL>(mask, d, ab, |x, y| x | y),
@@ -103,10 +103,10 @@ pub(crate) fn binary_double<const FULL: bool>(
         Binary::Sub => r.map_doubles::<FULL>(mask, d, ab, u64::wrapping_sub),
         Binary::Mul => r.map_doubles::<FULL>(mask, d, ab, u64::wrapping_mul),
         Binary::MulHighUnsigned => r.map_doubles::<FULL>(mask, d, ab, |x, y| {
-            (u128::from(x) * u128::from(y) >> 64) as u64
+            ((u128::from(x) * u128::from(y)) >> 64) as u64
         }),
         Binary::MulHighSigned => r.map_doubles::<FULL>(mask, d, ab, |x, y| {
-            (i128::from(x as i64) * i128::from(y as i64) >> 64) as u64
+            ((i128::from(x as i64) * i128::from(y as i64)) >> 64) as u64
         }),
         Binary::And => r.map_doubles::<FULL>(mask, d, ab, |x, y| x & y),
         Binary::Or => r.map_doubles::<FULL>(mask, d, ab, |x, y| x | y),
