@@ -10,6 +10,7 @@
 //! | [`cpu`] | products on the host, to compare with |
 //! | [`element`], [`check`], [`problem`] | inputs, parameters, right answers |
 //! | [`catalogue`] | the only list of kernels |
+//! | [`model`] | performance models: pure functions of numbers |
 //! | [`measure`] | statistics |
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`profile`] | a rung run under counters |
@@ -24,6 +25,7 @@ pub mod element;
 pub mod engine;
 pub mod measure;
 pub mod memory;
+pub mod model;
 pub mod problem;
 pub mod profile;
 pub mod ptx;

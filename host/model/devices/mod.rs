@@ -1,0 +1,164 @@
+//! The device table: what the models need to know of a GPU, figure by figure, each with its source.
+//!
+//! The GPUs of the sources and current ones. A figure is a datasheet's, a measured one from the literature, or not
+//! known, and then it is `None`: nothing is invented, and a model that needs it says so. What all GPUs of a compute
+//! capability share is in [`Architecture`]; [`Device::from_properties`] makes a row for a GPU of this machine.
+//!
+//! Some sources use other figures for these GPUs than their datasheets (002 takes 400 cycles for the latency of
+//! any DRAM). Those are inputs of a model, not rows of this table.
+
+mod architecture;
+mod architectures;
+mod fermi_and_older;
+mod kepler_to_pascal;
+mod live;
+mod volta_and_newer;
+
+pub use architecture::{Architecture, Lanes};
+
+use super::Bound;
+use super::figure::Figure;
+use super::roofline::{Level, Roof, Roofline};
+use std::borrow::Cow;
+use thiserror::Error;
+
+/// A GPU.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Device {
+    /// Name with which it is asked for.
+    pub name: Cow<'static, str>,
+    /// The chip.
+    pub chip: Cow<'static, str>,
+    /// What it shares with its generation.
+    pub architecture: Architecture,
+    /// Number of multiprocessors.
+    pub multiprocessors: Figure<u32>,
+    /// φ: highest clock of the multiprocessors, in MHz.
+    pub clock_mhz: Figure<f64>,
+    /// Θ_M: peak bandwidth of device memory, in GB/s.
+    pub dram_gbs: Figure<f64>,
+    /// What reading from device memory reaches of it, in GB/s.
+    pub dram_read_gbs: Option<Figure<f64>>,
+    /// L2 cache, in bytes.
+    pub l2_bytes: Option<Figure<u64>>,
+    /// Θ_2: what reading from the L2 cache reaches, in GB/s.
+    pub l2_gbs: Option<Figure<f64>>,
+    /// Latencies.
+    pub latencies: Latencies,
+    /// Peak of the tensor cores with f16 or bf16 inputs and f32 sums, dense, in TFLOP/s.
+    pub tensor_f16_tflops: Option<Figure<f64>>,
+}
+
+/// Cycles from an instruction to the next one that needs its result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Latencies {
+    /// L_F: f32 multiply-add.
+    pub fma: Option<Figure<f64>>,
+    /// Load from shared memory.
+    pub shared: Option<Figure<f64>>,
+    /// L_2: load that hits the L2 cache.
+    pub l2: Option<Figure<f64>>,
+    /// L_M: load from device memory.
+    pub dram: Option<Figure<f64>>,
+}
+
+/// Failures of the table.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DeviceError {
+    /// No such row.
+    #[error("no device `{name}` in the table: give one of {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// All names.
+        known: String,
+    },
+}
+
+/// The rows, oldest first.
+const TABLES: [&[Device]; 3] = [
+    fermi_and_older::DEVICES,
+    kepler_to_pascal::DEVICES,
+    volta_and_newer::DEVICES,
+];
+
+/// Every row of the table, oldest first.
+pub fn table() -> impl Iterator<Item = &'static Device> + Clone {
+    TABLES.into_iter().flatten()
+}
+
+/// The row of this name; capitals, spaces and hyphens do not matter.
+///
+/// # Errors
+/// An unknown name, with all that there are.
+pub fn find(name: &str) -> Result<&'static Device, DeviceError> {
+    table()
+        .find(|device| plain(&device.name) == plain(name))
+        .ok_or_else(|| DeviceError::Unknown {
+            name: name.to_owned(),
+            known: table()
+                .map(|device| device.name.as_ref())
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
+}
+
+fn plain(name: &str) -> String {
+    name.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+impl Device {
+    /// φ in GHz.
+    pub fn clock_ghz(&self) -> f64 {
+        self.clock_mhz.value / 1e3
+    }
+
+    /// Bandwidth of device memory to reckon with, in GB/s: what reading reaches where that is known, else the peak.
+    pub fn usable_dram_gbs(&self) -> Figure<f64> {
+        self.dram_read_gbs.unwrap_or(self.dram_gbs)
+    }
+
+    /// Peak of the f32 units, in GFLOP/s: two FLOP per lane and cycle.
+    pub fn peak_fp32_gflops(&self) -> Option<f64> {
+        self.peak_gflops(|lanes| Some(lanes.fp32))
+    }
+
+    /// Peak of the f64 units, in GFLOP/s.
+    pub fn peak_fp64_gflops(&self) -> Option<f64> {
+        self.peak_gflops(|lanes| Some(lanes.fp64))
+    }
+
+    fn peak_gflops(&self, of: impl Fn(&Lanes) -> Option<u32>) -> Option<f64> {
+        let lanes = of(&self.architecture.lanes?.value)?;
+        Some(2.0 * f64::from(lanes * self.multiprocessors.value) * self.clock_ghz())
+    }
+
+    /// Bandwidth of shared memory without conflicts, all multiprocessors together, in GB/s.
+    pub fn shared_gbs(&self) -> f64 {
+        let per_cycle = self.architecture.banks.value.bytes_per_cycle();
+        per_cycle * f64::from(self.multiprocessors.value) * self.clock_ghz()
+    }
+
+    /// The roofline of the f32 or the f64 units under all roofs that are known; `None` where their number is not.
+    pub fn roofline(&self, unit: Bound) -> Option<Roofline> {
+        let peak_gflops = match unit {
+            Bound::Fp32 => self.peak_fp32_gflops()?,
+            Bound::Fp64 => self.peak_fp64_gflops()?,
+            _ => return None,
+        };
+        let roof = |level, gbs: Option<f64>| gbs.map(|gbs| Roof { level, gbs });
+        let roofs = [
+            roof(Level::Dram, Some(self.dram_gbs.value)),
+            roof(Level::L2, self.l2_gbs.map(|figure| figure.value)),
+            roof(Level::Shared, Some(self.shared_gbs())),
+        ];
+        Some(Roofline {
+            unit,
+            peak_gflops,
+            roofs: roofs.into_iter().flatten().collect(),
+        })
+    }
+}

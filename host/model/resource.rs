@@ -1,0 +1,68 @@
+//! What can bound a kernel.
+
+use std::fmt;
+
+/// What bounds an execution: a resource that work uses up, or a wait that no resource explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// Issue slots of the warp schedulers.
+    Issue,
+    /// Dispatch of several instruction classes that do not overlap (source 002, Q).
+    Dispatch,
+    /// f32 units.
+    Fp32,
+    /// f64 units.
+    Fp64,
+    /// f16 and bf16 units, tensor cores not among them.
+    Half,
+    /// Integer units.
+    Integer,
+    /// Units for square roots, reciprocals and the like.
+    Special,
+    /// Conversions between types.
+    Conversion,
+    /// Load and store units.
+    LoadStore,
+    /// Bandwidth of shared memory.
+    Shared,
+    /// Bandwidth of the L1 caches.
+    L1,
+    /// Bandwidth between the multiprocessors and the L2 cache.
+    L2,
+    /// Bandwidth of device memory.
+    Dram,
+    /// Too few threads to hide the latency of each.
+    Latency,
+    /// Too few blocks for one to compute while another loads: barriers keep a block's phases apart.
+    Barriers,
+}
+
+impl Bound {
+    /// Whether it is a bandwidth of the path to device memory.
+    pub const fn is_memory(self) -> bool {
+        matches!(self, Bound::L1 | Bound::L2 | Bound::Dram)
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Bound::Issue => "instruction issue",
+            Bound::Dispatch => "instruction dispatch",
+            Bound::Fp32 => "f32 units",
+            Bound::Fp64 => "f64 units",
+            Bound::Half => "f16 units",
+            Bound::Integer => "integer units",
+            Bound::Special => "special function units",
+            Bound::Conversion => "conversion units",
+            Bound::LoadStore => "load and store units",
+            Bound::Shared => "shared memory bandwidth",
+            Bound::L1 => "L1 bandwidth",
+            Bound::L2 => "L2 bandwidth",
+            Bound::Dram => "DRAM bandwidth",
+            Bound::Latency => "latency",
+            Bound::Barriers => "barriers",
+        })
+    }
+}

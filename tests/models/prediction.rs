@@ -1,0 +1,196 @@
+//! The combined prediction: each bound in turn, and how they combine.
+
+use crate::assert_close;
+use warpladder::model::Bound;
+use warpladder::model::devices;
+use warpladder::model::occupancy::Launch;
+use warpladder::model::predict::{PredictError, Prediction, WarpInstructions, Work, predict};
+
+/// Enough blocks for every multiprocessor of an H200 to have the same number.
+const BLOCKS: u64 = 132 * 64;
+
+fn launch(blocks: u64) -> Launch {
+    Launch {
+        blocks,
+        threads_per_block: 256,
+        registers_per_thread: 32,
+        shared_bytes_per_block: 0,
+    }
+}
+
+fn on_h200(launch: &Launch, work: &Work) -> Prediction {
+    predict(devices::find("H200").unwrap(), launch, work).unwrap()
+}
+
+/// Warps of `launch(BLOCKS)`.
+const WARPS: u64 = BLOCKS * 8;
+
+#[test]
+fn a_copy_is_bound_by_device_memory() {
+    // One float per thread: a load and a store of 4 sectors each per warp, and some arithmetic on addresses.
+    let work = Work {
+        instructions: WarpInstructions {
+            integer: 6 * WARPS,
+            load_store: 2 * WARPS,
+            other: 2 * WARPS,
+            ..WarpInstructions::default()
+        },
+        l1_sectors: 8 * WARPS,
+        l2_sectors: 8 * WARPS,
+        dram_bytes: 256 * WARPS,
+        ..Work::default()
+    };
+    let copy = on_h200(&launch(BLOCKS), &work);
+    assert_eq!(copy.bound, Bound::Dram);
+    assert_close(copy.seconds, 256.0 * WARPS as f64 / 3888e9, 1e-12);
+    // A transpose whose stores touch 32 sectors per warp is bound by what moves to L2 instead.
+    let naive = Work {
+        l1_sectors: 36 * WARPS,
+        l2_sectors: 36 * WARPS,
+        ..work
+    };
+    let naive = on_h200(&launch(BLOCKS), &naive);
+    assert_eq!(naive.bound, Bound::L2);
+    assert_close(naive.seconds, 36.0 * 32.0 * WARPS as f64 / 9700e9, 1e-12);
+    assert!(naive.times.is_sorted_by(|a, b| a.seconds >= b.seconds));
+}
+
+#[test]
+fn multiply_adds_alone_run_at_peak() {
+    let work = Work {
+        instructions: WarpInstructions {
+            fp32: 1000 * WARPS,
+            ..WarpInstructions::default()
+        },
+        ..Work::default()
+    };
+    let prediction = on_h200(&launch(BLOCKS), &work);
+    // 4 warps issue per cycle and 128 lanes take 4: of equals, the units are named.
+    assert_eq!(prediction.bound, Bound::Fp32);
+    assert_close(
+        prediction.seconds_of(Bound::Issue),
+        prediction.seconds,
+        1e-12,
+    );
+    let flops = 1000 * WARPS * 64;
+    let peak = devices::find("H200").unwrap().peak_fp32_gflops().unwrap();
+    assert_close(prediction.gflops(flops), peak, 1e-12);
+    // One block more than a multiple: one multiprocessor has 65 and the others wait for it.
+    let uneven = on_h200(&launch(BLOCKS + 1), &work);
+    assert_close(uneven.seconds / prediction.seconds, 65.0 / 64.0, 2e-4);
+    // A single block has a 132nd of the chip.
+    let one = on_h200(&launch(1), &work);
+    assert_close(one.seconds / prediction.seconds, 132.0, 1e-12);
+}
+
+#[test]
+fn bank_conflicts_cost_wavefronts() {
+    let with = |wavefronts| Work {
+        shared_wavefronts: wavefronts * WARPS,
+        dram_bytes: 256 * WARPS,
+        ..Work::default()
+    };
+    assert_eq!(on_h200(&launch(BLOCKS), &with(2)).bound, Bound::Dram);
+    let conflicts = on_h200(&launch(BLOCKS), &with(33));
+    assert_eq!(conflicts.bound, Bound::Shared);
+    assert_close(
+        conflicts.seconds,
+        33.0 * (WARPS / 132) as f64 / 1.98e9,
+        1e-12,
+    );
+    // Compute capability 2.0 takes two cycles for each.
+    let fermi = predict(devices::find("S2050").unwrap(), &launch(14), &with(33)).unwrap();
+    assert_close(
+        fermi.seconds_of(Bound::Shared),
+        2.0 * 33.0 * WARPS as f64 / 14.0 / 1.147e9,
+        1e-12,
+    );
+}
+
+#[test]
+fn barriers_add_the_phases_of_a_lone_block() {
+    let work = Work {
+        instructions: WarpInstructions {
+            fp32: 100 * WARPS,
+            ..WarpInstructions::default()
+        },
+        dram_bytes: 100 * WARPS,
+        barriers_per_block: 2,
+        ..Work::default()
+    };
+    // 200 KiB of shared memory leave room for one block; 2 KiB for eight.
+    let lone = Launch {
+        shared_bytes_per_block: 200 << 10,
+        ..launch(BLOCKS)
+    };
+    let alone = on_h200(&lone, &work);
+    assert_eq!((alone.bound, alone.occupancy.blocks), (Bound::Barriers, 1));
+    let phases = alone.seconds_of(Bound::Fp32) + alone.seconds_of(Bound::Dram);
+    assert_close(alone.seconds, phases, 1e-12);
+    let many = on_h200(&launch(BLOCKS), &work);
+    assert_ne!(many.bound, Bound::Barriers);
+    // Without barriers the phases overlap.
+    let free = on_h200(
+        &lone,
+        &Work {
+            barriers_per_block: 0,
+            ..work
+        },
+    );
+    assert_eq!(free.seconds, many.seconds);
+}
+
+#[test]
+fn latency_bounds_what_has_too_few_warps() {
+    let work = Work {
+        dram_bytes: 1024 * WARPS,
+        warp_latency_cycles: Some(2000.0),
+        ..Work::default()
+    };
+    // 8 blocks of 256 threads are resident: 64 blocks of a multiprocessor are 8 rounds.
+    let full = on_h200(&launch(BLOCKS), &work);
+    assert_eq!((full.rounds, full.bound), (8, Bound::Dram));
+    let sparse = Launch {
+        shared_bytes_per_block: 200 << 10,
+        ..launch(BLOCKS)
+    };
+    let sparse = on_h200(&sparse, &work);
+    assert_eq!((sparse.rounds, sparse.bound), (64, Bound::Latency));
+    assert_close(sparse.seconds, 64.0 * 2000.0 / 1.98e9, 1e-12);
+}
+
+#[test]
+fn unknown_rates_are_named() {
+    let work = Work {
+        instructions: WarpInstructions {
+            integer: 1,
+            ..WarpInstructions::default()
+        },
+        l2_sectors: 1,
+        dram_bytes: 32,
+        ..Work::default()
+    };
+    let prediction = predict(devices::find("B200").unwrap(), &launch(1), &work).unwrap();
+    assert_eq!(prediction.unknown, [Bound::Integer, Bound::L2]);
+    assert!(prediction.times.iter().all(|time| time.seconds.is_finite()));
+}
+
+#[test]
+fn what_cannot_run_is_an_error() {
+    let h200 = devices::find("H200").unwrap();
+    let work = Work::default();
+    let too_wide = Launch {
+        threads_per_block: 2048,
+        ..launch(1)
+    };
+    assert_eq!(
+        predict(h200, &launch(0), &work),
+        Err(PredictError::NoBlocks)
+    );
+    assert!(matches!(
+        predict(h200, &too_wide, &work),
+        Err(PredictError::Occupancy(_))
+    ));
+    // Nothing to do takes no time.
+    assert_eq!(predict(h200, &launch(1), &work).unwrap().seconds, 0.0);
+}
