@@ -1,15 +1,15 @@
 //! One kernel for each part of `cuda_std`, each with an output that is easy to state.
 //!
-//! `tests/cuda_std.rs` compiles them, runs them on every engine and looks for the instructions that must be in
+//! `tests/cuda_std` compiles them, runs them on every engine and looks for the instructions that must be in
 //! their PTX.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use cuda_std::atomic::AtomicFloat;
 use cuda_std::prelude::*;
-use cuda_std::vector::{F32x2, F32x4, F64x2, Vector};
+use cuda_std::vector::{F32x2, F32x4, F64x2, U32x2, U32x4, Vector};
 use cuda_std::{hint, shared};
 
 /// Writes to `output[i * columns + column]`, where `i` is the thread's number in the grid.
@@ -109,10 +109,11 @@ pub unsafe fn barriers(output: *mut u32) {
     }
 }
 
-/// Shuffles of 32- and 64-bit values in sub-warps of 8 lanes, with their predicates. 8 columns a thread.
+/// Shuffles of every value type in sub-warps of 8 lanes and in the whole warp, with their predicates. 9 columns a
+/// thread.
 ///
 /// # Safety
-/// Blocks of whole warps; `output` has 8 elements for each thread of the grid.
+/// Blocks of whole warps; `output` has 9 elements for each thread of the grid.
 #[kernel]
 pub unsafe fn shuffles(output: *mut u32) {
     let lane = warp::lane_id();
@@ -121,18 +122,20 @@ pub unsafe fn shuffles(output: *mut u32) {
     unsafe {
         let (up, has_up) = warp::warp_shuffle_up(all, lane, 3, 8);
         let (down, has_down) = warp::warp_shuffle_down(all, lane as i32, 3, 8);
-        let (xor, _) = warp::warp_shuffle_xor(all, f64::from(lane) + 0.5, 16, 32);
+        let (xor, _) = warp::warp_shuffle_xor(all, f64::from(lane) + 0.5, 16, warp::WARP_SIZE);
         let (index, _) = warp::warp_shuffle_idx(all, u64::from(lane) << 33, 5, 8);
-        let (float, _) = warp::warp_shuffle_idx(all, lane as f32, 31 - lane, 32);
-        put(output, 8, 0, up);
-        put(output, 8, 1, u32::from(has_up));
-        put(output, 8, 2, down as u32);
-        put(output, 8, 3, u32::from(has_down));
-        put(output, 8, 4, (xor * 2.0) as u32);
-        put(output, 8, 5, (index >> 33) as u32);
-        put(output, 8, 6, float as u32);
+        let (float, _) = warp::warp_shuffle_idx(all, lane as f32, 31 - lane, warp::WARP_SIZE);
+        let (signed, _) = warp::warp_shuffle_xor(all, -i64::from(lane), 1, warp::WARP_SIZE);
         warp::sync_warp(all);
-        put(output, 8, 7, lane);
+        put(output, 9, 0, lane);
+        put(output, 9, 1, up);
+        put(output, 9, 2, u32::from(has_up));
+        put(output, 9, 3, down as u32);
+        put(output, 9, 4, u32::from(has_down));
+        put(output, 9, 5, (xor * 2.0) as u32);
+        put(output, 9, 6, (index >> 33) as u32);
+        put(output, 9, 7, float as u32);
+        put(output, 9, 8, -signed as u32);
     }
 }
 
@@ -170,11 +173,11 @@ pub unsafe fn votes(output: *mut u32) {
     }
 }
 
-/// `GpuFloat` in both precisions, 6 columns a thread: fused multiply-add, square root and roundings of
-/// `input[i]`.
+/// `GpuFloat` in both precisions, 8 columns a thread: fused multiply-add, square root, roundings, a quotient and
+/// the absolute value of `input[i]`.
 ///
 /// # Safety
-/// `input` has an element for each thread of the grid; `output` and `output_f64` have 6.
+/// `input` has an element for each thread of the grid; `output` and `output_f64` have 8.
 #[kernel]
 pub unsafe fn floats(input: &[f32], output: *mut f32, output_f64: *mut f64) {
     #[inline(always)]
@@ -186,10 +189,12 @@ pub unsafe fn floats(input: &[f32], output: *mut f32, output_f64: *mut f64) {
             x.ceil(),
             x.trunc(),
             x.round_ties_even(),
+            (T::ONE - x) / x,
+            if x < T::ZERO { -x } else { x },
         ];
         for (column, value) in values.into_iter().enumerate() {
-            // SAFETY: 6 columns.
-            unsafe { put(output, 6, column as u32, value) };
+            // SAFETY: 8 columns.
+            unsafe { put(output, 8, column as u32, value) };
         }
     }
     // SAFETY: the caller ensures the sizes.
@@ -200,13 +205,18 @@ pub unsafe fn floats(input: &[f32], output: *mut f32, output_f64: *mut f64) {
     }
 }
 
-/// Reads vectors and writes them with their elements reversed: 64 and 128 bits, and through shared memory.
+/// Reads vectors of floats and writes them with their elements reversed: 64 and 128 bits, and through shared memory.
 ///
 /// # Safety
 /// One block of 32 threads; `input` and `output` have 4 × 32 elements each, `input_f64` and `output_f64` 2 × 32,
 /// and all are 16-byte aligned.
 #[kernel]
-pub unsafe fn vectors(input: &[f32], output: *mut f32, input_f64: &[f64], output_f64: *mut f64) {
+pub unsafe fn float_vectors(
+    input: &[f32],
+    output: *mut f32,
+    input_f64: &[f64],
+    output_f64: *mut f64,
+) {
     let staged = shared_array![f32; 128];
     let i = thread::thread_idx_x() as usize;
     // SAFETY: the caller ensures sizes and alignment.
@@ -221,21 +231,113 @@ pub unsafe fn vectors(input: &[f32], output: *mut f32, input_f64: &[f64], output
     }
 }
 
-/// Every thread of the grid adds 1 to a counter of each type.
+/// Reads vectors of integers and writes them with their elements reversed: `quads` in 128 bits, `pairs` in 64.
 ///
 /// # Safety
-/// The three point to one element each, which holds 0.
+/// One block of 32 threads; `quads` and `quads_out` have 4 × 32 elements, `pairs` and `pairs_out` 2 × 32, and all
+/// are 16-byte aligned.
 #[kernel]
-pub unsafe fn atomics(counter: &AtomicU32, sum: *mut f32, sum_f64: *mut f64) {
-    counter.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the caller ensures the pointers.
+pub unsafe fn integer_vectors(
+    quads: &[u32],
+    quads_out: *mut u32,
+    pairs: &[u32],
+    pairs_out: *mut u32,
+) {
+    let i = thread::thread_idx_x() as usize;
+    // SAFETY: the caller ensures sizes and alignment.
     unsafe {
-        f32::atomic_add(sum, 1.0);
-        f64::atomic_add(sum_f64, 1.0);
+        let [a, b, c, d] = U32x4::load(quads.as_ptr().add(4 * i));
+        U32x4::store(quads_out.add(4 * i), [d, c, b, a]);
+        let [low, high] = U32x2::load(pairs.as_ptr().add(2 * i));
+        U32x2::store(pairs_out.add(2 * i), [high, low]);
     }
 }
 
-/// Stores `input[0]` again and again through an opaque index, so that no store can be left out.
+/// Every thread of the grid adds 1 to a counter of each type and keeps what was there before, 3 columns a thread;
+/// and puts its number into a least and a greatest one.
+///
+/// # Safety
+/// `count`, `sum` and `sum_f64` point to one element each, which holds 0; `before` has 3 elements for each thread of
+/// the grid.
+#[kernel]
+pub unsafe fn atomics(
+    count: &AtomicU32,
+    sum: *mut f32,
+    sum_f64: *mut f64,
+    least: &AtomicI32,
+    greatest: &AtomicU64,
+    before: *mut u32,
+) {
+    let i = thread::index();
+    least.fetch_min(-(i as i32), Ordering::Relaxed);
+    greatest.fetch_max(u64::from(i) << 32, Ordering::Relaxed);
+    // SAFETY: the caller ensures the pointers; 3 columns.
+    unsafe {
+        put(before, 3, 0, count.fetch_add(1, Ordering::Relaxed));
+        put(before, 3, 1, f32::atomic_add(sum, 1.0) as u32);
+        put(before, 3, 2, f64::atomic_add(sum_f64, 1.0) as u32);
+    }
+}
+
+/// The sum of the numbers of a block's threads, in shared memory.
+///
+/// # Safety
+/// `output` has an element for each block of the grid.
+#[kernel]
+pub unsafe fn shared_atomics(output: *mut f32) {
+    let sum = shared_array![f32; 1];
+    let i = thread::thread_idx_x();
+    // SAFETY: barriers separate the first thread's accesses from the additions.
+    unsafe {
+        if i == 0 {
+            *sum = 0.0;
+        }
+        thread::sync_threads();
+        f32::atomic_add(sum, i as f32);
+        thread::sync_threads();
+        if i == 0 {
+            *output.add(thread::block_idx_x() as usize) = *sum;
+        }
+    }
+}
+
+/// An aggregate that is passed by value.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Pair {
+    /// At byte 0.
+    pub small: u32,
+    /// At byte 8.
+    pub large: f64,
+}
+
+/// Parameters of every kind: a slice that is changed, a reference, scalars, an aggregate.
+///
+/// # Safety
+/// `output` has 4 elements.
+#[kernel]
+pub unsafe fn parameters(
+    values: &mut [u32],
+    factor: &u32,
+    term: u32,
+    pair: Pair,
+    float: f32,
+    double: f64,
+    output: *mut f64,
+) {
+    if let Some(value) = values.get_mut(thread::index() as usize) {
+        *value = *value * *factor + term;
+    }
+    if thread::first() {
+        let scalars = [pair.small.into(), pair.large, float.into(), double];
+        for (column, scalar) in scalars.into_iter().enumerate() {
+            // SAFETY: 4 columns.
+            unsafe { put(output, 4, column as u32, scalar) };
+        }
+    }
+}
+
+/// Stores `input[0]` three times, through an opaque index so that no store can be left out.
 ///
 /// # Safety
 /// `input` and `output` have one element.
@@ -245,5 +347,19 @@ pub unsafe fn opaque(input: &[f32], output: *mut f32) {
         let index = hint::opaque(0);
         // SAFETY: the index is 0.
         unsafe { *output.add(index) = *input.get_unchecked(index) };
+    }
+}
+
+/// Copies 8 elements in a loop that stays one.
+///
+/// # Safety
+/// `input` and `output` have 8 elements.
+#[kernel]
+pub unsafe fn rolled(input: &[f32], output: *mut f32) {
+    let mut i = 0;
+    while i < 8 {
+        // SAFETY: i is below 8.
+        unsafe { *output.add(i) = *input.get_unchecked(i) };
+        i = hint::rolled(i + 1);
     }
 }
