@@ -31,7 +31,23 @@ pub const GEOMETRY: Geometry = Geometry::square(BLOCK);
 #[inline(always)]
 unsafe fn body<T: GpuFloat>(a: &[T], b: &[T], c: *mut T, m: usize, n: usize, k: usize) {
     let thread::UVec2 { x, y } = thread::index_2d();
-    let (row, col) = (y as usize, x as usize);
+    // SAFETY: passed on to the caller.
+    unsafe { element(a, b, c, [m, n, k], y as usize, x as usize) }
+}
+
+/// Computes element (`row`, `col`) of C, if there is one.
+///
+/// # Safety
+/// As for the kernels of this module; no other thread computes this element.
+#[inline(always)]
+pub(super) unsafe fn element<T: GpuFloat>(
+    a: &[T],
+    b: &[T],
+    c: *mut T,
+    [m, n, k]: [usize; 3],
+    row: usize,
+    col: usize,
+) {
     if row >= m || col >= n {
         return;
     }
@@ -42,7 +58,7 @@ unsafe fn body<T: GpuFloat>(a: &[T], b: &[T], c: *mut T, m: usize, n: usize, k: 
             unsafe { (*a.get_unchecked(row * k + i), *b.get_unchecked(i * n + col)) };
         sum = left.mul_add(right, sum);
     }
-    // SAFETY: as above, and no other thread writes this element.
+    // SAFETY: as above.
     unsafe { *c.add(row * n + col) = sum };
 }
 
