@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::ir::Space;
-use crate::kernel::SourceLocation;
+use crate::kernel::{InstructionId, SourceLocation};
 
 /// Device memory could not be allocated or accessed by the host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -148,6 +148,10 @@ pub enum LaunchError {
 pub enum FaultKind {
     /// An access outside of every allocation.
     OutOfBounds(AccessFault),
+    /// An access near address 0.
+    NullPointer(AccessFault),
+    /// An access to an allocation that has been freed.
+    UseAfterFree(AccessFault),
     /// An address that is not a multiple of the access size.
     Misaligned(AccessFault),
     /// A store or atomic to constant or parameter memory.
@@ -192,7 +196,9 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The kernel.
     pub kernel: String,
-    /// The PTX instruction, where one is to blame.
+    /// The instruction of the kernel that is to blame, where one is.
+    pub id: Option<InstructionId>,
+    /// Its PTX text.
     pub instruction: Option<String>,
     /// Its line in the PTX text.
     pub line: Option<u32>,
@@ -226,6 +232,8 @@ impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FaultKind::OutOfBounds(access) => write!(f, "out of bounds: {access}"),
+            FaultKind::NullPointer(access) => write!(f, "null pointer: {access}"),
+            FaultKind::UseAfterFree(access) => write!(f, "use after free: {access}"),
             FaultKind::Misaligned(access) => write!(f, "misaligned: {access}"),
             FaultKind::ReadOnly(access) => write!(f, "read-only memory: {access}"),
             FaultKind::Trap => write!(f, "trap (a failed check or a panic)"),

@@ -9,6 +9,7 @@ mod kernel;
 mod memory;
 mod observer;
 mod parse;
+mod ranges;
 
 pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
@@ -19,7 +20,8 @@ pub use kernel::{
 };
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
-    AccessKind, InstructionCounts, MemoryAccess, NoObserver, Observer, WarpContext,
+    AccessKind, BarrierComplete, InstructionCounts, LaunchContext, MemoryAccess, NoObserver,
+    Observer, WarpContext, WarpSync, WarpSyncKind,
 };
 pub use parse::ParseError;
 

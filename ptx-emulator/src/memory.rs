@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::error::MemoryError;
 use crate::ir::Space;
+use crate::ranges::Ranges;
 
 /// Alignment of allocations, and the smallest gap between two of them, in bytes.
 pub const ALLOCATION_ALIGN: u64 = 256;
@@ -137,6 +138,10 @@ struct State {
     next: u64,
     next_const: u64,
     variables: HashMap<u64, VariableTable>,
+    /// Addresses that the host or a kernel has written to.
+    written: Ranges,
+    /// Size of each allocation that was freed and whose addresses have not been used again.
+    freed: BTreeMap<u64, u64>,
 }
 
 /// Locks that 64-bit atomics share; a power of two.
@@ -229,6 +234,14 @@ impl Memory {
             true => state.next_const = next,
         }
         state.used += rounded;
+        let reused = state.freed.range(..base + step).rev();
+        let reused: Vec<u64> = reused
+            .take_while(|(freed, bytes)| **freed + **bytes > base)
+            .map(|(&freed, _)| freed)
+            .collect();
+        for freed in reused {
+            state.freed.remove(&freed);
+        }
         state.allocations.insert(base, Arc::new(allocation));
         Ok(base)
     }
@@ -244,6 +257,8 @@ impl Memory {
             Some(allocation) => {
                 let rounded = allocation.bytes.next_multiple_of(ALLOCATION_ALIGN);
                 state.used = state.used.saturating_sub(rounded);
+                state.written.remove(address, address + allocation.bytes);
+                state.freed.insert(address, allocation.bytes);
                 Ok(())
             }
             None => Err(MemoryError::NotAnAllocation { address }),
@@ -302,6 +317,7 @@ impl Memory {
             let at = start + (rest.len() - tail.len()) + index;
             allocation.write(at, 1, u64::from(byte));
         }
+        self.mark_written(address, from.len() as u64);
         Ok(())
     }
 
@@ -323,7 +339,51 @@ impl Memory {
                 at += 1;
             }
         }
+        self.mark_written(address, bytes);
         Ok(())
+    }
+
+    /// The allocations as they are now, by address: (address, bytes).
+    pub fn allocations(&self) -> Vec<(u64, u64)> {
+        let state = self.state();
+        let all = state.allocations.values();
+        all.map(|allocation| (allocation.base, allocation.bytes))
+            .collect()
+    }
+
+    /// Says that `bytes` bytes at `address` hold something, as [`Memory::write`] and
+    /// [`Memory::fill`] do by themselves and as the launches of most observers do for all memory:
+    /// an observer that looks for uninitialised memory then does not complain where a kernel reads them.
+    pub fn mark_written(&self, address: u64, bytes: u64) {
+        let end = address.saturating_add(bytes);
+        self.state_mut().written.insert(address, end);
+    }
+
+    /// Says so for all allocations.
+    pub(crate) fn assume_written(&self) {
+        let mut state = self.state_mut();
+        let State {
+            allocations,
+            written,
+            ..
+        } = &mut *state;
+        for allocation in allocations.values() {
+            written.insert(allocation.base, allocation.base + allocation.bytes);
+        }
+    }
+
+    /// The parts of `bytes` bytes at `address` that something was written to: (start, end).
+    pub(crate) fn written(&self, address: u64, bytes: u64) -> Vec<(u64, u64)> {
+        let state = self.state();
+        let end = address.saturating_add(bytes);
+        state.written.within(address, end).collect()
+    }
+
+    /// The allocation that held an address before it was freed: (address, bytes).
+    pub(crate) fn freed(&self, address: u64) -> Option<(u64, u64)> {
+        let state = self.state();
+        let (&base, &bytes) = state.freed.range(..=address).next_back()?;
+        (address - base < bytes).then_some((base, bytes))
     }
 
     /// The allocations as they are now, by address.
@@ -356,7 +416,10 @@ impl Memory {
         }
         let mut addresses = Vec::with_capacity(sizes.len());
         for &(bytes, constant) in sizes {
-            addresses.push(self.allocate(&mut state, bytes, constant)?);
+            let address = self.allocate(&mut state, bytes, constant)?;
+            // Variables without an initialiser are zero (PTX ISA, "Initializers").
+            state.written.insert(address, address + bytes);
+            addresses.push(address);
         }
         let table = Arc::new(addresses);
         state.variables.insert(module, table.clone());
@@ -439,6 +502,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_written_and_what_was_freed_is_known() {
+        let memory = Memory::with_capacity(1 << 20);
+        let a = memory.alloc(64).expect("room");
+        assert_eq!(memory.written(a, 64), []);
+        memory.write(a + 4, &[0; 8]).expect("in bounds");
+        memory.fill(a + 60, 4, 1).expect("in bounds");
+        let expected = [(a + 4, a + 12), (a + 60, a + 64)];
+        assert_eq!(memory.written(a, 64), expected);
+        assert_eq!(memory.freed(a), None);
+        memory.free(a).expect("allocated");
+        assert_eq!(memory.freed(a + 63), Some((a, 64)));
+        assert_eq!(memory.freed(a + 64), None);
+        assert_eq!(memory.written(a, 64), []);
+        let b = memory.alloc(64).expect("room");
+        assert_eq!(memory.freed(b), None);
+        memory.assume_written();
+        assert_eq!(memory.written(b, 64), [(b, b + 64)]);
+    }
+
+    #[test]
     fn gaps_are_found_when_addresses_run_out() {
         let memory = Memory::with_capacity(u64::MAX);
         let a = memory.alloc(256).expect("room");
@@ -446,6 +529,7 @@ mod tests {
         memory.state_mut().next = GLOBAL_END;
         memory.free(a).expect("allocated");
         assert_eq!(memory.alloc(200).expect("the gap"), a);
+        assert_eq!(memory.freed(a), None);
         assert!(memory.alloc(512).expect("behind the last") > b);
     }
 }

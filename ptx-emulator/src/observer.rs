@@ -1,5 +1,6 @@
 //! Watching an execution: the executor executes, observers see.
 
+use crate::error::Fault;
 use crate::ir::{InstructionClass, Space};
 use crate::kernel::{InstructionId, Kernel};
 use crate::memory::Memory;
@@ -20,7 +21,7 @@ pub struct LaunchContext<'a> {
 }
 
 /// The warp that an event comes from.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct WarpContext<'a> {
     /// The kernel that runs.
     pub kernel: &'a Kernel,
@@ -91,6 +92,20 @@ pub struct WarpSync<'a> {
     pub sources: Option<&'a [u8; 32]>,
 }
 
+/// A barrier of a block for which all threads have arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct BarrierComplete<'a> {
+    /// Index of the block in the grid.
+    pub block: [u32; 3],
+    /// Which of the block's barriers.
+    pub barrier: u32,
+    /// The lanes of each warp that have arrived.
+    pub arrived: &'a [u32],
+    /// Whether it waited for all threads of the block that have not exited, not for a number of
+    /// threads that the instruction gives.
+    pub whole_block: bool,
+}
+
 /// Receives what happens during a launch.
 ///
 /// Every worker thread has an observer of its own, made by [`Observer::fork`] and given back
@@ -111,7 +126,8 @@ pub trait Observer: Send + Sized {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {}
 
     /// A launch has ended, with a fault or without one; called after every [`Observer::join`].
-    fn launch_end(&mut self, launch: &LaunchContext<'_>) {}
+    /// The fault is that of the lowest block that had one; blocks behind it may not have run.
+    fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {}
 
     /// Takes in what a worker's observer has seen.
     fn join(&mut self, worker: Self);
@@ -145,15 +161,8 @@ pub trait Observer: Send + Sized {
     /// `bar.arrive`.
     fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, arriving: u32) {}
 
-    /// All threads that a barrier waits for have arrived: the lanes `arrived` of each warp.
-    fn barrier_complete(
-        &mut self,
-        kernel: &Kernel,
-        block: [u32; 3],
-        barrier: u32,
-        arrived: &[u32],
-    ) {
-    }
+    /// All threads that a barrier waits for have arrived.
+    fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {}
 }
 
 /// Sees nothing.

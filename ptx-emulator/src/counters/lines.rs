@@ -72,13 +72,13 @@ pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> 
 
 /// For which line an instruction counts, and where it stands if that is elsewhere.
 #[derive(Clone, Debug)]
-struct Owner {
-    line: Place,
-    inlined: Option<Place>,
+pub(crate) struct Owner {
+    pub(crate) line: Place,
+    pub(crate) inlined: Option<Place>,
 }
 
 /// The owner of each instruction; none of one that stands in no basic block.
-fn owners(kernel: &Kernel) -> Vec<Option<Owner>> {
+pub(crate) fn owners(kernel: &Kernel) -> Vec<Option<Owner>> {
     let mut owners = vec![None; kernel.instruction_count()];
     let functions = &kernel.0.program.functions;
     let mut starts: Vec<usize> = functions.iter().map(|f| f.entry as usize).collect();

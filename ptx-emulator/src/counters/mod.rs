@@ -3,7 +3,7 @@
 mod cost;
 mod counts;
 mod footprint;
-mod lines;
+pub(crate) mod lines;
 mod opcode;
 mod site;
 

@@ -42,6 +42,9 @@ fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value: u64) {
     }
 }
 
+/// Addresses below this come from a null pointer and a small offset.
+const NULL_PAGE: u64 = 4096;
+
 /// What is wrong with an access.
 enum Wrong {
     Bounds,
@@ -479,6 +482,11 @@ impl<O: Observer> Run<'_, '_, O> {
         kind: AccessKind,
         lane: usize,
     ) -> Box<RawFault> {
+        let global = matches!(space, Space::Global | Space::Const | Space::Generic);
+        let freed = match global {
+            true => self.launch.memory.freed(address),
+            false => None,
+        };
         let nearest = match space {
             Space::Shared => {
                 let arrays = &self.program.shared;
@@ -497,7 +505,13 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             Space::Local => format!("the thread has {} bytes", self.local_top),
             Space::Param => format!("there are {} bytes", self.launch.params.len()),
-            Space::Global | Space::Const | Space::Generic => self.launch.nearest(address),
+            Space::Global | Space::Const | Space::Generic => match freed {
+                Some((base, length)) => format!(
+                    "the allocation at {base:#x} with {length} bytes has been freed, the address is at byte {} of it",
+                    address - base
+                ),
+                None => self.launch.nearest(address),
+            },
         };
         let access = AccessFault {
             access: match kind {
@@ -512,6 +526,8 @@ impl<O: Observer> Run<'_, '_, O> {
         };
         Box::new(RawFault {
             kind: match wrong {
+                Wrong::Bounds if global && address < NULL_PAGE => FaultKind::NullPointer(access),
+                Wrong::Bounds if freed.is_some() => FaultKind::UseAfterFree(access),
                 Wrong::Bounds => FaultKind::OutOfBounds(access),
                 Wrong::Alignment => FaultKind::Misaligned(access),
                 Wrong::ReadOnly => FaultKind::ReadOnly(access),

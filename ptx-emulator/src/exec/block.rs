@@ -10,7 +10,7 @@ use crate::error::{Fault, FaultKind};
 use crate::ir::{Barrier, BarrierKind, Call, CallTarget, Program, Terminator};
 use crate::kernel::InstructionId;
 use crate::memory;
-use crate::observer::{Observer, WarpContext};
+use crate::observer::{BarrierComplete, Observer, WarpContext};
 
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
@@ -230,6 +230,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         Box::new(Fault {
             kind: raw.kind,
             kernel: kernel.name().to_string(),
+            id: known.map(InstructionId),
             instruction: instruction.map(|instruction| {
                 // One line, whatever the layout of the text.
                 let words: Vec<&str> = instruction.text().split_whitespace().collect();
@@ -464,9 +465,12 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         if !done {
             return;
         }
-        let arrived = &self.barriers[id].arrived;
-        self.observer
-            .barrier_complete(self.launch.kernel, self.block, id as u32, arrived);
+        self.observer.barrier_complete(&BarrierComplete {
+            block: self.block,
+            barrier: id as u32,
+            arrived: &self.barriers[id].arrived,
+            whole_block: self.barriers[id].threads.is_none(),
+        });
         self.barriers[id].arrived.fill(0);
         if std::mem::take(&mut self.barriers[id].reducing) {
             self.reduce(id as u32);

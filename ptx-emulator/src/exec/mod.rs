@@ -299,9 +299,10 @@ pub(crate) fn launch<O: Observer>(
     if !O::MARKS_WRITTEN {
         memory.assume_written();
     }
-    observer.launch_end(&context);
+    let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    observer.launch_end(&context, fault.as_ref().map(|(_, fault)| fault));
     let issued = issued?;
-    match fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    match fault {
         Some((_, fault)) => Err(LaunchError::Fault(Box::new(fault))),
         None => Ok(Report {
             blocks: launch.blocks(),
