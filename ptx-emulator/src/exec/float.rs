@@ -457,7 +457,7 @@ pub(crate) fn compare(format: FloatFormat, comparison: Comparison, a: u64, b: u6
     let (a, b) = (read(a), read(b));
     match comparison {
         Comparison::FloatEqual => a == b,
-        Comparison::FloatNotEqual => a < b || a > b,
+        Comparison::FloatNotEqual => a.partial_cmp(&b).is_some_and(|order| order.is_ne()),
         Comparison::FloatLess => a < b,
         Comparison::FloatLessEqual => a <= b,
         Comparison::FloatUnordered => a.is_nan() || b.is_nan(),

@@ -277,8 +277,8 @@ pub(super) fn read_double(source: &impl Source, pattern: &Pattern, to: &mut Doub
         }
         Shape::Consecutive => {
             let row: [u32; 2 * LANES] = source.row(0);
-            for lane in 0..LANES {
-                to[lane] = join(row[2 * lane], row[2 * lane + 1]);
+            for (to, pair) in to.iter_mut().zip(row.chunks_exact(2)) {
+                *to = join(pair[0], pair[1]);
             }
         }
         Shape::Other => {
