@@ -19,6 +19,8 @@ pub(crate) struct ModuleInner {
     pub id: u64,
     pub text: String,
     pub tree: Tree,
+    /// Where the lines after the first one start, in bytes.
+    line_starts: Vec<u32>,
 }
 
 /// A parsed PTX module. Clones share it.
@@ -38,6 +40,7 @@ impl Module {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             text: text.to_string(),
             tree,
+            line_starts: text.match_indices('\n').map(|(at, _)| at as u32 + 1).collect(),
         })))
     }
 
@@ -187,7 +190,6 @@ pub(crate) struct KernelInner {
     params: Vec<Param>,
     pub param_bytes: u32,
     basic_blocks: Vec<BasicBlock>,
-    line_starts: Vec<u32>,
 }
 
 impl KernelInner {
@@ -218,12 +220,6 @@ impl KernelInner {
                 }
             })
             .collect();
-        let newlines = module
-            .text
-            .bytes()
-            .enumerate()
-            .filter(|&(_, byte)| byte == b'\n');
-        let line_starts = newlines.map(|(at, _)| at as u32 + 1).collect();
         KernelInner {
             function,
             name: module.tree.functions[function]
@@ -233,7 +229,6 @@ impl KernelInner {
             params,
             param_bytes,
             basic_blocks,
-            line_starts,
             program,
             module,
         }
@@ -318,7 +313,7 @@ impl<'a> Instruction<'a> {
 
     /// Line of the PTX text, from 1.
     pub fn line(&self) -> u32 {
-        let starts = &self.kernel.line_starts;
+        let starts = &self.kernel.module.line_starts;
         1 + starts.partition_point(|&start| start <= self.info.span.start) as u32
     }
 

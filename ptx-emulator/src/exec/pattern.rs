@@ -282,9 +282,9 @@ pub(super) fn read_double(source: &impl Source, pattern: &Pattern, to: &mut Doub
             }
         }
         Shape::Other => {
-            for lane in 0..LANES {
-                let [low, high] = source.row(pattern.places[lane] as usize);
-                to[lane] = join(low, high);
+            for (to, place) in to.iter_mut().zip(pattern.places) {
+                let [low, high] = source.row(place as usize);
+                *to = join(low, high);
             }
         }
     }
