@@ -212,18 +212,10 @@ pub struct Fault {
 
 impl fmt::Display for AccessFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let space = match self.space {
-            Space::Generic => "generic",
-            Space::Global => "global",
-            Space::Shared => "shared",
-            Space::Local => "local",
-            Space::Const => "constant",
-            Space::Param => "parameter",
-        };
         write!(
             f,
-            "{} of {} bytes at {space} address {:#x}; {}",
-            self.access, self.bytes, self.address, self.nearest
+            "{} of {} bytes at {} address {:#x}; {}",
+            self.access, self.bytes, self.space, self.address, self.nearest
         )
     }
 }

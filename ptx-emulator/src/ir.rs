@@ -383,6 +383,19 @@ pub enum Space {
     Param,
 }
 
+impl std::fmt::Display for Space {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Space::Generic => "generic",
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Const => "constant",
+            Space::Param => "parameter",
+        })
+    }
+}
+
 /// Where an access's address comes from, besides its constant offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressBase {

@@ -40,7 +40,10 @@ impl Module {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             text: text.to_string(),
             tree,
-            line_starts: text.match_indices('\n').map(|(at, _)| at as u32 + 1).collect(),
+            line_starts: text
+                .match_indices('\n')
+                .map(|(at, _)| at as u32 + 1)
+                .collect(),
         })))
     }
 
@@ -406,6 +409,13 @@ impl Kernel {
     /// The basic blocks of the kernel and of the functions that it calls.
     pub fn basic_blocks(&self) -> &[BasicBlock] {
         &self.0.basic_blocks
+    }
+
+    /// The basic blocks that may follow one of the same function; calls go on behind the call.
+    pub(crate) fn successors(&self, block: usize) -> impl Iterator<Item = usize> {
+        let terminator = &self.0.program.blocks[block].terminator;
+        let next = decode::successors(terminator);
+        next.into_iter().map(|block| block as usize)
     }
 
     /// Runs the kernel and waits for its end.

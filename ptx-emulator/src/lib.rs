@@ -10,6 +10,7 @@ mod memory;
 mod observer;
 mod parse;
 mod ranges;
+pub mod sanitize;
 
 pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
@@ -24,6 +25,7 @@ pub use observer::{
     Observer, WarpContext, WarpSync, WarpSyncKind,
 };
 pub use parse::ParseError;
+pub use sanitize::Sanitizer;
 
 /// Most bytes of shared memory that a block can have (compute capability 9.0).
 pub const MAX_SHARED_BYTES: u32 = 227 * 1024;

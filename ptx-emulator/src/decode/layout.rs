@@ -12,7 +12,7 @@ use super::registers::{Role, Visitor};
 use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Word};
 
 /// Blocks that control may go to.
-pub(super) fn successors(terminator: &Terminator) -> Vec<u32> {
+pub(crate) fn successors(terminator: &Terminator) -> Vec<u32> {
     match terminator {
         Terminator::Jump(next) => vec![*next],
         Terminator::Branch { taken, next, .. } => vec![*taken, *next],

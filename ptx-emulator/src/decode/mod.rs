@@ -19,6 +19,8 @@ use std::collections::HashMap;
 use builder::{Binding, Builder, Scope};
 use modifiers::{Failure, Modifiers};
 
+pub(crate) use layout::successors;
+
 use crate::error::KernelError;
 use crate::ir::{CallTarget, Function, Info, Op, Program, Terminator, Word};
 use crate::parse::ast::{self, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};

@@ -1,0 +1,117 @@
+//! Shadow memory of the race checker: who accessed each cell last.
+
+/// A thread of the running block and an instruction, in one word: instruction (21 bits), whether
+/// something was acquired before (1), warp (5), lane (5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Who(pub u32);
+
+const INSTRUCTION_BITS: u32 = 21;
+
+impl Who {
+    /// Instructions beyond two million are all taken for the last.
+    pub(super) fn new(instruction: usize, acquired: bool, warp: u32, lane: u32) -> Self {
+        let most = (1 << INSTRUCTION_BITS) - 1;
+        let instruction = instruction.min(most) as u32;
+        Who(instruction << 11 | u32::from(acquired) << 10 | (warp & 31) << 5 | lane & 31)
+    }
+
+    pub(super) fn instruction(self) -> u32 {
+        self.0 >> 11
+    }
+
+    pub(super) fn acquired(self) -> bool {
+        self.0 >> 10 & 1 != 0
+    }
+
+    /// Warp and lane.
+    pub(super) fn thread(self) -> (u32, u32) {
+        (self.0 >> 5 & 31, self.0 & 31)
+    }
+
+    /// Linear index of the thread in its block.
+    pub(super) fn linear(self) -> u32 {
+        self.0 & 0x3ff
+    }
+
+    /// Another lane of the same warp.
+    pub(super) fn with_lane(self, lane: usize) -> Self {
+        Who(self.0 & !31 | lane as u32 & 31)
+    }
+}
+
+/// The last accesses to each cell of a piece of memory.
+///
+/// A cell has 4 bytes until something smaller is accessed. Stamps are those of
+/// [`Clocks`](super::clocks::Clocks); 0 is older than all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cells {
+    bytes: u64,
+    /// A cell has `1 << shift` bytes.
+    pub shift: u32,
+    /// Stamp of the last weak write, and who did it.
+    pub written: Vec<u32>,
+    pub writer: Vec<u32>,
+    /// Stamp of a read or a strong access, and who did it: several lanes of one warp.
+    pub read: Vec<u32>,
+    pub reader: Vec<u32>,
+    pub readers: Vec<u32>,
+    /// The same of another warp.
+    pub read_elsewhere: Vec<u32>,
+    pub other_reader: Vec<u32>,
+}
+
+impl Cells {
+    pub(super) fn new(bytes: u64) -> Self {
+        let mut cells = Cells {
+            bytes,
+            shift: 2,
+            ..Cells::default()
+        };
+        let count = cells.count();
+        for column in cells.columns() {
+            *column = vec![0; count];
+        }
+        cells
+    }
+
+    pub(super) fn count(&self) -> usize {
+        (self.bytes as usize).div_ceil(1 << self.shift)
+    }
+
+    fn columns(&mut self) -> [&mut Vec<u32>; 7] {
+        [
+            &mut self.written,
+            &mut self.writer,
+            &mut self.read,
+            &mut self.reader,
+            &mut self.readers,
+            &mut self.read_elsewhere,
+            &mut self.other_reader,
+        ]
+    }
+
+    /// Forgets all accesses.
+    pub(super) fn clear(&mut self) {
+        for stamps in [&mut self.written, &mut self.read, &mut self.read_elsewhere] {
+            stamps.fill(0);
+        }
+    }
+
+    /// Makes cells of `1 << shift` bytes.
+    pub(super) fn refine(&mut self, shift: u32) {
+        let times = 1 << (self.shift - shift);
+        self.shift = shift;
+        let count = self.count();
+        for column in self.columns() {
+            refine(column, times, count);
+        }
+    }
+}
+
+/// Repeats every element.
+pub(super) fn refine(column: &mut Vec<u32>, times: usize, count: usize) {
+    let repeated = column
+        .iter()
+        .flat_map(|&cell| std::iter::repeat_n(cell, times));
+    *column = repeated.take(count).collect();
+}

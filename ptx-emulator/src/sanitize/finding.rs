@@ -1,0 +1,389 @@
+//! What a sanitizer found, in words that name both sides.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::scene::Scene;
+use crate::counters::Place;
+use crate::error::{AccessFault, Fault, FaultKind};
+use crate::ir::Space;
+use crate::kernel::InstructionId;
+
+/// One of the sanitizers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tool {
+    /// Accesses outside of allocations, misaligned, through null pointers, after a free.
+    Memcheck,
+    /// Accesses of several threads that nothing orders, one of them a write.
+    Racecheck,
+    /// Reads of memory that nobody has written to.
+    Initcheck,
+    /// Barriers, shuffles and votes that not all of their threads reach.
+    Synccheck,
+}
+
+impl Tool {
+    /// All of them.
+    pub const ALL: [Tool; 4] = [
+        Tool::Memcheck,
+        Tool::Racecheck,
+        Tool::Initcheck,
+        Tool::Synccheck,
+    ];
+
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::Memcheck => "memcheck",
+            Tool::Racecheck => "racecheck",
+            Tool::Initcheck => "initcheck",
+            Tool::Synccheck => "synccheck",
+        }
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Problem {
+    /// An access outside of every allocation.
+    OutOfBounds,
+    /// An address that is not a multiple of the access size.
+    Misaligned,
+    /// An access near address 0.
+    NullPointer,
+    /// An access to memory that has been freed.
+    UseAfterFree,
+    /// A write to constant or parameter memory.
+    ReadOnly,
+    /// The kernel stopped: `trap`, a bad call or branch, the instruction budget.
+    Stopped,
+    /// Threads of one block access the same bytes in no order, and one of them writes.
+    RaceInBlock,
+    /// Threads of two blocks do.
+    RaceBetweenBlocks,
+    /// A read of bytes that nobody has written to.
+    Uninitialised,
+    /// Threads wait for others that never come.
+    Deadlock,
+    /// A barrier that does not exist.
+    BadBarrier,
+    /// Lanes of one warp reach a barrier of the block apart from each other, or go on without it.
+    DivergentBarrier,
+    /// A lane executes a `.sync` instruction with a member mask that it is not in.
+    NotAMember,
+    /// Lanes of one member mask give different masks.
+    DifferentMasks,
+    /// A shuffle reads from a lane that does not take part.
+    InactiveSource,
+}
+
+impl Problem {
+    /// The sanitizer that looks for it.
+    pub fn tool(self) -> Tool {
+        match self {
+            Problem::OutOfBounds
+            | Problem::Misaligned
+            | Problem::NullPointer
+            | Problem::UseAfterFree
+            | Problem::ReadOnly
+            | Problem::Stopped => Tool::Memcheck,
+            Problem::RaceInBlock | Problem::RaceBetweenBlocks => Tool::Racecheck,
+            Problem::Uninitialised => Tool::Initcheck,
+            Problem::Deadlock
+            | Problem::BadBarrier
+            | Problem::DivergentBarrier
+            | Problem::NotAMember
+            | Problem::DifferentMasks
+            | Problem::InactiveSource => Tool::Synccheck,
+        }
+    }
+
+    /// The problem in a few words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Problem::OutOfBounds => "access out of bounds",
+            Problem::Misaligned => "misaligned access",
+            Problem::NullPointer => "access through a null pointer",
+            Problem::UseAfterFree => "use after free",
+            Problem::ReadOnly => "write to read-only memory",
+            Problem::Stopped => "the kernel stopped",
+            Problem::RaceInBlock => "race between threads of a block",
+            Problem::RaceBetweenBlocks => "race between blocks",
+            Problem::Uninitialised => "read of memory that nobody has written to",
+            Problem::Deadlock => "threads wait for others that never come",
+            Problem::BadBarrier => "barrier that does not exist",
+            Problem::DivergentBarrier => "barrier in divergent code",
+            Problem::NotAMember => "lane outside of its own member mask",
+            Problem::DifferentMasks => "different member masks for one operation",
+            Problem::InactiveSource => "shuffle from a lane that does not take part",
+        }
+    }
+}
+
+/// One side of a finding: an instruction, and a thread that executed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// What the thread did, for example `write`.
+    pub action: &'static str,
+    /// The line in the kernel's own source; see [`LineCounts`](crate::counters::LineCounts).
+    pub place: Option<Place>,
+    /// Where the code stands, if it was inlined into that line.
+    pub inlined: Option<Place>,
+    /// The PTX instruction.
+    pub instruction: Option<String>,
+    /// Its line in the PTX text, from 1.
+    pub ptx_line: Option<u32>,
+    /// Index of the block in the grid.
+    pub block: [u32; 3],
+    /// Index of the thread in its block.
+    pub thread: Option<[u32; 3]>,
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at ", self.action)?;
+        match &self.place {
+            Some(place) => write!(f, "{}:{}", place.file, place.line)?,
+            None => f.write_str("an unknown place")?,
+        }
+        if let Some(inlined) = &self.inlined {
+            write!(f, " (inlined from {}:{})", inlined.file, inlined.line)?;
+        }
+        let [x, y, z] = self.block;
+        write!(f, ", block ({x}, {y}, {z})")?;
+        if let Some([x, y, z]) = self.thread {
+            write!(f, ", thread ({x}, {y}, {z})")?;
+        }
+        if let (Some(instruction), Some(line)) = (&self.instruction, self.ptx_line) {
+            write!(f, ": `{instruction}`, PTX line {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Memory that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The state space.
+    pub space: Space,
+    /// The first address: generic for global memory, else within the space.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u32,
+    /// The allocation or the variable around it, in words.
+    pub around: String,
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Region {
+            space,
+            address,
+            bytes,
+            around,
+        } = self;
+        write!(f, "{bytes} bytes of {space} memory at {address:#x}")?;
+        if !around.is_empty() {
+            write!(f, ", {around}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a sanitizer found: one per problem and pair of source lines, with an example.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong.
+    pub problem: Problem,
+    /// The kernel.
+    pub kernel: String,
+    /// The memory of the example.
+    pub region: Option<Region>,
+    /// More about the example, in words; empty where there is nothing to add.
+    pub detail: String,
+    /// The thread of the example; of a race, the one that writes.
+    pub first: Site,
+    /// Of a race, the other thread.
+    pub second: Option<Site>,
+    /// How often it was found: accesses in conflict, or for a race between blocks the places of
+    /// memory in conflict.
+    pub count: u64,
+}
+
+impl Finding {
+    /// The sanitizer that found it.
+    pub fn tool(&self) -> Tool {
+        self.problem.tool()
+    }
+
+    /// A launch's fault as a finding.
+    pub(super) fn of_fault(scene: &Scene, fault: &Fault) -> Self {
+        let region = |access: &AccessFault| Region {
+            space: access.space,
+            address: access.address,
+            bytes: access.bytes,
+            around: access.nearest.clone(),
+        };
+        let (problem, region, action, detail) = match &fault.kind {
+            FaultKind::OutOfBounds(a) => (Problem::OutOfBounds, Some(region(a)), a.access, None),
+            FaultKind::Misaligned(a) => (Problem::Misaligned, Some(region(a)), a.access, None),
+            FaultKind::NullPointer(a) => (Problem::NullPointer, Some(region(a)), a.access, None),
+            FaultKind::UseAfterFree(a) => (Problem::UseAfterFree, Some(region(a)), a.access, None),
+            FaultKind::ReadOnly(a) => (Problem::ReadOnly, Some(region(a)), a.access, None),
+            FaultKind::Deadlock(who) => (Problem::Deadlock, None, "waiting", Some(who.clone())),
+            FaultKind::BadBarrier(what) => {
+                (Problem::BadBarrier, None, "barrier", Some(what.clone()))
+            }
+            other => (Problem::Stopped, None, "stopped", Some(other.to_string())),
+        };
+        let mut first = match fault.id {
+            Some(id) => scene.site(action, id, fault.block, None),
+            None => Site {
+                action,
+                place: None,
+                inlined: None,
+                instruction: fault.instruction.clone(),
+                ptx_line: fault.line,
+                block: fault.block,
+                thread: None,
+            },
+        };
+        first.thread = fault.thread;
+        Finding {
+            problem,
+            kernel: fault.kernel.clone(),
+            region,
+            detail: detail.unwrap_or_default(),
+            first,
+            second: None,
+            count: 1,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let problem = self.problem.describe();
+        write!(f, "{}: kernel `{}`: {problem}", self.tool(), self.kernel)?;
+        if let Some(region) = &self.region {
+            write!(f, ": {region}")?;
+        }
+        if !self.detail.is_empty() {
+            write!(f, ": {}", self.detail)?;
+        }
+        if self.count > 1 {
+            write!(f, " ({} times)", self.count)?;
+        }
+        write!(f, "\n    {}", self.first)?;
+        if let Some(second) = &self.second {
+            write!(f, "\n    {second}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A thread of the grid and an instruction that it executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Actor {
+    pub instruction: InstructionId,
+    pub block: [u32; 3],
+    /// Linear index in the block.
+    pub thread: u32,
+}
+
+/// The first example of a problem, before it is put into words.
+#[derive(Clone, Debug)]
+pub(super) struct Example {
+    /// Order of the grid's blocks: the lowest one gives the example.
+    pub block: u64,
+    pub space: Space,
+    pub address: u64,
+    pub bytes: u32,
+    pub detail: String,
+    pub first: Actor,
+    pub second: Option<Actor>,
+}
+
+type Key = (Problem, InstructionId, Option<InstructionId>);
+
+/// Problems by kind and instructions: a count and an example of each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally(HashMap<Key, (u64, Example)>);
+
+impl Tally {
+    #[cold]
+    pub(super) fn add(&mut self, problem: Problem, count: u64, example: Example) {
+        let second = example.second.map(|actor| actor.instruction);
+        let key = (problem, example.first.instruction, second);
+        match self.0.get_mut(&key) {
+            None => {
+                self.0.insert(key, (count, example));
+            }
+            Some((sum, known)) => {
+                *sum += count;
+                if example.block < known.block {
+                    *known = example;
+                }
+            }
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Tally) {
+        for ((problem, ..), (count, example)) in other.0 {
+            self.add(problem, count, example);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// One finding per problem and pair of source lines, in the order of the PTX text.
+    pub(super) fn findings(&self, scene: &Scene) -> Vec<Finding> {
+        let mut all: Vec<_> = self.0.iter().collect();
+        all.sort_by_key(|(key, _)| **key);
+        let mut findings: Vec<(u64, Finding)> = Vec::new();
+        for (key, (count, example)) in all {
+            let site = |actor: Actor| {
+                let thread = Some(actor.thread);
+                let action = scene.action(actor.instruction);
+                scene.site(action, actor.instruction, actor.block, thread)
+            };
+            let found = Finding {
+                problem: key.0,
+                kernel: scene.kernel_name(),
+                region: (example.bytes != 0)
+                    .then(|| scene.region(example.space, example.address, example.bytes)),
+                detail: example.detail.clone(),
+                first: site(example.first),
+                second: example.second.map(site),
+                count: *count,
+            };
+            let lines = |finding: &Finding| {
+                let line = |site: &Site| (site.place.clone(), site.inlined.clone());
+                let second = finding.second.as_ref().map(line);
+                (finding.problem, line(&finding.first), second)
+            };
+            match findings
+                .iter_mut()
+                .find(|(_, known)| lines(known) == lines(&found))
+            {
+                None => findings.push((example.block, found)),
+                Some((block, known)) => {
+                    let count = known.count + found.count;
+                    if example.block < *block {
+                        (*block, *known) = (example.block, found);
+                    }
+                    known.count = count;
+                }
+            }
+        }
+        findings.into_iter().map(|(_, finding)| finding).collect()
+    }
+}

@@ -1,0 +1,467 @@
+//! The checker of uninitialised reads.
+
+use std::collections::HashMap;
+
+use super::cells::{Who, refine};
+use super::finding::{Actor, Example, Finding, Problem, Tally};
+use super::scene::Scene;
+use super::shape::{LANES, Shape, Shapes, lanes};
+use crate::error::Fault;
+use crate::ir::Space;
+use crate::kernel::{InstructionId, Kernel};
+use crate::observer::{AccessKind, LaunchContext, MemoryAccess, Observer, WarpContext};
+
+/// Finds reads of shared and of global memory that nobody has written to; an [`Observer`].
+///
+/// What the host writes counts as written, and so do the module's variables and what earlier launches
+/// wrote; see [`Memory::mark_written`](crate::Memory::mark_written). A read of global memory that
+/// another block of the same launch writes is a race, and none of this checker's findings. A value is
+/// judged where it is loaded, not where it is used.
+///
+/// The findings of a launch are the same for any number of worker threads. A launch that ends in a
+/// fault has none: how far its other blocks have come is chance.
+#[derive(Clone, Debug, Default)]
+pub struct Initcheck {
+    scene: Scene,
+    shapes: Shapes,
+    places: Vec<u32>,
+    shared: Marks,
+    /// By allocation; none before the first access.
+    global: Vec<Option<Box<Area>>>,
+    /// The bytes of each allocation that were written before the launch: (start, end).
+    before: Vec<Vec<(u64, u64)>>,
+    /// The mark of what the running block has written.
+    mark: u32,
+    block: u64,
+    at: [u32; 3],
+    tally: Tally,
+    findings: Vec<Finding>,
+}
+
+/// The mark of what was written before the launch.
+const BEFORE: u32 = u32::MAX;
+
+/// Which cells of a piece of memory were written.
+#[derive(Clone, Debug, Default)]
+struct Marks {
+    bytes: u64,
+    /// A cell has `1 << shift` bytes.
+    shift: u32,
+    /// The mark of the last block that wrote to the cell; 0 for none.
+    marks: Vec<u32>,
+}
+
+impl Marks {
+    fn new(bytes: u64) -> Self {
+        Marks {
+            bytes,
+            shift: 2,
+            marks: vec![0; (bytes as usize).div_ceil(4)],
+        }
+    }
+
+    fn refine(&mut self, shift: u32) {
+        let times = 1 << (self.shift - shift);
+        self.shift = shift;
+        let count = (self.bytes as usize).div_ceil(1 << shift);
+        refine(&mut self.marks, times, count);
+    }
+}
+
+/// What the blocks of a launch did with an allocation.
+#[derive(Clone, Debug)]
+struct Area {
+    base: u64,
+    written: Marks,
+    /// The first and the last block that wrote to each cell; index in the grid plus 1, or 0.
+    first: Vec<u32>,
+    last: Vec<u32>,
+    /// The reads of cells without a mark: the first and the last block that did.
+    early: HashMap<usize, [(u32, Who); 2]>,
+}
+
+impl Area {
+    fn new(base: u64, bytes: u64, before: &[(u64, u64)]) -> Self {
+        let mut written = Marks::new(bytes);
+        if before
+            .iter()
+            .any(|&(from, to)| (from - base) % 4 != 0 || (to - base) % 4 != 0 && to - base != bytes)
+        {
+            written.refine(0);
+        }
+        for &(from, to) in before {
+            let cells = (from - base) >> written.shift..(to - base).div_ceil(1 << written.shift);
+            written.marks[cells.start as usize..cells.end as usize].fill(BEFORE);
+        }
+        let count = written.marks.len();
+        Area {
+            base,
+            written,
+            first: vec![0; count],
+            last: vec![0; count],
+            early: HashMap::new(),
+        }
+    }
+
+    /// Makes cells of `1 << shift` bytes.
+    fn refine(&mut self, shift: u32) {
+        if shift == self.written.shift {
+            return;
+        }
+        let times = 1usize << (self.written.shift - shift);
+        self.written.refine(shift);
+        let count = self.written.marks.len();
+        refine(&mut self.first, times, count);
+        refine(&mut self.last, times, count);
+        let early = std::mem::take(&mut self.early);
+        let parts = early.into_iter().flat_map(|(cell, ends)| {
+            (cell * times..(cell + 1) * times).map(move |part| (part, ends))
+        });
+        self.early = parts.collect();
+    }
+
+    fn note_write(&mut self, cell: usize, block: u32) {
+        let first = self.first[cell];
+        self.first[cell] = if first == 0 { block } else { first.min(block) };
+        self.last[cell] = self.last[cell].max(block);
+    }
+
+    fn note_early(&mut self, cell: usize, reader: (u32, Who)) {
+        let [first, last] = self.early.entry(cell).or_insert([reader; 2]);
+        if reader.0 < first.0 {
+            *first = reader;
+        }
+        if reader.0 > last.0 {
+            *last = reader;
+        }
+    }
+
+    fn merge(&mut self, mut other: Area) {
+        let shift = self.written.shift.min(other.written.shift);
+        self.refine(shift);
+        other.refine(shift);
+        for cell in 0..self.first.len() {
+            for block in [other.first[cell], other.last[cell]] {
+                if block != 0 {
+                    self.note_write(cell, block);
+                }
+            }
+        }
+        for (cell, ends) in other.early {
+            for reader in ends {
+                self.note_early(cell, reader);
+            }
+        }
+    }
+
+    /// The ranges that the launch wrote to: (address, bytes).
+    fn written_ranges(&self) -> Vec<(u64, u64)> {
+        let bytes = 1 << self.written.shift;
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for cell in (0..self.first.len()).filter(|&cell| self.first[cell] != 0) {
+            let start = self.base + cell as u64 * bytes;
+            match ranges.last_mut() {
+                Some((from, length)) if *from + *length == start => *length += bytes,
+                _ => ranges.push((start, bytes)),
+            }
+        }
+        // The last cell may reach behind the allocation.
+        let end = self.base + self.written.bytes;
+        if let Some((from, length)) = ranges.last_mut() {
+            *length = (*length).min(end - *from);
+        }
+        ranges
+    }
+}
+
+impl Initcheck {
+    /// A checker that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was found in the last launch.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn with_scene(scene: Scene, before: Vec<Vec<(u64, u64)>>) -> Self {
+        let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
+        Initcheck {
+            shapes: Shapes::new(instructions),
+            places: vec![0; instructions],
+            shared: Marks::new(u64::from(scene.shared_bytes)),
+            global: vec![None; scene.allocations.len()],
+            before,
+            scene,
+            ..Initcheck::default()
+        }
+    }
+
+    /// Index of the allocation that holds `bytes` bytes at an address.
+    #[inline(always)]
+    fn place(&mut self, instruction: InstructionId, address: u64, bytes: u64) -> Option<usize> {
+        self.scene
+            .place(&mut self.places[instruction.index()], address, bytes)
+    }
+
+    fn area(&mut self, place: usize) -> &mut Area {
+        let (base, bytes) = self.scene.allocations[place];
+        let before = &self.before[place];
+        self.global[place].get_or_insert_with(|| Box::new(Area::new(base, bytes, before)))
+    }
+
+    /// Accesses of all lanes at one place or one behind the other, and all in the usual case: reads of
+    /// what was written, or writes. False, with nothing done, for anything else.
+    #[inline(always)]
+    fn regular(&mut self, access: &MemoryAccess<'_>, shape: Shape) -> bool {
+        let address = access.addresses[0];
+        let lanes = match shape {
+            Shape::Uniform => 1,
+            _ => LANES as u64,
+        };
+        let bytes = lanes * u64::from(access.bytes);
+        let mark = self.mark;
+        let (marks, base, place) = match access.space {
+            Space::Shared
+                if address.saturating_add(bytes) <= u64::from(self.scene.shared_bytes) =>
+            {
+                (&mut self.shared, 0, None)
+            }
+            Space::Shared => return false,
+            _ => {
+                let Some(place) = self.place(access.instruction, address, bytes) else {
+                    return false;
+                };
+                let base = self.scene.allocations[place].0;
+                let Some(area) = &mut self.global[place] else {
+                    return false;
+                };
+                (&mut area.written, base, Some(place))
+            }
+        };
+        if access.bytes.trailing_zeros() < marks.shift {
+            return false;
+        }
+        let first = ((address - base) >> marks.shift) as usize;
+        let count = (bytes >> marks.shift) as usize;
+        let row = &mut marks.marks[first..][..count];
+        // Marks of earlier blocks are lower.
+        let open = row
+            .iter()
+            .fold(0, |open, &known| open | u32::from(known < mark));
+        if open == 0 {
+            return true;
+        }
+        if access.kind != AccessKind::Store {
+            return false;
+        }
+        match place {
+            None => row.fill(mark),
+            Some(place) => self.write_cells(place, first, count),
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn write_cells(&mut self, place: usize, first: usize, count: usize) {
+        let (mark, block) = (self.mark, self.block_number());
+        let area = self.area(place);
+        for cell in first..first + count {
+            let known = &mut area.written.marks[cell];
+            if *known < mark {
+                *known = mark;
+                area.note_write(cell, block);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
+        for lane in lanes(access.mask) {
+            let address = access.addresses[lane];
+            let who = Who::new(access.instruction.index(), false, warp, lane as u32);
+            match access.space {
+                Space::Shared => self.shared_lane(access, address, who),
+                _ => {
+                    let bytes = u64::from(access.bytes);
+                    // An access out of bounds is a fault of its own.
+                    if let Some(place) = self.place(access.instruction, address, bytes) {
+                        self.global_lane(access, place, address, who);
+                    }
+                }
+            }
+        }
+    }
+
+    fn shared_lane(&mut self, access: &MemoryAccess<'_>, address: u64, who: Who) {
+        let bytes = u64::from(access.bytes);
+        if address.saturating_add(bytes) > u64::from(self.scene.shared_bytes) {
+            return;
+        }
+        let marks = &mut self.shared;
+        if access.bytes.trailing_zeros() < marks.shift {
+            marks.refine(access.bytes.trailing_zeros());
+        }
+        let first = (address >> marks.shift) as usize;
+        let row = &mut marks.marks[first..][..(bytes >> marks.shift) as usize];
+        if access.kind != AccessKind::Store
+            && let Some(at) = row.iter().position(|&known| known < self.mark)
+        {
+            let cell_bytes = 1 << marks.shift;
+            let address = ((first + at) as u64) << marks.shift;
+            self.report(
+                (self.block, self.at),
+                Space::Shared,
+                (address, cell_bytes),
+                who,
+            );
+        }
+        if access.kind != AccessKind::Load {
+            let row = &mut self.shared.marks[first..][..(bytes >> self.shared.shift) as usize];
+            row.fill(self.mark);
+        }
+    }
+
+    fn global_lane(&mut self, access: &MemoryAccess<'_>, place: usize, address: u64, who: Who) {
+        let (mark, block) = (self.mark, self.block_number());
+        let area = self.area(place);
+        if access.bytes.trailing_zeros() < area.written.shift {
+            area.refine(access.bytes.trailing_zeros());
+        }
+        let first = ((address - area.base) >> area.written.shift) as usize;
+        let count = (access.bytes >> area.written.shift) as usize;
+        if access.kind != AccessKind::Store {
+            let cells = first..first + count;
+            for cell in cells
+                .filter(|&cell| area.written.marks[cell] < mark)
+                .collect::<Vec<_>>()
+            {
+                area.note_early(cell, (block, who));
+            }
+        }
+        if access.kind != AccessKind::Load {
+            self.write_cells(place, first, count);
+        }
+    }
+
+    fn block_number(&self) -> u32 {
+        u32::try_from(self.block + 1).unwrap_or(u32::MAX)
+    }
+
+    #[cold]
+    fn report(&mut self, block: (u64, [u32; 3]), space: Space, region: (u64, u32), who: Who) {
+        let example = Example {
+            block: block.0,
+            space,
+            address: region.0,
+            bytes: region.1,
+            detail: String::new(),
+            first: Actor {
+                instruction: InstructionId(who.instruction()),
+                block: block.1,
+                thread: who.linear(),
+            },
+            second: None,
+        };
+        self.tally.add(Problem::Uninitialised, 1, example);
+    }
+
+    /// Judges the reads that came before any write of their own block: those of cells that another
+    /// block writes are races.
+    fn judge_early_reads(&mut self) {
+        let mut found = Vec::new();
+        for area in self.global.iter().flatten() {
+            let mut early: Vec<_> = area.early.iter().collect();
+            early.sort_by_key(|(cell, _)| **cell);
+            for (&cell, ends) in early {
+                let (first, last) = (area.first[cell], area.last[cell]);
+                let alone =
+                    |&&(block, _): &&(u32, Who)| first == 0 || (first == block && last == block);
+                if let Some(&(block, who)) = ends.iter().find(alone) {
+                    let address = area.base + ((cell as u64) << area.written.shift);
+                    found.push((block, who, address, 1u32 << area.written.shift));
+                }
+            }
+        }
+        for (block, who, address, bytes) in found {
+            let index = u64::from(block) - 1;
+            let at = self.scene.block_at(index);
+            self.report((index, at), Space::Global, (address, bytes), who);
+        }
+    }
+}
+
+impl Observer for Initcheck {
+    const MARKS_WRITTEN: bool = true;
+
+    fn fork(&self) -> Self {
+        Self::with_scene(self.scene.clone(), self.before.clone())
+    }
+
+    fn join(&mut self, worker: Self) {
+        for (own, other) in self.global.iter_mut().zip(worker.global) {
+            match (own, other) {
+                (Some(own), Some(other)) => own.merge(*other),
+                (own, Some(other)) => *own = Some(other),
+                (_, None) => {}
+            }
+        }
+        self.tally.merge(worker.tally);
+    }
+
+    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
+        let scene = Scene::new(launch);
+        let before = scene
+            .allocations
+            .iter()
+            .map(|&(base, bytes)| launch.memory.written(base, bytes))
+            .collect();
+        *self = Self::with_scene(scene, before);
+    }
+
+    fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
+        for area in self.global.iter().flatten() {
+            for (address, bytes) in area.written_ranges() {
+                launch.memory.mark_written(address, bytes);
+            }
+        }
+        if fault.is_some() {
+            self.tally.clear();
+        } else {
+            self.judge_early_reads();
+        }
+        self.findings = self.tally.findings(&self.scene);
+        self.global.clear();
+        self.shared = Marks::default();
+    }
+
+    fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
+        self.mark += 1;
+        if self.mark == BEFORE {
+            // Marks are used up: forget those of earlier blocks.
+            self.mark = 1;
+            let areas = self.global.iter_mut().flatten();
+            let all = areas.map(|area| &mut area.written);
+            for marks in all.chain([&mut self.shared]) {
+                for mark in marks.marks.iter_mut().filter(|mark| **mark != BEFORE) {
+                    *mark = 0;
+                }
+            }
+        }
+        self.at = block;
+        self.block = self.scene.block_index(block);
+    }
+
+    #[inline(always)]
+    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        if !matches!(access.space, Space::Shared | Space::Global) {
+            return;
+        }
+        let shape = self.shapes.of(access);
+        let atomic = access.kind == AccessKind::Atomic;
+        if atomic || shape == Shape::Other || !self.regular(access, shape) {
+            self.irregular(warp.warp, access);
+        }
+    }
+}

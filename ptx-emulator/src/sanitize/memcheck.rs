@@ -1,0 +1,41 @@
+//! The checker of addresses.
+
+use super::finding::{Finding, Tool};
+use super::scene::Scene;
+use crate::error::Fault;
+use crate::observer::{LaunchContext, Observer};
+
+/// Turns the fault that ended a launch into a finding; an [`Observer`].
+///
+/// The executor itself checks bounds, alignment and lifetime of every access, and ends the launch at
+/// the first that is wrong: that of the lowest block, for any number of worker threads.
+#[derive(Clone, Debug, Default)]
+pub struct Memcheck {
+    finding: Option<Finding>,
+}
+
+impl Memcheck {
+    /// A checker that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What ended the last launch, where that is no matter of synchronisation.
+    pub fn finding(&self) -> Option<&Finding> {
+        self.finding.as_ref()
+    }
+}
+
+impl Observer for Memcheck {
+    fn fork(&self) -> Self {
+        Self::default()
+    }
+
+    fn join(&mut self, _: Self) {}
+
+    fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
+        self.finding = fault
+            .map(|fault| Finding::of_fault(&Scene::new(launch), fault))
+            .filter(|finding| finding.tool() == Tool::Memcheck);
+    }
+}

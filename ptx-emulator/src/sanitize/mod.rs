@@ -1,0 +1,176 @@
+//! Sanitizers: what a kernel does wrong, and where.
+//!
+//! Each is an [`Observer`] of its own; [`Sanitizer`] runs several of them in one launch.
+
+mod between;
+mod cells;
+mod clocks;
+mod finding;
+mod initcheck;
+mod memcheck;
+mod racecheck;
+mod scene;
+mod shape;
+mod synccheck;
+
+pub use finding::{Finding, Problem, Region, Site, Tool};
+pub use initcheck::Initcheck;
+pub use memcheck::Memcheck;
+pub use racecheck::Racecheck;
+pub use synccheck::Synccheck;
+
+use crate::error::{Fault, LaunchError};
+use crate::kernel::{Args, InstructionId, Kernel, LaunchConfig};
+use crate::memory::Memory;
+use crate::observer::{
+    BarrierComplete, LaunchContext, MemoryAccess, Observer, WarpContext, WarpSync,
+};
+
+/// Several sanitizers in one launch.
+///
+/// The executor's own checks are always on, and end the launch at the first fault. What it finds is
+/// among the findings whichever sanitizers are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Sanitizer {
+    memcheck: Memcheck,
+    racecheck: Option<Racecheck>,
+    initcheck: Option<Initcheck>,
+    synccheck: Synccheck,
+    /// Whether findings of the last one are asked for.
+    reports_sync: bool,
+}
+
+impl Sanitizer {
+    /// The sanitizers that `tools` names.
+    pub fn new(tools: &[Tool]) -> Self {
+        Sanitizer {
+            memcheck: Memcheck::new(),
+            racecheck: tools.contains(&Tool::Racecheck).then(Racecheck::new),
+            initcheck: tools.contains(&Tool::Initcheck).then(Initcheck::new),
+            synccheck: Synccheck::new(),
+            reports_sync: tools.contains(&Tool::Synccheck),
+        }
+    }
+
+    /// What was found in the last launch, sorted by tool.
+    pub fn findings(&self) -> Vec<Finding> {
+        let races = self.racecheck.iter().flat_map(Racecheck::findings);
+        let reads = self.initcheck.iter().flat_map(Initcheck::findings);
+        let ends_launch =
+            |finding: &&Finding| matches!(finding.problem, Problem::Deadlock | Problem::BadBarrier);
+        let synchronisation = self.synccheck.findings().iter();
+        let synchronisation =
+            synchronisation.filter(|finding| self.reports_sync || ends_launch(finding));
+        let all = self.memcheck.finding().into_iter();
+        all.chain(races)
+            .chain(reads)
+            .chain(synchronisation)
+            .cloned()
+            .collect()
+    }
+
+    /// Runs a kernel and gives what was found. A kernel that faults is a finding, no error.
+    ///
+    /// # Errors
+    /// [`LaunchError`] where the launch is refused.
+    pub fn launch(
+        &mut self,
+        kernel: &Kernel,
+        memory: &Memory,
+        config: &LaunchConfig,
+        args: &Args,
+    ) -> Result<Vec<Finding>, LaunchError> {
+        match kernel.launch_observed(memory, config, args, self) {
+            Ok(_) | Err(LaunchError::Fault(_)) => Ok(self.findings()),
+            Err(refused) => Err(refused),
+        }
+    }
+}
+
+impl Observer for Sanitizer {
+    const MARKS_WRITTEN: bool = true;
+
+    fn fork(&self) -> Self {
+        Sanitizer {
+            memcheck: self.memcheck.fork(),
+            racecheck: self.racecheck.as_ref().map(Observer::fork),
+            initcheck: self.initcheck.as_ref().map(Observer::fork),
+            synccheck: self.synccheck.fork(),
+            reports_sync: self.reports_sync,
+        }
+    }
+
+    fn join(&mut self, worker: Self) {
+        if let (Some(own), Some(other)) = (&mut self.racecheck, worker.racecheck) {
+            own.join(other);
+        }
+        if let (Some(own), Some(other)) = (&mut self.initcheck, worker.initcheck) {
+            own.join(other);
+        }
+        self.synccheck.join(worker.synccheck);
+    }
+
+    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.launch_start(launch);
+        }
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.launch_start(launch);
+        }
+        self.synccheck.launch_start(launch);
+    }
+
+    fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
+        self.memcheck.launch_end(launch, fault);
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.launch_end(launch, fault);
+        }
+        match &mut self.initcheck {
+            Some(initcheck) => initcheck.launch_end(launch, fault),
+            None => launch.memory.assume_written(),
+        }
+        self.synccheck.launch_end(launch, fault);
+    }
+
+    fn block_start(&mut self, kernel: &Kernel, block: [u32; 3]) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.block_start(kernel, block);
+        }
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.block_start(kernel, block);
+        }
+        self.synccheck.block_start(kernel, block);
+    }
+
+    #[inline(always)]
+    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.memory_access(warp, access);
+        }
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.memory_access(warp, access);
+        }
+        self.synccheck.memory_access(warp, access);
+    }
+
+    fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.warp_sync(warp, sync);
+        }
+        self.synccheck.warp_sync(warp, sync);
+    }
+
+    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, arriving: u32) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.barrier(warp, id, barrier, arriving);
+        }
+        self.synccheck.barrier(warp, id, barrier, arriving);
+    }
+
+    fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.barrier_complete(barrier);
+        }
+        self.synccheck.barrier_complete(barrier);
+    }
+}

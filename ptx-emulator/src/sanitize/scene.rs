@@ -1,0 +1,145 @@
+//! The launch that a sanitizer watches.
+
+use std::sync::{Arc, OnceLock};
+
+use super::finding::{Region, Site};
+use crate::counters::lines::{self, Owner};
+use crate::ir::{InstructionClass, Space};
+use crate::kernel::{InstructionId, Kernel};
+use crate::observer::LaunchContext;
+
+/// What a sanitizer knows of the launch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scene {
+    pub kernel: Option<Kernel>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared_bytes: u32,
+    /// Global memory by address: (address, bytes).
+    pub allocations: Vec<(u64, u64)>,
+    /// For which source line each instruction counts.
+    owners: Arc<OnceLock<Vec<Option<Owner>>>>,
+}
+
+impl Scene {
+    pub(super) fn new(launch: &LaunchContext<'_>) -> Self {
+        Scene {
+            kernel: Some(launch.kernel.clone()),
+            grid: launch.grid,
+            block: launch.block,
+            shared_bytes: launch.shared_bytes,
+            allocations: launch.memory.allocations(),
+            owners: Arc::default(),
+        }
+    }
+
+    pub(super) fn kernel_name(&self) -> String {
+        let kernel = self.kernel.as_ref();
+        kernel.map_or_else(String::new, |kernel| kernel.name().to_string())
+    }
+
+    /// The place of a block in the order of the grid.
+    pub(super) fn block_index(&self, block: [u32; 3]) -> u64 {
+        let [x, y, _] = self.grid.map(u64::from);
+        let [at_x, at_y, at_z] = block.map(u64::from);
+        (at_z * y + at_y) * x + at_x
+    }
+
+    /// The inverse of [`Self::block_index`].
+    pub(super) fn block_at(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(|extent| u64::from(extent.max(1)));
+        [index % x, index / x % y, index / x / y].map(|axis| axis as u32)
+    }
+
+    /// Index of the allocation that holds `bytes` bytes at an address; `last` is where they were
+    /// found last.
+    #[inline(always)]
+    pub(super) fn place(&self, last: &mut u32, address: u64, bytes: u64) -> Option<usize> {
+        let holds = |index: usize| {
+            let known = self.allocations.get(index);
+            known.is_some_and(|&(base, length)| {
+                address >= base && address - base <= length && bytes <= length - (address - base)
+            })
+        };
+        if !holds(*last as usize) {
+            let after = self
+                .allocations
+                .partition_point(|&(base, _)| base <= address);
+            let found = after.checked_sub(1).filter(|&found| holds(found))?;
+            *last = found as u32;
+        }
+        Some(*last as usize)
+    }
+
+    /// What a thread does that executes an instruction.
+    pub(super) fn action(&self, id: InstructionId) -> &'static str {
+        let known = self.kernel.as_ref();
+        let known = known.filter(|kernel| id.index() < kernel.instruction_count());
+        match known.map(|kernel| kernel.instruction(id).class()) {
+            Some(InstructionClass::Load) => "read",
+            Some(InstructionClass::Store) => "write",
+            Some(InstructionClass::Atomic) => "atomic",
+            Some(InstructionClass::Barrier) => "barrier",
+            _ => "operation",
+        }
+    }
+
+    /// An instruction and a thread in words.
+    pub(super) fn site(
+        &self,
+        action: &'static str,
+        id: InstructionId,
+        block: [u32; 3],
+        thread: Option<u32>,
+    ) -> Site {
+        let known = self
+            .kernel
+            .as_ref()
+            .filter(|kernel| id.index() < kernel.instruction_count());
+        let owner = known.and_then(|kernel| {
+            let owners = self.owners.get_or_init(|| lines::owners(kernel));
+            owners[id.index()].clone()
+        });
+        let instruction = known.map(|kernel| kernel.instruction(id));
+        let [x, y, _] = self.block.map(|extent| extent.max(1));
+        Site {
+            action,
+            place: owner.as_ref().map(|owner| owner.line.clone()),
+            inlined: owner.and_then(|owner| owner.inlined),
+            // One line, whatever the layout of the text.
+            instruction: instruction.map(|instruction| {
+                let words: Vec<&str> = instruction.text().split_whitespace().collect();
+                words.join(" ")
+            }),
+            ptx_line: instruction.map(|instruction| instruction.line()),
+            block,
+            thread: thread.map(|thread| [thread % x, thread / x % y, thread / x / y]),
+        }
+    }
+
+    /// Memory, with the allocation or the variable around it.
+    pub(super) fn region(&self, space: Space, address: u64, bytes: u32) -> Region {
+        let around = match space {
+            Space::Shared => self.kernel.as_ref().and_then(|kernel| {
+                let arrays = &kernel.0.program.shared;
+                let around = arrays.iter().find(|array| {
+                    let offset = u64::from(array.offset);
+                    (offset..offset + u64::from(array.bytes)).contains(&address)
+                })?;
+                let at = address - u64::from(around.offset);
+                Some(format!("byte {at} of `{}`", around.name))
+            }),
+            _ => self.place(&mut 0, address, 1).map(|index| {
+                let (base, length) = self.allocations[index];
+                let at = address - base;
+                format!("byte {at} of the allocation at {base:#x} with {length} bytes")
+            }),
+        };
+        Region {
+            space,
+            address,
+            bytes,
+            around: around.unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The checker of barriers and of the operations of a warp.
+
+use std::collections::{HashMap, HashSet};
+
+use super::finding::{Actor, Example, Finding, Problem, Tally, Tool};
+use super::scene::Scene;
+use super::shape::lanes;
+use crate::error::Fault;
+use crate::ir::Space;
+use crate::kernel::{InstructionId, Kernel};
+use crate::observer::{
+    BarrierComplete, LaunchContext, MemoryAccess, Observer, WarpContext, WarpSync,
+};
+
+/// Finds barriers, shuffles and votes that not all of their threads reach together; an [`Observer`].
+///
+/// - A barrier that some threads of the block never reach although they have not exited ends the launch
+///   as a deadlock.
+/// - The lanes of a warp must come to an aligned barrier together (PTX ISA, "bar"). Lanes that come one
+///   after the other are found, and so are lanes that access memory behind a barrier at which others of
+///   their warp still wait. Threads that exit need not reach it (CUDA C++ Programming Guide,
+///   "Synchronization Functions", since compute capability 7.0).
+/// - A lane that executes a `.sync` operation must be in its member mask, and all lanes of the mask
+///   must give the same one; a shuffle must read from one of them (PTX ISA, "shfl.sync").
+#[derive(Clone, Debug, Default)]
+pub struct Synccheck {
+    scene: Scene,
+    block: u64,
+    at: [u32; 3],
+    /// Who waits at a barrier, by warp.
+    waiting: Vec<Option<Waiting>>,
+    /// The instructions that can be reached from behind a barrier.
+    behind: HashMap<InstructionId, HashSet<InstructionId>>,
+    tally: Tally,
+    findings: Vec<Finding>,
+}
+
+/// Lanes of a warp that wait.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    instruction: InstructionId,
+    barrier: u32,
+    mask: u32,
+}
+
+impl Synccheck {
+    /// A checker that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was found in the last launch.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn with_scene(scene: Scene) -> Self {
+        let threads: u32 = scene.block.iter().product();
+        Synccheck {
+            waiting: vec![None; threads.div_ceil(32) as usize],
+            scene,
+            ..Synccheck::default()
+        }
+    }
+
+    fn actor(&self, warp: u32, instruction: InstructionId, mask: u32) -> Actor {
+        Actor {
+            instruction,
+            block: self.at,
+            thread: 32 * warp + mask.trailing_zeros() % 32,
+        }
+    }
+
+    #[cold]
+    fn report(&mut self, problem: Problem, detail: String, first: Actor, second: Option<Actor>) {
+        let example = Example {
+            block: self.block,
+            space: Space::Generic,
+            address: 0,
+            bytes: 0,
+            detail,
+            first,
+            second,
+        };
+        self.tally.add(problem, 1, example);
+    }
+
+    /// Lanes execute an instruction while others of their warp wait at a barrier.
+    #[cold]
+    fn passed_by(&mut self, warp: &WarpContext<'_>, id: InstructionId, mask: u32) {
+        let Some(Some(waiting)) = self.waiting.get(warp.warp as usize).copied() else {
+            return;
+        };
+        let others = mask & !waiting.mask;
+        if others == 0 {
+            return;
+        }
+        let behind = self
+            .behind
+            .entry(waiting.instruction)
+            .or_insert_with(|| reachable(warp.kernel, waiting.instruction));
+        if behind.contains(&id) {
+            let first = self.actor(warp.warp, waiting.instruction, waiting.mask);
+            let second = self.actor(warp.warp, id, others);
+            let detail = format!(
+                "{} lanes of the warp wait, {} have gone on without it",
+                waiting.mask.count_ones(),
+                others.count_ones()
+            );
+            self.report(Problem::DivergentBarrier, detail, first, Some(second));
+        }
+    }
+
+    /// Whether a barrier instruction may be executed by parts of a warp.
+    fn is_unaligned(kernel: &Kernel, id: InstructionId) -> bool {
+        let opcode = kernel.instruction(id).opcode();
+        opcode.starts_with("barrier.") && !opcode.split('.').any(|part| part == "aligned")
+    }
+}
+
+/// The instructions of basic blocks that can be reached from behind a barrier.
+fn reachable(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> {
+    let blocks = kernel.basic_blocks();
+    let holds = |block: &usize| blocks[*block].instructions().any(|id| id == barrier);
+    let mut pending: Vec<usize> = (0..blocks.len())
+        .filter(holds)
+        .flat_map(|block| kernel.successors(block))
+        .collect();
+    let mut seen = vec![false; blocks.len()];
+    let mut all = HashSet::new();
+    while let Some(block) = pending.pop() {
+        if !std::mem::replace(&mut seen[block], true) {
+            all.extend(blocks[block].instructions());
+            pending.extend(kernel.successors(block));
+        }
+    }
+    all
+}
+
+impl Observer for Synccheck {
+    fn fork(&self) -> Self {
+        Self::with_scene(self.scene.clone())
+    }
+
+    fn join(&mut self, worker: Self) {
+        self.tally.merge(worker.tally);
+    }
+
+    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
+        *self = Self::with_scene(Scene::new(launch));
+    }
+
+    fn launch_end(&mut self, _: &LaunchContext<'_>, fault: Option<&Fault>) {
+        let found = fault
+            .map(|fault| Finding::of_fault(&self.scene, fault))
+            .filter(|finding| finding.tool() == Tool::Synccheck);
+        if fault.is_some() {
+            // How far other blocks have come is chance.
+            self.tally.clear();
+        }
+        self.findings = self.tally.findings(&self.scene);
+        self.findings.extend(found);
+    }
+
+    fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
+        self.waiting.fill(None);
+        self.at = block;
+        self.block = self.scene.block_index(block);
+    }
+
+    #[inline(always)]
+    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        if self.waiting[warp.warp as usize].is_some() {
+            self.passed_by(warp, access.instruction, access.mask);
+        }
+    }
+
+    fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
+        for lane in lanes(sync.mask) {
+            let members = sync.members[lane];
+            let only = |mask: u32| self.actor(warp.warp, sync.instruction, mask);
+            if members >> lane & 1 == 0 {
+                let detail = format!("lane {lane} gives the mask {members:#010x}");
+                self.report(Problem::NotAMember, detail, only(1 << lane), None);
+                continue;
+            }
+            let with = sync.mask & members;
+            if let Some(other) = lanes(with).find(|&other| sync.members[other] != members) {
+                let detail = format!(
+                    "lane {lane} gives {members:#010x}, lane {other} gives {:#010x}",
+                    sync.members[other]
+                );
+                self.report(Problem::DifferentMasks, detail, only(1 << lane), None);
+                continue;
+            }
+            if let Some(sources) = sync.sources
+                && with >> (sources[lane] & 31) & 1 == 0
+            {
+                let source = sources[lane];
+                let detail = format!(
+                    "lane {lane} reads from lane {source}, the mask is {members:#010x} and the lanes here are {:#010x}",
+                    sync.mask
+                );
+                self.report(Problem::InactiveSource, detail, only(1 << lane), None);
+            }
+        }
+    }
+
+    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, arriving: u32) {
+        let opcode = warp.kernel.instruction(id).opcode();
+        if Self::is_unaligned(warp.kernel, id) || opcode.contains("arrive") {
+            return;
+        }
+        let index = warp.warp as usize;
+        match self.waiting[index] {
+            Some(waiting) => {
+                let first = self.actor(warp.warp, waiting.instruction, waiting.mask);
+                let second = self.actor(warp.warp, id, arriving);
+                let detail = format!(
+                    "{} lanes of the warp wait already when {} others come",
+                    waiting.mask.count_ones(),
+                    arriving.count_ones()
+                );
+                self.report(Problem::DivergentBarrier, detail, first, Some(second));
+                self.waiting[index] = Some(Waiting {
+                    mask: waiting.mask | arriving,
+                    ..waiting
+                });
+            }
+            None => {
+                self.waiting[index] = Some(Waiting {
+                    instruction: id,
+                    barrier,
+                    mask: arriving,
+                });
+            }
+        }
+    }
+
+    fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
+        for waiting in &mut self.waiting {
+            if waiting.is_some_and(|waiting| waiting.barrier == barrier.barrier) {
+                *waiting = None;
+            }
+        }
+    }
+}
