@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::convert::{sign_extend, truncate};
 use super::pattern::{
-    Global, Pattern, Source, Target, read_double, read_word, read_words, write_words,
+    Global, Pattern, Source, Target, read_double, read_word, write_double, write_word,
 };
 use super::run::{Outcome, RawFault, Run};
-use super::vector::{LANES, Registers, Words};
+use super::vector::{LANES, Registers};
 use super::warp_ops::{lanes, read, write};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
@@ -629,63 +629,33 @@ fn find_words<'a>(
 /// Loads every element of a full warp's access, of 4 or 8 bytes each.
 #[inline(always)]
 fn load_all(source: &impl Source, load: &Load, pattern: &Pattern, r: &mut Registers<'_>) {
-    match (load.single, pattern.bytes) {
+    match (load.single, load.bytes) {
         (Some(Register::Word(word)), _) => {
-            read_word(source, pattern, &mut r.words[word.0 as usize]);
+            read_word(source, pattern, 0, &mut r.words[word.0 as usize]);
         }
         (Some(Register::Double(double)), 8) => {
-            read_double(source, pattern, &mut r.doubles[double.0 as usize]);
+            read_double(source, pattern, 0, &mut r.doubles[double.0 as usize]);
         }
-        (_, 4) => load_elements::<1>(source, load, pattern, r),
-        (_, 8) => load_elements::<2>(source, load, pattern, r),
-        (_, 16) => load_elements::<4>(source, load, pattern, r),
-        _ => load_elements::<8>(source, load, pattern, r),
-    }
-}
-
-#[inline(always)]
-fn load_elements<const W: usize>(
-    source: &impl Source,
-    load: &Load,
-    pattern: &Pattern,
-    r: &mut Registers<'_>,
-) {
-    let step = load.bytes as usize / 4;
-    if pattern.is_uniform() {
-        let values: [u32; W] = source.row(0);
-        for (value, destination) in values.chunks_exact(step).zip(&load.destinations) {
-            let bits = match value {
-                [low, high] => u64::from(*low) | u64::from(*high) << 32,
-                _ => extend(u64::from(value[0]), load),
-            };
-            match destination {
-                Some(Register::Word(word)) => r.words[word.0 as usize] = [bits as u32; LANES],
-                Some(Register::Double(double)) => r.doubles[double.0 as usize] = [bits; LANES],
-                Some(Register::Predicate(_)) | None => {}
-            }
-        }
-        return;
-    }
-    let words: [Words; W] = read_words(source, pattern);
-    for (low, destination) in words.chunks_exact(step).zip(&load.destinations) {
-        match destination {
-            Some(Register::Word(word)) => r.words[word.0 as usize] = low[0],
-            Some(Register::Double(double)) => {
-                let to = &mut r.doubles[double.0 as usize];
-                match low {
-                    [low, high] => {
-                        for lane in 0..LANES {
-                            to[lane] = u64::from(low[lane]) | u64::from(high[lane]) << 32;
-                        }
+        _ => {
+            let step = load.bytes as usize / 4;
+            for (index, destination) in load.destinations.iter().enumerate() {
+                let element = index * step;
+                match *destination {
+                    Some(Register::Word(word)) => {
+                        read_word(source, pattern, element, &mut r.words[word.0 as usize]);
                     }
-                    _ => {
-                        for lane in 0..LANES {
-                            to[lane] = extend(u64::from(low[0][lane]), load);
-                        }
+                    Some(Register::Double(double)) if step == 2 => {
+                        read_double(source, pattern, element, &mut r.doubles[double.0 as usize]);
                     }
+                    Some(Register::Double(double)) => {
+                        let mut words = [0; LANES];
+                        read_word(source, pattern, element, &mut words);
+                        r.doubles[double.0 as usize] =
+                            words.map(|word| extend(u64::from(word), load));
+                    }
+                    Some(Register::Predicate(_)) | None => {}
                 }
             }
-            Some(Register::Predicate(_)) | None => {}
         }
     }
 }
@@ -693,43 +663,21 @@ fn load_elements<const W: usize>(
 /// Stores every element of a full warp's access, of 4 or 8 bytes each.
 #[inline(always)]
 fn store_all(target: &mut impl Target, store: &Store, pattern: &Pattern, r: &Registers<'_>) {
-    match (store.sources.as_slice(), store.bytes) {
-        (&[Register::Word(word)], _) => {
-            write_words(target, pattern, [&r.words[word.0 as usize]]);
-        }
-        (_, bytes) => match pattern.bytes / u64::from(bytes) * u64::from(bytes / 4) {
-            1 => store_elements::<1>(target, store, pattern, r),
-            2 => store_elements::<2>(target, store, pattern, r),
-            4 => store_elements::<4>(target, store, pattern, r),
-            _ => store_elements::<8>(target, store, pattern, r),
-        },
-    }
-}
-
-#[inline(always)]
-fn store_elements<const W: usize>(
-    target: &mut impl Target,
-    store: &Store,
-    pattern: &Pattern,
-    r: &Registers<'_>,
-) {
-    let mut words = [[0; LANES]; W];
     let step = store.bytes as usize / 4;
-    for (to, source) in words.chunks_exact_mut(step).zip(&store.sources) {
-        match source {
-            Register::Word(word) => to[0] = r.words[word.0 as usize],
+    for (index, source) in store.sources.iter().enumerate() {
+        let element = index * step;
+        match *source {
+            Register::Word(word) => {
+                write_word(target, pattern, element, &r.words[word.0 as usize]);
+            }
+            Register::Double(double) if step == 2 => {
+                write_double(target, pattern, element, &r.doubles[double.0 as usize]);
+            }
             Register::Double(double) => {
-                let from = &r.doubles[double.0 as usize];
-                for (half, to) in to.iter_mut().enumerate() {
-                    *to = from.map(|value| (value >> (32 * half)) as u32);
-                }
+                let words = r.doubles[double.0 as usize].map(|value| value as u32);
+                write_word(target, pattern, element, &words);
             }
             Register::Predicate(_) => {}
         }
     }
-    write_words(
-        target,
-        pattern,
-        std::array::from_fn::<_, W, _>(|element| &words[element]),
-    );
 }

@@ -188,35 +188,41 @@ impl Pattern {
 
 /// Words that the fast paths read. Indices are in bounds.
 pub(super) trait Source {
-    fn row<const N: usize>(&self, at: usize) -> [u32; N];
+    fn word(&self, at: usize) -> u32;
 
-    /// As [`Source::row`], straight into a register.
-    fn copy_row(&self, at: usize, to: &mut [u32]);
-}
-
-impl Source for &[u32] {
-    #[inline(always)]
-    fn row<const N: usize>(&self, at: usize) -> [u32; N] {
-        let mut values = [0; N];
-        values.copy_from_slice(&self[at..][..N]);
-        values
-    }
-
-    #[inline(always)]
-    fn copy_row(&self, at: usize, to: &mut [u32]) {
-        to.copy_from_slice(&self[at..][..to.len()]);
-    }
+    /// Neighbouring words.
+    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]);
 }
 
 /// Words that the fast paths write. Indices are in bounds.
 pub(super) trait Target {
-    fn set_row<const N: usize>(&mut self, at: usize, values: &[u32; N]);
+    fn set_word(&mut self, at: usize, value: u32);
+
+    /// Neighbouring words.
+    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]);
+}
+
+impl Source for &[u32] {
+    #[inline(always)]
+    fn word(&self, at: usize) -> u32 {
+        self[at]
+    }
+
+    #[inline(always)]
+    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
+        to.copy_from_slice(&self[at..][..N]);
+    }
 }
 
 impl Target for &mut [u32] {
     #[inline(always)]
-    fn set_row<const N: usize>(&mut self, at: usize, values: &[u32; N]) {
-        self[at..][..N].copy_from_slice(values);
+    fn set_word(&mut self, at: usize, value: u32) {
+        self[at] = value;
+    }
+
+    #[inline(always)]
+    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]) {
+        self[at..][..N].copy_from_slice(from);
     }
 }
 
@@ -225,19 +231,14 @@ pub(super) struct Global<'a>(pub &'a [AtomicU32]);
 
 impl Source for Global<'_> {
     #[inline(always)]
-    fn row<const N: usize>(&self, at: usize) -> [u32; N] {
-        let row = &self.0[at..][..N];
-        let mut values = [0; N];
-        for index in 0..N {
-            values[index] = row[index].load(Ordering::Relaxed);
-        }
-        values
+    fn word(&self, at: usize) -> u32 {
+        self.0[at].load(Ordering::Relaxed)
     }
 
     #[inline(always)]
-    fn copy_row(&self, at: usize, to: &mut [u32]) {
-        let row = &self.0[at..][..to.len()];
-        for (to, word) in to.iter_mut().zip(row) {
+    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
+        let from = &self.0[at..][..N];
+        for (to, word) in to.iter_mut().zip(from) {
             *to = word.load(Ordering::Relaxed);
         }
     }
@@ -245,90 +246,77 @@ impl Source for Global<'_> {
 
 impl Target for Global<'_> {
     #[inline(always)]
-    fn set_row<const N: usize>(&mut self, at: usize, values: &[u32; N]) {
-        let row = &self.0[at..][..N];
-        for index in 0..N {
-            row[index].store(values[index], Ordering::Relaxed);
+    fn set_word(&mut self, at: usize, value: u32) {
+        self.0[at].store(value, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]) {
+        let to = &self.0[at..][..N];
+        for (to, value) in to.iter().zip(from) {
+            to.store(*value, Ordering::Relaxed);
         }
     }
 }
 
-/// Reads one word per lane.
+/// Two words as one value.
 #[inline(always)]
-pub(super) fn read_word(source: &impl Source, pattern: &Pattern, to: &mut Words) {
+pub(super) fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// Reads the word number `element` of each lane's access.
+#[inline(always)]
+pub(super) fn read_word(source: &impl Source, pattern: &Pattern, element: usize, to: &mut Words) {
+    let adjacent = pattern.bytes == 4;
     match pattern.whole {
-        Shape::Uniform => {
-            let [value] = source.row(0);
-            *to = [value; LANES];
+        Shape::Uniform => *to = [source.word(element); LANES],
+        Shape::Consecutive if adjacent => source.copy(0, to),
+        _ => {
+            let (groups, _) = to.as_chunks_mut::<GROUP>();
+            let (places, _) = pattern.places.as_chunks::<GROUP>();
+            for ((to, places), shape) in groups.iter_mut().zip(places).zip(pattern.groups) {
+                match shape {
+                    Shape::Uniform => *to = [source.word(places[0] as usize + element); GROUP],
+                    Shape::Consecutive if adjacent => source.copy(places[0] as usize, to),
+                    _ => {
+                        for (to, place) in to.iter_mut().zip(places) {
+                            *to = source.word(*place as usize + element);
+                        }
+                    }
+                }
+            }
         }
-        Shape::Consecutive => source.copy_row(0, to),
-        Shape::Other => read_groups(source, pattern, std::array::from_mut(to)),
     }
 }
 
-/// Reads two words per lane into a double register.
+/// Reads the words `element` and `element + 1` of each lane's access as one value.
 #[inline(always)]
-pub(super) fn read_double(source: &impl Source, pattern: &Pattern, to: &mut Doubles) {
-    let join = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+pub(super) fn read_double(
+    source: &impl Source,
+    pattern: &Pattern,
+    element: usize,
+    to: &mut Doubles,
+) {
+    let value = |at: usize| join(source.word(at), source.word(at + 1));
     match pattern.whole {
-        Shape::Uniform => {
-            let [low, high] = source.row(0);
-            *to = [join(low, high); LANES];
-        }
-        Shape::Consecutive => {
-            let row: [u32; 2 * LANES] = source.row(0);
+        Shape::Uniform => *to = [value(element); LANES],
+        Shape::Consecutive if pattern.bytes == 8 => {
+            let mut row = [0; 2 * LANES];
+            source.copy(0, &mut row);
             for (to, pair) in to.iter_mut().zip(row.chunks_exact(2)) {
                 *to = join(pair[0], pair[1]);
             }
         }
-        Shape::Other => {
-            for (to, place) in to.iter_mut().zip(pattern.places) {
-                let [low, high] = source.row(place as usize);
-                *to = join(low, high);
-            }
-        }
-    }
-}
-
-/// Reads `W` neighbouring words per lane.
-#[inline(always)]
-pub(super) fn read_words<const W: usize>(source: &impl Source, pattern: &Pattern) -> [Words; W] {
-    let mut to = [[0; LANES]; W];
-    read_groups(source, pattern, &mut to);
-    to
-}
-
-#[inline(always)]
-fn read_groups<const W: usize>(source: &impl Source, pattern: &Pattern, to: &mut [Words; W]) {
-    for (group, shape) in pattern.groups.iter().enumerate() {
-        let first = group * GROUP;
-        let place = pattern.places[first] as usize;
-        match shape {
-            Shape::Uniform => {
-                let values: [u32; W] = source.row(place);
-                for (to, value) in to.iter_mut().zip(values) {
-                    to[first..][..GROUP].fill(value);
-                }
-            }
-            Shape::Consecutive if W == 1 => {
-                for to in to.iter_mut() {
-                    source.copy_row(place, &mut to[first..][..GROUP]);
-                }
-            }
-            Shape::Consecutive if W == 4 => {
-                let row: [u32; GROUP * 4] = source.row(place);
-                for (element, to) in to.iter_mut().enumerate() {
-                    let to = &mut to[first..][..GROUP];
-                    for lane in 0..GROUP {
-                        to[lane] = row[lane * 4 + element];
-                    }
-                }
-            }
-            Shape::Consecutive | Shape::Other => {
-                for lane in first..first + GROUP {
-                    let values: [u32; W] = source.row(pattern.places[lane] as usize);
-                    for (to, value) in to.iter_mut().zip(values) {
-                        to[lane] = value;
+        _ => {
+            let (groups, _) = to.as_chunks_mut::<GROUP>();
+            let (places, _) = pattern.places.as_chunks::<GROUP>();
+            for ((to, places), shape) in groups.iter_mut().zip(places).zip(pattern.groups) {
+                if shape == Shape::Uniform {
+                    *to = [value(places[0] as usize + element); GROUP];
+                } else {
+                    for (to, place) in to.iter_mut().zip(places) {
+                        *to = value(*place as usize + element);
                     }
                 }
             }
@@ -336,22 +324,34 @@ fn read_groups<const W: usize>(source: &impl Source, pattern: &Pattern, to: &mut
     }
 }
 
-/// Writes `W` neighbouring words per lane, lane by lane: the highest lane wins.
+/// Writes the word number `element` of each lane's access; the highest lane wins.
 #[inline(always)]
-pub(super) fn write_words<const W: usize>(
+pub(super) fn write_word(
     target: &mut impl Target,
     pattern: &Pattern,
-    from: [&Words; W],
+    element: usize,
+    from: &Words,
 ) {
-    if W == 1 && pattern.whole == Shape::Consecutive {
-        target.set_row(0, from[0]);
+    if pattern.whole == Shape::Consecutive && pattern.bytes == 4 {
+        target.set(0, from);
         return;
     }
-    for lane in 0..LANES {
-        let mut values = [0; W];
-        for (value, from) in values.iter_mut().zip(from) {
-            *value = from[lane];
-        }
-        target.set_row(pattern.places[lane] as usize, &values);
+    for (value, place) in from.iter().zip(pattern.places) {
+        target.set_word(place as usize + element, *value);
+    }
+}
+
+/// Writes the words `element` and `element + 1` of each lane's access.
+#[inline(always)]
+pub(super) fn write_double(
+    target: &mut impl Target,
+    pattern: &Pattern,
+    element: usize,
+    from: &Doubles,
+) {
+    for (value, place) in from.iter().zip(pattern.places) {
+        let at = place as usize + element;
+        target.set_word(at, *value as u32);
+        target.set_word(at + 1, (*value >> 32) as u32);
     }
 }
