@@ -4,18 +4,18 @@
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Binary, Comparison, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction,
-    LaneOp, Op, PermuteMode, PredicateOp, Register, Rounding, Shift, Ternary, Unary,
+    Binary, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op, PermuteMode,
+    PredicateOp, Register, Rounding, Shift, Ternary, Unary,
 };
 use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
-fn is_float(ty: Type) -> bool {
+pub(super) fn is_float(ty: Type) -> bool {
     matches!(ty, Type::F32 | Type::F64) || is_half(ty)
 }
 
-fn is_half(ty: Type) -> bool {
+pub(super) fn is_half(ty: Type) -> bool {
     matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2)
 }
 
@@ -603,207 +603,6 @@ impl Builder<'_, '_> {
         self.emit_lane(LaneFunction::Float(function, format), to, vec![from]);
         Ok(())
     }
-
-    /// `testp.property.type p, a`
-    pub(super) fn test_property(
-        &mut self,
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
-        let [to, from] = operands else {
-            return Err("expected two operands".into());
-        };
-        let ty = mods.ty()?;
-        let property = mods
-            .take_first(|name| {
-                Some(match name {
-                    "finite" => FloatProperty::Finite,
-                    "infinite" => FloatProperty::Infinite,
-                    "number" => FloatProperty::Number,
-                    "notanumber" => FloatProperty::NotANumber,
-                    "normal" => FloatProperty::Normal,
-                    "subnormal" => FloatProperty::Subnormal,
-                    _ => return None,
-                })
-            })
-            .ok_or(Failure::Unknown)?;
-        mods.finish()?;
-        let from = self.source(from, ty)?;
-        let to = Register::Predicate(self.predicate_destination(to)?);
-        self.emit_lane(LaneFunction::TestProperty(property, ty), to, vec![from]);
-        Ok(())
-    }
-
-    /// `setp.cmp[.bool][.ftz].type p[|q], a, b[, c]`
-    pub(super) fn set_predicate(
-        &mut self,
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
-        let ty = mods.ty()?;
-        let comparison = CompareName::take(&mut mods, ty)?;
-        let combine = take_combine(&mut mods);
-        let flush = mods.take("ftz");
-        mods.finish()?;
-        let (to, a, b, third) = match (operands, combine) {
-            ([to, a, b], None) => (to, a, b, None),
-            ([to, a, b, c], Some(op)) => (to, a, b, Some((op, self.predicate_source(c)?))),
-            _ => return Err("wrong number of operands".into()),
-        };
-        let (first, second) = match to {
-            Operand::Pair(first, second) => {
-                (self.predicate(*first)?, Some(self.predicate(*second)?))
-            }
-            _ => (self.predicate_destination(to)?, None),
-        };
-        if second.is_none() && third.is_none() {
-            return self.compare(comparison, flush, ty, first, a, b);
-        }
-        let raw = self.new_predicate();
-        self.compare(comparison, flush, ty, raw, a, b)?;
-        if let Some(second) = second {
-            let inverse = self.new_predicate();
-            self.emit_unguarded(Op::PredicateNot(inverse, raw));
-            match third {
-                Some((op, c)) => self.emit(Op::PredicateBinary(op, second, inverse, c)),
-                None => self.emit(Op::MovePredicate(second, inverse)),
-            }
-        }
-        match third {
-            Some((op, c)) => self.emit(Op::PredicateBinary(op, first, raw, c)),
-            None => self.emit(Op::MovePredicate(first, raw)),
-        }
-        Ok(())
-    }
-
-    /// `set.cmp[.bool].dtype.stype d, a, b[, c]`
-    pub(super) fn set(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let ty = mods.ty()?;
-        let result = mods.ty()?;
-        let comparison = CompareName::take(&mut mods, ty)?;
-        let combine = take_combine(&mut mods);
-        let flush = mods.take("ftz");
-        mods.finish()?;
-        let (to, a, b, third) = match (operands, combine) {
-            ([to, a, b], None) => (to, a, b, None),
-            ([to, a, b, c], Some(op)) => (to, a, b, Some((op, self.predicate_source(c)?))),
-            _ => return Err("wrong number of operands".into()),
-        };
-        let mut outcome = self.new_predicate();
-        self.compare(comparison, flush, ty, outcome, a, b)?;
-        if let Some((op, c)) = third {
-            let combined = self.new_predicate();
-            self.emit_unguarded(Op::PredicateBinary(op, combined, outcome, c));
-            outcome = combined;
-        }
-        let to = self.word_destination(to)?;
-        let truth = match result {
-            Type::F32 => u64::from(1f32.to_bits()),
-            Type::U32 | Type::S32 | Type::B32 => u64::from(u32::MAX),
-            _ => return Err(Failure::Unknown),
-        };
-        let truth = self.word_constant(crate::ir::Constant::Bits(truth));
-        let zero = self.word_constant(crate::ir::Constant::Bits(0));
-        self.emit(Op::SelectWord(to, truth, zero, outcome));
-        Ok(())
-    }
-
-    fn compare(
-        &mut self,
-        name: CompareName,
-        flush: bool,
-        ty: Type,
-        to: crate::ir::Predicate,
-        a: &Operand,
-        b: &Operand,
-    ) -> Outcome {
-        let (mut a, mut b) = (self.source(a, ty)?, self.source(b, ty)?);
-        if name.swap {
-            std::mem::swap(&mut a, &mut b);
-        }
-        if is_half(ty) || (flush && ty == Type::F32) {
-            let format = FloatFormat::new(ty).flushing(flush);
-            let function = LaneFunction::CompareHalf(format, name.comparison, name.negated);
-            self.emit_lane(function, Register::Predicate(to), vec![a, b]);
-            return Ok(());
-        }
-        // Sub-word integers are stored zero-extended; signed comparisons need the sign.
-        if ty.bytes() < 4 && ty.is_signed() {
-            for side in [&mut a, &mut b] {
-                let wide = Register::Word(self.new_word());
-                let extend = LaneFunction::ExtractBits {
-                    shift: 0,
-                    bits: 8 * ty.bytes(),
-                    signed: true,
-                };
-                self.emit_lane(extend, wide, vec![*side]);
-                *side = wide;
-            }
-        }
-        match (a, b) {
-            (Register::Word(a), Register::Word(b)) => {
-                self.emit(Op::CompareWord(name.comparison, name.negated, to, a, b));
-            }
-            (Register::Double(a), Register::Double(b)) => {
-                self.emit(Op::CompareDouble(name.comparison, name.negated, to, a, b));
-            }
-            _ => return Err("predicates cannot be compared".into()),
-        }
-        Ok(())
-    }
-
-    /// `selp.type d, a, b, p`
-    pub(super) fn select(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let [to, a, b, p] = operands else {
-            return Err("expected four operands".into());
-        };
-        let ty = mods.ty()?;
-        mods.finish()?;
-        let (a, b) = (self.source(a, ty)?, self.source(b, ty)?);
-        let p = self.predicate_source(p)?;
-        match (self.destination(to, ty)?, a, b) {
-            (Register::Word(to), Register::Word(a), Register::Word(b)) => {
-                self.emit(Op::SelectWord(to, a, b, p));
-            }
-            (Register::Double(to), Register::Double(a), Register::Double(b)) => {
-                self.emit(Op::SelectDouble(to, a, b, p));
-            }
-            _ => return Err(Failure::Unknown),
-        }
-        Ok(())
-    }
-
-    /// `slct.dtype.ctype d, a, b, c`: a where c >= 0, else b.
-    pub(super) fn select_by_sign(
-        &mut self,
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
-        let [to, a, b, c] = operands else {
-            return Err("expected four operands".into());
-        };
-        let selector = mods.ty()?;
-        let ty = mods.ty()?;
-        let flush = mods.take("ftz");
-        mods.finish()?;
-        if !matches!(selector, Type::S32 | Type::F32) {
-            return Err(Failure::Unknown);
-        }
-        let chosen = self.new_predicate();
-        let at_least = CompareName::parse("ge", selector).ok_or(Failure::Unknown)?;
-        self.compare(at_least, flush, selector, chosen, c, &Operand::Integer(0))?;
-        let (a, b) = (self.source(a, ty)?, self.source(b, ty)?);
-        match (self.destination(to, ty)?, a, b) {
-            (Register::Word(to), Register::Word(a), Register::Word(b)) => {
-                self.emit(Op::SelectWord(to, a, b, chosen));
-            }
-            (Register::Double(to), Register::Double(a), Register::Double(b)) => {
-                self.emit(Op::SelectDouble(to, a, b, chosen));
-            }
-            _ => return Err(Failure::Unknown),
-        }
-        Ok(())
-    }
 }
 
 impl FloatFormat {
@@ -836,70 +635,5 @@ fn float_format(ty: Type, mods: &mut Modifiers<'_>) -> FloatFormat {
         saturate: mods.take("sat"),
         relu: mods.take("relu"),
         nan_wins: mods.take("NaN"),
-    }
-}
-
-fn take_combine(mods: &mut Modifiers<'_>) -> Option<PredicateOp> {
-    mods.take_first(|name| {
-        Some(match name {
-            "and" => PredicateOp::And,
-            "or" => PredicateOp::Or,
-            "xor" => PredicateOp::Xor,
-            _ => return None,
-        })
-    })
-}
-
-/// A PTX comparison in terms of the ones that the executor has.
-#[derive(Clone, Copy)]
-struct CompareName {
-    comparison: Comparison,
-    negated: bool,
-    swap: bool,
-}
-
-impl CompareName {
-    fn take(mods: &mut Modifiers<'_>, ty: Type) -> Result<Self, Failure> {
-        mods.take_first(|name| CompareName::parse(name, ty))
-            .ok_or(Failure::Unknown)
-    }
-
-    fn parse(name: &str, ty: Type) -> Option<Self> {
-        use Comparison::*;
-        let (comparison, negated, swap) = if is_float(ty) {
-            match name {
-                "eq" => (FloatEqual, false, false),
-                "ne" => (FloatNotEqual, false, false),
-                "lt" => (FloatLess, false, false),
-                "le" => (FloatLessEqual, false, false),
-                "gt" => (FloatLess, false, true),
-                "ge" => (FloatLessEqual, false, true),
-                "neu" => (FloatEqual, true, false),
-                "ltu" => (FloatLessEqual, true, true),
-                "leu" => (FloatLess, true, true),
-                "gtu" => (FloatLessEqual, true, false),
-                "geu" => (FloatLess, true, false),
-                "num" => (FloatUnordered, true, false),
-                "nan" => (FloatUnordered, false, false),
-                _ => return None,
-            }
-        } else {
-            let signed = ty.is_signed();
-            let less = if signed { LessSigned } else { LessUnsigned };
-            match name {
-                "eq" => (Equal, false, false),
-                "ne" => (Equal, true, false),
-                "lt" | "lo" => (less, false, false),
-                "ge" | "hs" => (less, true, false),
-                "gt" | "hi" => (less, false, true),
-                "le" | "ls" => (less, true, true),
-                _ => return None,
-            }
-        };
-        Some(CompareName {
-            comparison,
-            negated,
-            swap,
-        })
     }
 }

@@ -6,11 +6,13 @@ mod allocate;
 mod arithmetic;
 mod builder;
 mod class;
+mod compare;
 mod control;
 mod convert;
 mod layout;
 mod memory;
 mod modifiers;
+mod operand;
 mod registers;
 mod warp;
 

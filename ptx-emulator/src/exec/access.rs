@@ -6,13 +6,12 @@ use super::convert::{sign_extend, truncate};
 use super::pattern::{
     Global, Pattern, Source, Target, read_double, read_word, write_double, write_word,
 };
-use super::run::{Outcome, RawFault, Run};
+use super::run::{Outcome, Run};
 use super::vector::{LANES, Registers};
 use super::warp_ops::{lanes, read, write};
-use crate::error::{AccessFault, FaultKind};
 use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
-use crate::memory::{CONST_BASE, GLOBAL_BASE, space_of, window};
+use crate::memory::{space_of, window};
 use crate::observer::{AccessKind, MemoryAccess, Observer};
 
 /// A loaded value as its register holds it.
@@ -25,31 +24,6 @@ fn extend(value: u64, load: &Load) -> u64 {
         sign_extend(value, 8 * load.bytes) as u64,
         load.register_bits,
     )
-}
-
-/// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.
-fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value: u64) {
-    match bytes {
-        8 => {
-            words[0] = value as u32;
-            words[1] = (value >> 32) as u32;
-        }
-        4 => words[0] = value as u32,
-        _ => {
-            let mask = ((1u32 << (8 * bytes)) - 1) << (8 * first);
-            words[0] = words[0] & !mask | (value as u32) << (8 * first) & mask;
-        }
-    }
-}
-
-/// Addresses below this come from a null pointer and a small offset.
-const NULL_PAGE: u64 = 4096;
-
-/// What is wrong with an access.
-enum Wrong {
-    Bounds,
-    Alignment,
-    ReadOnly,
 }
 
 impl<O: Observer> Run<'_, '_, O> {
@@ -432,172 +406,6 @@ impl<O: Observer> Run<'_, '_, O> {
             }
         }
         Ok(())
-    }
-
-    /// Bounds, alignment and writability of one lane's access.
-    pub(super) fn check(
-        &self,
-        space: Space,
-        address: u64,
-        bytes: u32,
-        kind: AccessKind,
-        lane: usize,
-    ) -> Outcome {
-        let inside =
-            |length: usize| address <= length as u64 && u64::from(bytes) <= length as u64 - address;
-        let wrong = if !address.is_multiple_of(u64::from(bytes)) {
-            Some(Wrong::Alignment)
-        } else {
-            let in_bounds = match space {
-                Space::Shared => inside(self.launch.shared_bytes as usize),
-                Space::Local => inside(self.local_top as usize),
-                Space::Param => inside(self.launch.params.len()),
-                Space::Global | Space::Const | Space::Generic => {
-                    self.launch.allocation(address, u64::from(bytes)).is_some()
-                }
-            };
-            let constant = match space {
-                Space::Const | Space::Param => true,
-                _ => (CONST_BASE..GLOBAL_BASE).contains(&address),
-            };
-            match (in_bounds, kind) {
-                (false, _) => Some(Wrong::Bounds),
-                (true, AccessKind::Store | AccessKind::Atomic) if constant => Some(Wrong::ReadOnly),
-                _ => None,
-            }
-        };
-        match wrong {
-            None => Ok(()),
-            Some(wrong) => Err(self.access_fault(wrong, space, address, bytes, kind, lane)),
-        }
-    }
-
-    #[cold]
-    fn access_fault(
-        &self,
-        wrong: Wrong,
-        space: Space,
-        address: u64,
-        bytes: u32,
-        kind: AccessKind,
-        lane: usize,
-    ) -> Box<RawFault> {
-        let global = matches!(space, Space::Global | Space::Const | Space::Generic);
-        let freed = match global {
-            true => self.launch.memory.freed(address),
-            false => None,
-        };
-        let nearest = match space {
-            Space::Shared => {
-                let arrays = &self.program.shared;
-                let before = arrays
-                    .iter()
-                    .rev()
-                    .find(|array| u64::from(array.offset) <= address);
-                let mut text = format!("the block has {} bytes", self.launch.shared_bytes);
-                if let Some(array) = before {
-                    text += &format!(
-                        ", nearest is `{}` with {} bytes at {:#x}",
-                        array.name, array.bytes, array.offset
-                    );
-                }
-                text
-            }
-            Space::Local => format!("the thread has {} bytes", self.local_top),
-            Space::Param => format!("there are {} bytes", self.launch.params.len()),
-            Space::Global | Space::Const | Space::Generic => match freed {
-                Some((base, length)) => format!(
-                    "the allocation at {base:#x} with {length} bytes has been freed, the address is at byte {} of it",
-                    address - base
-                ),
-                None => self.launch.nearest(address),
-            },
-        };
-        let access = AccessFault {
-            access: match kind {
-                AccessKind::Load => "load",
-                AccessKind::Store => "store",
-                AccessKind::Atomic => "atomic",
-            },
-            space,
-            address,
-            bytes,
-            nearest,
-        };
-        Box::new(RawFault {
-            kind: match wrong {
-                Wrong::Bounds if global && address < NULL_PAGE => FaultKind::NullPointer(access),
-                Wrong::Bounds if freed.is_some() => FaultKind::UseAfterFree(access),
-                Wrong::Bounds => FaultKind::OutOfBounds(access),
-                Wrong::Alignment => FaultKind::Misaligned(access),
-                Wrong::ReadOnly => FaultKind::ReadOnly(access),
-            },
-            lane: Some(lane),
-        })
-    }
-
-    /// One element; the access has been checked.
-    pub(super) fn read_memory(
-        &self,
-        space: Space,
-        address: u64,
-        bytes: u32,
-        lane: usize,
-        strong: bool,
-    ) -> u64 {
-        let at = address as usize;
-        let from_words = |word: &dyn Fn(usize) -> u32| match bytes {
-            8 => u64::from(word(at / 4)) | u64::from(word(at / 4 + 1)) << 32,
-            4 => u64::from(word(at / 4)),
-            _ => truncate(u64::from(word(at / 4)) >> (8 * (at % 4)), 8 * bytes),
-        };
-        match space {
-            Space::Shared => from_words(&|index| self.shared[index]),
-            Space::Local => from_words(&|index| self.local[index][lane]),
-            Space::Param => {
-                let mut value = [0; 8];
-                value[..bytes as usize]
-                    .copy_from_slice(&self.launch.params[at..][..bytes as usize]);
-                u64::from_le_bytes(value)
-            }
-            Space::Global | Space::Const | Space::Generic => {
-                let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) else {
-                    return 0;
-                };
-                let _whole = (strong && bytes == 8).then(|| self.launch.memory.lock(address));
-                allocation.read((address - allocation.base) as usize, bytes)
-            }
-        }
-    }
-
-    pub(super) fn write_memory(
-        &mut self,
-        space: Space,
-        address: u64,
-        bytes: u32,
-        lane: usize,
-        value: u64,
-        strong: bool,
-    ) {
-        let at = address as usize;
-        match space {
-            Space::Param => {}
-            Space::Shared => set_word_bytes(&mut self.shared[at / 4..], at % 4, bytes, value),
-            Space::Local => {
-                let mut words = [self.local[at / 4][lane], 0];
-                set_word_bytes(&mut words, at % 4, bytes, value);
-                self.local[at / 4][lane] = words[0];
-                if bytes == 8 {
-                    self.local[at / 4 + 1][lane] = words[1];
-                }
-            }
-            Space::Global | Space::Const | Space::Generic => {
-                if let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) {
-                    let _whole = (strong && bytes == 8).then(|| self.launch.memory.lock(address));
-                    allocation.write((address - allocation.base) as usize, bytes, value);
-                }
-            }
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A worker runs blocks one after the other: warps take turns, barriers bring them together.
 
+use super::barrier::BarrierState;
 use super::pattern::{Pattern, Spread};
 use super::run::{Outcome, RawFault, Run, Stop};
 use super::vector::{LANES, Registers};
@@ -7,37 +8,23 @@ use super::warp::{Split, State, Warp};
 use super::warp_ops::lanes;
 use super::{Launch, simd};
 use crate::error::{Fault, FaultKind};
-use crate::ir::{Barrier, BarrierKind, Call, CallTarget, Program, Terminator};
+use crate::ir::{Call, CallTarget, Program, Terminator};
 use crate::kernel::InstructionId;
 use crate::memory;
-use crate::observer::{BarrierComplete, Observer, WarpContext};
-
-/// Barriers of a block (PTX ISA, "bar").
-const BARRIERS: usize = 16;
-
-/// Lanes that have arrived at a barrier.
-#[derive(Clone, Debug, Default)]
-struct BarrierState {
-    /// Per warp.
-    arrived: Vec<u32>,
-    /// Threads that take part, where the instruction says so.
-    threads: Option<u32>,
-    /// Whether those who wait want a result.
-    reducing: bool,
-}
+use crate::observer::{Observer, WarpContext};
 
 pub(crate) struct Worker<'w, 'l, O> {
-    launch: &'w Launch<'l>,
-    observer: &'w mut O,
-    warps: Vec<Warp>,
+    pub(super) launch: &'w Launch<'l>,
+    pub(super) observer: &'w mut O,
+    pub(super) warps: Vec<Warp>,
     shared: Vec<u32>,
     patterns: Vec<Pattern>,
     spreads: Vec<Spread>,
     visit: u64,
-    barriers: Vec<BarrierState>,
+    pub(super) barriers: Vec<BarrierState>,
     fuel: u64,
     granted: u64,
-    block: [u32; 3],
+    pub(super) block: [u32; 3],
     block_index: u64,
 }
 
@@ -55,11 +42,6 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     pub(crate) fn new(launch: &'w Launch<'l>, observer: &'w mut O) -> Self {
         let program = &launch.kernel.0.program;
         let count = launch.threads.div_ceil(32);
-        let barrier = BarrierState {
-            arrived: vec![0; count as usize],
-            threads: None,
-            reducing: false,
-        };
         Worker {
             launch,
             observer,
@@ -68,7 +50,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             patterns: Pattern::of_program(program),
             spreads: vec![Spread::new(); program.spreads as usize + 1],
             visit: 0,
-            barriers: vec![barrier; BARRIERS],
+            barriers: BarrierState::of_block(count),
             fuel: 0,
             granted: 0,
             block: [0; 3],
@@ -76,7 +58,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         }
     }
 
-    fn program(&self) -> &'w Program {
+    pub(super) fn program(&self) -> &'w Program {
         &self.launch.kernel.0.program
     }
 
@@ -91,7 +73,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         self.block_index = index;
         self.shared.fill(0);
         for barrier in &mut self.barriers {
-            barrier.arrived.fill(0);
+            barrier.reset();
         }
         for warp in &mut self.warps {
             warp.start(self.launch, block);
@@ -215,7 +197,12 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         })
     }
 
-    fn fault(&self, raw: RawFault, warp: Option<usize>, info: Option<u32>) -> Box<Fault> {
+    pub(super) fn fault(
+        &self,
+        raw: RawFault,
+        warp: Option<usize>,
+        info: Option<u32>,
+    ) -> Box<Fault> {
         let kernel = self.launch.kernel;
         let known = info.filter(|&info| (info as usize) < kernel.instruction_count());
         let instruction = known.map(|info| kernel.instruction(InstructionId(info)));
@@ -281,10 +268,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         let split = warp.splits.swap_remove(at);
         warp.live &= !split.mask;
         warp.pop_frames();
-        // Those who wait do not wait for the lanes that are gone.
-        for barrier in 0..BARRIERS {
-            self.complete(barrier);
-        }
+        self.complete_without_exited();
     }
 
     /// `ret`: back to the caller with the results; from the kernel itself it ends the threads.
@@ -393,206 +377,5 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         split.frame = frame;
         split.block = callee.entry;
         Ok(())
-    }
-
-    /// Lanes arrive at barriers; usually all at the same one.
-    fn arrive(&mut self, index: usize, at: usize, barrier: &Barrier, info: Option<u32>) -> Outcome {
-        let warp = &mut self.warps[index];
-        let frame = warp.frames[warp.splits[at].frame as usize];
-        let ids = warp.words[frame.words + barrier.id.0 as usize];
-        let counts = barrier
-            .threads
-            .map(|threads| warp.words[frame.words + threads.0 as usize]);
-        for part in warp.part(at, &ids) {
-            let split = &mut self.warps[index].splits[part];
-            let first = split.mask.trailing_zeros() as usize % LANES;
-            let (id, mask) = (ids[first], split.mask);
-            let threads = counts.map(|counts| counts[first]);
-            let bad = |message: String| {
-                Box::new(RawFault {
-                    kind: FaultKind::BadBarrier(message),
-                    lane: Some(first),
-                })
-            };
-            if id as usize >= BARRIERS {
-                return Err(bad(format!("barrier {id} does not exist; there are 16")));
-            }
-            if let Some(count) = threads
-                && (count == 0 || count % 32 != 0 || count > crate::MAX_BLOCK_THREADS)
-            {
-                return Err(bad(format!(
-                    "a barrier of {count} threads; the count must be a multiple of 32 up to 1024"
-                )));
-            }
-            match barrier.kind {
-                BarrierKind::Arrive => split.block = barrier.next,
-                _ => split.state = State::Barrier(id),
-            }
-            if let Some(info) = info {
-                let context = WarpContext {
-                    kernel: self.launch.kernel,
-                    block: self.block,
-                    warp: index as u32,
-                };
-                self.observer
-                    .barrier(&context, InstructionId(info), id, mask);
-            }
-            let state = &mut self.barriers[id as usize];
-            state.arrived[index] |= mask;
-            state.threads = threads;
-            state.reducing |= barrier.source.is_some();
-            self.complete(id as usize);
-        }
-        Ok(())
-    }
-
-    /// Lets the waiting lanes of a barrier go on if all have arrived: a warp counts once all of its
-    /// lanes that have not exited are there.
-    fn complete(&mut self, id: usize) {
-        let state = &self.barriers[id];
-        if state.arrived.iter().all(|&mask| mask == 0) {
-            return;
-        }
-        let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
-        let done = match state.threads {
-            None => self.warps.iter().zip(&state.arrived).all(all_here),
-            Some(threads) => {
-                let arrived = self.warps.iter().zip(&state.arrived);
-                let complete = arrived.filter(|&(warp, mask)| *mask != 0 && all_here((warp, mask)));
-                32 * complete.count() as u32 >= threads
-            }
-        };
-        if !done {
-            return;
-        }
-        self.observer.barrier_complete(&BarrierComplete {
-            block: self.block,
-            barrier: id as u32,
-            arrived: &self.barriers[id].arrived,
-            whole_block: self.barriers[id].threads.is_none(),
-        });
-        self.barriers[id].arrived.fill(0);
-        if std::mem::take(&mut self.barriers[id].reducing) {
-            self.reduce(id as u32);
-        }
-        let program = self.program();
-        for warp in &mut self.warps {
-            for split in &mut warp.splits {
-                if split.state == State::Barrier(id as u32) {
-                    split.state = State::Ready;
-                    if let Terminator::Barrier(barrier) =
-                        &program.blocks[split.block as usize].terminator
-                    {
-                        split.block = barrier.next;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Gives the result of a `barrier.red` to those who wait for it.
-    fn reduce(&mut self, id: u32) {
-        let program = self.program();
-        let waiting = |split: &&Split| split.state == State::Barrier(id);
-        let (mut count, mut all, mut any) = (0u32, true, false);
-        for warp in &self.warps {
-            for split in warp.splits.iter().filter(waiting) {
-                if let Terminator::Barrier(barrier) =
-                    &program.blocks[split.block as usize].terminator
-                    && let Some(source) = barrier.source
-                {
-                    let base = warp.frames[split.frame as usize].predicates;
-                    let bits = warp.predicates[base + source.0 as usize] & split.mask;
-                    count += bits.count_ones();
-                    all &= bits == split.mask;
-                    any |= bits != 0;
-                }
-            }
-        }
-        let fill = |holds: bool, mask: u32| if holds { mask } else { 0 };
-        for warp in &mut self.warps {
-            let splits: Vec<Split> = warp.splits.iter().filter(waiting).copied().collect();
-            for split in splits {
-                let Terminator::Barrier(barrier) = &program.blocks[split.block as usize].terminator
-                else {
-                    continue;
-                };
-                let frame = warp.frames[split.frame as usize];
-                match barrier.kind {
-                    BarrierKind::Sync | BarrierKind::Arrive => {}
-                    BarrierKind::Count(to) => {
-                        let to = &mut warp.words[frame.words + to.0 as usize];
-                        for lane in lanes(split.mask) {
-                            to[lane] = count;
-                        }
-                    }
-                    BarrierKind::And(to) | BarrierKind::Or(to) => {
-                        let holds = match barrier.kind {
-                            BarrierKind::And(_) => all,
-                            _ => any,
-                        };
-                        let slot = &mut warp.predicates[frame.predicates + to.0 as usize];
-                        *slot = *slot & !split.mask | fill(holds, split.mask);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Describes who waits where, once nobody can run.
-    #[cold]
-    fn deadlock(&self) -> Box<Fault> {
-        let program = self.program();
-        let mut places: Vec<(u32, u32, String)> = Vec::new();
-        for warp in &self.warps {
-            for split in &warp.splits {
-                let block = &program.blocks[split.block as usize];
-                let (info, what) = match split.state {
-                    State::Barrier(id) => (block.terminator_info, format!("barrier {id}")),
-                    State::Members { .. } | State::Ready => (
-                        program.code.get(block.start as usize).map(|inst| inst.info),
-                        "the other lanes of its mask".to_string(),
-                    ),
-                };
-                let info = info.unwrap_or(u32::MAX);
-                let count = split.mask.count_ones();
-                match places
-                    .iter_mut()
-                    .find(|place| place.1 == info && place.2 == what)
-                {
-                    Some(place) => place.0 += count,
-                    None => places.push((count, info, what)),
-                }
-            }
-        }
-        let kernel = self.launch.kernel;
-        let mut text: Vec<String> = places
-            .iter()
-            .take(4)
-            .map(|(count, info, what)| {
-                let known = (*info as usize) < kernel.instruction_count();
-                let line = if known {
-                    kernel.instruction(InstructionId(*info)).line()
-                } else {
-                    0
-                };
-                format!("{count} threads wait for {what} at PTX line {line}")
-            })
-            .collect();
-        if places.len() > 4 {
-            text.push(format!("and at {} more places", places.len() - 4));
-        }
-        let live: u32 = self.warps.iter().map(|warp| warp.live.count_ones()).sum();
-        if live < self.launch.threads {
-            text.push(format!(
-                "{} threads have exited",
-                self.launch.threads - live
-            ));
-        }
-        let raw = RawFault {
-            kind: FaultKind::Deadlock(text.join("; ")),
-            lane: None,
-        };
-        self.fault(raw, None, places.first().map(|place| place.1))
     }
 }

@@ -3,8 +3,10 @@
 mod access;
 mod arithmetic;
 mod atomic;
+mod barrier;
 mod block;
 pub(crate) mod convert;
+mod element;
 mod float;
 mod lane;
 mod pattern;

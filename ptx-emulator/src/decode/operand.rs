@@ -1,0 +1,265 @@
+//! Operands: registers, constants, special registers, symbols and addresses.
+
+use super::builder::{Binding, Builder, is_word};
+use super::modifiers::Failure;
+use crate::ir::{
+    Address, AddressBase, Constant, Double, LaneMask, Op, Predicate, Register, Space, Special, Word,
+};
+use crate::parse::ast::{Operand, Span, Type};
+
+impl Builder<'_, '_> {
+    /// An operand that is read, in a register of the type's width.
+    pub(crate) fn source(&mut self, operand: &Operand, ty: Type) -> Result<Register, Failure> {
+        let register = self.source_any(operand, ty)?;
+        self.check_width(register, operand, ty)?;
+        Ok(register)
+    }
+
+    fn check_width(&self, register: Register, operand: &Operand, ty: Type) -> Result<(), Failure> {
+        let fits = match register {
+            Register::Predicate(_) => ty == Type::Pred,
+            Register::Word(_) => is_word(ty),
+            Register::Double(_) => !is_word(ty) && ty != Type::Pred && ty != Type::B128,
+        };
+        if fits {
+            return Ok(());
+        }
+        let name = match operand {
+            Operand::Name(name) => name.of(self.text),
+            _ => "operand",
+        };
+        let wanted = match ty {
+            Type::Pred => "a predicate".to_string(),
+            _ => format!("{} bits", 8 * ty.bytes()),
+        };
+        Err(format!("`{name}` is not as wide as the instruction's type ({wanted})").into())
+    }
+
+    /// An operand that is read; a register may have another width than the type.
+    pub(crate) fn source_any(&mut self, operand: &Operand, ty: Type) -> Result<Register, Failure> {
+        match *operand {
+            Operand::Integer(bits) => self.constant(Constant::Bits(bits), ty),
+            Operand::Float32(bits) => match ty {
+                Type::F64 => {
+                    let wide = f64::from(f32::from_bits(bits)).to_bits();
+                    self.constant(Constant::Bits(wide), ty)
+                }
+                _ => self.constant(Constant::Bits(u64::from(bits)), ty),
+            },
+            Operand::Float64(bits) => match ty {
+                Type::F32 => {
+                    let narrow = (f64::from_bits(bits) as f32).to_bits();
+                    self.constant(Constant::Bits(u64::from(narrow)), ty)
+                }
+                _ => self.constant(Constant::Bits(bits), ty),
+            },
+            Operand::Name(name) => self.named_source(name, ty),
+            Operand::NameOffset(name, offset) => self.symbol(name, offset, ty),
+            Operand::Not(name) => {
+                let predicate = self.predicate(name)?;
+                let negated = self.new_predicate();
+                self.emit_unguarded(Op::PredicateNot(negated, predicate));
+                Ok(Register::Predicate(negated))
+            }
+            _ => Err("this operand cannot be read".into()),
+        }
+    }
+
+    fn named_source(&mut self, name: Span, ty: Type) -> Result<Register, Failure> {
+        let text = name.of(self.text);
+        if let Some(Binding::Register(register, _)) = self.lookup(text)? {
+            return Ok(register);
+        }
+        if let Some(special) = special_register(text) {
+            let wide = Type::U64 == ty || ty == Type::B64 || ty == Type::S64;
+            return self.constant(
+                Constant::Special(special),
+                if wide { Type::U64 } else { Type::U32 },
+            );
+        }
+        self.symbol(name, 0, ty)
+    }
+
+    /// The state-space address of a symbol.
+    fn symbol(&mut self, name: Span, addend: i64, ty: Type) -> Result<Register, Failure> {
+        match self.resolve(name)? {
+            Binding::Shared { offset } => {
+                let bits = (i64::from(offset).wrapping_add(addend)) as u64;
+                self.constant(Constant::Bits(bits), ty)
+            }
+            Binding::DynamicShared => self.constant(Constant::DynamicShared(addend), ty),
+            Binding::Variable(index) => self.constant(Constant::Variable(index, addend), ty),
+            Binding::KernelParam { offset } => {
+                let bits = crate::memory::PARAM_BASE
+                    .wrapping_add(u64::from(offset))
+                    .wrapping_add_signed(addend);
+                self.constant(Constant::Bits(bits), ty)
+            }
+            Binding::Function(index) => {
+                self.indirect = true;
+                self.constant(Constant::Bits(crate::memory::code_address(index)), ty)
+            }
+            Binding::Local { offset } => {
+                let double = self.new_double();
+                let offset = i64::from(offset).wrapping_add(addend) as u32;
+                self.emit_unguarded(Op::LocalAddress(double, offset));
+                match is_word(ty) {
+                    false => Ok(Register::Double(double)),
+                    true => {
+                        let word = self.new_word();
+                        self.emit_unguarded(Op::Narrow(word, double));
+                        Ok(Register::Word(word))
+                    }
+                }
+            }
+            _ => Err(format!("`{}` has no address", name.of(self.text)).into()),
+        }
+    }
+
+    pub(crate) fn word(&mut self, operand: &Operand, ty: Type) -> Result<Word, Failure> {
+        match self.source(operand, ty)? {
+            Register::Word(word) => Ok(word),
+            _ => Err("expected a 32-bit operand".into()),
+        }
+    }
+
+    pub(crate) fn double(&mut self, operand: &Operand, ty: Type) -> Result<Double, Failure> {
+        match self.source(operand, ty)? {
+            Register::Double(double) => Ok(double),
+            _ => Err("expected a 64-bit operand".into()),
+        }
+    }
+
+    /// A predicate operand, `p` or `!p`.
+    pub(crate) fn predicate_source(&mut self, operand: &Operand) -> Result<Predicate, Failure> {
+        match self.source(operand, Type::Pred)? {
+            Register::Predicate(predicate) => Ok(predicate),
+            _ => Err("expected a predicate".into()),
+        }
+    }
+
+    /// An operand that is written, in a register of the type's width.
+    pub(crate) fn destination(&mut self, operand: &Operand, ty: Type) -> Result<Register, Failure> {
+        match operand {
+            Operand::Sink => self.new_register(ty),
+            Operand::Name(name) => {
+                let (register, _) = self.register(*name)?;
+                self.check_width(register, operand, ty)?;
+                Ok(register)
+            }
+            _ => Err("this operand cannot be written".into()),
+        }
+    }
+
+    /// An operand that is written, whatever its width: the register and its bits.
+    pub(crate) fn destination_any(
+        &mut self,
+        operand: &Operand,
+        ty: Type,
+    ) -> Result<(Register, u32), Failure> {
+        match operand {
+            Operand::Sink => Ok((self.new_register(ty)?, 8 * ty.bytes())),
+            Operand::Name(name) => {
+                let (register, declared) = self.register(*name)?;
+                Ok((register, 8 * declared.bytes()))
+            }
+            _ => Err("this operand cannot be written".into()),
+        }
+    }
+
+    pub(crate) fn word_destination(&mut self, operand: &Operand) -> Result<Word, Failure> {
+        match self.destination(operand, Type::B32)? {
+            Register::Word(word) => Ok(word),
+            _ => Err("expected a 32-bit register".into()),
+        }
+    }
+
+    pub(crate) fn double_destination(&mut self, operand: &Operand) -> Result<Double, Failure> {
+        match self.destination(operand, Type::B64)? {
+            Register::Double(double) => Ok(double),
+            _ => Err("expected a 64-bit register".into()),
+        }
+    }
+
+    pub(crate) fn predicate_destination(
+        &mut self,
+        operand: &Operand,
+    ) -> Result<Predicate, Failure> {
+        match self.destination(operand, Type::Pred)? {
+            Register::Predicate(predicate) => Ok(predicate),
+            _ => Err("expected a predicate register".into()),
+        }
+    }
+
+    /// `[base+offset]`
+    pub(crate) fn address(&mut self, operand: &Operand, space: Space) -> Result<Address, Failure> {
+        let Operand::Address { base, offset } = *operand else {
+            return Err("expected an address in brackets".into());
+        };
+        let plain = |base, offset| Address {
+            space,
+            base,
+            offset,
+            spread: 0,
+        };
+        let Some(name) = base else {
+            return Ok(plain(AddressBase::None, offset));
+        };
+        Ok(match self.resolve(name)? {
+            Binding::Register(Register::Word(word), _) => plain(AddressBase::Word(word), offset),
+            Binding::Register(Register::Double(double), _) => {
+                plain(AddressBase::Double(double), offset)
+            }
+            Binding::Local { offset: place } => {
+                plain(AddressBase::Frame, offset.wrapping_add(i64::from(place)))
+            }
+            Binding::Shared { offset: place } => {
+                plain(AddressBase::None, offset.wrapping_add(i64::from(place)))
+            }
+            _ => match self.symbol(name, 0, Type::U64)? {
+                Register::Double(double) => plain(AddressBase::Double(double), offset),
+                _ => return Err("expected an address".into()),
+            },
+        })
+    }
+}
+
+/// Special registers that hold one value for the whole run of a thread.
+fn special_register(name: &str) -> Option<Special> {
+    let name = name.strip_prefix('%')?;
+    if let Some((base, axis)) = name.split_once('.') {
+        let axis = match axis {
+            "x" => 0,
+            "y" => 1,
+            "z" => 2,
+            _ => return None,
+        };
+        return Some(match base {
+            "tid" => Special::ThreadId(axis),
+            "ntid" => Special::ThreadCount(axis),
+            "ctaid" => Special::BlockId(axis),
+            "nctaid" => Special::BlockCount(axis),
+            // Without a cluster launch, every block is a cluster of one.
+            "cluster_ctaid" => Special::Zero,
+            "cluster_nctaid" => Special::One,
+            "clusterid" => Special::BlockId(axis),
+            "nclusterid" => Special::BlockCount(axis),
+            _ => return None,
+        });
+    }
+    Some(match name {
+        "laneid" => Special::Lane,
+        "warpid" => Special::Warp,
+        "nwarpid" => Special::WarpCount,
+        "lanemask_eq" => Special::LaneMask(LaneMask::Equal),
+        "lanemask_lt" => Special::LaneMask(LaneMask::Less),
+        "lanemask_le" => Special::LaneMask(LaneMask::LessEqual),
+        "lanemask_gt" => Special::LaneMask(LaneMask::Greater),
+        "lanemask_ge" => Special::LaneMask(LaneMask::GreaterEqual),
+        "dynamic_smem_size" => Special::DynamicSharedBytes,
+        "total_smem_size" => Special::TotalSharedBytes,
+        "smid" | "gridid" | "cluster_ctarank" => Special::Zero,
+        "nsmid" | "cluster_nctarank" => Special::One,
+        _ => return None,
+    })
+}

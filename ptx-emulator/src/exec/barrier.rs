@@ -1,0 +1,260 @@
+//! Barriers of a block: arrival, completion, reductions, and the report of a deadlock.
+
+use super::block::Worker;
+use super::run::{Outcome, RawFault};
+use super::vector::LANES;
+use super::warp::{Split, State, Warp};
+use super::warp_ops::lanes;
+use crate::error::{Fault, FaultKind};
+use crate::ir::{Barrier, BarrierKind, Terminator};
+use crate::kernel::InstructionId;
+use crate::observer::{BarrierComplete, Observer, WarpContext};
+
+/// Barriers of a block (PTX ISA, "bar").
+const BARRIERS: usize = 16;
+
+/// Lanes that have arrived at a barrier.
+#[derive(Clone, Debug)]
+pub(super) struct BarrierState {
+    /// Per warp.
+    arrived: Vec<u32>,
+    /// Threads that take part, where the instruction says so.
+    threads: Option<u32>,
+    /// Whether those who wait want a result.
+    reducing: bool,
+}
+
+impl BarrierState {
+    /// The barriers of a block of `warps` warps, at which nobody has arrived.
+    pub(super) fn of_block(warps: u32) -> Vec<Self> {
+        let barrier = BarrierState {
+            arrived: vec![0; warps as usize],
+            threads: None,
+            reducing: false,
+        };
+        vec![barrier; BARRIERS]
+    }
+
+    /// Makes the barrier ready for the next block.
+    pub(super) fn reset(&mut self) {
+        self.arrived.fill(0);
+        self.threads = None;
+        self.reducing = false;
+    }
+}
+
+impl<O: Observer> Worker<'_, '_, O> {
+    /// Lanes arrive at barriers; usually all at the same one.
+    pub(super) fn arrive(
+        &mut self,
+        index: usize,
+        at: usize,
+        barrier: &Barrier,
+        info: Option<u32>,
+    ) -> Outcome {
+        let warp = &mut self.warps[index];
+        let frame = warp.frames[warp.splits[at].frame as usize];
+        let ids = warp.words[frame.words + barrier.id.0 as usize];
+        let counts = barrier
+            .threads
+            .map(|threads| warp.words[frame.words + threads.0 as usize]);
+        for part in warp.part(at, &ids) {
+            let split = &mut self.warps[index].splits[part];
+            let first = split.mask.trailing_zeros() as usize % LANES;
+            let (id, mask) = (ids[first], split.mask);
+            let threads = counts.map(|counts| counts[first]);
+            let bad = |message: String| {
+                Box::new(RawFault {
+                    kind: FaultKind::BadBarrier(message),
+                    lane: Some(first),
+                })
+            };
+            if id as usize >= BARRIERS {
+                return Err(bad(format!("barrier {id} does not exist; there are 16")));
+            }
+            if let Some(count) = threads
+                && (count == 0 || count % 32 != 0 || count > crate::MAX_BLOCK_THREADS)
+            {
+                return Err(bad(format!(
+                    "a barrier of {count} threads; the count must be a multiple of 32 up to 1024"
+                )));
+            }
+            match barrier.kind {
+                BarrierKind::Arrive => split.block = barrier.next,
+                _ => split.state = State::Barrier(id),
+            }
+            if let Some(info) = info {
+                let context = WarpContext {
+                    kernel: self.launch.kernel,
+                    block: self.block,
+                    warp: index as u32,
+                };
+                self.observer
+                    .barrier(&context, InstructionId(info), id, mask);
+            }
+            let state = &mut self.barriers[id as usize];
+            state.arrived[index] |= mask;
+            state.threads = threads;
+            state.reducing |= barrier.source.is_some();
+            self.complete(id as usize);
+        }
+        Ok(())
+    }
+
+    /// Lets those go on who waited only for lanes that have exited.
+    pub(super) fn complete_without_exited(&mut self) {
+        for id in 0..BARRIERS {
+            self.complete(id);
+        }
+    }
+
+    /// Lets the waiting lanes of a barrier go on if all have arrived: a warp counts once all of its
+    /// lanes that have not exited are there.
+    fn complete(&mut self, id: usize) {
+        let state = &self.barriers[id];
+        if state.arrived.iter().all(|&mask| mask == 0) {
+            return;
+        }
+        let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
+        let done = match state.threads {
+            None => self.warps.iter().zip(&state.arrived).all(all_here),
+            Some(threads) => {
+                let arrived = self.warps.iter().zip(&state.arrived);
+                let complete = arrived.filter(|&(warp, mask)| *mask != 0 && all_here((warp, mask)));
+                32 * complete.count() as u32 >= threads
+            }
+        };
+        if !done {
+            return;
+        }
+        self.observer.barrier_complete(&BarrierComplete {
+            block: self.block,
+            barrier: id as u32,
+            arrived: &self.barriers[id].arrived,
+            whole_block: self.barriers[id].threads.is_none(),
+        });
+        self.barriers[id].arrived.fill(0);
+        if std::mem::take(&mut self.barriers[id].reducing) {
+            self.reduce(id as u32);
+        }
+        let program = self.program();
+        for warp in &mut self.warps {
+            for split in &mut warp.splits {
+                if split.state == State::Barrier(id as u32) {
+                    split.state = State::Ready;
+                    if let Terminator::Barrier(barrier) =
+                        &program.blocks[split.block as usize].terminator
+                    {
+                        split.block = barrier.next;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives the result of a `barrier.red` to those who wait for it.
+    fn reduce(&mut self, id: u32) {
+        let program = self.program();
+        let waiting = |split: &&Split| split.state == State::Barrier(id);
+        let (mut count, mut all, mut any) = (0u32, true, false);
+        for warp in &self.warps {
+            for split in warp.splits.iter().filter(waiting) {
+                if let Terminator::Barrier(barrier) =
+                    &program.blocks[split.block as usize].terminator
+                    && let Some(source) = barrier.source
+                {
+                    let base = warp.frames[split.frame as usize].predicates;
+                    let bits = warp.predicates[base + source.0 as usize] & split.mask;
+                    count += bits.count_ones();
+                    all &= bits == split.mask;
+                    any |= bits != 0;
+                }
+            }
+        }
+        let fill = |holds: bool, mask: u32| if holds { mask } else { 0 };
+        for warp in &mut self.warps {
+            let splits: Vec<Split> = warp.splits.iter().filter(waiting).copied().collect();
+            for split in splits {
+                let Terminator::Barrier(barrier) = &program.blocks[split.block as usize].terminator
+                else {
+                    continue;
+                };
+                let frame = warp.frames[split.frame as usize];
+                match barrier.kind {
+                    BarrierKind::Sync | BarrierKind::Arrive => {}
+                    BarrierKind::Count(to) => {
+                        let to = &mut warp.words[frame.words + to.0 as usize];
+                        for lane in lanes(split.mask) {
+                            to[lane] = count;
+                        }
+                    }
+                    BarrierKind::And(to) | BarrierKind::Or(to) => {
+                        let holds = match barrier.kind {
+                            BarrierKind::And(_) => all,
+                            _ => any,
+                        };
+                        let slot = &mut warp.predicates[frame.predicates + to.0 as usize];
+                        *slot = *slot & !split.mask | fill(holds, split.mask);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Describes who waits where, once nobody can run.
+    #[cold]
+    pub(super) fn deadlock(&self) -> Box<Fault> {
+        let program = self.program();
+        let mut places: Vec<(u32, u32, String)> = Vec::new();
+        for warp in &self.warps {
+            for split in &warp.splits {
+                let block = &program.blocks[split.block as usize];
+                let (info, what) = match split.state {
+                    State::Barrier(id) => (block.terminator_info, format!("barrier {id}")),
+                    State::Members { .. } | State::Ready => (
+                        program.code.get(block.start as usize).map(|inst| inst.info),
+                        "the other lanes of its mask".to_string(),
+                    ),
+                };
+                let info = info.unwrap_or(u32::MAX);
+                let count = split.mask.count_ones();
+                match places
+                    .iter_mut()
+                    .find(|place| place.1 == info && place.2 == what)
+                {
+                    Some(place) => place.0 += count,
+                    None => places.push((count, info, what)),
+                }
+            }
+        }
+        let kernel = self.launch.kernel;
+        let mut text: Vec<String> = places
+            .iter()
+            .take(4)
+            .map(|(count, info, what)| {
+                let known = (*info as usize) < kernel.instruction_count();
+                let line = if known {
+                    kernel.instruction(InstructionId(*info)).line()
+                } else {
+                    0
+                };
+                format!("{count} threads wait for {what} at PTX line {line}")
+            })
+            .collect();
+        if places.len() > 4 {
+            text.push(format!("and at {} more places", places.len() - 4));
+        }
+        let live: u32 = self.warps.iter().map(|warp| warp.live.count_ones()).sum();
+        if live < self.launch.threads {
+            text.push(format!(
+                "{} threads have exited",
+                self.launch.threads - live
+            ));
+        }
+        let raw = RawFault {
+            kind: FaultKind::Deadlock(text.join("; ")),
+            lane: None,
+        };
+        self.fault(raw, None, places.first().map(|place| place.1))
+    }
+}
