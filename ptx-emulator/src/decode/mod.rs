@@ -4,6 +4,7 @@
 
 mod allocate;
 mod arithmetic;
+mod bits;
 mod builder;
 mod class;
 mod compare;

@@ -1,0 +1,161 @@
+//! Shifts, bit fields and byte operations (PTX ISA, "Logic and Shift Instructions" and the bit
+//! manipulations of "Integer Arithmetic Instructions").
+
+use super::builder::Builder;
+use super::modifiers::{Failure, Modifiers};
+use crate::ir::{IntegerFunction, LaneFunction, Op, PermuteMode, Register, Shift};
+use crate::parse::ast::{Operand, Type};
+
+type Outcome = Result<(), Failure>;
+
+impl Builder<'_, '_> {
+    /// `bfind[.shiftamt].type`
+    pub(super) fn find_highest(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, from] = operands else {
+            return Err("expected two operands".into());
+        };
+        let ty = mods.ty()?;
+        let shift_amount = mods.take("shiftamt");
+        mods.finish()?;
+        let from = self.source(from, ty)?;
+        let to = self.destination(to, Type::U32)?;
+        let function = IntegerFunction::FindHighest { shift_amount };
+        self.emit_lane(LaneFunction::Integer(function, ty), to, vec![from]);
+        Ok(())
+    }
+
+    /// `shl`, `shr`: the amount is 32 bits wide.
+    pub(super) fn shift(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, value, amount] = operands else {
+            return Err("expected three operands".into());
+        };
+        let ty = mods.ty()?;
+        mods.finish()?;
+        let value = self.source(value, ty)?;
+        let amount = self.word(amount, Type::U32)?;
+        let to = self.destination(to, ty)?;
+        let op = match base {
+            "shl" => Shift::Left,
+            _ if ty.is_signed() => Shift::RightSigned,
+            _ => Shift::RightUnsigned,
+        };
+        match (to, value) {
+            (Register::Word(to), Register::Word(value)) if ty.bytes() == 4 => {
+                self.emit(Op::ShiftWord(op, to, value, amount));
+            }
+            (Register::Double(to), Register::Double(value)) => {
+                self.emit(Op::ShiftDouble(op, to, value, amount));
+            }
+            _ => {
+                let function = match base {
+                    "shl" => IntegerFunction::ShiftLeft,
+                    _ => IntegerFunction::ShiftRight,
+                };
+                let arguments = vec![value, Register::Word(amount)];
+                self.emit_lane(LaneFunction::Integer(function, ty), to, arguments);
+            }
+        }
+        Ok(())
+    }
+
+    /// Instructions of three word operands that are evaluated lane by lane.
+    pub(super) fn bit_field(
+        &mut self,
+        base: &str,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let (Some(to), arguments) = (operands.first(), operands.get(1..).unwrap_or(&[])) else {
+            return Err("expected operands".into());
+        };
+        let ((function, types), ty) = match base {
+            "bfe" => {
+                let ty = mods.ty()?;
+                let function = LaneFunction::Integer(IntegerFunction::ExtractField, ty);
+                ((function, vec![ty, Type::U32, Type::U32]), ty)
+            }
+            "bfi" => {
+                let ty = mods.ty()?;
+                let function = LaneFunction::Integer(IntegerFunction::InsertField, ty);
+                ((function, vec![ty, ty, Type::U32, Type::U32]), ty)
+            }
+            "shf" => {
+                let left = mods.take("l");
+                if !left && !mods.take("r") {
+                    return Err(Failure::Unknown);
+                }
+                let clamp = mods.take("clamp");
+                if !clamp && !mods.take("wrap") {
+                    return Err(Failure::Unknown);
+                }
+                let ty = mods.ty()?;
+                let function = match left {
+                    true => LaneFunction::FunnelLeft(clamp),
+                    false => LaneFunction::FunnelRight(clamp),
+                };
+                ((function, vec![Type::B32; 3]), ty)
+            }
+            "prmt" => {
+                let mode = mods
+                    .take_last(|name| {
+                        Some(match name {
+                            "f4e" => PermuteMode::Forward4,
+                            "b4e" => PermuteMode::Backward4,
+                            "rc8" => PermuteMode::Replicate8,
+                            "ecl" => PermuteMode::EdgeLeft,
+                            "ecr" => PermuteMode::EdgeRight,
+                            "rc16" => PermuteMode::Replicate16,
+                            _ => return None,
+                        })
+                    })
+                    .unwrap_or(PermuteMode::Default);
+                let ty = mods.ty()?;
+                ((LaneFunction::Permute(mode), vec![Type::B32; 3]), ty)
+            }
+            "dp4a" => {
+                let b = mods.ty()?;
+                let a = mods.ty()?;
+                let function = LaneFunction::DotProduct4(a.is_signed(), b.is_signed());
+                ((function, vec![Type::B32; 3]), Type::B32)
+            }
+            _ => return Err(Failure::Unknown),
+        };
+        mods.finish()?;
+        if arguments.len() != types.len() {
+            return Err("wrong number of operands".into());
+        }
+        let sources = arguments
+            .iter()
+            .zip(types)
+            .map(|(operand, ty)| self.source(operand, ty))
+            .collect::<Result<Vec<_>, _>>()?;
+        let to = self.destination(to, ty)?;
+        self.emit_lane(function, to, sources);
+        Ok(())
+    }
+
+    /// `lop3.b32 d, a, b, c, table`
+    pub(super) fn logic3(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to, a, b, c, Operand::Integer(table)] = operands else {
+            return Err("expected four operands and a constant table".into());
+        };
+        mods.ty()?;
+        mods.finish()?;
+        let sources = [a, b, c]
+            .into_iter()
+            .map(|operand| self.source(operand, Type::B32))
+            .collect::<Result<Vec<_>, _>>()?;
+        let to = self.destination(to, Type::B32)?;
+        self.emit_lane(LaneFunction::Logic3(*table as u8), to, sources);
+        Ok(())
+    }
+}
