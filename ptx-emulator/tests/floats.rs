@@ -252,6 +252,8 @@ fn directed_roundings() {
     }
 }
 
+// The unordered comparisons are the negations of the ordered ones.
+#[allow(clippy::neg_cmp_op_on_partial_ord)]
 #[test]
 fn float_comparisons() {
     let holds = |condition: bool| u64::from(condition);

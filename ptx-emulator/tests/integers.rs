@@ -37,10 +37,10 @@ fn words() {
         of(low(a).wrapping_mul(low(b)))
     });
     check("mul.hi.u32 %r0, %r1, %r2;", |a, b, _| {
-        (a & 0xffff_ffff) * (b & 0xffff_ffff) >> 32
+        ((a & 0xffff_ffff) * (b & 0xffff_ffff)) >> 32
     });
     check("mul.hi.s32 %r0, %r1, %r2;", |a, b, _| {
-        of((i64::from(signed(a)) * i64::from(signed(b)) >> 32) as u32)
+        of(((i64::from(signed(a)) * i64::from(signed(b))) >> 32) as u32)
     });
     check("mul.wide.u32 %x0, %r1, %r2;", |a, b, _| {
         of(low(a)) * of(low(b))
@@ -52,7 +52,7 @@ fn words() {
         of(low(a).wrapping_mul(low(b)).wrapping_add(low(c)))
     });
     check("mad.hi.u32 %r0, %r1, %r2, %r3;", |a, b, c| {
-        of(((of(low(a)) * of(low(b)) >> 32) as u32).wrapping_add(low(c)))
+        of((((of(low(a)) * of(low(b))) >> 32) as u32).wrapping_add(low(c)))
     });
     check("mad.wide.u32 %x0, %r1, %r2, %x3;", |a, b, c| {
         (of(low(a)) * of(low(b))).wrapping_add(c)
@@ -110,10 +110,10 @@ fn doubles() {
     check("sub.s64 %x0, %x1, %x2;", |a, b, _| a.wrapping_sub(b));
     check("mul.lo.s64 %x0, %x1, %x2;", |a, b, _| a.wrapping_mul(b));
     check("mul.hi.u64 %x0, %x1, %x2;", |a, b, _| {
-        (u128::from(a) * u128::from(b) >> 64) as u64
+        ((u128::from(a) * u128::from(b)) >> 64) as u64
     });
     check("mul.hi.s64 %x0, %x1, %x2;", |a, b, _| {
-        (i128::from(a as i64) * i128::from(b as i64) >> 64) as u64
+        ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64
     });
     check("mad.lo.s64 %x0, %x1, %x2, %x3;", |a, b, c| {
         a.wrapping_mul(b).wrapping_add(c)
@@ -139,7 +139,7 @@ fn halves() {
         of((i32::from(half(a) as i16) * i32::from(half(b) as i16)) as u32)
     });
     check("mul.hi.u16 %h0, %h1, %h2;", |a, b, _| {
-        (a & 0xffff) * (b & 0xffff) >> 16
+        ((a & 0xffff) * (b & 0xffff)) >> 16
     });
     check("min.s16 %h0, %h1, %h2;", |a, b, _| {
         u64::from((half(a) as i16).min(half(b) as i16) as u16)
