@@ -434,6 +434,8 @@ pub(crate) struct Load {
     pub acquire: bool,
     /// Index of the access in the launch's pattern cache.
     pub site: u32,
+    /// The bytes of the access, one bit each, whose value is read from a register later.
+    pub used: u32,
 }
 
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::decode;
 use crate::error::{KernelError, LaunchError};
 use crate::exec;
-use crate::ir::{Info, InstructionClass, Program};
+use crate::ir::{Info, InstructionClass, Op, Program};
 use crate::memory::Memory;
 use crate::observer::{NoObserver, Observer};
 use crate::parse::ast::{DeclaredSpace, Function, Initializer, NO_LOCATION, Tree};
@@ -409,6 +409,19 @@ impl Kernel {
     /// The basic blocks of the kernel and of the functions that it calls.
     pub fn basic_blocks(&self) -> &[BasicBlock] {
         &self.0.basic_blocks
+    }
+
+    /// Of each instruction, the bytes of a lane's load whose value the kernel uses, one bit each; all
+    /// bits for other instructions.
+    pub(crate) fn used_bytes(&self) -> Vec<u32> {
+        let program = &self.0.program;
+        let mut used = vec![u32::MAX; self.instruction_count()];
+        for inst in &program.code {
+            if let Op::Load(index) = inst.op {
+                used[inst.info as usize] = program.loads[index as usize].used;
+            }
+        }
+        used
     }
 
     /// The basic blocks that may follow one of the same function; calls go on behind the call.

@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use super::allocate;
 use super::builder::{BlockDraft, Builder};
 use super::registers::{Role, Visitor};
+use super::{allocate, used};
 use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Word};
 
 /// Blocks that control may go to.
@@ -249,6 +249,12 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
             redirect(terminator, |block| place[block as usize]);
         }
     }
+    let results: Vec<Register> = function
+        .results
+        .iter()
+        .map(|&w| Register::Word(w))
+        .collect();
+    used::mark(&results, &mut drafts, program);
     allocate::allocate(&mut function, &mut drafts, program);
     for draft in &mut drafts {
         number_spreads(draft, program);

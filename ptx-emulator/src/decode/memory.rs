@@ -145,6 +145,7 @@ impl Builder<'_, '_> {
             strong: order.strong,
             acquire: order.acquire,
             site: self.site(),
+            used: u32::MAX,
         };
         let index = self.program.loads.len() as u32;
         self.program.loads.push(load);

@@ -15,6 +15,7 @@ mod memory;
 mod modifiers;
 mod operand;
 mod registers;
+mod used;
 mod warp;
 
 use std::collections::HashMap;

@@ -16,7 +16,7 @@ use crate::observer::{AccessKind, LaunchContext, MemoryAccess, Observer, WarpCon
 /// What the host writes counts as written, and so do the module's variables and what earlier launches
 /// wrote; see [`Memory::mark_written`](crate::Memory::mark_written). A read of global memory that
 /// another block of the same launch writes is a race, and none of this checker's findings. A value is
-/// judged where it is loaded, not where it is used.
+/// judged where it is loaded, unless it is never used at all: compilers join loads over gaps.
 ///
 /// The findings of a launch are the same for any number of worker threads. A launch that ends in a
 /// fault has none: how far its other blocks have come is chance.
@@ -25,6 +25,8 @@ pub struct Initcheck {
     scene: Scene,
     shapes: Shapes,
     places: Vec<u32>,
+    /// Of each instruction, the bytes that matter.
+    used: Vec<u32>,
     shared: Marks,
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
@@ -83,9 +85,10 @@ struct Area {
 impl Area {
     fn new(base: u64, bytes: u64, before: &[(u64, u64)]) -> Self {
         let mut written = Marks::new(bytes);
-        if before
+        let ends_cell = |at: u64| at.is_multiple_of(4) || at == bytes;
+        if !before
             .iter()
-            .any(|&(from, to)| (from - base) % 4 != 0 || (to - base) % 4 != 0 && to - base != bytes)
+            .all(|&(from, to)| ends_cell(from - base) && ends_cell(to - base))
         {
             written.refine(0);
         }
@@ -187,7 +190,9 @@ impl Initcheck {
 
     fn with_scene(scene: Scene, before: Vec<Vec<(u64, u64)>>) -> Self {
         let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
+        let used = scene.kernel.as_ref().map(Kernel::used_bytes);
         Initcheck {
+            used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
             places: vec![0; instructions],
             shared: Marks::new(u64::from(scene.shared_bytes)),
@@ -305,8 +310,12 @@ impl Initcheck {
         }
         let first = (address >> marks.shift) as usize;
         let row = &mut marks.marks[first..][..(bytes >> marks.shift) as usize];
+        let used = self.used[access.instruction.index()];
+        let shift = marks.shift;
+        let matters = |at: usize| (used >> (at << shift)) << (32 - (1 << shift)) != 0;
+        let unwritten = (0..row.len()).find(|&at| row[at] < self.mark && matters(at));
         if access.kind != AccessKind::Store
-            && let Some(at) = row.iter().position(|&known| known < self.mark)
+            && let Some(at) = unwritten
         {
             let cell_bytes = 1 << marks.shift;
             let address = ((first + at) as u64) << marks.shift;
@@ -325,6 +334,7 @@ impl Initcheck {
 
     fn global_lane(&mut self, access: &MemoryAccess<'_>, place: usize, address: u64, who: Who) {
         let (mark, block) = (self.mark, self.block_number());
+        let used = self.used[access.instruction.index()];
         let area = self.area(place);
         if access.bytes.trailing_zeros() < area.written.shift {
             area.refine(access.bytes.trailing_zeros());
@@ -332,12 +342,12 @@ impl Initcheck {
         let first = ((address - area.base) >> area.written.shift) as usize;
         let count = (access.bytes >> area.written.shift) as usize;
         if access.kind != AccessKind::Store {
-            let cells = first..first + count;
-            for cell in cells
-                .filter(|&cell| area.written.marks[cell] < mark)
-                .collect::<Vec<_>>()
-            {
-                area.note_early(cell, (block, who));
+            let shift = area.written.shift;
+            let matters = |at: &usize| (used >> (at << shift)) << (32 - (1 << shift)) != 0;
+            for cell in (0..count).filter(matters).map(|at| first + at) {
+                if area.written.marks[cell] < mark {
+                    area.note_early(cell, (block, who));
+                }
             }
         }
         if access.kind != AccessKind::Load {

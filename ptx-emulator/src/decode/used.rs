@@ -1,0 +1,44 @@
+//! Which bytes of a load matter: compilers join loads over gaps, and never use what lies between.
+
+use std::collections::HashSet;
+
+use super::builder::BlockDraft;
+use super::registers::{Role, Visitor};
+use crate::ir::{Op, Program, Register};
+
+/// Says of each load of a function which of its bytes reach a register that is read anywhere.
+pub(super) fn mark(results: &[Register], drafts: &mut [BlockDraft], program: &mut Program) {
+    let mut read: HashSet<Register> = results.iter().copied().collect();
+    let mut visitor = Visitor(|role, register| {
+        if role == Role::Use {
+            read.insert(register);
+        }
+        register
+    });
+    for draft in drafts.iter_mut() {
+        if let Some(members) = &mut draft.members {
+            visitor.members(members);
+        }
+        for inst in &mut draft.insts {
+            if let Some(guard) = &mut inst.guard {
+                visitor.guard(&mut guard.predicate);
+            }
+            visitor.op(&mut inst.op, program);
+        }
+        if let Some((terminator, _)) = &mut draft.terminator {
+            visitor.terminator(terminator);
+        }
+    }
+    for inst in drafts.iter().flat_map(|draft| &draft.insts) {
+        let Op::Load(index) = inst.op else { continue };
+        let load = &mut program.loads[index as usize];
+        let element = u32::MAX >> (32 - load.bytes);
+        let mut used = 0;
+        for (at, destination) in load.destinations.iter().enumerate() {
+            if destination.is_some_and(|register| read.contains(&register)) {
+                used |= element << (at as u32 * load.bytes);
+            }
+        }
+        load.used = used;
+    }
+}
