@@ -6,7 +6,9 @@ mod devices;
 mod doctor;
 mod list;
 mod output;
+mod profile;
 mod run;
+mod select;
 mod table;
 mod units;
 
@@ -34,6 +36,8 @@ enum Command {
     Devices(devices::Args),
     /// Say what works here, and what to do about the rest
     Doctor,
+    /// Run one kernel on the emulator and say what it does to the machine, line by line
+    Profile(profile::Args),
 }
 
 /// What a command came to.
@@ -52,6 +56,7 @@ pub fn main() -> ExitCode {
         Some(Command::List(args)) => list::execute(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
         Some(Command::Doctor) => doctor::execute(),
+        Some(Command::Profile(args)) => profile::execute(&args),
         None => run::execute(&cli.run),
     };
     ExitCode::from(exit_status(outcome))

@@ -1,6 +1,7 @@
 //! `warpladder run`.
 
 use super::output::Destination;
+use super::select::{self, Size};
 use super::{Outcome, table};
 use crate::catalogue::{self, Family, Implementation, Rung};
 use crate::engine::{self, Choice, Engine, EngineKind};
@@ -22,18 +23,8 @@ pub(super) struct Args {
     /// Only these kernels, by name
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     kernel: Vec<String>,
-    /// Size in every dimension [default: 256 on the emulator, 4096 on a GPU]
-    #[arg(long, value_name = "N", conflicts_with_all = ["m", "n", "k"])]
-    size: Option<u32>,
-    /// Rows of a product, or of a transpose's input
-    #[arg(long)]
-    m: Option<u32>,
-    /// Columns
-    #[arg(long)]
-    n: Option<u32>,
-    /// The dimension that a product sums over
-    #[arg(long)]
-    k: Option<u32>,
+    #[command(flatten)]
+    size: Size,
     /// Timed runs of each kernel [default: 3 on the emulator, 20 on a GPU]
     #[arg(long, value_name = "R")]
     reps: Option<NonZeroUsize>,
@@ -64,12 +55,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         EngineKind::Gpu => (4096, 20),
         EngineKind::Cpu | EngineKind::Emulator => (256, 3),
     };
-    let size = args.size.unwrap_or(default_size);
-    let shape = Shape {
-        m: args.m.unwrap_or(size),
-        n: args.n.unwrap_or(size),
-        k: args.k.unwrap_or(size),
-    };
+    let shape = args.size.shape(default_size);
     let reps = args.reps.map_or(default_reps, NonZeroUsize::get);
     let selection = split(args, engine, selected, shape)?;
 
@@ -99,12 +85,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
 fn select(args: &Args) -> anyhow::Result<Vec<&'static Rung>> {
     let mut named = Vec::new();
     for name in &args.kernel {
-        let Some(rung) = catalogue::find(name) else {
-            match catalogue::nearest(name) {
-                Some(nearest) => bail!("unknown kernel {name:?}: did you mean {nearest}?"),
-                None => bail!("unknown kernel {name:?}: `warpladder list` names them all"),
-            }
-        };
+        let rung = select::kernel(name)?;
         if let Some(family) = args.family.filter(|&family| family != rung.family) {
             bail!(
                 "{name} is of family {}, not {family}: leave out --family",

@@ -1,5 +1,9 @@
 //! What a kernel does to the machine: a rung run on the emulator under [`Counters`].
 
+mod record;
+
+pub use record::Record;
+
 use crate::catalogue::{Implementation, Rung};
 use crate::check::Verdict;
 use crate::element::{Element, ElementType};
@@ -70,6 +74,8 @@ fn checked<T: Element>(
     shape: Shape,
     seed: u64,
 ) -> Result<Verdict, RunError> {
+    // Before the inputs are made, which may be large.
+    run::preflight(engine, rung, shape)?;
     let problem = rung.operation.problem::<T>(shape, seed);
     let (_, verdict) = run::output(engine, rung, shape, &*problem)?;
     Ok(verdict)

@@ -5,9 +5,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use ptx_emulator::{
-    AccessKind, Args, InstructionCounts, Kernel, LaunchConfig, Memory, Module, Space,
-};
+use ptx_emulator::{Args, Counters, Kernel, LaunchConfig, Memory, Module};
 
 /// A kernel's name, the threads of its block, and the elements of C that a block computes.
 const PRODUCTS: [(&str, [u32; 3], [u32; 2]); 5] = [
@@ -93,12 +91,12 @@ fn measure(
         best = best.min(start.elapsed());
     }
     let start = Instant::now();
-    let mut counts = InstructionCounts::new();
+    let mut counts = Counters::new();
     kernel.launch_observed(&memory, &config, &args, &mut counts)?;
     let observed = start.elapsed();
     let mut word = [0; 4];
     memory.read(c + 4 * (count - 1), &mut word)?;
-    let lanes = counts.total(kernel).1 as f64;
+    let lanes = counts.total().thread_instructions as f64;
     println!(
         "{:20} {:6.3} s, {:5.2} G lane-instructions/s; counting {:6.3} s, {:5.2} G/s; {} MB loaded; last element {}",
         kernel.name(),
@@ -106,7 +104,7 @@ fn measure(
         lanes / best.as_secs_f64() / 1e9,
         observed.as_secs_f64(),
         lanes / observed.as_secs_f64() / 1e9,
-        counts.bytes(Space::Global, AccessKind::Load) / 1_000_000,
+        counts.total().global_loads.bytes / 1_000_000,
         f32::from_le_bytes(word),
     );
     Ok(())

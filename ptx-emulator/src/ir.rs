@@ -368,6 +368,8 @@ pub(crate) struct Conversion {
 
 /// A space that an instruction names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Space {
     /// No space in the instruction: the address decides.
     Generic,
@@ -625,6 +627,8 @@ pub(crate) struct Function {
 
 /// Kind of work that a PTX instruction does, for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum InstructionClass {
     /// f32 arithmetic except fused multiply-add.
     Float32,

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::decode;
 use crate::error::{KernelError, LaunchError};
-use crate::exec;
 use crate::ir::{Info, InstructionClass, Op, Program};
 use crate::memory::Memory;
-use crate::observer::{NoObserver, Observer};
+use crate::observer::{NoObserver, ObservedLaunch, Observer};
 use crate::parse::ast::{DeclaredSpace, Function, Initializer, NO_LOCATION, Tree};
 use crate::parse::{self, ParseError, position};
 
@@ -456,7 +455,12 @@ impl Kernel {
         args: &Args,
         observer: &mut O,
     ) -> Result<Report, LaunchError> {
-        exec::launch(self, memory, config, args, observer)
+        observer.launch(ObservedLaunch {
+            kernel: self,
+            memory,
+            config,
+            args,
+        })
     }
 }
 

@@ -21,8 +21,8 @@ pub use kernel::{
 };
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
-    AccessKind, BarrierComplete, InstructionCounts, LaunchContext, MemoryAccess, NoObserver,
-    Observer, WarpContext, WarpSync, WarpSyncKind,
+    AccessKind, BarrierComplete, LaunchContext, MemoryAccess, NoObserver, ObservedLaunch, Observer,
+    WarpContext, WarpSync, WarpSyncKind,
 };
 pub use parse::ParseError;
 pub use sanitize::Sanitizer;

@@ -1,8 +1,9 @@
 //! Watching an execution: the executor executes, observers see.
 
-use crate::error::Fault;
-use crate::ir::{InstructionClass, Space};
-use crate::kernel::{InstructionId, Kernel};
+use crate::error::{Fault, LaunchError};
+use crate::exec;
+use crate::ir::Space;
+use crate::kernel::{Args, InstructionId, Kernel, LaunchConfig, Report};
 use crate::memory::Memory;
 
 /// A launch that begins or ends.
@@ -163,6 +164,34 @@ pub trait Observer: Send + Sized {
 
     /// All threads that a barrier waits for have arrived.
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {}
+
+    /// Runs a launch under this observer: what [`Kernel::launch_observed`] does.
+    ///
+    /// The executor is compiled for each observer, in the crate that asks for it and with that
+    /// crate's optimisation. An observer that provides this method itself, with the same body,
+    /// settles this for all of its users: the crate is its own.
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        launch.run(self)
+    }
+}
+
+/// A launch that is about to run; see [`Observer::launch`].
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedLaunch<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) memory: &'a Memory,
+    pub(crate) config: &'a LaunchConfig,
+    pub(crate) args: &'a Args,
+}
+
+impl ObservedLaunch<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// As [`Kernel::launch_observed`].
+    pub fn run<O: Observer>(self, observer: &mut O) -> Result<Report, LaunchError> {
+        exec::launch(self.kernel, self.memory, self.config, self.args, observer)
+    }
 }
 
 /// Sees nothing.
@@ -175,115 +204,4 @@ impl Observer for NoObserver {
     }
 
     fn join(&mut self, _: Self) {}
-}
-
-/// Counts instructions by class and bytes by space.
-#[derive(Clone, Debug, Default)]
-pub struct InstructionCounts {
-    /// Per basic block: times entered by a warp, and lanes that entered, all entries together.
-    entries: Vec<(u64, u64)>,
-    /// Lanes in which a predicated instruction was off, per instruction.
-    off: Vec<u64>,
-    bytes: Vec<((Space, AccessKind), u64)>,
-}
-
-impl InstructionCounts {
-    /// Counters at zero.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Instructions issued by class: (class, warp instructions, thread instructions), for the
-    /// kernel that ran.
-    pub fn by_class(&self, kernel: &Kernel) -> Vec<(InstructionClass, u64, u64)> {
-        let mut counts = std::collections::BTreeMap::new();
-        for (block, &(warps, lanes)) in kernel.basic_blocks().iter().zip(&self.entries) {
-            for id in block.instructions() {
-                let off = self.off.get(id.index()).copied().unwrap_or(0);
-                let entry = counts
-                    .entry(kernel.instruction(id).class())
-                    .or_insert((0, 0));
-                entry.0 += warps;
-                entry.1 += lanes - off.min(lanes);
-            }
-        }
-        counts
-            .into_iter()
-            .filter(|(_, (warps, _))| *warps > 0)
-            .map(|(class, (warps, threads))| (class, warps, threads))
-            .collect()
-    }
-
-    /// Instructions issued: (warp instructions, thread instructions).
-    pub fn total(&self, kernel: &Kernel) -> (u64, u64) {
-        let classes = self.by_class(kernel);
-        classes.iter().fold((0, 0), |sum, (_, warps, threads)| {
-            (sum.0 + warps, sum.1 + threads)
-        })
-    }
-
-    /// Bytes that the threads asked for in a space by loads, stores or atomics.
-    pub fn bytes(&self, space: Space, kind: AccessKind) -> u64 {
-        self.bytes
-            .iter()
-            .find(|(key, _)| *key == (space, kind))
-            .map_or(0, |(_, bytes)| *bytes)
-    }
-
-    fn add_bytes(&mut self, key: (Space, AccessKind), bytes: u64) {
-        match self.bytes.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, sum)) => *sum += bytes,
-            None => self.bytes.push((key, bytes)),
-        }
-    }
-}
-
-impl Observer for InstructionCounts {
-    fn fork(&self) -> Self {
-        Self::default()
-    }
-
-    fn join(&mut self, worker: Self) {
-        if self.entries.len() < worker.entries.len() {
-            self.entries.resize(worker.entries.len(), (0, 0));
-        }
-        for (sum, add) in self.entries.iter_mut().zip(&worker.entries) {
-            sum.0 += add.0;
-            sum.1 += add.1;
-        }
-        if self.off.len() < worker.off.len() {
-            self.off.resize(worker.off.len(), 0);
-        }
-        for (sum, add) in self.off.iter_mut().zip(&worker.off) {
-            *sum += add;
-        }
-        for (key, bytes) in worker.bytes {
-            self.add_bytes(key, bytes);
-        }
-    }
-
-    fn block_start(&mut self, kernel: &Kernel, _: [u32; 3]) {
-        self.entries.resize(kernel.basic_blocks().len(), (0, 0));
-        self.off.resize(kernel.instruction_count(), 0);
-    }
-
-    #[inline(always)]
-    fn basic_block(&mut self, _: &WarpContext<'_>, block: usize, active: u32) {
-        if let Some(entry) = self.entries.get_mut(block) {
-            entry.0 += 1;
-            entry.1 += u64::from(active.count_ones());
-        }
-    }
-
-    fn predicated_off(&mut self, _: &WarpContext<'_>, id: InstructionId, off: u32) {
-        if let Some(sum) = self.off.get_mut(id.index()) {
-            *sum += u64::from(off.count_ones());
-        }
-    }
-
-    #[inline(always)]
-    fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        let bytes = u64::from(access.bytes) * u64::from(access.mask.count_ones());
-        self.add_bytes((access.space, access.kind), bytes);
-    }
 }

@@ -3,8 +3,8 @@
 mod common;
 use common::{fault, kernel, launch, module, module_with};
 use ptx_emulator::{
-    AccessKind, Args, FaultKind, InstructionClass, InstructionCounts, KernelError, LaunchConfig,
-    LaunchError, Memory, Module, Space,
+    Args, Counters, FaultKind, InstructionClass, KernelError, LaunchConfig, LaunchError, Memory,
+    Module, Space,
 };
 
 fn config(grid: u32, block: u32) -> LaunchConfig {
@@ -294,16 +294,16 @@ fn several_workers_give_the_same_bits_and_counts() {
         args.push_u64(data);
         let mut config = config(40, 64);
         config.workers = Some(workers);
-        let mut counts = InstructionCounts::new();
+        let mut counts = Counters::new();
         let report = kernel
             .launch_observed(&memory, &config, &args, &mut counts)
             .expect("runs");
         assert_eq!(report.workers, workers);
-        assert_eq!(report.warp_instructions, counts.total(&kernel).0);
+        assert_eq!(report.warp_instructions, counts.total().warp_instructions);
         let mut back = vec![0; bytes.len()];
         memory.read(data, &mut back).expect("in bounds");
         assert_ne!(back, bytes);
-        results.push((back, counts.by_class(&kernel), report.warp_instructions));
+        results.push((back, counts.by_class(), report.warp_instructions));
     }
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
 }
@@ -323,24 +323,29 @@ fn counts_of_instructions_and_bytes() {
     let data = memory.alloc(8).expect("room");
     let mut args = Args::new();
     args.push_u64(data);
-    let mut counts = InstructionCounts::new();
+    let mut counts = Counters::new();
     kernel
         .launch_observed(&memory, &config(1, 32), &args, &mut counts)
         .expect("runs");
     let class = |wanted| {
-        let all = counts.by_class(&kernel);
-        all.into_iter()
-            .find(|entry| entry.0 == wanted)
-            .map(|entry| (entry.1, entry.2))
+        let of_class = counts.by_class().into_iter();
+        of_class
+            .filter(|entry| entry.class == wanted)
+            .fold((0, 0), |(warps, threads), entry| {
+                (
+                    warps + entry.warp_instructions,
+                    threads + entry.thread_instructions,
+                )
+            })
     };
-    assert_eq!(class(InstructionClass::Integer), Some((1, 16)));
-    assert_eq!(class(InstructionClass::Compare), Some((2, 64)));
+    assert_eq!(class(InstructionClass::Integer), (1, 16));
+    assert_eq!(class(InstructionClass::Compare), (2, 64));
     // The kernel's parameter and the vector.
-    assert_eq!(class(InstructionClass::Load), Some((2, 32 + 24)));
-    assert_eq!(class(InstructionClass::Fma32), Some((1, 32)));
-    assert_eq!(class(InstructionClass::Control), Some((2, 64)));
-    assert_eq!(counts.bytes(Space::Global, AccessKind::Load), 24 * 8);
-    assert_eq!(counts.bytes(Space::Shared, AccessKind::Load), 0);
+    assert_eq!(class(InstructionClass::Load), (2, 32 + 24));
+    assert_eq!(class(InstructionClass::Fma32), (1, 32));
+    assert_eq!(class(InstructionClass::Control), (2, 64));
+    assert_eq!(counts.total().global_loads.bytes, 24 * 8);
+    assert_eq!(counts.total().shared_loads.bytes, 0);
 }
 
 #[test]

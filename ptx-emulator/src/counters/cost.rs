@@ -38,6 +38,12 @@ impl WarpAccess<'_> {
     }
 }
 
+/// Distinct addresses among the lanes.
+pub(super) fn addresses(access: &WarpAccess<'_>) -> u64 {
+    let active = (0..LANES).filter(|&lane| access.is_active(lane));
+    distinct(active.map(|lane| (access.addresses[lane], access.addresses[lane]))).len() as u64
+}
+
 /// Distinct 32-byte sectors that hold any byte of the access: what a request to global memory moves
 /// (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory").
 pub(super) fn sectors(access: &WarpAccess<'_>) -> u64 {

@@ -8,6 +8,7 @@ pub const SECTOR_BYTES: u64 = 32;
 
 /// Loads, stores or atomics of global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GlobalCounts {
     /// Warp instructions that accessed global memory in at least one lane (Nsight Compute:
     /// `l1tex__t_requests_pipe_lsu_mem_global_op_*`).
@@ -45,6 +46,7 @@ impl AddAssign for GlobalCounts {
 /// A wavefront is one pass over the 32 banks of 4 bytes, in which each bank delivers or takes one
 /// word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SharedCounts {
     /// Warp instructions that accessed shared memory in at least one lane.
     pub requests: u64,
@@ -76,8 +78,30 @@ impl AddAssign for SharedCounts {
     }
 }
 
+/// Loads of constant memory.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConstantCounts {
+    /// Warp instructions that loaded in at least one lane.
+    pub requests: u64,
+    /// Distinct addresses, counted anew for each request: the constant cache delivers one at a time
+    /// (CUDA C++ Programming Guide, "Device Memory Accesses", "Constant Memory").
+    pub addresses: u64,
+    /// Bytes that the lanes asked for.
+    pub bytes: u64,
+}
+
+impl AddAssign for ConstantCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.addresses += other.addresses;
+        self.bytes += other.bytes;
+    }
+}
+
 /// Accesses of which only number and size are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PlainCounts {
     /// Warp instructions that accessed the space in at least one lane.
     pub requests: u64,
@@ -94,6 +118,7 @@ impl AddAssign for PlainCounts {
 
 /// What one instruction, one source line or a whole kernel did. All counts are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Counts {
     /// PTX instructions issued, once per warp (Nsight Compute counts the SASS that ptxas makes of
     /// them: `smsp__inst_executed`).
@@ -127,7 +152,7 @@ pub struct Counts {
     pub local_stores: PlainCounts,
     /// Loads of constant memory and of parameters at computed addresses. A parameter at a fixed
     /// address is an operand for the GPU, and no access.
-    pub constant_loads: PlainCounts,
+    pub constant_loads: ConstantCounts,
     /// Conditional branches issued, once per warp.
     pub branches: u64,
     /// Conditional branches that some lanes took and others did not.

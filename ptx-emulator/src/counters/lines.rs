@@ -10,6 +10,7 @@ pub const PTX_FILE: &str = "<ptx>";
 
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Place {
     /// File name as the compiler wrote it, or [`PTX_FILE`].
     pub file: String,
@@ -26,8 +27,10 @@ pub struct Place {
 /// of that folder that stands last before it in the PTX text, which is mostly but not always the
 /// caller: what the compiler moved away from its line counts for another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LineCounts {
     /// The line.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub place: Place,
     /// Its counts, with those of the code inlined into it.
     pub counts: Counts,
@@ -37,8 +40,10 @@ pub struct LineCounts {
 
 /// What the code of a place did.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PlaceCounts {
     /// The line.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub place: Place,
     /// Its counts.
     pub counts: Counts,
@@ -145,11 +150,12 @@ fn owner(
     }
 }
 
-/// The folder of the file in which the kernel stands.
+/// The folder of the file in which the kernel stands: that of its first instruction with a `.loc`.
 fn own_folder(kernel: &Kernel) -> Option<String> {
-    let entry = kernel.0.program.functions.first()?.entry as usize;
-    let first = kernel.basic_blocks().get(entry)?.instructions().min()?;
-    let mut location = kernel.instruction(first).location()?;
+    // Functions are decoded one after the other, the kernel first, each in the order of the text.
+    let mut locations = (0..kernel.instruction_count() as u32)
+        .filter_map(|index| kernel.instruction(InstructionId(index)).location());
+    let mut location = locations.next()?;
     while let Some(caller) = location.inlined_at {
         location = *caller;
     }

@@ -7,15 +7,16 @@ pub(crate) mod lines;
 mod opcode;
 mod site;
 
-pub use counts::{Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts};
+pub use counts::{ConstantCounts, Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts};
 pub use lines::{LineCounts, PTX_FILE, Place, PlaceCounts};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::error::LaunchError;
 use crate::ir::{InstructionClass, Space};
-use crate::kernel::{InstructionId, Kernel};
-use crate::observer::{MemoryAccess, Observer, WarpContext};
+use crate::kernel::{InstructionId, Kernel, Report};
+use crate::observer::{LaunchContext, MemoryAccess, ObservedLaunch, Observer, WarpContext};
 use counts::ratio;
 use site::{Footprints, Site};
 
@@ -45,6 +46,7 @@ struct InstructionState {
 /// Bytes of global memory that a kernel touched at all, each counted once: what it would move with a
 /// cache that never forgets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Footprint {
     /// Distinct bytes that were read.
     pub bytes_read: u64,
@@ -70,6 +72,7 @@ impl Footprint {
 
 /// Instructions of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ClassCounts {
     /// The class.
     pub class: InstructionClass,
@@ -86,6 +89,15 @@ impl Counters {
     /// Counters at zero.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    fn of(kernel: &Kernel) -> Self {
+        Counters {
+            kernel: Some(kernel.clone()),
+            entries: vec![(0, 0); kernel.basic_blocks().len()],
+            instructions: vec![InstructionState::default(); kernel.instruction_count()],
+            footprints: Footprints::default(),
+        }
     }
 
     /// The kernel that was counted; none before the first launch.
@@ -198,17 +210,20 @@ impl Counters {
 }
 
 impl Observer for Counters {
+    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
+        if !self.counts_kernel(launch.kernel) {
+            *self = Counters::of(launch.kernel);
+        }
+    }
+
     fn fork(&self) -> Self {
-        Counters::new()
+        match &self.kernel {
+            Some(kernel) => Counters::of(kernel),
+            None => Counters::new(),
+        }
     }
 
     fn join(&mut self, worker: Self) {
-        // A worker that got no block has seen no kernel.
-        let Some(kernel) = &worker.kernel else { return };
-        if !self.counts_kernel(kernel) {
-            *self = worker;
-            return;
-        }
         for (sum, add) in self.entries.iter_mut().zip(&worker.entries) {
             sum.0 += add.0;
             sum.1 += add.1;
@@ -220,17 +235,6 @@ impl Observer for Counters {
         }
         self.footprints.read.merge(&worker.footprints.read);
         self.footprints.written.merge(&worker.footprints.written);
-    }
-
-    fn block_start(&mut self, kernel: &Kernel, _: [u32; 3]) {
-        if !self.counts_kernel(kernel) {
-            *self = Counters {
-                kernel: Some(kernel.clone()),
-                entries: vec![(0, 0); kernel.basic_blocks().len()],
-                instructions: vec![InstructionState::default(); kernel.instruction_count()],
-                footprints: Footprints::default(),
-            };
-        }
     }
 
     #[inline(always)]
@@ -256,5 +260,10 @@ impl Observer for Counters {
         if taken != 0 && not_taken != 0 {
             self.instructions[id.index()].divergent += 1;
         }
+    }
+
+    #[inline(never)]
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        launch.run(self)
     }
 }

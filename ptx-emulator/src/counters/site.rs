@@ -5,15 +5,14 @@
 //! when the counts are asked for.
 
 use super::cost::{self, WarpAccess};
-use super::counts::{Counts, PlainCounts, SECTOR_BYTES};
+use super::counts::{ConstantCounts, Counts, PlainCounts, SECTOR_BYTES};
 use super::footprint::{Footprint, LastPage};
 use crate::ir::Space;
 use crate::observer::{AccessKind, MemoryAccess};
 
 const LANES: usize = 32;
 
-/// Patterns remembered for an instruction; a further one takes the place of the one that came last
-/// the longest ago.
+/// Patterns remembered for an instruction.
 const PATTERNS: usize = 4;
 
 /// Where the first access of a pattern may lie in a sector.
@@ -29,8 +28,9 @@ pub(super) struct Footprints {
 /// The memory accesses of one instruction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Site {
-    /// Most recent first.
-    patterns: Vec<Box<Pattern>>,
+    patterns: Vec<Pattern>,
+    /// The pattern of the last access.
+    current: usize,
     /// What patterns that are no longer remembered came to.
     forgotten: Counts,
 }
@@ -38,7 +38,7 @@ pub(super) struct Site {
 impl Site {
     #[inline(always)]
     pub(super) fn count(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) {
-        match self.patterns.first_mut() {
+        match self.patterns.get_mut(self.current) {
             Some(pattern) if pattern.is_next(access) => pattern.count(access, footprints),
             _ => self.count_other(access, footprints),
         }
@@ -54,18 +54,21 @@ impl Site {
             .patterns
             .iter()
             .position(|pattern| pattern.matches(access));
-        match known {
-            Some(at) => self.patterns[..=at].rotate_right(1),
-            None => {
-                if self.patterns.len() == PATTERNS
-                    && let Some(oldest) = self.patterns.pop()
-                {
-                    self.forgotten += oldest.counts();
-                }
-                self.patterns.insert(0, Box::new(Pattern::of(access)));
-            }
+        self.current = known.unwrap_or_else(|| self.place_for(Pattern::of(access)));
+        self.patterns[self.current].count(access, footprints);
+    }
+
+    /// Remembers a pattern, in the place of an older one where there are too many.
+    #[inline(never)]
+    fn place_for(&mut self, pattern: Pattern) -> usize {
+        if self.patterns.len() < PATTERNS {
+            self.patterns.push(pattern);
+            return self.patterns.len() - 1;
         }
-        self.patterns[0].count(access, footprints);
+        let place = (self.current + 1) % PATTERNS;
+        let old = std::mem::replace(&mut self.patterns[place], pattern);
+        self.forgotten += old.counts();
+        place
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -233,7 +236,13 @@ impl Pattern {
                 AccessKind::Load => sum.local_loads += plain,
                 AccessKind::Store | AccessKind::Atomic => sum.local_stores += plain,
             },
-            Space::Const | Space::Param | Space::Generic => sum.constant_loads += plain,
+            Space::Const | Space::Param | Space::Generic => {
+                sum.constant_loads += ConstantCounts {
+                    requests: times,
+                    addresses: times * cost::addresses(&access),
+                    bytes,
+                };
+            }
         }
     }
 }
