@@ -14,6 +14,7 @@
 //! | [`measure`] | statistics |
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`profile`] | a rung run under counters |
+//! | [`sanitize`] | a rung run under sanitizers |
 //! | [`cli`] | the command line |
 
 pub mod catalogue;
@@ -30,3 +31,4 @@ pub mod problem;
 pub mod profile;
 pub mod ptx;
 pub mod run;
+pub mod sanitize;

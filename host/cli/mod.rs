@@ -8,6 +8,7 @@ mod list;
 mod output;
 mod profile;
 mod run;
+mod sanitize;
 mod select;
 mod table;
 mod units;
@@ -30,6 +31,8 @@ struct Cli {
 enum Command {
     /// Run kernels of the catalogue: check them, then time them (the default)
     Run(run::Args),
+    /// Look for races, wrong addresses, uninitialised reads and broken barriers, on the emulator
+    Sanitize(sanitize::Args),
     /// List every kernel of the catalogue
     List(list::Args),
     /// Say what every GPU of this machine is
@@ -53,6 +56,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(Command::Run(args)) => run::execute(&args),
+        Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
         Some(Command::Doctor) => doctor::execute(),

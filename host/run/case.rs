@@ -95,6 +95,18 @@ impl<'e> Case<'e> {
         Ok((output, verdict))
     }
 
+    /// Runs once on the inputs and an output that nothing was written to.
+    pub(super) fn run_on_fresh_output<T: Element>(
+        &self,
+        problem: &dyn Problem<T>,
+    ) -> Result<(), EngineError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.upload(problem)?;
+        self.with_launch(&self.params, |launch| self.engine.run(launch))
+    }
+
     /// Times the kernel alone, then with the transfers, and in a row and repeating itself as source 003 does.
     pub(super) fn times<T: Element>(
         &self,

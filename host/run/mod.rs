@@ -91,6 +91,21 @@ pub fn output<T: Element>(
     Ok(case.checked_output(problem)?)
 }
 
+/// Runs a kernel once on memory to which nothing but the inputs was written; for observers, who see what it does.
+///
+/// # Errors
+/// As [`output`].
+pub fn launch<T: Element>(
+    engine: &dyn Engine,
+    rung: &'static Rung,
+    shape: Shape,
+    problem: &dyn Problem<T>,
+) -> Result<(), RunError> {
+    preflight(engine, rung, shape)?;
+    let case = Case::new(engine, rung.resolve(shape), shape, problem)?;
+    Ok(case.run_on_fresh_output(problem)?)
+}
+
 fn run_kernel<T: Element>(
     engine: &dyn Engine,
     rung: &'static Rung,

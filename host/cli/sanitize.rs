@@ -1,0 +1,237 @@
+//! `warpladder sanitize`.
+
+use super::output::Destination;
+use super::{Outcome, select, units};
+use crate::catalogue::{self, Implementation, Rung};
+use crate::engine::emulator::EmulatorEngine;
+use crate::problem::Shape;
+use crate::run::{check_shape, describe, preflight};
+use crate::sanitize::{default_shape, sanitize};
+use ptx_emulator::sanitize::{Finding, Region, Site, Tool};
+use std::io::Write;
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Only these kernels, by name [default: the whole catalogue]
+    #[arg(value_name = "KERNEL", value_delimiter = ',')]
+    kernels: Vec<String>,
+    /// Which sanitizer; out-of-bounds accesses and deadlocks are always found
+    #[arg(long, value_enum, default_value_t = Choice::All)]
+    tool: Choice,
+    /// Size in every dimension [default: small, and awkward where the kernel takes any]
+    #[arg(long, value_name = "N", conflicts_with_all = ["m", "n", "k"])]
+    size: Option<u32>,
+    /// Rows of a product, or of a transpose's input
+    #[arg(long)]
+    m: Option<u32>,
+    /// Columns
+    #[arg(long)]
+    n: Option<u32>,
+    /// The dimension that a product sums over
+    #[arg(long)]
+    k: Option<u32>,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the findings as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+}
+
+/// The values of `--tool`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Choice {
+    /// Bounds, alignment, null pointers, use after free
+    Memcheck,
+    /// Races on shared and on global memory
+    Racecheck,
+    /// Reads of memory that nobody has written to
+    Initcheck,
+    /// Barriers and warp operations that not all of their threads reach
+    Synccheck,
+    /// All four
+    All,
+}
+
+impl Choice {
+    fn tools(self) -> &'static [Tool] {
+        match self {
+            Choice::Memcheck => &[Tool::Memcheck],
+            Choice::Racecheck => &[Tool::Racecheck],
+            Choice::Initcheck => &[Tool::Initcheck],
+            Choice::Synccheck => &[Tool::Synccheck],
+            Choice::All => &Tool::ALL,
+        }
+    }
+}
+
+/// One kernel as `--json` writes it.
+#[derive(serde::Serialize)]
+struct Record {
+    kernel: &'static str,
+    /// The rung that ran, where the kernel only chooses one; null elsewhere.
+    ran: Option<&'static str>,
+    m: u32,
+    n: u32,
+    /// Null where the kernel has no third dimension.
+    k: Option<u32>,
+    findings: Vec<FindingRecord>,
+}
+
+/// A finding as JSON; see [`Finding`].
+#[derive(serde::Serialize)]
+pub(super) struct FindingRecord {
+    tool: &'static str,
+    problem: &'static str,
+    detail: String,
+    region: Option<RegionRecord>,
+    first: SiteRecord,
+    second: Option<SiteRecord>,
+    count: u64,
+}
+
+#[derive(serde::Serialize)]
+struct RegionRecord {
+    space: String,
+    /// In hexadecimal.
+    address: String,
+    bytes: u32,
+    around: String,
+}
+
+#[derive(serde::Serialize)]
+struct SiteRecord {
+    action: &'static str,
+    file: Option<String>,
+    line: Option<u32>,
+    inlined_from: Option<String>,
+    instruction: Option<String>,
+    ptx_line: Option<u32>,
+    block: [u32; 3],
+    thread: Option<[u32; 3]>,
+}
+
+impl From<&Finding> for FindingRecord {
+    fn from(finding: &Finding) -> Self {
+        FindingRecord {
+            tool: finding.tool().name(),
+            problem: finding.problem.describe(),
+            detail: finding.detail.clone(),
+            region: finding.region.as_ref().map(RegionRecord::from),
+            first: (&finding.first).into(),
+            second: finding.second.as_ref().map(SiteRecord::from),
+            count: finding.count,
+        }
+    }
+}
+
+impl From<&Region> for RegionRecord {
+    fn from(region: &Region) -> Self {
+        RegionRecord {
+            space: region.space.to_string(),
+            address: format!("{:#x}", region.address),
+            bytes: region.bytes,
+            around: region.around.clone(),
+        }
+    }
+}
+
+impl From<&Site> for SiteRecord {
+    fn from(site: &Site) -> Self {
+        let inlined = site.inlined.as_ref();
+        SiteRecord {
+            action: site.action,
+            file: site.place.as_ref().map(|place| place.file.clone()),
+            line: site.place.as_ref().map(|place| place.line),
+            inlined_from: inlined.map(|place| format!("{}:{}", place.file, place.line)),
+            instruction: site.instruction.clone(),
+            ptx_line: site.ptx_line,
+            block: site.block,
+            thread: site.thread,
+        }
+    }
+}
+
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    let emulator = EmulatorEngine::new();
+    let cases = select(args, &emulator)?;
+    let json = args.json.as_deref().map(Destination::open).transpose()?;
+    // Findings on standard output must stay parseable: the text then goes to standard error.
+    let mut people: Box<dyn Write> = match &json {
+        Some(json) if json.is_stdout() => Box::new(std::io::stderr().lock()),
+        _ => Box::new(std::io::stdout().lock()),
+    };
+    let mut records = Vec::new();
+    let (mut faulty, mut total) = (0, 0);
+    for &(rung, shape) in &cases {
+        let findings = sanitize(&emulator, rung, shape, args.seed, args.tool.tools())?;
+        if !findings.is_empty() {
+            faulty += 1;
+            total += findings.len();
+            let size = describe(rung.operation, shape);
+            writeln!(people, "{} at {size}:", rung.name)?;
+            for finding in &findings {
+                writeln!(people, "  {}", finding.to_string().replace('\n', "\n  "))?;
+            }
+        }
+        let ran = rung.resolve(shape).name;
+        records.push(Record {
+            kernel: rung.name,
+            ran: (ran != rung.name).then_some(ran),
+            m: shape.m,
+            n: shape.n,
+            k: rung.operation.uses_k().then_some(shape.k),
+            findings: findings.iter().map(FindingRecord::from).collect(),
+        });
+    }
+    if let Some(json) = json {
+        let mut text = serde_json::to_vec_pretty(&records)?;
+        text.push(b'\n');
+        json.write(&text)?;
+    }
+    let kernels = units::count(cases.len(), "kernel");
+    if total == 0 {
+        writeln!(people, "{kernels}, no findings")?;
+        return Ok(Outcome::Done);
+    }
+    let findings = units::count(total, "finding");
+    writeln!(people, "{kernels}, {findings} in {faulty} of them")?;
+    Ok(Outcome::ChecksFailed)
+}
+
+/// The kernels that the arguments name, and the size of each. One that was named must take the size; of the whole
+/// catalogue, those that do not take it are left out.
+fn select(args: &Args, emulator: &EmulatorEngine) -> anyhow::Result<Vec<(&'static Rung, Shape)>> {
+    let sized = args.size.or(args.m).or(args.n).or(args.k).is_some();
+    let shape_for = |rung: &Rung| {
+        let default = default_shape(rung);
+        Shape {
+            m: args.size.or(args.m).unwrap_or(default.m),
+            n: args.size.or(args.n).unwrap_or(default.n),
+            k: args.size.or(args.k).unwrap_or(default.k),
+        }
+    };
+    let by_name = !args.kernels.is_empty();
+    let rungs: Vec<&'static Rung> = match by_name {
+        true => {
+            let named = args.kernels.iter().map(|name| select::kernel(name));
+            named.collect::<anyhow::Result<_>>()?
+        }
+        false => catalogue::rungs()
+            .filter(|rung| !matches!(rung.implementation, Implementation::Cpu(_)))
+            .collect(),
+    };
+    let mut cases = Vec::new();
+    for rung in rungs {
+        let shape = shape_for(rung);
+        if sized && !by_name && check_shape(rung, shape).is_err() {
+            continue;
+        }
+        preflight(emulator, rung, shape)?;
+        cases.push((rung, shape));
+    }
+    if cases.is_empty() {
+        anyhow::bail!("no kernel takes this size: `warpladder list` says what each takes");
+    }
+    Ok(cases)
+}
