@@ -433,6 +433,8 @@ pub(crate) struct Load {
     pub register_bits: u32,
     /// Volatile, relaxed, acquire: 64-bit elements must not tear.
     pub strong: bool,
+    /// Weak, with elements of 4 or 8 bytes: the fast paths may do it.
+    pub plain: bool,
     pub acquire: bool,
     /// Index of the access in the launch's pattern cache.
     pub site: u32,
@@ -446,6 +448,8 @@ pub(crate) struct Store {
     pub bytes: u32,
     pub sources: Vec<Register>,
     pub strong: bool,
+    /// As [`Load::plain`].
+    pub plain: bool,
     pub release: bool,
     pub site: u32,
 }

@@ -115,6 +115,10 @@ pub struct BarrierComplete<'a> {
 /// observer.
 #[allow(unused_variables)]
 pub trait Observer: Send + Sized {
+    /// Whether [`Observer::memory_access`] is called. An observer that does not look at memory says
+    /// no, and the executor then does not put the addresses together.
+    const ACCESSES: bool = true;
+
     /// Whether the observer tells the memory which bytes the kernel wrote
     /// ([`Memory::mark_written`]). After a launch under any other observer, all memory counts as
     /// written.
@@ -199,6 +203,8 @@ impl ObservedLaunch<'_> {
 pub struct NoObserver;
 
 impl Observer for NoObserver {
+    const ACCESSES: bool = false;
+
     fn fork(&self) -> Self {
         NoObserver
     }

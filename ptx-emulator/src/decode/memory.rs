@@ -143,6 +143,7 @@ impl Builder<'_, '_> {
             destinations,
             register_bits,
             strong: order.strong,
+            plain: !order.strong && ty.bytes() >= 4,
             acquire: order.acquire,
             site: self.site(),
             used: u32::MAX,
@@ -255,6 +256,7 @@ impl Builder<'_, '_> {
             bytes: ty.bytes(),
             sources,
             strong: order.strong,
+            plain: !order.strong && ty.bytes() >= 4,
             release: order.release,
             site: self.site(),
         };

@@ -1,6 +1,6 @@
 //! Loads and stores: addresses, spaces and checks.
 
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use super::convert::{sign_extend, truncate};
 use super::pattern::{
@@ -84,6 +84,9 @@ impl<O: Observer> Run<'_, '_, O> {
         (mask, strong): (u32, bool),
         addresses: &[u64; LANES],
     ) {
+        if !O::ACCESSES {
+            return;
+        }
         let access = MemoryAccess {
             instruction: InstructionId(self.info),
             space,
@@ -117,10 +120,12 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// Lane 0's address in a full warp's access, where the fast paths apply.
+    /// Lane 0's place in a full warp's access: the space and the address in it. None where the
+    /// fast paths do not apply.
     #[inline(always)]
-    fn regular(&mut self, address: &Address, site: u32) -> Option<u64> {
+    fn regular(&mut self, address: &Address, site: u32) -> Option<(Space, u64, &mut Pattern)> {
         let spread = &mut self.spreads[address.spread as usize];
+        let pattern = &mut self.patterns[site as usize];
         let visit = *self.visit;
         let base = match address.base {
             AddressBase::Double(double) => {
@@ -136,29 +141,16 @@ impl<O: Observer> Run<'_, '_, O> {
             AddressBase::None => 0,
             AddressBase::Frame => u64::from(self.local_base),
         };
-        let regular = self.patterns[site as usize].follows(spread);
-        regular.then_some(base.wrapping_add(address.offset as u64))
-    }
-
-    /// The space of a regular access, and lane 0's address in it.
-    #[inline(always)]
-    fn locate(&self, address: &Address, first: u64) -> (Space, u64) {
-        match address.space {
-            Space::Generic | Space::Param => {
-                let space = space_of(first);
-                match (space, window(space)) {
-                    (Space::Shared | Space::Local | Space::Param, Some((base, _))) => {
-                        (space, first.wrapping_sub(base))
-                    }
-                    _ => (space, first),
-                }
-            }
-            space => (space, first),
-        }
+        let (space, first) = locate(address, base.wrapping_add(address.offset as u64));
+        let aligned = first & (pattern.bytes - 1) == 0;
+        (pattern.follows(spread) && aligned).then_some((space, first, pattern))
     }
 
     #[inline(always)]
     fn observe_regular(&mut self, space: Space, kind: AccessKind, at: (u32, u32), first: u64) {
+        if !O::ACCESSES {
+            return;
+        }
         let (spread, pattern) = (
             &self.spreads[at.0 as usize],
             &mut self.patterns[at.1 as usize],
@@ -180,17 +172,8 @@ impl<O: Observer> Run<'_, '_, O> {
     #[inline(always)]
     pub(super) fn load<const FULL: bool>(&mut self, index: u32, mask: u32) -> Outcome {
         let load = &self.program.loads[index as usize];
-        if FULL
-            && mask == u32::MAX
-            && !load.strong
-            && let Some(first) = self.regular(&load.address, load.site)
-        {
-            let (space, first) = self.locate(&load.address, first);
-            if self.load_fast(load, space, first) {
-                let at = (load.address.spread, load.site);
-                self.observe_regular(space, AccessKind::Load, at, first);
-                return Ok(());
-            }
+        if FULL && mask == u32::MAX && load.plain && self.load_fast(load) {
+            return Ok(());
         }
         self.load_slow(load, mask)
     }
@@ -198,44 +181,44 @@ impl<O: Observer> Run<'_, '_, O> {
     /// All lanes at once; false, with nothing done, where the access is not in bounds, misaligned,
     /// or of a kind that the fast paths leave to the slow one.
     #[inline(always)]
-    fn load_fast(&mut self, load: &Load, space: Space, first: u64) -> bool {
-        let pattern = &mut self.patterns[load.site as usize];
-        let start = first.wrapping_sub(pattern.below);
-        if first & (pattern.bytes - 1) != 0 || load.bytes < 4 {
+    fn load_fast(&mut self, load: &Load) -> bool {
+        let launch = self.launch;
+        let Some((space, first, pattern)) = self.regular(&load.address, load.site) else {
             return false;
-        }
+        };
+        let start = first.wrapping_sub(pattern.below);
+        // The borrow of the pattern ends before the registers are written.
+        let place = match space {
+            Space::Shared => in_bounds(start, pattern.span, launch.shared_bytes),
+            Space::Global | Space::Const => find_words(launch, pattern, start),
+            Space::Local if pattern.is_uniform() => {
+                let span = pattern.span;
+                in_bounds(start, span, self.local_top)
+            }
+            Space::Local | Space::Param | Space::Generic => None,
+        };
+        let Some(at) = place else {
+            return false;
+        };
+        let pattern = &self.patterns[load.site as usize];
         match space {
-            Space::Shared => {
-                let Some(at) = in_bounds(start, pattern.span, self.launch.shared_bytes) else {
-                    return false;
-                };
-                load_all(&&self.shared[at / 4..], load, pattern, &mut self.r);
-                true
-            }
-            Space::Global | Space::Const => {
-                let Some((words, at)) = find_words(self.launch, pattern, start) else {
-                    return false;
-                };
+            Space::Shared => load_all(&&self.shared[at / 4..], load, pattern, &mut self.r),
+            Space::Local => self.load_local(load, at / 4),
+            _ => {
+                let words = launch.allocations[pattern.allocation].words();
                 load_all(&Global(&words[at / 4..]), load, pattern, &mut self.r);
-                true
             }
-            Space::Local => self.load_local(load, start),
-            Space::Param | Space::Generic => false,
         }
+        let at = (load.address.spread, load.site);
+        self.observe_regular(space, AccessKind::Load, at, first);
+        true
     }
 
     /// Local memory is interleaved by lane: the same offset in all lanes is one row.
     #[inline(never)]
-    fn load_local(&mut self, load: &Load, start: u64) -> bool {
-        let pattern = &self.patterns[load.site as usize];
-        if load.bytes < 4
-            || !pattern.is_uniform()
-            || in_bounds(start, pattern.span, self.local_top).is_none()
-        {
-            return false;
-        }
+    fn load_local(&mut self, load: &Load, row: usize) {
         for (index, destination) in load.destinations.iter().enumerate() {
-            let at = start as usize / 4 + index * load.bytes as usize / 4;
+            let at = row + index * load.bytes as usize / 4;
             let low = self.local[at];
             match destination {
                 Some(Register::Word(word)) => self.r.words[word.0 as usize] = low,
@@ -254,7 +237,6 @@ impl<O: Observer> Run<'_, '_, O> {
                 Some(Register::Predicate(_)) | None => {}
             }
         }
-        true
     }
 
     #[cold]
@@ -302,57 +284,52 @@ impl<O: Observer> Run<'_, '_, O> {
     #[inline(always)]
     pub(super) fn store<const FULL: bool>(&mut self, index: u32, mask: u32) -> Outcome {
         let store = &self.program.stores[index as usize];
-        if FULL
-            && mask == u32::MAX
-            && !store.strong
-            && let Some(first) = self.regular(&store.address, store.site)
-        {
-            let (space, first) = self.locate(&store.address, first);
-            if self.store_fast(store, space, first) {
-                let at = (store.address.spread, store.site);
-                self.observe_regular(space, AccessKind::Store, at, first);
-                return Ok(());
-            }
+        if FULL && mask == u32::MAX && store.plain && self.store_fast(store) {
+            return Ok(());
         }
         self.store_slow(store, mask)
     }
 
     /// As [`Self::load_fast`].
     #[inline(always)]
-    fn store_fast(&mut self, store: &Store, space: Space, first: u64) -> bool {
-        let pattern = &mut self.patterns[store.site as usize];
-        let start = first.wrapping_sub(pattern.below);
-        if first & (pattern.bytes - 1) != 0 || store.bytes < 4 {
+    fn store_fast(&mut self, store: &Store) -> bool {
+        let launch = self.launch;
+        let Some((space, first, pattern)) = self.regular(&store.address, store.site) else {
             return false;
-        }
+        };
+        let start = first.wrapping_sub(pattern.below);
+        let place = match space {
+            Space::Shared => in_bounds(start, pattern.span, launch.shared_bytes),
+            Space::Global => find_words(launch, pattern, start),
+            Space::Local if pattern.is_uniform() => {
+                let span = pattern.span;
+                in_bounds(start, span, self.local_top)
+            }
+            Space::Local | Space::Const | Space::Param | Space::Generic => None,
+        };
+        let Some(at) = place else {
+            return false;
+        };
+        let pattern = &self.patterns[store.site as usize];
         match space {
             Space::Shared => {
-                let Some(at) = in_bounds(start, pattern.span, self.launch.shared_bytes) else {
-                    return false;
-                };
                 store_all(&mut &mut self.shared[at / 4..], store, pattern, &self.r);
-                true
             }
-            Space::Global => {
-                let Some((words, at)) = find_words(self.launch, pattern, start) else {
-                    return false;
-                };
+            Space::Local => self.store_local(store, at / 4),
+            _ => {
+                let words = launch.allocations[pattern.allocation].words();
                 store_all(&mut Global(&words[at / 4..]), store, pattern, &self.r);
-                true
             }
-            Space::Local => self.store_local(store, start),
-            Space::Const | Space::Param | Space::Generic => false,
         }
+        let at = (store.address.spread, store.site);
+        self.observe_regular(space, AccessKind::Store, at, first);
+        true
     }
 
     #[inline(never)]
-    fn store_local(&mut self, store: &Store, start: u64) -> bool {
-        let pattern = &self.patterns[store.site as usize];
-        if !pattern.is_uniform() || in_bounds(start, pattern.span, self.local_top).is_none() {
-            return false;
-        }
+    fn store_local(&mut self, store: &Store, row: usize) {
         for (index, source) in store.sources.iter().enumerate() {
-            let at = start as usize / 4 + index * store.bytes as usize / 4;
+            let at = row + index * store.bytes as usize / 4;
             match source {
                 Register::Word(word) => self.local[at] = self.r.words[word.0 as usize],
                 Register::Double(double) => {
@@ -365,7 +342,6 @@ impl<O: Observer> Run<'_, '_, O> {
                 Register::Predicate(_) => {}
             }
         }
-        true
     }
 
     #[cold]
@@ -416,13 +392,27 @@ fn in_bounds(start: u64, span: u64, length: u32) -> Option<usize> {
     (end <= u64::from(length)).then_some(start as usize)
 }
 
-/// The words of the allocation that holds the whole access, and the byte offset of its start.
+/// The space that an address lies in, and the address within it.
 #[inline(always)]
-fn find_words<'a>(
-    launch: &'a super::Launch<'_>,
-    pattern: &mut Pattern,
-    start: u64,
-) -> Option<(&'a [AtomicU32], usize)> {
+fn locate(address: &Address, at: u64) -> (Space, u64) {
+    match address.space {
+        Space::Generic | Space::Param => {
+            let space = space_of(at);
+            match (space, window(space)) {
+                (Space::Shared | Space::Local | Space::Param, Some((base, _))) => {
+                    (space, at.wrapping_sub(base))
+                }
+                _ => (space, at),
+            }
+        }
+        space => (space, at),
+    }
+}
+
+/// Makes `pattern.allocation` the one that holds the whole access, and gives the byte offset of its
+/// start.
+#[inline(always)]
+fn find_words(launch: &super::Launch<'_>, pattern: &mut Pattern, start: u64) -> Option<usize> {
     let known = launch.allocations.get(pattern.allocation);
     let allocation = match known.filter(|known| known.contains(start, pattern.span)) {
         Some(allocation) => allocation,
@@ -431,7 +421,7 @@ fn find_words<'a>(
             &launch.allocations[pattern.allocation]
         }
     };
-    Some((allocation.words(), (start - allocation.base) as usize))
+    Some((start - allocation.base) as usize)
 }
 
 /// Loads every element of a full warp's access, of 4 or 8 bytes each.

@@ -13,9 +13,6 @@ pub(crate) enum Level {
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// AVX-512 with vector lengths of 128 to 512 bits.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
 }
 
 impl Level {
@@ -25,11 +22,7 @@ impl Level {
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("bmi2")
         {
-            let wide = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            return if wide { Level::Avx512 } else { Level::Avx2 };
+            return Level::Avx2;
         }
         Level::Portable
     }
@@ -56,13 +49,6 @@ pub(crate) fn segment<O: Observer>(
             // SAFETY: as above.
             false => unsafe { avx2::<O, false>(run, block, mask, limit) },
         },
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => match full {
-            // SAFETY: `Level::detect` makes this value only where the processor has the features.
-            true => unsafe { avx512::<O, true>(run, block, mask, limit) },
-            // SAFETY: as above.
-            false => unsafe { avx512::<O, false>(run, block, mask, limit) },
-        },
     }
 }
 
@@ -79,17 +65,6 @@ fn portable<O: Observer, const FULL: bool>(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi2")]
 fn avx2<O: Observer, const FULL: bool>(
-    run: &mut Run<'_, '_, O>,
-    block: u32,
-    mask: u32,
-    limit: u32,
-) -> Result<Stop, Box<RawFault>> {
-    run.segment::<FULL>(block, mask, limit)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512bw,avx512dq,avx512vl")]
-fn avx512<O: Observer, const FULL: bool>(
     run: &mut Run<'_, '_, O>,
     block: u32,
     mask: u32,
