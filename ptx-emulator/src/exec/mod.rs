@@ -245,6 +245,24 @@ pub(crate) fn launch<O: Observer>(
     args: &Args,
     observer: &mut O,
 ) -> Result<Report, LaunchError> {
+    launch_at(
+        simd::Level::detect(),
+        kernel,
+        memory,
+        config,
+        args,
+        observer,
+    )
+}
+
+fn launch_at<O: Observer>(
+    level: simd::Level,
+    kernel: &Kernel,
+    memory: &Memory,
+    config: &LaunchConfig,
+    args: &Args,
+    observer: &mut O,
+) -> Result<Report, LaunchError> {
     check_shape(kernel, config)?;
     let program = &kernel.0.program;
     let fixed = program.static_shared;
@@ -279,7 +297,7 @@ pub(crate) fn launch<O: Observer>(
         failed_block: AtomicU64::new(u64::MAX),
         next_block: AtomicU64::new(0),
         start: Instant::now(),
-        level: simd::Level::detect(),
+        level,
     };
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.workers.unwrap_or_else(available).max(1);
@@ -362,4 +380,42 @@ fn work<O: Observer>(
         }
     }
     worker.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Module;
+    use crate::observer::NoObserver;
+
+    /// The portable loop and the one for the processor's vector instructions give the same bits.
+    #[test]
+    fn every_vector_level_computes_the_same() {
+        let text = include_str!("../../tests/data/lines.ptx");
+        let module = Module::parse(text).expect("well formed");
+        let tiled = module.kernel("tiled").expect("known");
+        let size = 64u32;
+        let count = u64::from(size * size);
+        let values: Vec<u8> = (0..count)
+            .flat_map(|index| ((index * 7919 % 1013) as f32 / 1013.0 - 0.4).to_le_bytes())
+            .collect();
+        let product = |level| {
+            let memory = Memory::with_capacity(1 << 20);
+            let matrix = memory.alloc(4 * count).expect("room");
+            memory.write(matrix, &values).expect("in bounds");
+            let c = memory.alloc(4 * count).expect("room");
+            let mut args = Args::new();
+            args.push_u64(matrix).push_u64(count);
+            args.push_u64(matrix).push_u64(count);
+            args.push_u64(c).push_u32(size).push_u32(size);
+            let config = LaunchConfig::new([size / 16, size / 16, 1], [16, 16, 1]);
+            launch_at(level, &tiled, &memory, &config, &args, &mut NoObserver).expect("runs");
+            let mut bytes = vec![0; values.len()];
+            memory.read(c, &mut bytes).expect("in bounds");
+            bytes
+        };
+        let portable = product(simd::Level::Portable);
+        assert!(portable.iter().any(|&byte| byte != 0));
+        assert_eq!(portable, product(simd::Level::detect()));
+    }
 }
