@@ -106,6 +106,10 @@ fn wrong_operands_are_named() {
         message("mov.u32 %r0, %nobody;"),
         "`%nobody` is not declared"
     );
+    assert_eq!(
+        message("ld.param.u32 %r0, [data+8];"),
+        "this offset lies outside the parameter"
+    );
     assert_eq!(message("bra NOWHERE;"), "`NOWHERE` is not declared");
     assert_eq!(message("add.u32 %r0, %r1;"), "expected three operands");
     assert_eq!(message("add.u32 %r0, %r1, %r99;"), "`%r99` is not declared");

@@ -23,9 +23,10 @@ pub(crate) struct BlockDraft {
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Register(Register, Type),
-    /// Offset of a kernel parameter.
+    /// Place of a kernel parameter.
     KernelParam {
         offset: u32,
+        bytes: u64,
     },
     /// Words that hold a parameter or result of a `.func` or of a call.
     Words(Vec<Word>),

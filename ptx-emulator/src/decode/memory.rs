@@ -170,13 +170,14 @@ impl Builder<'_, '_> {
         };
         let binding = self.resolve(name)?;
         for (index, operand) in to.iter().enumerate() {
-            let at = offset + i64::from(ty.bytes()) * index as i64;
+            let at = offset.wrapping_add(i64::from(ty.bytes()) * index as i64);
             match &binding {
-                Binding::KernelParam { offset } => {
+                Binding::KernelParam { offset, bytes } => {
                     let at = u32::try_from(at)
                         .ok()
+                        .filter(|&at| u64::from(at) + u64::from(ty.bytes()) <= *bytes)
                         .and_then(|at| at.checked_add(*offset))
-                        .ok_or("this offset lies outside the parameters")?;
+                        .ok_or("this offset lies outside the parameter")?;
                     let (register, bits) = self.destination_any(operand, ty)?;
                     let constant = Constant::Param {
                         offset: at,
@@ -278,7 +279,7 @@ impl Builder<'_, '_> {
             return Err("kernel parameters cannot be written".into());
         };
         for (index, &source) in sources.iter().enumerate() {
-            let at = offset + i64::from(ty.bytes()) * index as i64;
+            let at = offset.wrapping_add(i64::from(ty.bytes()) * index as i64);
             let (word, next, shift) = locate(&words, ty, at)?;
             match (ty.bytes(), source) {
                 (8, Register::Double(source)) => self.emit(Op::Unpack(word, next, source)),
@@ -375,7 +376,7 @@ impl Builder<'_, '_> {
 fn locate(words: &[Word], ty: Type, at: i64) -> Result<(Word, Word, u32), Failure> {
     let outside = || Failure::from("this offset lies outside the parameter");
     let bytes = i64::from(ty.bytes());
-    if at < 0 || at % bytes != 0 {
+    if at < 0 || at % bytes != 0 || at > i64::from(crate::MAX_PARAMETER_BYTES) {
         return Err(outside());
     }
     let index = usize::try_from(at / 4).map_err(|_| outside())?;

@@ -280,7 +280,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 .into());
             }
             for (param, offset) in self.function.params.iter().zip(offsets) {
-                builder.bind(param.name.of(self.text), Binding::KernelParam { offset });
+                let bytes = param.bytes;
+                let binding = Binding::KernelParam { offset, bytes };
+                builder.bind(param.name.of(self.text), binding);
             }
             return Ok(Vec::new());
         }

@@ -89,7 +89,7 @@ impl Builder<'_, '_> {
             }
             Binding::DynamicShared => self.constant(Constant::DynamicShared(addend), ty),
             Binding::Variable(index) => self.constant(Constant::Variable(index, addend), ty),
-            Binding::KernelParam { offset } => {
+            Binding::KernelParam { offset, .. } => {
                 let bits = crate::memory::PARAM_BASE
                     .wrapping_add(u64::from(offset))
                     .wrapping_add_signed(addend);
