@@ -156,7 +156,8 @@ pub trait Observer: Send + Sized {
     /// A warp accesses memory; called before bounds are checked.
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {}
 
-    /// A conditional branch: the lanes that take it and those that do not.
+    /// A conditional branch: the lanes that take it and those that do not. Of a `brx.idx`: the lanes
+    /// that go where the first one goes, and the others.
     fn branch(&mut self, warp: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {}
 
     /// Lanes of a warp execute a `.sync` instruction together.

@@ -156,6 +156,20 @@ fn divergence_is_counted_in_lanes() {
 }
 
 #[test]
+fn branches_by_index_are_divergent_where_the_targets_differ() {
+    let by = |index: &str| {
+        let body = format!(
+            "targets: .branchtargets A, B, B; {index} brx.idx %r1, targets;\n\
+             A: add.u32 %r2, %t, 1; B: add.u32 %r3, %t, 1;"
+        );
+        let counts = count(&body, 32);
+        (counts.branches, counts.divergent_branches)
+    };
+    assert_eq!(by("rem.u32 %r1, %t, 3;"), (1, 1));
+    assert_eq!(by("and.b32 %r1, %t, 1; add.u32 %r1, %r1, 1;"), (1, 0));
+}
+
+#[test]
 fn predicated_instructions_are_issued_without_effect() {
     let body = "setp.lt.u32 %p1, %t, 8; mov.b32 %f1, 0f3f800000;\n@%p1 fma.rn.f32 %f2, %f1, %f1, %f1;\n\
                 @%p1 st.global.b32 [%a], %f1;";

@@ -67,18 +67,7 @@ pub(super) struct Wavefronts {
     pub ways: u32,
 }
 
-/// Wavefronts of a load or store.
-///
-/// Lanes are served in passes: the whole warp at once for up to 4 bytes per lane, by half warps for
-/// 8 bytes and by quarter warps for 16, lanes in order. Two passes of a load become one where, in
-/// all of the warp, lanes `l` and `l xor 1` read the same address, or all `l` and `l xor 2`; lanes
-/// that do not take part agree with any. A pass takes as many wavefronts as the bank with the most
-/// distinct words among its lanes has of them, and one at least, even with no lane in it. Lanes of
-/// one word share it: a load broadcasts, and of several stores one wins.
-///
-/// For 4 bytes this is the CUDA C++ Programming Guide's rule ("Compute Capability 5.x", "Shared
-/// Memory"). For wider accesses the guide has none for these GPUs; the rule was found by measuring
-/// on an H200, and the module's test replays the measurements.
+/// Wavefronts of a load or store, by the rule in the documentation of [`super`].
 pub(super) fn wavefronts(access: &WarpAccess<'_>) -> Wavefronts {
     let words = u64::from(access.bytes).div_ceil(WORD_BYTES).max(1);
     let mut passes = words.next_power_of_two().min(LANES as u64) as usize;

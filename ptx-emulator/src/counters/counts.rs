@@ -153,9 +153,9 @@ pub struct Counts {
     /// Loads of constant memory and of parameters at computed addresses. A parameter at a fixed
     /// address is an operand for the GPU, and no access.
     pub constant_loads: ConstantCounts,
-    /// Conditional branches issued, once per warp.
+    /// Conditional branches (and returns, and branches by index) issued, once per warp.
     pub branches: u64,
-    /// Conditional branches that some lanes took and others did not.
+    /// Those of them after which lanes that came together were at different places.
     pub divergent_branches: u64,
     /// Warp instructions at barriers of the block.
     pub barriers: u64,

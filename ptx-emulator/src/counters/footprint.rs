@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::counts::SECTOR_BYTES;
 
-const PAGE_BYTES: u64 = 1 << 15;
+/// Large, so that the lanes of a warp that are far apart are mostly on one page.
+const PAGE_BYTES: u64 = 1 << 20;
 const BITS: usize = u64::BITS as usize;
 const WORDS: usize = PAGE_BYTES as usize / BITS;
 
@@ -13,7 +14,7 @@ const WORDS: usize = PAGE_BYTES as usize / BITS;
 pub(super) struct Footprint {
     /// Places in `pages` by page number.
     index: HashMap<u64, u32>,
-    pages: Vec<Box<[u64; WORDS]>>,
+    pages: Vec<Box<[u64]>>,
 }
 
 /// Where the last page was found: saves looking it up again.
@@ -76,7 +77,7 @@ impl Footprint {
     #[inline(never)]
     fn place(&mut self, number: u64) -> u32 {
         *self.index.entry(number).or_insert_with(|| {
-            self.pages.push(Box::new([0; WORDS]));
+            self.pages.push(vec![0; WORDS].into_boxed_slice());
             self.pages.len() as u32 - 1
         })
     }
@@ -110,7 +111,7 @@ impl Footprint {
 
 /// Sets `count` bits from bit `start` on; there is at least one.
 #[inline(always)]
-fn set(words: &mut [u64; WORDS], start: usize, count: usize) {
+fn set(words: &mut [u64], start: usize, count: usize) {
     let end = start + count - 1;
     let head = u64::MAX << (start % BITS);
     let tail = u64::MAX >> (BITS - 1 - end % BITS);

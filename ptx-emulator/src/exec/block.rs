@@ -252,7 +252,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             Terminator::Switch {
                 index: word,
                 targets,
-            } => self.switch(index, at, word.0, targets),
+            } => self.switch(index, at, word.0, targets, current.terminator_info),
             Terminator::Call(call) => self.call(index, at, block, call),
             Terminator::Barrier(barrier) => {
                 self.arrive(index, at, barrier, current.terminator_info)
@@ -297,10 +297,20 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     }
 
     /// `brx.idx`: one split per target.
-    fn switch(&mut self, index: usize, at: usize, word: u32, targets: &[u32]) -> Outcome {
+    fn switch(
+        &mut self,
+        index: usize,
+        at: usize,
+        word: u32,
+        targets: &[u32],
+        info: Option<u32>,
+    ) -> Outcome {
         let warp = &mut self.warps[index];
+        let all = warp.splits[at].mask;
         let frame = warp.frames[warp.splits[at].frame as usize];
         let values = warp.words[frame.words + word as usize];
+        // Where the first lane goes, and the lanes that go there too.
+        let mut taken = (None, 0);
         for part in warp.part(at, &values) {
             let split = &mut warp.splits[part];
             let first = split.mask.trailing_zeros() as usize % LANES;
@@ -311,6 +321,18 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 }));
             };
             split.block = block;
+            if *taken.0.get_or_insert(block) == block {
+                taken.1 |= split.mask;
+            }
+        }
+        if let Some(info) = info {
+            let context = WarpContext {
+                kernel: self.launch.kernel,
+                block: self.block,
+                warp: index as u32,
+            };
+            let id = InstructionId(info);
+            self.observer.branch(&context, id, taken.1, all & !taken.1);
         }
         Ok(())
     }
