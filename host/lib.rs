@@ -15,6 +15,7 @@
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`profile`] | a rung run under counters |
 //! | [`sanitize`] | a rung run under sanitizers |
+//! | [`reproduce`] | the sources' figures and steps beside ours |
 //! | [`cli`] | the command line |
 
 pub mod catalogue;
@@ -30,5 +31,6 @@ pub mod model;
 pub mod problem;
 pub mod profile;
 pub mod ptx;
+pub mod reproduce;
 pub mod run;
 pub mod sanitize;

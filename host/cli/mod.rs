@@ -7,6 +7,7 @@ mod doctor;
 mod list;
 mod output;
 mod profile;
+mod reproduce;
 mod run;
 mod sanitize;
 mod select;
@@ -35,6 +36,8 @@ enum Command {
     Sanitize(sanitize::Args),
     /// List every kernel of the catalogue
     List(list::Args),
+    /// Set the sources' figures and steps beside ours
+    Reproduce(reproduce::Args),
     /// Say what every GPU of this machine is
     Devices(devices::Args),
     /// Say what works here, and what to do about the rest
@@ -58,6 +61,7 @@ pub fn main() -> ExitCode {
         Some(Command::Run(args)) => run::execute(&args),
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
+        Some(Command::Reproduce(args)) => reproduce::execute(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
         Some(Command::Doctor) => doctor::execute(),
         Some(Command::Profile(args)) => profile::execute(&args),

@@ -59,6 +59,16 @@ impl Destination {
     }
 }
 
+/// Where text for people goes: standard output, or standard error where records take that, so that they stay
+/// parseable.
+pub fn people(records_on_stdout: bool) -> Box<dyn Write> {
+    if records_on_stdout {
+        Box::new(io::stderr().lock())
+    } else {
+        Box::new(io::stdout().lock())
+    }
+}
+
 impl Drop for Destination {
     fn drop(&mut self) {
         if let Kind::File {

@@ -1,6 +1,6 @@
 //! `warpladder run`.
 
-use super::output::Destination;
+use super::output::{Destination, people};
 use super::select::{self, Size};
 use super::{Outcome, table};
 use crate::catalogue::{self, Family, Implementation, Rung};
@@ -46,11 +46,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let selected = select(args)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let csv = args.csv.as_deref().map(Destination::open).transpose()?;
-    let (engine, no_gpu) = engine::open(args.engine)?;
-    if let Some(reason) = no_gpu {
-        eprintln!("no GPU: {reason}; using the emulator");
-    }
-    let engine = &*engine;
+    let engine = &*open_engine(args.engine)?;
     let (default_size, default_reps) = match engine.kind() {
         EngineKind::Gpu => (4096, 20),
         EngineKind::Cpu | EngineKind::Emulator => (256, 3),
@@ -61,15 +57,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
 
     let records = run_all(engine, &selection.run, shape, args.seed, reps)?;
 
-    // Records on standard output must stay parseable: the table then goes to standard error.
-    let to_stdout = |destination: &Option<Destination>| {
-        destination.as_ref().is_some_and(Destination::is_stdout)
-    };
-    let mut people: Box<dyn Write> = if to_stdout(&json) || to_stdout(&csv) {
-        Box::new(std::io::stderr().lock())
-    } else {
-        Box::new(std::io::stdout().lock())
-    };
+    let mut people = people(json.iter().chain(&csv).any(Destination::is_stdout));
     if let Some(json) = json {
         let mut text = serde_json::to_vec_pretty(&records)?;
         text.push(b'\n');
@@ -79,6 +67,15 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         csv.write(&to_csv(&records)?)?;
     }
     print(&mut people, engine, &selection, shape, &records)
+}
+
+/// Opens an engine, and says so where there is no GPU to take.
+pub(super) fn open_engine(choice: Choice) -> anyhow::Result<Box<dyn Engine>> {
+    let (engine, no_gpu) = engine::open(choice)?;
+    if let Some(reason) = no_gpu {
+        eprintln!("no GPU: {reason}; using the emulator");
+    }
+    Ok(engine)
 }
 
 /// The kernels that the arguments name.
