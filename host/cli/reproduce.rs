@@ -231,6 +231,29 @@ mod tests {
     use crate::catalogue;
 
     #[test]
+    fn one_wrong_row_makes_the_command_fail_and_is_explained() {
+        let emulator = EmulatorEngine::new();
+        let mut bench = Bench::counted(&emulator, Some(32), 1, 1);
+        let group = &Source::Patc.groups()[0];
+        let mut rows = reproduce::reproduce(&mut bench, Source::Patc, group).unwrap();
+        let outcome = conclude(&mut Vec::new(), std::slice::from_ref(&rows)).unwrap();
+        assert!(matches!(outcome, Outcome::Done));
+
+        rows[1].ok = false;
+        rows[1].complaint = Some("element (0, 1) is NaN, not 3".to_owned());
+        let mut text = Vec::new();
+        print(&mut text, &bench, Source::Patc, group, &rows).unwrap();
+        let outcome = conclude(&mut text, &[rows]).unwrap();
+        assert!(matches!(outcome, Outcome::ChecksFailed));
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.contains("FAIL") && text.contains("element (0, 1) is NaN, not 3"),
+            "{text}"
+        );
+        assert!(text.ends_with("1 of 5 checks failed\n"), "{text}");
+    }
+
+    #[test]
     fn the_size_that_errors_advise_suits_every_rung() {
         let emulator = EmulatorEngine::new();
         let bench = Bench::counted(&emulator, Some(SUITS_ALL), 1, 1);

@@ -181,6 +181,14 @@ impl Reason {
         }
     }
 
+    /// The reason where another count shows it.
+    pub const fn shown_in(self, count: Count) -> Self {
+        Reason {
+            shown: Shown::In(count),
+            ..self
+        }
+    }
+
     /// The reason with what makes it weigh less or more.
     pub const fn weighing(self, less: &'static str, more: &'static str) -> Self {
         Reason {

@@ -108,7 +108,7 @@ pub fn why_counted(verdict: Verdict, reason: &Reason, step: Option<f64>) -> Stri
     match verdict {
         Verdict::Larger => format!("{what}, a larger step than there"),
         Verdict::Smaller => {
-            format!("{what}, a smaller step than there, where latency counted as well")
+            format!("{what}, a smaller step than there, for counts see no time")
         }
         Verdict::Gone => format!("{what}; what it changed there is time, which counts do not see"),
         Verdict::Reversed => {
