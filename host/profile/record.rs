@@ -3,7 +3,8 @@
 use super::Profile;
 use crate::catalogue::Family;
 use crate::element::ElementType;
-use ptx_emulator::counters::{ClassCounts, Counts, Footprint, LineCounts};
+use ptx_emulator::InstructionId;
+use ptx_emulator::counters::{ClassCounts, Counters, Counts, Footprint, LineCounts};
 
 /// A profile: what `profile --json` writes. Units stand with the fields of the parts, in the documentation of
 /// [`ptx_emulator::counters`].
@@ -43,8 +44,23 @@ pub struct Record {
     pub footprint: Footprint,
     /// Its instructions by class.
     pub classes: Vec<ClassCounts>,
-    /// What each line of its source did.
+    /// What each line of its source did. Its instructions are named by their `id`.
     pub lines: Vec<LineCounts>,
+    /// What each instruction did that was issued.
+    pub instructions: Vec<InstructionRecord>,
+}
+
+/// One PTX instruction of a profile.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct InstructionRecord {
+    /// Its number, by which `lines` name it.
+    pub id: InstructionId,
+    /// Its line in the PTX.
+    pub ptx_line: u32,
+    /// Its opcode, such as `ld.global.nc.b32`.
+    pub opcode: String,
+    /// What it did.
+    pub counts: Counts,
 }
 
 impl From<&Profile> for Record {
@@ -76,6 +92,23 @@ impl From<&Profile> for Record {
             footprint: counters.footprint(),
             classes: counters.by_class(),
             lines: counters.lines(),
+            instructions: instructions(counters),
         }
     }
+}
+
+fn instructions(counters: &Counters) -> Vec<InstructionRecord> {
+    let Some(kernel) = counters.kernel() else {
+        return Vec::new();
+    };
+    let record = |(id, counts)| {
+        let instruction = kernel.instruction(id);
+        InstructionRecord {
+            id,
+            ptx_line: instruction.line(),
+            opcode: instruction.opcode().to_owned(),
+            counts,
+        }
+    };
+    counters.instructions().into_iter().map(record).collect()
 }

@@ -241,7 +241,8 @@ impl KernelInner {
 #[derive(Clone, Debug)]
 pub struct Kernel(pub(crate) Arc<KernelInner>);
 
-/// Names a PTX instruction of a kernel.
+/// Names a PTX instruction of a kernel; serialised as its number.
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstructionId(pub(crate) u32);
 

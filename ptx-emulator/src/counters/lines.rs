@@ -34,6 +34,8 @@ pub struct LineCounts {
     pub place: Place,
     /// Its counts, with those of the code inlined into it.
     pub counts: Counts,
+    /// Its instructions, in the order of the PTX text.
+    pub instructions: Vec<InstructionId>,
     /// The code inlined into it, by its own place.
     pub inlined: Vec<PlaceCounts>,
 }
@@ -51,28 +53,39 @@ pub struct PlaceCounts {
 
 pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> Vec<LineCounts> {
     let owners = owners(kernel);
-    let mut lines: BTreeMap<Place, (Counts, BTreeMap<Place, Counts>)> = BTreeMap::new();
+    let mut lines: BTreeMap<Place, Line> = BTreeMap::new();
     for (id, counts) in counts {
         let Some(owner) = &owners[id.index()] else {
             continue;
         };
-        let (sum, inlined) = lines.entry(owner.line.clone()).or_default();
-        *sum += counts;
+        let line = lines.entry(owner.line.clone()).or_default();
+        line.counts += counts;
+        line.instructions.push(id);
         if let Some(place) = &owner.inlined {
-            *inlined.entry(place.clone()).or_default() += counts;
+            *line.inlined.entry(place.clone()).or_default() += counts;
         }
     }
     lines
         .into_iter()
-        .map(|(place, (counts, inlined))| LineCounts {
+        .map(|(place, line)| LineCounts {
             place,
-            counts,
-            inlined: inlined
+            counts: line.counts,
+            instructions: line.instructions,
+            inlined: line
+                .inlined
                 .into_iter()
                 .map(|(place, counts)| PlaceCounts { place, counts })
                 .collect(),
         })
         .collect()
+}
+
+/// A line while its instructions are added up.
+#[derive(Default)]
+struct Line {
+    counts: Counts,
+    instructions: Vec<InstructionId>,
+    inlined: BTreeMap<Place, Counts>,
 }
 
 /// For which line an instruction counts, and where it stands if that is elsewhere.

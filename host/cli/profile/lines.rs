@@ -1,0 +1,158 @@
+//! The source lines of a profile.
+
+use super::{grouped, share};
+use crate::cli::table;
+use crate::profile::Record;
+use comfy_table::CellAlignment;
+use ptx_emulator::InstructionId;
+use ptx_emulator::counters::{Counts, LineCounts, Place};
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Lines with a smaller share of the instructions are left out unasked, unless they access memory.
+const LEAST_SHARE: f64 = 0.005;
+
+pub(super) fn print(to: &mut dyn Write, record: &Record, all: bool) -> io::Result<()> {
+    let is_shown = |line: &&LineCounts| {
+        let counts = &line.counts;
+        let least = LEAST_SHARE * record.total.warp_instructions as f64;
+        all || counts.warp_instructions as f64 >= least
+            || counts.global().requests + counts.shared().requests > 0
+    };
+    let shown: Vec<&LineCounts> = record.lines.iter().filter(is_shown).collect();
+    let mut table = table::new(&[
+        "line",
+        "instructions",
+        "share %",
+        "sectors/request",
+        "wavefronts/ideal",
+        "source",
+    ]);
+    table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
+    let of_instructions: HashMap<InstructionId, &Counts> = record
+        .instructions
+        .iter()
+        .map(|instruction| (instruction.id, &instruction.counts))
+        .collect();
+    let mut sources = Sources::default();
+    for line in &shown {
+        let parts: Vec<&Counts> = line
+            .instructions
+            .iter()
+            .filter_map(|id| of_instructions.get(id).copied())
+            .collect();
+        table.add_row(row(
+            "",
+            &line.place,
+            &line.counts,
+            &parts,
+            record,
+            &mut sources,
+        ));
+        for inlined in line.inlined.iter().filter(|_| all) {
+            let parts = [&inlined.counts];
+            table.add_row(row(
+                "  ",
+                &inlined.place,
+                &inlined.counts,
+                &parts,
+                record,
+                &mut sources,
+            ));
+        }
+    }
+    for column in table.column_iter_mut().skip(1).take(4) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(to, "\n{table}")?;
+    let left_out = record.lines.len() - shown.len();
+    if left_out > 0 {
+        writeln!(
+            to,
+            "left out: {left_out} lines with few instructions (--lines shows them)"
+        )?;
+    }
+    Ok(())
+}
+
+/// A row of the table of lines. Ratios are those of the line's `parts`, each value once.
+fn row(
+    indent: &str,
+    place: &Place,
+    counts: &Counts,
+    parts: &[&Counts],
+    record: &Record,
+    sources: &mut Sources,
+) -> [String; 6] {
+    let number = match place.line {
+        0 => "-".to_owned(),
+        line => line.to_string(),
+    };
+    let sectors = parts
+        .iter()
+        .map(|counts| counts.global().sectors_per_request());
+    let conflicts = parts.iter().map(|counts| counts.shared().conflict_ratio());
+    [
+        format!("{indent}{}:{number}", place.file),
+        grouped(counts.warp_instructions),
+        share(counts.warp_instructions, record),
+        distinct(sectors),
+        distinct(conflicts),
+        sources.line(place),
+    ]
+}
+
+/// Up to three different ratios, else the range of them; a dash where there is none.
+fn distinct(ratios: impl Iterator<Item = Option<f64>>) -> String {
+    let mut ratios: Vec<f64> = ratios.flatten().collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.dedup();
+    match ratios.as_slice() {
+        [] => "-".to_owned(),
+        [least, .., most] if ratios.len() > 3 => format!("{least:.2} to {most:.2}"),
+        few => {
+            let texts: Vec<String> = few.iter().map(|ratio| format!("{ratio:.2}")).collect();
+            texts.join(", ")
+        }
+    }
+}
+
+/// Source files, read once each.
+#[derive(Default)]
+struct Sources(HashMap<String, Vec<String>>);
+
+/// Longest piece of a source line that is shown, in characters.
+const SOURCE_WIDTH: usize = 72;
+
+impl Sources {
+    /// The text of a line, where the source tree is there.
+    fn line(&mut self, place: &Place) -> String {
+        let lines = self.0.entry(place.file.clone()).or_insert_with(|| {
+            let here = std::fs::read_to_string(&place.file);
+            let built =
+                || std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&place.file));
+            let text = here.or_else(|_| built()).unwrap_or_default();
+            text.lines().map(|line| line.trim().to_owned()).collect()
+        });
+        let index = (place.line as usize).wrapping_sub(1);
+        let text = lines.get(index).map_or("", String::as_str);
+        match text.char_indices().nth(SOURCE_WIDTH) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distinct;
+
+    #[test]
+    fn ratios_stand_once_each() {
+        let text = |ratios: &[f64]| distinct(ratios.iter().copied().map(Some));
+        assert_eq!(text(&[32.0, 1.0, 32.0]), "1.00, 32.00");
+        assert_eq!(text(&[4.0, 3.0, 2.0, 1.0]), "1.00 to 4.00");
+        assert_eq!(distinct([None].into_iter()), "-");
+    }
+}
