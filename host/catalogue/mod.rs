@@ -1,6 +1,6 @@
 //! The catalogue: the only list of kernels there is.
 //!
-//! `list`, `run`, checks, benchmarks and reports are driven by [`RUNGS`]. A new kernel is one file in
+//! `list`, `run`, checks, benchmarks and reports are driven by [`rungs`]. A new kernel is one file in
 //! kernels-gpu and one entry here. Launch geometry comes from the kernel's own file, so no constant stands
 //! twice.
 

@@ -21,7 +21,8 @@ pub struct EmulatorEngine {
     name: String,
     memory: Memory,
     modules: RefCell<Vec<(String, Module)>>,
-    kernels: RefCell<Vec<Kernel>>,
+    /// Each with the number of its module.
+    kernels: RefCell<Vec<(usize, Kernel)>>,
 }
 
 impl Default for EmulatorEngine {
@@ -52,7 +53,7 @@ impl EmulatorEngine {
         observer: &mut O,
     ) -> Result<(), EngineError> {
         let kernels = self.kernels.borrow();
-        let Some(kernel) = kernels.get(launch.kernel.0) else {
+        let Some((_, kernel)) = kernels.get(launch.kernel.0) else {
             return Err(EngineError::Launch {
                 entry: format!("kernel {}", launch.kernel.0),
                 message: "it was loaded by another engine".to_owned(),
@@ -71,14 +72,15 @@ impl EmulatorEngine {
         Ok(())
     }
 
-    fn module(&self, ptx: &str, entry: &str) -> Result<Module, EngineError> {
+    /// Parses a module, or finds it among those parsed; returns its number.
+    fn module(&self, ptx: &str, entry: &str) -> Result<usize, EngineError> {
         let mut modules = self.modules.borrow_mut();
-        if let Some((_, module)) = modules.iter().find(|(text, _)| text == ptx) {
-            return Ok(module.clone());
+        if let Some(index) = modules.iter().position(|(text, _)| text == ptx) {
+            return Ok(index);
         }
         let module = Module::parse(ptx).map_err(|error| load_error(entry, &error))?;
-        modules.push((ptx.to_owned(), module.clone()));
-        Ok(module)
+        modules.push((ptx.to_owned(), module));
+        Ok(modules.len() - 1)
     }
 }
 
@@ -105,11 +107,13 @@ impl Engine for EmulatorEngine {
 
     fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
         let module = self.module(ptx, entry)?;
-        let kernel = module
-            .kernel(entry)
-            .map_err(|error| load_error(entry, &error))?;
         let mut kernels = self.kernels.borrow_mut();
-        kernels.push(kernel);
+        let loaded = |(of, kernel): &(usize, Kernel)| *of == module && kernel.name() == entry;
+        if let Some(index) = kernels.iter().position(loaded) {
+            return Ok(KernelId(index));
+        }
+        let kernel = self.modules.borrow()[module].1.kernel(entry);
+        kernels.push((module, kernel.map_err(|error| load_error(entry, &error))?));
         Ok(KernelId(kernels.len() - 1))
     }
 

@@ -51,6 +51,8 @@ pub struct Product<T> {
     shape: Shape,
     /// Layouts of A, B and C.
     strides: [Strides; 3],
+    /// The leading dimension of C, where its columns may be padded.
+    ldc: Option<usize>,
     inputs: Vec<Vec<T>>,
     output_len: usize,
     params: Vec<Param>,
@@ -72,6 +74,7 @@ impl<T: Element> Product<T> {
         Product {
             shape,
             strides: [k, n, n].map(Strides::row_major),
+            ldc: None,
             inputs: vec![random(m * k, seed, 1), random(k * n, seed, 2)],
             output_len: m * n,
             params: params(shape),
@@ -89,6 +92,7 @@ impl<T: Element> Product<T> {
         Product {
             shape,
             strides: lds.map(Strides::column_major),
+            ldc: Some(ldc),
             inputs: vec![
                 padded(random(m * k, seed, 1), m, lda),
                 padded(random(k * n, seed, 2), k, ldb),
@@ -156,17 +160,10 @@ impl<T: Element> Problem<T> for Product<T> {
                 check::projected_tolerance::<T>(k, n),
             ),
         };
-        // Row-major products are dense; columns may be padded.
-        let ldc = in_c.column;
-        let overwritten = (in_c.row == 1)
-            .then(|| {
-                (0..n).find(|j| {
-                    output[j * ldc + m..(j + 1) * ldc]
-                        .iter()
-                        .any(|&x| !x.into().is_nan())
-                })
-            })
-            .flatten();
+        let overwritten = self.ldc.and_then(|ldc| {
+            let padding = |j: usize| &output[j * ldc + m..(j + 1) * ldc];
+            (0..n).find(|&j| padding(j).iter().any(|&x| !x.into().is_nan()))
+        });
         match overwritten {
             Some(j) => verdict.but(format!("the padding after column {j} was overwritten")),
             None => verdict,

@@ -76,7 +76,7 @@ impl<'e> Case<'e> {
 
     /// Whether there is nothing to compute, and so nothing to launch: a grid of no blocks is refused.
     pub(super) fn is_empty(&self) -> bool {
-        self.output_len == 0
+        self.grid.count() == 0
     }
 
     /// Fills the output with NaN, runs once and checks.
