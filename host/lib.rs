@@ -16,6 +16,7 @@
 //! | [`profile`] | a rung run under counters |
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | [`reproduce`] | the sources' figures and steps beside ours |
+//! | [`emulate`] | arguments for kernels of any PTX file |
 //! | [`cli`] | the command line |
 
 pub mod catalogue;
@@ -24,6 +25,7 @@ pub mod cli;
 pub mod cpu;
 pub mod device;
 pub mod element;
+pub mod emulate;
 pub mod engine;
 pub mod measure;
 pub mod memory;

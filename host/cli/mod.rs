@@ -4,6 +4,7 @@
 
 mod devices;
 mod doctor;
+mod emulate;
 mod list;
 mod output;
 mod profile;
@@ -34,6 +35,8 @@ enum Command {
     Run(run::Args),
     /// Look for races, wrong addresses, uninitialised reads and broken barriers, on the emulator
     Sanitize(sanitize::Args),
+    /// Run a kernel of any PTX file on the emulator
+    Emulate(emulate::Args),
     /// List every kernel of the catalogue
     List(list::Args),
     /// Set the sources' figures and steps beside ours
@@ -60,6 +63,7 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         Some(Command::Run(args)) => run::execute(&args),
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
+        Some(Command::Emulate(args)) => emulate::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
         Some(Command::Reproduce(args)) => reproduce::execute(&args),
         Some(Command::Devices(args)) => devices::execute(&args),

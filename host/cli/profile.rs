@@ -8,8 +8,8 @@ use super::output::Destination;
 use super::select::{self, Size};
 use crate::engine::EngineError;
 use crate::engine::emulator::EmulatorEngine;
-use crate::profile::{self, ProfileError, Record};
-use crate::run::RunError;
+use crate::profile::{self, Measurement, Profile, ProfileError, Record};
+use crate::run::{RunError, describe};
 use std::io::{self, Write};
 
 #[derive(clap::Args)]
@@ -55,18 +55,49 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         text.push(b'\n');
         json.write(&text)?;
     }
-    totals::print(&mut people, &profile, &record)?;
-    if record.total.warp_instructions > 0 {
-        totals::print_classes(&mut people, &record)?;
-        lines::print(&mut people, &record, args.lines)?;
-    }
+    print(&mut people, &profile, &record, args.lines)?;
     Ok(match record.ok {
         true => Outcome::Done,
         false => Outcome::ChecksFailed,
     })
 }
 
-fn share(part: u64, record: &Record) -> String {
+fn print(
+    to: &mut dyn Write,
+    profile: &Profile,
+    record: &Record,
+    all_lines: bool,
+) -> io::Result<()> {
+    let size = describe(profile.rung.operation, profile.shape);
+    let (kernel, element) = (record.kernel, record.element);
+    let ran = record
+        .ran
+        .map_or(String::new(), |ran| format!(", which runs {ran},"));
+    writeln!(
+        to,
+        "{kernel}{ran} at {size} ({element}) on the PTX emulator"
+    )?;
+    let verdict = if record.ok { "ok" } else { "FAIL: " };
+    let complaint = record.complaint.as_deref().unwrap_or_default();
+    totals::print_figure(to, "check", &format!("{verdict}{complaint}"))?;
+    print_measurement(to, &record.measurement, all_lines)
+}
+
+/// Prints what was counted: totals, then by class, then by source line, every one of them where `all_lines`.
+pub(super) fn print_measurement(
+    to: &mut dyn Write,
+    measurement: &Measurement,
+    all_lines: bool,
+) -> io::Result<()> {
+    totals::print(to, measurement)?;
+    if measurement.total.warp_instructions > 0 {
+        totals::print_classes(to, measurement)?;
+        lines::print(to, measurement, all_lines)?;
+    }
+    Ok(())
+}
+
+fn share(part: u64, record: &Measurement) -> String {
     format!(
         "{:.1}",
         100.0 * part as f64 / record.total.warp_instructions as f64
@@ -102,9 +133,7 @@ mod tests {
         let profile = profile::profile(&EmulatorEngine::new(), rung, shape, 1).unwrap();
         let record = Record::from(&profile);
         let mut text = Vec::new();
-        totals::print(&mut text, &profile, &record).unwrap();
-        totals::print_classes(&mut text, &record).unwrap();
-        lines::print(&mut text, &record, all).unwrap();
+        print(&mut text, &profile, &record, all).unwrap();
         String::from_utf8(text).unwrap()
     }
 

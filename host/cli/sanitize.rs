@@ -7,7 +7,7 @@ use crate::engine::emulator::EmulatorEngine;
 use crate::problem::Shape;
 use crate::run::{check_shape, describe, preflight};
 use crate::sanitize::{default_shape, sanitize};
-use ptx_emulator::sanitize::{Finding, Region, Site, Tool};
+use ptx_emulator::sanitize::{Finding, Tool};
 use std::io::Write;
 
 #[derive(clap::Args)]
@@ -78,76 +78,22 @@ struct Record {
     findings: Vec<FindingRecord>,
 }
 
-/// A finding as JSON; see [`Finding`].
+/// A finding as JSON.
 #[derive(serde::Serialize)]
-pub(super) struct FindingRecord {
-    tool: &'static str,
-    problem: &'static str,
-    detail: String,
-    region: Option<RegionRecord>,
-    first: SiteRecord,
-    second: Option<SiteRecord>,
-    count: u64,
+struct FindingRecord {
+    tool: Tool,
+    /// The problem in words.
+    message: &'static str,
+    #[serde(flatten)]
+    finding: Finding,
 }
 
-#[derive(serde::Serialize)]
-struct RegionRecord {
-    space: String,
-    /// In hexadecimal.
-    address: String,
-    bytes: u32,
-    around: String,
-}
-
-#[derive(serde::Serialize)]
-struct SiteRecord {
-    action: &'static str,
-    file: Option<String>,
-    line: Option<u32>,
-    inlined_from: Option<String>,
-    instruction: Option<String>,
-    ptx_line: Option<u32>,
-    block: [u32; 3],
-    thread: Option<[u32; 3]>,
-}
-
-impl From<&Finding> for FindingRecord {
-    fn from(finding: &Finding) -> Self {
+impl From<Finding> for FindingRecord {
+    fn from(finding: Finding) -> Self {
         FindingRecord {
-            tool: finding.tool().name(),
-            problem: finding.problem.describe(),
-            detail: finding.detail.clone(),
-            region: finding.region.as_ref().map(RegionRecord::from),
-            first: (&finding.first).into(),
-            second: finding.second.as_ref().map(SiteRecord::from),
-            count: finding.count,
-        }
-    }
-}
-
-impl From<&Region> for RegionRecord {
-    fn from(region: &Region) -> Self {
-        RegionRecord {
-            space: region.space.to_string(),
-            address: format!("{:#x}", region.address),
-            bytes: region.bytes,
-            around: region.around.clone(),
-        }
-    }
-}
-
-impl From<&Site> for SiteRecord {
-    fn from(site: &Site) -> Self {
-        let inlined = site.inlined.as_ref();
-        SiteRecord {
-            action: site.action,
-            file: site.place.as_ref().map(|place| place.file.clone()),
-            line: site.place.as_ref().map(|place| place.line),
-            inlined_from: inlined.map(|place| format!("{}:{}", place.file, place.line)),
-            instruction: site.instruction.clone(),
-            ptx_line: site.ptx_line,
-            block: site.block,
-            thread: site.thread,
+            tool: finding.tool(),
+            message: finding.problem.describe(),
+            finding,
         }
     }
 }
@@ -181,7 +127,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
-            findings: findings.iter().map(FindingRecord::from).collect(),
+            findings: findings.into_iter().map(FindingRecord::from).collect(),
         });
     }
     if let Some(json) = json {

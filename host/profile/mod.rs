@@ -2,7 +2,7 @@
 
 mod record;
 
-pub use record::Record;
+pub use record::{Measurement, Record};
 
 use crate::catalogue::{Implementation, Rung};
 use crate::check::Verdict;

@@ -32,22 +32,9 @@ pub struct Record {
     pub tolerance: f64,
     /// What was wrong, as one line; null where nothing was.
     pub complaint: Option<String>,
-    /// Lanes per warp instruction, at most 32; null where nothing ran.
-    pub average_active_lanes: Option<f64>,
-    /// Arithmetic intensity: FLOP per byte that moved between the SMs and the caches; null where none did.
-    pub flops_per_byte_moved: Option<f64>,
-    /// FLOP per distinct byte of global memory; null where none was touched.
-    pub flops_per_distinct_byte: Option<f64>,
-    /// What the kernel did.
-    pub total: Counts,
-    /// What it touched in global memory.
-    pub footprint: Footprint,
-    /// Its instructions by class.
-    pub classes: Vec<ClassCounts>,
-    /// What each line of its source did. Its instructions are named by their `id`.
-    pub lines: Vec<LineCounts>,
-    /// What each instruction did that was issued.
-    pub instructions: Vec<InstructionRecord>,
+    /// What was counted.
+    #[serde(flatten)]
+    pub measurement: Measurement,
 }
 
 /// One PTX instruction of a profile.
@@ -72,7 +59,6 @@ impl From<&Profile> for Record {
             verdict,
             counters,
         } = profile;
-        let total = counters.total();
         Record {
             kernel: rung.name,
             ran: (ran.name != rung.name).then_some(ran.name),
@@ -85,6 +71,36 @@ impl From<&Profile> for Record {
             error: Some(verdict.error).filter(|error| error.is_finite()),
             tolerance: verdict.tolerance,
             complaint: verdict.complaint.clone(),
+            measurement: counters.into(),
+        }
+    }
+}
+
+/// What a kernel did.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Measurement {
+    /// Lanes per warp instruction, at most 32; null where nothing ran.
+    pub average_active_lanes: Option<f64>,
+    /// Arithmetic intensity: FLOP per byte that moved between the SMs and the caches; null where none did.
+    pub flops_per_byte_moved: Option<f64>,
+    /// FLOP per distinct byte of global memory; null where none was touched.
+    pub flops_per_distinct_byte: Option<f64>,
+    /// What the kernel did.
+    pub total: Counts,
+    /// What it touched in global memory.
+    pub footprint: Footprint,
+    /// Its instructions by class.
+    pub classes: Vec<ClassCounts>,
+    /// What each line of its source did. Its instructions are named by their `id`.
+    pub lines: Vec<LineCounts>,
+    /// What each instruction did that was issued.
+    pub instructions: Vec<InstructionRecord>,
+}
+
+impl From<&Counters> for Measurement {
+    fn from(counters: &Counters) -> Self {
+        let total = counters.total();
+        Measurement {
             average_active_lanes: total.average_active_lanes(),
             flops_per_byte_moved: total.flops_per_byte_moved(),
             flops_per_distinct_byte: counters.flops_per_distinct_byte(),

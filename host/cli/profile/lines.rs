@@ -2,7 +2,7 @@
 
 use super::{grouped, share};
 use crate::cli::table;
-use crate::profile::Record;
+use crate::profile::Measurement;
 use comfy_table::CellAlignment;
 use ptx_emulator::InstructionId;
 use ptx_emulator::counters::{Counts, LineCounts, Place};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Lines with a smaller share of the instructions are left out unasked, unless they access memory.
 const LEAST_SHARE: f64 = 0.005;
 
-pub(super) fn print(to: &mut dyn Write, record: &Record, all: bool) -> io::Result<()> {
+pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::Result<()> {
     let is_shown = |line: &&LineCounts| {
         let counts = &line.counts;
         let least = LEAST_SHARE * record.total.warp_instructions as f64;
@@ -82,7 +82,7 @@ fn row(
     place: &Place,
     counts: &Counts,
     parts: &[&Counts],
-    record: &Record,
+    record: &Measurement,
     sources: &mut Sources,
 ) -> [String; 6] {
     let number = match place.line {

@@ -2,44 +2,32 @@
 
 use super::{decimal, grouped, share};
 use crate::cli::table;
-use crate::profile::{Profile, Record};
-use crate::run::describe;
+use crate::profile::Measurement;
 use ptx_emulator::counters::{
     ClassCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SharedCounts,
 };
 use ptx_emulator::{InstructionClass, Space};
 use std::io::{self, Write};
 
-pub(super) fn print(to: &mut dyn Write, profile: &Profile, record: &Record) -> io::Result<()> {
-    let size = describe(profile.rung.operation, profile.shape);
-    let (kernel, element) = (record.kernel, record.element);
-    let ran = record
-        .ran
-        .map_or(String::new(), |ran| format!(", which runs {ran},"));
-    writeln!(
-        to,
-        "{kernel}{ran} at {size} ({element}) on the PTX emulator"
-    )?;
+pub(super) fn print(to: &mut dyn Write, record: &Measurement) -> io::Result<()> {
     for (name, figures) in totals(record) {
-        writeln!(to, "  {name:22}{figures}")?;
+        print_figure(to, name, &figures)?;
     }
     Ok(())
 }
 
+pub(super) fn print_figure(to: &mut dyn Write, name: &str, figures: &str) -> io::Result<()> {
+    writeln!(to, "  {name:22}{figures}")
+}
+
 /// The lines of the totals: name and figures.
-fn totals(record: &Record) -> Vec<(&'static str, String)> {
+fn totals(record: &Measurement) -> Vec<(&'static str, String)> {
     let total = &record.total;
-    let verdict = if record.ok { "ok" } else { "FAIL: " };
-    let complaint = record.complaint.as_deref().unwrap_or_default();
-    let mut lines = vec![("check", format!("{verdict}{complaint}"))];
     if total.warp_instructions == 0 {
-        lines.push((
-            "instructions",
-            "none: there is nothing to compute".to_owned(),
-        ));
-        return lines;
+        let none = "none: there is nothing to compute".to_owned();
+        return vec![("instructions", none)];
     }
-    lines.push(("instructions", instructions(total)));
+    let mut lines = vec![("instructions", instructions(total))];
     if total.branches > 0 {
         let (branches, divergent) = (grouped(total.branches), grouped(total.divergent_branches));
         let figures = format!("{branches} by warps, {divergent} divergent");
@@ -77,7 +65,7 @@ fn instructions(total: &Counts) -> String {
     )
 }
 
-fn flops(record: &Record) -> String {
+fn flops(record: &Measurement) -> String {
     match record.total.flops {
         0 => "none".to_owned(),
         flops => format!(
@@ -89,7 +77,7 @@ fn flops(record: &Record) -> String {
     }
 }
 
-fn footprint(record: &Record) -> String {
+fn footprint(record: &Measurement) -> String {
     let touched = &record.footprint;
     format!(
         "{} read, {} written; {} in whole sectors",
@@ -146,7 +134,7 @@ fn plain_accesses(plain: &PlainCounts) -> Option<String> {
     })
 }
 
-pub(super) fn print_classes(to: &mut dyn Write, record: &Record) -> io::Result<()> {
+pub(super) fn print_classes(to: &mut dyn Write, record: &Measurement) -> io::Result<()> {
     let mut classes: Vec<&ClassCounts> = record.classes.iter().collect();
     classes.sort_by_key(|class| std::cmp::Reverse(class.warp_instructions));
     let mut table = table::new(&["instructions", "by warps", "by threads", "share %"]);

@@ -11,6 +11,8 @@ use crate::kernel::InstructionId;
 
 /// One of the sanitizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Tool {
     /// Accesses outside of allocations, misaligned, through null pointers, after a free.
     Memcheck,
@@ -50,6 +52,8 @@ impl fmt::Display for Tool {
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Problem {
     /// An access outside of every allocation.
     OutOfBounds,
@@ -128,6 +132,7 @@ impl Problem {
 
 /// One side of a finding: an instruction, and a thread that executed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Site {
     /// What the thread did, for example `write`.
     pub action: &'static str,
@@ -169,6 +174,7 @@ impl fmt::Display for Site {
 
 /// Memory that a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Region {
     /// The state space.
     pub space: Space,
@@ -198,6 +204,7 @@ impl fmt::Display for Region {
 
 /// What a sanitizer found: one per problem and pair of source lines, with an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// What is wrong.
     pub problem: Problem,
