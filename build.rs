@@ -11,10 +11,20 @@ use std::process::ExitCode;
 use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch, Outcome};
 
 /// The GPU generations that the kernels are built for, oldest first: the only list of them.
-const MODULES: &[ModuleSpec] = &[ModuleSpec {
-    name: "kernels_sm_70",
-    arch: NvvmArch::Compute70,
-}];
+const MODULES: &[ModuleSpec] = &[
+    ModuleSpec {
+        name: "kernels_sm_70",
+        arch: NvvmArch::Compute70,
+    },
+    ModuleSpec {
+        name: "kernels_sm_80",
+        arch: NvvmArch::Compute80,
+    },
+    ModuleSpec {
+        name: "kernels_sm_90a",
+        arch: NvvmArch::Compute90a,
+    },
+];
 
 /// What the PTX depends on.
 const INPUTS: &[&str] = &[

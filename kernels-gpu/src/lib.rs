@@ -18,6 +18,13 @@
 //! Every kernel states its launch bounds. `min_blocks = 1` says that registers go before occupancy: without it
 //! `ptxas` for some generations spills to fit more blocks than a rung wants.
 
+//! # Generations
+//!
+//! A kernel is in one PTX module only: that of the oldest GPU generation that can run it, which is told by its
+//! folder. `ampere` may use what compute capability 8.0 brought (asynchronous copies, `mma.sync` of all types), `hopper`
+//! what 9.0a has (TMA, `wgmma`, clusters); everything else runs from 7.0 on. The modules are listed in the workspace's
+//! `build.rs`.
+
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 // Arrays that live in registers are indexed by unrolled loops: an iterator over one makes LLVM put it into local
@@ -25,7 +32,21 @@
 #![allow(clippy::needless_range_loop)]
 
 pub mod geometry;
+
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod matmul;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod matvec;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod stream;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod transpose;
+
+#[cfg(any(
+    not(target_arch = "nvptx64"),
+    all(target_feature = "sm_80", not(target_feature = "sm_86"))
+))]
+pub mod ampere;
+
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+pub mod hopper;
