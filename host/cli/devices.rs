@@ -1,7 +1,7 @@
 //! `warpladder devices`.
 
-use super::Outcome;
 use super::units::{bytes, capability};
+use super::{Outcome, output};
 use crate::device::{self, DeviceProperties, DeviceState, ThrottleReason};
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::{Dim3, Engine, EngineError};
@@ -25,7 +25,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         Err(EngineError::Unavailable(reason)) => (Vec::new(), Some(reason)),
         Err(error) => return Err(error.into()),
     };
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = output::stdout();
     if args.json {
         writeln!(stdout, "{}", serde_json::to_string_pretty(&devices)?)?;
         return Ok(Outcome::Done);

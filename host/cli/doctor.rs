@@ -5,7 +5,7 @@ mod library;
 mod program;
 mod ptx;
 
-use super::{Outcome, table};
+use super::{Outcome, output, table};
 use anyhow::bail;
 use comfy_table::{Cell, Color};
 use std::io::Write;
@@ -76,7 +76,7 @@ pub(super) fn execute() -> anyhow::Result<Outcome> {
         };
         table.add_row([Cell::new(&check.what), state, Cell::new(&check.detail)]);
     }
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = output::stdout();
     writeln!(stdout, "{}", table.trim_fmt())?;
     let wrong: Vec<&str> = checks
         .iter()

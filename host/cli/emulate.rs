@@ -1,6 +1,6 @@
 //! `warpladder emulate`.
 
-use super::output::Destination;
+use super::output::{self, Destination};
 use super::{Outcome, profile};
 use crate::emulate::{Argument, Placed, Placement, npy, place};
 use crate::memory;
@@ -11,7 +11,7 @@ use ptx_emulator::{
     Counters, DEFAULT_INSTRUCTION_BUDGET, Kernel, LaunchConfig, LaunchError, Memory, Module,
     NoObserver, Observer, Sanitizer,
 };
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -97,7 +97,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         arguments,
         config,
     };
-    let mut out = io::stdout().lock();
+    let mut out = output::stdout();
 
     let mut outcome = Outcome::Done;
     if args.sanitize {

@@ -1,6 +1,6 @@
 //! `warpladder list`.
 
-use super::{Outcome, table};
+use super::{Outcome, output, table};
 use crate::catalogue::{self, Family, Implementation, Precondition, Rung};
 use crate::element::ElementType;
 use crate::engine::EngineKind;
@@ -72,7 +72,7 @@ impl From<&Rung> for Entry {
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let entries: Vec<Entry> = catalogue::rungs().map(Entry::from).collect();
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = output::stdout();
     if args.json {
         writeln!(stdout, "{}", serde_json::to_string_pretty(&entries)?)?;
         return Ok(Outcome::Done);

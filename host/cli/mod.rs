@@ -16,7 +16,7 @@ mod table;
 mod units;
 
 use clap::{Parser, Subcommand};
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// GPU kernels in Rust: run, checked and timed, on an NVIDIA GPU or without one
@@ -59,8 +59,23 @@ enum Outcome {
 
 /// Parses the arguments, runs the command and turns its outcome into the exit status.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let outcome = match cli.command {
+    match Cli::try_parse() {
+        Ok(cli) => ExitCode::from(exit_status(execute(cli))),
+        // Help and the version are asked for as an error, too.
+        Err(answer) if !answer.use_stderr() => {
+            // Where nobody reads it, nothing is wrong.
+            _ = answer.print();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            _ = writeln!(output::stderr(), "{}", one_line(&error.to_string()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn execute(cli: Cli) -> anyhow::Result<Outcome> {
+    match cli.command {
         Some(Command::Run(args)) => run::execute(&args),
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::Emulate(args)) => emulate::execute(&args),
@@ -70,8 +85,17 @@ pub fn main() -> ExitCode {
         Some(Command::Doctor) => doctor::execute(),
         Some(Command::Profile(args)) => profile::execute(&args),
         None => run::execute(&cli.run),
-    };
-    ExitCode::from(exit_status(outcome))
+    }
+}
+
+/// What is wrong with the arguments and the tips, without the usage that follows.
+fn one_line(message: &str) -> String {
+    let end = message.find("\n\nUsage:");
+    let end = end.or_else(|| message.find("\n\nFor more information"));
+    let problem = &message[..end.unwrap_or(message.len())];
+    let words = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    let parts: Vec<String> = problem.split("\n\n").map(words).collect();
+    format!("{} (see --help)", parts.join("; "))
 }
 
 /// The exit status of an outcome; an error goes to standard error.
@@ -79,20 +103,11 @@ fn exit_status(outcome: anyhow::Result<Outcome>) -> u8 {
     match outcome {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::ChecksFailed) => 1,
-        // The reader of a pipe went away, as `head` does: nothing is wrong.
-        Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            // Not `eprintln!`, which panics where the reader of standard error went away.
-            _ = writeln!(io::stderr(), "error: {error:#}");
+            _ = writeln!(output::stderr(), "error: {error:#}");
             2
         }
     }
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]
@@ -107,9 +122,8 @@ mod tests {
 
     #[test]
     fn outcomes_have_their_exit_status() {
-        let broken_pipe = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(exit_status(Ok(Outcome::Done)), 0);
         assert_eq!(exit_status(Ok(Outcome::ChecksFailed)), 1);
-        assert_eq!(exit_status(Err(broken_pipe.into())), 0);
+        assert_eq!(exit_status(Err(anyhow::anyhow!("broken"))), 2);
     }
 }

@@ -1,9 +1,49 @@
-//! Where records go: a file or standard output.
+//! Where output goes: standard output, standard error or a file.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
+
+/// A stream whose reader may go away, as `head` does: what is written after that is dropped. So the exit status is that
+/// of the work, however much of the output was read.
+struct UntilClosed<W>(W);
+
+impl<W: Write> Write for UntilClosed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+            other => other,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// Standard output.
+pub fn stdout() -> impl Write {
+    UntilClosed(io::stdout().lock())
+}
+
+/// Standard error.
+pub fn stderr() -> impl Write {
+    UntilClosed(io::stderr().lock())
+}
+
+/// Where text for people goes: standard output, or standard error where records take that, so that they stay
+/// parseable.
+pub fn people(records_on_stdout: bool) -> Box<dyn Write> {
+    if records_on_stdout {
+        Box::new(stderr())
+    } else {
+        Box::new(stdout())
+    }
+}
 
 /// A place for output that is known to be writable before any work is done.
 ///
@@ -37,15 +77,44 @@ impl Destination {
         Ok(Destination(Kind::File { path, file, remove }))
     }
 
+    /// Opens two places that must differ, where they are wanted.
+    pub fn open_both(names: [Option<&str>; 2]) -> anyhow::Result<[Option<Self>; 2]> {
+        let [first, second] = names.map(|name| name.map(Destination::open));
+        let (first, second) = (first.transpose()?, second.transpose()?);
+        if let ([Some(one), Some(other)], Some(first), Some(second)) = (names, &first, &second)
+            && first.is(second)?
+        {
+            bail!("{one} and {other} are the same place: give each output its own");
+        }
+        Ok([first, second])
+    }
+
+    fn is(&self, other: &Destination) -> io::Result<bool> {
+        Ok(match (&self.0, &other.0) {
+            (Kind::Stdout, Kind::Stdout) => true,
+            (Kind::File { path: one, .. }, Kind::File { path: other, .. }) => {
+                one.canonicalize()? == other.canonicalize()?
+            }
+            _ => false,
+        })
+    }
+
     /// Whether this is standard output.
     pub fn is_stdout(&self) -> bool {
         matches!(self.0, Kind::Stdout)
     }
 
+    /// Writes a value as JSON for machines and people: indented, with a newline at the end.
+    pub fn write_json(self, value: &impl serde::Serialize) -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec_pretty(value)?;
+        text.push(b'\n');
+        self.write(&text)
+    }
+
     /// Writes everything at once.
     pub fn write(mut self, content: &[u8]) -> anyhow::Result<()> {
         match &mut self.0 {
-            Kind::Stdout => io::stdout().lock().write_all(content)?,
+            Kind::Stdout => stdout().write_all(content)?,
             Kind::File { path, file, remove } => {
                 *remove = false;
                 if file.metadata()?.is_file() {
@@ -56,16 +125,6 @@ impl Destination {
             }
         }
         Ok(())
-    }
-}
-
-/// Where text for people goes: standard output, or standard error where records take that, so that they stay
-/// parseable.
-pub fn people(records_on_stdout: bool) -> Box<dyn Write> {
-    if records_on_stdout {
-        Box::new(io::stderr().lock())
-    } else {
-        Box::new(io::stdout().lock())
     }
 }
 
@@ -101,6 +160,39 @@ mod tests {
         destination.write(b"short").unwrap();
         assert_eq!(std::fs::read(&old).unwrap(), b"short");
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn two_outputs_need_two_places() {
+        let folder = std::env::temp_dir().join(format!("warpladder-two-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("sub")).unwrap();
+        let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let both = |one: &str, other: &str| Destination::open_both([Some(one), Some(other)]);
+        assert!(both("-", "-").is_err());
+        assert!(both(&file("a"), &file("sub/../a")).is_err());
+        assert!(both(&file("a"), &file("b")).is_ok());
+        assert!(both(&file("a"), "-").is_ok());
+        assert!(Destination::open_both([None, Some("-")]).is_ok());
+        let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error_and_others_are() {
+        struct Failing(io::ErrorKind);
+        impl Write for Failing {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Err(self.0.into())
+            }
+        }
+        let mut closed = UntilClosed(Failing(io::ErrorKind::BrokenPipe));
+        assert!(writeln!(closed, "unread").is_ok() && closed.flush().is_ok());
+        let mut full = UntilClosed(Failing(io::ErrorKind::StorageFull));
+        assert!(writeln!(full, "too much").is_err() && full.flush().is_err());
     }
 
     #[test]

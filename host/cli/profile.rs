@@ -4,7 +4,7 @@ mod lines;
 mod totals;
 
 use super::Outcome;
-use super::output::Destination;
+use super::output::{self, Destination, people};
 use super::select::{self, Size};
 use crate::engine::EngineError;
 use crate::engine::emulator::EmulatorEngine;
@@ -39,21 +39,15 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let profile = match profile::profile(&engine, rung, shape, args.seed) {
         // A kernel that fails is a failed check, as in `run`.
         Err(ProfileError::Run(RunError::Engine(error @ EngineError::Launch { .. }))) => {
-            writeln!(io::stdout(), "{error}")?;
+            writeln!(output::stdout(), "{error}")?;
             return Ok(Outcome::ChecksFailed);
         }
         outcome => outcome?,
     };
     let record = Record::from(&profile);
-    // JSON on standard output must stay parseable: the report then goes to standard error.
-    let mut people: Box<dyn Write> = match &json {
-        Some(json) if json.is_stdout() => Box::new(io::stderr().lock()),
-        _ => Box::new(io::stdout().lock()),
-    };
+    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
-        let mut text = serde_json::to_vec_pretty(&record)?;
-        text.push(b'\n');
-        json.write(&text)?;
+        json.write_json(&record)?;
     }
     print(&mut people, &profile, &record, args.lines)?;
     Ok(match record.ok {

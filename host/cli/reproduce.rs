@@ -75,9 +75,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let to = &mut *people(json.iter().any(Destination::is_stdout));
     if let Some(json) = json {
         let rows: Vec<&Row> = results.iter().flatten().collect();
-        let mut text = serde_json::to_vec_pretty(&rows)?;
-        text.push(b'\n');
-        json.write(&text)?;
+        json.write_json(&rows)?;
     }
     for ((source, group), rows) in tables.into_iter().zip(&results) {
         print(to, &bench, source, group, rows)?;

@@ -1,6 +1,6 @@
 //! `warpladder run`.
 
-use super::output::{Destination, people};
+use super::output::{self, Destination, people};
 use super::select::{self, Size};
 use super::{Outcome, table};
 use crate::catalogue::{self, Family, Implementation, Rung};
@@ -44,8 +44,7 @@ const CPU_FLOPS: f64 = 2.0 * 512.0 * 512.0 * 512.0;
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let selected = select(args)?;
-    let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let csv = args.csv.as_deref().map(Destination::open).transpose()?;
+    let [json, csv] = Destination::open_both([args.json.as_deref(), args.csv.as_deref()])?;
     let engine = &*open_engine(args.engine)?;
     let (default_size, default_reps) = match engine.kind() {
         EngineKind::Gpu => (4096, 20),
@@ -59,9 +58,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
 
     let mut people = people(json.iter().chain(&csv).any(Destination::is_stdout));
     if let Some(json) = json {
-        let mut text = serde_json::to_vec_pretty(&records)?;
-        text.push(b'\n');
-        json.write(&text)?;
+        json.write_json(&records)?;
     }
     if let Some(csv) = csv {
         csv.write(&to_csv(&records)?)?;
@@ -73,7 +70,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
 pub(super) fn open_engine(choice: Choice) -> anyhow::Result<Box<dyn Engine>> {
     let (engine, no_gpu) = engine::open(choice)?;
     if let Some(reason) = no_gpu {
-        eprintln!("no GPU: {reason}; using the emulator");
+        writeln!(output::stderr(), "no GPU: {reason}; using the emulator")?;
     }
     Ok(engine)
 }

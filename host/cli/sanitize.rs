@@ -1,6 +1,6 @@
 //! `warpladder sanitize`.
 
-use super::output::Destination;
+use super::output::{Destination, people};
 use super::{Outcome, select, units};
 use crate::catalogue::{self, Implementation, Rung};
 use crate::engine::emulator::EmulatorEngine;
@@ -102,11 +102,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let emulator = EmulatorEngine::new();
     let cases = select(args, &emulator)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    // Findings on standard output must stay parseable: the text then goes to standard error.
-    let mut people: Box<dyn Write> = match &json {
-        Some(json) if json.is_stdout() => Box::new(std::io::stderr().lock()),
-        _ => Box::new(std::io::stdout().lock()),
-    };
+    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
     let mut records = Vec::new();
     let (mut faulty, mut total) = (0, 0);
     for &(rung, shape) in &cases {
@@ -131,9 +127,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         });
     }
     if let Some(json) = json {
-        let mut text = serde_json::to_vec_pretty(&records)?;
-        text.push(b'\n');
-        json.write(&text)?;
+        json.write_json(&records)?;
     }
     let kernels = units::count(cases.len(), "kernel");
     if total == 0 {

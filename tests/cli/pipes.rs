@@ -3,7 +3,8 @@
 use super::{program, warpladder};
 use std::io;
 #[cfg(target_os = "linux")]
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::process::Stdio;
 
 #[test]
 fn a_pipe_gets_neither_colours_nor_progress() {
@@ -86,4 +87,15 @@ fn nobody_who_reads_the_error_is_no_reason_to_panic() {
         .status()
         .unwrap();
     assert_eq!(status.code(), Some(2));
+
+    // Here it is the note that there is no GPU.
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let status = program()
+        .args(["--kernel", "naive", "--size", "8"])
+        .stdout(Stdio::null())
+        .stderr(writer)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
 }

@@ -94,12 +94,15 @@ fn wrong_usage_is_exit_2() {
         "devices --csv -",
         "doctor now",
         "frobnicate",
+        "profile",
+        "emulate no-such.ptx entry",
+        "--json - --csv -",
     ] {
-        let ended = warpladder(args);
-        assert_eq!(ended.status, Some(2), "{args}: {ended:?}");
-        assert_eq!(ended.stdout, "", "{args}: {ended:?}");
-        assert!(ended.stderr.starts_with("error: "), "{args}: {ended:?}");
+        warpladder(args).assert_refused(&[]);
     }
+    warpladder("--frob").assert_refused(&["'--frob'", "--help"]);
+    warpladder("--familie matmul").assert_refused(&["--familie", "'--family'"]);
+    warpladder("profile").assert_refused(&["<KERNEL>"]);
     for args in ["--help", "run --help", "--version"] {
         assert_eq!(warpladder(args).status, Some(0), "{args}");
     }
