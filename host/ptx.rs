@@ -11,6 +11,33 @@ pub struct PtxModule {
     pub text: &'static str,
 }
 
+impl PtxModule {
+    /// The module with one kernel alone, so that a driver compiles what is launched and nothing else. The other kernels
+    /// leave empty lines behind: line numbers stay those of the file.
+    pub fn only(&self, entry: &str) -> String {
+        let wanted = format!("{ENTRY}{entry}(");
+        let mut text = String::new();
+        let mut dropping = false;
+        for line in self.text.lines() {
+            if line.starts_with(ENTRY) {
+                dropping = !line.starts_with(&wanted);
+            }
+            if !dropping {
+                text.push_str(line);
+            }
+            text.push('\n');
+            if line == "}" {
+                dropping = false;
+            }
+        }
+        text
+    }
+}
+
+/// How a kernel begins. It ends with a line that is a brace alone, as blocks inside of it do not: those are indented or
+/// share their line.
+const ENTRY: &str = ".visible .entry ";
+
 include!(concat!(env!("OUT_DIR"), "/ptx_modules.rs"));
 
 /// The module for rungs that need `compute_capability`, times ten.
@@ -22,4 +49,29 @@ pub fn module(compute_capability: u32) -> &'static PtxModule {
         .iter()
         .find(|module| module.compute_capability == compute_capability)
         .expect("the catalogue names only generations that build.rs builds, which a test checks")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_kernel_alone_is_that_of_the_module() {
+        for module in MODULES {
+            let whole = ptx_emulator::Module::parse(module.text).unwrap();
+            let lines: Vec<&str> = module.text.lines().collect();
+            for entry in whole.kernel_names() {
+                let text = module.only(entry);
+                let alone = ptx_emulator::Module::parse(&text);
+                let alone = alone.unwrap_or_else(|error| panic!("{entry}: {error}"));
+                assert_eq!(alone.kernel_names().collect::<Vec<_>>(), [entry]);
+                // What is kept is on its line.
+                let kept: Vec<&str> = text.lines().collect();
+                assert_eq!(kept.len(), lines.len(), "{entry}");
+                for (kept, line) in kept.iter().zip(&lines) {
+                    assert!(kept == line || kept.is_empty(), "{entry}: {kept}");
+                }
+            }
+        }
+    }
 }

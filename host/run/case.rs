@@ -50,7 +50,7 @@ impl<'e> Case<'e> {
         else {
             unreachable!("{} is no kernel", rung.name);
         };
-        let kernel = engine.load(ptx::module(compute_capability).text, rung.name)?;
+        let kernel = engine.load(&ptx::module(compute_capability).only(rung.name), rung.name)?;
         let inputs = problem
             .inputs()
             .iter()
