@@ -4,6 +4,10 @@
 //! (64 bits) and predicates (one bit per lane). Constants, kernel parameters and special registers
 //! are registers too, filled before the code runs, so that every operand is an index.
 
+mod asynchronous;
+
+pub(crate) use asynchronous::{AsyncCopy, BarrierAction, BarrierObject, Phase};
+
 use crate::parse::ast::Type;
 
 /// A word register: 32 lanes of up to 32 bits.
@@ -181,6 +185,12 @@ pub(crate) enum Op {
     ActiveMask(Word),
     ReadTimer(Timer, Register),
     Fence,
+    /// `cp.async`: index into `Program::async_copies`.
+    AsyncCopy(u32),
+    /// `cp.async.commit_group`.
+    AsyncCommit,
+    /// `cp.async.wait_group`: all but so many of the newest groups; `wait_all` where there is none.
+    AsyncWait(Option<u32>),
     /// Costs an issue slot and does nothing: `nanosleep`, prefetches.
     Nothing,
 }
@@ -555,6 +565,7 @@ pub(crate) enum Terminator {
     Trap,
     Call(Box<Call>),
     Barrier(Box<Barrier>),
+    BarrierObject(Box<BarrierObject>),
 }
 
 /// A call of a `.func`; arguments and results are copied word by word.
@@ -697,6 +708,7 @@ pub(crate) struct Program {
     pub stores: Vec<Store>,
     pub atomics: Vec<Atomic>,
     pub shuffles: Vec<Shuffle>,
+    pub async_copies: Vec<AsyncCopy>,
     pub lane_ops: Vec<LaneOp>,
     /// Number of loads and stores.
     pub sites: u32,

@@ -156,6 +156,10 @@ pub trait Observer: Send + Sized {
     /// A warp accesses memory; called before bounds are checked.
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {}
 
+    /// A warp begins to copy to shared memory (`cp.async`): from now on until the store is reported by
+    /// [`Observer::memory_access`], the bytes may change at any time.
+    fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {}
+
     /// A conditional branch: the lanes that take it and those that do not. Of a `brx.idx`: the lanes
     /// that go where the first one goes, and the others.
     fn branch(&mut self, warp: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {}

@@ -11,7 +11,8 @@ pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
         "atom" | "red" => InstructionClass::Atomic,
         "bra" | "brx" | "call" | "ret" | "exit" | "trap" => InstructionClass::Control,
         "bar" | "barrier" if modifiers.first() == Some(&"warp") => InstructionClass::Warp,
-        "bar" | "barrier" | "membar" | "fence" => InstructionClass::Barrier,
+        "bar" | "barrier" | "membar" | "fence" | "mbarrier" => InstructionClass::Barrier,
+        "cp" => class_of_copy(modifiers),
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => InstructionClass::Warp,
         "setp" | "set" | "selp" | "slct" | "testp" => InstructionClass::Compare,
         "mov" | "cvta" | "isspacep" => InstructionClass::Move,
@@ -29,5 +30,19 @@ pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
             }
             _ => InstructionClass::Integer,
         },
+    }
+}
+
+/// `cp.async`, its groups and its barriers.
+fn class_of_copy(modifiers: &[&str]) -> InstructionClass {
+    let is_wait = |name: &&str| {
+        matches!(
+            *name,
+            "commit_group" | "wait_group" | "wait_all" | "mbarrier"
+        )
+    };
+    match modifiers.iter().take(3).any(is_wait) {
+        true => InstructionClass::Barrier,
+        false => InstructionClass::Load,
     }
 }

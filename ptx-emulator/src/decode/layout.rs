@@ -19,6 +19,7 @@ pub(crate) fn successors(terminator: &Terminator) -> Vec<u32> {
         Terminator::Switch { targets, .. } => targets.clone(),
         Terminator::Call(call) => vec![call.next],
         Terminator::Barrier(barrier) => vec![barrier.next],
+        Terminator::BarrierObject(object) => vec![object.next],
         Terminator::Return | Terminator::Exit | Terminator::Trap => Vec::new(),
     }
 }
@@ -37,6 +38,7 @@ fn redirect(terminator: &mut Terminator, map: impl Fn(u32) -> u32) {
         }
         Terminator::Call(call) => call.next = map(call.next),
         Terminator::Barrier(barrier) => barrier.next = map(barrier.next),
+        Terminator::BarrierObject(object) => object.next = map(object.next),
         Terminator::Return | Terminator::Exit | Terminator::Trap => {}
     }
 }

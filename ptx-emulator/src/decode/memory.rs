@@ -31,7 +31,7 @@ pub(super) fn take_space(mods: &mut Modifiers<'_>) -> Space {
 }
 
 /// Cache hints and scopes change no result.
-fn is_hint(name: &str) -> bool {
+pub(super) fn is_hint(name: &str) -> bool {
     matches!(
         name,
         "ca" | "cg"
@@ -52,13 +52,13 @@ fn is_hint(name: &str) -> bool {
         || name.starts_with("L2::")
 }
 
-struct Order {
+pub(super) struct Order {
     strong: bool,
     acquire: bool,
     release: bool,
 }
 
-fn take_order(mods: &mut Modifiers<'_>) -> Order {
+pub(super) fn take_order(mods: &mut Modifiers<'_>) -> Order {
     let both = mods.take("acq_rel") | mods.take("sc");
     let acquire = mods.take("acquire") || both;
     let release = mods.take("release") || both;
@@ -328,11 +328,14 @@ impl Builder<'_, '_> {
             })
             .ok_or(Failure::Unknown)?;
         mods.finish()?;
-        let float = matches!(ty, Type::F32 | Type::F64);
-        if (float && function != AtomicFunction::Add)
-            || !(matches!(ty.bytes(), 4 | 8))
-            || matches!(ty, Type::F16x2 | Type::Bf16x2 | Type::Tf32)
-        {
+        let exists = match (function, ty) {
+            (_, Type::Tf32) => false,
+            (AtomicFunction::Add, ty) if ty.is_float() => true,
+            (_, ty) if ty.is_float() => false,
+            (AtomicFunction::CompareExchange, Type::B16) => true,
+            _ => matches!(ty.bytes(), 4 | 8),
+        };
+        if !exists {
             return Err(Failure::Unknown);
         }
         let (to, rest) = match (returns, operands) {

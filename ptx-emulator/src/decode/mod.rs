@@ -4,6 +4,7 @@
 
 mod allocate;
 mod arithmetic;
+mod async_copy;
 mod bits;
 mod builder;
 mod class;
@@ -11,6 +12,7 @@ mod compare;
 mod control;
 mod convert;
 mod layout;
+mod mbarrier;
 mod memory;
 mod modifiers;
 mod operand;
@@ -505,6 +507,8 @@ impl Builder<'_, '_> {
                 self.emit(Op::Fence);
                 Ok(())
             }
+            "cp" => self.async_copy(mods, operands),
+            "mbarrier" => self.barrier_object(mods, operands),
             "nanosleep" | "pmevent" => self.nothing(operands),
             "shfl" => self.under_guard(|this| this.shuffle(mods, operands)),
             "vote" => self.under_guard(|this| this.vote(mods, operands)),

@@ -1,8 +1,8 @@
 //! Which registers an operation reads and writes: the one list that liveness and renaming share.
 
 use crate::ir::{
-    AddressBase, Barrier, BarrierKind, Call, CallTarget, Double, Op, Predicate, Program, Register,
-    Terminator, Word,
+    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, Call, CallTarget, Double, Op,
+    Phase, Predicate, Program, Register, Terminator, Word,
 };
 
 /// What an operation does with a register.
@@ -216,7 +216,18 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             Op::ActiveMask(d) => self.word(Define, d),
             Op::ReadTimer(_, d) => self.register(Define, d),
-            Op::Fence | Op::Nothing => {}
+            Op::AsyncCopy(index) => {
+                let copy = &mut program.async_copies[*index as usize];
+                self.base(&mut copy.to.base);
+                self.base(&mut copy.from.base);
+                if let Some(bytes) = &mut copy.source_bytes {
+                    self.word(Use, bytes);
+                }
+                if let Some(ignore) = &mut copy.ignore {
+                    self.predicate(Use, ignore);
+                }
+            }
+            Op::Fence | Op::Nothing | Op::AsyncCommit | Op::AsyncWait(_) => {}
         }
     }
 
@@ -264,7 +275,39 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     BarrierKind::And(d) | BarrierKind::Or(d) => self.predicate(Define, d),
                 }
             }
+            Terminator::BarrierObject(object) => self.barrier_object(object),
             Terminator::Jump(_) | Terminator::Return | Terminator::Exit | Terminator::Trap => {}
+        }
+    }
+
+    fn barrier_object(&mut self, object: &mut BarrierObject) {
+        use Role::{Define, Use};
+        self.base(&mut object.address.base);
+        match &mut object.action {
+            BarrierAction::Init(word)
+            | BarrierAction::Expect(word)
+            | BarrierAction::Complete(word) => self.word(Use, word),
+            BarrierAction::Arrive {
+                state,
+                count,
+                expect,
+                ..
+            } => {
+                for word in [count, expect].into_iter().flatten() {
+                    self.word(Use, word);
+                }
+                if let Some(state) = state {
+                    self.double(Define, state);
+                }
+            }
+            BarrierAction::Wait { done, phase, .. } => {
+                match phase {
+                    Phase::State(state) => self.double(Use, state),
+                    Phase::Parity(parity) => self.word(Use, parity),
+                }
+                self.predicate(Define, done);
+            }
+            BarrierAction::Invalidate | BarrierAction::ArriveAfterCopies { .. } => {}
         }
     }
 

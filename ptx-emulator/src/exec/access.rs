@@ -26,23 +26,33 @@ fn extend(value: u64, load: &Load) -> u64 {
     )
 }
 
+/// The lanes' addresses before any translation; `local_base` is where the frame's local memory starts.
+#[inline(always)]
+pub(super) fn lane_addresses(
+    r: &Registers<'_>,
+    local_base: u32,
+    address: &Address,
+) -> [u64; LANES] {
+    let offset = address.offset as u64;
+    match address.base {
+        AddressBase::Double(double) => {
+            let base = &r.doubles[double.0 as usize];
+            std::array::from_fn(|lane| base[lane].wrapping_add(offset))
+        }
+        AddressBase::Word(word) => {
+            let base = &r.words[word.0 as usize];
+            std::array::from_fn(|lane| u64::from(base[lane]).wrapping_add(offset))
+        }
+        AddressBase::None => [offset; LANES],
+        AddressBase::Frame => [offset.wrapping_add(u64::from(local_base)); LANES],
+    }
+}
+
 impl<O: Observer> Run<'_, '_, O> {
     /// The lanes' addresses before any translation.
     #[inline(always)]
     fn addresses(&self, address: &Address) -> [u64; LANES] {
-        let offset = address.offset as u64;
-        match address.base {
-            AddressBase::Double(double) => {
-                let base = &self.r.doubles[double.0 as usize];
-                std::array::from_fn(|lane| base[lane].wrapping_add(offset))
-            }
-            AddressBase::Word(word) => {
-                let base = &self.r.words[word.0 as usize];
-                std::array::from_fn(|lane| u64::from(base[lane]).wrapping_add(offset))
-            }
-            AddressBase::None => [offset; LANES],
-            AddressBase::Frame => [offset.wrapping_add(u64::from(self.local_base)); LANES],
-        }
+        lane_addresses(&self.r, self.local_base, address)
     }
 
     /// The space accessed, and the addresses within it. Lanes of a generic access that lie in
@@ -84,10 +94,31 @@ impl<O: Observer> Run<'_, '_, O> {
         (mask, strong): (u32, bool),
         addresses: &[u64; LANES],
     ) {
-        if !O::ACCESSES {
-            return;
+        if O::ACCESSES {
+            let lanes = (mask, strong);
+            let access = self.irregular_access(space, kind, bytes, lanes, addresses);
+            self.observer.memory_access(&self.context, &access);
         }
-        let access = MemoryAccess {
+    }
+
+    /// Reports that a copy to shared memory begins.
+    pub(super) fn observe_copy(&mut self, bytes: u32, mask: u32, addresses: &[u64; LANES]) {
+        if O::ACCESSES {
+            let (space, kind) = (Space::Shared, AccessKind::Store);
+            let access = self.irregular_access(space, kind, bytes, (mask, false), addresses);
+            self.observer.copy_begins(&self.context, &access);
+        }
+    }
+
+    fn irregular_access<'a>(
+        &self,
+        space: Space,
+        kind: AccessKind,
+        bytes: u32,
+        (mask, strong): (u32, bool),
+        addresses: &'a [u64; LANES],
+    ) -> MemoryAccess<'a> {
+        MemoryAccess {
             instruction: InstructionId(self.info),
             space,
             kind,
@@ -96,8 +127,7 @@ impl<O: Observer> Run<'_, '_, O> {
             addresses,
             repeats_pattern: false,
             strong,
-        };
-        self.observer.memory_access(&self.context, &access);
+        }
     }
 
     /// Runs `one` for groups of lanes that access the same space.

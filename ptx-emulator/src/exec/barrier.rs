@@ -211,6 +211,10 @@ impl<O: Observer> Worker<'_, '_, O> {
                 let block = &program.blocks[split.block as usize];
                 let (info, what) = match split.state {
                     State::Barrier(id) => (block.terminator_info, format!("barrier {id}")),
+                    State::Phase(address) => (
+                        block.terminator_info,
+                        format!("the mbarrier at {address:#x}"),
+                    ),
                     State::Members { .. } | State::Ready => (
                         program.code.get(block.start as usize).map(|inst| inst.info),
                         "the other lanes of its mask".to_string(),

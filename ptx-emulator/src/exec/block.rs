@@ -1,6 +1,7 @@
 //! A worker runs blocks one after the other: warps take turns, barriers bring them together.
 
 use super::barrier::BarrierState;
+use super::mbarrier::AwaitedCopy;
 use super::pattern::{Pattern, Spread};
 use super::run::{Outcome, RawFault, Run, Stop};
 use super::vector::{LANES, Registers};
@@ -17,11 +18,13 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) launch: &'w Launch<'l>,
     pub(super) observer: &'w mut O,
     pub(super) warps: Vec<Warp>,
-    shared: Vec<u32>,
+    pub(super) shared: Vec<u32>,
     patterns: Vec<Pattern>,
     spreads: Vec<Spread>,
     visit: u64,
     pub(super) barriers: Vec<BarrierState>,
+    /// Copies that are written when the phase of their mbarrier is complete.
+    pub(super) awaited: Vec<AwaitedCopy>,
     fuel: u64,
     granted: u64,
     pub(super) block: [u32; 3],
@@ -51,6 +54,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             spreads: vec![Spread::new(); program.spreads as usize + 1],
             visit: 0,
             barriers: BarrierState::of_block(count),
+            awaited: Vec::new(),
             fuel: 0,
             granted: 0,
             block: [0; 3],
@@ -72,6 +76,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         self.block = block;
         self.block_index = index;
         self.shared.fill(0);
+        self.awaited.clear();
         for barrier in &mut self.barriers {
             barrier.reset();
         }
@@ -143,7 +148,9 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 }
                 Stop::Terminator(block) => {
                     self.warps[index].splits[at].block = block;
-                    self.terminate(index, at, block)?;
+                    if self.terminate(index, at, block)? {
+                        return Ok(turn);
+                    }
                 }
             }
         }
@@ -171,6 +178,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             local_base: frame.local_base,
             local_top,
             shared: &mut self.shared,
+            copies: &mut warp.copies,
             patterns: &mut self.patterns,
             spreads: &mut self.spreads,
             visit: &mut self.visit,
@@ -230,8 +238,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         })
     }
 
-    /// What the end of a block asks the scheduler to do.
-    fn terminate(&mut self, index: usize, at: usize, block: u32) -> Result<(), Box<Fault>> {
+    /// What the end of a block asks the scheduler to do. Whether other warps should run next.
+    fn terminate(&mut self, index: usize, at: usize, block: u32) -> Result<bool, Box<Fault>> {
         let program = self.program();
         let current = &program.blocks[block as usize];
         let split = self.warps[index].splits[at];
@@ -257,10 +265,19 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             Terminator::Barrier(barrier) => {
                 self.arrive(index, at, barrier, current.terminator_info)
             }
+            Terminator::BarrierObject(object) => {
+                let info = current.terminator_info.unwrap_or(u32::MAX);
+                let outcome = self.barrier_object(index, at, object, info);
+                return outcome
+                    .map_err(|fault| self.fault(*fault, Some(index), current.terminator_info));
+            }
             // The inner loop follows these itself.
             Terminator::Jump(_) | Terminator::Branch { .. } => Ok(()),
         };
-        outcome.map_err(|fault| self.fault(*fault, Some(index), current.terminator_info))
+        match outcome {
+            Ok(()) => Ok(false),
+            Err(fault) => Err(self.fault(*fault, Some(index), current.terminator_info)),
+        }
     }
 
     fn exit(&mut self, index: usize, at: usize) {

@@ -2,6 +2,7 @@
 
 mod access;
 mod arithmetic;
+mod async_copy;
 mod atomic;
 mod barrier;
 mod block;
@@ -9,6 +10,7 @@ pub(crate) mod convert;
 mod element;
 mod float;
 mod lane;
+mod mbarrier;
 mod pattern;
 mod run;
 mod simd;
@@ -26,6 +28,7 @@ use crate::kernel::{Args, Kernel, LaunchConfig, Report};
 use crate::memory::{Allocation, Memory};
 use crate::observer::{LaunchContext, Observer};
 use block::Worker;
+pub(crate) use mbarrier::PENDING_BITS;
 
 /// Instructions that a worker takes from the budget at a time.
 const FUEL_STEP: u64 = 1 << 16;

@@ -1,6 +1,7 @@
 //! The inner loop: runs the lanes of one warp that stand at the same place until they part, park
 //! or end.
 
+use super::async_copy::CopyQueue;
 use super::pattern::{Pattern, Spread};
 use super::vector::{LANES, Registers, Words, collect, store_doubles, store_words};
 use super::warp_ops::{self, lanes};
@@ -47,6 +48,8 @@ pub(crate) struct Run<'r, 'l, O> {
     /// Bytes of local memory of each thread.
     pub local_top: u32,
     pub shared: &'r mut [u32],
+    /// The warp's `cp.async` copies in flight.
+    pub copies: &'r mut CopyQueue,
     pub patterns: &'r mut [Pattern],
     pub spreads: &'r mut [Spread],
     /// Counts the basic blocks that the worker has entered.
@@ -379,6 +382,9 @@ impl<O: Observer> Run<'_, '_, O> {
                 store_words::<false>(&mut self.r.words[d.0 as usize], mask, |_| mask);
             }
             Op::ReadTimer(timer, d) => self.read_timer(timer, d, mask),
+            Op::AsyncCopy(index) => return self.async_copy(index, mask),
+            Op::AsyncCommit => self.async_commit(mask),
+            Op::AsyncWait(newest) => self.async_wait(newest, mask),
             Op::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! The state of a warp: registers, frames, and the splits into which its lanes have parted.
 
 use super::Launch;
+use super::async_copy::CopyQueue;
 use super::run::RawFault;
 use super::vector::{Doubles, LANES, Words, collect};
 use crate::error::FaultKind;
@@ -35,6 +36,15 @@ pub(crate) enum State {
     },
     /// A barrier of the block.
     Barrier(u32),
+    /// The phase of the mbarrier at an address.
+    Phase(u64),
+}
+
+impl State {
+    /// Whether somebody outside of the warp must let the lanes go on.
+    fn is_parked(self) -> bool {
+        matches!(self, State::Barrier(_) | State::Phase(_))
+    }
 }
 
 /// Lanes that stand at the same place.
@@ -57,6 +67,7 @@ pub(crate) struct Warp {
     pub doubles: Vec<Doubles>,
     pub predicates: Vec<u32>,
     pub local: Vec<Words>,
+    pub copies: CopyQueue,
     pub frames: Vec<Frame>,
     pub splits: Vec<Split>,
     /// Lanes that have not exited.
@@ -78,6 +89,7 @@ impl Warp {
             doubles: vec![[0; LANES]; kernel.doubles as usize],
             predicates: vec![0; kernel.predicates as usize],
             local: Vec::new(),
+            copies: CopyQueue::default(),
             frames: Vec::new(),
             splits: Vec::new(),
             live: 0,
@@ -139,6 +151,7 @@ impl Warp {
         self.local.clear();
         self.local
             .resize((kernel.local_bytes as usize).div_ceil(4), [0; LANES]);
+        self.copies.clear();
         self.frames.clear();
         self.frames.push(Frame {
             function: 0,
@@ -270,11 +283,10 @@ impl Warp {
             let mut other = index + 1;
             while other < self.splits.len() {
                 let candidate = self.splits[other];
-                let waiting = |state| matches!(state, State::Barrier(_));
                 if candidate.frame == split.frame
                     && candidate.block == split.block
-                    && !waiting(candidate.state)
-                    && !waiting(split.state)
+                    && !candidate.state.is_parked()
+                    && !split.state.is_parked()
                 {
                     let into = &mut self.splits[index];
                     into.mask |= candidate.mask;
@@ -330,7 +342,7 @@ impl Warp {
             .splits
             .iter()
             .filter(|other| other.frame == chosen.frame && other.block > chosen.block)
-            .filter(|other| !matches!(other.state, State::Barrier(_)))
+            .filter(|other| !other.state.is_parked())
             .map(|other| other.block)
             .min();
         Some((index, limit.unwrap_or(u32::MAX)))

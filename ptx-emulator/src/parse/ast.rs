@@ -90,6 +90,12 @@ impl Type {
         }
     }
 
+    /// Whether this is a float, or a pair of halves.
+    pub(crate) fn is_float(self) -> bool {
+        let half = matches!(self, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
+        half || matches!(self, Type::F32 | Type::F64)
+    }
+
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64)
     }

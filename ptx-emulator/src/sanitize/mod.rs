@@ -153,6 +153,12 @@ impl Observer for Sanitizer {
         self.synccheck.memory_access(warp, access);
     }
 
+    fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.copy_begins(warp, store);
+        }
+    }
+
     fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.warp_sync(warp, sync);

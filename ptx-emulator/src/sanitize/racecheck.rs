@@ -515,7 +515,7 @@ impl Spot<'_> {
     }
 }
 
-/// Whether a kernel has fences, or operations that acquire or release.
+/// Whether a kernel has fences, mbarriers, or other operations that acquire or release.
 fn synchronises(kernel: &Kernel) -> bool {
     (0..kernel.instruction_count() as u32).any(|id| {
         let opcode = kernel.instruction(InstructionId(id)).opcode();
@@ -523,6 +523,7 @@ fn synchronises(kernel: &Kernel) -> bool {
         match parts.next() {
             Some("membar") => true,
             Some("fence") => parts.next() != Some("proxy"),
+            Some("mbarrier") => true,
             _ => parts.any(|part| matches!(part, "acquire" | "release" | "acq_rel" | "sc")),
         }
     })
@@ -589,6 +590,10 @@ impl Observer for Racecheck {
                 self.synchronise(warp.warp, access.kind, true);
             }
         }
+    }
+
+    fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {
+        self.memory_access(warp, store);
     }
 
     fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {

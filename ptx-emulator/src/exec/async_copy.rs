@@ -1,0 +1,183 @@
+//! `cp.async`: a thread's copies in flight.
+//!
+//! Global memory is read when a copy is issued, shared memory is written as late as PTX allows: when
+//! the thread waits for the group, or when the mbarrier that was told of the copy completes its phase.
+//! A kernel that forgets to wait reads what was there before, and observers see the store where it
+//! happens.
+
+use super::run::{Outcome, Run};
+use super::vector::LANES;
+use super::warp_ops::lanes;
+use crate::ir::Space;
+use crate::observer::{AccessKind, Observer};
+
+/// Words of the largest copy.
+const WORDS: usize = 4;
+
+/// The copies that one instruction of a warp has begun.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingCopy {
+    /// The instruction.
+    pub info: u32,
+    /// Lanes whose copy has not been written.
+    pub mask: u32,
+    pub bytes: u32,
+    /// Addresses in shared memory.
+    pub to: [u64; LANES],
+    data: Box<[[u32; WORDS]; LANES]>,
+    /// The group of each lane: the number of groups that it had committed before.
+    group: [u32; LANES],
+}
+
+impl PendingCopy {
+    /// Writes the copies of some lanes.
+    pub(crate) fn write(&self, mask: u32, shared: &mut [u32]) {
+        let count = self.bytes as usize / 4;
+        for lane in lanes(mask) {
+            let first = self.to[lane] as usize / 4;
+            shared[first..first + count].copy_from_slice(&self.data[lane][..count]);
+        }
+    }
+}
+
+/// The copies of a warp that are in flight.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CopyQueue {
+    pending: Vec<PendingCopy>,
+    /// Groups that each lane has committed.
+    committed: [u32; LANES],
+}
+
+impl CopyQueue {
+    pub(crate) fn clear(&mut self) {
+        self.pending.clear();
+        self.committed = [0; LANES];
+    }
+
+    /// Takes all copies of the lanes of `mask` for which `wanted` holds, given lane and group.
+    fn take(&mut self, mask: u32, wanted: impl Fn(usize, u32) -> bool) -> Vec<PendingCopy> {
+        let mut taken = Vec::new();
+        self.pending.retain_mut(|copy| {
+            let now = lanes(mask & copy.mask)
+                .filter(|&lane| wanted(lane, copy.group[lane]))
+                .fold(0, |now, lane| now | 1 << lane);
+            copy.mask &= !now;
+            match (now, copy.mask) {
+                (0, _) => true,
+                (_, 0) => {
+                    // The last lanes: the copy itself leaves the queue.
+                    let mut last = copy.clone();
+                    last.mask = now;
+                    taken.push(last);
+                    false
+                }
+                _ => {
+                    let mut part = copy.clone();
+                    part.mask = now;
+                    taken.push(part);
+                    true
+                }
+            }
+        });
+        taken
+    }
+
+    /// Takes everything that the lanes of `mask` have begun.
+    pub(super) fn take_all(&mut self, mask: u32) -> Vec<PendingCopy> {
+        self.take(mask, |_, _| true)
+    }
+}
+
+impl<O: Observer> Run<'_, '_, O> {
+    /// `cp.async`
+    pub(super) fn async_copy(&mut self, index: u32, mask: u32) -> Outcome {
+        let copy = &self.program.async_copies[index as usize];
+        let (_, to) = self.resolve(&copy.to, mask);
+        let (_, from) = self.resolve(&copy.from, mask);
+        let ignored = copy.ignore.map_or(0, |p| self.r.predicates[p.0 as usize]);
+        let source_bytes: [u32; LANES] = std::array::from_fn(|lane| match copy.source_bytes {
+            _ if ignored >> lane & 1 != 0 => 0,
+            Some(word) => self.r.words[word.0 as usize][lane].min(copy.bytes),
+            None => copy.bytes,
+        });
+        let reading = lanes(mask)
+            .filter(|&lane| source_bytes[lane] != 0)
+            .fold(0, |reading, lane| reading | 1 << lane);
+        if reading != 0 {
+            // What is filled with zeros is not read; observers see one size for all lanes.
+            let bytes = lanes(reading).map(|lane| source_bytes[lane]).max();
+            let bytes = bytes.unwrap_or(copy.bytes);
+            self.observe(
+                Space::Global,
+                AccessKind::Load,
+                bytes,
+                (reading, false),
+                &from,
+            );
+        }
+        let mut data = Box::new([[0u32; WORDS]; LANES]);
+        for lane in lanes(mask) {
+            self.check(Space::Shared, to[lane], copy.bytes, AccessKind::Store, lane)?;
+            let bytes = source_bytes[lane];
+            if bytes == 0 {
+                continue;
+            }
+            self.check_copied(from[lane], bytes, copy.bytes, lane)?;
+            for at in 0..bytes {
+                let address = from[lane] + u64::from(at);
+                let byte = self.read_memory(Space::Global, address, 1, lane, false);
+                data[lane][at as usize / 4] |= (byte as u32) << (8 * (at % 4));
+            }
+        }
+        self.observe_copy(copy.bytes, mask, &to);
+        self.copies.pending.push(PendingCopy {
+            info: self.info,
+            mask,
+            bytes: copy.bytes,
+            to,
+            data,
+            group: self.copies.committed,
+        });
+        Ok(())
+    }
+
+    /// Checks the source of a copy, which is aligned to the size of the whole copy.
+    fn check_copied(&self, address: u64, read: u32, bytes: u32, lane: usize) -> Outcome {
+        if !address.is_multiple_of(u64::from(bytes)) {
+            return self.check(Space::Global, address, bytes, AccessKind::Load, lane);
+        }
+        for at in 0..read {
+            let address = address + u64::from(at);
+            self.check(Space::Global, address, 1, AccessKind::Load, lane)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn async_commit(&mut self, mask: u32) {
+        for lane in lanes(mask) {
+            self.copies.committed[lane] += 1;
+        }
+    }
+
+    /// `cp.async.wait_group`: what the groups but the `newest` ones copy is written.
+    pub(super) fn async_wait(&mut self, newest: Option<u32>, mask: u32) {
+        let committed = self.copies.committed;
+        let done = self.copies.take(mask, |lane, group| {
+            newest.is_none_or(|newest| {
+                u64::from(group) + u64::from(newest) < u64::from(committed[lane])
+            })
+        });
+        for copy in done {
+            let own = std::mem::replace(&mut self.info, copy.info);
+            self.observe(
+                Space::Shared,
+                AccessKind::Store,
+                copy.bytes,
+                (copy.mask, false),
+                &copy.to,
+            );
+            copy.write(copy.mask, self.shared);
+            self.info = own;
+        }
+    }
+}

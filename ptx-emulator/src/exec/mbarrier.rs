@@ -1,0 +1,462 @@
+//! `mbarrier`: arrivals, transactions, phases, and the threads that wait for them.
+//!
+//! The object is opaque in PTX. Here its 64 bits hold, from the lowest: the arrivals that the phase
+//! still waits for (20 bits), those that a phase waits for at its start (20), the bytes that it still
+//! waits for (22, signed), the parity of the phase, and a bit that says that the object is one.
+
+use super::access::lane_addresses;
+use super::async_copy::PendingCopy;
+use super::block::Worker;
+use super::run::{Outcome, RawFault};
+use super::vector::{LANES, Registers};
+use super::warp::{Frame, State, Warp};
+use super::warp_ops::lanes;
+use crate::error::FaultKind;
+use crate::ir::{BarrierAction, BarrierObject, Phase, Space, Terminator};
+use crate::kernel::InstructionId;
+use crate::memory::{space_of, window};
+use crate::observer::{AccessKind, MemoryAccess, Observer, WarpContext};
+
+/// Bits of the number of arrivals; it is at most 2^20 - 1 (PTX ISA, "mbarrier").
+pub(crate) const PENDING_BITS: u32 = 20;
+
+const COUNT_MASK: u64 = (1 << PENDING_BITS) - 1;
+const BYTES_SHIFT: u32 = 2 * PENDING_BITS;
+const BYTES_BITS: u32 = 22;
+const PARITY_BIT: u32 = BYTES_SHIFT + BYTES_BITS;
+const VALID_BIT: u32 = 63;
+
+/// Most bytes that a phase can wait for (PTX ISA, "mbarrier", valid range of tx-count).
+const MAX_BYTES: i64 = (1 << 20) - 1;
+
+/// An mbarrier object, unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Object {
+    pending: u64,
+    expected: u64,
+    bytes: i64,
+    parity: u64,
+}
+
+impl Object {
+    fn unpack(bits: u64) -> Option<Self> {
+        let bytes = bits << (64 - PARITY_BIT) >> (64 - PARITY_BIT + BYTES_SHIFT);
+        // The sign of the bytes is the highest of their bits.
+        let bytes = (bytes << (64 - BYTES_BITS)) as i64 >> (64 - BYTES_BITS);
+        (bits >> VALID_BIT != 0).then_some(Object {
+            pending: bits & COUNT_MASK,
+            expected: bits >> PENDING_BITS & COUNT_MASK,
+            bytes,
+            parity: bits >> PARITY_BIT & 1,
+        })
+    }
+
+    fn pack(self) -> u64 {
+        let bytes = self.bytes as u64 & ((1 << BYTES_BITS) - 1);
+        self.pending
+            | self.expected << PENDING_BITS
+            | bytes << BYTES_SHIFT
+            | self.parity << PARITY_BIT
+            | 1 << VALID_BIT
+    }
+
+    /// Starts the next phase if this one is complete.
+    fn advance(&mut self) -> bool {
+        let complete = self.pending == 0 && self.bytes == 0;
+        if complete {
+            self.pending = self.expected;
+            self.parity ^= 1;
+        }
+        complete
+    }
+}
+
+/// The parity of a state that `arrive` gave.
+fn state_parity(state: u64) -> u64 {
+    state >> PARITY_BIT & 1
+}
+
+/// A copy that an mbarrier waits for.
+#[derive(Clone, Debug)]
+pub(super) struct AwaitedCopy {
+    barrier: u64,
+    warp: usize,
+    copy: PendingCopy,
+}
+
+fn bad(message: String, lane: usize) -> Box<RawFault> {
+    Box::new(RawFault {
+        kind: FaultKind::BadBarrier(message),
+        lane: Some(lane),
+    })
+}
+
+/// The registers of a frame.
+pub(super) fn registers<'w>(warp: &'w mut Warp, frame: &Frame) -> Registers<'w> {
+    Registers {
+        words: &mut warp.words[frame.words..],
+        doubles: &mut warp.doubles[frame.doubles..],
+        predicates: &mut warp.predicates[frame.predicates..],
+    }
+}
+
+impl<O: Observer> Worker<'_, '_, O> {
+    /// Lanes execute an mbarrier instruction, one after the other. Whether others should run next.
+    pub(super) fn barrier_object(
+        &mut self,
+        index: usize,
+        at: usize,
+        object: &BarrierObject,
+        info: u32,
+    ) -> Result<bool, Box<RawFault>> {
+        let split = self.warps[index].splits[at];
+        let frame = self.warps[index].frames[split.frame as usize];
+        let r = registers(&mut self.warps[index], &frame);
+        let mut addresses = lane_addresses(&r, frame.local_base, &object.address);
+        if object.address.space == Space::Generic {
+            let base = window(Space::Shared).map_or(0, |(base, _)| base);
+            for lane in lanes(split.mask) {
+                let space = space_of(addresses[lane]);
+                if space != Space::Shared {
+                    let message =
+                        format!("an mbarrier in {space} memory; it must be in shared memory");
+                    return Err(bad(message, lane));
+                }
+                addresses[lane] -= base;
+            }
+        }
+        // Whether a wait has been satisfied by lane.
+        let mut done = 0;
+        for lane in lanes(split.mask) {
+            let address = addresses[lane];
+            if self.act(index, &frame, object, lane, address, info)? {
+                done |= 1 << lane;
+            }
+        }
+        let BarrierAction::Wait {
+            done: to, suspends, ..
+        } = object.action
+        else {
+            self.warps[index].splits[at].block = object.next;
+            return Ok(false);
+        };
+        let waiting = split.mask & !done;
+        let mut r = registers(&mut self.warps[index], &frame);
+        r.set_predicate(split.mask, to.0, done);
+        let splits = &mut self.warps[index].splits;
+        if waiting == 0 || !suspends {
+            splits[at].block = object.next;
+            return Ok(waiting != 0);
+        }
+        // Those who need not wait go on; each of the others waits for its barrier.
+        let waits = splits[at];
+        splits[at].mask = waiting;
+        if done != 0 {
+            splits.push(super::warp::Split {
+                mask: done,
+                block: object.next,
+                ..waits
+            });
+        }
+        for part in self.warps[index].part(at, &addresses) {
+            let split = &mut self.warps[index].splits[part];
+            let lane = split.mask.trailing_zeros() as usize % LANES;
+            split.state = State::Phase(addresses[lane]);
+        }
+        Ok(false)
+    }
+
+    /// One lane's operation; whether the phase that it asks for is complete.
+    fn act(
+        &mut self,
+        index: usize,
+        frame: &Frame,
+        object: &BarrierObject,
+        lane: usize,
+        address: u64,
+        info: u32,
+    ) -> Result<bool, Box<RawFault>> {
+        let r = registers(&mut self.warps[index], frame);
+        let word = |word: crate::ir::Word| u64::from(r.words[word.0 as usize][lane]);
+        match object.action {
+            BarrierAction::Init(count) => {
+                let count = word(count);
+                if count == 0 || count > COUNT_MASK {
+                    let message =
+                        format!("an mbarrier of {count} arrivals; 1 to {COUNT_MASK} are valid");
+                    return Err(bad(message, lane));
+                }
+                let fresh = Object {
+                    pending: count,
+                    expected: count,
+                    bytes: 0,
+                    parity: 0,
+                };
+                self.check_place(address, lane)?;
+                self.set_object(address, fresh.pack());
+                self.observe_barrier(index, AccessKind::Store, lane, address, info);
+            }
+            BarrierAction::Invalidate => {
+                self.object(address, lane)?;
+                self.set_object(address, 0);
+                self.observe_barrier(index, AccessKind::Store, lane, address, info);
+            }
+            BarrierAction::Arrive {
+                state,
+                count,
+                expect,
+                drop,
+            } => {
+                let (count, expect) = (count.map_or(1, word), expect.map_or(0, word));
+                let before = self.object(address, lane)?.pack();
+                self.expect(address, expect as i64, lane)?;
+                self.observe_barrier(index, AccessKind::Atomic, lane, address, info);
+                self.count_arrivals(address, count, drop, lane)?;
+                if let Some(state) = state {
+                    let r = registers(&mut self.warps[index], frame);
+                    r.doubles[state.0 as usize][lane] = before;
+                }
+            }
+            BarrierAction::Expect(bytes) => {
+                let bytes = word(bytes);
+                self.expect(address, bytes as i64, lane)?;
+            }
+            BarrierAction::Complete(bytes) => {
+                let bytes = word(bytes);
+                self.observe_barrier(index, AccessKind::Atomic, lane, address, info);
+                self.complete_bytes(address, bytes as i64, lane)?;
+            }
+            BarrierAction::ArriveAfterCopies { increment } => {
+                let copies = self.warps[index].copies.take_all(1 << lane);
+                self.awaited
+                    .extend(copies.into_iter().map(|copy| AwaitedCopy {
+                        barrier: address,
+                        warp: index,
+                        copy,
+                    }));
+                let mut known = self.object(address, lane)?;
+                if increment {
+                    known.pending += 1;
+                    self.set_object(address, known.pack());
+                }
+                self.observe_barrier(index, AccessKind::Atomic, lane, address, info);
+                self.count_arrivals(address, 1, false, lane)?;
+            }
+            BarrierAction::Wait { phase, .. } => {
+                let parity = match phase {
+                    Phase::Parity(parity) => word(parity) & 1,
+                    Phase::State(state) => state_parity(r.doubles[state.0 as usize][lane]),
+                };
+                let complete = self.object(address, lane)?.parity != parity;
+                if complete {
+                    self.observe_barrier(index, AccessKind::Load, lane, address, info);
+                }
+                return Ok(complete);
+            }
+        }
+        Ok(false)
+    }
+
+    fn check_place(&self, address: u64, lane: usize) -> Outcome {
+        if !address.is_multiple_of(8) {
+            return Err(bad(
+                format!("the mbarrier at {address:#x} is not 8-byte aligned"),
+                lane,
+            ));
+        }
+        let length = u64::from(self.launch.shared_bytes);
+        if length < 8 || address > length - 8 {
+            let message =
+                format!("the mbarrier at {address:#x} is outside of the block's {length} bytes");
+            return Err(bad(message, lane));
+        }
+        Ok(())
+    }
+
+    fn object(&self, address: u64, lane: usize) -> Result<Object, Box<RawFault>> {
+        self.check_place(address, lane)?;
+        let at = address as usize / 4;
+        let bits = u64::from(self.shared[at]) | u64::from(self.shared[at + 1]) << 32;
+        Object::unpack(bits).ok_or_else(|| {
+            bad(
+                format!("there is no mbarrier at {address:#x}: mbarrier.init makes one"),
+                lane,
+            )
+        })
+    }
+
+    fn set_object(&mut self, address: u64, bits: u64) {
+        let at = address as usize / 4;
+        self.shared[at] = bits as u32;
+        self.shared[at + 1] = (bits >> 32) as u32;
+    }
+
+    fn expect(&mut self, address: u64, bytes: i64, lane: usize) -> Outcome {
+        let mut object = self.object(address, lane)?;
+        object.bytes += bytes;
+        if object.bytes > MAX_BYTES {
+            let message = format!(
+                "the mbarrier at {address:#x} would wait for {} bytes; {MAX_BYTES} are the most",
+                object.bytes
+            );
+            return Err(bad(message, lane));
+        }
+        self.set_object(address, object.pack());
+        Ok(())
+    }
+
+    /// Bytes that a phase waited for have come.
+    pub(super) fn complete_bytes(&mut self, address: u64, bytes: i64, lane: usize) -> Outcome {
+        let mut object = self.object(address, lane)?;
+        object.bytes -= bytes;
+        if object.bytes < -MAX_BYTES {
+            let message = format!("too many bytes complete at the mbarrier at {address:#x}");
+            return Err(bad(message, lane));
+        }
+        self.advance(address, object);
+        Ok(())
+    }
+
+    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, lane: usize) -> Outcome {
+        let mut object = self.object(address, lane)?;
+        if count == 0 || count > object.pending {
+            let message = format!(
+                "{count} arrivals at the mbarrier at {address:#x}, which waits for {} in this phase",
+                object.pending
+            );
+            return Err(bad(message, lane));
+        }
+        object.pending -= count;
+        if drop {
+            object.expected = object.expected.saturating_sub(count);
+        }
+        self.advance(address, object);
+        Ok(())
+    }
+
+    /// Stores an object, and lets those go on who wait for its phase if that is complete.
+    fn advance(&mut self, address: u64, mut object: Object) {
+        let complete = object.advance();
+        self.set_object(address, object.pack());
+        if !complete {
+            return;
+        }
+        let awaited = std::mem::take(&mut self.awaited);
+        let (done, rest): (Vec<_>, Vec<_>) = awaited
+            .into_iter()
+            .partition(|awaited| awaited.barrier == address);
+        self.awaited = rest;
+        for AwaitedCopy { warp, copy, .. } in done {
+            let access = (AccessKind::Store, copy.bytes, false);
+            self.observe_shared(warp, access, copy.mask, &copy.to, copy.info);
+            copy.write(copy.mask, &mut self.shared);
+            // Who waits for the phase sees what was copied.
+            let lane = copy.mask.trailing_zeros() as usize % LANES;
+            self.observe_barrier(warp, AccessKind::Atomic, lane, address, copy.info);
+        }
+        self.wake(address);
+    }
+
+    /// Lets those go on who wait for the phase of an mbarrier that has just been completed.
+    fn wake(&mut self, address: u64) {
+        let program = self.program();
+        for index in 0..self.warps.len() {
+            for at in 0..self.warps[index].splits.len() {
+                let split = self.warps[index].splits[at];
+                let block = &program.blocks[split.block as usize];
+                let Terminator::BarrierObject(object) = &block.terminator else {
+                    continue;
+                };
+                if split.state != State::Phase(address) {
+                    continue;
+                }
+                if let BarrierAction::Wait { done, .. } = object.action {
+                    let frame = self.warps[index].frames[split.frame as usize];
+                    let mut r = registers(&mut self.warps[index], &frame);
+                    r.set_predicate(split.mask, done.0, u32::MAX);
+                }
+                let split = &mut self.warps[index].splits[at];
+                split.state = State::Ready;
+                split.block = object.next;
+                let lane = split.mask.trailing_zeros() as usize % LANES;
+                let info = block.terminator_info.unwrap_or(u32::MAX);
+                self.observe_barrier(index, AccessKind::Load, lane, address, info);
+            }
+        }
+    }
+
+    /// Reports that a lane accesses an mbarrier: a strong access of its bytes.
+    fn observe_barrier(
+        &mut self,
+        index: usize,
+        kind: AccessKind,
+        lane: usize,
+        address: u64,
+        info: u32,
+    ) {
+        let access = (kind, 8, true);
+        self.observe_shared(index, access, 1 << lane, &[address; LANES], info);
+    }
+
+    fn observe_shared(
+        &mut self,
+        index: usize,
+        (kind, bytes, strong): (AccessKind, u32, bool),
+        mask: u32,
+        addresses: &[u64; LANES],
+        info: u32,
+    ) {
+        if !O::ACCESSES {
+            return;
+        }
+        let context = WarpContext {
+            kernel: self.launch.kernel,
+            block: self.block,
+            warp: index as u32,
+        };
+        let access = MemoryAccess {
+            instruction: InstructionId(info),
+            space: Space::Shared,
+            kind,
+            bytes,
+            mask,
+            addresses,
+            repeats_pattern: false,
+            strong,
+        };
+        self.observer.memory_access(&context, &access);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_survive_packing() {
+        for bytes in [0, 1, -1, MAX_BYTES, -MAX_BYTES] {
+            let object = Object {
+                pending: 3,
+                expected: COUNT_MASK,
+                bytes,
+                parity: 1,
+            };
+            assert_eq!(Object::unpack(object.pack()), Some(object));
+        }
+        assert_eq!(Object::unpack(0), None);
+    }
+
+    #[test]
+    fn a_phase_waits_for_arrivals_and_bytes() {
+        let mut object = Object {
+            pending: 0,
+            expected: 2,
+            bytes: 4,
+            parity: 0,
+        };
+        assert!(!object.advance());
+        object.bytes = 0;
+        assert!(object.advance());
+        assert_eq!((object.pending, object.parity), (2, 1));
+    }
+}

@@ -1,0 +1,70 @@
+//! Asynchronous copies into shared memory, and the barriers that tell when they are done.
+
+use super::{Address, Double, Predicate, Word};
+
+/// `cp.async`: each lane copies a few bytes from global to shared memory.
+#[derive(Clone, Debug)]
+pub(crate) struct AsyncCopy {
+    pub to: Address,
+    pub from: Address,
+    /// Bytes written: 4, 8 or 16.
+    pub bytes: u32,
+    /// Bytes read, of which the rest is zero; all of them where there is none.
+    pub source_bytes: Option<Word>,
+    /// Lanes that read nothing and write zeros.
+    pub ignore: Option<Predicate>,
+}
+
+/// An instruction on an mbarrier, which may complete its phase or wait for that: lanes execute it one
+/// after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct BarrierObject {
+    pub address: Address,
+    pub action: BarrierAction,
+    pub next: u32,
+}
+
+/// What an mbarrier instruction does (PTX ISA, "mbarrier").
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BarrierAction {
+    /// `init`: with the number of arrivals that complete a phase.
+    Init(Word),
+    /// `inval`.
+    Invalidate,
+    /// `arrive` and `arrive_drop`.
+    Arrive {
+        /// The state before.
+        state: Option<Double>,
+        /// Arrivals; one where there is none.
+        count: Option<Word>,
+        /// Bytes that the phase waits for in addition.
+        expect: Option<Word>,
+        /// Whether later phases wait for fewer arrivals.
+        drop: bool,
+    },
+    /// `expect_tx`.
+    Expect(Word),
+    /// `complete_tx`.
+    Complete(Word),
+    /// `test_wait` and `try_wait`.
+    Wait {
+        done: Predicate,
+        phase: Phase,
+        /// `try_wait`, which may suspend the thread.
+        suspends: bool,
+    },
+    /// `cp.async.mbarrier.arrive`: arrives when the thread's copies so far are done.
+    ArriveAfterCopies {
+        /// Without `.noinc` the phase waits for one more arrival.
+        increment: bool,
+    },
+}
+
+/// The phase whose completion is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Phase {
+    /// That of a state that `arrive` gave.
+    State(Double),
+    /// The current or the preceding one, by its parity.
+    Parity(Word),
+}
