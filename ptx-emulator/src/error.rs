@@ -168,6 +168,10 @@ pub enum FaultKind {
     BadBranchIndex(u32),
     /// A barrier number of 16 or more, or a thread count that no barrier can have.
     BadBarrier(String),
+    /// A matrix instruction that only these lanes of a warp execute.
+    PartialWarp(u32),
+    /// A matrix instruction on memory that is not shared.
+    NotShared(u64),
     /// Some threads wait for others that never come.
     Deadlock(String),
     /// The launch's instruction budget is used up.
@@ -243,6 +247,13 @@ impl fmt::Display for FaultKind {
                 write!(f, "branch index {index} lies behind the last label")
             }
             FaultKind::BadBarrier(what) => write!(f, "{what}"),
+            FaultKind::PartialWarp(mask) => write!(
+                f,
+                "only lanes {mask:#x} execute it; all 32 lanes of the warp must"
+            ),
+            FaultKind::NotShared(address) => {
+                write!(f, "address {address:#x} is not in shared memory")
+            }
             FaultKind::Deadlock(who) => write!(f, "deadlock: {who}"),
             FaultKind::Budget(budget) => write!(
                 f,

@@ -5,8 +5,10 @@
 //! are registers too, filled before the code runs, so that every operand is an index.
 
 mod asynchronous;
+mod matrix;
 
 pub(crate) use asynchronous::{AsyncCopy, BarrierAction, BarrierObject, Phase};
+pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, MatrixProduct};
 
 use crate::parse::ast::Type;
 
@@ -191,6 +193,8 @@ pub(crate) enum Op {
     AsyncCommit,
     /// `cp.async.wait_group`: all but so many of the newest groups; `wait_all` where there is none.
     AsyncWait(Option<u32>),
+    /// Index into `Program::matrices`.
+    Matrix(u32),
     /// Costs an issue slot and does nothing: `nanosleep`, prefetches.
     Nothing,
 }
@@ -655,6 +659,8 @@ pub enum InstructionClass {
     Fma64,
     /// f16 and bf16 arithmetic.
     Half,
+    /// Products of matrices on tensor cores.
+    Tensor,
     /// Integer and bit operations.
     Integer,
     /// Comparisons, selections and predicate logic.
@@ -709,6 +715,7 @@ pub(crate) struct Program {
     pub atomics: Vec<Atomic>,
     pub shuffles: Vec<Shuffle>,
     pub async_copies: Vec<AsyncCopy>,
+    pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
     /// Number of loads and stores.
     pub sites: u32,

@@ -157,6 +157,7 @@ fn class_name(counts: &ClassCounts) -> String {
         InstructionClass::Float64 => "f64 arithmetic",
         InstructionClass::Fma64 => "f64 fused multiply-add",
         InstructionClass::Half => "f16, bf16 arithmetic",
+        InstructionClass::Tensor => "tensor cores",
         InstructionClass::Integer => "integer",
         InstructionClass::Compare => "comparison, selection",
         InstructionClass::Move => "move",

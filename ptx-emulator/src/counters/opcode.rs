@@ -5,7 +5,10 @@ use crate::ir::{InstructionClass, Space};
 /// Floating-point operations of one thread that executes the instruction; see
 /// [`Counts::flops`](super::Counts::flops).
 pub(super) fn flops(opcode: &str, class: InstructionClass) -> u64 {
-    use InstructionClass::{Float32, Float64, Fma32, Fma64, Half};
+    use InstructionClass::{Float32, Float64, Fma32, Fma64, Half, Tensor};
+    if class == Tensor {
+        return matrix_flops(opcode).unwrap_or(0);
+    }
     if !matches!(class, Float32 | Float64 | Fma32 | Fma64 | Half) {
         return 0;
     }
@@ -20,6 +23,18 @@ pub(super) fn flops(opcode: &str, class: InstructionClass) -> u64 {
         | "lg2" | "tanh" => values,
         _ => 0,
     }
+}
+
+/// The share of one lane in a product of matrices: of 32 for `mma`, of 128 for `wgmma`.
+fn matrix_flops(opcode: &str) -> Option<u64> {
+    let shape = opcode.split('.').find_map(|part| {
+        let (m, rest) = part.strip_prefix('m')?.split_once('n')?;
+        let (n, k) = rest.split_once('k')?;
+        Some([m.parse().ok()?, n.parse().ok()?, k.parse::<u64>().ok()?])
+    });
+    let [m, n, k]: [u64; 3] = shape?;
+    let lanes = if opcode.starts_with("wgmma") { 128 } else { 32 };
+    Some(2 * m * n * k / lanes)
 }
 
 /// The space that a load, store or atomic names; generic where it names none.
@@ -56,6 +71,16 @@ mod tests {
             ("rsqrt.approx.f32", InstructionClass::Float32, 1),
             ("neg.f32", InstructionClass::Float32, 0),
             ("min.f64", InstructionClass::Float64, 0),
+            (
+                "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+                InstructionClass::Tensor,
+                128,
+            ),
+            (
+                "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+                InstructionClass::Tensor,
+                128,
+            ),
             ("mad.lo.s32", InstructionClass::Integer, 0),
         ] {
             assert_eq!(flops(opcode, class), expected, "{opcode}");

@@ -7,11 +7,14 @@ pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
     let ty = modifiers.last().copied().unwrap_or("");
     match base {
         "ld" | "ldu" | "ldmatrix" => InstructionClass::Load,
-        "st" => InstructionClass::Store,
+        "st" | "stmatrix" => InstructionClass::Store,
         "atom" | "red" => InstructionClass::Atomic,
         "bra" | "brx" | "call" | "ret" | "exit" | "trap" => InstructionClass::Control,
         "bar" | "barrier" if modifiers.first() == Some(&"warp") => InstructionClass::Warp,
         "bar" | "barrier" | "membar" | "fence" | "mbarrier" => InstructionClass::Barrier,
+        "mma" => InstructionClass::Tensor,
+        "wgmma" if modifiers.first() == Some(&"mma_async") => InstructionClass::Tensor,
+        "wgmma" => InstructionClass::Barrier,
         "cp" => class_of_copy(modifiers),
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => InstructionClass::Warp,
         "setp" | "set" | "selp" | "slct" | "testp" => InstructionClass::Compare,

@@ -12,6 +12,7 @@ mod compare;
 mod control;
 mod convert;
 mod layout;
+mod matrix;
 mod mbarrier;
 mod memory;
 mod modifiers;
@@ -508,6 +509,9 @@ impl Builder<'_, '_> {
                 Ok(())
             }
             "cp" => self.async_copy(mods, operands),
+            "ldmatrix" => self.under_guard(|this| this.move_matrices(false, mods, operands)),
+            "stmatrix" => self.under_guard(|this| this.move_matrices(true, mods, operands)),
+            "mma" => self.under_guard(|this| this.matrix_product(mods, operands)),
             "mbarrier" => self.barrier_object(mods, operands),
             "nanosleep" | "pmevent" => self.nothing(operands),
             "shfl" => self.under_guard(|this| this.shuffle(mods, operands)),

@@ -1,8 +1,8 @@
 //! Which registers an operation reads and writes: the one list that liveness and renaming share.
 
 use crate::ir::{
-    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, Call, CallTarget, Double, Op,
-    Phase, Predicate, Program, Register, Terminator, Word,
+    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, Call, CallTarget, Double,
+    Matrix, Op, Phase, Predicate, Program, Register, Terminator, Word,
 };
 
 /// What an operation does with a register.
@@ -216,6 +216,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             Op::ActiveMask(d) => self.word(Define, d),
             Op::ReadTimer(_, d) => self.register(Define, d),
+            Op::Matrix(index) => self.matrix(&mut program.matrices[*index as usize]),
             Op::AsyncCopy(index) => {
                 let copy = &mut program.async_copies[*index as usize];
                 self.base(&mut copy.to.base);
@@ -228,6 +229,28 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 }
             }
             Op::Fence | Op::Nothing | Op::AsyncCommit | Op::AsyncWait(_) => {}
+        }
+    }
+
+    fn matrix(&mut self, matrix: &mut Matrix) {
+        use Role::{Define, Use};
+        match matrix {
+            Matrix::Move(matrices) => {
+                self.base(&mut matrices.address.base);
+                let role = if matrices.stores { Use } else { Define };
+                for word in &mut matrices.registers {
+                    self.word(role, word);
+                }
+            }
+            Matrix::Product(product) => {
+                let sources = product.a.iter_mut().chain(&mut product.b);
+                for register in sources.chain(&mut product.c) {
+                    self.register(Use, register);
+                }
+                for register in &mut product.d {
+                    self.register(Define, register);
+                }
+            }
         }
     }
 

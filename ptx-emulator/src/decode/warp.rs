@@ -9,13 +9,13 @@ type Outcome = Result<(), Failure>;
 
 impl Builder<'_, '_> {
     /// Starts the block of an operation that the lanes of `members` execute together.
-    fn enter_together(&mut self, members: Word) {
+    pub(super) fn enter_together(&mut self, members: Word) {
         let block = self.new_block();
         self.fall_into(block);
         self.blocks[block as usize].members = Some(members);
     }
 
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         let next = self.new_block();
         self.fall_into(next);
     }

@@ -382,6 +382,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 store_words::<false>(&mut self.r.words[d.0 as usize], mask, |_| mask);
             }
             Op::ReadTimer(timer, d) => self.read_timer(timer, d, mask),
+            Op::Matrix(index) => return self.matrix(index, mask),
             Op::AsyncCopy(index) => return self.async_copy(index, mask),
             Op::AsyncCommit => self.async_commit(mask),
             Op::AsyncWait(newest) => self.async_wait(newest, mask),

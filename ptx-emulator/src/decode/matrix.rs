@@ -1,0 +1,185 @@
+//! `ldmatrix`, `stmatrix` and `mma.sync`.
+
+use super::builder::Builder;
+use super::memory::take_space;
+use super::modifiers::{Failure, Modifiers};
+use crate::ir::{Constant, Matrix, MatrixInputs, MatrixMove, MatrixProduct, Op, Register, Space};
+use crate::parse::ast::{Operand, Type};
+
+type Outcome = Result<(), Failure>;
+
+/// The parts of a vector operand, or the operand itself.
+pub(super) fn elements(operand: &Operand) -> &[Operand] {
+    match operand {
+        Operand::Vector(parts) => parts,
+        other => std::slice::from_ref(other),
+    }
+}
+
+/// The numbers of a shape such as `m16n8k16`.
+pub(super) fn parse_shape(name: &str) -> Option<[u32; 3]> {
+    let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
+}
+
+/// The elements of A or B that a type names.
+pub(super) fn inputs(ty: Type) -> Option<MatrixInputs> {
+    Some(match ty {
+        Type::F16 => MatrixInputs::F16,
+        Type::Bf16 => MatrixInputs::Bf16,
+        Type::Tf32 => MatrixInputs::Tf32,
+        Type::F64 => MatrixInputs::F64,
+        _ => return None,
+    })
+}
+
+impl Builder<'_, '_> {
+    /// `ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 {…}, [p]` and `stmatrix`, the other way round.
+    pub(super) fn move_matrices(
+        &mut self,
+        stores: bool,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let (registers, address) = match operands {
+            [address, registers] if stores => (registers, address),
+            [registers, address] => (registers, address),
+            _ => return Err("expected registers and an address".into()),
+        };
+        let count = [("x1", 1), ("x2", 2), ("x4", 4)]
+            .into_iter()
+            .find_map(|(name, count)| mods.take(name).then_some(count))
+            .ok_or(Failure::Unknown)?;
+        let transposed = mods.take("trans");
+        let space = take_space(&mut mods);
+        let known = mods.ty()? == Type::B16
+            && mods.take("sync")
+            && mods.take("aligned")
+            && mods.take("m8n8")
+            && matches!(space, Space::Shared | Space::Generic);
+        if !known {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let parts = elements(registers);
+        if parts.len() != count {
+            return Err(format!("expected {count} registers, found {}", parts.len()).into());
+        }
+        let mut words = Vec::new();
+        for part in parts {
+            words.push(match stores {
+                true => self.word(part, Type::B32)?,
+                false => self.word_destination(part)?,
+            });
+        }
+        let address = self.address(address, space)?;
+        self.emit_matrix(Matrix::Move(MatrixMove {
+            address,
+            stores,
+            transposed,
+            registers: words,
+        }))
+    }
+
+    /// `mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c`
+    pub(super) fn matrix_product(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [d, a, b, c] = operands else {
+            return Err("expected four operands".into());
+        };
+        let of_c = mods.ty()?;
+        let (of_b, of_a, of_d) = (mods.ty()?, mods.ty()?, mods.ty()?);
+        let inputs = inputs(of_a).ok_or(Failure::Unknown)?;
+        let sums = match inputs {
+            MatrixInputs::F64 => Type::F64,
+            _ => Type::F32,
+        };
+        let known = of_b == of_a
+            && of_c == sums
+            && of_d == sums
+            && mods.take("sync")
+            && mods.take("aligned")
+            && mods.take("row")
+            && mods.take("col");
+        let shape = mods.take_first(parse_shape).ok_or(Failure::Unknown)?;
+        let has_shape = matches!(
+            (inputs, shape),
+            (MatrixInputs::F16 | MatrixInputs::Bf16, [16, 8, 8 | 16])
+                | (MatrixInputs::Tf32, [16, 8, 4 | 8])
+                | (MatrixInputs::F64, [8, 8, 4] | [16, 8, 4 | 8 | 16])
+        );
+        if !known || !has_shape {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let [rows, _, depth] = shape;
+        let input_type = match inputs {
+            MatrixInputs::F64 => Type::F64,
+            _ => Type::B32,
+        };
+        let in_a = rows * depth / 32 / inputs.packed();
+        let in_b = 8 * depth / 32 / inputs.packed();
+        let in_c = rows * 8 / 32;
+        let product = MatrixProduct {
+            inputs,
+            rows,
+            depth,
+            a: self.fragment(a, in_a, input_type)?,
+            b: self.fragment(b, in_b, input_type)?,
+            c: self.fragment(c, in_c, sums)?,
+            d: self.fragment_destination(d, in_c, sums)?,
+        };
+        self.emit_matrix(Matrix::Product(product))
+    }
+
+    fn fragment(
+        &mut self,
+        operand: &Operand,
+        count: u32,
+        ty: Type,
+    ) -> Result<Vec<Register>, Failure> {
+        let parts = elements(operand);
+        check_count(parts, count)?;
+        parts.iter().map(|part| self.source(part, ty)).collect()
+    }
+
+    pub(super) fn fragment_destination(
+        &mut self,
+        operand: &Operand,
+        count: u32,
+        ty: Type,
+    ) -> Result<Vec<Register>, Failure> {
+        let parts = elements(operand);
+        check_count(parts, count)?;
+        parts
+            .iter()
+            .map(|part| self.destination(part, ty))
+            .collect()
+    }
+
+    /// Adds an operation that all lanes of the warp execute together.
+    pub(super) fn emit_matrix(&mut self, matrix: Matrix) -> Outcome {
+        let index = self.program.matrices.len() as u32;
+        self.program.matrices.push(matrix);
+        let members = self.word_constant(Constant::Bits(u64::from(u32::MAX)));
+        self.enter_together(members);
+        self.emit(Op::Matrix(index));
+        self.leave();
+        Ok(())
+    }
+}
+
+fn check_count(parts: &[Operand], count: u32) -> Outcome {
+    if parts.len() as u32 == count {
+        return Ok(());
+    }
+    Err(format!(
+        "expected a fragment of {count} registers, found {}",
+        parts.len()
+    )
+    .into())
+}

@@ -1,0 +1,165 @@
+//! `ldmatrix`, `stmatrix` and `mma.sync`: fragments and products (PTX ISA, "Warp Level Matrix
+//! Multiply-Accumulate Instructions").
+//!
+//! Lane l has the group g = l / 4 and the place t = l mod 4 in it. Register i of a fragment holds, with
+//! e elements to a register and p counting them: of A row g + 8 (i mod r) and column
+//! e t + p + 4 e (i / r), where A has 8 r rows; of B row e t + p + 4 e i and column g; of C and D row
+//! g + 8 (i / 2) and column 2 t + i mod 2. This is what the tables of the ISA come to for 16-bit, tf32
+//! and f64 elements.
+
+use super::run::{Outcome, RawFault, Run};
+use super::tensor_sum::{Factor, sum_of_products};
+use super::vector::LANES;
+use super::warp_ops::{lanes, read, write};
+use crate::error::FaultKind;
+use crate::ir::{Matrix, MatrixInputs, MatrixMove, MatrixProduct, Space};
+use crate::observer::{AccessKind, Observer};
+
+/// Bytes of a row of an 8 × 8 matrix of 16-bit elements.
+const ROW_BYTES: u32 = 16;
+
+/// Largest extents of A.
+const MAX_ROWS: usize = 16;
+const MAX_DEPTH: usize = 16;
+
+/// Columns of B.
+const COLUMNS: usize = 8;
+
+impl<O: Observer> Run<'_, '_, O> {
+    pub(super) fn matrix(&mut self, index: u32, mask: u32) -> Outcome {
+        if mask != u32::MAX {
+            return Err(Box::new(RawFault {
+                kind: FaultKind::PartialWarp(mask),
+                lane: None,
+            }));
+        }
+        match &self.program.matrices[index as usize] {
+            Matrix::Move(matrices) => self.move_matrices(matrices),
+            Matrix::Product(product) => {
+                match product.inputs {
+                    MatrixInputs::F64 => self.product_f64(product),
+                    _ => self.product_f32(product),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn move_matrices(&mut self, matrices: &MatrixMove) -> Outcome {
+        let count = matrices.registers.len();
+        // Eight lanes give the rows of each matrix.
+        let mask = u32::MAX >> (LANES - 8 * count);
+        let (space, addresses) = self.resolve(&matrices.address, mask);
+        let kind = match matrices.stores {
+            true => AccessKind::Store,
+            false => AccessKind::Load,
+        };
+        self.observe(space, kind, ROW_BYTES, (mask, false), &addresses);
+        if space != Space::Shared {
+            let lane = Some(0);
+            let kind = FaultKind::NotShared(addresses[0]);
+            return Err(Box::new(RawFault { kind, lane }));
+        }
+        for lane in lanes(mask) {
+            self.check(space, addresses[lane], ROW_BYTES, kind, lane)?;
+        }
+        for (matrix, register) in matrices.registers.iter().enumerate() {
+            let rows = &addresses[8 * matrix..8 * matrix + 8];
+            for lane in 0..LANES {
+                let (group, place) = (lane / 4, lane % 4);
+                if !matrices.transposed {
+                    let word = rows[group] as usize / 4 + place;
+                    let value = &mut self.r.words[register.0 as usize][lane];
+                    match matrices.stores {
+                        true => self.shared[word] = *value,
+                        false => *value = self.shared[word],
+                    }
+                    continue;
+                }
+                for part in 0..2 {
+                    let at = rows[2 * place + part] + 2 * group as u64;
+                    let shift = 16 * part;
+                    if matrices.stores {
+                        let value = self.r.words[register.0 as usize][lane] >> shift & 0xffff;
+                        self.write_memory(space, at, 2, lane, u64::from(value), false);
+                    } else {
+                        let value = self.read_memory(space, at, 2, lane, false) as u32;
+                        let to = &mut self.r.words[register.0 as usize][lane];
+                        *to = *to & !(0xffff << shift) | value << shift;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn product_f32(&mut self, product: &MatrixProduct) {
+        let packed = product.inputs.packed() as usize;
+        let factor =
+            |bits: u64, part: usize| Factor::of(product.inputs, (bits >> (16 * part)) as u32);
+        let mut a = [[Factor::ZERO; MAX_DEPTH]; MAX_ROWS];
+        let mut b = [[Factor::ZERO; MAX_DEPTH]; COLUMNS];
+        for lane in 0..LANES {
+            let (group, place) = (lane / 4, lane % 4);
+            for part in 0..packed {
+                for (i, register) in product.a.iter().enumerate() {
+                    let bits = read(&self.r, *register, lane);
+                    let column = packed * place + part + 4 * packed * (i / 2);
+                    a[group + 8 * (i % 2)][column] = factor(bits, part);
+                }
+                for (i, register) in product.b.iter().enumerate() {
+                    let bits = read(&self.r, *register, lane);
+                    b[group][packed * place + part + 4 * packed * i] = factor(bits, part);
+                }
+            }
+        }
+        let depth = product.depth as usize;
+        self.store_product(product, |row, column, addend| {
+            let (row, column) = (&a[row][..depth], &b[column][..depth]);
+            u64::from(sum_of_products(product.inputs, row, column, addend as u32))
+        });
+    }
+
+    /// f64: fused multiply-adds in the order of k.
+    fn product_f64(&mut self, product: &MatrixProduct) {
+        let halves = product.rows as usize / 8;
+        let mut a = [[0f64; MAX_DEPTH]; MAX_ROWS];
+        let mut b = [[0f64; MAX_DEPTH]; COLUMNS];
+        for lane in 0..LANES {
+            let (group, place) = (lane / 4, lane % 4);
+            for (i, register) in product.a.iter().enumerate() {
+                let value = f64::from_bits(read(&self.r, *register, lane));
+                a[group + 8 * (i % halves)][place + 4 * (i / halves)] = value;
+            }
+            for (i, register) in product.b.iter().enumerate() {
+                b[group][place + 4 * i] = f64::from_bits(read(&self.r, *register, lane));
+            }
+        }
+        let depth = product.depth as usize;
+        self.store_product(product, |row, column, addend| {
+            let pairs = a[row][..depth].iter().zip(&b[column]);
+            let sum = pairs.fold(f64::from_bits(addend), |sum, (a, b)| a.mul_add(*b, sum));
+            sum.to_bits()
+        });
+    }
+
+    /// Writes D, each element from its row, its column and the element of C.
+    fn store_product(
+        &mut self,
+        product: &MatrixProduct,
+        element: impl Fn(usize, usize, u64) -> u64,
+    ) {
+        // C is read before D is written: they may be the same registers.
+        let c: Vec<[u64; LANES]> = product
+            .c
+            .iter()
+            .map(|register| std::array::from_fn(|lane| read(&self.r, *register, lane)))
+            .collect();
+        for (i, (register, c)) in product.d.iter().zip(&c).enumerate() {
+            for (lane, &addend) in c.iter().enumerate() {
+                let (row, column) = (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2);
+                write(&mut self.r, *register, lane, element(row, column, addend));
+            }
+        }
+    }
+}

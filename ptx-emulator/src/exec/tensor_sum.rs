@@ -1,0 +1,211 @@
+//! The arithmetic of tensor cores: sums of products with one rounding at the end.
+//!
+//! PTX leaves the order and the rounding of these sums open. This is what an H200 (compute capability
+//! 9.0) does: products are exact; the products of one instruction along k and the addend are aligned to
+//! the largest exponent among them, cut off 25 bits behind its binary point, and added as integers; the
+//! sum is cut off to f32. Exponents are those of the factors, so a product may reach 4 at exponent 0.
+//! Other generations keep fewer bits and add in smaller groups.
+
+use crate::ir::MatrixInputs;
+
+/// Bits behind the binary point of the largest exponent that take part in a sum.
+const FRACTION_BITS: i32 = 25;
+
+/// The exponent of what is zero: no other is as low.
+const NO_EXPONENT: i32 = -100_000;
+
+/// The NaN that tensor cores give.
+const NAN: u32 = 0x7fff_ffff;
+
+/// A float: `significand` · 2^(`exponent` − the format's fraction bits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Factor {
+    significand: i32,
+    exponent: i32,
+    special: Special,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Special {
+    None,
+    Infinite,
+    Nan,
+}
+
+impl Factor {
+    pub(super) const ZERO: Factor = Factor {
+        significand: 0,
+        exponent: NO_EXPONENT,
+        special: Special::None,
+    };
+
+    /// A number of a format with this many bits of exponent and fraction.
+    fn new(bits: u32, exponent_bits: u32, fraction_bits: u32) -> Self {
+        let fraction = (bits & ((1 << fraction_bits) - 1)) as i32;
+        let top = (1 << exponent_bits) - 1;
+        let biased = (bits >> fraction_bits & top) as i32;
+        let negative = bits >> (fraction_bits + exponent_bits) & 1 != 0;
+        let special = match (biased as u32 == top, fraction) {
+            (false, _) => Special::None,
+            (true, 0) => Special::Infinite,
+            (true, _) => Special::Nan,
+        };
+        let bias = (1 << (exponent_bits - 1)) - 1;
+        let significand = match biased {
+            0 => fraction,
+            _ => fraction | 1 << fraction_bits,
+        };
+        let exponent = match significand {
+            0 => NO_EXPONENT,
+            _ => biased.max(1) - bias,
+        };
+        Factor {
+            significand: if negative { -significand } else { significand },
+            exponent,
+            special,
+        }
+    }
+
+    /// An element of A or B from the low bits of a word.
+    pub(super) fn of(inputs: MatrixInputs, bits: u32) -> Self {
+        match inputs {
+            MatrixInputs::F16 => Factor::new(bits & 0xffff, 5, 10),
+            MatrixInputs::Bf16 => Factor::new(bits & 0xffff, 8, 7),
+            // The low 13 bits of the register are not looked at.
+            MatrixInputs::Tf32 | MatrixInputs::F64 => Factor::new(bits >> 13, 8, 10),
+        }
+    }
+}
+
+fn fraction_bits(inputs: MatrixInputs) -> i32 {
+    match inputs {
+        MatrixInputs::Bf16 => 7,
+        _ => 10,
+    }
+}
+
+/// `addend` plus the products of `row` and `column`, as f32.
+pub(super) fn sum_of_products(
+    inputs: MatrixInputs,
+    row: &[Factor],
+    column: &[Factor],
+    addend: u32,
+) -> u32 {
+    let c = Factor::new(addend, 8, 23);
+    let mut highest = c.exponent;
+    let mut special = c.special != Special::None;
+    for (a, b) in row.iter().zip(column) {
+        highest = highest.max(a.exponent + b.exponent);
+        special |= a.special != Special::None || b.special != Special::None;
+    }
+    if special {
+        return special_sum(row, column, addend);
+    }
+    let cut = |significand: i64, fraction_bits: i32, exponent: i32| {
+        let magnitude = significand.unsigned_abs() << (FRACTION_BITS - fraction_bits);
+        let magnitude = magnitude >> (highest - exponent).clamp(0, 63);
+        match significand < 0 {
+            true => -(magnitude as i64),
+            false => magnitude as i64,
+        }
+    };
+    let of_product = 2 * fraction_bits(inputs);
+    let mut sum = cut(i64::from(c.significand), 23, c.exponent);
+    for (a, b) in row.iter().zip(column) {
+        let product = i64::from(a.significand) * i64::from(b.significand);
+        sum += cut(product, of_product, a.exponent + b.exponent);
+    }
+    to_f32(sum, highest)
+}
+
+/// `sum` · 2^(`exponent` − 25), cut off to f32.
+fn to_f32(sum: i64, exponent: i32) -> u32 {
+    let magnitude = sum.unsigned_abs();
+    if magnitude == 0 {
+        return 0;
+    }
+    let sign = u32::from(sum < 0) << 31;
+    let top = 63 - magnitude.leading_zeros() as i32;
+    let exponent = exponent + top - FRACTION_BITS;
+    if exponent > 127 {
+        return sign | 0x7f80_0000;
+    }
+    // The bits that f32 has at this exponent; subnormals have fewer.
+    let kept = 23.min(exponent + 126 + 23);
+    if kept < 0 {
+        return sign;
+    }
+    let shift = top - kept;
+    let significand = match shift >= 0 {
+        true => magnitude >> shift,
+        false => magnitude << -shift,
+    } as u32;
+    match exponent >= -126 {
+        true => sign | ((exponent + 127) as u32) << 23 | significand & 0x7f_ffff,
+        false => sign | significand,
+    }
+}
+
+/// A sum with infinities or NaNs in it.
+fn special_sum(row: &[Factor], column: &[Factor], addend: u32) -> u32 {
+    let c = f32::from_bits(addend);
+    let mut sum = match c.is_finite() {
+        true => 0.0,
+        false => c,
+    };
+    for (a, b) in row.iter().zip(column) {
+        let value = |factor: &Factor| match factor.special {
+            Special::None => (factor.significand.signum()) as f32,
+            Special::Infinite => f32::INFINITY * factor.significand.signum() as f32,
+            Special::Nan => f32::NAN,
+        };
+        let product = value(a) * value(b);
+        if !product.is_finite() {
+            sum += product;
+        }
+    }
+    match sum.is_nan() {
+        true => NAN,
+        false => sum.to_bits(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(pairs: &[(f32, f32)], addend: f32) -> f32 {
+        let factor = |x: f32| Factor::of(MatrixInputs::Tf32, x.to_bits());
+        let row: Vec<Factor> = pairs.iter().map(|pair| factor(pair.0)).collect();
+        let column: Vec<Factor> = pairs.iter().map(|pair| factor(pair.1)).collect();
+        let bits = sum_of_products(MatrixInputs::Tf32, &row, &column, addend.to_bits());
+        f32::from_bits(bits)
+    }
+
+    #[test]
+    fn small_sums_are_exact() {
+        assert_eq!(sum(&[(2.0, 3.0), (-1.5, 4.0)], 0.25), 0.25);
+        assert_eq!(sum(&[(0.0, 5.0), (0.0, 0.0)], 0.0), 0.0);
+        assert_eq!(sum(&[(1.0, 1.0)], -1.0), 0.0);
+        assert_eq!(sum(&[], -1.1e-40), -1.1e-40);
+    }
+
+    #[test]
+    fn what_lies_too_low_is_cut_off() {
+        let tiny = 2f32.powi(-13);
+        // 2^-26 beside 1: behind the last bit that takes part.
+        assert_eq!(sum(&[(tiny, tiny), (-1.0, 1.0)], 1.0), 0.0);
+        let tiny = 2f32.powi(-12);
+        assert_eq!(sum(&[(tiny, tiny), (-1.0, 1.0)], 1.0), 2f32.powi(-24));
+        // Results are cut off, not rounded.
+        assert_eq!(sum(&[(tiny, 1.5 * tiny)], 1.0), 1.0);
+    }
+
+    #[test]
+    fn infinities_and_nans() {
+        assert_eq!(sum(&[(f32::INFINITY, -2.0)], 1.0), f32::NEG_INFINITY);
+        assert!(sum(&[(f32::INFINITY, 0.0)], 1.0).is_nan());
+        assert!(sum(&[(f32::INFINITY, 1.0)], f32::NEG_INFINITY).is_nan());
+        assert_eq!(sum(&[(3e38, 3e38)], 0.0), f32::INFINITY);
+    }
+}

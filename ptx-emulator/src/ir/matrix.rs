@@ -1,0 +1,54 @@
+//! Operations of a warp on small matrices: fragments to and from shared memory, and products.
+
+use super::{Address, Register, Word};
+
+#[derive(Clone, Debug)]
+pub(crate) enum Matrix {
+    Move(MatrixMove),
+    Product(MatrixProduct),
+}
+
+/// `ldmatrix` and `stmatrix`: 8 × 8 matrices of 16-bit elements, whose rows lie at the lanes'
+/// addresses.
+#[derive(Clone, Debug)]
+pub(crate) struct MatrixMove {
+    pub address: Address,
+    pub stores: bool,
+    /// Whether fragments hold the transposed matrices.
+    pub transposed: bool,
+    /// One for each matrix.
+    pub registers: Vec<Word>,
+}
+
+/// `mma.sync`: D = A · B + C.
+#[derive(Clone, Debug)]
+pub(crate) struct MatrixProduct {
+    pub inputs: MatrixInputs,
+    /// Rows of A, C and D: 8 or 16. B, C and D have 8 columns.
+    pub rows: u32,
+    /// Columns of A, rows of B.
+    pub depth: u32,
+    pub d: Vec<Register>,
+    pub a: Vec<Register>,
+    pub b: Vec<Register>,
+    pub c: Vec<Register>,
+}
+
+/// Elements of A and B. Sums are f32, of f64 f64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MatrixInputs {
+    F16,
+    Bf16,
+    Tf32,
+    F64,
+}
+
+impl MatrixInputs {
+    /// Elements in a register.
+    pub(crate) fn packed(self) -> u32 {
+        match self {
+            MatrixInputs::F16 | MatrixInputs::Bf16 => 2,
+            MatrixInputs::Tf32 | MatrixInputs::F64 => 1,
+        }
+    }
+}
