@@ -16,12 +16,15 @@
 //! | [`profile`] | a rung run under counters |
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | [`reproduce`] | the sources' figures and steps beside ours |
+//! | `peer`, `compare` | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
 //! | [`emulate`] | arguments for kernels of any PTX file |
 //! | [`cli`] | the command line |
 
 pub mod catalogue;
 pub mod check;
 pub mod cli;
+#[cfg(target_os = "linux")]
+pub mod compare;
 pub mod cpu;
 pub mod device;
 pub mod element;
@@ -30,6 +33,8 @@ pub mod engine;
 pub mod measure;
 pub mod memory;
 pub mod model;
+#[cfg(target_os = "linux")]
+pub mod peer;
 pub mod problem;
 pub mod profile;
 pub mod ptx;

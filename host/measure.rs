@@ -40,6 +40,37 @@ impl Summary {
     }
 }
 
+/// The middle of samples of anything, and the middles of its halves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quartiles {
+    /// A quarter of the samples is below.
+    pub low: f64,
+    /// Median.
+    pub median: f64,
+    /// A quarter of the samples is above.
+    pub high: f64,
+}
+
+impl Quartiles {
+    /// Of samples in any order, interpolated between neighbours; `None` where there are none.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().checked_sub(1)?;
+        let at = |share: f64| {
+            let place = share * last as f64;
+            let below = place.floor() as usize;
+            let above = (below + 1).min(last);
+            sorted[below] + (sorted[above] - sorted[below]) * place.fract()
+        };
+        Some(Quartiles {
+            low: at(0.25),
+            median: at(0.5),
+            high: at(0.75),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +80,15 @@ mod tests {
         assert_eq!(Summary::of(&[3.0, 1.0, 2.0]).unwrap().median, 2.0);
         assert_eq!(Summary::of(&[4.0, 1.0, 2.0, 3.0]).unwrap().median, 2.5);
         assert_eq!(Summary::of(&[]), None);
+    }
+
+    #[test]
+    fn quartiles_lie_between_neighbours() {
+        let Quartiles { low, median, high } = Quartiles::of(&[4.0, 1.0, 3.0, 2.0]).unwrap();
+        assert_eq!((low, median, high), (1.75, 2.5, 3.25));
+        let Quartiles { low, median, high } = Quartiles::of(&[7.0]).unwrap();
+        assert_eq!((low, median, high), (7.0, 7.0, 7.0));
+        assert_eq!(Quartiles::of(&[]), None);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Exit status: 0 all right, 1 a check failed, 2 wrong usage or environment.
 
+#[cfg(target_os = "linux")]
+mod compare;
 mod devices;
 mod doctor;
 mod emulate;
@@ -39,6 +41,9 @@ enum Command {
     Emulate(emulate::Args),
     /// List every kernel of the catalogue
     List(list::Args),
+    /// Time kernels beside cuBLAS or a copy, in turn on one GPU, and check both
+    #[cfg(target_os = "linux")]
+    Compare(compare::Args),
     /// Set the sources' figures and steps beside ours
     Reproduce(reproduce::Args),
     /// Say what every GPU of this machine is
@@ -80,6 +85,8 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::Emulate(args)) => emulate::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
+        #[cfg(target_os = "linux")]
+        Some(Command::Compare(args)) => compare::execute(&args),
         Some(Command::Reproduce(args)) => reproduce::execute(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
         Some(Command::Doctor) => doctor::execute(),

@@ -4,6 +4,7 @@
 //! launches are `cuda_driver`'s, which also loads the driver.
 
 mod geometry;
+mod queue;
 mod signature;
 
 use std::cell::{Cell, RefCell};
@@ -200,23 +201,23 @@ impl GpuEngine {
                 .function
                 .launch(&config, self.stream.as_inner(), &mut pointers)
         }
-        .map_err(|error| self.kernel_failed(kernel, &error))
+        .map_err(|error| self.work_failed(&kernel.entry, &error))
     }
 
     /// Waits for the stream; an error of the kernel comes out here.
     fn finish(&self, kernel: &Kernel) -> Result<(), EngineError> {
         self.stream.synchronize().map_err(|error| {
-            self.kernel_failed(kernel, &driver_error("cuStreamSynchronize", error))
+            self.work_failed(&kernel.entry, &driver_error("cuStreamSynchronize", error))
         })
     }
 
-    /// The error of a kernel that ran; remembers it where nothing more can run in this context.
-    fn kernel_failed(&self, kernel: &Kernel, error: &DriverError) -> EngineError {
+    /// The error of work that was queued; remembers it where nothing more can run in this context.
+    fn work_failed(&self, what: &str, error: &DriverError) -> EngineError {
         if breaks_context(error.code) {
-            *self.broken_by.borrow_mut() = Some(kernel.entry.clone());
+            *self.broken_by.borrow_mut() = Some(what.to_owned());
         }
         EngineError::Launch {
-            entry: kernel.entry.clone(),
+            entry: what.to_owned(),
             message: error.message(),
         }
     }

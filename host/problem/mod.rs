@@ -98,8 +98,7 @@ impl Operation {
         match self {
             Operation::Product => Box::new(product::Product::row_major(shape, seed)),
             Operation::ColumnMajorProduct => {
-                let ld = |rows: u32| rows as usize + padding(rows) as usize;
-                let lds = [ld(shape.m), ld(shape.k), ld(shape.m)];
+                let lds = leading_dimensions(shape);
                 Box::new(product::Product::column_major(shape, lds, seed))
             }
             Operation::Copy => Box::new(pointwise::Matrix::copy(shape, seed)),
@@ -180,6 +179,11 @@ impl Operation {
         let (inputs, output) = dense.elements(shape);
         (inputs + output) as f64
     }
+}
+
+/// The leading dimensions of A, B and C of a column-major product.
+fn leading_dimensions(shape: Shape) -> [usize; 3] {
+    [shape.m, shape.k, shape.m].map(|rows| rows as usize + padding(rows) as usize)
 }
 
 /// Elements between the last row of a column and the next column.

@@ -1,6 +1,6 @@
 //! Matrix products in either layout.
 
-use super::{Param, Problem, Shape, random};
+use super::{Operation, Param, Problem, Shape, random};
 use crate::check::{self, Method, Verdict};
 use crate::element::Element;
 use nalgebra::DMatrix;
@@ -38,6 +38,22 @@ impl Strides {
             row: 1,
             column: leading_dimension,
         }
+    }
+
+    /// Those of A, B and C in the dense problem of an operation and a shape.
+    pub fn of(operation: Operation, shape: Shape) -> [Self; 3] {
+        let (_, n, k) = extents(shape);
+        match operation {
+            Operation::ColumnMajorProduct => {
+                super::leading_dimensions(shape).map(Strides::column_major)
+            }
+            _ => [k, n, n].map(Strides::row_major),
+        }
+    }
+
+    /// The distance that is not 1, as BLAS has it.
+    pub fn leading(self) -> usize {
+        self.row.max(self.column)
     }
 
     /// Place of element (i, j).

@@ -5,7 +5,9 @@ use super::{Shape, Times};
 use crate::catalogue::{Implementation, Rung};
 use crate::check::Verdict;
 use crate::element::Element;
-use crate::engine::{Arg, Buffer, Dim3, Engine, EngineError, EngineKind, KernelId, Launch};
+use crate::engine::{
+    Arg, Buffer, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch,
+};
 use crate::measure::Summary;
 use crate::problem::{Operation, Param, Problem};
 use crate::ptx;
@@ -21,7 +23,8 @@ const HOST_TO_HOST_RUNS: usize = 3;
 /// Repetitions inside of a kernel for its inner time.
 const INNER_REPETITIONS: u32 = 10;
 
-pub(super) struct Case<'e> {
+/// A rung on a device, with its memory.
+pub(crate) struct Case<'e> {
     engine: &'e dyn Engine,
     kernel: KernelId,
     grid: Dim3,
@@ -37,7 +40,7 @@ pub(super) struct Case<'e> {
 
 impl<'e> Case<'e> {
     /// Loads the kernel and allocates its memory.
-    pub(super) fn new<T: Element>(
+    pub(crate) fn new<T: Element>(
         engine: &'e dyn Engine,
         rung: &Rung,
         shape: Shape,
@@ -74,13 +77,23 @@ impl<'e> Case<'e> {
         })
     }
 
+    /// The device address of an input.
+    pub(crate) fn input(&self, index: usize) -> DevicePtr {
+        self.inputs[index].ptr()
+    }
+
+    /// Calls `run` with the launch.
+    pub(crate) fn launch<R>(&self, run: impl FnOnce(&Launch<'_>) -> R) -> R {
+        self.with_launch(&self.params, run)
+    }
+
     /// Whether there is nothing to compute, and so nothing to launch: a grid of no blocks is refused.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.grid.count() == 0
     }
 
     /// Fills the output with NaN, runs once and checks.
-    pub(super) fn checked_output<T: Element>(
+    pub(crate) fn checked_output<T: Element>(
         &self,
         problem: &dyn Problem<T>,
     ) -> Result<(Vec<T>, Verdict), EngineError> {
@@ -88,7 +101,7 @@ impl<'e> Case<'e> {
         if !self.is_empty() {
             self.upload(problem)?;
             self.output.upload(&output)?;
-            self.with_launch(&self.params, |launch| self.engine.run(launch))?;
+            self.launch(|launch| self.engine.run(launch))?;
             self.output.download(&mut output)?;
         }
         let verdict = problem.check(&output);
@@ -96,7 +109,7 @@ impl<'e> Case<'e> {
     }
 
     /// Runs once on the inputs and an output that nothing was written to.
-    pub(super) fn run_on_fresh_output<T: Element>(
+    pub(crate) fn run_on_fresh_output<T: Element>(
         &self,
         problem: &dyn Problem<T>,
     ) -> Result<(), EngineError> {
@@ -104,11 +117,11 @@ impl<'e> Case<'e> {
             return Ok(());
         }
         self.upload(problem)?;
-        self.with_launch(&self.params, |launch| self.engine.run(launch))
+        self.launch(|launch| self.engine.run(launch))
     }
 
     /// Times the kernel alone, then with the transfers, and in a row and repeating itself as source 003 does.
-    pub(super) fn times<T: Element>(
+    pub(crate) fn times<T: Element>(
         &self,
         problem: &dyn Problem<T>,
         reps: usize,
@@ -117,7 +130,7 @@ impl<'e> Case<'e> {
             EngineKind::Gpu => GPU_WARM_UP,
             EngineKind::Cpu | EngineKind::Emulator => 0,
         };
-        let (kernel, outer_ms) = self.with_launch(&self.params, |launch| {
+        let (kernel, outer_ms) = self.launch(|launch| {
             for _ in 0..warm_up {
                 self.engine.run(launch)?;
             }
@@ -140,7 +153,7 @@ impl<'e> Case<'e> {
             .map(|_| {
                 let start = Instant::now();
                 self.upload(problem)?;
-                self.with_launch(&self.params, |launch| self.engine.run(launch))?;
+                self.launch(|launch| self.engine.run(launch))?;
                 self.output.download(&mut output)?;
                 Ok(start.elapsed().as_secs_f64() * 1e3)
             })
@@ -160,7 +173,8 @@ impl<'e> Case<'e> {
         Ok(total / f64::from(INNER_REPETITIONS))
     }
 
-    fn upload<T: Element>(&self, problem: &dyn Problem<T>) -> Result<(), EngineError> {
+    /// Copies the inputs to the device.
+    pub(crate) fn upload<T: Element>(&self, problem: &dyn Problem<T>) -> Result<(), EngineError> {
         for (buffer, input) in self.inputs.iter().zip(problem.inputs()) {
             buffer.upload(input)?;
         }

@@ -14,7 +14,7 @@ use crate::element::{Element, ElementType};
 use crate::engine::{Engine, EngineError};
 use crate::measure::Summary;
 use crate::problem::{Operation, Problem, Shape};
-use case::Case;
+pub(crate) use case::Case;
 use half::f16;
 use std::collections::HashMap;
 
@@ -142,7 +142,7 @@ fn run_kernel<T: Element>(
 }
 
 /// Times of one rung.
-struct Times {
+pub(crate) struct Times {
     /// Of the kernel alone.
     kernel: Summary,
     /// With the transfers.

@@ -37,7 +37,7 @@ mod linux {
         },
         Wanted {
             stem: "libcublas.so",
-            names: &["libcublas.so.13", "libcublas.so.12", "libcublas.so.11"],
+            names: &crate::peer::cublas::NAMES,
             without: "nothing can be compared with cuBLAS: it comes with the CUDA toolkit, whose folder \
                       goes into LD_LIBRARY_PATH",
         },

@@ -1,0 +1,181 @@
+//! `warpladder compare`.
+
+use super::output::{Destination, people};
+use super::select;
+use super::{Outcome, table};
+use crate::catalogue::Rung;
+use crate::compare::{Comparer, Comparison, Options, Peer};
+use crate::engine::gpu::GpuEngine;
+use crate::problem::Shape;
+use crate::run::describe;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  warpladder compare sgemm --shape 1024 --shape 4096 --shape 4095x33x1000")]
+pub(super) struct Args {
+    /// The kernels
+    #[arg(required = true, value_name = "KERNEL")]
+    kernels: Vec<String>,
+    /// What to compare with [default: cublas for products, copy for transposes]
+    #[arg(long, value_enum)]
+    peer: Option<Peer>,
+    /// A size: N for all dimensions, MxN or MxNxK; may be given several times
+    #[arg(long = "shape", value_name = "SHAPE", default_value = "4096")]
+    shapes: Vec<ShapeArg>,
+    /// Samples of each of the two
+    #[arg(long, value_name = "R", default_value = "20")]
+    reps: NonZeroUsize,
+    /// Pause before each sample in milliseconds: none shows what the card sustains, a long one what it does rested
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    rest: u64,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the comparisons as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+}
+
+/// The size of a problem as one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ShapeArg(Shape);
+
+impl FromStr for ShapeArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let extents: Result<Vec<u32>, _> = text.split('x').map(str::parse).collect();
+        match extents.as_deref() {
+            Ok(&[size]) => Ok(ShapeArg(Shape {
+                m: size,
+                n: size,
+                k: size,
+            })),
+            Ok(&[m, n]) => Ok(ShapeArg(Shape { m, n, k: n })),
+            Ok(&[m, n, k]) => Ok(ShapeArg(Shape { m, n, k })),
+            _ => Err("give N, MxN or MxNxK, such as 4096 or 1000x17x333".to_owned()),
+        }
+    }
+}
+
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    let rungs = args
+        .kernels
+        .iter()
+        .map(|name| select::kernel(name))
+        .collect::<anyhow::Result<Vec<&Rung>>>()?;
+    let json = args.json.as_deref().map(Destination::open).transpose()?;
+    let engine = GpuEngine::new(0)?;
+    let comparer = Comparer::new(
+        &engine,
+        Options {
+            reps: args.reps.get(),
+            rest: Duration::from_millis(args.rest),
+            seed: args.seed,
+        },
+    );
+    let mut comparisons = Vec::new();
+    for &rung in &rungs {
+        let peer = args.peer.unwrap_or_else(|| Peer::usual(rung.operation));
+        for &ShapeArg(shape) in &args.shapes {
+            comparisons.push((rung, comparer.compare(rung, shape, peer)?));
+        }
+    }
+    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    if let Some(json) = json {
+        let records: Vec<&Comparison> = comparisons.iter().map(|(_, record)| record).collect();
+        json.write_json(&records)?;
+    }
+    print(&mut people, &comparisons)
+}
+
+fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Result<Outcome> {
+    if let Some((_, first)) = comparisons.first() {
+        writeln!(to, "{}, {} samples of each", first.device, first.samples)?;
+    }
+    let mut table = table::new(&[
+        "kernel", "element", "size", "check", "peer", "ms", "peer ms", "GFLOP/s", "peer", "GB/s",
+        "peer", "ratio", "low", "high", "error", "peer's",
+    ]);
+    for (rung, record) in comparisons {
+        let shape = Shape {
+            m: record.m,
+            n: record.n,
+            k: record.k.unwrap_or_default(),
+        };
+        table.add_row([
+            record.kernel.into(),
+            record.element.into(),
+            describe(rung.operation, shape).into(),
+            table::verdict(record.ok),
+            record.peer.as_str().into(),
+            table::number(Some(record.median_ms)),
+            table::number(Some(record.peer_ms)),
+            table::number(record.gflops),
+            table::number(record.peer_gflops),
+            table::number(Some(record.gbs)),
+            table::number(Some(record.peer_gbs)),
+            table::number(Some(record.ratio)),
+            table::number(Some(record.ratio_low)),
+            table::number(Some(record.ratio_high)),
+            table::number(record.error),
+            table::number(record.peer_error),
+        ]);
+    }
+    table::align_numbers(&mut table, 5);
+    writeln!(to, "{table}")?;
+    writeln!(
+        to,
+        "ratio: how many times as fast as the peer, the median of neighbouring samples and its quartiles"
+    )?;
+    if comparisons.len() > 1 {
+        let logarithms = comparisons.iter().map(|(_, record)| record.ratio.ln());
+        let mean = (logarithms.sum::<f64>() / comparisons.len() as f64).exp();
+        let ratios = comparisons.iter().map(|(_, record)| record.ratio);
+        let least = ratios.fold(f64::INFINITY, f64::min);
+        writeln!(
+            to,
+            "geometric mean of {} ratios: {mean:.3}, the least {least:.3}",
+            comparisons.len()
+        )?;
+    }
+    let failed: Vec<&Comparison> = comparisons
+        .iter()
+        .map(|(_, record)| record)
+        .filter(|record| !record.ok)
+        .collect();
+    for record in &failed {
+        let complaint = record.complaint.as_deref().unwrap_or("the output is wrong");
+        writeln!(to, "{}: {complaint}", record.kernel)?;
+    }
+    if failed.is_empty() {
+        writeln!(to, "all {} checks passed", comparisons.len())?;
+        Ok(Outcome::Done)
+    } else {
+        let (wrong, all) = (failed.len(), comparisons.len());
+        writeln!(to, "{wrong} of {all} checks failed")?;
+        Ok(Outcome::ChecksFailed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_one_to_three_numbers() {
+        let parse = |text: &str| text.parse::<ShapeArg>().map(|ShapeArg(shape)| shape);
+        let shape = |m, n, k| Ok(Shape { m, n, k });
+        assert_eq!(parse("64"), shape(64, 64, 64));
+        assert_eq!(parse("3x5"), shape(3, 5, 5));
+        assert_eq!(parse("1000x17x333"), shape(1000, 17, 333));
+        for wrong in ["", "x", "1x2x3x4", "-1", "1.5", "8 x 8"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

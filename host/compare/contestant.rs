@@ -1,0 +1,283 @@
+//! The two that are compared, with their data on the device.
+
+use super::{CompareError, Comparer};
+use crate::catalogue::{self, Rung};
+use crate::check::Verdict;
+use crate::element::Element;
+use crate::engine::gpu::GpuEngine;
+use crate::engine::{Buffer, DevicePtr, EngineError};
+use crate::peer::cublas::{Cublas, Product};
+use crate::problem::product::Strides;
+use crate::problem::{Operation, Problem, Shape};
+use crate::run::Case;
+use std::fmt;
+
+/// What a kernel is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Peer {
+    /// cuBLAS, for products
+    Cublas,
+    /// The rung `copy`, for transposes: over as many bytes, up to a multiple of its tile
+    Copy,
+    /// A copy inside of device memory by the driver, for transposes
+    Memcpy,
+}
+
+impl Peer {
+    /// What an operation is compared with unless another is named.
+    pub fn usual(operation: Operation) -> Self {
+        match operation {
+            Operation::Product | Operation::ColumnMajorProduct => Peer::Cublas,
+            _ => Peer::Copy,
+        }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Peer::Cublas => "cublas",
+            Peer::Copy => "copy",
+            Peer::Memcpy => "memcpy",
+        })
+    }
+}
+
+/// Copies of the data exceed the L2 cache so many times together, so that a launch finds nothing of an earlier one.
+const TIMES_L2: u64 = 3;
+
+/// Most copies of the data.
+const MOST_SETS: u64 = 64;
+
+/// Both contestants.
+pub(super) struct Contestants<'e> {
+    engine: &'e GpuEngine,
+    ours: Vec<Case<'e>>,
+    name: &'static str,
+    peer: Opponent<'e>,
+}
+
+/// The peer.
+enum Opponent<'e> {
+    Cublas {
+        cublas: &'e Cublas,
+        /// One for each set of data, which it shares with ours, but for the output.
+        products: Vec<Product>,
+        outputs: Vec<Buffer<'e>>,
+    },
+    Kernel {
+        cases: Vec<Case<'e>>,
+        /// Its bytes over ours.
+        work: f64,
+    },
+    Memcpy {
+        buffers: Vec<[Buffer<'e>; 2]>,
+        bytes: usize,
+    },
+}
+
+impl<'e> Contestants<'e> {
+    /// Allocates the data of both and uploads it.
+    pub(super) fn new<T: Element>(
+        comparer: &'e Comparer<'e>,
+        rung: &'static Rung,
+        shape: Shape,
+        peer: Peer,
+        problem: &dyn Problem<T>,
+    ) -> Result<Self, CompareError> {
+        let engine = comparer.engine;
+        let (inputs, output) = rung.operation.elements(shape);
+        let set_bytes = ((inputs + output) as u64 * rung.element.bytes()).max(1);
+        let l2 = u64::from(engine.properties().l2_bytes);
+        let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MOST_SETS);
+        let ours = (0..sets)
+            .map(|_| {
+                let case = Case::new(engine, rung.resolve(shape), shape, problem)?;
+                case.upload(problem)?;
+                Ok(case)
+            })
+            .collect::<Result<Vec<_>, CompareError>>()?;
+        let refused = |advice| CompareError::Peer {
+            rung: rung.name,
+            peer,
+            advice,
+        };
+        let is_transpose = matches!(rung.operation, Operation::Transpose | Operation::Copy);
+        let peer = match (peer, rung.operation) {
+            (Peer::Cublas, Operation::Product | Operation::ColumnMajorProduct) => {
+                let cublas = comparer.cublas()?;
+                let output_bytes = problem.output_len() * size_of::<T>();
+                let outputs = (0..sets)
+                    .map(|_| Buffer::new(engine, output_bytes))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let products = ours
+                    .iter()
+                    .zip(&outputs)
+                    .map(|(case, output)| product::<T>(rung, shape, case, output.ptr()))
+                    .collect();
+                Opponent::Cublas {
+                    cublas,
+                    products,
+                    outputs,
+                }
+            }
+            (Peer::Copy, _) if is_transpose => copies(
+                engine,
+                shape,
+                rung.element.bytes(),
+                sets,
+                comparer.options.seed,
+            )?,
+            (Peer::Memcpy, _) if is_transpose => {
+                let bytes = output as usize * size_of::<T>();
+                let pair = |_| Ok([Buffer::new(engine, bytes)?, Buffer::new(engine, bytes)?]);
+                Opponent::Memcpy {
+                    buffers: (0..sets).map(pair).collect::<Result<_, EngineError>>()?,
+                    bytes,
+                }
+            }
+            (Peer::Cublas, _) => return Err(refused("it only makes products: leave out --peer")),
+            (Peer::Copy | Peer::Memcpy, _) => {
+                return Err(refused("copies are for transposes: leave out --peer"));
+            }
+        };
+        Ok(Contestants {
+            engine,
+            ours,
+            name: rung.name,
+            peer,
+        })
+    }
+
+    /// Copies of the data.
+    pub(super) fn sets(&self) -> usize {
+        self.ours.len()
+    }
+
+    /// Name of one side: 0 ours, 1 the peer.
+    pub(super) fn name(&self, side: usize) -> &str {
+        match (side, &self.peer) {
+            (0, _) => self.name,
+            (_, Opponent::Cublas { .. }) => "cuBLAS",
+            (_, Opponent::Kernel { .. }) => "copy",
+            (_, Opponent::Memcpy { .. }) => "the driver's copy",
+        }
+    }
+
+    /// The peer's name and version.
+    pub(super) fn peer_name(&self) -> String {
+        match &self.peer {
+            Opponent::Cublas { cublas, .. } => cublas.name(),
+            _ => self.name(1).to_owned(),
+        }
+    }
+
+    /// The peer's work over ours.
+    pub(super) fn peer_work(&self) -> f64 {
+        match self.peer {
+            Opponent::Kernel { work, .. } => work,
+            Opponent::Cublas { .. } | Opponent::Memcpy { .. } => 1.0,
+        }
+    }
+
+    /// Puts one launch of a side on the stream.
+    pub(super) fn queue(&self, side: usize, set: usize) -> Result<(), CompareError> {
+        let enqueue = |case: &Case<'_>| case.launch(|launch| self.engine.enqueue(launch));
+        match &self.peer {
+            _ if side == 0 => Ok(enqueue(&self.ours[set])?),
+            Opponent::Kernel { cases, .. } => Ok(enqueue(&cases[set])?),
+            Opponent::Cublas {
+                cublas, products, ..
+            } => {
+                // SAFETY: the matrices are those of the case and of `outputs`, which live as long as this value.
+                Ok(unsafe { cublas.queue(&products[set]) }?)
+            }
+            Opponent::Memcpy { buffers, bytes } => {
+                let [from, to] = &buffers[set];
+                Ok(self.engine.enqueue_copy(to.ptr(), from.ptr(), *bytes)?)
+            }
+        }
+    }
+
+    /// Runs both once on an output that holds NaN, and checks what they wrote; nothing of a peer whose work is another.
+    pub(super) fn check<T: Element>(
+        &self,
+        problem: &dyn Problem<T>,
+    ) -> Result<(Verdict, Option<Verdict>), CompareError> {
+        let (_, verdict) = self.ours[0].checked_output(problem)?;
+        let Opponent::Cublas { outputs, .. } = &self.peer else {
+            return Ok((verdict, None));
+        };
+        let mut output = vec![T::NAN; problem.output_len()];
+        outputs[0].upload(&output)?;
+        self.engine
+            .time_enqueued(self.name(1), || self.queue(1, 0))?;
+        outputs[0].download(&mut output)?;
+        Ok((verdict, Some(problem.check(&output))))
+    }
+}
+
+/// The product that cuBLAS has to make of a case's matrices.
+fn product<T: Element>(rung: &Rung, shape: Shape, case: &Case<'_>, c: DevicePtr) -> Product {
+    let Shape { m, n, k } = shape;
+    let [a, b] = [case.input(0), case.input(1)];
+    let strides = Strides::of(rung.operation, shape);
+    let product = Product {
+        input: T::TYPE,
+        output: T::TYPE,
+        m,
+        n,
+        k,
+        pointers: [a, b, c],
+        leading: strides.map(|strides| strides.leading() as u32),
+        transposed: [false; 2],
+        alpha: 1.0,
+        beta: 0.0,
+        batch: (1, [0; 3]),
+        tf32: false,
+    };
+    if rung.operation == Operation::Product {
+        return product;
+    }
+    // Column-major matrices are row-major ones transposed: C' = B' · A'.
+    let [lda, ldb, ldc] = product.leading;
+    Product {
+        m: n,
+        n: m,
+        pointers: [b, a, c],
+        leading: [ldb, lda, ldc],
+        ..product
+    }
+}
+
+/// The rung `copy` on matrices of `f32` with at least as many bytes as one of `shape`.
+fn copies<'e>(
+    engine: &'e GpuEngine,
+    shape: Shape,
+    element_bytes: u64,
+    sets: u64,
+    seed: u64,
+) -> Result<Opponent<'e>, CompareError> {
+    let rung = catalogue::find("copy").expect("the catalogue has it, which a test checks");
+    let up = |extent: u64| extent.next_multiple_of(u64::from(kernels_gpu::transpose::TILE as u32));
+    let words = u64::from(shape.n) * element_bytes / 4;
+    let whole = Shape {
+        m: up(shape.m.into()) as u32,
+        n: up(words) as u32,
+        k: shape.k,
+    };
+    let problem: Box<dyn Problem<f32>> = rung.operation.problem(whole, seed);
+    let cases = (0..sets)
+        .map(|_| {
+            let case = Case::new(engine, rung, whole, &*problem)?;
+            case.upload(&*problem)?;
+            Ok(case)
+        })
+        .collect::<Result<_, CompareError>>()?;
+    let bytes =
+        |shape: Shape, element: u64| f64::from(shape.m) * f64::from(shape.n) * element as f64;
+    Ok(Opponent::Kernel {
+        cases,
+        work: bytes(whole, 4) / bytes(shape, element_bytes),
+    })
+}
