@@ -9,6 +9,7 @@
 //! | [`device`] | what a GPU is: the device query |
 //! | [`cpu`] | products on the host, to compare with |
 //! | [`element`], [`check`], [`problem`] | inputs, parameters, right answers |
+//! | [`plan`] | the launches that a rung consists of |
 //! | [`catalogue`] | the only list of kernels |
 //! | [`model`] | performance models: pure functions of numbers |
 //! | [`measure`] | statistics |
@@ -35,6 +36,7 @@ pub mod memory;
 pub mod model;
 #[cfg(target_os = "linux")]
 pub mod peer;
+pub mod plan;
 pub mod problem;
 pub mod profile;
 pub mod ptx;

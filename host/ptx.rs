@@ -12,6 +12,12 @@ pub struct PtxModule {
 }
 
 impl PtxModule {
+    /// The names of its kernels.
+    pub fn entries(&self) -> impl Iterator<Item = &'static str> {
+        let lines = self.text.lines();
+        lines.filter_map(|line| line.strip_prefix(ENTRY)?.split('(').next())
+    }
+
     /// The module with one kernel alone, so that a driver compiles what is launched and nothing else. The other kernels
     /// leave empty lines behind: line numbers stay those of the file.
     pub fn only(&self, entry: &str) -> String {

@@ -41,7 +41,7 @@ fn a_launch_gets_its_arguments_and_its_time() {
         let echo = engine.load(PTX, "echo").unwrap();
         assert_eq!(engine.load(PTX, "echo").unwrap(), echo);
         let args = [Arg::Ptr(output.ptr()), Arg::U32(7), Arg::F32(0.5)];
-        assert_eq!(engine.time(&launch(echo, &args), 1).unwrap(), 1.25);
+        assert_eq!(engine.time(&[launch(echo, &args)], 1).unwrap(), 1.25);
         let mut words = [0_u32; 2];
         output.download(&mut words).unwrap();
         assert_eq!(words, [7, 0.5_f32.to_bits()]);

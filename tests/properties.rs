@@ -268,7 +268,7 @@ impl Engine for NoEngine {
     fn run(&self, _: &Launch<'_>) -> Result<(), EngineError> {
         unreachable!()
     }
-    fn time(&self, _: &Launch<'_>, _: u32) -> Result<f64, EngineError> {
+    fn time(&self, _: &[Launch<'_>], _: u32) -> Result<f64, EngineError> {
         unreachable!()
     }
 }

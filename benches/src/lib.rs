@@ -17,8 +17,6 @@
 //! one for each byte that it must move, else in bytes. Every kernel's output is checked before it is timed, also where
 //! a filter then leaves it out.
 
-mod launch;
-
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use half::f16;
@@ -26,9 +24,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 use warpladder::catalogue::{self, Family, Implementation, Rung};
 use warpladder::element::Element;
-use warpladder::engine::{Engine, EngineError, Launch};
+use warpladder::engine::Engine;
 use warpladder::problem::{Operation, Problem, Shape};
-use warpladder::run::check_shape;
+use warpladder::run::{Case, check_shape};
 
 /// Seed of all inputs.
 pub const SEED: u64 = 1;
@@ -90,30 +88,27 @@ fn kernels_of<T: Element>(
     for rung in rungs {
         let make = || rung.operation.problem(shape, SEED);
         let problem = &**problems.entry(rung.operation).or_insert_with(make);
-        let mut measure = |launch: &Launch<'_>| {
-            engine.run(launch)?;
-            group.throughput(work(rung, shape));
-            group.bench_function(rung.name, |bencher| {
-                bencher.iter_custom(|launches| {
-                    time(engine, launch, launches).unwrap_or_else(|error| panic!("{error}"))
-                });
-            });
-            Ok(())
-        };
-        match launch::checked(engine, rung, shape, problem, &mut measure) {
-            Ok(verdict) if verdict.ok => {}
-            Ok(verdict) => panic!("{} is wrong: {verdict:?}", rung.name),
+        let case = match Case::new(engine, rung, shape, problem) {
+            Ok(case) => case,
             // Such as a kernel for newer devices.
-            Err(error) => println!("{} left out: {error}", rung.name),
-        }
+            Err(error) => {
+                println!("{} left out: {error}", rung.name);
+                continue;
+            }
+        };
+        let (_, verdict) = case
+            .checked_output(problem)
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert!(verdict.ok, "{} is wrong: {verdict:?}", rung.name);
+        group.throughput(work(rung, shape));
+        group.bench_function(rung.name, |bencher| {
+            bencher.iter_custom(|rounds| {
+                let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+                let milliseconds = case.time(rounds).unwrap_or_else(|error| panic!("{error}"));
+                Duration::from_secs_f64(milliseconds * 1e-3)
+            });
+        });
     }
-}
-
-/// The time of so many launches by the engine's own clock.
-fn time(engine: &dyn Engine, launch: &Launch<'_>, launches: u64) -> Result<Duration, EngineError> {
-    let launches = u32::try_from(launches).unwrap_or(u32::MAX);
-    let milliseconds = engine.time(launch, launches)?;
-    Ok(Duration::from_secs_f64(milliseconds * 1e-3))
 }
 
 /// What a rung does in one launch.

@@ -14,7 +14,8 @@ pub use precondition::Precondition;
 
 use crate::cpu::CpuProduct;
 use crate::element::ElementType;
-use crate::problem::{Operation, Shape};
+use crate::plan::{Plan, Request};
+use crate::problem::{Operation, Param, Shape};
 use kernels_gpu::geometry::Geometry;
 use std::fmt;
 
@@ -74,6 +75,13 @@ pub enum Implementation {
         /// Lowest compute capability that runs it, times ten: which PTX module it is in.
         compute_capability: u32,
     },
+    /// Launches that depend on the problem and the device.
+    Planned {
+        /// Makes them.
+        plan: fn(&Request) -> Plan,
+        /// Lowest compute capability that runs the rung, times ten.
+        compute_capability: u32,
+    },
     /// The first of these rungs that takes the size.
     Dispatch(&'static [&'static str]),
     /// A function of the host.
@@ -90,6 +98,37 @@ impl Rung {
                 .find(|rung| rung.precondition.takes(rung.operation, shape))
                 .unwrap_or(self),
             _ => self,
+        }
+    }
+
+    /// Lowest compute capability that runs it on a GPU, times ten; `None` where it is not one kernel of its own.
+    pub fn compute_capability(&self) -> Option<u32> {
+        match self.implementation {
+            Implementation::Kernel {
+                compute_capability, ..
+            }
+            | Implementation::Planned {
+                compute_capability, ..
+            } => Some(compute_capability),
+            Implementation::Dispatch(_) | Implementation::Cpu(_) => None,
+        }
+    }
+
+    /// The launches of a rung that runs on a GPU by itself; `params` are those of the problem.
+    pub fn plan(&self, request: &Request, params: Vec<Param>) -> Option<Plan> {
+        match self.implementation {
+            Implementation::Kernel {
+                geometry,
+                compute_capability,
+            } => Some(Plan::of_kernel(
+                self.name,
+                geometry,
+                compute_capability,
+                request,
+                params,
+            )),
+            Implementation::Planned { plan, .. } => Some(plan(request)),
+            Implementation::Dispatch(_) | Implementation::Cpu(_) => None,
         }
     }
 }
@@ -136,14 +175,8 @@ mod tests {
     fn every_kernel_is_an_entry_of_its_module_and_every_entry_is_a_kernel() {
         let mut in_modules = HashSet::new();
         for module in crate::ptx::MODULES {
-            in_modules.extend(
-                module
-                    .text
-                    .lines()
-                    .filter_map(|line| line.strip_prefix(".visible .entry "))
-                    .filter_map(|rest| rest.split('(').next())
-                    .map(|entry| (entry, module.compute_capability)),
-            );
+            let entries = module.entries();
+            in_modules.extend(entries.map(|entry| (entry, module.compute_capability)));
         }
         let in_catalogue = rungs()
             .filter_map(|rung| match rung.implementation {

@@ -21,7 +21,7 @@ pub(super) struct Args {
     /// The kernels
     #[arg(required = true, value_name = "KERNEL")]
     kernels: Vec<String>,
-    /// What to compare with [default: cublas for products, copy for transposes]
+    /// What to compare with [default: cublas for products, memcpy for transposes]
     #[arg(long, value_enum)]
     peer: Option<Peer>,
     /// A size: N for all dimensions, MxN or MxNxK; may be given several times

@@ -50,19 +50,16 @@ impl From<&Rung> for Entry {
             tile: None,
             precondition: rung.precondition,
             sizes: rung.precondition.describe(rung.operation),
-            compute_capability: None,
+            compute_capability: rung.compute_capability(),
             dispatches_to: &[],
             engines: &[EngineKind::Gpu, EngineKind::Emulator],
         };
         match rung.implementation {
-            Implementation::Kernel {
-                geometry,
-                compute_capability,
-            } => {
+            Implementation::Kernel { geometry, .. } => {
                 entry.block = Some(geometry.block());
                 entry.tile = geometry.tile();
-                entry.compute_capability = Some(compute_capability);
             }
+            Implementation::Planned { .. } => {}
             Implementation::Dispatch(candidates) => entry.dispatches_to = candidates,
             Implementation::Cpu(_) => entry.engines = &[EngineKind::Cpu],
         }

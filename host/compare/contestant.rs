@@ -28,7 +28,7 @@ impl Peer {
     pub fn usual(operation: Operation) -> Self {
         match operation {
             Operation::Product | Operation::ColumnMajorProduct => Peer::Cublas,
-            _ => Peer::Copy,
+            _ => Peer::Memcpy,
         }
     }
 }
@@ -92,7 +92,7 @@ impl<'e> Contestants<'e> {
         let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MOST_SETS);
         let ours = (0..sets)
             .map(|_| {
-                let case = Case::new(engine, rung.resolve(shape), shape, problem)?;
+                let case = Case::new(engine, rung, shape, problem)?;
                 case.upload(problem)?;
                 Ok(case)
             })
@@ -182,7 +182,13 @@ impl<'e> Contestants<'e> {
 
     /// Puts one launch of a side on the stream.
     pub(super) fn queue(&self, side: usize, set: usize) -> Result<(), CompareError> {
-        let enqueue = |case: &Case<'_>| case.launch(|launch| self.engine.enqueue(launch));
+        let enqueue = |case: &Case<'_>| {
+            case.launches(|launches| {
+                launches
+                    .iter()
+                    .try_for_each(|launch| self.engine.enqueue(launch))
+            })
+        };
         match &self.peer {
             _ if side == 0 => Ok(enqueue(&self.ours[set])?),
             Opponent::Kernel { cases, .. } => Ok(enqueue(&cases[set])?),

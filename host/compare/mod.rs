@@ -17,7 +17,7 @@ use crate::engine::gpu::GpuEngine;
 use crate::measure::{Quartiles, Summary};
 use crate::peer::cublas::{Cublas, CublasError};
 use crate::problem::{Problem, Shape};
-use crate::run::{RunError, preflight};
+use crate::run::RunError;
 use contestant::Contestants;
 use half::f16;
 use std::cell::OnceCell;
@@ -150,7 +150,6 @@ impl<'e> Comparer<'e> {
         shape: Shape,
         peer: Peer,
     ) -> Result<Comparison, CompareError> {
-        preflight(self.engine, rung, shape)?;
         match rung.element {
             ElementType::F16 => self.compare_typed::<f16>(rung, shape, peer),
             ElementType::F32 => self.compare_typed::<f32>(rung, shape, peer),

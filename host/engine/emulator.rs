@@ -153,10 +153,12 @@ impl Engine for EmulatorEngine {
         self.run_observed(launch, &mut NoObserver)
     }
 
-    fn time(&self, launch: &Launch<'_>, launches: u32) -> Result<f64, EngineError> {
+    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
         let start = Instant::now();
-        for _ in 0..launches {
-            self.run(launch)?;
+        for _ in 0..rounds {
+            for launch in launches {
+                self.run(launch)?;
+            }
         }
         Ok(start.elapsed().as_secs_f64() * 1e3)
     }

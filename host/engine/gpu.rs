@@ -357,22 +357,18 @@ impl Engine for GpuEngine {
         })
     }
 
-    fn time(&self, launch: &Launch<'_>, launches: u32) -> Result<f64, EngineError> {
-        self.with_kernel(launch, |kernel| {
-            self.start
-                .record(&self.stream)
-                .map_err(|error| failed("cuEventRecord", error))?;
-            for _ in 0..launches {
-                self.queue(kernel, launch)?;
+    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+        let entry = match launches.first() {
+            Some(launch) => self.with_kernel(launch, |kernel| Ok(kernel.entry.clone()))?,
+            None => return Ok(0.0),
+        };
+        self.time_enqueued(&entry, || {
+            for _ in 0..rounds {
+                for launch in launches {
+                    self.enqueue(launch)?;
+                }
             }
-            self.stop
-                .record(&self.stream)
-                .map_err(|error| failed("cuEventRecord", error))?;
-            self.finish(kernel)?;
-            let elapsed = self.stop.elapsed_time_f32(&self.start);
-            elapsed
-                .map(f64::from)
-                .map_err(|error| failed("cuEventElapsedTime", error))
+            Ok(())
         })
     }
 }

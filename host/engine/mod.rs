@@ -94,6 +94,12 @@ impl Dim3 {
     }
 }
 
+impl From<[u32; 3]> for Dim3 {
+    fn from([x, y, z]: [u32; 3]) -> Self {
+        Dim3 { x, y, z }
+    }
+}
+
 /// One kernel argument, in the order of the PTX entry's parameters.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg<'a> {
@@ -222,9 +228,9 @@ pub trait Engine {
     /// [`EngineError::Launch`] where the launch is refused (geometry, arguments) or the kernel fails.
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError>;
 
-    /// Runs a launch `launches` times, one after the other, and returns how long all of them took together, in
+    /// Runs launches one after the other, all of them `rounds` times, and returns how long that took together, in
     /// milliseconds: between two CUDA events around them on a GPU, wall-clock time on the emulator.
-    fn time(&self, launch: &Launch<'_>, launches: u32) -> Result<f64, EngineError>;
+    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError>;
 }
 
 /// Device memory that is freed when it goes out of scope.

@@ -73,10 +73,12 @@ impl<O: Observer> Engine for ObservedEngine<'_, O> {
     }
 
     /// The time with the observer's work in it.
-    fn time(&self, launch: &Launch<'_>, launches: u32) -> Result<f64, EngineError> {
+    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
         let start = std::time::Instant::now();
-        for _ in 0..launches {
-            self.run(launch)?;
+        for _ in 0..rounds {
+            for launch in launches {
+                self.run(launch)?;
+            }
         }
         Ok(start.elapsed().as_secs_f64() * 1e3)
     }

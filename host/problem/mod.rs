@@ -63,8 +63,12 @@ pub struct Shape {
 pub enum Param {
     /// An input as a slice: its pointer and its length.
     Input(usize),
+    /// The pointer to an input, without its length.
+    InputPtr(usize),
     /// The pointer to the output.
     Output,
+    /// The pointer to the memory that the launches of a plan share.
+    Workspace,
     /// A 32-bit number.
     U32(u32),
     /// A float.

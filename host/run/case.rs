@@ -1,14 +1,15 @@
 //! One rung with its buffers on a device.
 
-use super::preflight::{RunError, grid};
+use super::preflight::{RunError, plan, preflight};
 use super::{Shape, Times};
-use crate::catalogue::{Implementation, Rung};
+use crate::catalogue::Rung;
 use crate::check::Verdict;
 use crate::element::Element;
 use crate::engine::{
     Arg, Buffer, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch,
 };
 use crate::measure::Summary;
+use crate::plan::PlannedLaunch;
 use crate::problem::{Operation, Param, Problem};
 use crate::ptx;
 use std::time::Instant;
@@ -23,57 +24,76 @@ const HOST_TO_HOST_RUNS: usize = 3;
 /// Repetitions inside of a kernel for its inner time.
 const INNER_REPETITIONS: u32 = 10;
 
-/// A rung on a device, with its memory.
-pub(crate) struct Case<'e> {
+/// A rung on a device: its launches, with their memory.
+pub struct Case<'e> {
     engine: &'e dyn Engine,
-    kernel: KernelId,
-    grid: Dim3,
-    block: Dim3,
+    launches: Vec<Prepared>,
     inputs: Vec<Buffer<'e>>,
     input_lens: Vec<usize>,
     output: Buffer<'e>,
     output_len: usize,
-    params: Vec<Param>,
-    /// Which parameter says how often the kernel repeats its work.
+    workspace: Buffer<'e>,
+    /// Which parameter of the only launch says how often the kernel repeats its work.
     repetitions: Option<usize>,
 }
 
+/// A launch whose kernel is loaded.
+struct Prepared {
+    kernel: KernelId,
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: u32,
+    params: Vec<Param>,
+}
+
 impl<'e> Case<'e> {
-    /// Loads the kernel and allocates its memory.
-    pub(crate) fn new<T: Element>(
+    /// Loads the kernels and allocates the memory of a rung, or of the one that it chooses for this shape.
+    ///
+    /// # Errors
+    /// See [`RunError`]: what `preflight` refuses, and what the engine does.
+    pub fn new<T: Element>(
         engine: &'e dyn Engine,
-        rung: &Rung,
+        rung: &'static Rung,
         shape: Shape,
         problem: &dyn Problem<T>,
     ) -> Result<Self, RunError> {
-        let Implementation::Kernel {
-            geometry,
-            compute_capability,
-        } = rung.implementation
-        else {
-            unreachable!("{} is no kernel", rung.name);
+        preflight(engine, rung, shape)?;
+        let rung = rung.resolve(shape);
+        let params = problem.params();
+        let repeats = matches!(rung.operation, Operation::Copy | Operation::Transpose);
+        let repetitions = repeats.then(|| params.len() - 1);
+        let plan = plan(engine, rung, shape, params)?;
+        // Nothing to compute is nothing to launch: a grid of no blocks is refused.
+        let launches = plan
+            .launches
+            .into_iter()
+            .filter(|launch| !launch.grid.contains(&0));
+        let prepare = |launch: PlannedLaunch| {
+            let module = ptx::module(launch.compute_capability);
+            Ok(Prepared {
+                kernel: engine.load(&module.only(launch.entry), launch.entry)?,
+                // `plan` has checked the limits.
+                grid: Dim3::from(launch.grid.map(|extent| extent as u32)),
+                block: launch.block,
+                shared_bytes: launch.shared_bytes,
+                params: launch.params,
+            })
         };
-        let kernel = engine.load(&ptx::module(compute_capability).only(rung.name), rung.name)?;
         let inputs = problem
             .inputs()
             .iter()
             .map(|input| Buffer::new(engine, size_of_val(&input[..])))
             .collect::<Result<_, _>>()?;
         let output_len = problem.output_len();
-        let [x, y, z] = geometry.block();
-        let params = problem.params();
-        let repeats = matches!(rung.operation, Operation::Copy | Operation::Transpose);
         Ok(Case {
             engine,
-            kernel,
-            grid: grid(engine, rung, shape)?,
-            block: Dim3::new(x, y, z),
+            launches: launches.map(prepare).collect::<Result<_, RunError>>()?,
             inputs,
             input_lens: problem.inputs().iter().map(Vec::len).collect(),
             output: Buffer::new(engine, output_len * size_of::<T>())?,
             output_len,
-            repetitions: repeats.then(|| params.len() - 1),
-            params,
+            workspace: Buffer::new(engine, plan.workspace_bytes as usize)?,
+            repetitions,
         })
     }
 
@@ -82,18 +102,16 @@ impl<'e> Case<'e> {
         self.inputs[index].ptr()
     }
 
-    /// Calls `run` with the launch.
-    pub(crate) fn launch<R>(&self, run: impl FnOnce(&Launch<'_>) -> R) -> R {
-        self.with_launch(&self.params, run)
-    }
-
-    /// Whether there is nothing to compute, and so nothing to launch: a grid of no blocks is refused.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.grid.count() == 0
+    /// Whether there is nothing to compute.
+    pub fn is_empty(&self) -> bool {
+        self.launches.is_empty()
     }
 
     /// Fills the output with NaN, runs once and checks.
-    pub(crate) fn checked_output<T: Element>(
+    ///
+    /// # Errors
+    /// Those of the launches.
+    pub fn checked_output<T: Element>(
         &self,
         problem: &dyn Problem<T>,
     ) -> Result<(Vec<T>, Verdict), EngineError> {
@@ -101,7 +119,7 @@ impl<'e> Case<'e> {
         if !self.is_empty() {
             self.upload(problem)?;
             self.output.upload(&output)?;
-            self.launch(|launch| self.engine.run(launch))?;
+            self.run()?;
             self.output.download(&mut output)?;
         }
         let verdict = problem.check(&output);
@@ -109,7 +127,7 @@ impl<'e> Case<'e> {
     }
 
     /// Runs once on the inputs and an output that nothing was written to.
-    pub(crate) fn run_on_fresh_output<T: Element>(
+    pub(super) fn run_on_fresh_output<T: Element>(
         &self,
         problem: &dyn Problem<T>,
     ) -> Result<(), EngineError> {
@@ -117,11 +135,11 @@ impl<'e> Case<'e> {
             return Ok(());
         }
         self.upload(problem)?;
-        self.launch(|launch| self.engine.run(launch))
+        self.run()
     }
 
     /// Times the kernel alone, then with the transfers, and in a row and repeating itself as source 003 does.
-    pub(crate) fn times<T: Element>(
+    pub(super) fn times<T: Element>(
         &self,
         problem: &dyn Problem<T>,
         reps: usize,
@@ -130,20 +148,16 @@ impl<'e> Case<'e> {
             EngineKind::Gpu => GPU_WARM_UP,
             EngineKind::Cpu | EngineKind::Emulator => 0,
         };
-        let (kernel, outer_ms) = self.launch(|launch| {
-            for _ in 0..warm_up {
-                self.engine.run(launch)?;
-            }
-            let samples = (0..reps)
-                .map(|_| self.engine.time(launch, 1))
-                .collect::<Result<Vec<_>, _>>()?;
-            let outer = if self.repetitions.is_some() {
-                Some(self.engine.time(launch, reps as u32)? / reps as f64)
-            } else {
-                None
-            };
-            Ok::<_, EngineError>((samples, outer))
-        })?;
+        for _ in 0..warm_up {
+            self.run()?;
+        }
+        let kernel = (0..reps)
+            .map(|_| self.time(1))
+            .collect::<Result<Vec<_>, _>>()?;
+        let outer_ms = match self.repetitions {
+            Some(_) => Some(self.time(reps as u32)? / reps as f64),
+            None => None,
+        };
         let inner_ms = self
             .repetitions
             .map(|index| self.inner_time(index))
@@ -153,7 +167,7 @@ impl<'e> Case<'e> {
             .map(|_| {
                 let start = Instant::now();
                 self.upload(problem)?;
-                self.launch(|launch| self.engine.run(launch))?;
+                self.run()?;
                 self.output.download(&mut output)?;
                 Ok(start.elapsed().as_secs_f64() * 1e3)
             })
@@ -167,40 +181,89 @@ impl<'e> Case<'e> {
     }
 
     fn inner_time(&self, index: usize) -> Result<f64, EngineError> {
-        let mut params = self.params.clone();
+        let [launch] = &self.launches[..] else {
+            unreachable!("only single kernels repeat themselves");
+        };
+        let mut params = launch.params.clone();
         params[index] = Param::U32(INNER_REPETITIONS);
-        let total = self.with_launch(&params, |launch| self.engine.time(launch, 1))?;
+        let args = self.args(&params);
+        let total = self.engine.time(&[launch.with(&args)], 1)?;
         Ok(total / f64::from(INNER_REPETITIONS))
     }
 
     /// Copies the inputs to the device.
-    pub(crate) fn upload<T: Element>(&self, problem: &dyn Problem<T>) -> Result<(), EngineError> {
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn upload<T: Element>(&self, problem: &dyn Problem<T>) -> Result<(), EngineError> {
         for (buffer, input) in self.inputs.iter().zip(problem.inputs()) {
             buffer.upload(input)?;
         }
         Ok(())
     }
 
-    fn with_launch<R>(&self, params: &[Param], run: impl FnOnce(&Launch<'_>) -> R) -> R {
+    /// Runs once.
+    fn run(&self) -> Result<(), EngineError> {
+        self.launches(|launches| {
+            launches
+                .iter()
+                .try_for_each(|launch| self.engine.run(launch))
+        })
+    }
+
+    /// Runs so many times and returns how long that took, in milliseconds: see [`Engine::time`].
+    ///
+    /// # Errors
+    /// Those of the launches.
+    pub fn time(&self, rounds: u32) -> Result<f64, EngineError> {
+        self.launches(|launches| self.engine.time(launches, rounds))
+    }
+
+    /// Calls `run` with the launches.
+    pub(crate) fn launches<R>(&self, run: impl FnOnce(&[Launch<'_>]) -> R) -> R {
+        let args: Vec<Vec<Arg<'_>>> = self
+            .launches
+            .iter()
+            .map(|launch| self.args(&launch.params))
+            .collect();
+        let launches: Vec<Launch<'_>> = self
+            .launches
+            .iter()
+            .zip(&args)
+            .map(|(launch, args)| launch.with(args))
+            .collect();
+        run(&launches)
+    }
+
+    fn args<'a>(&self, params: &'a [Param]) -> Vec<Arg<'a>> {
         let mut args = Vec::new();
         for param in params {
-            match param {
+            let arg = match param {
                 Param::Input(index) => {
                     args.push(Arg::Ptr(self.inputs[*index].ptr()));
-                    args.push(Arg::U64(self.input_lens[*index] as u64));
+                    Arg::U64(self.input_lens[*index] as u64)
                 }
-                Param::Output => args.push(Arg::Ptr(self.output.ptr())),
-                Param::U32(value) => args.push(Arg::U32(*value)),
-                Param::F32(value) => args.push(Arg::F32(*value)),
-                Param::Bytes(bytes) => args.push(Arg::Bytes(bytes)),
-            }
+                Param::InputPtr(index) => Arg::Ptr(self.inputs[*index].ptr()),
+                Param::Output => Arg::Ptr(self.output.ptr()),
+                Param::Workspace => Arg::Ptr(self.workspace.ptr()),
+                Param::U32(value) => Arg::U32(*value),
+                Param::F32(value) => Arg::F32(*value),
+                Param::Bytes(bytes) => Arg::Bytes(bytes),
+            };
+            args.push(arg);
         }
-        run(&Launch {
+        args
+    }
+}
+
+impl Prepared {
+    fn with<'a>(&self, args: &'a [Arg<'a>]) -> Launch<'a> {
+        Launch {
             kernel: self.kernel,
             grid: self.grid,
             block: self.block,
-            shared_bytes: 0,
-            args: &args,
-        })
+            shared_bytes: self.shared_bytes,
+            args,
+        }
     }
 }

@@ -5,6 +5,7 @@ mod cpu;
 mod preflight;
 mod record;
 
+pub use case::Case;
 pub use preflight::{RunError, check_shape, describe, preflight};
 pub use record::Record;
 
@@ -14,7 +15,7 @@ use crate::element::{Element, ElementType};
 use crate::engine::{Engine, EngineError};
 use crate::measure::Summary;
 use crate::problem::{Operation, Problem, Shape};
-pub(crate) use case::Case;
+
 use half::f16;
 use std::collections::HashMap;
 
@@ -86,8 +87,7 @@ pub fn output<T: Element>(
     shape: Shape,
     problem: &dyn Problem<T>,
 ) -> Result<(Vec<T>, Verdict), RunError> {
-    preflight(engine, rung, shape)?;
-    let case = Case::new(engine, rung.resolve(shape), shape, problem)?;
+    let case = Case::new(engine, rung, shape, problem)?;
     Ok(case.checked_output(problem)?)
 }
 
@@ -101,8 +101,7 @@ pub fn launch<T: Element>(
     shape: Shape,
     problem: &dyn Problem<T>,
 ) -> Result<(), RunError> {
-    preflight(engine, rung, shape)?;
-    let case = Case::new(engine, rung.resolve(shape), shape, problem)?;
+    let case = Case::new(engine, rung, shape, problem)?;
     Ok(case.run_on_fresh_output(problem)?)
 }
 
@@ -114,9 +113,9 @@ fn run_kernel<T: Element>(
     reps: usize,
 ) -> Result<Record, RunError> {
     let mut record = Record::new(rung, shape, engine.kind(), engine.device_name());
-    let runs = rung.resolve(shape);
-    record.ran = (runs.name != rung.name).then_some(runs.name);
-    let outcome = Case::new(engine, runs, shape, problem).and_then(|case| {
+    let runs = rung.resolve(shape).name;
+    record.ran = (runs != rung.name).then_some(runs);
+    let outcome = Case::new(engine, rung, shape, problem).and_then(|case| {
         let (_, verdict) = case.checked_output(problem)?;
         let times = if case.is_empty() {
             None
@@ -142,7 +141,7 @@ fn run_kernel<T: Element>(
 }
 
 /// Times of one rung.
-pub(crate) struct Times {
+struct Times {
     /// Of the kernel alone.
     kernel: Summary,
     /// With the transfers.

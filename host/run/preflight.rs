@@ -1,10 +1,11 @@
 //! What cannot work is refused before anything is allocated.
 
 use super::Shape;
-use crate::catalogue::{self, Implementation, Precondition, Rung};
-use crate::engine::{Dim3, Engine, EngineError};
+use crate::catalogue::{self, Precondition, Rung};
+use crate::engine::{Engine, EngineError};
 use crate::memory;
-use crate::problem::Operation;
+use crate::plan::{Plan, Request};
+use crate::problem::{Operation, Param};
 
 /// Why a rung was not run.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +83,7 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
         other.operation == rung.operation
             && other.element == rung.element
             && other.precondition == Precondition::Any
-            && matches!(other.implementation, Implementation::Kernel { .. })
+            && other.compute_capability().is_some()
     });
     let advice = match alternative {
         Some(other) => format!("use {}, which takes any size", other.name),
@@ -104,10 +105,7 @@ pub fn preflight(engine: &dyn Engine, rung: &'static Rung, shape: Shape) -> Resu
     check_shape(rung, shape)?;
     let runs = rung.resolve(shape);
     let on_device = device_bytes(runs, shape);
-    if let Implementation::Kernel {
-        compute_capability, ..
-    } = runs.implementation
-    {
+    if let Some(compute_capability) = runs.compute_capability() {
         if compute_capability > engine.compute_capability() {
             return Err(RunError::Capability {
                 rung: rung.name,
@@ -116,14 +114,11 @@ pub fn preflight(engine: &dyn Engine, rung: &'static Rung, shape: Shape) -> Resu
                 has: engine.compute_capability(),
             });
         }
-        fits(
-            rung,
-            shape,
-            "device",
-            on_device,
-            Some(engine.free_memory()?),
-        )?;
-        grid(engine, runs, shape)?;
+        let free = Some(engine.free_memory()?);
+        fits(rung, shape, "device", on_device, free)?;
+        let plan = plan(engine, runs, shape, Vec::new())?;
+        let needed = on_device + u128::from(plan.workspace_bytes);
+        fits(rung, shape, "device", needed, free)?;
     }
     // Inputs and output, the same once more where the device is the host, and a reference in f64.
     let (inputs, output) = runs.operation.elements(shape);
@@ -131,31 +126,41 @@ pub fn preflight(engine: &dyn Engine, rung: &'static Rung, shape: Shape) -> Resu
     fits(rung, shape, "host", on_host, memory::available())
 }
 
-/// The grid of a kernel for this shape on this device.
+/// The launches of a rung that runs on an engine by itself; `params` are those of the problem.
 ///
 /// # Errors
-/// [`RunError::Grid`] where it has more blocks than CUDA allows.
-pub(super) fn grid(engine: &dyn Engine, rung: &Rung, shape: Shape) -> Result<Dim3, RunError> {
-    let Implementation::Kernel { geometry, .. } = rung.implementation else {
-        unreachable!("only kernels have a grid");
+/// [`RunError::Grid`] where a grid has more blocks than CUDA allows.
+pub(super) fn plan(
+    engine: &dyn Engine,
+    rung: &Rung,
+    shape: Shape,
+    params: Vec<Param>,
+) -> Result<Plan, RunError> {
+    let request = Request {
+        operation: rung.operation,
+        shape,
+        multiprocessors: engine.multiprocessors(),
+        compute_capability: engine.compute_capability(),
     };
-    let (rows, columns) = rung.operation.extent(shape);
-    let blocks = geometry.grid(rows, columns, engine.multiprocessors());
+    let Some(plan) = rung.plan(&request, params) else {
+        unreachable!("{} is not launched", rung.name);
+    };
     // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
     let limits = [i32::MAX as u64, u16::MAX.into(), u16::MAX.into()];
-    for ((blocks, limit), axis) in blocks.into_iter().zip(limits).zip(["x", "y", "z"]) {
-        if blocks > limit {
-            return Err(RunError::Grid {
-                rung: rung.name,
-                shape: describe(rung.operation, shape),
-                blocks,
-                axis,
-                limit,
-            });
+    for launch in &plan.launches {
+        for ((blocks, limit), axis) in launch.grid.into_iter().zip(limits).zip(["x", "y", "z"]) {
+            if blocks > limit {
+                return Err(RunError::Grid {
+                    rung: rung.name,
+                    shape: describe(rung.operation, shape),
+                    blocks,
+                    axis,
+                    limit,
+                });
+            }
         }
     }
-    let [x, y, z] = blocks.map(|blocks| blocks as u32);
-    Ok(Dim3::new(x, y, z))
+    Ok(plan)
 }
 
 fn device_bytes(rung: &Rung, shape: Shape) -> u128 {

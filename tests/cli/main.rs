@@ -13,7 +13,7 @@ mod refusals;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use warpladder::catalogue::{Implementation, Rung};
+use warpladder::catalogue::Rung;
 
 /// How a run of the program ended.
 #[derive(Debug)]
@@ -97,5 +97,5 @@ fn parse(json: &str) -> Vec<Value> {
 }
 
 fn is_kernel(rung: &Rung) -> bool {
-    matches!(rung.implementation, Implementation::Kernel { .. })
+    rung.compute_capability().is_some()
 }

@@ -1,7 +1,6 @@
 //! What kernels run on.
 
 use super::Check;
-use crate::catalogue::{self, Implementation};
 use crate::cli::units::{bytes, count};
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::{Engine, EngineError};
@@ -28,12 +27,9 @@ pub(super) fn emulator() -> Check {
 /// Loads every kernel; returns how many there are, and the free memory in bytes.
 fn load_all(engine: &dyn Engine) -> Result<(usize, u64), EngineError> {
     let mut kernels = 0;
-    for rung in catalogue::rungs() {
-        if let Implementation::Kernel {
-            compute_capability, ..
-        } = rung.implementation
-        {
-            engine.load(ptx::module(compute_capability).text, rung.name)?;
+    for module in ptx::MODULES {
+        for entry in module.entries() {
+            engine.load(module.text, entry)?;
             kernels += 1;
         }
     }
