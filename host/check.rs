@@ -12,6 +12,11 @@
 //! that holds for certain), and far below what a lost term, a swapped index or a product in reduced precision gives
 //! (the roundoff of TF32 is 8,192 times that of f32). For C · x with n columns the errors of n elements add up to
 //! √(n / 3) times as much; the tolerance there is 2 · k · u · √n.
+//!
+//! Tensor cores cut their sums off instead of rounding them, so errors do not average out: each instruction, of at
+//! least 8 terms, loses up to 2⁻²³ of the partial sum. The largest of many sums are about 2 · √k, and their partial
+//! sums on average two thirds of that: k / 8 of them lose up to k · √k · 2⁻²³ / 6 in all, which is added to the
+//! tolerance.
 
 use crate::element::Element;
 use crate::problem::product::Strides;
@@ -61,10 +66,17 @@ pub fn product_tolerance<T: Element>(k: usize) -> f64 {
     4.0 * k as f64 * T::UNIT_ROUNDOFF
 }
 
-/// Tolerance for one element of C · x with C of `n` columns and x from [-1, 1): the errors of n elements of C,
-/// independent of each other.
-pub fn projected_tolerance<T: Element>(k: usize, n: usize) -> f64 {
-    2.0 * k as f64 * T::UNIT_ROUNDOFF * (n as f64).sqrt()
+/// Tolerance for one element of a product over `k` terms on tensor cores with sums of f32.
+pub fn tensor_tolerance(k: usize) -> f64 {
+    let k = k as f64;
+    let rounded = 4.0 * k * f32::UNIT_ROUNDOFF;
+    rounded + k * k.sqrt() * f64::from(f32::EPSILON) / 6.0
+}
+
+/// Tolerance for one element of C · x with C of `n` columns and x from [-1, 1): the errors of n elements of C that
+/// keep `of_element`, independent of each other.
+pub fn projected_tolerance(of_element: f64, n: usize) -> f64 {
+    of_element * (n as f64).sqrt() / 2.0
 }
 
 /// Compares a matrix of `rows` × `columns` element by element; both functions take row and column.

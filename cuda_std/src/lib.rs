@@ -26,7 +26,11 @@
 //! | [`vector`] | 64- and 128-bit loads and stores that stay one instruction |
 //! | [`atomic`] | atomic addition of floats; integers use [`core::sync::atomic`] |
 //! | [`float`] | [`GpuFloat`](float::GpuFloat): fused multiply-add and rounding functions |
-//! | [`hint`] | a value that the optimiser cannot see through
+//! | [`matrix`] | fragments of matrices from and to shared memory |
+//! | [`mma`] | products of small matrices on tensor cores |
+//! | [`hint`] | a value that the optimiser cannot see through |
+//! | [`async_copy`] | `cp.async`: copies from global to shared memory beside the arithmetic |
+//! | [`mbarrier`] | barriers in shared memory, with arriving and waiting apart |
 //!
 //! # What Rust-CUDA has and this crate has not
 //!
@@ -72,12 +76,16 @@
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
 
+pub mod async_copy;
 pub mod atomic;
 pub mod float;
 pub mod hint;
 mod intrinsics;
 #[doc(hidden)]
 pub mod launch_bounds;
+pub mod matrix;
+pub mod mbarrier;
+pub mod mma;
 pub mod shared;
 pub mod thread;
 pub mod vector;

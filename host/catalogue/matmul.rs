@@ -4,7 +4,8 @@ use super::Precondition::{self, Any, Multiples};
 use super::{Family, Implementation, Rung};
 use crate::cpu::{self, CpuProduct};
 use crate::element::ElementType::{self, F32, F64};
-use crate::problem::Operation;
+use crate::problem::{Operation, TensorInput};
+use kernels_gpu::ampere::mma;
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::matmul::{
     double_buffered, naive, naive_uncoalesced, outputs, register_blocked, tiled, tiled_guarded,
@@ -78,6 +79,28 @@ const fn wolfe(
     )
 }
 
+/// A kernel for tensor cores.
+const fn tensor(
+    name: &'static str,
+    input: TensorInput,
+    compute_capability: u32,
+    geometry: Geometry,
+    precondition: Precondition,
+    summary: &'static str,
+) -> Rung {
+    rung(
+        name,
+        "-",
+        Operation::TensorProduct(input),
+        precondition,
+        Implementation::Kernel {
+            geometry,
+            compute_capability,
+        },
+        summary,
+    )
+}
+
 /// A product on the host.
 const fn on_cpu(
     name: &'static str,
@@ -133,6 +156,13 @@ pub(super) const RUNGS: &[Rung] = &[
     product("naive_f64", F64, "000", naive::GEOMETRY, Any, "naive in double precision"),
     product("tiled_16_f64", F64, "000", tiled::GEOMETRY_16, exact(16), "tiled_16 in double precision"),
     product("tiled_32_f64", F64, "000", tiled::GEOMETRY_32, exact(32), "tiled_32 in double precision"),
+
+    tensor("mma_f16", TensorInput::F16, 80, mma::GEOMETRY, Multiples { m: 1, n: 8, k: 8 },
+        "tensor cores: f16 in, f32 out; asynchronous copies"),
+    tensor("mma_bf16", TensorInput::Bf16, 80, mma::GEOMETRY, Multiples { m: 1, n: 8, k: 8 },
+        "tensor cores: bf16 in, f32 out"),
+    tensor("mma_tf32", TensorInput::Tf32, 80, mma::GEOMETRY, Multiples { m: 1, n: 4, k: 4 },
+        "tensor cores: f32 rounded to TF32 in, f32 out"),
 
     rung("volkov_sgemm", "000", Operation::ColumnMajorProduct, Multiples { m: 64, n: 16, k: 16 },
         kernel(volkov_sgemm::GEOMETRY), "64 threads, 16 sums each, A in registers; column-major"),

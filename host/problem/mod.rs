@@ -7,6 +7,9 @@ mod chains;
 mod matvec;
 mod pointwise;
 pub mod product;
+mod tensor;
+
+pub use tensor::TensorInput;
 
 use crate::check::Verdict;
 use crate::element::Element;
@@ -22,6 +25,9 @@ pub enum Operation {
     Product,
     /// C = A · B, column-major with leading dimensions: the same, then `lda: u32, ldb: u32, ldc: u32`.
     ColumnMajorProduct,
+    /// C = A · B, row-major and dense, with narrow inputs, two of 16 bits to a word, and sums and C of f32:
+    /// `(a: &[T], b: &[T], c: *mut f32, m: u32, n: u32, k: u32)`.
+    TensorProduct(TensorInput),
     /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32, repetitions: u32)`.
     Copy,
     /// The input's transpose, row-major, with the parameters of `Copy`.
@@ -105,6 +111,9 @@ impl Operation {
                 let lds = leading_dimensions(shape);
                 Box::new(product::Product::column_major(shape, lds, seed))
             }
+            Operation::TensorProduct(input) => {
+                Box::new(tensor::TensorProduct::new(shape, input, seed))
+            }
             Operation::Copy => Box::new(pointwise::Matrix::copy(shape, seed)),
             Operation::Transpose => Box::new(pointwise::Matrix::transpose(shape, seed)),
             Operation::StreamCopy => Box::new(pointwise::Stream::new(shape, seed, 0.0)),
@@ -118,8 +127,11 @@ impl Operation {
 
     /// Whether the third dimension of a shape means anything.
     pub fn uses_k(self) -> bool {
-        use Operation::{ColumnMajorProduct, FmaChains, Product};
-        matches!(self, Product | ColumnMajorProduct | FmaChains { .. })
+        use Operation::{ColumnMajorProduct, FmaChains, Product, TensorProduct};
+        matches!(
+            self,
+            Product | ColumnMajorProduct | TensorProduct(_) | FmaChains { .. }
+        )
     }
 
     /// Rows and columns of what the grid covers; one row where that is one-dimensional.
@@ -128,6 +140,7 @@ impl Operation {
         match self {
             Operation::Product
             | Operation::ColumnMajorProduct
+            | Operation::TensorProduct(_)
             | Operation::Copy
             | Operation::Transpose => (m, n),
             Operation::StreamCopy | Operation::AddOne | Operation::FmaChains { .. } => (1, m * n),
@@ -147,6 +160,10 @@ impl Operation {
                 let ld = |rows: u32| wide(rows) + wide(padding(rows));
                 (ld(shape.m) * k + ld(shape.k) * n, ld(shape.m) * n)
             }
+            Operation::TensorProduct(input) => {
+                let words = |elements: u128| elements.div_ceil(wide(input.per_word()));
+                (words(m * k) + words(k * n), m * n)
+            }
             Operation::Copy | Operation::Transpose | Operation::StreamCopy | Operation::AddOne => {
                 (m * n, m * n)
             }
@@ -162,7 +179,9 @@ impl Operation {
     pub fn flops(self, shape: Shape) -> f64 {
         let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
         match self {
-            Operation::Product | Operation::ColumnMajorProduct => 2.0 * m * n * k,
+            Operation::Product
+            | Operation::ColumnMajorProduct
+            | Operation::TensorProduct(_) => 2.0 * m * n * k,
             Operation::Copy | Operation::Transpose | Operation::StreamCopy => 0.0,
             Operation::AddOne => m * n,
             Operation::FmaChains { .. } => {

@@ -72,6 +72,8 @@ pub struct Product<T> {
     inputs: Vec<Vec<T>>,
     output_len: usize,
     params: Vec<Param>,
+    /// For one element of C.
+    tolerance: f64,
     reference: OnceCell<Reference>,
 }
 
@@ -87,13 +89,21 @@ impl<T: Element> Product<T> {
     /// Dense and row-major.
     pub fn row_major(shape: Shape, seed: u64) -> Self {
         let (m, n, k) = extents(shape);
+        let inputs = [random(m * k, seed, 1), random(k * n, seed, 2)];
+        Product::of_inputs(shape, inputs, check::product_tolerance::<T>(k))
+    }
+
+    /// Dense and row-major, of these inputs.
+    pub(super) fn of_inputs(shape: Shape, inputs: [Vec<T>; 2], tolerance: f64) -> Self {
+        let (m, n, k) = extents(shape);
         Product {
             shape,
             strides: [k, n, n].map(Strides::row_major),
             ldc: None,
-            inputs: vec![random(m * k, seed, 1), random(k * n, seed, 2)],
+            inputs: inputs.into(),
             output_len: m * n,
             params: params(shape),
+            tolerance,
             reference: OnceCell::new(),
         }
     }
@@ -115,6 +125,7 @@ impl<T: Element> Product<T> {
             ],
             output_len: ldc * n,
             params,
+            tolerance: check::product_tolerance::<T>(k),
             reference: OnceCell::new(),
         }
     }
@@ -158,14 +169,14 @@ impl<T: Element> Problem<T> for Product<T> {
     }
 
     fn check(&self, output: &[T]) -> Verdict {
-        let (m, n, k) = extents(self.shape);
+        let (m, n, _) = extents(self.shape);
         let in_c = self.strides[2];
         let verdict = match self.reference() {
             Reference::Full(c) => check::elementwise(
                 (m, n),
                 |i, j| output[in_c.index(i, j)].into(),
                 |i, j| c[(i, j)],
-                check::product_tolerance::<T>(k),
+                self.tolerance,
                 Method::Nalgebra,
             ),
             Reference::Projections(projections) => check::freivalds(
@@ -173,7 +184,7 @@ impl<T: Element> Problem<T> for Product<T> {
                 in_c,
                 m,
                 projections,
-                check::projected_tolerance::<T>(k, n),
+                check::projected_tolerance(self.tolerance, n),
             ),
         };
         let overwritten = self.ldc.and_then(|ldc| {

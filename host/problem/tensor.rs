@@ -1,0 +1,112 @@
+//! Matrix products of narrow elements, summed and stored as f32: what tensor cores compute.
+
+use super::product::Product;
+use super::{Param, Problem, Shape, random};
+use crate::check::{self, Verdict};
+use crate::element::Element;
+use half::{bf16, f16};
+
+/// Elements of A and B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TensorInput {
+    /// IEEE binary16.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// f32 of which only the sign, the exponent and 10 bits of the fraction are used.
+    Tf32,
+}
+
+impl TensorInput {
+    /// Elements in a 32-bit word.
+    pub const fn per_word(self) -> u32 {
+        match self {
+            TensorInput::F16 | TensorInput::Bf16 => 2,
+            TensorInput::Tf32 => 1,
+        }
+    }
+
+    /// The bits of the nearest element, and its value.
+    fn round(self, value: f32) -> (u32, f32) {
+        match self {
+            TensorInput::F16 => {
+                let element = f16::from_f32(value);
+                (element.to_bits().into(), element.to_f32())
+            }
+            TensorInput::Bf16 => {
+                let element = bf16::from_f32(value);
+                (element.to_bits().into(), element.to_f32())
+            }
+            TensorInput::Tf32 => {
+                // Half of the last bit that is used, and what is not used cut off: no value drawn is near infinity.
+                let bits = (value.to_bits() + 0x1000) & !0x1fff;
+                (bits, f32::from_bits(bits))
+            }
+        }
+    }
+}
+
+/// C = A · B, dense and row-major, of elements that are rounded first. The inputs are words of two elements, or of one,
+/// the first in the low half.
+pub struct TensorProduct<T> {
+    /// The product of the rounded elements.
+    values: Product<f32>,
+    words: Vec<Vec<T>>,
+}
+
+impl<T: Element> TensorProduct<T> {
+    /// Of this shape, with elements drawn by `seed`.
+    pub fn new(shape: Shape, input: TensorInput, seed: u64) -> Self {
+        let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as usize);
+        let rounded = [(m * k, 1), (k * n, 2)].map(|(len, stream)| {
+            let values: Vec<f32> = random(len, seed, stream);
+            let (bits, values): (Vec<u32>, Vec<f32>) =
+                values.into_iter().map(|value| input.round(value)).unzip();
+            (packed(&bits, input), values)
+        });
+        let [(words_a, a), (words_b, b)] = rounded;
+        TensorProduct {
+            values: Product::of_inputs(shape, [a, b], check::tensor_tolerance(k)),
+            words: [words_a, words_b].map(|words| stored(&words)).into(),
+        }
+    }
+}
+
+/// Elements as words.
+fn packed(bits: &[u32], input: TensorInput) -> Vec<u32> {
+    match input.per_word() {
+        1 => bits.to_vec(),
+        _ => bits
+            .chunks(2)
+            .map(|pair| pair[0] | pair.get(1).map_or(0, |high| high << 16))
+            .collect(),
+    }
+}
+
+/// Words in memory of another element type.
+fn stored<T: Element>(words: &[u32]) -> Vec<T> {
+    let bytes: &[u8] = bytemuck::cast_slice(words);
+    let mut stored = vec![T::NAN; bytes.len().div_ceil(size_of::<T>())];
+    bytemuck::cast_slice_mut(&mut stored)[..bytes.len()].copy_from_slice(bytes);
+    stored
+}
+
+/// `T` is f32: the type of C, and wide enough for a word of inputs.
+impl<T: Element> Problem<T> for TensorProduct<T> {
+    fn inputs(&self) -> &[Vec<T>] {
+        &self.words
+    }
+
+    fn output_len(&self) -> usize {
+        self.values.output_len()
+    }
+
+    fn params(&self) -> Vec<Param> {
+        self.values.params()
+    }
+
+    fn check(&self, output: &[T]) -> Verdict {
+        self.values.check(bytemuck::cast_slice(output))
+    }
+}
