@@ -165,7 +165,11 @@ impl ModuleInner {
         if let Some(index) = variable {
             return addresses[index];
         }
-        let function = self.tree.functions.iter().position(|f| of_name(f.name));
+        // A function may be declared beside its definition.
+        let functions = self.tree.functions.iter().enumerate();
+        let named = functions.filter(|(_, function)| of_name(function.name));
+        let function = named.max_by_key(|(_, function)| function.body.is_some());
+        let function = function.map(|(index, _)| index);
         function.map_or(0, |index| crate::memory::code_address(index as u32))
     }
 }

@@ -22,7 +22,7 @@ pub use kernel::{
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
     AccessKind, BarrierComplete, LaunchContext, MemoryAccess, NoObserver, ObservedLaunch, Observer,
-    WarpContext, WarpSync, WarpSyncKind,
+    StoredValues, WarpContext, WarpSync, WarpSyncKind,
 };
 pub use parse::ParseError;
 pub use sanitize::Sanitizer;

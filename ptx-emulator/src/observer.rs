@@ -1,8 +1,10 @@
 //! Watching an execution: the executor executes, observers see.
 
+use std::fmt;
+
 use crate::error::{Fault, LaunchError};
 use crate::exec;
-use crate::ir::Space;
+use crate::ir::{Register, Space, Store};
 use crate::kernel::{Args, InstructionId, Kernel, LaunchConfig, Report};
 use crate::memory::Memory;
 
@@ -66,6 +68,36 @@ pub struct MemoryAccess<'a> {
     /// Whether this is a strong operation (PTX ISA, "Memory Consistency Model"): an atomic, or a
     /// load or store marked volatile, relaxed, acquire or release.
     pub strong: bool,
+    /// Of a store: what the lanes store.
+    pub values: Option<StoredValues<'a>>,
+}
+
+/// The values that the lanes of a warp store.
+#[derive(Clone, Copy)]
+pub struct StoredValues<'a> {
+    pub(crate) words: &'a [[u32; 32]],
+    pub(crate) doubles: &'a [[u64; 32]],
+    pub(crate) store: &'a Store,
+}
+
+impl StoredValues<'_> {
+    /// The elements of the vector that a lane stores, from the lowest address on.
+    pub fn of_lane(&self, lane: usize) -> impl Iterator<Item = u64> + '_ {
+        let kept = u64::MAX >> (64 - 8 * self.store.bytes.clamp(1, 8));
+        self.store.sources.iter().map(move |source| match source {
+            Register::Word(word) => u64::from(self.words[word.0 as usize][lane]) & kept,
+            Register::Double(double) => self.doubles[double.0 as usize][lane] & kept,
+            // There are no stores of predicates.
+            Register::Predicate(_) => 0,
+        })
+    }
+}
+
+impl fmt::Debug for StoredValues<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lanes = (0..32).map(|lane| self.of_lane(lane).collect::<Vec<u64>>());
+        f.debug_list().entries(lanes).finish()
+    }
 }
 
 /// What a `.sync` instruction of a warp does.

@@ -11,10 +11,6 @@ use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
-pub(super) fn is_float(ty: Type) -> bool {
-    matches!(ty, Type::F32 | Type::F64) || is_half(ty)
-}
-
 pub(super) fn is_half(ty: Type) -> bool {
     matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2)
 }
@@ -65,7 +61,7 @@ impl Builder<'_, '_> {
             }
             _ => {}
         }
-        let function = if is_float(ty) {
+        let function = if ty.is_float() {
             let function = match base {
                 "neg" => FloatFunction::Neg,
                 "abs" => FloatFunction::Abs,
@@ -107,7 +103,7 @@ impl Builder<'_, '_> {
             mods.finish()?;
             return self.predicate_logic(base, to, a, b);
         }
-        if is_float(ty) {
+        if ty.is_float() {
             return self.float_binary(base, ty, mods, to, a, b);
         }
         let low = mods.take("lo");
@@ -293,7 +289,7 @@ impl Builder<'_, '_> {
             return self.carry_chain(base, mods, operands, false, true);
         }
         let ty = mods.ty()?;
-        if is_float(ty) {
+        if ty.is_float() {
             let format = float_format(ty, &mut mods);
             mods.finish()?;
             // There is no emulation of a directed fused multiply-add of doubles.
@@ -445,7 +441,7 @@ impl Builder<'_, '_> {
             _ => return Err(Failure::Unknown),
         };
         let directed = format.rounding != Rounding::NearestEven;
-        if !is_float(ty) || (ty == Type::F64 && directed) {
+        if !ty.is_float() || (ty == Type::F64 && directed) {
             return Err(Failure::Unknown);
         }
         let from = self.source(from, ty)?;

@@ -1,6 +1,6 @@
 //! Comparisons and selections (PTX ISA, "Comparison and Selection Instructions").
 
-use super::arithmetic::{is_float, is_half};
+use super::arithmetic::is_half;
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
@@ -241,7 +241,7 @@ impl CompareName {
 
     fn parse(name: &str, ty: Type) -> Option<Self> {
         use Comparison::*;
-        let (comparison, negated, swap) = if is_float(ty) {
+        let (comparison, negated, swap) = if ty.is_float() {
             match name {
                 "eq" => (FloatEqual, false, false),
                 "ne" => (FloatNotEqual, false, false),

@@ -140,7 +140,12 @@ fn module_names<'a>(
 ) -> Result<HashMap<&'a str, Binding>, KernelError> {
     let mut names = HashMap::new();
     for (index, function) in tree.functions.iter().enumerate() {
-        names.insert(function.name.of(text), Binding::Function(index as u32));
+        let binding = Binding::Function(index as u32);
+        // A function may be declared beside its definition.
+        match function.body {
+            Some(_) => _ = names.insert(function.name.of(text), binding),
+            None => _ = names.entry(function.name.of(text)).or_insert(binding),
+        }
     }
     for (index, variable) in tree.variables.iter().enumerate() {
         let binding = match variable.space {
@@ -168,20 +173,14 @@ fn place_used_shared<'a>(
     let mut used = std::collections::HashSet::new();
     let mut pending = vec![kernel];
     let mut seen = vec![false; tree.functions.len()];
-    let by_name: HashMap<&str, usize> = tree
-        .functions
-        .iter()
-        .enumerate()
-        .map(|(index, function)| (function.name.of(text), index))
-        .collect();
     while let Some(index) = pending.pop() {
         if std::mem::replace(&mut seen[index], true) {
             continue;
         }
         for name in named_symbols(tree.functions[index].body.as_deref().unwrap_or(&[])) {
             let name = name.of(text);
-            if let Some(&callee) = by_name.get(name) {
-                pending.push(callee);
+            if let Some(&Binding::Function(callee)) = names.get(name) {
+                pending.push(callee as usize);
             }
             used.insert(name);
         }

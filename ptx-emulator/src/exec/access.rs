@@ -12,7 +12,7 @@ use super::warp_ops::{lanes, read, write};
 use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
 use crate::memory::{space_of, window};
-use crate::observer::{AccessKind, MemoryAccess, Observer};
+use crate::observer::{AccessKind, MemoryAccess, Observer, StoredValues};
 
 /// A loaded value as its register holds it.
 #[inline(always)]
@@ -127,6 +127,7 @@ impl<O: Observer> Run<'_, '_, O> {
             addresses,
             repeats_pattern: false,
             strong,
+            values: None,
         }
     }
 
@@ -177,7 +178,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     #[inline(always)]
-    fn observe_regular(&mut self, space: Space, kind: AccessKind, at: (u32, u32), first: u64) {
+    fn observe_regular(&mut self, space: Space, at: (u32, u32), first: u64, store: Option<&Store>) {
         if !O::ACCESSES {
             return;
         }
@@ -189,12 +190,16 @@ impl<O: Observer> Run<'_, '_, O> {
         let access = MemoryAccess {
             instruction: InstructionId(self.info),
             space,
-            kind,
+            kind: match store {
+                None => AccessKind::Load,
+                Some(_) => AccessKind::Store,
+            },
             bytes: pattern.bytes as u32,
             mask: u32::MAX,
             addresses: &addresses,
             repeats_pattern: pattern.observe(),
             strong: false,
+            values: store.map(|store| stored_values(&self.r, store)),
         };
         self.observer.memory_access(&self.context, &access);
     }
@@ -240,7 +245,7 @@ impl<O: Observer> Run<'_, '_, O> {
             }
         }
         let at = (load.address.spread, load.site);
-        self.observe_regular(space, AccessKind::Load, at, first);
+        self.observe_regular(space, at, first, None);
         true
     }
 
@@ -352,7 +357,7 @@ impl<O: Observer> Run<'_, '_, O> {
             }
         }
         let at = (store.address.spread, store.site);
-        self.observe_regular(space, AccessKind::Store, at, first);
+        self.observe_regular(space, at, first, Some(store));
         true
     }
 
@@ -385,8 +390,14 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         let (space, addresses) = self.resolve(&store.address, mask);
         self.patterns[store.site as usize].observe_other();
-        let lanes = (mask, store.strong);
-        self.observe(space, AccessKind::Store, bytes, lanes, &addresses);
+        if O::ACCESSES {
+            let lanes = (mask, store.strong);
+            let access = MemoryAccess {
+                values: Some(stored_values(&self.r, store)),
+                ..self.irregular_access(space, AccessKind::Store, bytes, lanes, &addresses)
+            };
+            self.observer.memory_access(&self.context, &access);
+        }
         self.store_lanes(store, space, &addresses, mask, bytes)
     }
 
@@ -412,6 +423,14 @@ impl<O: Observer> Run<'_, '_, O> {
             }
         }
         Ok(())
+    }
+}
+
+fn stored_values<'a>(registers: &'a Registers<'_>, store: &'a Store) -> StoredValues<'a> {
+    StoredValues {
+        words: registers.words,
+        doubles: registers.doubles,
+        store,
     }
 }
 

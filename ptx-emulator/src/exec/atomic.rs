@@ -10,7 +10,6 @@ use crate::ir::{
 };
 use crate::memory::Allocation;
 use crate::observer::{AccessKind, Observer};
-use crate::parse::ast::Type;
 
 impl<O: Observer> Run<'_, '_, O> {
     #[inline(never)]
@@ -68,12 +67,17 @@ impl<O: Observer> Run<'_, '_, O> {
             return old;
         }
         let word = &allocation.words()[offset / 4];
+        let shift = 8 * (offset % 4);
+        let mask = u32::MAX >> (32 - 8 * bytes);
         let order = Ordering::SeqCst;
-        let result = word.fetch_update(order, order, |old| Some(update(u64::from(old)) as u32));
+        let result = word.fetch_update(order, order, |old| {
+            let new = update(u64::from(old >> shift & mask)) as u32 & mask;
+            Some(old & !(mask << shift) | new << shift)
+        });
         // The closure never declines: both cases hold the old value.
-        u64::from(match result {
-            Ok(old) | Err(old) => old,
-        })
+        match result {
+            Ok(old) | Err(old) => u64::from(old >> shift & mask),
+        }
     }
 }
 
@@ -83,7 +87,7 @@ fn updated(atomic: &Atomic, old: u64, operand: u64, second: u64) -> u64 {
         lane::evaluate(function, [old, operand, 0, 0]).0
     };
     match atomic.function {
-        AtomicFunction::Add if matches!(atomic.ty, Type::F32 | Type::F64) => {
+        AtomicFunction::Add if atomic.ty.is_float() => {
             let function = LaneFunction::Float(FloatFunction::Add, FloatFormat::new(atomic.ty));
             lane::evaluate(function, [old, operand, 0, 0]).0
         }

@@ -27,6 +27,7 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) awaited: Vec<AwaitedCopy>,
     fuel: u64,
     granted: u64,
+    clock_reads: u64,
     pub(super) block: [u32; 3],
     block_index: u64,
 }
@@ -57,6 +58,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             awaited: Vec::new(),
             fuel: 0,
             granted: 0,
+            clock_reads: 0,
             block: [0; 3],
             block_index: 0,
         }
@@ -190,6 +192,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             },
             fuel: &mut self.fuel,
             granted: &mut self.granted,
+            clock_reads: &mut self.clock_reads,
             live,
             info: u32::MAX,
         };

@@ -423,6 +423,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             addresses,
             repeats_pattern: false,
             strong,
+            values: None,
         };
         self.observer.memory_access(&context, &access);
     }

@@ -60,6 +60,8 @@ pub(crate) struct Run<'r, 'l, O> {
     pub fuel: &'r mut u64,
     /// Instructions that the worker has been given; less the fuel, those that it has issued.
     pub granted: &'r mut u64,
+    /// How often a clock was read.
+    pub clock_reads: &'r mut u64,
     /// Lanes of the warp that have not exited.
     pub live: u32,
     /// The instruction being executed.
@@ -394,7 +396,11 @@ impl<O: Observer> Run<'_, '_, O> {
 
     fn read_timer(&mut self, timer: Timer, to: Register, mask: u32) {
         let value = match timer {
-            Timer::Clock => *self.granted - *self.fuel,
+            // Instructions count when their basic block begins: two reads in one block must differ.
+            Timer::Clock => {
+                *self.clock_reads += 1;
+                *self.granted - *self.fuel + *self.clock_reads
+            }
             Timer::Nanoseconds => {
                 u64::try_from(self.launch.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
             }

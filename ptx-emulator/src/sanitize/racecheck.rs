@@ -22,7 +22,9 @@ use crate::observer::{
 /// that is neither atomic nor otherwise strong, and nothing orders them, in whatever order they
 /// happened (PTX ISA, "Memory Consistency Model"). The threads of a block are ordered by barriers, the
 /// lanes of a warp by `bar.warp.sync` as well (shuffles and votes order no memory accesses), and the
-/// blocks of a grid by nothing.
+/// blocks of a grid by nothing. Lanes of a warp that write the same value to the same place by one
+/// instruction do not race: one of the writes is performed, and it does not matter which (CUDA C++
+/// Programming Guide, "SIMT Architecture").
 ///
 /// In a kernel with fences, or with acquiring or releasing operations, a strong access or an atomic
 /// may carry the news that earlier writes are done; what comes after another thread's strong access is
@@ -221,7 +223,7 @@ impl Racecheck {
                 let first = first + lane * stride;
                 for cell in first..first + per_lane {
                     match writes {
-                        true => spot.write(cell, who.with_lane(lane)),
+                        true => spot.write(cell, who.with_lane(lane), access),
                         false => spot.read(cell, who.with_lane(lane), 1 << lane),
                     }
                 }
@@ -252,7 +254,7 @@ impl Racecheck {
             let count = (access.bytes >> spot.cells.shift) as usize;
             for cell in first..first + count {
                 match writes {
-                    true => spot.write(cell, who),
+                    true => spot.write(cell, who, access),
                     false => spot.read(cell, who, 1 << lane),
                 }
             }
@@ -301,6 +303,19 @@ fn is_settled_slice(cells: &Cells, first: usize, count: usize, since: u32) -> bo
     written
         .zip(read)
         .all(|(&written, &read)| written < since && read >= since)
+}
+
+/// Whether two threads are lanes of one warp that write the same values to the same place by this very
+/// access.
+fn write_the_same(access: &MemoryAccess<'_>, earlier: Who, now: Who) -> bool {
+    let ((earlier_warp, other), (warp, lane)) = (earlier.thread(), now.thread());
+    let (other, lane) = (other as usize, lane as usize);
+    let together = earlier_warp == warp
+        && earlier.instruction() == now.instruction()
+        && access.mask >> other & 1 != 0
+        && access.addresses[other] == access.addresses[lane];
+    let values = access.values.filter(|_| together);
+    values.is_some_and(|values| values.of_lane(other).eq(values.of_lane(lane)))
 }
 
 /// Memory that a warp accesses.
@@ -369,13 +384,13 @@ impl Spot<'_> {
         }
     }
 
-    /// A weak write by one thread.
-    fn write(&mut self, cell: usize, who: Who) {
+    /// A weak write by one thread, which takes part in `access`.
+    fn write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         if self.cells.written[cell] >= since {
             let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
-            if !self.is_ordered(writer, stamp, who) {
+            if !self.is_ordered(writer, stamp, who) && !write_the_same(access, writer, who) {
                 self.report(cell, writer, who, true);
             }
         }
