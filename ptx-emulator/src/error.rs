@@ -170,6 +170,8 @@ pub enum FaultKind {
     BadBarrier(String),
     /// A matrix instruction that only these lanes of a warp execute.
     PartialWarp(u32),
+    /// A bulk copy or a warpgroup's product with a tensor map or a descriptor that cannot be.
+    BadTensor(String),
     /// A matrix instruction on memory that is not shared.
     NotShared(u64),
     /// Some threads wait for others that never come.
@@ -246,7 +248,7 @@ impl fmt::Display for FaultKind {
             FaultKind::BadBranchIndex(index) => {
                 write!(f, "branch index {index} lies behind the last label")
             }
-            FaultKind::BadBarrier(what) => write!(f, "{what}"),
+            FaultKind::BadBarrier(what) | FaultKind::BadTensor(what) => write!(f, "{what}"),
             FaultKind::PartialWarp(mask) => write!(
                 f,
                 "only lanes {mask:#x} execute it; all 32 lanes of the warp must"

@@ -7,8 +7,12 @@
 mod asynchronous;
 mod matrix;
 
-pub(crate) use asynchronous::{AsyncCopy, BarrierAction, BarrierObject, Phase};
-pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, MatrixProduct};
+pub(crate) use asynchronous::{
+    AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkDirection, Phase,
+};
+pub(crate) use matrix::{
+    Matrix, MatrixInputs, MatrixMove, MatrixProduct, WarpgroupProduct, WarpgroupRows,
+};
 
 use crate::parse::ast::Type;
 
@@ -195,6 +199,12 @@ pub(crate) enum Op {
     AsyncWait(Option<u32>),
     /// Index into `Program::matrices`.
     Matrix(u32),
+    /// `wgmma.commit_group`.
+    WarpgroupCommit,
+    /// `wgmma.wait_group`: all but so many of the newest groups.
+    WarpgroupWait(u32),
+    /// `cp.async.bulk.commit_group`.
+    BulkCommit,
     /// Costs an issue slot and does nothing: `nanosleep`, prefetches.
     Nothing,
 }
@@ -570,6 +580,12 @@ pub(crate) enum Terminator {
     Call(Box<Call>),
     Barrier(Box<Barrier>),
     BarrierObject(Box<BarrierObject>),
+    BulkCopy(Box<BulkCopy>),
+    /// `cp.async.bulk.wait_group`: all but so many of the newest groups.
+    BulkWait {
+        newest: u32,
+        next: u32,
+    },
 }
 
 /// A call of a `.func`; arguments and results are copied word by word.

@@ -11,6 +11,7 @@ mod observer;
 mod parse;
 mod ranges;
 pub mod sanitize;
+mod tensor_map;
 
 pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
@@ -26,6 +27,7 @@ pub use observer::{
 };
 pub use parse::ParseError;
 pub use sanitize::Sanitizer;
+pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle};
 
 /// Most bytes of shared memory that a block can have (compute capability 9.0).
 pub const MAX_SHARED_BYTES: u32 = 227 * 1024;

@@ -188,6 +188,11 @@ pub trait Observer: Send + Sized {
     /// A warp accesses memory; called before bounds are checked.
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {}
 
+    /// A unit beside the lanes accesses memory for a warp: the copy engine (`cp.async.bulk`) or a
+    /// tensor core (`wgmma`). The lanes' accesses say 16 bytes or fewer each; the one that asked for it
+    /// need not be among them. It takes nothing of the bandwidth that [`Observer::memory_access`] is about.
+    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {}
+
     /// A warp begins to copy to shared memory (`cp.async`): from now on until the store is reported by
     /// [`Observer::memory_access`], the bytes may change at any time.
     fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {}

@@ -141,7 +141,11 @@ fn k16_of_b(group: usize, place: usize, i: usize) -> (usize, usize) {
 }
 
 fn k8_of_a(group: usize, place: usize, i: usize) -> (usize, usize) {
-    let row = if i.is_multiple_of(2) { group } else { group + 8 };
+    let row = if i.is_multiple_of(2) {
+        group
+    } else {
+        group + 8
+    };
     (row, if i < 2 { place } else { place + 4 })
 }
 

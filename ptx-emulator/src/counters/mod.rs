@@ -281,6 +281,10 @@ impl Observer for Counters {
         site.count(access, &mut self.footprints);
     }
 
+    fn unit_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        self.footprints.add(access);
+    }
+
     #[inline(always)]
     fn branch(&mut self, _: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {
         if taken != 0 && not_taken != 0 {

@@ -25,6 +25,24 @@ pub(super) struct Footprints {
     pub written: Footprint,
 }
 
+impl Footprints {
+    /// Bytes that no lane asked for one by one.
+    pub(super) fn add(&mut self, access: &MemoryAccess<'_>) {
+        if access.space != Space::Global {
+            return;
+        }
+        let bytes = u64::from(access.bytes);
+        let footprint = match access.kind {
+            AccessKind::Load => &mut self.read,
+            AccessKind::Store | AccessKind::Atomic => &mut self.written,
+        };
+        for lane in (0..LANES).filter(|lane| access.mask >> lane & 1 != 0) {
+            let (from, last) = (access.addresses[lane], &mut LastPage::none());
+            footprint.add(from, bytes, &[(0, bytes)], last);
+        }
+    }
+}
+
 /// The memory accesses of one instruction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Site {

@@ -14,6 +14,9 @@ impl Builder<'_, '_> {
         if !mods.take("async") {
             return Err(Failure::Unknown);
         }
+        if mods.take("bulk") {
+            return self.bulk_copy(mods, operands);
+        }
         if mods.take("commit_group") {
             mods.finish()?;
             self.emit(Op::AsyncCommit);

@@ -20,6 +20,8 @@ pub(crate) fn successors(terminator: &Terminator) -> Vec<u32> {
         Terminator::Call(call) => vec![call.next],
         Terminator::Barrier(barrier) => vec![barrier.next],
         Terminator::BarrierObject(object) => vec![object.next],
+        Terminator::BulkCopy(copy) => vec![copy.next],
+        Terminator::BulkWait { next, .. } => vec![*next],
         Terminator::Return | Terminator::Exit | Terminator::Trap => Vec::new(),
     }
 }
@@ -39,6 +41,8 @@ fn redirect(terminator: &mut Terminator, map: impl Fn(u32) -> u32) {
         Terminator::Call(call) => call.next = map(call.next),
         Terminator::Barrier(barrier) => barrier.next = map(barrier.next),
         Terminator::BarrierObject(object) => object.next = map(object.next),
+        Terminator::BulkCopy(copy) => copy.next = map(copy.next),
+        Terminator::BulkWait { next, .. } => *next = map(*next),
         Terminator::Return | Terminator::Exit | Terminator::Trap => {}
     }
 }

@@ -18,6 +18,7 @@ mod memory;
 mod modifiers;
 mod operand;
 mod registers;
+mod tensor;
 mod used;
 mod warp;
 
@@ -223,7 +224,8 @@ fn named_symbols(body: &[Statement]) -> Vec<Span> {
                         }
                         ast::Operand::Address {
                             base: Some(name), ..
-                        } => names.push(*name),
+                        }
+                        | ast::Operand::Tensor { map: name, .. } => names.push(*name),
                         _ => {}
                     }
                 }
@@ -511,8 +513,9 @@ impl Builder<'_, '_> {
             "ldmatrix" => self.under_guard(|this| this.move_matrices(false, mods, operands)),
             "stmatrix" => self.under_guard(|this| this.move_matrices(true, mods, operands)),
             "mma" => self.under_guard(|this| this.matrix_product(mods, operands)),
+            "wgmma" => self.under_guard(|this| this.warpgroup(mods, operands)),
             "mbarrier" => self.barrier_object(mods, operands),
-            "nanosleep" | "pmevent" => self.nothing(operands),
+            "nanosleep" | "pmevent" | "setmaxnreg" => self.nothing(operands),
             "shfl" => self.under_guard(|this| this.shuffle(mods, operands)),
             "vote" => self.under_guard(|this| this.vote(mods, operands)),
             "match" => self.under_guard(|this| this.match_values(mods, operands)),

@@ -1,8 +1,9 @@
 //! Which registers an operation reads and writes: the one list that liveness and renaming share.
 
 use crate::ir::{
-    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, Call, CallTarget, Double,
-    Matrix, Op, Phase, Predicate, Program, Register, Terminator, Word,
+    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkDirection, Call,
+    CallTarget, Double, Matrix, Op, Phase, Predicate, Program, Register, Terminator,
+    WarpgroupProduct, WarpgroupRows, Word,
 };
 
 /// What an operation does with a register.
@@ -229,6 +230,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 }
             }
             Op::Fence | Op::Nothing | Op::AsyncCommit | Op::AsyncWait(_) => {}
+            Op::WarpgroupCommit | Op::WarpgroupWait(_) | Op::BulkCommit => {}
         }
     }
 
@@ -251,6 +253,28 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.register(Define, register);
                 }
             }
+            Matrix::Warpgroup(product) => self.warpgroup_product(product),
+        }
+    }
+
+    fn warpgroup_product(&mut self, product: &mut WarpgroupProduct) {
+        use Role::{Define, Use};
+        match &mut product.a {
+            WarpgroupRows::Shared { descriptor, .. } => self.double(Use, descriptor),
+            WarpgroupRows::Registers(registers) => {
+                for register in registers {
+                    self.register(Use, register);
+                }
+            }
+        }
+        self.double(Use, &mut product.b);
+        self.predicate(Use, &mut product.keep);
+        // One register holds an element of the sums before and after.
+        for register in &mut product.d {
+            let before = *register;
+            self.register(Use, register);
+            *register = before;
+            self.register(Define, register);
         }
     }
 
@@ -299,7 +323,21 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 }
             }
             Terminator::BarrierObject(object) => self.barrier_object(object),
-            Terminator::Jump(_) | Terminator::Return | Terminator::Exit | Terminator::Trap => {}
+            Terminator::BulkCopy(copy) => {
+                self.base(&mut copy.map.base);
+                self.base(&mut copy.shared.base);
+                for coordinate in &mut copy.coordinates {
+                    self.word(Use, coordinate);
+                }
+                if let BulkDirection::Load { barrier } = &mut copy.direction {
+                    self.base(&mut barrier.base);
+                }
+            }
+            Terminator::BulkWait { .. }
+            | Terminator::Jump(_)
+            | Terminator::Return
+            | Terminator::Exit
+            | Terminator::Trap => {}
         }
     }
 

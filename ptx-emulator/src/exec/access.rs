@@ -110,6 +110,13 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
+    /// Reports what a tensor core reads of shared memory for the warp.
+    pub(super) fn observe_tensor_core(&mut self, bytes: u32, mask: u32, addresses: &[u64; LANES]) {
+        let (space, kind) = (Space::Shared, AccessKind::Load);
+        let access = self.irregular_access(space, kind, bytes, (mask, false), addresses);
+        self.observer.unit_access(&self.context, &access);
+    }
+
     fn irregular_access<'a>(
         &self,
         space: Space,

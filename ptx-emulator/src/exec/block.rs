@@ -1,9 +1,12 @@
 //! A worker runs blocks one after the other: warps take turns, barriers bring them together.
 
+use std::collections::VecDeque;
+
 use super::barrier::BarrierState;
 use super::mbarrier::AwaitedCopy;
 use super::pattern::{Pattern, Spread};
 use super::run::{Outcome, RawFault, Run, Stop};
+use super::tensor::PendingBulk;
 use super::vector::{LANES, Registers};
 use super::warp::{Split, State, Warp};
 use super::warp_ops::lanes;
@@ -25,6 +28,8 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) barriers: Vec<BarrierState>,
     /// Copies that are written when the phase of their mbarrier is complete.
     pub(super) awaited: Vec<AwaitedCopy>,
+    /// Bulk copies that have been asked for.
+    pub(super) bulk: VecDeque<PendingBulk>,
     fuel: u64,
     granted: u64,
     clock_reads: u64,
@@ -56,6 +61,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             visit: 0,
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),
+            bulk: VecDeque::new(),
             fuel: 0,
             granted: 0,
             clock_reads: 0,
@@ -79,6 +85,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         self.block_index = index;
         self.shared.fill(0);
         self.awaited.clear();
+        self.bulk.clear();
         for barrier in &mut self.barriers {
             barrier.reset();
         }
@@ -100,10 +107,11 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             if !running {
                 break;
             }
-            if !progress {
+            if !progress && !self.advance_bulk()? {
                 return Err(self.deadlock());
             }
         }
+        self.finish_all_stores()?;
         self.observer.block_end(self.launch.kernel, block);
         Ok(())
     }
@@ -151,6 +159,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 Stop::Terminator(block) => {
                     self.warps[index].splits[at].block = block;
                     if self.terminate(index, at, block)? {
+                        // Whoever asks again and again may wait for the copy engine.
+                        self.advance_bulk()?;
                         return Ok(turn);
                     }
                 }
@@ -181,6 +191,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             local_top,
             shared: &mut self.shared,
             copies: &mut warp.copies,
+            products: &mut warp.products,
+            bulk_groups: &mut warp.bulk_groups,
             patterns: &mut self.patterns,
             spreads: &mut self.spreads,
             visit: &mut self.visit,
@@ -273,6 +285,15 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 let outcome = self.barrier_object(index, at, object, info);
                 return outcome
                     .map_err(|fault| self.fault(*fault, Some(index), current.terminator_info));
+            }
+            Terminator::BulkCopy(copy) => {
+                let info = current.terminator_info.unwrap_or(u32::MAX);
+                self.bulk_copy(index, at, copy, info)
+            }
+            Terminator::BulkWait { newest, next } => {
+                let outcome = self.wait_for_stores(index, split.mask, *newest);
+                self.warps[index].splits[at].block = *next;
+                outcome
             }
             // The inner loop follows these itself.
             Terminator::Jump(_) | Terminator::Branch { .. } => Ok(()),

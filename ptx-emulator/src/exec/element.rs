@@ -8,7 +8,7 @@ use crate::memory::{CONST_BASE, GLOBAL_BASE};
 use crate::observer::{AccessKind, Observer};
 
 /// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.
-fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value: u64) {
+pub(super) fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value: u64) {
     match bytes {
         8 => {
             words[0] = value as u32;

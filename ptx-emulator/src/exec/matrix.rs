@@ -42,6 +42,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 }
                 Ok(())
             }
+            Matrix::Warpgroup(product) => self.warpgroup_product(product),
         }
     }
 

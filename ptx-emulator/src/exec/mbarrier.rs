@@ -100,7 +100,7 @@ pub(super) fn registers<'w>(warp: &'w mut Warp, frame: &Frame) -> Registers<'w> 
     }
 }
 
-impl<O: Observer> Worker<'_, '_, O> {
+impl<'l, O: Observer> Worker<'_, 'l, O> {
     /// Lanes execute an mbarrier instruction, one after the other. Whether others should run next.
     pub(super) fn barrier_object(
         &mut self,
@@ -386,7 +386,7 @@ impl<O: Observer> Worker<'_, '_, O> {
     }
 
     /// Reports that a lane accesses an mbarrier: a strong access of its bytes.
-    fn observe_barrier(
+    pub(super) fn observe_barrier(
         &mut self,
         index: usize,
         kind: AccessKind,
@@ -409,6 +409,35 @@ impl<O: Observer> Worker<'_, '_, O> {
         if !O::ACCESSES {
             return;
         }
+        let lanes = (mask, addresses);
+        let (context, access) =
+            self.access((index, info), Space::Shared, (kind, bytes, strong), lanes);
+        self.observer.memory_access(&context, &access);
+    }
+
+    /// Reports what the copy engine accesses for a warp, or that it begins to write.
+    pub(super) fn observe_unit(
+        &mut self,
+        who: (usize, u32),
+        space: Space,
+        kind: (AccessKind, u32, bool),
+        lanes: (u32, &[u64; LANES]),
+        begins: bool,
+    ) {
+        let (context, access) = self.access(who, space, kind, lanes);
+        match begins {
+            true => self.observer.copy_begins(&context, &access),
+            false => self.observer.unit_access(&context, &access),
+        }
+    }
+
+    fn access<'a>(
+        &self,
+        (index, info): (usize, u32),
+        space: Space,
+        (kind, bytes, strong): (AccessKind, u32, bool),
+        (mask, addresses): (u32, &'a [u64; LANES]),
+    ) -> (WarpContext<'l>, MemoryAccess<'a>) {
         let context = WarpContext {
             kernel: self.launch.kernel,
             block: self.block,
@@ -416,7 +445,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         };
         let access = MemoryAccess {
             instruction: InstructionId(info),
-            space: Space::Shared,
+            space,
             kind,
             bytes,
             mask,
@@ -425,7 +454,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             strong,
             values: None,
         };
-        self.observer.memory_access(&context, &access);
+        (context, access)
     }
 }
 

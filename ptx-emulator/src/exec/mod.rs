@@ -15,10 +15,12 @@ mod mbarrier;
 mod pattern;
 mod run;
 mod simd;
+mod tensor;
 mod tensor_sum;
 mod vector;
 mod warp;
 mod warp_ops;
+mod warpgroup;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

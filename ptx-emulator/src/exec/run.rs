@@ -5,6 +5,7 @@ use super::async_copy::CopyQueue;
 use super::pattern::{Pattern, Spread};
 use super::vector::{LANES, Registers, Words, collect, store_doubles, store_words};
 use super::warp_ops::{self, lanes};
+use super::warpgroup::ProductQueue;
 use super::{Launch, arithmetic, lane};
 use crate::error::FaultKind;
 use crate::ir::{Guard, Inst, Op, PredicateOp, Program, Register, Terminator, Timer};
@@ -50,6 +51,10 @@ pub(crate) struct Run<'r, 'l, O> {
     pub shared: &'r mut [u32],
     /// The warp's `cp.async` copies in flight.
     pub copies: &'r mut CopyQueue,
+    /// The warp's `wgmma` products that nobody has waited for.
+    pub products: &'r mut ProductQueue,
+    /// Groups of bulk copies that each lane has committed.
+    pub bulk_groups: &'r mut [u32; LANES],
     pub patterns: &'r mut [Pattern],
     pub spreads: &'r mut [Spread],
     /// Counts the basic blocks that the worker has entered.
@@ -386,6 +391,13 @@ impl<O: Observer> Run<'_, '_, O> {
             Op::ReadTimer(timer, d) => self.read_timer(timer, d, mask),
             Op::Matrix(index) => return self.matrix(index, mask),
             Op::AsyncCopy(index) => return self.async_copy(index, mask),
+            Op::WarpgroupCommit => self.warpgroup_commit(),
+            Op::WarpgroupWait(newest) => self.warpgroup_wait(newest),
+            Op::BulkCommit => {
+                for lane in lanes(mask) {
+                    self.bulk_groups[lane] += 1;
+                }
+            }
             Op::AsyncCommit => self.async_commit(mask),
             Op::AsyncWait(newest) => self.async_wait(newest, mask),
             Op::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),

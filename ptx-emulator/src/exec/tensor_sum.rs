@@ -39,6 +39,18 @@ impl Factor {
         special: Special::None,
     };
 
+    /// The number, or its negative.
+    pub(super) fn negated_if(self, negate: bool) -> Self {
+        let significand = match negate {
+            true => -self.significand,
+            false => self.significand,
+        };
+        Factor {
+            significand,
+            ..self
+        }
+    }
+
     /// A number of a format with this many bits of exponent and fraction.
     fn new(bits: u32, exponent_bits: u32, fraction_bits: u32) -> Self {
         let fraction = (bits & ((1 << fraction_bits) - 1)) as i32;

@@ -4,6 +4,7 @@ use super::Launch;
 use super::async_copy::CopyQueue;
 use super::run::RawFault;
 use super::vector::{Doubles, LANES, Words, collect};
+use super::warpgroup::ProductQueue;
 use crate::error::FaultKind;
 use crate::ir::{Constant, Function, Program, Register, Special};
 use crate::memory::MAX_LOCAL_BYTES;
@@ -68,6 +69,9 @@ pub(crate) struct Warp {
     pub predicates: Vec<u32>,
     pub local: Vec<Words>,
     pub copies: CopyQueue,
+    pub products: ProductQueue,
+    /// Groups of bulk copies that each lane has committed.
+    pub bulk_groups: [u32; LANES],
     pub frames: Vec<Frame>,
     pub splits: Vec<Split>,
     /// Lanes that have not exited.
@@ -90,6 +94,8 @@ impl Warp {
             predicates: vec![0; kernel.predicates as usize],
             local: Vec::new(),
             copies: CopyQueue::default(),
+            products: ProductQueue::default(),
+            bulk_groups: [0; LANES],
             frames: Vec::new(),
             splits: Vec::new(),
             live: 0,
@@ -152,6 +158,8 @@ impl Warp {
         self.local
             .resize((kernel.local_bytes as usize).div_ceil(4), [0; LANES]);
         self.copies.clear();
+        self.products.clear();
+        self.bulk_groups = [0; LANES];
         self.frames.clear();
         self.frames.push(Frame {
             function: 0,

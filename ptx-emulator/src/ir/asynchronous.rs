@@ -68,3 +68,24 @@ pub(crate) enum Phase {
     /// The current or the preceding one, by its parity.
     Parity(Word),
 }
+
+/// `cp.async.bulk.tensor`: the copy engine moves a box of a tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct BulkCopy {
+    pub direction: BulkDirection,
+    /// Address of the tensor map.
+    pub map: Address,
+    /// Of the box's first element.
+    pub coordinates: Vec<Word>,
+    /// The box in shared memory.
+    pub shared: Address,
+    pub next: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BulkDirection {
+    /// To shared memory; the bytes are transactions of an mbarrier.
+    Load { barrier: Address },
+    /// To global memory, as part of the thread's bulk group.
+    Store,
+}

@@ -1,11 +1,12 @@
 //! Operations of a warp on small matrices: fragments to and from shared memory, and products.
 
-use super::{Address, Register, Word};
+use super::{Address, Double, Predicate, Register, Word};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Matrix {
     Move(MatrixMove),
     Product(MatrixProduct),
+    Warpgroup(WarpgroupProduct),
 }
 
 /// `ldmatrix` and `stmatrix`: 8 × 8 matrices of 16-bit elements, whose rows lie at the lanes'
@@ -51,4 +52,29 @@ impl MatrixInputs {
             MatrixInputs::Tf32 | MatrixInputs::F64 => 1,
         }
     }
+}
+
+/// `wgmma.mma_async`: the rows of one warp of the warpgroup.
+#[derive(Clone, Debug)]
+pub(crate) struct WarpgroupProduct {
+    pub inputs: MatrixInputs,
+    /// Columns of B and D.
+    pub columns: u32,
+    pub d: Vec<Register>,
+    pub a: WarpgroupRows,
+    /// Matrix descriptor of B.
+    pub b: Double,
+    /// Whether B is stored across k.
+    pub across_b: bool,
+    /// Whether D is added to.
+    pub keep: Predicate,
+    /// Whether A and B are negated.
+    pub negated: [bool; 2],
+}
+
+/// A of `wgmma.mma_async`.
+#[derive(Clone, Debug)]
+pub(crate) enum WarpgroupRows {
+    Shared { descriptor: Double, across: bool },
+    Registers(Vec<Register>),
 }

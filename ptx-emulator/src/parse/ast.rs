@@ -163,6 +163,12 @@ pub(crate) enum Operand {
         base: Option<Span>,
         offset: i64,
     },
+    /// `[map+offset, {x, y}]`
+    Tensor {
+        map: Span,
+        offset: i64,
+        coordinates: Vec<Operand>,
+    },
     /// `{a, b, c, d}`
     Vector(Vec<Operand>),
     /// `!p`

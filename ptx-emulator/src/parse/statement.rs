@@ -146,11 +146,11 @@ impl Parser<'_> {
             Token::Punctuation(b'[') => self.address(),
             Token::Word => {
                 let name = self.name("an operand")?;
-                if name.of(self.text) == "_" {
-                    return Ok(Operand::Sink);
-                }
                 if self.eat(b'|')? {
                     return Ok(Operand::Pair(name, self.name("a register")?));
+                }
+                if name.of(self.text) == "_" {
+                    return Ok(Operand::Sink);
                 }
                 if self.at(b'+') || self.at(b'-') {
                     return Ok(Operand::NameOffset(name, self.optional_offset()?));
@@ -188,14 +188,27 @@ impl Parser<'_> {
         Ok(operand)
     }
 
-    /// `[base]`, `[base+offset]`, `[number]`
+    /// `[base]`, `[base+offset]`, `[number]`, `[map, {x, y}]`
     fn address(&mut self) -> Result<Operand, ParseError> {
         self.advance()?;
         let mut base = None;
         let offset;
         if self.token == Token::Word {
-            base = Some(self.name("an address")?);
+            let name = self.name("an address")?;
+            base = Some(name);
             offset = self.optional_offset()?;
+            if self.eat(b',')? {
+                if !self.at(b'{') {
+                    return self.expected("coordinates");
+                }
+                let coordinates = self.operands_until(b'}', 0)?;
+                self.expect(b']')?;
+                return Ok(Operand::Tensor {
+                    map: name,
+                    offset,
+                    coordinates,
+                });
+            }
         } else {
             let negative = self.eat(b'-')?;
             let value = self.integer("an address")? as i64;

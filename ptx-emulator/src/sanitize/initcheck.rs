@@ -474,4 +474,8 @@ impl Observer for Initcheck {
             self.irregular(warp.warp, access);
         }
     }
+
+    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        self.memory_access(warp, access);
+    }
 }

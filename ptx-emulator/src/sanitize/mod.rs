@@ -153,6 +153,15 @@ impl Observer for Sanitizer {
         self.synccheck.memory_access(warp, access);
     }
 
+    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.unit_access(warp, access);
+        }
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.unit_access(warp, access);
+        }
+    }
+
     fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.copy_begins(warp, store);

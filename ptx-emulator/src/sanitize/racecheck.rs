@@ -607,6 +607,10 @@ impl Observer for Racecheck {
         }
     }
 
+    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        self.memory_access(warp, access);
+    }
+
     fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {
         self.memory_access(warp, store);
     }

@@ -1,0 +1,207 @@
+//! `cp.async.bulk.tensor` and `wgmma`.
+
+use super::async_copy::group_count;
+use super::builder::Builder;
+use super::matrix::{elements, inputs, parse_shape};
+use super::modifiers::{Failure, Modifiers};
+use crate::ir::{
+    BulkCopy, BulkDirection, Constant, Matrix, MatrixInputs, Op, Predicate, Register, Space,
+    Terminator, WarpgroupProduct, WarpgroupRows,
+};
+use crate::parse::ast::{Operand, Type};
+
+type Outcome = Result<(), Failure>;
+
+impl Builder<'_, '_> {
+    /// Everything that starts with `cp.async.bulk`.
+    pub(super) fn bulk_copy(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        if mods.take("commit_group") {
+            mods.finish()?;
+            self.emit(Op::BulkCommit);
+            return Ok(());
+        }
+        if mods.take("wait_group") {
+            // Shared memory is read when global memory is written.
+            mods.take("read");
+            mods.finish()?;
+            let newest = group_count(operands)?;
+            return self.under_guard(|this| {
+                let next = this.new_block();
+                this.end_block(Terminator::BulkWait { newest, next }, true, next);
+                Ok(())
+            });
+        }
+        if !mods.take("tensor") {
+            return Err(Failure::Unknown);
+        }
+        self.tensor_copy(mods, operands)
+    }
+
+    /// `cp.async.bulk.tensor.Nd.dst.src…`
+    fn tensor_copy(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let rank = mods
+            .take_first(|name| name.strip_suffix('d')?.parse::<usize>().ok())
+            .ok_or(Failure::Unknown)?;
+        // Boxes as they are; the other modes gather or shift them.
+        mods.take("tile");
+        let operands = match operands {
+            // A cache policy may come last.
+            [operands @ .., _] if mods.take("L2::cache_hint") => operands,
+            operands => operands,
+        };
+        let loads = mods.take("shared::cluster") || mods.0.first() == Some(&"shared::cta");
+        mods.take("shared::cta");
+        if !mods.take("global") {
+            return Err(Failure::Unknown);
+        }
+        let completion = match loads {
+            true => "mbarrier::complete_tx::bytes",
+            false => "bulk_group",
+        };
+        if !mods.take(completion) {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let (tensor, shared, direction) = match operands {
+            [shared, tensor, barrier] if loads => {
+                let barrier = self.address(barrier, Space::Shared)?;
+                (tensor, shared, BulkDirection::Load { barrier })
+            }
+            [tensor, shared] if !loads => (tensor, shared, BulkDirection::Store),
+            _ => return Err("wrong number of operands".into()),
+        };
+        let Operand::Tensor {
+            map,
+            offset,
+            coordinates,
+        } = tensor
+        else {
+            return Err("expected a tensor map and coordinates".into());
+        };
+        if coordinates.len() != rank {
+            let found = coordinates.len();
+            return Err(format!("expected {rank} coordinates, found {found}").into());
+        }
+        let map = Operand::Address {
+            base: Some(*map),
+            offset: *offset,
+        };
+        let coordinates = coordinates
+            .iter()
+            .map(|coordinate| self.word(coordinate, Type::S32))
+            .collect::<Result<_, _>>()?;
+        let map = self.address(&map, Space::Generic)?;
+        let shared = self.address(shared, Space::Shared)?;
+        self.under_guard(|this| {
+            let next = this.new_block();
+            let copy = BulkCopy {
+                direction,
+                map,
+                coordinates,
+                shared,
+                next,
+            };
+            this.end_block(Terminator::BulkCopy(Box::new(copy)), true, next);
+            Ok(())
+        })
+    }
+
+    /// Everything that starts with `wgmma`.
+    pub(super) fn warpgroup(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let product = mods.take("mma_async");
+        if product {
+            return self.warpgroup_product(mods, operands);
+        }
+        let known = mods.take("sync") && mods.take("aligned");
+        let waits = mods.take("wait_group");
+        let commits = mods.take("commit_group");
+        if !known || !(waits || commits || mods.take("fence")) {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        match (waits, commits) {
+            (true, _) => {
+                let newest = group_count(operands)?;
+                self.emit(Op::WarpgroupWait(newest));
+            }
+            (_, true) => self.emit(Op::WarpgroupCommit),
+            // Products are executed when they are issued, in order.
+            _ => self.emit(Op::Nothing),
+        }
+        Ok(())
+    }
+
+    /// `wgmma.mma_async.sync.aligned.shape.f32.a.b d, a, b, keep, ±1, ±1[, trans a][, trans b]`
+    fn warpgroup_product(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [d, a, b, keep, rest @ ..] = operands else {
+            return Err("expected d, a, b and a predicate".into());
+        };
+        let (of_b, of_a, of_d) = (mods.ty()?, mods.ty()?, mods.ty()?);
+        let inputs = inputs(of_a).ok_or(Failure::Unknown)?;
+        let known = of_a == of_b && of_d == Type::F32 && mods.take("sync") && mods.take("aligned");
+        let [rows, columns, depth] = mods.take_first(parse_shape).ok_or(Failure::Unknown)?;
+        let has_shape = rows == 64
+            && columns.is_multiple_of(8)
+            && (8..=256).contains(&columns)
+            && inputs != MatrixInputs::F64
+            && depth == 8 * inputs.packed();
+        if !known || !has_shape {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let in_registers = matches!(a, Operand::Vector(_));
+        let numbers = rest.iter().map(constant).collect::<Result<Vec<_>, _>>()?;
+        let (signs, across_a, across_b) = match (numbers.as_slice(), inputs.packed()) {
+            (&[a, b], 1) => ([a, b], 0, 0),
+            (&[a, b, across_b], 2) if in_registers => ([a, b], 0, across_b),
+            (&[a, b, across_a, across_b], 2) if !in_registers => ([a, b], across_a, across_b),
+            _ => return Err("wrong number of operands".into()),
+        };
+        let a = match in_registers {
+            true => WarpgroupRows::Registers(
+                elements(a)
+                    .iter()
+                    .map(|part| self.source(part, Type::B32))
+                    .collect::<Result<_, _>>()?,
+            ),
+            false => WarpgroupRows::Shared {
+                descriptor: self.double(a, Type::B64)?,
+                across: across_a != 0,
+            },
+        };
+        if let WarpgroupRows::Registers(registers) = &a
+            && registers.len() != 4
+        {
+            return Err("expected four registers of A".into());
+        }
+        let product = WarpgroupProduct {
+            inputs,
+            columns,
+            a,
+            b: self.double(b, Type::B64)?,
+            across_b: across_b != 0,
+            keep: self.keep(keep)?,
+            negated: signs.map(|sign| sign < 0),
+            d: self.fragment_destination(d, columns / 2, Type::F32)?,
+        };
+        self.emit_matrix(Matrix::Warpgroup(product))
+    }
+
+    /// A predicate, or a constant one.
+    fn keep(&mut self, operand: &Operand) -> Result<Predicate, Failure> {
+        match operand {
+            Operand::Integer(bits) => match self.constant(Constant::Bits(*bits), Type::Pred)? {
+                Register::Predicate(predicate) => Ok(predicate),
+                _ => Err("expected a predicate".into()),
+            },
+            operand => self.predicate_source(operand),
+        }
+    }
+}
+
+fn constant(operand: &Operand) -> Result<i64, Failure> {
+    match operand {
+        Operand::Integer(bits) => Ok(*bits as i64),
+        _ => Err("expected a constant".into()),
+    }
+}

@@ -1,0 +1,374 @@
+//! `cp.async.bulk.tensor`: the copy engine.
+//!
+//! Copies are executed as late as PTX allows: loads when no thread of the block can go on without
+//! them, stores when their thread waits for the group, or at the end of the block. A kernel that
+//! forgets to wait sees what was there before.
+
+use super::access::lane_addresses;
+use super::block::Worker;
+use super::mbarrier::registers;
+use super::run::RawFault;
+use super::vector::LANES;
+use super::warp_ops::lanes;
+use crate::error::{AccessFault, FaultKind};
+use crate::ir::{BulkCopy, BulkDirection, Space};
+use crate::memory::{space_of, window};
+use crate::observer::{AccessKind, Observer};
+use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
+
+/// Alignment of a box in shared memory (PTX ISA, "cp.async.bulk.tensor").
+const BOX_ALIGN: u64 = 128;
+
+/// Alignment of a map.
+const MAP_ALIGN: u64 = 64;
+
+/// Bytes that one event for observers covers for each lane.
+const PIECE: u64 = 16;
+
+/// A copy that has been asked for.
+#[derive(Clone, Debug)]
+pub(super) struct PendingBulk {
+    map: TensorMap,
+    start: Vec<i32>,
+    /// Address in shared memory.
+    shared: u64,
+    /// The mbarrier of a load; the group of a store.
+    kind: PendingKind,
+    warp: usize,
+    lane: usize,
+    info: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PendingKind {
+    Load { barrier: u64 },
+    Store { group: u32 },
+}
+
+fn bad(message: String, lane: usize) -> Box<RawFault> {
+    Box::new(RawFault {
+        kind: FaultKind::BadTensor(message),
+        lane: Some(lane),
+    })
+}
+
+impl<O: Observer> Worker<'_, '_, O> {
+    /// Lanes ask for copies, each for its own.
+    pub(super) fn bulk_copy(
+        &mut self,
+        index: usize,
+        at: usize,
+        copy: &BulkCopy,
+        info: u32,
+    ) -> Result<(), Box<RawFault>> {
+        let split = self.warps[index].splits[at];
+        let frame = self.warps[index].frames[split.frame as usize];
+        let committed = self.warps[index].bulk_groups;
+        let r = registers(&mut self.warps[index], &frame);
+        let maps = lane_addresses(&r, frame.local_base, &copy.map);
+        let places = lane_addresses(&r, frame.local_base, &copy.shared);
+        let barriers = match &copy.direction {
+            BulkDirection::Load { barrier } => lane_addresses(&r, frame.local_base, barrier),
+            BulkDirection::Store => [0; LANES],
+        };
+        let mut wanted = Vec::new();
+        for lane in lanes(split.mask) {
+            let coordinate = |word: &crate::ir::Word| r.words[word.0 as usize][lane] as i32;
+            let start = copy.coordinates.iter().map(coordinate).collect();
+            let kind = match copy.direction {
+                BulkDirection::Load { .. } => PendingKind::Load {
+                    barrier: barriers[lane],
+                },
+                BulkDirection::Store => PendingKind::Store {
+                    group: committed[lane],
+                },
+            };
+            wanted.push((lane, start, kind));
+        }
+        for (lane, start, kind) in wanted {
+            let map = self.tensor_map(maps[lane], lane)?;
+            let pending = PendingBulk {
+                map,
+                start,
+                shared: places[lane],
+                kind,
+                warp: index,
+                lane,
+                info,
+            };
+            self.check_bulk(&pending)?;
+            if matches!(kind, PendingKind::Load { .. }) {
+                self.observe_box(&pending, true);
+            }
+            self.bulk.push_back(pending);
+        }
+        self.warps[index].splits[at].block = copy.next;
+        Ok(())
+    }
+
+    /// The tensor map at an address.
+    fn tensor_map(&self, address: u64, lane: usize) -> Result<TensorMap, Box<RawFault>> {
+        if !address.is_multiple_of(MAP_ALIGN) {
+            let message = format!("the tensor map at {address:#x} is not aligned to 64 bytes");
+            return Err(bad(message, lane));
+        }
+        let mut bytes = [0; TENSOR_MAP_BYTES];
+        let found = match space_of(address) {
+            Space::Param => {
+                let base = window(Space::Param).map_or(0, |(base, _)| base);
+                let start = (address - base) as usize;
+                let given = self.launch.params.get(start..start + TENSOR_MAP_BYTES);
+                given.map(|given| bytes.copy_from_slice(given)).is_some()
+            }
+            _ => match self.launch.allocation(address, TENSOR_MAP_BYTES as u64) {
+                Some(allocation) => {
+                    let offset = (address - allocation.base) as usize;
+                    for (at, word) in bytes.chunks_exact_mut(8).enumerate() {
+                        word.copy_from_slice(&allocation.read(offset + 8 * at, 8).to_le_bytes());
+                    }
+                    true
+                }
+                None => false,
+            },
+        };
+        match TensorMap::from_bytes(&bytes).filter(|_| found) {
+            Some(map) => Ok(map),
+            None => Err(bad(format!("there is no tensor map at {address:#x}"), lane)),
+        }
+    }
+
+    fn check_bulk(&self, pending: &PendingBulk) -> Result<(), Box<RawFault>> {
+        let PendingBulk { map, lane, .. } = pending;
+        let bytes = map.box_bytes();
+        if map.extents.len() != pending.start.len() {
+            let (has, named) = (map.extents.len(), pending.start.len());
+            let message = format!("the tensor map has {has} dimensions, not {named}");
+            return Err(bad(message, *lane));
+        }
+        let row = u64::from(map.box_extents[0]) * u64::from(map.element_bytes);
+        if !row.is_multiple_of(PIECE) || (map.swizzle.span() > PIECE && row > map.swizzle.span()) {
+            let message = format!(
+                "a box row of {row} bytes does not fit the swizzle {:?}",
+                map.swizzle
+            );
+            return Err(bad(message, *lane));
+        }
+        let shared = u64::from(self.launch.shared_bytes);
+        let aligned = pending.shared.is_multiple_of(BOX_ALIGN);
+        if aligned && pending.shared <= shared && bytes <= shared - pending.shared {
+            return Ok(());
+        }
+        let access = AccessFault {
+            access: match pending.kind {
+                PendingKind::Load { .. } => "store",
+                PendingKind::Store { .. } => "load",
+            },
+            space: Space::Shared,
+            address: pending.shared,
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            nearest: match aligned {
+                true => format!("the block has {shared} bytes"),
+                false => "a box is aligned to 128 bytes".to_string(),
+            },
+        };
+        Err(Box::new(RawFault {
+            kind: match aligned {
+                true => FaultKind::OutOfBounds(access),
+                false => FaultKind::Misaligned(access),
+            },
+            lane: Some(*lane),
+        }))
+    }
+
+    /// Executes the oldest load, if there is one.
+    pub(super) fn advance_bulk(&mut self) -> Result<bool, Box<crate::error::Fault>> {
+        let is_load = |bulk: &PendingBulk| matches!(bulk.kind, PendingKind::Load { .. });
+        let Some(oldest) = self.bulk.iter().position(is_load) else {
+            return Ok(false);
+        };
+        if let Some(bulk) = self.bulk.remove(oldest) {
+            let (warp, info) = (bulk.warp, bulk.info);
+            self.transfer(bulk)
+                .map_err(|fault| self.fault(*fault, Some(warp), Some(info)))?;
+        }
+        Ok(true)
+    }
+
+    /// `cp.async.bulk.wait_group`: executes the stores of some lanes but for the newest groups.
+    pub(super) fn wait_for_stores(
+        &mut self,
+        index: usize,
+        mask: u32,
+        newest: u32,
+    ) -> Result<(), Box<RawFault>> {
+        let committed = self.warps[index].bulk_groups;
+        self.finish_stores(|bulk, group| {
+            bulk.warp == index
+                && mask >> bulk.lane & 1 != 0
+                && u64::from(group) + u64::from(newest) < u64::from(committed[bulk.lane])
+        })
+    }
+
+    /// Executes the stores that are left when the block ends.
+    pub(super) fn finish_all_stores(&mut self) -> Result<(), Box<crate::error::Fault>> {
+        self.finish_stores(|_, _| true)
+            .map_err(|fault| self.fault(*fault, None, None))
+    }
+
+    fn finish_stores(
+        &mut self,
+        wanted: impl Fn(&PendingBulk, u32) -> bool,
+    ) -> Result<(), Box<RawFault>> {
+        let all = std::mem::take(&mut self.bulk);
+        for bulk in all {
+            match bulk.kind {
+                PendingKind::Store { group } if wanted(&bulk, group) => self.transfer(bulk)?,
+                _ => self.bulk.push_back(bulk),
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a box, element by element.
+    fn transfer(&mut self, bulk: PendingBulk) -> Result<(), Box<RawFault>> {
+        let map = &bulk.map;
+        let bytes = u32::from(map.element_bytes);
+        let count = map.box_bytes() / u64::from(bytes);
+        let loads = matches!(bulk.kind, PendingKind::Load { .. });
+        if !loads {
+            self.observe_box(&bulk, false);
+        }
+        for element in 0..count {
+            let at = map.swizzle.apply(bulk.shared + element * u64::from(bytes));
+            let global = place(map, &bulk.start, element);
+            match (global, loads) {
+                (None, true) => self.write_shared(at, bytes, 0),
+                (None, false) => {}
+                (Some(address), _) => {
+                    let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) else {
+                        let nearest = self.launch.nearest(address);
+                        let message = format!("the tensor reaches address {address:#x}; {nearest}");
+                        return Err(bad(message, bulk.lane));
+                    };
+                    let offset = (address - allocation.base) as usize;
+                    if loads {
+                        self.write_shared(at, bytes, allocation.read(offset, bytes));
+                    } else {
+                        allocation.write(offset, bytes, self.read_shared(at, bytes));
+                    }
+                }
+            }
+        }
+        self.observe_rows(&bulk);
+        if let PendingKind::Load { barrier } = bulk.kind {
+            self.observe_box(&bulk, false);
+            // Who waits for the phase sees what was copied.
+            self.observe_barrier(bulk.warp, AccessKind::Atomic, bulk.lane, barrier, bulk.info);
+            self.complete_bytes(barrier, map.box_bytes() as i64, bulk.lane)?;
+        }
+        Ok(())
+    }
+
+    fn write_shared(&mut self, at: u64, bytes: u32, value: u64) {
+        let words = &mut self.shared[at as usize / 4..];
+        super::element::set_word_bytes(words, at as usize % 4, bytes, value);
+    }
+
+    fn read_shared(&self, at: u64, bytes: u32) -> u64 {
+        let word = |index: usize| u64::from(self.shared[index]);
+        let index = at as usize / 4;
+        match bytes {
+            8 => word(index) | word(index + 1) << 32,
+            4 => word(index),
+            _ => word(index) >> (8 * (at % 4)) & (u64::MAX >> (64 - 8 * bytes)),
+        }
+    }
+
+    /// Reports the box in shared memory: that a copy begins to write it, or that it is accessed.
+    fn observe_box(&mut self, bulk: &PendingBulk, begins: bool) {
+        let kind = match bulk.kind {
+            PendingKind::Load { .. } => AccessKind::Store,
+            PendingKind::Store { .. } => AccessKind::Load,
+        };
+        let (start, end) = (bulk.shared, bulk.shared + bulk.map.box_bytes());
+        self.observe_pieces(
+            (bulk.warp, bulk.info),
+            Space::Shared,
+            kind,
+            (start, end),
+            begins,
+        );
+    }
+
+    /// Reports what is accessed in global memory: each row of the box as far as it is inside.
+    fn observe_rows(&mut self, bulk: &PendingBulk) {
+        if !O::ACCESSES {
+            return;
+        }
+        let map = &bulk.map;
+        let kind = match bulk.kind {
+            PendingKind::Load { .. } => AccessKind::Load,
+            PendingKind::Store { .. } => AccessKind::Store,
+        };
+        let row = u64::from(map.box_extents[0]);
+        let rows = map.box_bytes() / u64::from(map.element_bytes) / row;
+        for index in 0..rows {
+            let inside = (0..row).filter_map(|at| place(map, &bulk.start, index * row + at));
+            let (mut first, mut last) = (None, 0);
+            for address in inside {
+                first.get_or_insert(address);
+                last = address + u64::from(map.element_bytes);
+            }
+            if let Some(first) = first {
+                let who = (bulk.warp, bulk.info);
+                self.observe_pieces(who, Space::Global, kind, (first, last), false);
+            }
+        }
+    }
+
+    fn observe_pieces(
+        &mut self,
+        (warp, info): (usize, u32),
+        space: Space,
+        kind: AccessKind,
+        (start, end): (u64, u64),
+        begins: bool,
+    ) {
+        if !O::ACCESSES {
+            return;
+        }
+        // What does not fill a piece is reported in smaller ones.
+        let size = match (start | end) % PIECE {
+            0 => PIECE,
+            rest => 1 << rest.trailing_zeros(),
+        };
+        let mut at = start;
+        while at < end {
+            let count = ((end - at) / size).min(LANES as u64);
+            let addresses = std::array::from_fn(|lane| at + lane as u64 * size);
+            let mask = u32::MAX >> (LANES as u64 - count);
+            let access = (kind, size as u32, false);
+            self.observe_unit((warp, info), space, access, (mask, &addresses), begins);
+            at += count * size;
+        }
+    }
+}
+
+/// The global address of an element of a box; none outside of the tensor.
+fn place(map: &TensorMap, start: &[i32], mut element: u64) -> Option<u64> {
+    let mut address = map.address;
+    for (dimension, &extent) in map.box_extents.iter().enumerate() {
+        let within = element % u64::from(extent);
+        element /= u64::from(extent);
+        let at = u64::try_from(i64::from(start[dimension]) + within as i64).ok()?;
+        if at >= map.extents[dimension] {
+            return None;
+        }
+        let stride = match dimension {
+            0 => u64::from(map.element_bytes),
+            _ => map.strides[dimension - 1],
+        };
+        address = address.wrapping_add(at.wrapping_mul(stride));
+    }
+    Some(address)
+}

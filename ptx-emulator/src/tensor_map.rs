@@ -1,0 +1,174 @@
+//! Tensor maps: what the bulk copies of compute capability 9.0 (`cp.async.bulk.tensor`) copy from and
+//! to.
+//!
+//! A driver encodes them in 128 bytes of a layout that nobody documents. These have one of their own,
+//! and only this emulator reads it.
+
+/// Bytes of a map.
+pub const TENSOR_MAP_BYTES: usize = 128;
+
+/// Most dimensions.
+pub const MAX_TENSOR_RANK: usize = 5;
+
+/// Marks 128 bytes as a map.
+const MAGIC: u64 = 0x7061_6d72_6f73_6e74;
+
+/// How 16-byte pieces of a box are exchanged in shared memory: the bits of the address that select a
+/// piece are combined, by exclusive or, with those above bit 6.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TensorSwizzle {
+    /// Rows as they are.
+    #[default]
+    None,
+    /// Within 32 bytes.
+    Bytes32,
+    /// Within 64 bytes.
+    Bytes64,
+    /// Within 128 bytes.
+    Bytes128,
+}
+
+impl TensorSwizzle {
+    const ALL: [TensorSwizzle; 4] = [
+        TensorSwizzle::None,
+        TensorSwizzle::Bytes32,
+        TensorSwizzle::Bytes64,
+        TensorSwizzle::Bytes128,
+    ];
+
+    /// Where a byte of an unswizzled tile lies.
+    pub(crate) fn apply(self, address: u64) -> u64 {
+        address ^ ((address >> 7) & (self.span() / 16 - 1)) << 4
+    }
+
+    /// Bytes within which pieces are exchanged.
+    pub(crate) fn span(self) -> u64 {
+        match self {
+            TensorSwizzle::None => 16,
+            TensorSwizzle::Bytes32 => 32,
+            TensorSwizzle::Bytes64 => 64,
+            TensorSwizzle::Bytes128 => 128,
+        }
+    }
+}
+
+/// A tensor in device memory and the box that one copy moves. Dimension 0 is the one that is
+/// contiguous in memory. The fields are those of the driver's `cuTensorMapEncodeTiled`, without its
+/// hints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TensorMap {
+    /// Device address of the first element.
+    pub address: u64,
+    /// Bytes of an element: 1, 2, 4 or 8.
+    pub element_bytes: u8,
+    /// Extents of the tensor in elements; as many as it has dimensions, up to [`MAX_TENSOR_RANK`].
+    pub extents: Vec<u64>,
+    /// Distances between neighbours in dimensions 1 and up, in bytes.
+    pub strides: Vec<u64>,
+    /// Extents of the box in elements.
+    pub box_extents: Vec<u16>,
+    /// Exchange of pieces in shared memory.
+    pub swizzle: TensorSwizzle,
+}
+
+impl TensorMap {
+    /// The map as kernels get it: at an address aligned to 64 bytes. `None` where the lists do not fit
+    /// each other or are longer than [`MAX_TENSOR_RANK`].
+    pub fn to_bytes(&self) -> Option<[u8; TENSOR_MAP_BYTES]> {
+        let rank = self.extents.len();
+        let fits = (1..=MAX_TENSOR_RANK).contains(&rank)
+            && self.strides.len() == rank - 1
+            && self.box_extents.len() == rank;
+        if !fits {
+            return None;
+        }
+        let mut bytes = Vec::with_capacity(TENSOR_MAP_BYTES);
+        bytes.extend(MAGIC.to_le_bytes());
+        bytes.extend(self.address.to_le_bytes());
+        let fill = |values: &[u64], count: usize, bytes: &mut Vec<u8>| {
+            let values = values.iter().copied().chain(std::iter::repeat(0));
+            bytes.extend(values.take(count).flat_map(u64::to_le_bytes));
+        };
+        fill(&self.extents, MAX_TENSOR_RANK, &mut bytes);
+        fill(&self.strides, MAX_TENSOR_RANK - 1, &mut bytes);
+        let extents = self.box_extents.iter().copied();
+        let extents = extents.chain(std::iter::repeat(0)).take(MAX_TENSOR_RANK);
+        bytes.extend(extents.flat_map(u16::to_le_bytes));
+        let swizzle = TensorSwizzle::ALL
+            .iter()
+            .position(|&one| one == self.swizzle);
+        bytes.extend([rank as u8, self.element_bytes, swizzle.unwrap_or(0) as u8]);
+        bytes.resize(TENSOR_MAP_BYTES, 0);
+        bytes.try_into().ok()
+    }
+
+    /// The map that 128 bytes hold; `None` where they hold none.
+    pub(crate) fn from_bytes(bytes: &[u8; TENSOR_MAP_BYTES]) -> Option<Self> {
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        if word(0) != MAGIC {
+            return None;
+        }
+        let words = |from: usize, count: usize| (0..count).map(|i| word(from + 8 * i)).collect();
+        let boxes = 16 + 8 * (2 * MAX_TENSOR_RANK - 1);
+        let end = boxes + 2 * MAX_TENSOR_RANK;
+        let rank = usize::from(bytes[end]);
+        let known =
+            (1..=MAX_TENSOR_RANK).contains(&rank) && matches!(bytes[end + 1], 1 | 2 | 4 | 8);
+        if !known {
+            return None;
+        }
+        Some(TensorMap {
+            address: word(8),
+            element_bytes: bytes[end + 1],
+            extents: words(16, rank),
+            strides: words(16 + 8 * MAX_TENSOR_RANK, rank - 1),
+            box_extents: (0..rank)
+                .map(|i| u16::from_le_bytes([bytes[boxes + 2 * i], bytes[boxes + 2 * i + 1]]))
+                .collect(),
+            swizzle: *TensorSwizzle::ALL.get(usize::from(bytes[end + 2]))?,
+        })
+    }
+
+    /// Bytes of a box.
+    pub(crate) fn box_bytes(&self) -> u64 {
+        let extents = self.box_extents.iter().map(|&extent| u64::from(extent));
+        extents.product::<u64>() * u64::from(self.element_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_survive_encoding() {
+        let map = TensorMap {
+            address: 0x4000_0000_0100,
+            element_bytes: 2,
+            extents: vec![1 << 32, 300, 7],
+            strides: vec![1 << 33, 1 << 39],
+            box_extents: vec![64, 256, 1],
+            swizzle: TensorSwizzle::Bytes128,
+        };
+        let bytes = map.to_bytes().expect("three of each");
+        assert_eq!(TensorMap::from_bytes(&bytes), Some(map.clone()));
+        assert_eq!(TensorMap::from_bytes(&[0; TENSOR_MAP_BYTES]), None);
+        let lopsided = TensorMap {
+            strides: vec![],
+            ..map
+        };
+        assert_eq!(lopsided.to_bytes(), None);
+    }
+
+    #[test]
+    fn pieces_are_exchanged_within_their_span() {
+        assert_eq!(TensorSwizzle::None.apply(0x3f5), 0x3f5);
+        assert_eq!(TensorSwizzle::Bytes32.apply(0x0082), 0x0092);
+        assert_eq!(TensorSwizzle::Bytes64.apply(0x0185), 0x01b5);
+        assert_eq!(TensorSwizzle::Bytes128.apply(0x0380), 0x03f0);
+    }
+}
