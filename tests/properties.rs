@@ -10,7 +10,9 @@ use proptest::test_runner::{Config, TestError, TestRunner};
 use warpladder::catalogue::{self, Implementation, Precondition, Rung};
 use warpladder::element::ElementType;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder::engine::{DevicePtr, Engine, EngineError, EngineKind, KernelId, Launch};
+use warpladder::engine::{
+    DevicePtr, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES,
+};
 use warpladder::problem::product::Product;
 use warpladder::problem::{Operation, Shape};
 use warpladder::run::{Problems, RunError, describe};
@@ -263,6 +265,9 @@ impl Engine for NoEngine {
         unreachable!()
     }
     fn download(&self, _: &mut [u8], _: DevicePtr) -> Result<(), EngineError> {
+        unreachable!()
+    }
+    fn tensor_map(&self, _: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
         unreachable!()
     }
     fn run(&self, _: &Launch<'_>) -> Result<(), EngineError> {

@@ -28,6 +28,8 @@
 //! | [`float`] | [`GpuFloat`](float::GpuFloat): fused multiply-add and rounding functions |
 //! | [`matrix`] | fragments of matrices from and to shared memory |
 //! | [`mma`] | products of small matrices on tensor cores |
+//! | [`tma`] | bulk copies of tiles of tensors |
+//! | [`wgmma`] | products by a warpgroup, from shared memory |
 //! | [`hint`] | a value that the optimiser cannot see through |
 //! | [`async_copy`] | `cp.async`: copies from global to shared memory beside the arithmetic |
 //! | [`mbarrier`] | barriers in shared memory, with arriving and waiting apart |
@@ -88,8 +90,10 @@ pub mod mbarrier;
 pub mod mma;
 pub mod shared;
 pub mod thread;
+pub mod tma;
 pub mod vector;
 pub mod warp;
+pub mod wgmma;
 
 pub use cuda_std_macros::kernel;
 

@@ -68,6 +68,32 @@ impl Barrier {
         on_the_device_only()
     }
 
+    /// Arrives, and lets the phase wait for `bytes` more bytes of bulk copies as well (PTX ISA, "mbarrier.arrive",
+    /// `.expect_tx`).
+    ///
+    /// Needs compute capability 9.0.
+    ///
+    /// # Safety
+    /// As for [`arrive`](Self::arrive); the phase waits for fewer than 2²⁰ bytes in all.
+    #[inline(always)]
+    pub unsafe fn arrive_expecting(self, bytes: u32) {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the caller ensures it.
+        unsafe {
+            core::arch::asm!(
+                "mbarrier.arrive.expect_tx.shared::cta.b64 _, [{}], {};",
+                in(reg32) self.0.bytes(),
+                in(reg32) bytes,
+                options(nostack, preserves_flags),
+            );
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            let _ = bytes;
+            on_the_device_only()
+        }
+    }
+
     /// Arrives as soon as all asynchronous copies that this thread has started are complete, without waiting for them
     /// (PTX ISA, "cp.async.mbarrier.arrive", `.noinc`: it is one of the arrivals that `init` counted).
     ///
@@ -125,6 +151,38 @@ impl Barrier {
     pub unsafe fn wait(self, parity: u32) {
         // SAFETY: the caller ensures it.
         while !unsafe { self.is_over(parity) } {}
+    }
+
+    /// [`wait`](Self::wait) that lets the hardware put the thread to sleep (PTX ISA, "mbarrier.try_wait").
+    ///
+    /// Needs compute capability 9.0.
+    ///
+    /// # Safety
+    /// As for [`is_over`](Self::is_over).
+    #[inline(always)]
+    pub unsafe fn sleep(self, parity: u32) {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the caller ensures it. The labels are local to the braces, so copies of the statement do not clash.
+        #[allow(named_asm_labels)]
+        unsafe {
+            core::arch::asm!(
+                "{{ .reg .pred over; again: mbarrier.try_wait.parity.shared::cta.b64 over, [{}], {}; @!over bra again; }}",
+                in(reg32) self.0.bytes(),
+                in(reg32) parity,
+                options(nostack, preserves_flags),
+            );
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            let _ = parity;
+            on_the_device_only()
+        }
+    }
+
+    /// Where it lies.
+    #[inline(always)]
+    pub fn place(self) -> SharedAddress {
+        self.0
     }
 }
 

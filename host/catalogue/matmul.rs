@@ -1,9 +1,10 @@
 //! The matrix products.
 
 use super::Precondition::{self, Any, Multiples};
-use super::{Family, Implementation, Rung};
+use super::{Family, Implementation, Rung, wgmma};
 use crate::cpu::{self, CpuProduct};
 use crate::element::ElementType::{self, F32, F64};
+use crate::plan::{Plan, Request};
 use crate::problem::{Operation, TensorInput};
 use kernels_gpu::ampere::mma;
 use kernels_gpu::geometry::Geometry;
@@ -101,6 +102,26 @@ const fn tensor(
     )
 }
 
+/// A kernel of warpgroups, for 16-bit elements.
+const fn warpgroups(
+    name: &'static str,
+    input: TensorInput,
+    plan: fn(&Request) -> Plan,
+    summary: &'static str,
+) -> Rung {
+    rung(
+        name,
+        "-",
+        Operation::TensorProduct(input),
+        Multiples { m: 1, n: 8, k: 8 },
+        Implementation::Planned {
+            plan,
+            compute_capability: wgmma::COMPUTE_CAPABILITY,
+        },
+        summary,
+    )
+}
+
 /// A product on the host.
 const fn on_cpu(
     name: &'static str,
@@ -163,6 +184,11 @@ pub(super) const RUNGS: &[Rung] = &[
         "tensor cores: bf16 in, f32 out"),
     tensor("mma_tf32", TensorInput::Tf32, 80, mma::GEOMETRY, Multiples { m: 1, n: 4, k: 4 },
         "tensor cores: f32 rounded to TF32 in, f32 out"),
+    warpgroups("wgmma_bf16_single", TensorInput::Bf16, wgmma::single,
+        "a warpgroup multiplies from shared memory, filled by bulk copies"),
+    warpgroups("wgmma_bf16", TensorInput::Bf16, wgmma::bf16,
+        "one warp copies, two warpgroups multiply, blocks stay for many tiles"),
+    warpgroups("wgmma_f16", TensorInput::F16, wgmma::f16, "wgmma_bf16 with f16 inputs"),
 
     rung("volkov_sgemm", "000", Operation::ColumnMajorProduct, Multiples { m: 64, n: 16, k: 16 },
         kernel(volkov_sgemm::GEOMETRY), "64 threads, 16 sums each, A in registers; column-major"),

@@ -9,6 +9,7 @@ mod matvec;
 mod precondition;
 mod stream;
 mod transpose;
+mod wgmma;
 
 pub use precondition::Precondition;
 
@@ -171,6 +172,28 @@ mod tests {
         assert_eq!(names.len(), rungs().count());
     }
 
+    /// The kernels that a plan chooses from, for one size or another.
+    fn entries_of(operation: Operation, plan: fn(&Request) -> Plan) -> Vec<(&'static str, u32)> {
+        let sizes = [16, 256, 4096];
+        let shapes = sizes.into_iter().flat_map(|m| {
+            sizes
+                .into_iter()
+                .flat_map(move |n| sizes.map(|k| Shape { m, n, k }))
+        });
+        shapes
+            .flat_map(|shape| {
+                let request = Request {
+                    operation,
+                    shape,
+                    multiprocessors: 132,
+                    compute_capability: 90,
+                };
+                let launches = plan(&request).launches.into_iter();
+                launches.map(|launch| (launch.entry, launch.compute_capability))
+            })
+            .collect()
+    }
+
     #[test]
     fn every_kernel_is_an_entry_of_its_module_and_every_entry_is_a_kernel() {
         let mut in_modules = HashSet::new();
@@ -179,11 +202,12 @@ mod tests {
             in_modules.extend(entries.map(|entry| (entry, module.compute_capability)));
         }
         let in_catalogue = rungs()
-            .filter_map(|rung| match rung.implementation {
+            .flat_map(|rung| match rung.implementation {
                 Implementation::Kernel {
                     compute_capability, ..
-                } => Some((rung.name, compute_capability)),
-                _ => None,
+                } => vec![(rung.name, compute_capability)],
+                Implementation::Planned { plan, .. } => entries_of(rung.operation, plan),
+                _ => Vec::new(),
             })
             .collect();
         assert_eq!(in_modules, in_catalogue);

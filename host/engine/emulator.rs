@@ -1,8 +1,14 @@
 //! The emulator engine: kernels on the CPU, through `ptx-emulator`.
 
-use super::{Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch};
+use super::{
+    Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap,
+    TENSOR_MAP_BYTES,
+};
 use crate::memory;
-use ptx_emulator::{Args, Kernel, LaunchConfig, Memory, MemoryError, Module, NoObserver, Observer};
+use ptx_emulator::{
+    Args, Kernel, LaunchConfig, Memory, MemoryError, Module, NoObserver, Observer, TensorMap,
+    TensorSwizzle,
+};
 use std::cell::RefCell;
 use std::time::Instant;
 
@@ -147,6 +153,21 @@ impl Engine for EmulatorEngine {
         self.memory
             .read(from, bytes)
             .map_err(|error| memory_error("download", &error))
+    }
+
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
+        let map = TensorMap {
+            address: matrix.address.0,
+            element_bytes: matrix.element_bytes as u8,
+            extents: vec![matrix.columns.into(), matrix.rows.into()],
+            strides: vec![u64::from(matrix.columns) * u64::from(matrix.element_bytes)],
+            box_extents: vec![matrix.box_columns as u16, matrix.box_rows as u16],
+            swizzle: TensorSwizzle::Bytes128,
+        };
+        map.to_bytes().ok_or_else(|| EngineError::Driver {
+            call: "tensor_map",
+            message: format!("{matrix:?} cannot be mapped"),
+        })
     }
 
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {

@@ -11,7 +11,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
-use cuda_driver::{DriverError, Function, FunctionAttribute, JitOptions, LaunchConfig, Module};
+use cuda_driver::{
+    DriverError, Function, FunctionAttribute, JitOptions, LaunchConfig, Module, TensorDescription,
+    TensorElement, TensorMap, TensorOutOfBounds, TensorPromotion, TensorSwizzle,
+};
 use cust::context::{Context, CurrentContext};
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
@@ -19,7 +22,10 @@ use cust::memory::{CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_
 use cust::stream::{Stream, StreamFlags};
 
 use self::geometry::Limits;
-use super::{Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch};
+use super::{
+    Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap,
+    TENSOR_MAP_BYTES,
+};
 use crate::device::DeviceProperties;
 
 /// A CUDA device. Used from the thread that made it.
@@ -348,6 +354,31 @@ impl Engine for GpuEngine {
         slice
             .copy_to(bytes)
             .map_err(|error| failed("cuMemcpyDtoH", error))
+    }
+
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
+        let row_bytes = u64::from(matrix.columns) * u64::from(matrix.element_bytes);
+        let map = TensorMap::tiled(&TensorDescription {
+            // The copy does not look at what the bits mean.
+            element: match matrix.element_bytes {
+                2 => TensorElement::U16,
+                _ => TensorElement::U32,
+            },
+            address: matrix.address.0,
+            extents: &[matrix.columns.into(), matrix.rows.into()],
+            strides: &[row_bytes],
+            box_extents: &[matrix.box_columns, matrix.box_rows],
+            swizzle: TensorSwizzle::Bytes128,
+            promotion: TensorPromotion::Bytes256,
+            out_of_bounds: TensorOutOfBounds::Zero,
+        });
+        match map {
+            Ok(map) => Ok(*map.as_bytes()),
+            Err(error) => Err(EngineError::Driver {
+                call: "cuTensorMapEncodeTiled",
+                message: error.to_string(),
+            }),
+        }
     }
 
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {

@@ -140,6 +140,27 @@ pub struct Launch<'a> {
     pub args: &'a [Arg<'a>],
 }
 
+/// A row-major matrix in device memory without gaps between its rows, and the box of it that one bulk copy moves,
+/// swizzled by 128 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatrixMap {
+    /// Its first element.
+    pub address: DevicePtr,
+    /// Bytes of an element: 2 or 4.
+    pub element_bytes: u32,
+    /// Its rows.
+    pub rows: u32,
+    /// Its columns.
+    pub columns: u32,
+    /// Columns of the box.
+    pub box_columns: u32,
+    /// Rows of the box.
+    pub box_rows: u32,
+}
+
+/// Bytes of a tensor map in device memory.
+pub const TENSOR_MAP_BYTES: usize = 128;
+
 /// What went wrong in an engine. The message is one line: what, with what value, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -221,6 +242,12 @@ pub trait Engine {
 
     /// Copies from the device to the host; complete when it returns.
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError>;
+
+    /// The tensor map of a matrix as kernels of this engine read it.
+    ///
+    /// # Errors
+    /// [`EngineError::Driver`] where the matrix cannot be mapped: its rows are no multiples of 16 bytes, or it is empty.
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError>;
 
     /// Runs one launch to its end.
     ///

@@ -1,7 +1,9 @@
 //! The emulator engine with an observer at every launch.
 
 use super::emulator::EmulatorEngine;
-use super::{DevicePtr, Engine, EngineError, EngineKind, KernelId, Launch};
+use super::{
+    DevicePtr, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES,
+};
 use ptx_emulator::Observer;
 use std::cell::RefCell;
 
@@ -65,6 +67,10 @@ impl<O: Observer> Engine for ObservedEngine<'_, O> {
 
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
         self.emulator.download(bytes, from)
+    }
+
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
+        self.emulator.tensor_map(matrix)
     }
 
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {

@@ -75,12 +75,31 @@ pub enum Param {
     Output,
     /// The pointer to the memory that the launches of a plan share.
     Workspace,
+    /// The pointer to tensor maps of inputs, one behind the other.
+    TensorMaps(Vec<InputMap>),
     /// A 32-bit number.
     U32(u32),
     /// A float.
     F32(f32),
     /// An aggregate passed by value.
     Bytes(Vec<u8>),
+}
+
+/// An input as a row-major matrix, and the box of it that one bulk copy moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputMap {
+    /// Which input.
+    pub input: usize,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Rows of the matrix.
+    pub rows: u32,
+    /// Columns of the matrix; rows are multiples of 16 bytes.
+    pub columns: u32,
+    /// Columns of the box.
+    pub box_columns: u32,
+    /// Rows of the box.
+    pub box_rows: u32,
 }
 
 /// A problem with inputs, for kernels whose elements are `T`.
@@ -179,9 +198,9 @@ impl Operation {
     pub fn flops(self, shape: Shape) -> f64 {
         let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
         match self {
-            Operation::Product
-            | Operation::ColumnMajorProduct
-            | Operation::TensorProduct(_) => 2.0 * m * n * k,
+            Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_) => {
+                2.0 * m * n * k
+            }
             Operation::Copy | Operation::Transpose | Operation::StreamCopy => 0.0,
             Operation::AddOne => m * n,
             Operation::FmaChains { .. } => {

@@ -6,7 +6,7 @@ use crate::catalogue::Rung;
 use crate::check::Verdict;
 use crate::element::Element;
 use crate::engine::{
-    Arg, Buffer, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch,
+    Arg, Buffer, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap,
 };
 use crate::measure::Summary;
 use crate::plan::PlannedLaunch;
@@ -33,6 +33,8 @@ pub struct Case<'e> {
     output: Buffer<'e>,
     output_len: usize,
     workspace: Buffer<'e>,
+    /// The tensor maps of each launch that has any.
+    maps: Vec<Option<Buffer<'e>>>,
     /// Which parameter of the only launch says how often the kernel repeats its work.
     repetitions: Option<usize>,
 }
@@ -84,10 +86,17 @@ impl<'e> Case<'e> {
             .iter()
             .map(|input| Buffer::new(engine, size_of_val(&input[..])))
             .collect::<Result<_, _>>()?;
+        let inputs: Vec<Buffer<'e>> = inputs;
         let output_len = problem.output_len();
+        let launches: Vec<Prepared> = launches.map(prepare).collect::<Result<_, RunError>>()?;
+        let maps = launches
+            .iter()
+            .map(|launch| tensor_maps(engine, &launch.params, &inputs))
+            .collect::<Result<_, _>>()?;
         Ok(Case {
             engine,
-            launches: launches.map(prepare).collect::<Result<_, RunError>>()?,
+            launches,
+            maps,
             inputs,
             input_lens: problem.inputs().iter().map(Vec::len).collect(),
             output: Buffer::new(engine, output_len * size_of::<T>())?,
@@ -186,7 +195,7 @@ impl<'e> Case<'e> {
         };
         let mut params = launch.params.clone();
         params[index] = Param::U32(INNER_REPETITIONS);
-        let args = self.args(&params);
+        let args = self.args(&params, None);
         let total = self.engine.time(&[launch.with(&args)], 1)?;
         Ok(total / f64::from(INNER_REPETITIONS))
     }
@@ -224,7 +233,8 @@ impl<'e> Case<'e> {
         let args: Vec<Vec<Arg<'_>>> = self
             .launches
             .iter()
-            .map(|launch| self.args(&launch.params))
+            .zip(&self.maps)
+            .map(|(launch, maps)| self.args(&launch.params, maps.as_ref()))
             .collect();
         let launches: Vec<Launch<'_>> = self
             .launches
@@ -235,7 +245,7 @@ impl<'e> Case<'e> {
         run(&launches)
     }
 
-    fn args<'a>(&self, params: &'a [Param]) -> Vec<Arg<'a>> {
+    fn args<'a>(&self, params: &'a [Param], maps: Option<&Buffer<'_>>) -> Vec<Arg<'a>> {
         let mut args = Vec::new();
         for param in params {
             let arg = match param {
@@ -246,6 +256,8 @@ impl<'e> Case<'e> {
                 Param::InputPtr(index) => Arg::Ptr(self.inputs[*index].ptr()),
                 Param::Output => Arg::Ptr(self.output.ptr()),
                 Param::Workspace => Arg::Ptr(self.workspace.ptr()),
+                // Where there is such a parameter there are maps.
+                Param::TensorMaps(_) => Arg::Ptr(maps.map_or(DevicePtr(0), Buffer::ptr)),
                 Param::U32(value) => Arg::U32(*value),
                 Param::F32(value) => Arg::F32(*value),
                 Param::Bytes(bytes) => Arg::Bytes(bytes),
@@ -254,6 +266,35 @@ impl<'e> Case<'e> {
         }
         args
     }
+}
+
+/// The tensor maps that a launch names, in device memory.
+fn tensor_maps<'e>(
+    engine: &'e dyn Engine,
+    params: &[Param],
+    inputs: &[Buffer<'e>],
+) -> Result<Option<Buffer<'e>>, EngineError> {
+    let wanted = params.iter().find_map(|param| match param {
+        Param::TensorMaps(maps) => Some(maps),
+        _ => None,
+    });
+    let Some(wanted) = wanted else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::new();
+    for map in wanted {
+        bytes.extend(engine.tensor_map(&MatrixMap {
+            address: inputs[map.input].ptr(),
+            element_bytes: map.element_bytes,
+            rows: map.rows,
+            columns: map.columns,
+            box_columns: map.box_columns,
+            box_rows: map.box_rows,
+        })?);
+    }
+    let buffer = Buffer::new(engine, bytes.len())?;
+    buffer.upload(&bytes)?;
+    Ok(Some(buffer))
 }
 
 impl Prepared {

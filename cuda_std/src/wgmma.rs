@@ -1,0 +1,221 @@
+//! Products of matrices by a warpgroup, four warps, with both operands in shared memory (PTX ISA, "wgmma.mma_async").
+//!
+//! D += A · B, where A has 64 rows, B up to 256 columns, and a step along k is 32 bytes. D is spread over the 128 threads of the
+//! warpgroup: with g = lane / 4 and t = lane mod 4, warp w of the warpgroup holds in register i the row 16 w + g + 8 (i / 2 mod 2) and the column
+//! 8 (i / 4) + 2 t + i mod 2.
+//!
+//! Instructions run beside the program until somebody [waits](wait_all) for them. Before the first one, and whenever the
+//! sums were touched by other instructions, comes a [`fence`].
+//!
+//! Needs compute capability 9.0a. All 128 threads of a warpgroup execute these functions together.
+
+use crate::async_copy::SharedAddress;
+use crate::mma::{Bf16, F16};
+
+/// Where an operand lies, swizzled by 128 bytes (PTX ISA, "Matrix Descriptor Format").
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptor(u64);
+
+/// Bits 62 and 63: swizzled by 128 bytes.
+const SWIZZLED_BY_128: u64 = 1 << 62;
+
+/// Bytes of eight rows of 128, as the field from bit 32 has it: the distance of two groups of eight rows.
+const GROUP_BYTES: u64 = 1024;
+
+impl Descriptor {
+    /// An operand whose rows along k are 128 bytes, one behind the other, from a place aligned to 1024 bytes.
+    #[inline(always)]
+    pub fn along_k(place: SharedAddress) -> Self {
+        Descriptor::new(place, 16)
+    }
+
+    /// A 16-bit operand stored the other way round: rows of 64 elements of one k, one behind the other; the next 64
+    /// elements of each k lie `distance` bytes further.
+    #[inline(always)]
+    pub fn across_k(place: SharedAddress, distance: u32) -> Self {
+        Descriptor::new(place, distance.into())
+    }
+
+    /// The three distances are in units of 16 bytes.
+    #[inline(always)]
+    fn new(place: SharedAddress, leading: u64) -> Self {
+        // In a cluster, addresses have the block's rank above bit 24, which would reach into the next field.
+        let start = u64::from(place.bytes() & 0x3_ffff) >> 4;
+        Descriptor(SWIZZLED_BY_128 | (GROUP_BYTES >> 4) << 32 | (leading >> 4) << 16 | start)
+    }
+
+    /// The operand `bytes` further.
+    #[inline(always)]
+    pub fn at(self, bytes: u32) -> Self {
+        Descriptor(self.0 + u64::from(bytes >> 4))
+    }
+}
+
+/// An element type of A and B.
+pub trait Input {
+    /// `sums += a · b`, or `sums = a · b` where not `keep`: 64 × 256 sums, 16 elements of k. A lies along k, B across.
+    ///
+    /// # Safety
+    /// The operands lie where the descriptors say, and stay there until the instruction is waited for. Since the sums
+    /// were last touched there was a [`fence`]. The whole warpgroup is here.
+    unsafe fn multiply_add_256(sums: &mut [f32; 128], a: Descriptor, b: Descriptor, keep: bool);
+}
+
+/// Hands a macro the numbers of the 128 registers.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! with_128_registers {
+    ($macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
+            64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79
+            80 81 82 83 84 85 86 87 88 89 90 91 92 93 94 95
+            96 97 98 99 100 101 102 103 104 105 106 107 108 109 110 111
+            112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127)
+    };
+}
+
+#[cfg(target_arch = "nvptx64")]
+macro_rules! multiply_add {
+    ($types:literal, $sums:ident, $a:ident, $b:ident, $keep:ident; $first:literal $($i:literal)*) => {
+        core::arch::asm!(
+            concat!(
+                "{{ .reg .pred keep; setp.ne.b32 keep, {keep}, 0; wgmma.mma_async.sync.aligned.m64n256k16.f32.", $types,
+                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, {a}, {b}, keep, 1, 1, 0, 1; }}",
+            ),
+            inlateout(reg32) $sums[$first],
+            $(inlateout(reg32) $sums[$i],)*
+            a = in(reg64) $a.0,
+            b = in(reg64) $b.0,
+            keep = in(reg32) u32::from($keep),
+            options(nostack, preserves_flags),
+        )
+    };
+}
+
+macro_rules! inputs {
+    ($($ty:ident: $types:literal;)*) => {
+        $(
+            impl Input for $ty {
+                #[inline(always)]
+                unsafe fn multiply_add_256(sums: &mut [f32; 128], a: Descriptor, b: Descriptor, keep: bool) {
+                    #[cfg(target_arch = "nvptx64")]
+                    // SAFETY: the caller ensures it.
+                    unsafe {
+                        with_128_registers!(multiply_add!($types, sums, a, b, keep));
+                    }
+                    #[cfg(not(target_arch = "nvptx64"))]
+                    {
+                        let _ = (sums, a, b, keep);
+                        on_the_device_only()
+                    }
+                }
+            }
+        )*
+    };
+}
+
+inputs! {
+    F16: "f16.f16";
+    Bf16: "bf16.bf16";
+}
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident, $text:literal;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// The whole warpgroup is here.
+            #[inline(always)]
+            pub unsafe fn $name() {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: only orders; the caller ensures the warpgroup.
+                unsafe {
+                    core::arch::asm!($text, options(nostack, preserves_flags));
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                on_the_device_only()
+            }
+        )*
+    };
+}
+
+statements! {
+    /// Orders what touched the sums before the products that follow (PTX ISA, "wgmma.fence").
+    fence, "wgmma.fence.sync.aligned;";
+    /// Makes a group of the products since the last one (PTX ISA, "wgmma.commit_group").
+    commit_group, "wgmma.commit_group.sync.aligned;";
+    /// Waits until one group at most is on its way (PTX ISA, "wgmma.wait_group"). The sums must not be touched yet.
+    wait_all_but_one, "wgmma.wait_group.sync.aligned 1;";
+}
+
+#[cfg(target_arch = "nvptx64")]
+macro_rules! wait_all_of {
+    ($sums:ident; $($i:literal)*) => {
+        core::arch::asm!(
+            concat!("wgmma.wait_group.sync.aligned 0; //" $(, " {", $i, "}")*),
+            $(inlateout(reg32) $sums[$i],)*
+            options(nostack, preserves_flags),
+        )
+    };
+}
+
+/// Waits for all products; the sums may be used after it (PTX ISA, "wgmma.wait_group"). That it takes them keeps the
+/// compiler from using them before.
+///
+/// # Safety
+/// The whole warpgroup is here.
+#[inline(always)]
+pub unsafe fn wait_all(sums: &mut [f32; 128]) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: only waits; the caller ensures the warpgroup.
+    unsafe {
+        with_128_registers!(wait_all_of!(sums));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let _ = sums;
+        on_the_device_only()
+    }
+}
+
+macro_rules! register_limits {
+    ($($(#[$doc:meta])* $name:ident, $direction:literal;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// The kernel has launch bounds, `REGISTERS` is a multiple of 8 from 24 to 256, and all warps of the block together stay
+            /// within the registers that the launch gave them. The whole warpgroup is here.
+            #[inline(always)]
+            pub unsafe fn $name<const REGISTERS: u32>() {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller ensures it.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("setmaxnreg.", $direction, ".sync.aligned.u32 {};"),
+                        const REGISTERS,
+                        options(nomem, nostack, preserves_flags),
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                on_the_device_only()
+            }
+        )*
+    };
+}
+
+register_limits! {
+    /// Gives registers back, down to `REGISTERS` for each thread (PTX ISA, "setmaxnreg").
+    release_registers, "dec";
+    /// Takes registers, up to `REGISTERS` for each thread, once others have given theirs back (PTX ISA, "setmaxnreg").
+    take_registers, "inc";
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+fn on_the_device_only() -> ! {
+    panic!("cuda_std: wgmma runs on a GPU or on the PTX emulator only")
+}

@@ -1,0 +1,89 @@
+//! The launches of the rungs that multiply by warpgroups: matrices are named by tensor maps.
+
+use crate::engine::Dim3;
+use crate::plan::{Plan, PlannedLaunch, Request};
+use crate::problem::{InputMap, Param, Shape};
+use kernels_gpu::hopper::{tiles, wgmma, wgmma_single};
+
+/// The generation that has `wgmma`, times ten.
+pub(super) const COMPUTE_CAPABILITY: u32 = 90;
+
+/// Bytes of an element of A or B.
+const ELEMENT_BYTES: u32 = 2;
+
+/// Elements of 16 bytes: rows are multiples of them.
+pub(super) const ROW_MULTIPLE: u32 = 16 / ELEMENT_BYTES;
+
+/// `wgmma_bf16_single`: a block for each tile.
+pub(super) fn single(request: &Request) -> Plan {
+    let Shape { m, n, .. } = request.shape;
+    let geometry = wgmma_single::GEOMETRY;
+    launch("wgmma_bf16_single", request, wgmma_single::A_ROWS, |plan| {
+        plan.grid = geometry.grid(m.into(), n.into(), request.multiprocessors);
+        plan.block = geometry.block().into();
+        plan.shared_bytes = wgmma_single::SHARED_BYTES as u32;
+    })
+}
+
+/// `wgmma_bf16`.
+pub(super) fn bf16(request: &Request) -> Plan {
+    persistent("wgmma_bf16", request)
+}
+
+/// `wgmma_f16`.
+pub(super) fn f16(request: &Request) -> Plan {
+    persistent("wgmma_f16", request)
+}
+
+/// A block for each multiprocessor, as far as there are tiles.
+fn persistent(entry: &'static str, request: &Request) -> Plan {
+    let Shape { m, n, .. } = request.shape;
+    let [rows, columns] = wgmma::TILE.map(|extent| extent as u64);
+    let tiles = u64::from(m).div_ceil(rows) * u64::from(n).div_ceil(columns);
+    launch(entry, request, wgmma::A_ROWS, |plan| {
+        plan.grid = [tiles.min(request.multiprocessors.into()), 1, 1];
+        plan.block = Dim3::new(wgmma::THREADS as u32, 1, 1);
+        plan.shared_bytes = wgmma::SHARED_BYTES as u32;
+    })
+}
+
+/// One launch, with boxes of A of so many rows; `shape` fills in how large it is.
+fn launch(
+    entry: &'static str,
+    request: &Request,
+    a_rows: usize,
+    shape: impl FnOnce(&mut PlannedLaunch),
+) -> Plan {
+    let Shape { m, n, k } = request.shape;
+    let map = |input, rows, columns, [box_columns, box_rows]: [usize; 2]| InputMap {
+        input,
+        element_bytes: ELEMENT_BYTES,
+        // Nothing cannot be mapped, and is not copied.
+        rows: u32::max(rows, 1),
+        columns: u32::max(columns, ROW_MULTIPLE),
+        box_columns: box_columns as u32,
+        box_rows: box_rows as u32,
+    };
+    let mut launch = PlannedLaunch {
+        entry,
+        compute_capability: COMPUTE_CAPABILITY,
+        grid: [0; 3],
+        block: Dim3::new(1, 1, 1),
+        shared_bytes: 0,
+        params: vec![
+            Param::TensorMaps(vec![
+                map(0, m, k, [tiles::DEPTH, a_rows]),
+                map(1, k, n, [tiles::BOX_COLUMNS, tiles::DEPTH]),
+            ]),
+            Param::Output,
+            Param::U32(m),
+            Param::U32(n),
+            Param::U32(k),
+        ],
+    };
+    shape(&mut launch);
+    Plan {
+        launches: vec![launch],
+        workspace_bytes: 0,
+    }
+}

@@ -1,0 +1,90 @@
+//! `wgmma_bf16_single`: one warpgroup, fed by bulk copies.
+//!
+//! # Idea
+//! `mma_bf16` keeps its warps busy with copies, addresses and fragments. Here one instruction multiplies 64 × 16 by 16 × 256
+//! elements straight out of shared memory, and one instruction of one thread brings a whole tile there. What is left of the
+//! loop is waiting.
+//!
+//! Four stages are on their way at a time. A barrier in shared memory for each counts the bytes that have come.
+//!
+//! # Thread mapping
+//! A block is one warpgroup, four warps, for 64 × 256 elements of C: 128 sums for each thread.
+//!
+//! # Preconditions
+//! Rows start at multiples of 16 bytes: k and n are multiples of 8. m is any number. What lies outside of the matrices is
+//! copied as zeros.
+//!
+//! # What changed since the rung before
+//! Against `mma_bf16`: no fragments of A and B in registers, no addresses to compute, three times the tile.
+//!
+//! # Source
+//! Beyond the sources. PTX ISA, "wgmma.mma_async", "cp.async.bulk.tensor".
+
+use super::tiles::{self, COLUMNS, DEPTH, Maps, ROWS, WARPGROUP, stage_bytes};
+use crate::geometry::Geometry;
+use cuda_std::mbarrier::Barrier;
+use cuda_std::mma::Bf16;
+use cuda_std::prelude::*;
+use cuda_std::{tma, wgmma};
+
+/// Stages: one in use, the others on their way.
+const STAGES: usize = 4;
+
+/// 128 threads for 64 × 256 elements of C.
+pub const GEOMETRY: Geometry = Geometry::tiles([WARPGROUP, 1], [COLUMNS, ROWS]);
+
+/// Rows of a box of A.
+pub const A_ROWS: usize = ROWS;
+
+/// Dynamic shared memory: the stages and a barrier for each.
+pub const SHARED_BYTES: usize = STAGES * (stage_bytes(1) + 8);
+
+/// Inputs are bfloat16.
+///
+/// # Safety
+/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`Maps`] says, with boxes of
+/// [`A_ROWS`] rows; `c` is a row-major array of m × n elements; grid and block are those of [`GEOMETRY`], with
+/// [`SHARED_BYTES`] of dynamic shared memory.
+#[cuda_std::kernel(max_threads = 128, min_blocks = 1)]
+pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, k: u32) {
+    let stages = tiles::stages();
+    let stage = |index: u32| stages.at(index % STAGES as u32 * stage_bytes(1) as u32);
+    let full = |index: u32| {
+        let place = STAGES * stage_bytes(1);
+        Barrier::new(stages.at(place as u32 + index % STAGES as u32 * Barrier::BYTES))
+    };
+    let top = thread::block_idx_y() * ROWS as u32;
+    let left = thread::block_idx_x() * COLUMNS as u32;
+    let steps = k.div_ceil(DEPTH as u32);
+    let leader = thread::thread_idx_x() == 0;
+    let mut sums = [0.0; 128];
+    // SAFETY: a stage is fetched again after all threads have waited for the products that used it.
+    unsafe {
+        if leader {
+            for index in 0..STAGES as u32 {
+                full(index).init(1);
+            }
+            tma::publish_barriers();
+        }
+        thread::sync_threads();
+        if leader {
+            for step in 0..steps.min(STAGES as u32) {
+                let at = [top, left, step * DEPTH as u32];
+                tiles::fetch::<1>(stage(step), maps, at, full(step));
+            }
+        }
+        for step in 0..steps {
+            full(step).sleep(step / STAGES as u32 % 2);
+            tiles::multiply_add::<Bf16, 1>(&mut sums, stage(step), 0, step > 0);
+            wgmma::wait_all(&mut sums);
+            thread::sync_threads();
+            let next = step + STAGES as u32;
+            if leader && next < steps {
+                let at = [top, left, next * DEPTH as u32];
+                tiles::fetch::<1>(stage(next), maps, at, full(next));
+            }
+        }
+        let size = [m as usize, n as usize];
+        tiles::store(&sums, c, size, top as usize, left as usize);
+    }
+}
