@@ -4,7 +4,7 @@
 //! warpgroup: with g = lane / 4 and t = lane mod 4, warp w of the warpgroup holds in register i the row 16 w + g + 8 (i / 2 mod 2) and the column
 //! 8 (i / 4) + 2 t + i mod 2.
 //!
-//! Instructions run beside the program until somebody [waits](wait_all) for them. Before the first one, and whenever the
+//! Instructions run beside the program until somebody [waits](Sums::wait_all) for them. Before the first one, and whenever the
 //! sums were touched by other instructions, comes a [`fence`].
 //!
 //! Needs compute capability 9.0a. All 128 threads of a warpgroup execute these functions together.
@@ -59,12 +59,61 @@ pub trait Input {
     /// The operands lie where the descriptors say, and stay there until the instruction is waited for. Since the sums
     /// were last touched there was a [`fence`]. The whole warpgroup is here.
     unsafe fn multiply_add_256(sums: &mut [f32; 128], a: Descriptor, b: Descriptor, keep: bool);
+
+    /// The same for 64 × 128 sums.
+    ///
+    /// # Safety
+    /// As for [`multiply_add_256`](Self::multiply_add_256).
+    unsafe fn multiply_add_128(sums: &mut [f32; 64], a: Descriptor, b: Descriptor, keep: bool);
+
+    /// The same for 64 × 64 sums.
+    ///
+    /// # Safety
+    /// As for [`multiply_add_256`](Self::multiply_add_256).
+    unsafe fn multiply_add_64(sums: &mut [f32; 32], a: Descriptor, b: Descriptor, keep: bool);
 }
 
-/// Hands a macro the numbers of the 128 registers.
+/// The sums of a thread for 64 × [`COLUMNS`](Self::COLUMNS) results of a warpgroup: `[f32; 32]`, `[f32; 64]` or `[f32; 128]`.
+pub trait Sums: Copy {
+    /// Columns of D.
+    const COLUMNS: usize;
+
+    /// All 0.
+    const ZERO: Self;
+
+    /// `self += a · b`, or `self = a · b` where not `keep`.
+    ///
+    /// # Safety
+    /// As for [`Input::multiply_add_256`].
+    unsafe fn multiply_add<E: Input>(&mut self, a: Descriptor, b: Descriptor, keep: bool);
+
+    /// Waits for all products; the sums may be used after it (PTX ISA, "wgmma.wait_group"). That it takes them keeps the
+    /// compiler from using them before.
+    ///
+    /// # Safety
+    /// The whole warpgroup is here.
+    unsafe fn wait_all(&mut self);
+
+    /// The sum in a register.
+    fn get(&self, register: usize) -> f32;
+}
+
+/// Hands a macro the numbers of the registers.
 #[cfg(target_arch = "nvptx64")]
-macro_rules! with_128_registers {
-    ($macro:ident!($($arguments:tt)*)) => {
+macro_rules! with_registers {
+    (32, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    };
+    (64, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
+            48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63)
+    };
+    (128, $macro:ident!($($arguments:tt)*)) => {
         $macro!($($arguments)*;
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
             16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
@@ -79,10 +128,10 @@ macro_rules! with_128_registers {
 
 #[cfg(target_arch = "nvptx64")]
 macro_rules! multiply_add {
-    ($types:literal, $sums:ident, $a:ident, $b:ident, $keep:ident; $first:literal $($i:literal)*) => {
+    ($instruction:expr, $sums:ident, $a:ident, $b:ident, $keep:ident; $first:literal $($i:literal)*) => {
         core::arch::asm!(
             concat!(
-                "{{ .reg .pred keep; setp.ne.b32 keep, {keep}, 0; wgmma.mma_async.sync.aligned.m64n256k16.f32.", $types,
+                "{{ .reg .pred keep; setp.ne.b32 keep, {keep}, 0; wgmma.mma_async.sync.aligned.", $instruction,
                 " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, {a}, {b}, keep, 1, 1, 0, 1; }}",
             ),
             inlateout(reg32) $sums[$first],
@@ -95,22 +144,35 @@ macro_rules! multiply_add {
     };
 }
 
+/// The functions of an element type, one for each width.
+macro_rules! products {
+    ($types:literal: $($name:ident, $registers:tt, $shape:literal;)*) => {
+        $(
+            #[inline(always)]
+            unsafe fn $name(sums: &mut [f32; $registers], a: Descriptor, b: Descriptor, keep: bool) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller ensures it.
+                unsafe {
+                    with_registers!($registers, multiply_add!(concat!($shape, ".f32.", $types), sums, a, b, keep));
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                {
+                    let _ = (sums, a, b, keep);
+                    on_the_device_only()
+                }
+            }
+        )*
+    };
+}
+
 macro_rules! inputs {
     ($($ty:ident: $types:literal;)*) => {
         $(
             impl Input for $ty {
-                #[inline(always)]
-                unsafe fn multiply_add_256(sums: &mut [f32; 128], a: Descriptor, b: Descriptor, keep: bool) {
-                    #[cfg(target_arch = "nvptx64")]
-                    // SAFETY: the caller ensures it.
-                    unsafe {
-                        with_128_registers!(multiply_add!($types, sums, a, b, keep));
-                    }
-                    #[cfg(not(target_arch = "nvptx64"))]
-                    {
-                        let _ = (sums, a, b, keep);
-                        on_the_device_only()
-                    }
+                products! { $types:
+                    multiply_add_256, 128, "m64n256k16";
+                    multiply_add_128, 64, "m64n128k16";
+                    multiply_add_64, 32, "m64n64k16";
                 }
             }
         )*
@@ -163,23 +225,43 @@ macro_rules! wait_all_of {
     };
 }
 
-/// Waits for all products; the sums may be used after it (PTX ISA, "wgmma.wait_group"). That it takes them keeps the
-/// compiler from using them before.
-///
-/// # Safety
-/// The whole warpgroup is here.
-#[inline(always)]
-pub unsafe fn wait_all(sums: &mut [f32; 128]) {
-    #[cfg(target_arch = "nvptx64")]
-    // SAFETY: only waits; the caller ensures the warpgroup.
-    unsafe {
-        with_128_registers!(wait_all_of!(sums));
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    {
-        let _ = sums;
-        on_the_device_only()
-    }
+macro_rules! sums {
+    ($($registers:tt, $columns:literal, $multiply_add:ident;)*) => {
+        $(
+            impl Sums for [f32; $registers] {
+                const COLUMNS: usize = $columns;
+                const ZERO: Self = [0.0; $registers];
+
+                #[inline(always)]
+                unsafe fn multiply_add<E: Input>(&mut self, a: Descriptor, b: Descriptor, keep: bool) {
+                    // SAFETY: the caller ensures it.
+                    unsafe { E::$multiply_add(self, a, b, keep) }
+                }
+
+                #[inline(always)]
+                unsafe fn wait_all(&mut self) {
+                    #[cfg(target_arch = "nvptx64")]
+                    // SAFETY: only waits; the caller ensures the warpgroup.
+                    unsafe {
+                        with_registers!($registers, wait_all_of!(self));
+                    }
+                    #[cfg(not(target_arch = "nvptx64"))]
+                    on_the_device_only()
+                }
+
+                #[inline(always)]
+                fn get(&self, register: usize) -> f32 {
+                    self[register]
+                }
+            }
+        )*
+    };
+}
+
+sums! {
+    128, 256, multiply_add_256;
+    64, 128, multiply_add_128;
+    32, 64, multiply_add_64;
 }
 
 macro_rules! register_limits {

@@ -6,16 +6,13 @@ use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma::{self, TensorMap};
 use cuda_std::vector::{F32x2, Vector};
-use cuda_std::wgmma::{self, Descriptor, Input};
+use cuda_std::wgmma::{self, Descriptor, Input, Sums};
 
 /// Elements along k of a stage: rows of 128 bytes, which is what is swizzled.
 pub const DEPTH: usize = 64;
 
 /// Rows of C that a warpgroup owns.
 pub const ROWS: usize = 64;
-
-/// Columns of C that a block owns.
-pub const COLUMNS: usize = 256;
 
 /// Columns of a box of B.
 pub const BOX_COLUMNS: usize = 64;
@@ -29,16 +26,15 @@ const ELEMENT: usize = 2;
 /// Bytes of the part of A's tile that one warpgroup uses.
 const A_BYTES: usize = ROWS * DEPTH * ELEMENT;
 
-/// Bytes of B's tile, and of one box of it.
-const B_BYTES: usize = COLUMNS * DEPTH * ELEMENT;
+/// Bytes of a box of B.
 const BOX_BYTES: usize = BOX_COLUMNS * DEPTH * ELEMENT;
 
 /// Elements along k of one product.
 const STEP: usize = 16;
 
-/// Bytes of a stage for so many warpgroups, one below the other.
-pub const fn stage_bytes(warpgroups: usize) -> usize {
-    warpgroups * A_BYTES + B_BYTES
+/// Bytes of a stage for so many warpgroups, one below the other, and so many columns.
+pub const fn stage_bytes(warpgroups: usize, columns: usize) -> usize {
+    warpgroups * A_BYTES + columns * DEPTH * ELEMENT
 }
 
 /// The tensor maps of A and B, in this order, in global memory.
@@ -66,7 +62,7 @@ pub fn stages() -> SharedAddress {
 /// # Safety
 /// The maps are as [`Maps`] says, nobody uses the stage any more, and the barrier is ready for bulk copies. One thread does this.
 #[inline(always)]
-pub unsafe fn fetch<const WARPGROUPS: usize>(
+pub unsafe fn fetch<S: Sums, const WARPGROUPS: usize>(
     stage: SharedAddress,
     maps: *const Maps,
     [top, left, start]: [u32; 3],
@@ -74,9 +70,9 @@ pub unsafe fn fetch<const WARPGROUPS: usize>(
 ) {
     // SAFETY: the caller ensures it.
     unsafe {
-        full.arrive_expecting(stage_bytes(WARPGROUPS) as u32);
+        full.arrive_expecting(stage_bytes(WARPGROUPS, S::COLUMNS) as u32);
         tma::load_2d(stage, &raw const (*maps).a, [start, top], full);
-        for i in 0..COLUMNS / BOX_COLUMNS {
+        for i in 0..S::COLUMNS / BOX_COLUMNS {
             let place = stage.at((WARPGROUPS * A_BYTES + i * BOX_BYTES) as u32);
             let at = [left + (i * BOX_COLUMNS) as u32, start];
             tma::load_2d(place, &raw const (*maps).b, at, full);
@@ -89,8 +85,8 @@ pub unsafe fn fetch<const WARPGROUPS: usize>(
 /// # Safety
 /// The stage is complete, and stays so until the products are waited for. The whole warpgroup is here.
 #[inline(always)]
-pub unsafe fn multiply_add<E: Input, const WARPGROUPS: usize>(
-    sums: &mut [f32; 128],
+pub unsafe fn multiply_add<E: Input, S: Sums, const WARPGROUPS: usize>(
+    sums: &mut S,
     stage: SharedAddress,
     warpgroup: usize,
     keep: bool,
@@ -103,7 +99,7 @@ pub unsafe fn multiply_add<E: Input, const WARPGROUPS: usize>(
         for step in 0..DEPTH / STEP {
             let along = (step * STEP * ELEMENT) as u32;
             let down = (step * STEP * BOX_COLUMNS * ELEMENT) as u32;
-            E::multiply_add_256(sums, a.at(along), b.at(down), keep || step > 0);
+            sums.multiply_add::<E>(a.at(along), b.at(down), keep || step > 0);
         }
         wgmma::commit_group();
     }
@@ -114,15 +110,16 @@ pub unsafe fn multiply_add<E: Input, const WARPGROUPS: usize>(
 /// # Safety
 /// C has m rows of n elements, n an even number. The products have been waited for.
 #[inline(always)]
-pub unsafe fn store(sums: &[f32; 128], c: *mut f32, [m, n]: [usize; 2], top: usize, left: usize) {
+pub unsafe fn store<S: Sums>(sums: &S, c: *mut f32, [m, n]: [usize; 2], top: usize, left: usize) {
     let lane = warp::lane_id() as usize;
     let warp = thread::thread_idx_x() as usize / 32 % 4;
     for half in 0..2 {
         let y = top + 16 * warp + lane / 4 + 8 * half;
         let row = c.wrapping_add(y * n + left + 2 * (lane % 4));
-        for j in 0..COLUMNS / 8 {
+        for j in 0..S::COLUMNS / 8 {
             if y < m && left + 2 * (lane % 4) + 8 * j < n {
-                let pair = [sums[4 * j + 2 * half], sums[4 * j + 2 * half + 1]];
+                let register = 4 * j + 2 * half;
+                let pair = [sums.get(register), sums.get(register + 1)];
                 // SAFETY: inside of C, and at an even element.
                 unsafe { F32x2::store(row.wrapping_add(8 * j), pair) };
             }

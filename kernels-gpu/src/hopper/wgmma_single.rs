@@ -20,12 +20,22 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "wgmma.mma_async", "cp.async.bulk.tensor".
 
-use super::tiles::{self, COLUMNS, DEPTH, Maps, ROWS, WARPGROUP, stage_bytes};
+use super::tiles::{self, DEPTH, Maps, ROWS, WARPGROUP};
 use crate::geometry::Geometry;
 use cuda_std::mbarrier::Barrier;
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
-use cuda_std::{tma, wgmma};
+use cuda_std::tma;
+use cuda_std::wgmma::Sums;
+
+/// The sums of a thread.
+type Accumulators = [f32; 128];
+
+/// Columns of C that a block owns.
+const COLUMNS: usize = Accumulators::COLUMNS;
+
+/// Bytes of a stage.
+const STAGE_BYTES: usize = tiles::stage_bytes(1, COLUMNS);
 
 /// Stages: one in use, the others on their way.
 const STAGES: usize = 4;
@@ -37,7 +47,7 @@ pub const GEOMETRY: Geometry = Geometry::tiles([WARPGROUP, 1], [COLUMNS, ROWS]);
 pub const A_ROWS: usize = ROWS;
 
 /// Dynamic shared memory: the stages and a barrier for each.
-pub const SHARED_BYTES: usize = STAGES * (stage_bytes(1) + 8);
+pub const SHARED_BYTES: usize = STAGES * (STAGE_BYTES + 8);
 
 /// Inputs are bfloat16.
 ///
@@ -48,16 +58,16 @@ pub const SHARED_BYTES: usize = STAGES * (stage_bytes(1) + 8);
 #[cuda_std::kernel(max_threads = 128, min_blocks = 1)]
 pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, k: u32) {
     let stages = tiles::stages();
-    let stage = |index: u32| stages.at(index % STAGES as u32 * stage_bytes(1) as u32);
+    let stage = |index: u32| stages.at(index % STAGES as u32 * STAGE_BYTES as u32);
     let full = |index: u32| {
-        let place = STAGES * stage_bytes(1);
+        let place = STAGES * STAGE_BYTES;
         Barrier::new(stages.at(place as u32 + index % STAGES as u32 * Barrier::BYTES))
     };
     let top = thread::block_idx_y() * ROWS as u32;
     let left = thread::block_idx_x() * COLUMNS as u32;
     let steps = k.div_ceil(DEPTH as u32);
     let leader = thread::thread_idx_x() == 0;
-    let mut sums = [0.0; 128];
+    let mut sums = Accumulators::ZERO;
     // SAFETY: a stage is fetched again after all threads have waited for the products that used it.
     unsafe {
         if leader {
@@ -70,18 +80,18 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
         if leader {
             for step in 0..steps.min(STAGES as u32) {
                 let at = [top, left, step * DEPTH as u32];
-                tiles::fetch::<1>(stage(step), maps, at, full(step));
+                tiles::fetch::<Accumulators, 1>(stage(step), maps, at, full(step));
             }
         }
         for step in 0..steps {
             full(step).sleep(step / STAGES as u32 % 2);
-            tiles::multiply_add::<Bf16, 1>(&mut sums, stage(step), 0, step > 0);
-            wgmma::wait_all(&mut sums);
+            tiles::multiply_add::<Bf16, _, 1>(&mut sums, stage(step), 0, step > 0);
+            sums.wait_all();
             thread::sync_threads();
             let next = step + STAGES as u32;
             if leader && next < steps {
                 let at = [top, left, next * DEPTH as u32];
-                tiles::fetch::<1>(stage(next), maps, at, full(next));
+                tiles::fetch::<Accumulators, 1>(stage(next), maps, at, full(next));
             }
         }
         let size = [m as usize, n as usize];
