@@ -174,7 +174,7 @@ mod tests {
 
     /// The kernels that a plan chooses from, for one size or another.
     fn entries_of(operation: Operation, plan: fn(&Request) -> Plan) -> Vec<(&'static str, u32)> {
-        let sizes = [16, 256, 4096];
+        let sizes = [16, 256, 8192];
         let shapes = sizes.into_iter().flat_map(|m| {
             sizes
                 .into_iter()

@@ -111,3 +111,27 @@ fn launch(
         workspace_bytes: 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Operation, TensorInput};
+
+    #[test]
+    fn tiles_are_as_narrow_as_it_takes_to_fill_the_gpu() {
+        let chosen = |m, n| {
+            let plan = bf16(&Request {
+                operation: Operation::TensorProduct(TensorInput::Bf16),
+                shape: Shape { m, n, k: 1024 },
+                multiprocessors: 132,
+                compute_capability: 90,
+            });
+            let launch = &plan.launches[0];
+            (launch.entry, launch.grid[0])
+        };
+        assert_eq!(chosen(8, 8), ("wgmma_bf16_n64", 1));
+        assert_eq!(chosen(1024, 1024), ("wgmma_bf16_n64", 128));
+        assert_eq!(chosen(2048, 2048), ("wgmma_bf16_n128", 132));
+        assert_eq!(chosen(8192, 8192), ("wgmma_bf16", 132));
+    }
+}
