@@ -169,6 +169,9 @@ fn rustflags(builder: &CudaBuilder, toolchain: &Toolchain, workspace: &Path) -> 
         .map(OsString::from)
         .collect();
     flags.push(format!("-Ctarget-cpu={}", builder.arch.target_cpu()).into());
+    if let Some(feature) = builder.arch.ptx_feature() {
+        flags.push(format!("-Ctarget-feature={feature}").into());
+    }
     // rustc takes the last prefix that matches.
     let mut remap = |from: &Path, to: &str| {
         let mut flag = OsString::from("--remap-path-prefix=");

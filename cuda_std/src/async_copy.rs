@@ -127,10 +127,7 @@ pub fn commit_group() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: only counts.
     unsafe {
-        core::arch::asm!(
-            "cp.async.commit_group;",
-            options(nostack, preserves_flags)
-        );
+        core::arch::asm!("cp.async.commit_group;", options(nostack, preserves_flags));
     }
     #[cfg(not(target_arch = "nvptx64"))]
     panic!("cuda_std: asynchronous copies run on a GPU or on the PTX emulator only")

@@ -1,12 +1,12 @@
 //! The matrix products.
 
 use super::Precondition::{self, Any, Multiples};
-use super::{Family, Implementation, Rung, wgmma};
+use super::{Family, Implementation, Rung, gemm, wgmma};
 use crate::cpu::{self, CpuProduct};
 use crate::element::ElementType::{self, F32, F64};
 use crate::plan::{Plan, Request};
 use crate::problem::{Operation, TensorInput};
-use kernels_gpu::ampere::mma;
+use kernels_gpu::ampere::{cp_async, mma};
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::matmul::{
     double_buffered, naive, naive_uncoalesced, outputs, register_blocked, tiled, tiled_guarded,
@@ -122,6 +122,23 @@ const fn warpgroups(
     )
 }
 
+/// A product whose kernel is chosen by its size, for compute capability 8.0.
+const fn general(
+    name: &'static str,
+    element: ElementType,
+    plan: fn(&Request) -> Plan,
+    summary: &'static str,
+) -> Rung {
+    let implementation = Implementation::Planned {
+        plan,
+        compute_capability: gemm::COMPUTE_CAPABILITY,
+    };
+    Rung {
+        element,
+        ..rung(name, "-", Operation::Product, Any, implementation, summary)
+    }
+}
+
 /// A product on the host.
 const fn on_cpu(
     name: &'static str,
@@ -171,12 +188,19 @@ pub(super) const RUNGS: &[Rung] = &[
         "8 x 8 outputs per thread, vector accesses"),
     product("double_buffered", F32, "-", double_buffered::GEOMETRY, Multiples { m: 128, n: 128, k: 8 },
         "register_blocked with two stages of shared memory"),
+    Rung {
+        implementation: Implementation::Kernel { geometry: cp_async::GEOMETRY, compute_capability: 80 },
+        ..product("cp_async", F32, "-", cp_async::GEOMETRY, Multiples { m: 128, n: 128, k: 8 },
+            "double_buffered with asynchronous copies into four stages")
+    },
+    general("sgemm", F32, gemm::sgemm, "8 x 16 outputs per thread, a ring of stages; any size, k split where tiles are few"),
 
     product("naive_uncoalesced_f64", F64, "000", naive_uncoalesced::GEOMETRY, Any,
         "naive_uncoalesced in double precision"),
     product("naive_f64", F64, "000", naive::GEOMETRY, Any, "naive in double precision"),
     product("tiled_16_f64", F64, "000", tiled::GEOMETRY_16, exact(16), "tiled_16 in double precision"),
     product("tiled_32_f64", F64, "000", tiled::GEOMETRY_32, exact(32), "tiled_32 in double precision"),
+    general("dgemm", F64, gemm::dgemm, "sgemm in double precision, on tensor cores"),
 
     tensor("mma_f16", TensorInput::F16, 80, mma::GEOMETRY, Multiples { m: 1, n: 8, k: 8 },
         "tensor cores: f16 in, f32 out; asynchronous copies"),

@@ -4,6 +4,7 @@
 //! kernels-gpu and one entry here. Launch geometry comes from the kernel's own file, so no constant stands
 //! twice.
 
+mod gemm;
 mod matmul;
 mod matvec;
 mod precondition;
@@ -209,6 +210,7 @@ mod tests {
                 Implementation::Planned { plan, .. } => entries_of(rung.operation, plan),
                 _ => Vec::new(),
             })
+            .chain(gemm::entries())
             .collect();
         assert_eq!(in_modules, in_catalogue);
     }

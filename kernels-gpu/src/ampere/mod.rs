@@ -2,6 +2,22 @@
 //!
 //! | file | rungs |
 //! |---|---|
+//! | [`cp_async`](mod@cp_async) | `cp_async` |
+//! | [`sgemm`] | `sgemm`, chosen by [`choose`] among its instances and those of [`skinny`] and [`partials`] |
+//! | [`dgemm`] | `dgemm`, likewise |
 //! | [`mma`] | `mma_f16`, `mma_bf16`, `mma_tf32` |
+//!
+//! The general products share [`gemm`] (parameters, layouts, tiles), [`operand`] (copies) and [`ring`] (stages).
 
+pub mod choose;
+pub mod cp_async;
+#[macro_use]
+pub mod dgemm;
+pub mod gemm;
+pub mod instance;
 pub mod mma;
+pub mod operand;
+pub mod partials;
+pub mod ring;
+pub mod sgemm;
+pub mod skinny;

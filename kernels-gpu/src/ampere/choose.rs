@@ -1,0 +1,407 @@
+//! Which instance computes a product, and with how many parts of k.
+//!
+//! Each instance is given the time that it would take, by a model of a multiprocessor: so many tiles come to the busiest one,
+//! each takes as long as its multiply-adds at the rate that the instance was seen to reach, beginning and end take a fixed
+//! time, and partial products are written and read again. The constants are fitted to times on an H200; other GPUs have
+//! other rates, but much the same ratios.
+
+use super::instance::Instance;
+use super::operand::way;
+use super::{dgemm, partials, sgemm, skinny};
+
+/// A product to compute, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// m, n and k; m and n at least 1.
+    pub extents: [u32; 3],
+    /// Whether A and B are stored transposed.
+    pub transposed: [bool; 2],
+    /// Whether the rows of A and B, as they are stored, start at multiples of 16 bytes and, where they run along m or n,
+    /// are of whole vectors of 16 bytes.
+    pub vectors: [bool; 2],
+    /// Number of products in the batch.
+    pub batch: u32,
+    /// Multiprocessors of the device.
+    pub multiprocessors: u32,
+    /// The most dynamic shared memory that a block may have, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// How to launch a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The PTX entry.
+    pub entry: &'static str,
+    /// Blocks of the grid.
+    pub grid: [u64; 3],
+    /// Threads of a block.
+    pub threads: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// Parts of k: [`Gemm::splits`](super::gemm::Gemm::splits). With more than 1, the reducing kernel follows.
+    pub splits: u32,
+    /// [`Gemm::k_per_split`](super::gemm::Gemm::k_per_split).
+    pub k_per_split: u32,
+}
+
+/// The instances for one element type.
+#[derive(Clone, Copy, Debug)]
+pub struct Instances {
+    /// By tiles.
+    pub tiles: &'static [Instance],
+    /// For a short side: `rows` of 1 and 4, `dots` of 1 and 4.
+    pub skinny: [&'static str; 4],
+    /// The sum of partial products.
+    pub reduce: &'static str,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+}
+
+/// Those of f32.
+pub const SGEMM: Instances = Instances {
+    tiles: sgemm::INSTANCES,
+    skinny: [
+        "sgemm_rows_1",
+        "sgemm_rows_4",
+        "sgemm_dots_1",
+        "sgemm_dots_4",
+    ],
+    reduce: "sgemm_reduce",
+    element_bytes: 4,
+};
+
+/// Those of f64.
+pub const DGEMM: Instances = Instances {
+    tiles: dgemm::INSTANCES,
+    skinny: [
+        "dgemm_rows_1",
+        "dgemm_rows_4",
+        "dgemm_dots_1",
+        "dgemm_dots_4",
+    ],
+    reduce: "dgemm_reduce",
+    element_bytes: 8,
+};
+
+impl Instances {
+    /// All entries.
+    pub fn entries(&self) -> impl Iterator<Item = &'static str> {
+        self.tiles
+            .iter()
+            .map(|tile| tile.entry)
+            .chain(self.skinny)
+            .chain([self.reduce])
+    }
+
+    /// The grid and threads of the reducing kernel for C of m × n.
+    pub fn reduce_launch(&self, [m, n, _]: [u32; 3], batch: u32) -> ([u64; 3], u32) {
+        let across = u64::from(n).div_ceil(partials::COLUMNS as u64);
+        (
+            [
+                across,
+                u64::from(m.min(MOST_ROWS_OF_BLOCKS)),
+                u64::from(batch),
+            ],
+            partials::THREADS as u32,
+        )
+    }
+
+    /// The fastest choice by the model.
+    pub fn choose(&self, request: &Request) -> Choice {
+        let tiles = self
+            .tiles
+            .iter()
+            .filter(|tile| fits(tile, request))
+            .flat_map(|tile| {
+                SPLITS
+                    .iter()
+                    .filter_map(|&splits| self.by_tiles(tile, request, splits))
+            });
+        let skinny = SPLITS
+            .iter()
+            .filter_map(|&splits| self.by_vectors(request, splits));
+        let (_, best) = tiles
+            .chain(skinny)
+            .min_by(|(a, _), (b, _)| a.total_cmp(b))
+            .expect("the instances for single elements take any product");
+        best
+    }
+
+    fn by_tiles(&self, tile: &Instance, request: &Request, wanted: u32) -> Option<(f64, Choice)> {
+        let [m, n, k] = request.extents;
+        let [rows, columns, depth] = tile.tile;
+        let (splits, k_per_split) = split(k, wanted, depth)?;
+        let grid = [
+            u64::from(n.div_ceil(columns)),
+            u64::from(m.div_ceil(rows)),
+            u64::from(splits) * u64::from(request.batch),
+        ];
+        let blocks = grid[0] * grid[1] * grid[2];
+        let busiest = blocks.div_ceil(u64::from(request.multiprocessors));
+        let model = Model::of(tile);
+        let work = f64::from(rows) * f64::from(columns) * f64::from(k_per_split)
+            / (FMAS_PER_CLOCK * model.rate);
+        let resident = u64::from(tile.resident);
+        let (full, rest) = (busiest / resident, busiest % resident);
+        let saturating = |blocks: u64| {
+            if blocks == 0 {
+                0.0
+            } else {
+                blocks.max(model.saturating) as f64
+            }
+        };
+        let rounds = busiest.div_ceil(resident) as f64;
+        let clocks = START
+            + (full as f64 * saturating(resident) + saturating(rest)) * work
+            + rounds * model.fixed
+            + self.reducing(request, splits);
+        let choice = Choice {
+            entry: tile.entry,
+            grid,
+            threads: tile.threads,
+            shared_bytes: tile.shared_bytes,
+            splits,
+            k_per_split,
+        };
+        Some((clocks, choice))
+    }
+
+    /// The kernels for a short side, if there is one.
+    fn by_vectors(&self, request: &Request, wanted: u32) -> Option<(f64, Choice)> {
+        let [m, n, k] = request.extents;
+        let (short, long) = (m.min(n), m.max(n));
+        if short as usize > skinny::MOST_SHORT {
+            return None;
+        }
+        let along_k = if n < m {
+            !request.transposed[0]
+        } else {
+            request.transposed[1]
+        };
+        let (splits, k_per_split) = split(k, wanted, skinny::RUN as u32)?;
+        let columns = if along_k {
+            skinny::dots_columns(k_per_split)
+        } else {
+            skinny::ROWS_COLUMNS
+        };
+        let (kind, height) = match (along_k, short) {
+            (false, 1) => (0, 1),
+            (false, _) => (1, 4),
+            (true, 1) => (2, 1),
+            (true, _) => (3, 4),
+        };
+        let passes = short.div_ceil(height);
+        let parts = u64::from(splits) * u64::from(request.batch);
+        let grid = [
+            u64::from(long).div_ceil(columns as u64),
+            u64::from(passes),
+            parts,
+        ];
+        let blocks = grid[0] * grid[1] * grid[2];
+        let loaded = f64::from(long)
+            * f64::from(k)
+            * f64::from(self.element_bytes)
+            * f64::from(request.batch);
+        let again = 1.0
+            + 0.5 * f64::from(passes - 1)
+            + if along_k && short > 1 {
+                SHORT_ALONG_K
+            } else {
+                0.0
+            };
+        let busy =
+            (blocks as f64 / (SATURATING_BLOCKS * f64::from(request.multiprocessors))).min(1.0);
+        let clocks = START
+            + 2000.0
+            + loaded * again / (BYTES_PER_CLOCK * busy)
+            + self.reducing(request, splits);
+        let choice = Choice {
+            entry: self.skinny[kind],
+            grid,
+            threads: skinny::THREADS as u32,
+            shared_bytes: 0,
+            splits,
+            k_per_split,
+        };
+        Some((clocks, choice))
+    }
+
+    /// Clocks of writing partial products, and of the kernel that reads them.
+    fn reducing(&self, request: &Request, splits: u32) -> f64 {
+        if splits == 1 {
+            return 0.0;
+        }
+        let [m, n, _] = request.extents;
+        let bytes =
+            f64::from(m) * f64::from(n) * f64::from(self.element_bytes) * f64::from(request.batch);
+        REDUCE_START
+            + f64::from(splits) * REDUCE_LATENCY
+            + bytes * f64::from(splits + 1) / REDUCED_BYTES_PER_CLOCK
+    }
+}
+
+/// Numbers of parts of k that are tried.
+const SPLITS: [u32; 19] = [
+    1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 22, 24, 32, 48, 64, 96, 132, 200, 264,
+];
+
+/// Multiply-adds of f32 that a multiprocessor starts in a clock. f64 has half of them, which changes no order.
+const FMAS_PER_CLOCK: f64 = 128.0;
+
+/// Clocks of a launch.
+const START: f64 = 3800.0;
+
+/// Clocks of the reducing kernel's launch, of each part it adds, and bytes that it moves in a clock.
+const REDUCE_START: f64 = 6000.0;
+const REDUCE_LATENCY: f64 = 150.0;
+const REDUCED_BYTES_PER_CLOCK: f64 = 2300.0;
+
+/// Bytes that the kernels for a short side load in a clock, and the blocks of a multiprocessor that this takes.
+const BYTES_PER_CLOCK: f64 = 2200.0;
+const SATURATING_BLOCKS: f64 = 3.0;
+
+/// What `dots` loses where the short operand has several rows, which it loads again for each column.
+const SHORT_ALONG_K: f64 = 0.6;
+
+/// The most blocks of a grid in y.
+const MOST_ROWS_OF_BLOCKS: u32 = 65_535;
+
+/// The most parts of all matrices of a batch: blocks of a grid in z.
+const MOST_PARTS: u32 = 65_535;
+
+/// What the model knows of a tile.
+struct Model {
+    /// The share of the multiprocessor's multiply-adds that it reaches.
+    rate: f64,
+    /// Clocks before the first and after the last of them.
+    fixed: f64,
+    /// Blocks without which a multiprocessor is not busy.
+    saturating: u64,
+}
+
+impl Model {
+    fn of(tile: &Instance) -> Self {
+        let (rate, fixed, saturating) = match (tile.tile[0], tile.tile[1]) {
+            (128, 256) => (0.80, 5000.0, 1),
+            (128, 128) => (0.775, 4400.0, tile.resident as u64),
+            (64, 64) => (0.71, 5000.0, 4),
+            _ => (0.58, 4000.0, 5),
+        };
+        Model {
+            rate,
+            fixed,
+            saturating,
+        }
+    }
+}
+
+/// The number of parts and their extent, multiples of `unit`, for about so many; `None` where k has not as many.
+fn split(k: u32, wanted: u32, unit: u32) -> Option<(u32, u32)> {
+    if wanted == 1 {
+        return Some((1, k.max(1)));
+    }
+    if k == 0 {
+        return None;
+    }
+    let extent = k.div_ceil(wanted).next_multiple_of(unit);
+    let splits = k.div_ceil(extent);
+    (splits > 1 && splits <= wanted).then_some((splits, extent))
+}
+
+/// Whether an instance can compute this.
+fn fits(tile: &Instance, request: &Request) -> bool {
+    let lies = |way: u32, along_k: bool, vectors: bool| match way {
+        way::ALONG_K => along_k,
+        way::VECTORS => !along_k && vectors,
+        _ => !along_k,
+    };
+    let [rows, columns, _] = tile.tile;
+    let [m, n, _] = request.extents;
+    lies(tile.ways[0], !request.transposed[0], request.vectors[0])
+        && lies(tile.ways[1], request.transposed[1], request.vectors[1])
+        && tile.shared_bytes <= request.shared_bytes
+        && m.div_ceil(rows) <= MOST_ROWS_OF_BLOCKS
+        && n.div_ceil(columns) <= i32::MAX as u32
+        && request.batch <= MOST_PARTS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const H200: Request = Request {
+        extents: [4096, 4096, 4096],
+        transposed: [false; 2],
+        vectors: [true; 2],
+        batch: 1,
+        multiprocessors: 132,
+        shared_bytes: 227 << 10,
+    };
+
+    fn chosen(extents: [u32; 3]) -> Choice {
+        SGEMM.choose(&Request { extents, ..H200 })
+    }
+
+    #[test]
+    fn large_products_take_large_tiles_and_few_tiles_split_k() {
+        let large = chosen([4096; 3]);
+        assert_eq!((large.entry, large.splits), ("sgemm_128x256_nn", 1));
+        let few = chosen([128, 128, 16384]);
+        assert!(few.splits > 16, "{few:?}");
+    }
+
+    #[test]
+    fn rows_that_are_no_vectors_and_small_shared_memory_take_other_instances() {
+        let odd = SGEMM.choose(&Request {
+            extents: [4095; 3],
+            vectors: [false; 2],
+            ..H200
+        });
+        assert_eq!(odd.entry, "sgemm_128x128_nn");
+        let small = SGEMM.choose(&Request {
+            shared_bytes: 99 << 10,
+            ..H200
+        });
+        assert_eq!(small.entry, "sgemm_128x128_nn");
+    }
+
+    #[test]
+    fn a_short_side_is_not_tiled() {
+        assert_eq!(chosen([1, 4096, 4096]).entry, "sgemm_rows_1");
+        assert_eq!(chosen([4096, 1, 4096]).entry, "sgemm_dots_1");
+        let transposed = Request {
+            extents: [1, 4096, 4096],
+            transposed: [false, true],
+            ..H200
+        };
+        assert_eq!(DGEMM.choose(&transposed).entry, "dgemm_dots_1");
+    }
+
+    #[test]
+    fn parts_cover_k_and_every_size_has_a_choice() {
+        let sizes = [1, 2, 7, 8, 9, 31, 33, 64, 127, 500, 1009, 4096, 100_000];
+        for m in sizes {
+            for n in sizes {
+                for k in [0, 1, 7, 16, 17, 333, 4096, 100_000] {
+                    for transposed in [[false, false], [false, true], [true, false], [true, true]] {
+                        let request = Request {
+                            extents: [m, n, k],
+                            transposed,
+                            vectors: [false; 2],
+                            ..H200
+                        };
+                        for instances in [SGEMM, DGEMM] {
+                            let choice = instances.choose(&request);
+                            assert!(
+                                u64::from(choice.splits) * u64::from(choice.k_per_split)
+                                    >= u64::from(k)
+                            );
+                            assert!((choice.splits - 1) * choice.k_per_split < k.max(1));
+                            assert!(choice.grid.iter().all(|&extent| extent > 0));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

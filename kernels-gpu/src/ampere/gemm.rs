@@ -1,0 +1,197 @@
+//! The parameters of the general products, C ← α · op(A) · op(B) + β · C, and how their tiles are dealt out.
+//!
+//! # Layout
+//! Everything is row-major with leading dimensions: C is m × n with rows `ldc` elements apart. op(A) is m × k and op(B) is
+//! k × n; each operand is stored either as it is used or transposed:
+//!
+//! | `transpose_a` | element (i, l) of op(A) lies at | `transpose_b` | element (l, j) of op(B) lies at |
+//! |---|---|---|---|
+//! | 0 | i · lda + l, lda ≥ k | 0 | l · ldb + j, ldb ≥ n |
+//! | 1 | l · lda + i, lda ≥ m | 1 | j · ldb + l, ldb ≥ k |
+//!
+//! A column-major product is the same one with A and B, and m and n, exchanged.
+//!
+//! # Grid
+//! x and y count tiles of C along n and m. z counts products: batch · `splits` + split. With `splits` > 1 the products of
+//! a batch share k, `k_per_split` each, and write sums without α and β to `partials`, an array of batches × splits
+//! matrices of m rows, [`partials_pitch`] apart; a second kernel (`sgemm_reduce`, `dgemm_reduce`) adds those up into C.
+
+use cuda_std::prelude::*;
+
+/// Parameters of a product, passed by value. Sizes and distances are in elements.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gemm<T> {
+    /// Rows of C and op(A).
+    pub m: u32,
+    /// Columns of C and op(B).
+    pub n: u32,
+    /// Columns of op(A), rows of op(B).
+    pub k: u32,
+    /// Distance of two rows of A as it is stored; at most [`MAX_LEADING`].
+    pub lda: u32,
+    /// Distance of two rows of B as it is stored; at most [`MAX_LEADING`].
+    pub ldb: u32,
+    /// Distance of two rows of C.
+    pub ldc: u32,
+    /// 1 where A is stored as k × m.
+    pub transpose_a: u32,
+    /// 1 where B is stored as n × k.
+    pub transpose_b: u32,
+    /// Into how many parts k is split; at least 1.
+    pub splits: u32,
+    /// Extent of a part along k.
+    pub k_per_split: u32,
+    /// Distance of two matrices A of a batch.
+    pub stride_a: u64,
+    /// Distance of two matrices B of a batch.
+    pub stride_b: u64,
+    /// Distance of two matrices C of a batch.
+    pub stride_c: u64,
+    /// α.
+    pub alpha: T,
+    /// β. Where it is 0, C is not read.
+    pub beta: T,
+}
+
+/// The largest leading dimension of A and B: 256 rows of a tile are told apart by 32 bits.
+pub const MAX_LEADING: u32 = 1 << 24;
+
+/// Distance of two rows of partial products of `n` columns: whole vectors, whatever `n` is.
+pub const fn partials_pitch(n: u32) -> usize {
+    (n as usize).next_multiple_of(4)
+}
+
+impl<T: GpuFloat> Gemm<T> {
+    /// The product of one pair of dense matrices, op(A) · op(B).
+    pub const fn dense([m, n, k]: [u32; 3], [transpose_a, transpose_b]: [bool; 2]) -> Self {
+        Gemm {
+            m,
+            n,
+            k,
+            lda: if transpose_a { m } else { k },
+            ldb: if transpose_b { k } else { n },
+            ldc: n,
+            transpose_a: transpose_a as u32,
+            transpose_b: transpose_b as u32,
+            splits: 1,
+            k_per_split: k,
+            stride_a: 0,
+            stride_b: 0,
+            stride_c: 0,
+            alpha: T::ONE,
+            beta: T::ZERO,
+        }
+    }
+}
+
+/// What a block computes.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// First row and column of its tile in C.
+    pub row: u32,
+    /// See `row`.
+    pub column: u32,
+    /// Which matrices of the batch.
+    pub batch: u32,
+    /// Which part of k.
+    pub split: u32,
+    /// First element and extent along k.
+    pub start: u32,
+    /// See `start`.
+    pub depth: u32,
+}
+
+/// Rows of tiles that blocks of neighbouring numbers stay in.
+const GROUP: u32 = 8;
+
+impl Task {
+    /// The task of this block, for tiles of `rows` × `columns`.
+    ///
+    /// Blocks start in the order of their numbers. Numbered along the rows of C, those that run together would need all of
+    /// B; so they go down [`GROUP`] tiles before they go to the next column, and share what the caches hold of both.
+    #[inline(always)]
+    pub fn of_this_block<T>(gemm: &Gemm<T>, rows: u32, columns: u32) -> Self {
+        let (across, down) = (thread::grid_dim_x(), thread::grid_dim_y());
+        let number = thread::block_idx_y() * across + thread::block_idx_x();
+        let first = number / (GROUP * across) * GROUP;
+        let height = GROUP.min(down - first);
+        let within = number - first * across;
+        let z = thread::block_idx_z();
+        let (batch, split) = (z / gemm.splits, z % gemm.splits);
+        let start = split * gemm.k_per_split;
+        Task {
+            row: (first + within % height) * rows,
+            column: within / height * columns,
+            batch,
+            split,
+            start,
+            depth: gemm.k_per_split.min(gemm.k.saturating_sub(start)),
+        }
+    }
+}
+
+/// Where a block's sums go: C, or the partial sums of its part of k.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<T> {
+    /// First element of the matrix.
+    pub start: *mut T,
+    /// Distance of two rows.
+    pub leading: usize,
+    /// Rows and columns of the matrix.
+    pub rows: usize,
+    /// See `rows`.
+    pub columns: usize,
+    /// Factor of the sums.
+    pub alpha: T,
+    /// Factor of what was there.
+    pub beta: T,
+}
+
+impl<T: GpuFloat> Target<T> {
+    /// The target of this task.
+    #[inline(always)]
+    pub fn new(gemm: &Gemm<T>, task: &Task, c: *mut T, partials: *mut T) -> Self {
+        let (rows, columns) = (gemm.m as usize, gemm.n as usize);
+        if gemm.splits > 1 {
+            let index = task.batch as usize * gemm.splits as usize + task.split as usize;
+            let leading = partials_pitch(gemm.n);
+            Target {
+                start: partials.wrapping_add(index * rows * leading),
+                leading,
+                rows,
+                // Those beyond n are written too: it costs nothing, and vectors are whole.
+                columns: leading,
+                alpha: T::ONE,
+                beta: T::ZERO,
+            }
+        } else {
+            Target {
+                start: c.wrapping_add(task.batch as usize * gemm.stride_c as usize),
+                leading: gemm.ldc as usize,
+                rows,
+                columns,
+                alpha: gemm.alpha,
+                beta: gemm.beta,
+            }
+        }
+    }
+
+    /// Whether rows start at multiples of 16 bytes and end with a whole vector of 4 `f32` or 2 `f64`.
+    #[inline(always)]
+    pub fn vectors(&self) -> bool {
+        let vector = 16 / size_of::<T>();
+        self.leading.is_multiple_of(vector)
+            && (self.start.addr() | (self.columns * size_of::<T>())).is_multiple_of(16)
+    }
+
+    /// The new element for a sum that was multiplied by α: `scaled` + β · `old`.
+    #[inline(always)]
+    pub fn combine(&self, scaled: T, old: T) -> T {
+        if self.beta == T::ZERO {
+            scaled
+        } else {
+            self.beta.mul_add(old, scaled)
+        }
+    }
+}

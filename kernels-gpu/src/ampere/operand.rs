@@ -1,0 +1,282 @@
+//! One operand's way from global into shared memory, by asynchronous copies.
+//!
+//! In shared memory a tile of either operand looks the same: [`DEPTH`](Loader) rows, one for each k, of `EXTENT` elements along
+//! m or n, so that a thread finds what it multiplies side by side. In global memory there are three cases: rows along k
+//! (the copies then transpose, an element at a time), rows along m or n that start at multiples of 16 bytes (vectors), and
+//! such rows that start anywhere (elements). Each is an instance of its own: a choice at run
+//! time costs registers that the sums need.
+//!
+//! Only the first tile is guarded: it takes what k has beyond a multiple of `DEPTH` and fills up with zeros, so that every
+//! later tile is whole. At the edges of m and n, threads copy the last row or column again instead of one outside; what
+//! is computed from it is not stored.
+
+use cuda_std::async_copy::{self, SharedAddress};
+use cuda_std::prelude::*;
+
+/// An element that asynchronous copies move.
+pub trait Copied: Copy {
+    /// Elements of 16 bytes.
+    const VECTOR: usize = 16 / size_of::<Self>();
+
+    /// Starts to copy one element.
+    ///
+    /// # Safety
+    /// As for [`async_copy::copy_4`].
+    unsafe fn copy(to: SharedAddress, from: *const Self);
+
+    /// The same, or zero.
+    ///
+    /// # Safety
+    /// As for [`async_copy::copy_4_or_zero`].
+    unsafe fn copy_or_zero(to: SharedAddress, from: *const Self, really: bool);
+}
+
+macro_rules! copied {
+    ($($element:ty, $copy:ident, $copy_or_zero:ident;)*) => {
+        $(impl Copied for $element {
+            #[inline(always)]
+            unsafe fn copy(to: SharedAddress, from: *const Self) {
+                // SAFETY: passed on to the caller.
+                unsafe { async_copy::$copy(to, from) }
+            }
+
+            #[inline(always)]
+            unsafe fn copy_or_zero(to: SharedAddress, from: *const Self, really: bool) {
+                // SAFETY: passed on to the caller.
+                unsafe { async_copy::$copy_or_zero(to, from, really) }
+            }
+        })*
+    };
+}
+
+copied! {
+    f32, copy_4, copy_4_or_zero;
+    f64, copy_8, copy_8_or_zero;
+}
+
+/// How an operand lies in global memory, as a constant of a kernel.
+pub mod way {
+    /// Rows along k.
+    pub const ALONG_K: u32 = 0;
+    /// Rows along m or n, of whole vectors: the leading dimension and the extent are multiples of what 16 bytes hold, the
+    /// address of 16.
+    pub const VECTORS: u32 = 1;
+    /// Rows along m or n, anywhere.
+    pub const ELEMENTS: u32 = 2;
+}
+
+/// A panel of an operand: `EXTENT` rows or columns of it from `first` on, and all of k from `start` on.
+#[derive(Clone, Copy, Debug)]
+pub struct Panel<T> {
+    /// First element of the matrix.
+    pub matrix: *const T,
+    /// Distance of two rows as they are stored.
+    pub leading: u32,
+    /// Extent of the matrix along m or n.
+    pub extent: u32,
+    /// First row or column of the panel.
+    pub first: u32,
+    /// First element along k.
+    pub start: u32,
+}
+
+/// Most copies of a thread that need an offset of their own.
+const MOST_OFFSETS: usize = 16;
+
+/// Neighbouring elements along k that neighbouring threads copy where rows run along k: 32 or 64 bytes, whole sectors.
+const RUN: usize = 8;
+
+/// Elements between two rows of a shared tile beyond its extent: rows then start 16 or 32 bytes apart in the banks, which
+/// keeps transposing copies and the loads of tensor-core fragments free of conflicts.
+pub const PADDING: usize = 4;
+
+/// Copies tiles of `DEPTH` × `EXTENT` elements by `THREADS` threads.
+pub struct Loader<T, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const THREADS: usize>
+{
+    /// This thread's first element of the next tile.
+    from: *const T,
+    /// From one tile to the next.
+    advance: u32,
+    /// This thread's copies, from the first one on.
+    offsets: [u32; MOST_OFFSETS],
+    /// Bytes from the start of a tile in shared memory to this thread's first element.
+    to: u32,
+}
+
+/// Where a thread begins in a tile.
+struct Place {
+    k: usize,
+    i: usize,
+}
+
+impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const THREADS: usize>
+    Loader<T, WAY, EXTENT, DEPTH, THREADS>
+{
+    /// Distance of two k-rows of a shared tile.
+    pub const PITCH: usize = EXTENT + PADDING;
+
+    /// Bytes of a shared tile.
+    pub const BYTES: usize = DEPTH * Self::PITCH * size_of::<T>();
+
+    /// Rows that one pass of the block copies where rows run along k.
+    const ROWS: usize = THREADS / RUN;
+
+    /// Threads, or copies, of one k-row of vectors.
+    const VECTORS: usize = EXTENT / T::VECTOR;
+
+    /// The loader of this thread.
+    #[inline(always)]
+    pub fn new(panel: &Panel<T>) -> Self {
+        const {
+            assert!(WAY <= way::ELEMENTS);
+            assert!(
+                DEPTH.is_multiple_of(RUN)
+                    && EXTENT.is_multiple_of(Self::ROWS)
+                    && EXTENT / Self::ROWS <= MOST_OFFSETS
+            );
+            assert!(
+                THREADS.is_multiple_of(Self::VECTORS)
+                    && (DEPTH * Self::VECTORS).is_multiple_of(THREADS)
+            );
+            assert!(THREADS.is_multiple_of(EXTENT) || EXTENT.is_multiple_of(THREADS));
+        }
+        let Place { k, i } = Self::place();
+        let last = panel.extent as usize - 1;
+        let first = panel.first as usize + i;
+        let leading = panel.leading as usize;
+        let k_first = panel.start as usize + k;
+        let mut offsets = [0; MOST_OFFSETS];
+        let (start, advance) = match WAY {
+            way::ALONG_K => {
+                let first = first.min(last);
+                for pass in 0..EXTENT / Self::ROWS {
+                    let row = (first + pass * Self::ROWS).min(last);
+                    offsets[pass] = ((row - first) * leading) as u32;
+                }
+                (first * leading + k_first, DEPTH)
+            }
+            way::VECTORS => {
+                offsets[0] = (THREADS / Self::VECTORS * leading) as u32;
+                (
+                    k_first * leading + first.min(last + 1 - T::VECTOR),
+                    DEPTH * leading,
+                )
+            }
+            _ => {
+                // A k-row takes several passes where the block is narrower: the other offsets are along the row.
+                offsets[0] = (THREADS.div_ceil(EXTENT) * leading) as u32;
+                for part in 1..EXTENT.div_ceil(THREADS) {
+                    offsets[part] = ((first + part * THREADS).min(last) - first.min(last)) as u32;
+                }
+                (k_first * leading + first.min(last), DEPTH * leading)
+            }
+        };
+        Loader {
+            from: panel.matrix.wrapping_add(start),
+            advance: advance as u32,
+            offsets,
+            to: ((k * Self::PITCH + i) * size_of::<T>()) as u32,
+        }
+    }
+
+    #[inline(always)]
+    fn place() -> Place {
+        let t = thread::thread_idx_x() as usize;
+        match WAY {
+            way::ALONG_K => Place {
+                k: t % RUN,
+                i: t / RUN,
+            },
+            way::VECTORS => Place {
+                k: t / Self::VECTORS,
+                i: t % Self::VECTORS * T::VECTOR,
+            },
+            _ => Place {
+                k: t / EXTENT,
+                i: t % EXTENT,
+            },
+        }
+    }
+
+    /// Starts to copy the next tile, which is whole, to `stage`.
+    ///
+    /// # Safety
+    /// The tile lies inside of the operand along k. Nobody else touches the [`BYTES`](Self::BYTES) bytes from `stage` on until
+    /// the copies have arrived.
+    #[inline(always)]
+    pub unsafe fn copy(&mut self, stage: SharedAddress) {
+        // SAFETY: passed on to the caller.
+        unsafe { self.start::<false>(stage, DEPTH) };
+        self.from = self.from.wrapping_add(self.advance as usize);
+    }
+
+    /// Starts to copy a tile of `depth` ≤ `DEPTH` k-rows, and zeros for the rest.
+    ///
+    /// # Safety
+    /// As for [`copy`](Self::copy).
+    #[inline(always)]
+    pub unsafe fn copy_part(&mut self, stage: SharedAddress, depth: u32) {
+        // SAFETY: passed on to the caller.
+        unsafe { self.start::<true>(stage, depth as usize) };
+        let per_k = self.advance as usize / DEPTH;
+        self.from = self.from.wrapping_add(depth as usize * per_k);
+    }
+
+    #[inline(always)]
+    unsafe fn start<const GUARDED: bool>(&self, stage: SharedAddress, depth: usize) {
+        let to = |k: usize, i: usize| {
+            stage
+                .at(self.to)
+                .at(((k * Self::PITCH + i) * size_of::<T>()) as u32)
+        };
+        let present = |k: usize| Self::place().k + k < depth;
+        // SAFETY: all places are inside of the stage, all sources inside of the operand by the offsets, or not read.
+        unsafe {
+            match WAY {
+                way::ALONG_K => {
+                    for pass in 0..EXTENT / Self::ROWS {
+                        for k in (0..DEPTH).step_by(RUN) {
+                            let from = self.from.wrapping_add(self.offsets[pass] as usize + k);
+                            if GUARDED {
+                                T::copy_or_zero(to(k, pass * Self::ROWS), from, present(k));
+                            } else {
+                                T::copy(to(k, pass * Self::ROWS), from);
+                            }
+                        }
+                    }
+                }
+                way::VECTORS => {
+                    for pass in 0..DEPTH * Self::VECTORS / THREADS {
+                        let k = pass * (THREADS / Self::VECTORS);
+                        let from = self.from.wrapping_add(pass * self.offsets[0] as usize);
+                        if GUARDED {
+                            async_copy::copy_16_or_zero(to(k, 0), from, present(k));
+                        } else {
+                            async_copy::copy_16(to(k, 0), from);
+                        }
+                    }
+                }
+                _ => {
+                    let passes = EXTENT.div_ceil(THREADS);
+                    for pass in 0..DEPTH * EXTENT / THREADS {
+                        let (row, part) = (pass / passes, pass % passes);
+                        let k = row * THREADS.div_ceil(EXTENT);
+                        let along = if part > 0 {
+                            self.offsets[part] as usize
+                        } else {
+                            0
+                        };
+                        let from = self
+                            .from
+                            .wrapping_add(row * self.offsets[0] as usize + along);
+                        if GUARDED {
+                            T::copy_or_zero(to(k, part * THREADS), from, present(k));
+                        } else {
+                            T::copy(to(k, part * THREADS), from);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! `sgemm` and its instances: f32 products of any size and layout, at the rate of the FP32 units.
+//!
+//! # Idea
+//! `cp_async` keeps the FP32 units busy for about three quarters of the time. What is left goes to waiting at block barriers
+//! and to loading operands from shared memory. So each thread owns 8 × 16 sums: 24 elements from shared memory feed 128
+//! multiply-adds, and the elements of the next k are loaded into a second set of registers while those of this one are
+//! multiplied. Stages of shared memory form a ring in which each has two barriers, "full" and "empty": a warp waits for a
+//! stage, never for the other warps. FMAs go through the sums in serpentines, so that of the three operands of an
+//! instruction one was an operand of the instruction before: register banks deliver two per cycle.
+//!
+//! # Thread mapping
+//! A warp owns 8 · `TM` × 4 · `TN` elements of the block's tile of C, a thread `TM` × `TN` of them: 4 × 4 blocks, 32 rows and
+//! 16 columns apart. All threads copy: see [`operand`](super::operand).
+//!
+//! # Preconditions
+//! None on sizes, beyond [`MAX_LEADING`](super::gemm::MAX_LEADING). Instances named after a layout (`_nn`: neither operand
+//! transposed) take that layout only, and rows along m or n must be of whole 16-byte vectors: leading dimension and extent
+//! multiples of 4, the address of 16.
+//!
+//! # What changed since the rung before
+//! Against `cp_async`: barriers for stages instead of the block, four times the sums of a thread, fragments in two sets of
+//! registers, the order of the FMAs, α and β, layouts, edges, batches, and parts of k.
+//!
+//! # Source
+//! Beyond the sources. The blocking is that of CUTLASS's SIMT kernels (Kerr et al., "CUTLASS: Fast Linear Algebra in
+//! CUDA C++", 2017).
+
+use super::gemm::{Gemm, Target, Task};
+use super::instance::Instance;
+use super::operand::{Loader, PADDING, Panel, way};
+use super::ring::Ring;
+use cuda_std::async_copy::SharedAddress;
+use cuda_std::hint::rolled;
+use cuda_std::prelude::*;
+use cuda_std::vector::{F32x4, Vector};
+
+/// Rows and columns of threads in a warp.
+const WARP_ROWS: usize = 8;
+const WARP_COLUMNS: usize = 4;
+
+/// What a thread multiplies for one k.
+#[derive(Clone, Copy)]
+struct Fragments<const TM: usize, const TN: usize> {
+    a: [f32; TM],
+    b: [f32; TN],
+}
+
+impl<const TM: usize, const TN: usize> Fragments<TM, TN> {
+    /// Loads blocks of 4 that are one warp of threads apart.
+    ///
+    /// # Safety
+    /// The places are in a full stage and 16-byte aligned.
+    #[inline(always)]
+    unsafe fn load(&mut self, a: *const f32, b: *const f32) {
+        // SAFETY: the caller ensures it.
+        unsafe {
+            for i in (0..TM).step_by(4) {
+                [self.a[i], self.a[i + 1], self.a[i + 2], self.a[i + 3]] =
+                    F32x4::load(a.add(i * WARP_ROWS));
+            }
+            for j in (0..TN).step_by(4) {
+                [self.b[j], self.b[j + 1], self.b[j + 2], self.b[j + 3]] =
+                    F32x4::load(b.add(j * WARP_COLUMNS));
+            }
+        }
+    }
+}
+
+/// The product, for tiles of `BM` × `BN`, `BK` deep, of which `UNROLL` rows are unrolled. `DIRECT` leaves out the second way
+/// of storing, which costs the main loop registers.
+///
+/// # Safety
+/// As for the kernels; `memory` has `ring::shared_bytes::<f32>([BM, BN, BK], STAGES)` bytes, aligned to 16.
+#[inline(always)]
+unsafe fn body<
+    const BM: usize,
+    const BN: usize,
+    const BK: usize,
+    const TM: usize,
+    const TN: usize,
+    const THREADS: usize,
+    const STAGES: usize,
+    const UNROLL: usize,
+    const WAY_A: u32,
+    const WAY_B: u32,
+    const DIRECT: bool,
+>(
+    memory: *mut f32,
+    a: *const f32,
+    b: *const f32,
+    c: *mut f32,
+    partials: *mut f32,
+    gemm: Gemm<f32>,
+) {
+    const {
+        assert!(
+            BM * BN == THREADS * TM * TN
+                && BM.is_multiple_of(WARP_ROWS * TM)
+                && BN.is_multiple_of(WARP_COLUMNS * TN)
+        );
+        assert!(
+            TM.is_multiple_of(4) && TN.is_multiple_of(4) && BK.is_multiple_of(2) && STAGES >= 3
+        );
+    }
+    let task = Task::of_this_block(&gemm, BM as u32, BN as u32);
+    let mut left = Loader::<f32, WAY_A, BM, BK, THREADS>::new(&Panel {
+        matrix: a.wrapping_add(task.batch as usize * gemm.stride_a as usize),
+        leading: gemm.lda,
+        extent: gemm.m,
+        first: task.row,
+        start: task.start,
+    });
+    let mut right = Loader::<f32, WAY_B, BN, BK, THREADS>::new(&Panel {
+        matrix: b.wrapping_add(task.batch as usize * gemm.stride_b as usize),
+        leading: gemm.ldb,
+        extent: gemm.n,
+        first: task.column,
+        start: task.start,
+    });
+    let (pitch_a, pitch_b) = (BM + PADDING, BN + PADDING);
+    let words_a = BK * pitch_a;
+    let stage_words = BK * (pitch_a + pitch_b);
+    let shared = SharedAddress::of(memory);
+    let stage = |index: u32| shared.at(index * (stage_words * size_of::<f32>()) as u32);
+    let right_of = |stage: SharedAddress| stage.at((words_a * size_of::<f32>()) as u32);
+
+    let t = thread::thread_idx_x() as usize;
+    let (warp, lane) = (t / 32, t % 32);
+    let across = BN / (WARP_COLUMNS * TN);
+    let (warp_row, warp_column) = (
+        warp / across * (WARP_ROWS * TM),
+        warp % across * (WARP_COLUMNS * TN),
+    );
+    let (lane_row, lane_column) = (lane / WARP_COLUMNS * 4, lane % WARP_COLUMNS * 4);
+
+    // SAFETY: zero is a valid float. An array expression would be a loop that LLVM does not unroll in time.
+    let mut sums: [[f32; TN]; TM] = unsafe { core::mem::zeroed() };
+    let tiles = task.depth.div_ceil(BK as u32);
+    // SAFETY: the caller ensures the memory and the operands. Stages are filled only when empty and read only when full,
+    // by the ring.
+    unsafe {
+        let mut ring = Ring::<STAGES>::new(
+            SharedAddress::of(memory.add(STAGES * stage_words)),
+            THREADS as u32,
+        );
+        let mut copied = 0;
+        let mut depth = task.depth - tiles.saturating_sub(1) * BK as u32;
+        while copied < tiles && copied < STAGES as u32 - 2 {
+            left.copy_part(stage(ring.write), depth);
+            right.copy_part(right_of(stage(ring.write)), depth);
+            ring.filled();
+            depth = BK as u32;
+            copied += 1;
+        }
+        if tiles > 0 {
+            ring.wait_full();
+            let (first_a, first_b) = (
+                memory.add(warp_row + lane_row),
+                memory.add(words_a + warp_column + lane_column),
+            );
+            let (mut from_a, mut from_b) = (first_a, first_b);
+            let mut fragments: [Fragments<TM, TN>; 2] = core::mem::zeroed();
+            fragments[0].load(from_a, from_b);
+            for tile in 1..=tiles {
+                let reading = ring.read;
+                let mut k = 0;
+                loop {
+                    for u in 0..UNROLL {
+                        let next = &mut fragments[(u + 1) % 2];
+                        if u + 1 < UNROLL {
+                            next.load(from_a.add((u + 1) * pitch_a), from_b.add((u + 1) * pitch_b));
+                        } else {
+                            if k + UNROLL < BK {
+                                from_a = from_a.add(UNROLL * pitch_a);
+                                from_b = from_b.add(UNROLL * pitch_b);
+                            } else {
+                                ring.next();
+                                // After the last tile the fragments are loaded once more from where they were, for nothing.
+                                if tile < tiles {
+                                    ring.wait_full();
+                                    from_a = first_a.add(ring.read as usize * stage_words);
+                                    from_b = first_b.add(ring.read as usize * stage_words);
+                                }
+                            }
+                            next.load(from_a, from_b);
+                        }
+                        let Fragments { a, b } = fragments[u % 2];
+                        for i in 0..TM {
+                            for step in 0..TN {
+                                let j = if i % 2 == 0 { step } else { TN - 1 - step };
+                                sums[i][j] = a[i].mul_add(b[j], sums[i][j]);
+                            }
+                            // In the middle of a tile: the other warps have left the stage before the last by now.
+                            let middle = if UNROLL < BK {
+                                u == UNROLL - 1 && k == BK / 2 - UNROLL
+                            } else {
+                                u == BK / 2 - 1
+                            };
+                            if middle && i == TM / 2 - 1 && copied < tiles {
+                                ring.wait_empty();
+                                left.copy(stage(ring.write));
+                                right.copy(right_of(stage(ring.write)));
+                                ring.filled();
+                                copied += 1;
+                            }
+                        }
+                    }
+                    if UNROLL == BK || k == BK - UNROLL {
+                        break;
+                    }
+                    k = rolled(k + UNROLL);
+                }
+                ring.emptied(reading);
+            }
+        }
+        let target = Target::new(&gemm, &task, c, partials);
+        let (row, column) = (task.row as usize, task.column as usize);
+        if DIRECT || target.vectors() {
+            store_directly(
+                &target,
+                &sums,
+                row + warp_row + lane_row,
+                column + warp_column + lane_column,
+            );
+        } else {
+            // The stages are no longer needed once every warp is here.
+            thread::sync_threads();
+            let strip = memory.add(warp * WARP_ROWS * (WARP_COLUMNS * TN + PADDING));
+            store_strips(&target, &sums, strip, row + warp_row, column + warp_column);
+        }
+    }
+}
+
+/// Stores a thread's sums, whose first is at this row and column, as vectors where the target's rows are whole ones.
+///
+/// # Safety
+/// The target is a matrix of `rows` × `columns` elements; no other thread owns these ones.
+#[inline(always)]
+unsafe fn store_directly<const TM: usize, const TN: usize>(
+    target: &Target<f32>,
+    sums: &[[f32; TN]; TM],
+    row: usize,
+    column: usize,
+) {
+    let Target {
+        start,
+        leading,
+        rows,
+        columns,
+        alpha,
+        beta,
+    } = *target;
+    let vectors =
+        leading.is_multiple_of(4) && columns.is_multiple_of(4) && start.addr().is_multiple_of(16);
+    for i in 0..TM {
+        let row = row + i / 4 * (4 * WARP_ROWS) + i % 4;
+        if row >= rows {
+            continue;
+        }
+        for j in (0..TN).step_by(4) {
+            let column = column + j * WARP_COLUMNS;
+            let to = start.wrapping_add(row * leading + column);
+            let mut values = scaled(&sums[i], j, alpha);
+            // SAFETY: inside of the matrix by the tests; vectors are aligned because all rows are.
+            unsafe {
+                if !vectors {
+                    for q in 0..4 {
+                        if column + q < columns {
+                            let to = to.add(q);
+                            *to = if beta == 0.0 {
+                                values[q]
+                            } else {
+                                beta.mul_add(*to, values[q])
+                            };
+                        }
+                    }
+                } else if column < columns {
+                    if beta != 0.0 {
+                        let old = F32x4::load(to);
+                        for q in 0..4 {
+                            values[q] = beta.mul_add(old[q], values[q]);
+                        }
+                    }
+                    F32x4::store(to, values);
+                }
+            }
+        }
+    }
+}
+
+/// Four sums from `j` on, times α: in registers of their own. Stored as they are, sums would have to lie as the vectors of
+/// B do, in the same register banks, and each FMA of the main loop would wait for a bank.
+#[inline(always)]
+fn scaled<const TN: usize>(sums: &[f32; TN], j: usize, alpha: f32) -> [f32; 4] {
+    [
+        sums[j] * alpha,
+        sums[j + 1] * alpha,
+        sums[j + 2] * alpha,
+        sums[j + 3] * alpha,
+    ]
+}
+
+/// Stores a warp's sums, whose first is at this row and column, where rows start anywhere: 8 rows at a time go through
+/// shared memory, so that a store covers 32 neighbours.
+///
+/// # Safety
+/// The target is a matrix of `rows` × `columns` elements; no other warp owns these ones, or the strip, which has 8 rows of
+/// 4 · `TN` + [`PADDING`] elements.
+#[inline(always)]
+unsafe fn store_strips<const TM: usize, const TN: usize>(
+    target: &Target<f32>,
+    sums: &[[f32; TN]; TM],
+    strip: *mut f32,
+    row: usize,
+    column: usize,
+) {
+    let width = WARP_COLUMNS * TN;
+    let pitch = width + PADDING;
+    let lane = warp::lane_id() as usize;
+    let own = strip.wrapping_add(lane / WARP_COLUMNS * pitch + lane % WARP_COLUMNS * 4);
+    for i in 0..TM {
+        // SAFETY: the strip is the warp's, and its barriers separate writing and reading. What is stored is inside of the
+        // matrix by the test.
+        unsafe {
+            for j in (0..TN).step_by(4) {
+                F32x4::store(own.add(j * WARP_COLUMNS), scaled(&sums[i], j, target.alpha));
+            }
+            warp::sync_warp(u32::MAX);
+            for y in 0..WARP_ROWS {
+                let row = row + i / 4 * (4 * WARP_ROWS) + y * 4 + i % 4;
+                for x in (0..width).step_by(32) {
+                    let column = column + x + lane;
+                    if row < target.rows && column < target.columns {
+                        let to = target.start.add(row * target.leading + column);
+                        let old = if target.beta == 0.0 { 0.0 } else { *to };
+                        *to = target.combine(*strip.add(y * pitch + x + lane), old);
+                    }
+                }
+            }
+            warp::sync_warp(u32::MAX);
+        }
+    }
+}
+
+macro_rules! instances {
+    ($($tile:literal: [$bm:literal, $bn:literal, $bk:literal], [$tm:literal, $tn:literal], $threads:literal, $stages:literal, $min_blocks:literal, $direct:literal {
+        $($name:ident: $way_a:ident, $way_b:ident;)*
+    })*) => {
+        $($(
+            #[doc = concat!("`sgemm` by tiles of ", $tile, " for operands that lie in these ways: ", stringify!($way_a), ", ", stringify!($way_b), ".")]
+            ///
+            /// # Safety
+            /// See [`instance`](super::instance).
+            #[cuda_std::kernel(max_threads = $threads, min_blocks = $min_blocks)]
+            pub unsafe fn $name(a: &[f32], b: &[f32], c: *mut f32, partials: *mut f32, gemm: Gemm<f32>) {
+                let memory = cuda_std::shared::dynamic_shared_mem();
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    body::<$bm, $bn, $bk, $tm, $tn, $threads, $stages, $bk, { way::$way_a }, { way::$way_b }, $direct>(
+                        memory, a.as_ptr(), b.as_ptr(), c, partials, gemm,
+                    )
+                }
+            }
+        )*)*
+
+        /// The instances.
+        pub const INSTANCES: &[Instance] = &[$($(
+            Instance::new::<f32>(stringify!($name), [$bm, $bn, $bk], $threads, $stages, $min_blocks, [way::$way_a, way::$way_b]),
+        )*)*];
+    };
+}
+
+instances! {
+    "128 × 256": [128, 256, 16], [8, 16], 256, 5, 1, true {
+        sgemm_128x256_nn: ALONG_K, VECTORS;
+        sgemm_128x256_nt: ALONG_K, ALONG_K;
+        sgemm_128x256_tn: VECTORS, VECTORS;
+        sgemm_128x256_tt: VECTORS, ALONG_K;
+    }
+    "128 × 128": [128, 128, 8], [8, 16], 128, 4, 2, false {
+        sgemm_128x128_nn: ALONG_K, ELEMENTS;
+        sgemm_128x128_nt: ALONG_K, ALONG_K;
+        sgemm_128x128_tn: ELEMENTS, ELEMENTS;
+        sgemm_128x128_tt: ELEMENTS, ALONG_K;
+    }
+    "64 × 64": [64, 64, 8], [8, 8], 64, 4, 6, false {
+        sgemm_64x64_nn: ALONG_K, ELEMENTS;
+        sgemm_64x64_nt: ALONG_K, ALONG_K;
+        sgemm_64x64_tn: ELEMENTS, ELEMENTS;
+        sgemm_64x64_tt: ELEMENTS, ALONG_K;
+    }
+    "32 × 64": [32, 64, 8], [4, 8], 64, 4, 8, false {
+        sgemm_32x64_nn: ALONG_K, ELEMENTS;
+        sgemm_32x64_nt: ALONG_K, ALONG_K;
+        sgemm_32x64_tn: ELEMENTS, ELEMENTS;
+        sgemm_32x64_tt: ELEMENTS, ALONG_K;
+    }
+}
