@@ -15,6 +15,7 @@
 //! | [`measure`] | statistics |
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`profile`] | a rung run under counters |
+//! | [`predict`] | how long a rung should take: the models, fed with what the emulator counts |
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | [`reproduce`] | the sources' figures and steps beside ours |
 //! | `peer`, `compare` | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
@@ -37,6 +38,7 @@ pub mod model;
 #[cfg(target_os = "linux")]
 pub mod peer;
 pub mod plan;
+pub mod predict;
 pub mod problem;
 pub mod profile;
 pub mod ptx;

@@ -9,6 +9,7 @@ mod doctor;
 mod emulate;
 mod list;
 mod output;
+mod predict;
 mod profile;
 mod reproduce;
 mod run;
@@ -50,6 +51,8 @@ enum Command {
     Devices(devices::Args),
     /// Say what works here, and what to do about the rest
     Doctor,
+    /// Predict how long a kernel takes on a GPU, and what it is bound by
+    Predict(predict::Args),
     /// Run one kernel on the emulator and say what it does to the machine, line by line
     Profile(profile::Args),
 }
@@ -90,6 +93,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Reproduce(args)) => reproduce::execute(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
         Some(Command::Doctor) => doctor::execute(),
+        Some(Command::Predict(args)) => predict::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
         None => run::execute(&cli.run),
     }

@@ -78,6 +78,14 @@ impl EmulatorEngine {
         Ok(())
     }
 
+    /// Static shared memory of a block of this kernel, in bytes; 0 where this engine has not loaded it.
+    pub fn static_shared_bytes(&self, KernelId(index): KernelId) -> u32 {
+        let kernels = self.kernels.borrow();
+        kernels
+            .get(index)
+            .map_or(0, |(_, kernel)| kernel.static_shared_bytes())
+    }
+
     /// Parses a module, or finds it among those parsed; returns its number.
     fn module(&self, ptx: &str, entry: &str) -> Result<usize, EngineError> {
         let mut modules = self.modules.borrow_mut();

@@ -26,8 +26,10 @@ pub enum Bound {
     LoadStore,
     /// Bandwidth of shared memory.
     Shared,
-    /// Bandwidth of the L1 caches.
+    /// Data path of the L1 caches, which shared memory is a part of.
     L1,
+    /// Bandwidth of the constant caches.
+    Constant,
     /// Bandwidth between the multiprocessors and the L2 cache.
     L2,
     /// Bandwidth of device memory.
@@ -39,9 +41,9 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Whether it is a bandwidth of the path to device memory.
+    /// Whether it is a bandwidth that all multiprocessors share.
     pub const fn is_memory(self) -> bool {
-        matches!(self, Bound::L1 | Bound::L2 | Bound::Dram)
+        matches!(self, Bound::L2 | Bound::Dram)
     }
 }
 
@@ -59,6 +61,7 @@ impl fmt::Display for Bound {
             Bound::LoadStore => "load and store units",
             Bound::Shared => "shared memory bandwidth",
             Bound::L1 => "L1 bandwidth",
+            Bound::Constant => "constant cache",
             Bound::L2 => "L2 bandwidth",
             Bound::Dram => "DRAM bandwidth",
             Bound::Latency => "latency",

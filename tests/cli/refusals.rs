@@ -97,6 +97,9 @@ fn wrong_usage_is_exit_2() {
         "profile",
         "emulate no-such.ptx entry",
         "--json - --csv -",
+        "predict",
+        "predict naive --device GT9",
+        "predict cpu_naive",
     ] {
         warpladder(args).assert_refused(&[]);
     }

@@ -1,7 +1,7 @@
 //! GPUs of sources 003 and 004. Clocks are those of the shaders, in which these multiprocessors count cycles.
 
 use super::architectures::{CC_1_3, CC_2_0};
-use super::{Device, Latencies};
+use super::{Calibration, Device, Latencies};
 use crate::model::figure::Figure;
 use std::borrow::Cow;
 
@@ -28,6 +28,7 @@ pub(super) const DEVICES: &[Device] = &[
             dram: Some(Figure::measured(440.0, WONG)),
         },
         tensor_f16_tflops: None,
+        calibration: Calibration::UNKNOWN,
     },
     Device {
         name: Cow::Borrowed("S2050"),
@@ -46,5 +47,6 @@ pub(super) const DEVICES: &[Device] = &[
             dram: None,
         },
         tensor_f16_tflops: None,
+        calibration: Calibration::UNKNOWN,
     },
 ];

@@ -1,7 +1,7 @@
 //! GPUs of sources 000 and 002, and the P100.
 
 use super::architectures::{CC_3_5, CC_3_7, CC_5_2, CC_6_0, CC_6_1};
-use super::{Device, Latencies};
+use super::{Calibration, Device, Latencies};
 use crate::model::figure::Figure;
 use std::borrow::Cow;
 
@@ -31,6 +31,7 @@ const K20M: Device = Device {
     l2_gbs: None,
     latencies: arafa(9.0, 26.0, 188.0, 331.0),
     tensor_f16_tflops: None,
+    calibration: Calibration::UNKNOWN,
 };
 
 pub(super) const DEVICES: &[Device] = &[
@@ -68,6 +69,7 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: None,
         latencies: arafa(6.0, 24.0, 225.0, 379.0),
         tensor_f16_tflops: None,
+        calibration: Calibration::UNKNOWN,
     },
     Device {
         name: Cow::Borrowed("P100"),
@@ -81,6 +83,7 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: None,
         latencies: arafa(6.0, 25.0, 252.0, 482.0),
         tensor_f16_tflops: None,
+        calibration: Calibration::UNKNOWN,
     },
     Device {
         name: Cow::Borrowed("GTX 1080"),
@@ -94,5 +97,6 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: Some(Figure::measured(900.0, SOURCE_002)),
         latencies: arafa(6.0, 25.0, 252.0, 482.0),
         tensor_f16_tflops: None,
+        calibration: Calibration::UNKNOWN,
     },
 ];

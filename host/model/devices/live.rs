@@ -1,7 +1,7 @@
 //! A row for a GPU of this machine.
 
 use super::architecture::Architecture;
-use super::{Device, Latencies, architectures, plain, table};
+use super::{Calibration, Device, Latencies, architectures, plain, table};
 use crate::device::DeviceProperties;
 use crate::model::bank_conflicts::Banks;
 use crate::model::figure::Figure;
@@ -44,6 +44,7 @@ impl Device {
             l2_gbs: same.and_then(|row| row.l2_gbs),
             latencies,
             tensor_f16_tflops: same.and_then(|row| row.tensor_f16_tflops),
+            calibration: same.map_or(Calibration::UNKNOWN, |row| row.calibration),
         }
     }
 }

@@ -47,6 +47,34 @@ pub struct Device {
     pub latencies: Latencies,
     /// Peak of the tensor cores with f16 or bf16 inputs and f32 sums, dense, in TFLOP/s.
     pub tensor_f16_tflops: Option<Figure<f64>>,
+    /// What only kernels tell.
+    pub calibration: Calibration,
+}
+
+/// Figures that neither a query nor a datasheet tells: they are measured with kernels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Calibration {
+    /// What writing parts of sectors to the L2 cache reaches, counted in whole sectors, in GB/s.
+    pub l2_partial_gbs: Option<Figure<f64>>,
+    /// Cycles in which the constant cache of a multiprocessor delivers one line of 64 bytes.
+    pub constant_cycles: Option<Figure<f64>>,
+    /// Cycles from the start of a block to its place being free again, apart from its instructions: of any block.
+    pub block_cycles: Option<Figure<f64>>,
+    /// The same for each of its warps.
+    pub warp_cycles: Option<Figure<f64>>,
+    /// From a launch to its first block, and from its last to the next launch, in µs.
+    pub launch_us: Option<Figure<f64>>,
+}
+
+impl Calibration {
+    /// Nobody has measured.
+    pub const UNKNOWN: Self = Calibration {
+        l2_partial_gbs: None,
+        constant_cycles: None,
+        block_cycles: None,
+        warp_cycles: None,
+        launch_us: None,
+    };
 }
 
 /// Cycles from an instruction to the next one that needs its result.

@@ -1,9 +1,11 @@
 //! Current GPUs.
 
 use super::architectures::{CC_7_0, CC_8_0, CC_8_9, CC_9_0, CC_10_0};
-use super::{Device, Latencies};
+use super::{Calibration, Device, Latencies};
 use crate::model::figure::Figure;
 use std::borrow::Cow;
+
+const COPIES: &str = "copy_1 and copy at 4096, less the latency of a load";
 
 const TECHPOWERUP: &str = "TechPowerUp GPU database";
 const JIA: &str = "Jia et al., arXiv 1804.06826";
@@ -37,6 +39,7 @@ const H100_SXM: Device = Device {
     l2_gbs: None,
     latencies: chase(281.0, 690.0),
     tensor_f16_tflops: Some(Figure::datasheet(989.4, H100)),
+    calibration: Calibration::UNKNOWN,
 };
 
 pub(super) const DEVICES: &[Device] = &[
@@ -57,6 +60,7 @@ pub(super) const DEVICES: &[Device] = &[
             ..chase(215.0, 437.0)
         },
         tensor_f16_tflops: Some(Figure::datasheet(125.0, V100)),
+        calibration: Calibration::UNKNOWN,
     },
     Device {
         name: Cow::Borrowed("A100"),
@@ -71,6 +75,7 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: Some(Figure::measured(5400.0, L2_CACHE)),
         latencies: chase(213.0, 574.0),
         tensor_f16_tflops: Some(Figure::datasheet(312.0, A100)),
+        calibration: Calibration::UNKNOWN,
     },
     Device {
         name: Cow::Borrowed("RTX 4090"),
@@ -84,6 +89,7 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: None,
         latencies: chase(296.0, 636.0),
         tensor_f16_tflops: Some(Figure::datasheet(165.2, ADA)),
+        calibration: Calibration::UNKNOWN,
     },
     H100_SXM,
     Device {
@@ -92,6 +98,13 @@ pub(super) const DEVICES: &[Device] = &[
         dram_read_gbs: Some(Figure::measured(3888.0, L2_CACHE)),
         // With data of 15 to 40 MB; the driver reports 60 MB of cache.
         l2_gbs: Some(Figure::measured(9700.0, L2_CACHE)),
+        calibration: Calibration {
+            l2_partial_gbs: Some(Figure::measured(2850.0, "transpose_naive at 2048")),
+            constant_cycles: Some(Figure::measured(1.6, "matvec_thread_per_element_12 to _28")),
+            block_cycles: Some(Figure::measured(350.0, COPIES)),
+            warp_cycles: Some(Figure::measured(31.0, COPIES)),
+            launch_us: Some(Figure::measured(2.0, "copy at 256")),
+        },
         ..H100_SXM
     },
     Device {
@@ -106,5 +119,6 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: None,
         latencies: chase(295.0, 860.0),
         tensor_f16_tflops: Some(Figure::datasheet(2250.0, B200)),
+        calibration: Calibration::UNKNOWN,
     },
 ];

@@ -8,6 +8,9 @@ use crate::model::figure::Figure;
 
 const WARP: f64 = 32.0;
 
+/// What the L1 caches deliver in a cycle, at most.
+const LINE_BYTES: f64 = 128.0;
+
 /// Work on one resource.
 pub(super) struct Load {
     pub bound: Bound,
@@ -56,17 +59,17 @@ pub(super) fn loads(device: &Device, work: &Work) -> Vec<Load> {
         )
     };
     let lanes = architecture.lanes.map(|figure| figure.value);
-    let sector = f64::from(SECTOR_BYTES);
     let wavefront = f64::from(architecture.banks.value.cycles_per_wavefront());
     let count = &work.instructions;
     vec![
         unit(Bound::Fp32, count.fp32, lanes.map(|lanes| lanes.fp32)),
         unit(Bound::Fp64, count.fp64, lanes.map(|lanes| lanes.fp64)),
         unit(Bound::Half, count.half, lanes.and_then(|lanes| lanes.half)),
+        // The units of f32 multiply-adds take integer ones as well, so that assemblers spread integers over both.
         unit(
             Bound::Integer,
-            count.integer,
-            lanes.and_then(|lanes| lanes.integer),
+            count.integer + count.fp32,
+            lanes.and_then(|lanes| Some(lanes.integer? + lanes.fp32)),
         ),
         unit(
             Bound::Special,
@@ -96,20 +99,36 @@ pub(super) fn loads(device: &Device, work: &Work) -> Vec<Load> {
         ),
         per_cycle(
             Bound::L1,
-            work.l1_sectors as f64 * sector,
+            (work.shared_wavefronts + work.l1_wavefronts) as f64 * LINE_BYTES,
             value(architecture.l1_bytes_per_cycle),
         ),
-        gbs(
-            Bound::L2,
-            work.l2_sectors as f64 * sector,
-            value(device.l2_gbs),
+        per_cycle(
+            Bound::Constant,
+            work.constant_lines as f64,
+            value(device.calibration.constant_cycles).map(|cycles| 1.0 / cycles),
         ),
+        l2(device, work),
         gbs(
             Bound::Dram,
             work.dram_bytes as f64,
             Some(device.usable_dram_gbs().value),
         ),
     ]
+}
+
+/// The L2 cache: whole sectors, and parts of sectors, whose rate is another.
+fn l2(device: &Device, work: &Work) -> Load {
+    let sector = f64::from(SECTOR_BYTES);
+    let read_rate = value(device.l2_gbs);
+    let partial_rate = value(device.calibration.l2_partial_gbs).or(read_rate);
+    let whole = (work.l2_read_sectors + work.l2_write_sectors) as f64;
+    let partial = work.l2_partial_sectors as f64;
+    Load {
+        bound: Bound::L2,
+        // Counted in whole sectors: a part is as much work as the rates say.
+        work: (whole + partial * read_rate.unwrap_or(1.0) / partial_rate.unwrap_or(1.0)) * sector,
+        rate: read_rate.map(|rate| Rate::Chip(rate * 1e9)),
+    }
 }
 
 fn value<T>(figure: Option<Figure<T>>) -> Option<T> {

@@ -40,10 +40,17 @@ impl WarpInstructions {
 pub struct Work {
     /// Instructions of all warps.
     pub instructions: WarpInstructions,
-    /// Sectors of 32 bytes that loads and stores of global memory touch, request by request.
-    pub l1_sectors: u64,
-    /// Those of them that go to the L2 cache: all, less what the L1 caches hold.
-    pub l2_sectors: u64,
+    /// Passes of loads and stores of global memory through the L1 caches' data path: one for each 128-byte line that a
+    /// group of lanes touches, where a group is 32 lanes of up to 4 bytes, 16 of 8, or 8 of 16.
+    pub l1_wavefronts: u64,
+    /// Sectors of 32 bytes that the L1 caches read from the L2 cache.
+    pub l2_read_sectors: u64,
+    /// Sectors that a request writes to the L2 cache as a whole.
+    pub l2_write_sectors: u64,
+    /// Sectors that a request writes a part of.
+    pub l2_partial_sectors: u64,
+    /// Lines of 64 bytes that the constant caches deliver, request by request.
+    pub constant_lines: u64,
     /// Bytes that device memory moves. At least every byte touched once; at most all of `l2_sectors`.
     pub dram_bytes: u64,
     /// Wavefronts of shared memory.

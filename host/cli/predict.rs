@@ -1,0 +1,187 @@
+//! `warpladder predict`.
+
+use super::output::{Destination, people};
+use super::select::{self, Size};
+use super::{Outcome, table};
+use crate::engine::emulator::EmulatorEngine;
+use crate::model::Bound;
+use crate::model::devices::{self, Device};
+use crate::model::occupancy::{Launch, Occupancy};
+use crate::model::predict::{BoundTime, Work};
+use crate::predict::{Forecast, forecast};
+use crate::run::describe;
+use std::io::Write;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  warpladder predict tiled_32 --device V100 --size 2048")]
+pub(super) struct Args {
+    /// The kernels
+    #[arg(required = true, value_name = "KERNEL")]
+    kernels: Vec<String>,
+    /// The GPU, by its name in the table of devices [default: the first of this machine, else H200]
+    #[arg(long, value_name = "D")]
+    device: Option<String>,
+    #[command(flatten)]
+    size: Size,
+    /// Write the predictions as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+}
+
+const DEFAULT_SIZE: u32 = 4096;
+
+/// Seed of the inputs: these kernels' counts do not depend on it.
+const SEED: u64 = 1;
+
+/// A prediction as JSON.
+#[derive(serde::Serialize)]
+struct Record<'a> {
+    /// Name of the rung.
+    kernel: &'static str,
+    /// The GPU.
+    device: &'a str,
+    m: u32,
+    n: u32,
+    k: Option<u32>,
+    /// Predicted time of a launch, in milliseconds.
+    ms: f64,
+    /// 10⁹ floating-point operations per second; null where there are none.
+    gflops: Option<f64>,
+    /// 10⁹ bytes per second: every input read once, the output written once.
+    gbs: f64,
+    /// What takes longest.
+    bound: Bound,
+    /// What each bound alone takes, in seconds, the longest first.
+    times: &'a [BoundTime],
+    /// Bounds with work whose rate is not known for this device.
+    unknown: &'a [Bound],
+    launch: &'a Launch,
+    occupancy: &'a Occupancy,
+    work: &'a Work,
+}
+
+impl<'a> Record<'a> {
+    fn new(device: &'a Device, forecast: &'a Forecast) -> Self {
+        let Forecast {
+            rung,
+            shape,
+            launch,
+            work,
+            prediction,
+        } = forecast;
+        let flops = rung.operation.flops(*shape);
+        let bytes = rung.operation.elements_moved(*shape) * rung.element.bytes() as f64;
+        Record {
+            kernel: rung.name,
+            device: &device.name,
+            m: shape.m,
+            n: shape.n,
+            k: rung.operation.uses_k().then_some(shape.k),
+            ms: prediction.seconds * 1e3,
+            gflops: (flops > 0.0).then(|| flops / prediction.seconds / 1e9),
+            gbs: bytes / prediction.seconds / 1e9,
+            bound: prediction.bound,
+            times: &prediction.times,
+            unknown: &prediction.unknown,
+            launch,
+            occupancy: &prediction.occupancy,
+            work,
+        }
+    }
+}
+
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    let rungs = args
+        .kernels
+        .iter()
+        .map(|name| select::kernel(name))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let device = device(args.device.as_deref())?;
+    let json = args.json.as_deref().map(Destination::open).transpose()?;
+    let shape = args.size.shape(DEFAULT_SIZE);
+    let emulator = EmulatorEngine::new();
+    let forecasts = rungs
+        .into_iter()
+        .map(|rung| forecast(&emulator, &device, rung, shape, SEED))
+        .collect::<Result<Vec<_>, _>>()?;
+    let records: Vec<Record<'_>> = forecasts
+        .iter()
+        .map(|forecast| Record::new(&device, forecast))
+        .collect();
+    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    if let Some(json) = json {
+        json.write_json(&records)?;
+    }
+    for (index, (forecast, record)) in forecasts.iter().zip(&records).enumerate() {
+        if index > 0 {
+            writeln!(people)?;
+        }
+        print(&mut people, forecast, record)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The device of this name, or of this machine.
+fn device(name: Option<&str>) -> anyhow::Result<Device> {
+    const WITHOUT_GPU: &str = "H200";
+    Ok(match (name, crate::device::devices()) {
+        (Some(name), _) => devices::find(name)?.clone(),
+        (None, Ok(gpus)) if !gpus.is_empty() => Device::from_properties(&gpus[0]),
+        (None, _) => devices::find(WITHOUT_GPU)?.clone(),
+    })
+}
+
+fn print(to: &mut dyn Write, forecast: &Forecast, record: &Record<'_>) -> anyhow::Result<()> {
+    let Forecast {
+        rung,
+        shape,
+        launch,
+        prediction,
+        ..
+    } = forecast;
+    writeln!(
+        to,
+        "{} at {} on {}: {:.4} ms, {}",
+        rung.name,
+        describe(rung.operation, *shape),
+        record.device,
+        record.ms,
+        match record.gflops {
+            Some(gflops) => format!("{gflops:.0} GFLOP/s"),
+            None => format!("{:.0} GB/s", record.gbs),
+        },
+    )?;
+    writeln!(to, "bound by {}", prediction.bound)?;
+    let occupancy = &prediction.occupancy;
+    writeln!(
+        to,
+        "{} blocks of {} threads, {} registers, {} bytes of shared memory: {} resident, {} warps a multiprocessor",
+        launch.blocks,
+        launch.threads_per_block,
+        launch.registers_per_thread,
+        launch.shared_bytes_per_block,
+        occupancy.blocks,
+        occupancy.warps,
+    )?;
+    let mut table = table::new(&["bound", "ms alone", "share %"]);
+    for time in &prediction.times {
+        table.add_row([
+            time.bound.to_string().into(),
+            table::number(Some(time.seconds * 1e3)),
+            table::number(Some(100.0 * time.seconds / prediction.seconds)),
+        ]);
+    }
+    table::align_numbers(&mut table, 1);
+    writeln!(to, "{table}")?;
+    if !prediction.unknown.is_empty() {
+        let unknown: Vec<String> = prediction.unknown.iter().map(Bound::to_string).collect();
+        writeln!(
+            to,
+            "not known of this GPU, and left out: {}",
+            unknown.join(", ")
+        )?;
+    }
+    Ok(())
+}
