@@ -486,3 +486,39 @@ fn wrong_use_is_a_fault() {
         FaultKind::NotShared(_)
     ));
 }
+
+/// PTX leaves open how sums are rounded; these are recorded results.
+#[test]
+fn sums_are_those_of_an_h200() {
+    let recorded = include_str!("data/tensor_sums.txt");
+    let lines: Vec<&str> = recorded
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    for warp in lines.chunks(33) {
+        let (name, types) = warp[0].split_once(' ').expect("a shape and types");
+        let shape = SHAPES
+            .iter()
+            .find(|shape| shape.name == name && shape.types == types);
+        let shape = shape.unwrap_or_else(|| panic!("{}", warp[0]));
+        let lanes: Vec<Vec<u32>> = warp[1..]
+            .iter()
+            .map(|line| {
+                let words = line.split(' ').map(|word| u32::from_str_radix(word, 16));
+                words.collect::<Result<_, _>>().expect("hexadecimal")
+            })
+            .collect();
+        let inputs = lanes[0].len() - shape.counts[2];
+        let mut data: Vec<u32> = lanes
+            .iter()
+            .flat_map(|lane| &lane[..inputs])
+            .copied()
+            .collect();
+        let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
+        launch(&shape.text(), &config, &mut data).unwrap_or_else(|error| panic!("{error}"));
+        for (lane, words) in lanes.iter().enumerate() {
+            let sums = &data[(lane + 1) * inputs - shape.counts[2]..][..shape.counts[2]];
+            assert_eq!(sums, &words[inputs..], "{} lane {lane}", warp[0]);
+        }
+    }
+}
