@@ -3,12 +3,12 @@
 use super::{CompareError, Comparer};
 use crate::catalogue::{self, Rung};
 use crate::check::Verdict;
-use crate::element::Element;
+use crate::element::{Element, ElementType};
 use crate::engine::gpu::GpuEngine;
 use crate::engine::{Buffer, DevicePtr, EngineError};
-use crate::peer::cublas::{Cublas, Product};
+use crate::peer::cublas::{Cublas, DataType, Product};
 use crate::problem::product::Strides;
-use crate::problem::{Operation, Problem, Shape};
+use crate::problem::{Operation, Problem, Shape, TensorInput};
 use crate::run::Case;
 use std::fmt;
 
@@ -27,7 +27,9 @@ impl Peer {
     /// What an operation is compared with unless another is named.
     pub fn usual(operation: Operation) -> Self {
         match operation {
-            Operation::Product | Operation::ColumnMajorProduct => Peer::Cublas,
+            Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_) => {
+                Peer::Cublas
+            }
             _ => Peer::Memcpy,
         }
     }
@@ -104,7 +106,10 @@ impl<'e> Contestants<'e> {
         };
         let is_transpose = matches!(rung.operation, Operation::Transpose | Operation::Copy);
         let peer = match (peer, rung.operation) {
-            (Peer::Cublas, Operation::Product | Operation::ColumnMajorProduct) => {
+            (
+                Peer::Cublas,
+                Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_),
+            ) => {
                 let cublas = comparer.cublas()?;
                 let output_bytes = problem.output_len() * size_of::<T>();
                 let outputs = (0..sets)
@@ -113,7 +118,7 @@ impl<'e> Contestants<'e> {
                 let products = ours
                     .iter()
                     .zip(&outputs)
-                    .map(|(case, output)| product::<T>(rung, shape, case, output.ptr()))
+                    .map(|(case, output)| product(rung, shape, case, output.ptr()))
                     .collect();
                 Opponent::Cublas {
                     cublas,
@@ -224,13 +229,23 @@ impl<'e> Contestants<'e> {
 }
 
 /// The product that cuBLAS has to make of a case's matrices.
-fn product<T: Element>(rung: &Rung, shape: Shape, case: &Case<'_>, c: DevicePtr) -> Product {
+fn product(rung: &Rung, shape: Shape, case: &Case<'_>, c: DevicePtr) -> Product {
     let Shape { m, n, k } = shape;
     let [a, b] = [case.input(0), case.input(1)];
     let strides = Strides::of(rung.operation, shape);
+    let output = match rung.element {
+        ElementType::F16 => DataType::F16,
+        ElementType::F32 => DataType::F32,
+        ElementType::F64 => DataType::F64,
+    };
+    let input = match rung.operation {
+        Operation::TensorProduct(TensorInput::F16) => DataType::F16,
+        Operation::TensorProduct(TensorInput::Bf16) => DataType::Bf16,
+        _ => output,
+    };
     let product = Product {
-        input: T::TYPE,
-        output: T::TYPE,
+        input,
+        output,
         m,
         n,
         k,
@@ -240,9 +255,9 @@ fn product<T: Element>(rung: &Rung, shape: Shape, case: &Case<'_>, c: DevicePtr)
         alpha: 1.0,
         beta: 0.0,
         batch: (1, [0; 3]),
-        tf32: false,
+        tf32: rung.operation == Operation::TensorProduct(TensorInput::Tf32),
     };
-    if rung.operation == Operation::Product {
+    if rung.operation != Operation::ColumnMajorProduct {
         return product;
     }
     // Column-major matrices are row-major ones transposed: C' = B' · A'.

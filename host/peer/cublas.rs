@@ -1,6 +1,5 @@
 //! cuBLAS, NVIDIA's library of matrix products.
 
-use crate::element::ElementType;
 use crate::engine::DevicePtr;
 use libloading::os::unix::{Library, Symbol};
 use std::error::Error;
@@ -32,13 +31,26 @@ pub enum CublasError {
     Size(u32),
 }
 
+/// Types of elements, with the numbers of `cudaDataType_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataType {
+    /// IEEE binary32.
+    F32 = 0,
+    /// IEEE binary64.
+    F64 = 1,
+    /// IEEE binary16.
+    F16 = 2,
+    /// bfloat16.
+    Bf16 = 14,
+}
+
 /// A product C ← α op(A) · op(B) + β C of row-major matrices in device memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
     /// Type of A and B.
-    pub input: ElementType,
+    pub input: DataType,
     /// Type of C.
-    pub output: ElementType,
+    pub output: DataType,
     /// Rows of C.
     pub m: u32,
     /// Columns of C.
@@ -205,12 +217,12 @@ impl Cublas {
         let (lda, ldb, ldc) = (size(lda)?, size(ldb)?, size(ldc)?);
         let (m, n, k) = (size(m)?, size(n)?, size(k)?);
         let [transpose_a, transpose_b] = product.transposed.map(c_int::from);
-        let [input, output] = [product.input, product.output].map(data_type);
+        let [input, output] = [product.input, product.output].map(|data| data as c_int);
         let compute = compute_type(product);
         // Factors have the type that is computed in.
         let single = [product.alpha as f32, product.beta as f32];
         let double = [product.alpha, product.beta];
-        let factors: [*const c_void; 2] = if product.output == ElementType::F64 {
+        let factors: [*const c_void; 2] = if product.output == DataType::F64 {
             [
                 ptr::from_ref(&double[0]).cast(),
                 ptr::from_ref(&double[1]).cast(),
@@ -316,19 +328,10 @@ fn check(call: &'static str, status: Status) -> Result<(), CublasError> {
 /// `CUBLAS_GEMM_DEFAULT`: the library's own choice of a kernel.
 const DEFAULT_ALGORITHM: c_int = -1;
 
-/// `cudaDataType_t`.
-fn data_type(element: ElementType) -> c_int {
-    match element {
-        ElementType::F32 => 0,
-        ElementType::F64 => 1,
-        ElementType::F16 => 2,
-    }
-}
-
 /// `cublasComputeType_t`.
 fn compute_type(product: &Product) -> c_int {
     match (product.output, product.tf32) {
-        (ElementType::F64, _) => 70,
+        (DataType::F64, _) => 70,
         (_, true) => 77,
         _ => 68,
     }
