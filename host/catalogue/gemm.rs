@@ -3,28 +3,39 @@
 use crate::engine::Dim3;
 use crate::plan::{Plan, PlannedLaunch, Request};
 use crate::problem::{Param, Shape};
-use kernels_gpu::ampere::choose::{self, DGEMM, Instances, SGEMM};
+use kernels_gpu::ampere::choose::{self, DGEMM, DGEMM_90, Instances, SGEMM};
 use kernels_gpu::ampere::gemm::{Gemm, partials_pitch};
 
 /// The generation that has asynchronous copies, times ten.
 pub(super) const COMPUTE_CAPABILITY: u32 = 80;
 
+/// The generation whose tensor cores have a shape of their own for f64, times ten.
+const HOPPER: u32 = 90;
+
 /// `sgemm`.
 pub(super) fn sgemm(request: &Request) -> Plan {
     let dense = Gemm::<f32>::dense(extents(request), TRANSPOSED);
-    plan(&SGEMM, request, |splits, k_per_split| {
-        bytes(&Gemm {
-            splits,
-            k_per_split,
-            ..dense
-        })
-    })
+    plan(
+        (&SGEMM, COMPUTE_CAPABILITY),
+        request,
+        |splits, k_per_split| {
+            bytes(&Gemm {
+                splits,
+                k_per_split,
+                ..dense
+            })
+        },
+    )
 }
 
 /// `dgemm`.
 pub(super) fn dgemm(request: &Request) -> Plan {
     let dense = Gemm::<f64>::dense(extents(request), TRANSPOSED);
-    plan(&DGEMM, request, |splits, k_per_split| {
+    let instances = match request.compute_capability {
+        HOPPER => (&DGEMM_90, HOPPER),
+        _ => (&DGEMM, COMPUTE_CAPABILITY),
+    };
+    plan(instances, request, |splits, k_per_split| {
         bytes(&Gemm {
             splits,
             k_per_split,
@@ -50,9 +61,9 @@ fn extents(request: &Request) -> [u32; 3] {
     [m, n, k]
 }
 
-/// The launches of one of `instances`; `parameters` are those of the kernels for this many parts of k of this extent.
+/// The launches of one of the instances, of which those by tiles are in the module of the generation `tiles`; `parameters` are those of the kernels for this many parts of k of this extent.
 fn plan(
-    instances: &Instances,
+    (instances, tiles): (&Instances, u32),
     request: &Request,
     parameters: impl Fn(u32, u32) -> Vec<u8>,
 ) -> Plan {
@@ -71,7 +82,11 @@ fn plan(
     let parameters = Param::Bytes(parameters(choice.splits, choice.k_per_split));
     let mut launches = vec![PlannedLaunch {
         entry: choice.entry,
-        compute_capability: COMPUTE_CAPABILITY,
+        compute_capability: if instances.skinny.contains(&choice.entry) {
+            COMPUTE_CAPABILITY
+        } else {
+            tiles
+        },
         grid: if empty { [0; 3] } else { choice.grid },
         block: Dim3::new(choice.threads, 1, 1),
         shared_bytes: choice.shared_bytes,
@@ -116,6 +131,9 @@ fn bytes<T>(gemm: &Gemm<T>) -> Vec<u8> {
 /// All kernels that a product may be planned with, those for layouts that no rung has among them.
 #[cfg(test)]
 pub(super) fn entries() -> impl Iterator<Item = (&'static str, u32)> {
+    let tiles = DGEMM_90.tiles.iter().map(|tile| (tile.entry, HOPPER));
     let entries = SGEMM.entries().chain(DGEMM.entries());
-    entries.map(|entry| (entry, COMPUTE_CAPABILITY))
+    entries
+        .map(|entry| (entry, COMPUTE_CAPABILITY))
+        .chain(tiles)
 }

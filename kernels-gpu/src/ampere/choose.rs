@@ -8,6 +8,7 @@
 use super::instance::Instance;
 use super::operand::way;
 use super::{dgemm, partials, sgemm, skinny};
+use crate::hopper;
 
 /// A product to compute, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,13 @@ pub const DGEMM: Instances = Instances {
     ],
     reduce: "dgemm_reduce",
     element_bytes: 8,
+};
+
+/// Those of f64 for compute capability 9.0, whose tensor cores have a shape of their own: its tiles are in that generation's
+/// module, the rest in that of 8.0.
+pub const DGEMM_90: Instances = Instances {
+    tiles: hopper::dgemm::INSTANCES,
+    ..DGEMM
 };
 
 impl Instances {
@@ -208,6 +216,11 @@ impl Instances {
                 SHORT_ALONG_K
             } else {
                 0.0
+            }
+            + if request.vectors[usize::from(n >= m)] {
+                0.0
+            } else {
+                NO_VECTORS
             };
         let busy =
             (blocks as f64 / (SATURATING_BLOCKS * f64::from(request.multiprocessors))).min(1.0);
@@ -252,16 +265,19 @@ const FMAS_PER_CLOCK: f64 = 128.0;
 const START: f64 = 3800.0;
 
 /// Clocks of the reducing kernel's launch, of each part it adds, and bytes that it moves in a clock.
-const REDUCE_START: f64 = 6000.0;
-const REDUCE_LATENCY: f64 = 150.0;
-const REDUCED_BYTES_PER_CLOCK: f64 = 2300.0;
+const REDUCE_START: f64 = 5900.0;
+const REDUCE_LATENCY: f64 = 190.0;
+const REDUCED_BYTES_PER_CLOCK: f64 = 4150.0;
 
 /// Bytes that the kernels for a short side load in a clock, and the blocks of a multiprocessor that this takes.
 const BYTES_PER_CLOCK: f64 = 2200.0;
 const SATURATING_BLOCKS: f64 = 3.0;
 
 /// What `dots` loses where the short operand has several rows, which it loads again for each column.
-const SHORT_ALONG_K: f64 = 0.6;
+const SHORT_ALONG_K: f64 = 0.93;
+
+/// What they all lose where rows of the long operand are no vectors.
+const NO_VECTORS: f64 = 0.5;
 
 /// The most blocks of a grid in y.
 const MOST_ROWS_OF_BLOCKS: u32 = 65_535;

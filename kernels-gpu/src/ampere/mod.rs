@@ -9,10 +9,11 @@
 //!
 //! The general products share [`gemm`] (parameters, layouts, tiles), [`operand`] (copies) and [`ring`] (stages).
 
+#[cfg(not(target_arch = "nvptx64"))]
 pub mod choose;
 pub mod cp_async;
-#[macro_use]
 pub mod dgemm;
+pub mod dgemm_tile;
 pub mod gemm;
 pub mod instance;
 pub mod mma;

@@ -1,0 +1,93 @@
+//! `dgemm` for compute capability 9.0: products of 16 × 8 × 4.
+//!
+//! # Idea
+//! Hopper's tensor cores take the 8 × 8 × 4 products of the generation before at half of their rate. Products of 16 rows use
+//! all of it; those that are 8 or 16 deep were slower here, because they need more fragments at once.
+//!
+//! # Thread mapping
+//! As in [`dgemm`](crate::ampere::dgemm): the two pieces of a pair of A are the upper and the lower half of the 16 rows.
+//!
+//! # Preconditions
+//! As for `dgemm`.
+//!
+//! # What changed since the rung before
+//! Against `dgemm`: the shape of the product.
+//!
+//! # Source
+//! Beyond the sources; PTX ISA, "mma.sync", `.m16n8k4` with `.f64`.
+
+/// The same sources, compiled into this generation's module: their kernels are generic.
+#[cfg(target_arch = "nvptx64")]
+#[path = "../ampere"]
+mod shared {
+    pub mod dgemm_tile;
+    pub mod gemm;
+    pub mod instance;
+    pub mod operand;
+    pub mod ring;
+}
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::ampere as shared;
+
+use shared::dgemm_tile::{Fragments, PAIRS_A, PAIRS_B, Sums, body, dgemm_instances};
+use shared::gemm::Gemm;
+use shared::instance::Instance;
+use shared::operand::way;
+
+/// Adds the products of fragments by `mma.sync` of 16 × 8 × 4.
+#[inline(always)]
+fn multiply(sums: &mut Sums, fragments: &Fragments) {
+    let Fragments { a, b } = *fragments;
+    for i in 0..PAIRS_A {
+        for j in 0..PAIRS_B {
+            for other in 0..2 {
+                let [upper, lower] = &mut sums[i][j];
+                multiply_add(&mut upper[other], &mut lower[other], a[i], b[j][other]);
+            }
+        }
+    }
+}
+
+/// D = A · B + C of 16 × 8 × 4, sums of the upper and the lower 8 rows apart. All lanes of the warp call it together.
+#[inline(always)]
+fn multiply_add(upper: &mut [f64; 2], lower: &mut [f64; 2], a: [f64; 2], b: f64) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: arithmetic on registers; the kernel calls it without divergence.
+    unsafe {
+        core::arch::asm!(
+            "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}}}, {{{6}}}, {{{0}, {1}, {2}, {3}}};",
+            inout(reg64) upper[0],
+            inout(reg64) upper[1],
+            inout(reg64) lower[0],
+            inout(reg64) lower[1],
+            in(reg64) a[0],
+            in(reg64) a[1],
+            in(reg64) b,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let _ = (upper, lower, a, b);
+        panic!("tensor cores are on a GPU or on the PTX emulator only")
+    }
+}
+
+dgemm_instances! {
+    multiply;
+    [128, 128], 256, 4, 1 {
+        dgemm_90_128x128_nn: ALONG_K, VECTORS;
+        dgemm_90_128x128_nt: ALONG_K, ALONG_K;
+        dgemm_90_128x128_tn: VECTORS, VECTORS;
+        dgemm_90_128x128_tt: VECTORS, ALONG_K;
+        dgemm_90_128x128_nn_elements: ALONG_K, ELEMENTS;
+        dgemm_90_128x128_tn_elements: ELEMENTS, ELEMENTS;
+        dgemm_90_128x128_tt_elements: ELEMENTS, ALONG_K;
+    }
+    [64, 64], 64, 3, 4 {
+        dgemm_90_64x64_nn: ALONG_K, ELEMENTS;
+        dgemm_90_64x64_nt: ALONG_K, ALONG_K;
+        dgemm_90_64x64_tn: ELEMENTS, ELEMENTS;
+        dgemm_90_64x64_tt: ELEMENTS, ALONG_K;
+    }
+}
