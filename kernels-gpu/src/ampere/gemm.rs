@@ -109,7 +109,7 @@ impl Task {
     /// The task of this block, for tiles of `rows` × `columns`.
     ///
     /// Blocks start in the order of their numbers. Numbered along the rows of C, those that run together would need all of
-    /// B; so they go down [`GROUP`] tiles before they go to the next column, and share what the caches hold of both.
+    /// B; so they go down 8 tiles before they go to the next column, and share what the caches hold of both.
     #[inline(always)]
     pub fn of_this_block<T>(gemm: &Gemm<T>, rows: u32, columns: u32) -> Self {
         let (across, down) = (thread::grid_dim_x(), thread::grid_dim_y());
