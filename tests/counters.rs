@@ -57,7 +57,7 @@ fn sectors_per_request(counters: &Counters, stores: bool) -> Vec<f64> {
     ratios
 }
 
-/// Products do 2mnk FLOP and no more, whatever the tiling.
+/// Products do 2mnk FLOP and no more, whatever the tiling. General ones multiply with α, and add up parts of k, besides.
 #[test]
 fn flops_are_those_of_the_operation() {
     for Profile { rung, counters, .. } in profiles() {
@@ -73,15 +73,22 @@ fn flops_are_those_of_the_operation() {
                 k: SIZE,
             }) as u64,
         };
-        let total = counters.total();
-        assert_eq!(total.flops, exact, "{}", rung.name);
+        let flops = counters.total().flops;
+        if let Implementation::Planned { .. } = rung.implementation {
+            let most = exact + exact / 50;
+            assert!((exact..=most).contains(&flops), "{}: {flops}", rung.name);
+        } else {
+            assert_eq!(flops, exact, "{}", rung.name);
+        }
     }
 }
 
-/// Every kernel writes each byte of its output once and no other.
+/// Every kernel writes each byte of its output once and no other; of a plan of several kernels, the last one does.
 #[test]
 fn kernels_write_the_output_once() {
-    for Profile { rung, counters, .. } in profiles() {
+    for profile in profiles() {
+        let rung = profile.rung;
+        let counters = profile.following.last().unwrap_or(&profile.counters);
         let shape = Shape {
             m: SIZE,
             n: SIZE,

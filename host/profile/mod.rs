@@ -12,7 +12,7 @@ use crate::engine::observed::ObservedEngine;
 use crate::problem::Shape;
 use crate::run::{self, RunError};
 use half::f16;
-use ptx_emulator::Counters;
+use ptx_emulator::{Counters, LaunchError, ObservedLaunch, Observer, Report};
 
 /// A rung that ran once and was counted.
 #[derive(Clone, Debug)]
@@ -25,8 +25,11 @@ pub struct Profile {
     pub shape: Shape,
     /// Whether the output was right.
     pub verdict: Verdict,
-    /// What was counted; nothing where the problem is empty.
+    /// What the kernel did; nothing where the problem is empty. Of a plan of several kernels it is the first, which does the
+    /// work that the others finish.
     pub counters: Counters,
+    /// What the kernels after it did.
+    pub following: Vec<Counters>,
 }
 
 /// Why a rung was not profiled.
@@ -53,23 +56,47 @@ pub fn profile(
     if let Implementation::Cpu(_) = rung.implementation {
         return Err(ProfileError::NotAKernel(rung.name));
     }
-    let engine = ObservedEngine::new(emulator, Counters::new());
+    let engine = ObservedEngine::new(emulator, PerLaunch::default());
     let verdict = match rung.element {
         ElementType::F16 => checked::<f16>(&engine, rung, shape, seed),
         ElementType::F32 => checked::<f32>(&engine, rung, shape, seed),
         ElementType::F64 => checked::<f64>(&engine, rung, shape, seed),
     }?;
+    let mut launches = engine.into_observer().0.into_iter();
     Ok(Profile {
         rung,
         ran: rung.resolve(shape),
         shape,
         verdict,
-        counters: engine.into_observer(),
+        counters: launches.next().unwrap_or_default(),
+        following: launches.collect(),
     })
 }
 
+/// Counters for each launch: they count one kernel.
+#[derive(Default)]
+struct PerLaunch(Vec<Counters>);
+
+impl Observer for PerLaunch {
+    // Nothing is observed: each launch is handed to counters of its own.
+    const ACCESSES: bool = false;
+
+    fn fork(&self) -> Self {
+        PerLaunch::default()
+    }
+
+    fn join(&mut self, _: Self) {}
+
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        let mut counters = Counters::new();
+        let outcome = launch.run(&mut counters);
+        self.0.push(counters);
+        outcome
+    }
+}
+
 fn checked<T: Element>(
-    engine: &ObservedEngine<'_, Counters>,
+    engine: &ObservedEngine<'_, PerLaunch>,
     rung: &'static Rung,
     shape: Shape,
     seed: u64,

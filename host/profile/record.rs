@@ -58,6 +58,7 @@ impl From<&Profile> for Record {
             shape,
             verdict,
             counters,
+            ..
         } = profile;
         Record {
             kernel: rung.name,

@@ -1,7 +1,7 @@
 //! What cannot work is refused before anything is allocated.
 
 use super::Shape;
-use crate::catalogue::{self, Precondition, Rung};
+use crate::catalogue::{self, Implementation, Precondition, Rung};
 use crate::engine::{Engine, EngineError};
 use crate::memory;
 use crate::plan::{Plan, Request};
@@ -83,7 +83,7 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
         other.operation == rung.operation
             && other.element == rung.element
             && other.precondition == Precondition::Any
-            && other.compute_capability().is_some()
+            && matches!(other.implementation, Implementation::Kernel { .. })
     });
     let advice = match alternative {
         Some(other) => format!("use {}, which takes any size", other.name),
