@@ -12,6 +12,16 @@ pub struct PtxModule {
 }
 
 impl PtxModule {
+    /// Whether a device of this compute capability, times ten, takes it: its own generation and newer ones, or only its own
+    /// where its target has a suffix, as `sm_90a` (PTX ISA, ".target").
+    pub fn runs_on(&self, compute_capability: u32) -> bool {
+        if self.name.ends_with('a') {
+            compute_capability == self.compute_capability
+        } else {
+            compute_capability >= self.compute_capability
+        }
+    }
+
     /// The names of its kernels.
     pub fn entries(&self) -> impl Iterator<Item = &'static str> {
         let lines = self.text.lines();

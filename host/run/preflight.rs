@@ -6,6 +6,7 @@ use crate::engine::{Engine, EngineError};
 use crate::memory;
 use crate::plan::{Plan, Request};
 use crate::problem::{Operation, Param};
+use crate::ptx;
 
 /// Why a rung was not run.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +107,7 @@ pub fn preflight(engine: &dyn Engine, rung: &'static Rung, shape: Shape) -> Resu
     let runs = rung.resolve(shape);
     let on_device = device_bytes(runs, shape);
     if let Some(compute_capability) = runs.compute_capability() {
-        if compute_capability > engine.compute_capability() {
+        if !ptx::module(compute_capability).runs_on(engine.compute_capability()) {
             return Err(RunError::Capability {
                 rung: rung.name,
                 needs: compute_capability,
