@@ -64,20 +64,51 @@ fn table(folder: &Path) -> String {
     text
 }
 
-#[test]
-fn the_table_is_that_of_the_results() {
+/// The ratios of the comparisons: a row for each kernel and peer, a column for each size.
+fn ratios(folder: &Path) -> String {
+    let mut text = "| kernel | peer | size: ratio |\n|---|---|---|\n".to_owned();
+    for file in ["sgemm", "dgemm", "wgmma", "transpose"] {
+        let records = read_json(&folder.join(format!("compare-{file}.json")));
+        let records = records.as_array().unwrap();
+        for of_kernel in records.chunk_by(|a, b| a["kernel"] == b["kernel"]) {
+            let cells: Vec<String> = of_kernel
+                .iter()
+                .map(|record| {
+                    assert_eq!(record["ok"], true, "{record}");
+                    let extents = ["m", "n", "k"].map(|name| record[name].as_u64());
+                    let mut extents: Vec<u64> = extents.into_iter().flatten().collect();
+                    // A cube or a square is one number.
+                    extents.dedup();
+                    let size: Vec<String> = extents.iter().map(u64::to_string).collect();
+                    format!(
+                        "{}: {:.2}",
+                        size.join(" × "),
+                        record["ratio"].as_f64().unwrap()
+                    )
+                })
+                .collect();
+            let (kernel, peer) = (&of_kernel[0]["kernel"], &of_kernel[0]["peer"]);
+            let (kernel, peer) = (kernel.as_str().unwrap(), peer.as_str().unwrap());
+            writeln!(text, "| `{kernel}` | {peer} | {} |", cells.join("; ")).unwrap();
+        }
+    }
+    text
+}
+
+/// What stands in the README between two markers must be `text`.
+fn check(marker: &str, text: &str) {
     let path = root().join("README.md");
     let readme = std::fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- h200 -->\n", "<!-- /h200 -->");
-    let start = readme.find(begin).unwrap() + begin.len();
-    let stop = readme.find(end).unwrap();
-    let expected = format!("\n{}\n", table(&root().join("results/h200")));
+    let (begin, end) = (
+        format!("<!-- {marker} -->\n"),
+        format!("<!-- /{marker} -->"),
+    );
+    let start = readme.find(&begin).unwrap() + begin.len();
+    let stop = readme.find(&end).unwrap();
+    let expected = format!("\n{text}\n");
     if std::env::var_os("WARPLADDER_UPDATE").is_some() {
-        std::fs::write(
-            &path,
-            format!("{}{expected}{}", &readme[..start], &readme[stop..]),
-        )
-        .unwrap();
+        let written = format!("{}{expected}{}", &readme[..start], &readme[stop..]);
+        std::fs::write(&path, written).unwrap();
         return;
     }
     assert_eq!(
@@ -85,4 +116,11 @@ fn the_table_is_that_of_the_results() {
         expected,
         "run `WARPLADDER_UPDATE=1 cargo test --test readme`"
     );
+}
+
+#[test]
+fn the_tables_are_those_of_the_results() {
+    let folder = root().join("results/h200");
+    check("h200", &table(&folder));
+    check("compare", &ratios(&folder));
 }

@@ -25,6 +25,7 @@ const MULTIPROCESSORS: u32 = 8;
 /// The PTX emulator. Memory is allocated from the host's when it is asked for.
 pub struct EmulatorEngine {
     name: String,
+    multiprocessors: u32,
     memory: Memory,
     modules: RefCell<Vec<(String, Module)>>,
     /// Each with the number of its module.
@@ -43,9 +44,18 @@ impl EmulatorEngine {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         EmulatorEngine {
             name: format!("{cores} CPU cores"),
+            multiprocessors: MULTIPROCESSORS,
             memory: Memory::with_capacity(memory::available().unwrap_or(DEFAULT_CAPACITY)),
             modules: RefCell::default(),
             kernels: RefCell::default(),
+        }
+    }
+
+    /// The same device with so many multiprocessors: plans that depend on them are then those of another device.
+    pub fn with_multiprocessors(self, multiprocessors: u32) -> Self {
+        EmulatorEngine {
+            multiprocessors,
+            ..self
         }
     }
 
@@ -112,7 +122,7 @@ impl Engine for EmulatorEngine {
     }
 
     fn multiprocessors(&self) -> u32 {
-        MULTIPROCESSORS
+        self.multiprocessors
     }
 
     fn free_memory(&self) -> Result<u64, EngineError> {
