@@ -84,7 +84,7 @@ pub fn sanitize(
         ElementType::F32 => launch::<f32>(&engine, rung, shape, seed),
         ElementType::F64 => launch::<f64>(&engine, rung, shape, seed),
     };
-    let findings = engine.into_observer().findings();
+    let findings = engine.into_observer().all_findings();
     match outcome {
         // A fault is among the findings; a launch that was refused has none.
         Err(RunError::Engine(EngineError::Launch { .. })) if !findings.is_empty() => Ok(findings),

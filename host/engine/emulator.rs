@@ -6,8 +6,8 @@ use super::{
 };
 use crate::memory;
 use ptx_emulator::{
-    Args, Kernel, LaunchConfig, Memory, MemoryError, Module, NoObserver, Observer, TensorMap,
-    TensorSwizzle,
+    Args, DEFAULT_INSTRUCTION_BUDGET, Kernel, LaunchConfig, Memory, MemoryError, Module,
+    NoObserver, Observer, TensorMap, TensorSwizzle,
 };
 use std::cell::RefCell;
 use std::time::Instant;
@@ -27,6 +27,10 @@ pub struct EmulatorEngine {
     name: String,
     multiprocessors: u32,
     memory: Memory,
+    /// Of each launch.
+    instruction_budget: u64,
+    /// Worker threads; none for as many as the machine runs at once.
+    workers: Option<usize>,
     modules: RefCell<Vec<(String, Module)>>,
     /// Each with the number of its module.
     kernels: RefCell<Vec<(usize, Kernel)>>,
@@ -46,6 +50,8 @@ impl EmulatorEngine {
             name: format!("{cores} CPU cores"),
             multiprocessors: MULTIPROCESSORS,
             memory: Memory::with_capacity(memory::available().unwrap_or(DEFAULT_CAPACITY)),
+            instruction_budget: DEFAULT_INSTRUCTION_BUDGET,
+            workers: None,
             modules: RefCell::default(),
             kernels: RefCell::default(),
         }
@@ -56,6 +62,16 @@ impl EmulatorEngine {
         EmulatorEngine {
             multiprocessors,
             ..self
+        }
+    }
+
+    /// An emulated device that ends a launch after so many warp instructions, and runs on one thread: for tests that
+    /// run many kernels side by side, some of which may never end.
+    pub fn limited(instruction_budget: u64) -> Self {
+        EmulatorEngine {
+            instruction_budget,
+            workers: Some(1),
+            ..Self::new()
         }
     }
 
@@ -77,6 +93,8 @@ impl EmulatorEngine {
         };
         let config = LaunchConfig {
             dynamic_shared_bytes: launch.shared_bytes,
+            instruction_budget: self.instruction_budget,
+            workers: self.workers,
             ..LaunchConfig::new(extents(launch.grid), extents(launch.block))
         };
         kernel
@@ -94,6 +112,11 @@ impl EmulatorEngine {
         kernels
             .get(index)
             .map_or(0, |(_, kernel)| kernel.static_shared_bytes())
+    }
+
+    /// The device's memory.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// Parses a module, or finds it among those parsed; returns its number.

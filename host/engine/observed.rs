@@ -66,7 +66,11 @@ impl<O: Observer> Engine for ObservedEngine<'_, O> {
     }
 
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
-        self.emulator.download(bytes, from)
+        self.emulator.download(bytes, from)?;
+        let memory = self.emulator.memory();
+        let mut observer = self.observer.borrow_mut();
+        observer.host_read(memory, from.0, bytes.len() as u64);
+        Ok(())
     }
 
     fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {

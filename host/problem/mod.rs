@@ -110,6 +110,11 @@ pub trait Problem<T: Element> {
     /// Number of elements of the output, padding included.
     fn output_len(&self) -> usize;
 
+    /// Where there may be padding in the output: elements of a column, and elements from one column to the next.
+    fn padded_columns(&self) -> Option<(usize, usize)> {
+        None
+    }
+
     /// The kernel's parameters.
     fn params(&self) -> Vec<Param>;
 

@@ -164,6 +164,10 @@ impl<T: Element> Problem<T> for Product<T> {
         self.output_len
     }
 
+    fn padded_columns(&self) -> Option<(usize, usize)> {
+        Some((self.shape.m as usize, self.ldc?))
+    }
+
     fn params(&self) -> Vec<Param> {
         self.params.clone()
     }

@@ -211,6 +211,10 @@ pub trait Observer: Send + Sized {
     /// All threads that a barrier waits for have arrived.
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {}
 
+    /// The host reads memory after a launch. Whoever runs the launches says so, for what is a result;
+    /// [`Memory::read`] does not.
+    fn host_read(&mut self, memory: &Memory, address: u64, bytes: u64) {}
+
     /// Runs a launch under this observer: what [`Kernel::launch_observed`] does.
     ///
     /// The executor is compiled for each observer, in the crate that asks for it and with that

@@ -92,6 +92,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         for warp in &mut self.warps {
             warp.start(self.launch, block);
         }
+        self.launch.level_fuel(&mut self.fuel, &mut self.granted);
         self.observer.block_start(self.launch.kernel, block);
         loop {
             let mut progress = false;

@@ -112,6 +112,27 @@ impl Launch<'_> {
         }
     }
 
+    /// Gives a worker the same share of the budget at the start of every block, so that the turns of the block's warps
+    /// do not depend on what the worker ran before.
+    pub(crate) fn level_fuel(&self, fuel: &mut u64, granted: &mut u64) {
+        let order = Ordering::Relaxed;
+        if let Some(excess) = fuel.checked_sub(FUEL_STEP) {
+            self.remaining.fetch_add(excess, order);
+            *fuel -= excess;
+            *granted -= excess;
+            return;
+        }
+        let wanted = FUEL_STEP - *fuel;
+        let before = self.remaining.fetch_update(order, order, |remaining| {
+            Some(remaining - remaining.min(wanted))
+        });
+        // The closure never declines: both cases hold the old value.
+        let (Ok(before) | Err(before)) = before;
+        let taken = before.min(wanted);
+        *fuel += taken;
+        *granted += taken;
+    }
+
     /// Takes instructions from the budget.
     pub(crate) fn take_fuel(&self, fuel: &mut u64, granted: &mut u64) -> Fuel {
         let mut taken = 0;

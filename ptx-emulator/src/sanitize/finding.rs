@@ -146,12 +146,30 @@ pub struct Site {
     pub ptx_line: Option<u32>,
     /// Index of the block in the grid.
     pub block: [u32; 3],
-    /// Index of the thread in its block.
+    /// Index of the thread in its block; none where it is not known, and of the host.
     pub thread: Option<[u32; 3]>,
+}
+
+impl Site {
+    /// What the host does after a launch.
+    pub(super) fn of_host(action: &'static str) -> Self {
+        Site {
+            action,
+            place: None,
+            inlined: None,
+            instruction: None,
+            ptx_line: None,
+            block: [0; 3],
+            thread: None,
+        }
+    }
 }
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.instruction.is_none() && self.thread.is_none() {
+            return f.write_str(self.action);
+        }
         write!(f, "{} at ", self.action)?;
         match &self.place {
             Some(place) => write!(f, "{}:{}", place.file, place.line)?,

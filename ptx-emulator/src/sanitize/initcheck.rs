@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use super::cells::{Who, refine};
-use super::finding::{Actor, Example, Finding, Problem, Tally};
+use super::finding::{Actor, Example, Finding, Problem, Site, Tally};
 use super::scene::Scene;
 use super::shape::{LANES, Shape, Shapes, lanes};
 use crate::error::Fault;
 use crate::ir::Space;
 use crate::kernel::{InstructionId, Kernel};
+use crate::memory::Memory;
 use crate::observer::{AccessKind, LaunchContext, MemoryAccess, Observer, WarpContext};
 
 /// Finds reads of shared and of global memory that nobody has written to; an [`Observer`].
@@ -16,7 +17,8 @@ use crate::observer::{AccessKind, LaunchContext, MemoryAccess, Observer, WarpCon
 /// What the host writes counts as written, and so do the module's variables and what earlier launches
 /// wrote; see [`Memory::mark_written`](crate::Memory::mark_written). A read of global memory that
 /// another block of the same launch writes is a race, and none of this checker's findings. A value is
-/// judged where it is loaded, unless it is never used at all: compilers join loads over gaps.
+/// judged where it is loaded, unless it is never used at all: compilers join loads over gaps. Reads of
+/// the host are judged where whoever runs the launches announces them ([`Observer::host_read`]).
 ///
 /// The findings of a launch are the same for any number of worker threads. A launch that ends in a
 /// fault has none: how far its other blocks have come is chance.
@@ -444,6 +446,39 @@ impl Observer for Initcheck {
         self.findings = self.tally.findings(&self.scene);
         self.global.clear();
         self.shared = Marks::default();
+    }
+
+    fn host_read(&mut self, memory: &Memory, address: u64, bytes: u64) {
+        let end = address.saturating_add(bytes);
+        let mut gap = address;
+        for (from, to) in memory.written(address, bytes) {
+            if gap < from {
+                break;
+            }
+            gap = to;
+        }
+        if gap >= end {
+            return;
+        }
+        let first = Site::of_host("read by the host");
+        if let Some(known) = self.findings.iter_mut().find(|known| known.first == first) {
+            known.count += 1;
+            return;
+        }
+        let next = memory
+            .written(gap, end - gap)
+            .first()
+            .map_or(end, |&(from, _)| from);
+        let bytes = u32::try_from(next - gap).unwrap_or(u32::MAX);
+        self.findings.push(Finding {
+            problem: Problem::Uninitialised,
+            kernel: self.scene.kernel_name(),
+            region: Some(self.scene.region(Space::Global, gap, bytes)),
+            detail: String::new(),
+            first,
+            second: None,
+            count: 1,
+        });
     }
 
     fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {

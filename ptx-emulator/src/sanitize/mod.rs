@@ -38,6 +38,8 @@ pub struct Sanitizer {
     synccheck: Synccheck,
     /// Whether findings of the last one are asked for.
     reports_sync: bool,
+    /// What was found in the launches before the last one.
+    earlier: Vec<Finding>,
 }
 
 impl Sanitizer {
@@ -49,7 +51,15 @@ impl Sanitizer {
             initcheck: tools.contains(&Tool::Initcheck).then(Initcheck::new),
             synccheck: Synccheck::new(),
             reports_sync: tools.contains(&Tool::Synccheck),
+            earlier: Vec::new(),
         }
+    }
+
+    /// What was found in all launches.
+    pub fn all_findings(&self) -> Vec<Finding> {
+        let mut findings = self.earlier.clone();
+        findings.extend(self.findings());
+        findings
     }
 
     /// What was found in the last launch, sorted by tool.
@@ -97,6 +107,7 @@ impl Observer for Sanitizer {
             initcheck: self.initcheck.as_ref().map(Observer::fork),
             synccheck: self.synccheck.fork(),
             reports_sync: self.reports_sync,
+            earlier: Vec::new(),
         }
     }
 
@@ -111,6 +122,9 @@ impl Observer for Sanitizer {
     }
 
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
+        let of_last = self.findings();
+        self.earlier.extend(of_last);
+        self.memcheck = Memcheck::new();
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.launch_start(launch);
         }
@@ -130,6 +144,12 @@ impl Observer for Sanitizer {
             None => launch.memory.assume_written(),
         }
         self.synccheck.launch_end(launch, fault);
+    }
+
+    fn host_read(&mut self, memory: &Memory, address: u64, bytes: u64) {
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.host_read(memory, address, bytes);
+        }
     }
 
     fn block_start(&mut self, kernel: &Kernel, block: [u32; 3]) {

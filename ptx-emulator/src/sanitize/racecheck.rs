@@ -28,7 +28,8 @@ use crate::observer::{
 ///
 /// In a kernel with fences, or with acquiring or releasing operations, a strong access or an atomic
 /// may carry the news that earlier writes are done; what comes after another thread's strong access is
-/// then taken to be ordered behind what came before it. Such patterns are not judged further, and races
+/// then taken to be ordered behind what came before it; of threads of other blocks, where the access is
+/// to global memory. Such patterns are not judged further, and races
 /// may hide in them.
 ///
 /// The findings of a launch are the same for any number of worker threads. A launch that ends in a
@@ -263,15 +264,19 @@ impl Racecheck {
 
     /// A strong access in a kernel that synchronises by such.
     #[inline(never)]
-    fn synchronise(&mut self, warp: u32, kind: AccessKind, after: bool) {
+    fn synchronise(&mut self, warp: u32, access: &MemoryAccess<'_>, after: bool) {
         let block = &mut self.block;
-        if kind != AccessKind::Store && !after {
+        // Other blocks learn nothing through shared memory.
+        let between_blocks = access.space == Space::Global;
+        if access.kind != AccessKind::Store && !after {
             block.clocks.acquire(warp);
-            block.acquired = true;
+            block.acquired |= between_blocks;
         }
-        if kind != AccessKind::Load && after {
+        if access.kind != AccessKind::Load && after {
             block.clocks.release(warp);
-            self.releasing.insert(block_number(block.index));
+            if between_blocks {
+                self.releasing.insert(block_number(block.index));
+            }
         }
     }
 }
@@ -598,11 +603,11 @@ impl Observer for Racecheck {
         if access.strong || shape == Shape::Other || !self.regular(warp.warp, access, shape) {
             let synchronises = access.strong && self.synchronises;
             if synchronises {
-                self.synchronise(warp.warp, access.kind, false);
+                self.synchronise(warp.warp, access, false);
             }
             self.irregular(warp.warp, access);
             if synchronises {
-                self.synchronise(warp.warp, access.kind, true);
+                self.synchronise(warp.warp, access, true);
             }
         }
     }
