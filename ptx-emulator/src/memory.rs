@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use crate::aligned::Aligned;
 use crate::error::MemoryError;
 use crate::ir::Space;
 use crate::ranges::Ranges;
@@ -71,22 +72,20 @@ pub(crate) fn function_at(address: u64) -> Option<usize> {
 pub(crate) struct Allocation {
     pub base: u64,
     pub bytes: u64,
-    words: Box<[AtomicU32]>,
+    words: Aligned<AtomicU32>,
 }
 
 impl Allocation {
     fn new(base: u64, bytes: u64) -> Option<Self> {
         let count = usize::try_from(bytes.div_ceil(4)).ok()?;
-        let mut words = Vec::new();
-        words.try_reserve_exact(count).ok()?;
-        words.resize_with(count, || AtomicU32::new(0));
         Some(Allocation {
             base,
             bytes,
-            words: words.into_boxed_slice(),
+            words: Aligned::try_new(count, || AtomicU32::new(0))?,
         })
     }
 
+    #[inline]
     pub(crate) fn words(&self) -> &[AtomicU32] {
         &self.words
     }

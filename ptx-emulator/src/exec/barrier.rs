@@ -18,6 +18,8 @@ const BARRIERS: usize = 16;
 pub(super) struct BarrierState {
     /// Per warp.
     arrived: Vec<u32>,
+    /// Whether anybody has arrived.
+    in_use: bool,
     /// Threads that take part, where the instruction says so.
     threads: Option<u32>,
     /// Whether those who wait want a result.
@@ -29,6 +31,7 @@ impl BarrierState {
     pub(super) fn of_block(warps: u32) -> Vec<Self> {
         let barrier = BarrierState {
             arrived: vec![0; warps as usize],
+            in_use: false,
             threads: None,
             reducing: false,
         };
@@ -38,6 +41,7 @@ impl BarrierState {
     /// Makes the barrier ready for the next block.
     pub(super) fn reset(&mut self) {
         self.arrived.fill(0);
+        self.in_use = false;
         self.threads = None;
         self.reducing = false;
     }
@@ -94,6 +98,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             }
             let state = &mut self.barriers[id as usize];
             state.arrived[index] |= mask;
+            state.in_use = true;
             state.threads = threads;
             state.reducing |= barrier.source.is_some();
             self.complete(id as usize);
@@ -112,12 +117,13 @@ impl<O: Observer> Worker<'_, '_, O> {
     /// lanes that have not exited are there.
     fn complete(&mut self, id: usize) {
         let state = &self.barriers[id];
-        if state.arrived.iter().all(|&mask| mask == 0) {
+        if !state.in_use {
             return;
         }
         let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
         let done = match state.threads {
-            None => self.warps.iter().zip(&state.arrived).all(all_here),
+            // Warps mostly arrive in order: it is the last ones that are not here yet.
+            None => self.warps.iter().zip(&state.arrived).rev().all(all_here),
             Some(threads) => {
                 let arrived = self.warps.iter().zip(&state.arrived);
                 let complete = arrived.filter(|&(warp, mask)| *mask != 0 && all_here((warp, mask)));
@@ -134,6 +140,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             whole_block: self.barriers[id].threads.is_none(),
         });
         self.barriers[id].arrived.fill(0);
+        self.barriers[id].in_use = false;
         if std::mem::take(&mut self.barriers[id].reducing) {
             self.reduce(id as u32);
         }

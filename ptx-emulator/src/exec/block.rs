@@ -11,6 +11,7 @@ use super::vector::{LANES, Registers};
 use super::warp::{Split, State, Warp};
 use super::warp_ops::lanes;
 use super::{Launch, simd};
+use crate::aligned::Aligned;
 use crate::error::{Fault, FaultKind};
 use crate::ir::{Call, CallTarget, Program, Terminator};
 use crate::kernel::InstructionId;
@@ -21,7 +22,7 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) launch: &'w Launch<'l>,
     pub(super) observer: &'w mut O,
     pub(super) warps: Vec<Warp>,
-    pub(super) shared: Vec<u32>,
+    pub(super) shared: Aligned<u32>,
     patterns: Vec<Pattern>,
     spreads: Vec<Spread>,
     visit: u64,
@@ -55,7 +56,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             launch,
             observer,
             warps: (0..count).map(|index| Warp::new(launch, index)).collect(),
-            shared: vec![0; (launch.shared_bytes as usize).div_ceil(4)],
+            shared: Aligned::try_new((launch.shared_bytes as usize).div_ceil(4), || 0)
+                .expect("memory for a block's shared memory"),
             patterns: Pattern::of_program(program),
             spreads: vec![Spread::new(); program.spreads as usize + 1],
             visit: 0,

@@ -3,8 +3,9 @@
 use super::Launch;
 use super::async_copy::CopyQueue;
 use super::run::RawFault;
-use super::vector::{Doubles, LANES, Words, collect};
+use super::vector::{LANES, Words, collect};
 use super::warpgroup::ProductQueue;
+use crate::aligned::Rows;
 use crate::error::FaultKind;
 use crate::ir::{Constant, Function, Program, Register, Special};
 use crate::memory::MAX_LOCAL_BYTES;
@@ -64,8 +65,8 @@ pub(crate) struct Warp {
     pub index: u32,
     /// Lanes that stand for threads.
     lanes: u32,
-    pub words: Vec<Words>,
-    pub doubles: Vec<Doubles>,
+    pub words: Rows<u32>,
+    pub doubles: Rows<u64>,
     pub predicates: Vec<u32>,
     pub local: Vec<Words>,
     pub copies: CopyQueue,
@@ -89,8 +90,8 @@ impl Warp {
         let mut warp = Warp {
             index,
             lanes: u32::MAX >> (32 - threads),
-            words: vec![[0; LANES]; kernel.words as usize],
-            doubles: vec![[0; LANES]; kernel.doubles as usize],
+            words: Rows::new(kernel.words as usize),
+            doubles: Rows::new(kernel.doubles as usize),
             predicates: vec![0; kernel.predicates as usize],
             local: Vec::new(),
             copies: CopyQueue::default(),
@@ -224,17 +225,12 @@ impl Warp {
         if self.local.len() < rows {
             self.local.resize(rows, [0; LANES]);
         }
-        grow(&mut self.words, bases.0 + callee.words as usize, [0; LANES]);
-        grow(
-            &mut self.doubles,
-            bases.1 + callee.doubles as usize,
-            [0; LANES],
-        );
-        grow(
-            &mut self.predicates,
-            bases.2 + callee.predicates as usize,
-            0,
-        );
+        self.words.grow(bases.0 + callee.words as usize);
+        self.doubles.grow(bases.1 + callee.doubles as usize);
+        let predicates = bases.2 + callee.predicates as usize;
+        if self.predicates.len() < predicates {
+            self.predicates.resize(predicates, 0);
+        }
         self.fill_constants(launch, callee, bases, block, |_| true);
         self.clear_unset(callee, bases);
         self.frames.push(Frame {
@@ -269,7 +265,11 @@ impl Warp {
     ) -> impl Iterator<Item = usize> + use<T> {
         let split = self.splits[at];
         let before = self.splits.len();
-        let mut rest = split.mask;
+        let first = split.mask.trailing_zeros() as usize % LANES;
+        let all_same = values
+            .iter()
+            .fold(true, |same, value| same & (*value == values[first]));
+        let mut rest = if all_same { 0 } else { split.mask };
         while rest != 0 {
             let first = rest.trailing_zeros() as usize % LANES;
             let mask = collect(|lane| values[lane] == values[first]) & rest;
@@ -354,11 +354,5 @@ impl Warp {
             .map(|other| other.block)
             .min();
         Some((index, limit.unwrap_or(u32::MAX)))
-    }
-}
-
-fn grow<T: Clone>(registers: &mut Vec<T>, length: usize, value: T) {
-    if registers.len() < length {
-        registers.resize(length, value);
     }
 }
