@@ -460,8 +460,6 @@ pub(crate) struct Load {
     /// Weak, with elements of 4 or 8 bytes: the fast paths may do it.
     pub plain: bool,
     pub acquire: bool,
-    /// Index of the access in the launch's pattern cache.
-    pub site: u32,
     /// The bytes of the access, one bit each, whose value is read from a register later.
     pub used: u32,
 }
@@ -475,7 +473,6 @@ pub(crate) struct Store {
     /// As [`Load::plain`].
     pub plain: bool,
     pub release: bool,
-    pub site: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -733,8 +730,6 @@ pub(crate) struct Program {
     pub async_copies: Vec<AsyncCopy>,
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
-    /// Number of loads and stores.
-    pub sites: u32,
     /// Number of spreads, besides number 0.
     pub spreads: u32,
     pub shared: Vec<SharedVariable>,

@@ -24,7 +24,7 @@ pub use kernel::{
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
     AccessKind, BarrierComplete, LaunchContext, MemoryAccess, NoObserver, ObservedLaunch, Observer,
-    StoredValues, WarpContext, WarpSync, WarpSyncKind,
+    RepeatedAccess, StoredValues, WarpContext, WarpSync, WarpSyncKind,
 };
 pub use parse::ParseError;
 pub use sanitize::Sanitizer;

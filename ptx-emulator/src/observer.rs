@@ -72,6 +72,60 @@ pub struct MemoryAccess<'a> {
     pub values: Option<StoredValues<'a>>,
 }
 
+/// A weak load or store of all 32 lanes that is like the access that this observer last saw of the
+/// same instruction: in the same space, with the same distances between the addresses.
+///
+/// Most accesses are like this, and what an observer wants to know of them, such as the sectors that
+/// they touch, it knows from the last one and the first address.
+#[derive(Clone, Copy, Debug)]
+pub struct RepeatedAccess<'a> {
+    /// The instruction.
+    pub instruction: InstructionId,
+    /// The space accessed; never generic.
+    pub space: Space,
+    /// What it does; no atomic.
+    pub kind: AccessKind,
+    /// Bytes that each lane accesses, all vector elements together.
+    pub bytes: u32,
+    /// The first address of lane 0, counted as in [`MemoryAccess::addresses`].
+    pub first_address: u64,
+    /// First address of each lane minus that of lane 0, modulo 2^64.
+    pub distances: &'a [u64; 32],
+    /// Of a store: what the lanes store.
+    pub values: Option<StoredValues<'a>>,
+}
+
+impl RepeatedAccess<'_> {
+    /// Calls `see` with all addresses.
+    #[inline(always)]
+    pub fn expand<R>(&self, see: impl FnOnce(&MemoryAccess<'_>) -> R) -> R {
+        self.in_full(true, see)
+    }
+
+    #[inline(always)]
+    pub(crate) fn in_full<R>(
+        &self,
+        repeats_pattern: bool,
+        see: impl FnOnce(&MemoryAccess<'_>) -> R,
+    ) -> R {
+        let mut addresses = [self.first_address; 32];
+        for (address, distance) in addresses.iter_mut().zip(self.distances) {
+            *address = address.wrapping_add(*distance);
+        }
+        see(&MemoryAccess {
+            instruction: self.instruction,
+            space: self.space,
+            kind: self.kind,
+            bytes: self.bytes,
+            mask: u32::MAX,
+            addresses: &addresses,
+            repeats_pattern,
+            strong: false,
+            values: self.values,
+        })
+    }
+}
+
 /// The values that the lanes of a warp store.
 #[derive(Clone, Copy)]
 pub struct StoredValues<'a> {
@@ -193,6 +247,13 @@ pub trait Observer: Send + Sized {
     /// need not be among them. It takes nothing of the bandwidth that [`Observer::memory_access`] is about.
     fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {}
 
+    /// A warp accesses memory as it did before: called in the place of [`Observer::memory_access`], to
+    /// which it hands the access on unless the observer has a faster way. The access is in bounds.
+    #[inline(always)]
+    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
+        access.expand(|access| self.memory_access(warp, access));
+    }
+
     /// A warp begins to copy to shared memory (`cp.async`): from now on until the store is reported by
     /// [`Observer::memory_access`], the bytes may change at any time.
     fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {}
@@ -256,4 +317,104 @@ impl Observer for NoObserver {
     }
 
     fn join(&mut self, _: Self) {}
+}
+
+/// Two observers of one launch: both see everything, the first one first.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    const ACCESSES: bool = A::ACCESSES || B::ACCESSES;
+    const MARKS_WRITTEN: bool = A::MARKS_WRITTEN || B::MARKS_WRITTEN;
+
+    fn fork(&self) -> Self {
+        (self.0.fork(), self.1.fork())
+    }
+
+    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
+        self.0.launch_start(launch);
+        self.1.launch_start(launch);
+    }
+
+    fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
+        self.0.launch_end(launch, fault);
+        self.1.launch_end(launch, fault);
+    }
+
+    fn join(&mut self, worker: Self) {
+        self.0.join(worker.0);
+        self.1.join(worker.1);
+    }
+
+    fn block_start(&mut self, kernel: &Kernel, block: [u32; 3]) {
+        self.0.block_start(kernel, block);
+        self.1.block_start(kernel, block);
+    }
+
+    fn block_end(&mut self, kernel: &Kernel, block: [u32; 3]) {
+        self.0.block_end(kernel, block);
+        self.1.block_end(kernel, block);
+    }
+
+    #[inline(always)]
+    fn basic_block(&mut self, warp: &WarpContext<'_>, block: usize, active: u32) {
+        self.0.basic_block(warp, block, active);
+        self.1.basic_block(warp, block, active);
+    }
+
+    #[inline(always)]
+    fn instruction(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
+        self.0.instruction(warp, id, executing);
+        self.1.instruction(warp, id, executing);
+    }
+
+    fn predicated_off(&mut self, warp: &WarpContext<'_>, id: InstructionId, off: u32) {
+        self.0.predicated_off(warp, id, off);
+        self.1.predicated_off(warp, id, off);
+    }
+
+    #[inline(always)]
+    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        self.0.memory_access(warp, access);
+        self.1.memory_access(warp, access);
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
+        self.0.repeated_access(warp, access);
+        self.1.repeated_access(warp, access);
+    }
+
+    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        self.0.unit_access(warp, access);
+        self.1.unit_access(warp, access);
+    }
+
+    fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {
+        self.0.copy_begins(warp, store);
+        self.1.copy_begins(warp, store);
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, warp: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {
+        self.0.branch(warp, id, taken, not_taken);
+        self.1.branch(warp, id, taken, not_taken);
+    }
+
+    fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
+        self.0.warp_sync(warp, sync);
+        self.1.warp_sync(warp, sync);
+    }
+
+    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, arriving: u32) {
+        self.0.barrier(warp, id, barrier, arriving);
+        self.1.barrier(warp, id, barrier, arriving);
+    }
+
+    fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
+        self.0.barrier_complete(barrier);
+        self.1.barrier_complete(barrier);
+    }
+
+    fn host_read(&mut self, memory: &Memory, address: u64, bytes: u64) {
+        self.0.host_read(memory, address, bytes);
+        self.1.host_read(memory, address, bytes);
+    }
 }

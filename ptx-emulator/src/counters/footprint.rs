@@ -24,6 +24,12 @@ pub(super) struct LastPage {
     place: u32,
 }
 
+impl Default for LastPage {
+    fn default() -> Self {
+        LastPage::none()
+    }
+}
+
 impl LastPage {
     pub(super) fn none() -> Self {
         LastPage {
@@ -50,6 +56,23 @@ impl Footprint {
         for &(distance, bytes) in runs {
             set(page, (offset + distance) as usize, bytes as usize);
         }
+    }
+
+    /// Adds `bytes` bytes at `start`; false, with nothing done, where they are not on one page.
+    #[inline(always)]
+    pub(super) fn add_run(&mut self, start: u64, bytes: u64, last: &mut LastPage) -> bool {
+        let offset = start % PAGE_BYTES;
+        if offset + bytes > PAGE_BYTES {
+            return false;
+        }
+        let number = start / PAGE_BYTES;
+        if number != last.number {
+            let place = self.place(number);
+            *last = LastPage { number, place };
+        }
+        let page = &mut self.pages[last.place as usize];
+        set(page, offset as usize, bytes as usize);
+        true
     }
 
     #[cold]

@@ -39,9 +39,11 @@ use std::sync::Arc;
 use crate::error::LaunchError;
 use crate::ir::{InstructionClass, Space};
 use crate::kernel::{Instruction, InstructionId, Kernel, Report};
-use crate::observer::{LaunchContext, MemoryAccess, ObservedLaunch, Observer, WarpContext};
+use crate::observer::{
+    LaunchContext, MemoryAccess, ObservedLaunch, Observer, RepeatedAccess, WarpContext,
+};
 use counts::ratio;
-use site::{Footprints, Site};
+use site::{Footprints, Repeats, Site};
 
 /// Counts what a kernel does; an [`Observer`] for [`Kernel::launch_observed`].
 ///
@@ -54,6 +56,8 @@ pub struct Counters {
     /// Per basic block: times that a warp entered it, and the lanes that did, all times together.
     entries: Vec<(u64, u64)>,
     instructions: Vec<InstructionState>,
+    /// Per instruction: accesses that were like the one before; not yet among those of its site.
+    repeats: Vec<Repeats>,
     footprints: Footprints,
 }
 
@@ -119,6 +123,7 @@ impl Counters {
             kernel: Some(kernel.clone()),
             entries: vec![(0, 0); kernel.basic_blocks().len()],
             instructions: vec![InstructionState::default(); kernel.instruction_count()],
+            repeats: vec![Repeats::default(); kernel.instruction_count()],
             footprints: Footprints::default(),
         }
     }
@@ -159,7 +164,7 @@ impl Counters {
         let instruction = kernel.instruction(id);
         let (class, opcode) = (instruction.class(), instruction.opcode());
         let threads = lanes.saturating_sub(state.off);
-        let mut counts = state.site.counts();
+        let mut counts = state.site.counts(&self.repeats[id.index()]);
         counts.warp_instructions = warps;
         counts.active_lanes = lanes;
         counts.thread_instructions = threads;
@@ -254,10 +259,11 @@ impl Observer for Counters {
             sum.0 += add.0;
             sum.1 += add.1;
         }
-        for (sum, add) in self.instructions.iter_mut().zip(&worker.instructions) {
+        let added = worker.instructions.iter().zip(&worker.repeats);
+        for (sum, (add, repeats)) in self.instructions.iter_mut().zip(added) {
             sum.off += add.off;
             sum.divergent += add.divergent;
-            sum.site.add(add.site.counts());
+            sum.site.add(add.site.counts(repeats));
         }
         self.footprints.read.merge(&worker.footprints.read);
         self.footprints.written.merge(&worker.footprints.written);
@@ -277,12 +283,25 @@ impl Observer for Counters {
 
     #[inline(always)]
     fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        let site = &mut self.instructions[access.instruction.index()].site;
-        site.count(access, &mut self.footprints);
+        let index = access.instruction.index();
+        let site = &mut self.instructions[index].site;
+        site.count(access, &mut self.repeats[index], &mut self.footprints);
     }
 
     fn unit_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         self.footprints.add(access);
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, _: &WarpContext<'_>, access: RepeatedAccess<'_>) {
+        let index = access.instruction.index();
+        let start = access.first_address;
+        let repeats = &mut self.repeats[index];
+        repeats.count(start);
+        if access.space == Space::Global && !repeats.touch(start, &mut self.footprints) {
+            let site = &mut self.instructions[index].site;
+            site.touch(start, &mut self.footprints);
+        }
     }
 
     #[inline(always)]

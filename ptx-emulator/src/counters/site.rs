@@ -53,27 +53,90 @@ pub(super) struct Site {
     forgotten: Counts,
 }
 
+/// Accesses of all lanes that were like the last one of the site's current pattern: small, so that those
+/// of a kernel's loop stay in the cache.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Repeats {
+    /// By the place of the first lane's word in its sector.
+    times: [u64; OFFSETS / 4],
+    /// Of a load without gaps: the bytes from the lowest address to that of the first lane, and to the
+    /// end of the highest access; 0 where there are gaps.
+    below: u64,
+    span: u64,
+    last: LastPage,
+}
+
+impl Repeats {
+    #[inline(always)]
+    pub(super) fn count(&mut self, start: u64) {
+        self.times[start as usize / 4 % (OFFSETS / 4)] += 1;
+    }
+
+    /// Adds the bytes of an access; false where that takes its pattern.
+    #[inline(always)]
+    pub(super) fn touch(&mut self, start: u64, footprints: &mut Footprints) -> bool {
+        self.span != 0 && {
+            let lowest = start.wrapping_sub(self.below);
+            let read = &mut footprints.read;
+            read.add_run(lowest, self.span, &mut self.last)
+        }
+    }
+
+    /// Makes it count accesses of another pattern.
+    fn restart(&mut self, pattern: &Pattern) {
+        let is_run = pattern.runs.len() == 1 && pattern.kind == AccessKind::Load;
+        self.below = pattern.below;
+        self.span = if is_run { pattern.span } else { 0 };
+        self.last = LastPage::none();
+    }
+}
+
 impl Site {
     #[inline(always)]
-    pub(super) fn count(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) {
+    pub(super) fn count(
+        &mut self,
+        access: &MemoryAccess<'_>,
+        repeats: &mut Repeats,
+        footprints: &mut Footprints,
+    ) {
         match self.patterns.get_mut(self.current) {
-            Some(pattern) if pattern.is_next(access) => pattern.count(access, footprints),
-            _ => self.count_other(access, footprints),
+            Some(pattern) if pattern.matches(access) => {
+                pattern.count(access.addresses[pattern.first], footprints);
+            }
+            _ => self.count_other(access, repeats, footprints),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn count_other(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) {
+    fn count_other(
+        &mut self,
+        access: &MemoryAccess<'_>,
+        repeats: &mut Repeats,
+        footprints: &mut Footprints,
+    ) {
         if access.mask == 0 {
             return;
+        }
+        if let Some(last) = self.patterns.get_mut(self.current) {
+            last.add_repeats(&std::mem::take(&mut repeats.times));
         }
         let known = self
             .patterns
             .iter()
             .position(|pattern| pattern.matches(access));
         self.current = known.unwrap_or_else(|| self.place_for(Pattern::of(access)));
-        self.patterns[self.current].count(access, footprints);
+        let pattern = &mut self.patterns[self.current];
+        pattern.count(access.addresses[pattern.first], footprints);
+        repeats.restart(pattern);
+    }
+
+    /// Adds the bytes of an access of the current pattern.
+    #[inline(always)]
+    pub(super) fn touch(&mut self, start: u64, footprints: &mut Footprints) {
+        if let Some(pattern) = self.patterns.get_mut(self.current) {
+            pattern.touch(start, footprints);
+        }
     }
 
     /// Remembers a pattern, in the place of an older one where there are too many.
@@ -89,10 +152,17 @@ impl Site {
         place
     }
 
-    pub(super) fn counts(&self) -> Counts {
+    /// What the accesses came to, with those that are still among the repeats.
+    pub(super) fn counts(&self, repeats: &Repeats) -> Counts {
         let mut sum = self.forgotten;
-        for pattern in &self.patterns {
-            sum += pattern.counts();
+        for (place, pattern) in self.patterns.iter().enumerate() {
+            if place == self.current {
+                let mut current = pattern.clone();
+                current.add_repeats(&repeats.times);
+                sum += current.counts();
+            } else {
+                sum += pattern.counts();
+            }
         }
         sum
     }
@@ -167,11 +237,6 @@ impl Pattern {
     }
 
     #[inline(always)]
-    fn is_next(&self, access: &MemoryAccess<'_>) -> bool {
-        access.repeats_pattern && access.space == self.space || self.matches(access)
-    }
-
-    #[inline(always)]
     fn matches(&self, access: &MemoryAccess<'_>) -> bool {
         let start = access.addresses[self.first];
         let mut different = 0;
@@ -182,20 +247,32 @@ impl Pattern {
         different == 0 && access.mask == self.mask && access.space == self.space
     }
 
+    /// Counts an access of which the first lane that takes part has the address `start`.
     #[inline(always)]
-    fn count(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) {
-        let start = access.addresses[self.first];
+    fn count(&mut self, start: u64, footprints: &mut Footprints) {
         self.times[start as usize % OFFSETS] += 1;
         if self.space == Space::Global {
-            let lowest = start.wrapping_sub(self.below);
-            if self.kind != AccessKind::Store {
-                let last = &mut self.last_read;
-                footprints.read.add(lowest, self.span, &self.runs, last);
-            }
-            if self.kind != AccessKind::Load {
-                let last = &mut self.last_written;
-                footprints.written.add(lowest, self.span, &self.runs, last);
-            }
+            self.touch(start, footprints);
+        }
+    }
+
+    fn add_repeats(&mut self, repeats: &[u64; OFFSETS / 4]) {
+        for (times, more) in self.times.iter_mut().step_by(4).zip(repeats) {
+            *times += more;
+        }
+    }
+
+    /// Adds the bytes of such an access in global memory.
+    #[inline(always)]
+    fn touch(&mut self, start: u64, footprints: &mut Footprints) {
+        let lowest = start.wrapping_sub(self.below);
+        if self.kind != AccessKind::Store {
+            let last = &mut self.last_read;
+            footprints.read.add(lowest, self.span, &self.runs, last);
+        }
+        if self.kind != AccessKind::Load {
+            let last = &mut self.last_written;
+            footprints.written.add(lowest, self.span, &self.runs, last);
         }
     }
 

@@ -91,11 +91,6 @@ fn parts(operand: &Operand, count: usize) -> Result<&[Operand], Failure> {
 }
 
 impl Builder<'_, '_> {
-    fn site(&mut self) -> u32 {
-        self.program.sites += 1;
-        self.program.sites - 1
-    }
-
     pub(super) fn load(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let (to, from) = match operands {
             [to, from] => (to, from),
@@ -145,7 +140,6 @@ impl Builder<'_, '_> {
             strong: order.strong,
             plain: !order.strong && ty.bytes() >= 4,
             acquire: order.acquire,
-            site: self.site(),
             used: u32::MAX,
         };
         let index = self.program.loads.len() as u32;
@@ -259,7 +253,6 @@ impl Builder<'_, '_> {
             strong: order.strong,
             plain: !order.strong && ty.bytes() >= 4,
             release: order.release,
-            site: self.site(),
         };
         let index = self.program.stores.len() as u32;
         self.program.stores.push(store);

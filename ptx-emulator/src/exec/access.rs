@@ -3,16 +3,19 @@
 use std::sync::atomic::{Ordering, fence};
 
 use super::convert::{sign_extend, truncate};
-use super::pattern::{
-    Global, Pattern, Source, Target, read_double, read_word, write_double, write_word,
-};
+use super::pattern::Pattern;
 use super::run::{Outcome, Run};
-use super::vector::{LANES, Registers};
+use super::transfer::{
+    Global, Source, Target, read_double, read_row, read_word, write_double, write_row, write_word,
+};
+use super::vector::{LANES, Registers, Words};
 use super::warp_ops::{lanes, read, write};
 use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
 use crate::memory::{space_of, window};
-use crate::observer::{AccessKind, MemoryAccess, Observer, StoredValues};
+use crate::observer::{
+    AccessKind, MemoryAccess, Observer, RepeatedAccess, StoredValues, WarpContext,
+};
 
 /// A loaded value as its register holds it.
 #[inline(always)]
@@ -158,140 +161,72 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// Lane 0's place in a full warp's access: the space and the address in it. None where the
-    /// fast paths do not apply.
-    #[inline(always)]
-    fn regular(&mut self, address: &Address, site: u32) -> Option<(Space, u64, &mut Pattern)> {
-        let spread = &mut self.spreads[address.spread as usize];
-        let pattern = &mut self.patterns[site as usize];
-        let visit = *self.visit;
-        let base = match address.base {
-            AddressBase::Double(double) => {
-                let base = &self.r.doubles[double.0 as usize];
-                spread.refresh(visit, |lane| base[lane]);
-                base[0]
-            }
-            AddressBase::Word(word) => {
-                let base = &self.r.words[word.0 as usize];
-                spread.refresh(visit, |lane| u64::from(base[lane]));
-                u64::from(base[0])
-            }
-            AddressBase::None => 0,
-            AddressBase::Frame => u64::from(self.local_base),
-        };
-        let (space, first) = locate(address, base.wrapping_add(address.offset as u64));
-        let aligned = first & (pattern.bytes - 1) == 0;
-        (pattern.follows(spread) && aligned).then_some((space, first, pattern))
-    }
-
-    #[inline(always)]
-    fn observe_regular(&mut self, space: Space, at: (u32, u32), first: u64, store: Option<&Store>) {
-        if !O::ACCESSES {
-            return;
-        }
-        let (spread, pattern) = (
-            &self.spreads[at.0 as usize],
-            &mut self.patterns[at.1 as usize],
-        );
-        let addresses = std::array::from_fn(|lane| first.wrapping_add(spread.delta(lane)));
-        let access = MemoryAccess {
-            instruction: InstructionId(self.info),
-            space,
-            kind: match store {
-                None => AccessKind::Load,
-                Some(_) => AccessKind::Store,
-            },
-            bytes: pattern.bytes as u32,
-            mask: u32::MAX,
-            addresses: &addresses,
-            repeats_pattern: pattern.observe(),
-            strong: false,
-            values: store.map(|store| stored_values(&self.r, store)),
-        };
-        self.observer.memory_access(&self.context, &access);
-    }
-
     #[inline(always)]
     pub(super) fn load<const FULL: bool>(&mut self, index: u32, mask: u32) -> Outcome {
-        let load = &self.program.loads[index as usize];
-        if FULL && mask == u32::MAX && load.plain && self.load_fast(load) {
+        if FULL && mask == u32::MAX && self.load_fast(index as usize) {
             return Ok(());
         }
-        self.load_slow(load, mask)
+        self.load_slow(index as usize, mask)
     }
 
     /// All lanes at once; false, with nothing done, where the access is not in bounds, misaligned,
     /// or of a kind that the fast paths leave to the slow one.
     #[inline(always)]
-    fn load_fast(&mut self, load: &Load) -> bool {
-        let launch = self.launch;
-        let Some((space, first, pattern)) = self.regular(&load.address, load.site) else {
+    fn load_fast(&mut self, index: usize) -> bool {
+        let pattern = &mut self.patterns[index];
+        let local = (self.local_base, self.local_top);
+        let visit = *self.visit;
+        let Some(place) = pattern.find(self.launch, &self.r, self.spreads, visit, local) else {
             return false;
         };
-        let start = first.wrapping_sub(pattern.below);
-        // The borrow of the pattern ends before the registers are written.
-        let place = match space {
-            Space::Shared => in_bounds(start, pattern.span, launch.shared_bytes),
-            Space::Global | Space::Const => find_words(launch, pattern, start),
-            Space::Local if pattern.is_uniform() => {
-                let span = pattern.span;
-                in_bounds(start, span, self.local_top)
-            }
-            Space::Local | Space::Param | Space::Generic => None,
-        };
-        let Some(at) = place else {
-            return false;
-        };
-        let pattern = &self.patterns[load.site as usize];
-        match space {
-            Space::Shared => load_all(&&self.shared[at / 4..], load, pattern, &mut self.r),
-            Space::Local => self.load_local(load, at / 4),
-            _ => {
-                let words = launch.allocations[pattern.allocation].words();
-                load_all(&Global(&words[at / 4..]), load, pattern, &mut self.r);
-            }
-        }
-        let at = (load.address.spread, load.site);
-        self.observe_regular(space, at, first, None);
-        true
-    }
-
-    /// Local memory is interleaved by lane: the same offset in all lanes is one row.
-    #[inline(never)]
-    fn load_local(&mut self, load: &Load, row: usize) {
-        for (index, destination) in load.destinations.iter().enumerate() {
-            let at = row + index * load.bytes as usize / 4;
-            let low = self.local[at];
-            match destination {
-                Some(Register::Word(word)) => self.r.words[word.0 as usize] = low,
-                Some(Register::Double(double)) => {
-                    let high = if load.bytes == 8 {
-                        self.local[at + 1]
-                    } else {
-                        [0; LANES]
-                    };
-                    let to = &mut self.r.doubles[double.0 as usize];
-                    for lane in 0..LANES {
-                        let value = u64::from(low[lane]) | u64::from(high[lane]) << 32;
-                        to[lane] = extend(value, load);
-                    }
+        let at = place.offset / 4;
+        match place.space {
+            Space::Shared => {
+                let source = &&*self.shared;
+                if !read_row(source, at, pattern, self.r.words) {
+                    let load = &self.program.loads[index];
+                    load_all(&&self.shared[at..], load, pattern, &mut self.r);
                 }
-                Some(Register::Predicate(_)) | None => {}
+            }
+            Space::Local => load_local(self.local, &self.program.loads[index], at, &mut self.r),
+            _ => {
+                let allocation = &self.launch.allocations[place.allocation as usize];
+                let (words, level) = (allocation.words(), self.launch.level);
+                if !read_row(&Global { words, level }, at, pattern, self.r.words) {
+                    let load = &self.program.loads[index];
+                    let words = &words[at..];
+                    load_all(&Global { words, level }, load, pattern, &mut self.r);
+                }
             }
         }
+        if O::ACCESSES {
+            let (bytes, distances) = (pattern.bytes, pattern.deltas(self.spreads));
+            let access = || RepeatedAccess {
+                instruction: InstructionId(self.info),
+                space: place.space,
+                kind: AccessKind::Load,
+                bytes,
+                first_address: place.first,
+                distances,
+                values: None,
+            };
+            observe_regular(self.observer, &self.context, pattern, place.space, access);
+        }
+        true
     }
 
     #[cold]
     #[inline(never)]
-    fn load_slow(&mut self, load: &Load, mask: u32) -> Outcome {
+    fn load_slow(&mut self, index: usize, mask: u32) -> Outcome {
+        let load = &self.program.loads[index];
         let bytes = load.bytes * load.destinations.len() as u32;
         if self.is_mixed(&load.address, mask) {
             return self.split_by_space(&load.address, mask, |this, group| {
-                this.load_slow(load, group)
+                this.load_slow(index, group)
             });
         }
         let (space, addresses) = self.resolve(&load.address, mask);
-        self.patterns[load.site as usize].observe_other();
+        self.patterns[index].observe_other();
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
         self.load_lanes(load, space, &addresses, mask, bytes)
@@ -325,78 +260,69 @@ impl<O: Observer> Run<'_, '_, O> {
 
     #[inline(always)]
     pub(super) fn store<const FULL: bool>(&mut self, index: u32, mask: u32) -> Outcome {
-        let store = &self.program.stores[index as usize];
-        if FULL && mask == u32::MAX && store.plain && self.store_fast(store) {
+        if FULL && mask == u32::MAX && self.store_fast(index as usize) {
             return Ok(());
         }
-        self.store_slow(store, mask)
+        self.store_slow(index as usize, mask)
     }
 
     /// As [`Self::load_fast`].
     #[inline(always)]
-    fn store_fast(&mut self, store: &Store) -> bool {
-        let launch = self.launch;
-        let Some((space, first, pattern)) = self.regular(&store.address, store.site) else {
+    fn store_fast(&mut self, index: usize) -> bool {
+        let store = &self.program.stores[index];
+        let site = self.program.loads.len() + index;
+        let pattern = &mut self.patterns[site];
+        let local = (self.local_base, self.local_top);
+        let visit = *self.visit;
+        let Some(place) = pattern.find(self.launch, &self.r, self.spreads, visit, local) else {
             return false;
         };
-        let start = first.wrapping_sub(pattern.below);
-        let place = match space {
-            Space::Shared => in_bounds(start, pattern.span, launch.shared_bytes),
-            Space::Global => find_words(launch, pattern, start),
-            Space::Local if pattern.is_uniform() => {
-                let span = pattern.span;
-                in_bounds(start, span, self.local_top)
-            }
-            Space::Local | Space::Const | Space::Param | Space::Generic => None,
-        };
-        let Some(at) = place else {
-            return false;
-        };
-        let pattern = &self.patterns[store.site as usize];
-        match space {
+        let at = place.offset / 4;
+        match place.space {
             Space::Shared => {
-                store_all(&mut &mut self.shared[at / 4..], store, pattern, &self.r);
-            }
-            Space::Local => self.store_local(store, at / 4),
-            _ => {
-                let words = launch.allocations[pattern.allocation].words();
-                store_all(&mut Global(&words[at / 4..]), store, pattern, &self.r);
-            }
-        }
-        let at = (store.address.spread, store.site);
-        self.observe_regular(space, at, first, Some(store));
-        true
-    }
-
-    #[inline(never)]
-    fn store_local(&mut self, store: &Store, row: usize) {
-        for (index, source) in store.sources.iter().enumerate() {
-            let at = row + index * store.bytes as usize / 4;
-            match source {
-                Register::Word(word) => self.local[at] = self.r.words[word.0 as usize],
-                Register::Double(double) => {
-                    let from = &self.r.doubles[double.0 as usize];
-                    self.local[at] = from.map(|value| value as u32);
-                    if store.bytes == 8 {
-                        self.local[at + 1] = from.map(|value| (value >> 32) as u32);
-                    }
+                if !write_row(&mut &mut *self.shared, at, pattern, self.r.words) {
+                    store_all(&mut &mut self.shared[at..], store, pattern, &self.r);
                 }
-                Register::Predicate(_) => {}
             }
+            Space::Local => store_local(self.local, store, at, &self.r),
+            Space::Global => {
+                let allocation = &self.launch.allocations[place.allocation as usize];
+                let (words, level) = (allocation.words(), self.launch.level);
+                if !write_row(&mut Global { words, level }, at, pattern, self.r.words) {
+                    let words = &words[at..];
+                    store_all(&mut Global { words, level }, store, pattern, &self.r);
+                }
+            }
+            Space::Const | Space::Param | Space::Generic => return false,
         }
+        if O::ACCESSES {
+            let (bytes, distances) = (pattern.bytes, pattern.deltas(self.spreads));
+            let access = || RepeatedAccess {
+                instruction: InstructionId(self.info),
+                space: place.space,
+                kind: AccessKind::Store,
+                bytes,
+                first_address: place.first,
+                distances,
+                values: Some(stored_values(&self.r, store)),
+            };
+            observe_regular(self.observer, &self.context, pattern, place.space, access);
+        }
+        true
     }
 
     #[cold]
     #[inline(never)]
-    fn store_slow(&mut self, store: &Store, mask: u32) -> Outcome {
+    fn store_slow(&mut self, index: usize, mask: u32) -> Outcome {
+        let store = &self.program.stores[index];
         let bytes = store.bytes * store.sources.len() as u32;
         if self.is_mixed(&store.address, mask) {
             return self.split_by_space(&store.address, mask, |this, group| {
-                this.store_slow(store, group)
+                this.store_slow(index, group)
             });
         }
         let (space, addresses) = self.resolve(&store.address, mask);
-        self.patterns[store.site as usize].observe_other();
+        self.patterns[self.program.loads.len() + index].observe_other();
         if O::ACCESSES {
             let lanes = (mask, store.strong);
             let access = MemoryAccess {
@@ -433,51 +359,83 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 }
 
+/// Reports an access of a full warp.
+#[inline(always)]
+fn observe_regular<'a, O: Observer>(
+    observer: &mut O,
+    context: &WarpContext<'_>,
+    pattern: &mut Pattern,
+    space: Space,
+    access: impl Fn() -> RepeatedAccess<'a>,
+) {
+    // Made in each of the branches: the one that is taken all the time needs only a part of it.
+    if pattern.observe(space) {
+        observer.repeated_access(context, access());
+    } else {
+        access().in_full(false, |access| observe_first(observer, context, access));
+    }
+}
+
+/// Local memory is interleaved by lane: the same offset in all lanes is one row.
+#[inline(never)]
+fn load_local(local: &[Words], load: &Load, row: usize, r: &mut Registers<'_>) {
+    for (index, destination) in load.destinations.iter().enumerate() {
+        let at = row + index * load.bytes as usize / 4;
+        let low = local[at];
+        match destination {
+            Some(Register::Word(word)) => r.words[word.0 as usize] = low,
+            Some(Register::Double(double)) => {
+                let high = if load.bytes == 8 {
+                    local[at + 1]
+                } else {
+                    [0; LANES]
+                };
+                let to = &mut r.doubles[double.0 as usize];
+                for lane in 0..LANES {
+                    let value = u64::from(low[lane]) | u64::from(high[lane]) << 32;
+                    to[lane] = extend(value, load);
+                }
+            }
+            Some(Register::Predicate(_)) | None => {}
+        }
+    }
+}
+
+#[inline(never)]
+fn store_local(local: &mut [Words], store: &Store, row: usize, r: &Registers<'_>) {
+    for (index, source) in store.sources.iter().enumerate() {
+        let at = row + index * store.bytes as usize / 4;
+        match source {
+            Register::Word(word) => local[at] = r.words[word.0 as usize],
+            Register::Double(double) => {
+                let from = &r.doubles[double.0 as usize];
+                local[at] = from.map(|value| value as u32);
+                if store.bytes == 8 {
+                    local[at + 1] = from.map(|value| (value >> 32) as u32);
+                }
+            }
+            Register::Predicate(_) => {}
+        }
+    }
+}
+
+/// Reports the first access of a pattern.
+#[cold]
+#[inline(never)]
+fn observe_first<O: Observer>(
+    observer: &mut O,
+    context: &WarpContext<'_>,
+    access: &MemoryAccess<'_>,
+) {
+    observer.memory_access(context, access);
+}
+
 fn stored_values<'a>(registers: &'a Registers<'_>, store: &'a Store) -> StoredValues<'a> {
     StoredValues {
         words: registers.words,
         doubles: registers.doubles,
         store,
     }
-}
-
-/// Where an access starts in a space of `length` bytes that holds all of it.
-#[inline(always)]
-fn in_bounds(start: u64, span: u64, length: u32) -> Option<usize> {
-    let end = start.checked_add(span)?;
-    (end <= u64::from(length)).then_some(start as usize)
-}
-
-/// The space that an address lies in, and the address within it.
-#[inline(always)]
-fn locate(address: &Address, at: u64) -> (Space, u64) {
-    match address.space {
-        Space::Generic | Space::Param => {
-            let space = space_of(at);
-            match (space, window(space)) {
-                (Space::Shared | Space::Local | Space::Param, Some((base, _))) => {
-                    (space, at.wrapping_sub(base))
-                }
-                _ => (space, at),
-            }
-        }
-        space => (space, at),
-    }
-}
-
-/// Makes `pattern.allocation` the one that holds the whole access, and gives the byte offset of its
-/// start.
-#[inline(always)]
-fn find_words(launch: &super::Launch<'_>, pattern: &mut Pattern, start: u64) -> Option<usize> {
-    let known = launch.allocations.get(pattern.allocation);
-    let allocation = match known.filter(|known| known.contains(start, pattern.span)) {
-        Some(allocation) => allocation,
-        None => {
-            pattern.allocation = launch.allocation_index(start, pattern.span)?;
-            &launch.allocations[pattern.allocation]
-        }
-    };
-    Some((start - allocation.base) as usize)
 }
 
 /// Loads every element of a full warp's access, of 4 or 8 bytes each.

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::barrier::BarrierState;
 use super::mbarrier::AwaitedCopy;
-use super::pattern::{Pattern, Spread};
+use super::pattern::Pattern;
 use super::run::{Outcome, RawFault, Run, Stop};
+use super::spread::Spread;
 use super::tensor::PendingBulk;
 use super::vector::{LANES, Registers};
 use super::warp::{Split, State, Warp};
@@ -59,7 +60,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             shared: Aligned::try_new((launch.shared_bytes as usize).div_ceil(4), || 0)
                 .expect("memory for a block's shared memory"),
             patterns: Pattern::of_program(program),
-            spreads: vec![Spread::new(); program.spreads as usize + 1],
+            spreads: Spread::of_program(program),
             visit: 0,
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),

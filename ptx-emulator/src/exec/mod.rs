@@ -15,8 +15,10 @@ mod mbarrier;
 mod pattern;
 mod run;
 mod simd;
+mod spread;
 mod tensor;
 mod tensor_sum;
+mod transfer;
 mod vector;
 mod warp;
 mod warp_ops;
@@ -444,6 +446,8 @@ mod tests {
         };
         let portable = product(simd::Level::Portable);
         assert!(portable.iter().any(|&byte| byte != 0));
-        assert_eq!(portable, product(simd::Level::detect()));
+        for level in simd::Level::available() {
+            assert_eq!(portable, product(level), "{level:?}");
+        }
     }
 }

@@ -1,21 +1,21 @@
-//! The fast paths of full warps: what is known of an instruction's addresses, and the transfer of
-//! regular ones.
+//! The fast paths of full warps: what is known of an instruction's addresses.
 //!
 //! The distances of the lanes' addresses from lane 0's are remembered. As long as they stay the
 //! same, bounds and alignment of all lanes follow from lane 0's address, and so does the way in
 //! which the words lie.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use super::vector::{Doubles, LANES, Words};
-use crate::ir::Program;
+use super::Launch;
+use super::spread::{Extent, Spread};
+use super::transfer::Transfer;
+use super::vector::{LANES, Registers};
+use crate::ir::{Address, AddressBase, Program, Register, Space};
 
 /// Lanes that are transferred together.
-const GROUP: usize = 8;
+pub(super) const GROUP: usize = 8;
 
 /// How the addresses of a group of lanes lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+pub(super) enum Shape {
     /// All the same.
     Uniform,
     /// Each access behind the one before.
@@ -23,135 +23,241 @@ enum Shape {
     Other,
 }
 
-/// How the values of an address register are spread over the lanes.
+/// What is known of a memory instruction and of its addresses.
 ///
-/// Accesses of a basic block with the same base register belong to one spread: it is compared with
-/// the register once per visit of the block.
+/// What every access needs is in one cache line.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
-    /// Value of each lane minus that of lane 0.
-    deltas: [u64; LANES],
-    /// Counts the different deltas that there have been.
-    version: u64,
-    /// The visit at which the deltas were last compared with the register.
-    visit: u64,
-}
-
-impl Spread {
-    pub(super) fn new() -> Self {
-        Spread {
-            deltas: [0; LANES],
-            version: 1,
-            visit: 0,
-        }
-    }
-
-    /// Makes the deltas those of the register, which `base` reads.
-    #[inline(always)]
-    pub(super) fn refresh(&mut self, visit: u64, base: impl Fn(usize) -> u64) {
-        if self.visit == visit {
-            return;
-        }
-        self.visit = visit;
-        let first = base(0);
-        let mut different = 0;
-        for lane in 0..LANES {
-            different |= base(lane).wrapping_sub(first) ^ self.deltas[lane];
-        }
-        if different != 0 {
-            self.version += 1;
-            for lane in 0..LANES {
-                self.deltas[lane] = base(lane).wrapping_sub(first);
-            }
-        }
-    }
-
-    pub(super) fn delta(&self, lane: usize) -> u64 {
-        self.deltas[lane]
-    }
-}
-
-/// What is known of a memory instruction's addresses.
-#[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(super) struct Pattern {
+    /// Where the address comes from.
+    base: AddressBase,
+    offset: i64,
+    spread: u32,
+    /// Bytes that each lane accesses.
+    pub bytes: u32,
     /// The version of the spread that this was made for.
     version: u64,
-    /// The version with which the observer last saw an access of a full warp.
-    observed: u64,
-    /// Address of each lane minus the lowest one, in words.
-    places: [u32; LANES],
-    groups: [Shape; LANES / GROUP],
-    /// The shape of all lanes together.
-    whole: Shape,
     /// Address of lane 0 minus the lowest one.
-    pub below: u64,
-    /// Bytes from the lowest address to the end of the highest access.
-    pub span: u64,
-    /// Bytes that each lane accesses.
-    pub bytes: u64,
-    /// Whether the fast paths apply: all deltas are multiples of the access size and not too far
-    /// apart.
-    regular: bool,
+    below: u32,
     /// The allocation that was accessed last.
-    pub allocation: usize,
+    allocation: u32,
+    /// Where the space or the allocation starts that was accessed last.
+    extent: u64,
+    /// How many bytes there are in it at which the lowest access of the pattern can start; none when
+    /// it is not known.
+    starts: u64,
+    /// The space of `extent`.
+    space: Space,
+    /// How the words of all lanes together lie.
+    pub whole: Shape,
+    /// The space in which the observer last saw an access of this pattern; generic for none.
+    observed: Space,
+    /// How the fast paths do it.
+    pub transfer: Transfer,
+    /// The register, where it is just one word and 4 bytes in each lane; else [`NO_WORD`].
+    pub word: u32,
+    /// The space that the instruction names.
+    named: Space,
+    pub groups: [Shape; LANES / GROUP],
+    /// Whether the fast paths may do the instruction at all.
+    plain: bool,
+    /// Bytes from the lowest address to the end of the highest access.
+    span: u64,
+    /// The registers of a load of words, where all of them are words and used.
+    pub words: [u32; 4],
+    /// How many there are; 0 for anything else.
+    pub count: u32,
+    /// Address of each lane minus the lowest one, in words.
+    pub places: [u32; LANES],
+}
+
+/// No register.
+const NO_WORD: u32 = u32::MAX;
+
+const _: () = assert!(std::mem::offset_of!(Pattern, named) <= 64);
+
+/// Where a regular access lies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub space: Space,
+    pub allocation: u32,
+    /// Bytes from the start of the space, or of the allocation, to the lowest address.
+    pub offset: usize,
+    /// The address of lane 0: of global and constant memory the generic one, else that in the space.
+    pub first: u64,
 }
 
 impl Pattern {
-    fn new(bytes: u32) -> Self {
+    fn new(address: &Address, bytes: u32, plain: bool, register: Option<Register>) -> Self {
         Pattern {
+            base: address.base,
+            offset: address.offset,
+            spread: address.spread,
+            bytes,
             version: 0,
-            observed: 0,
-            places: [0; LANES],
-            groups: [Shape::Uniform; LANES / GROUP],
-            whole: Shape::Uniform,
             below: 0,
-            span: u64::from(bytes),
-            bytes: u64::from(bytes),
-            regular: true,
             allocation: 0,
+            extent: 0,
+            starts: 0,
+            space: address.space,
+            whole: Shape::Uniform,
+            observed: Space::Generic,
+            named: address.space,
+            word: match register {
+                Some(Register::Word(word)) if bytes == 4 => word.0,
+                _ => NO_WORD,
+            },
+            transfer: Transfer::Slow,
+            groups: [Shape::Uniform; LANES / GROUP],
+            plain,
+            span: u64::from(bytes),
+            words: [NO_WORD; 4],
+            count: 0,
+            places: [0; LANES],
         }
     }
 
-    /// One pattern per load and store of a program, in the order of their sites.
+    /// One pattern per load of a program, then one per store.
     pub(super) fn of_program(program: &Program) -> Vec<Self> {
-        let mut all = vec![Pattern::new(1); program.sites as usize];
-        for load in &program.loads {
-            all[load.site as usize] = Pattern::new(load.bytes * load.destinations.len() as u32);
-        }
-        for store in &program.stores {
-            all[store.site as usize] = Pattern::new(store.bytes * store.sources.len() as u32);
-        }
-        all
+        let loads = program.loads.iter().map(|load| {
+            let bytes = load.bytes * load.destinations.len() as u32;
+            let mut pattern = Pattern::new(&load.address, bytes, load.plain, load.single);
+            let count = load.destinations.len();
+            let all_words = load.bytes == 4
+                && load
+                    .destinations
+                    .iter()
+                    .zip(&mut pattern.words)
+                    .all(|(from, to)| {
+                        let word = match from {
+                            Some(Register::Word(word)) => Some(word.0),
+                            _ => None,
+                        };
+                        *to = word.unwrap_or(NO_WORD);
+                        word.is_some()
+                    });
+            if all_words && count <= pattern.words.len() {
+                pattern.count = count as u32;
+            }
+            pattern
+        });
+        let stores = program.stores.iter().map(|store| {
+            let bytes = store.bytes * store.sources.len() as u32;
+            let single = match store.sources.as_slice() {
+                &[source] => Some(source),
+                _ => None,
+            };
+            Pattern::new(&store.address, bytes, store.plain, single)
+        });
+        loads.chain(stores).collect()
     }
 
-    /// Whether the fast paths apply to lanes that are spread like this.
+    /// Where the access of a full warp lies. None where the fast paths do not apply: it is out of
+    /// bounds, not aligned, not regular, or in a space that is left to the slow path.
     #[inline(always)]
-    pub(super) fn follows(&mut self, spread: &Spread) -> bool {
+    pub(super) fn find(
+        &mut self,
+        launch: &Launch<'_>,
+        r: &Registers<'_>,
+        spreads: &mut [Spread],
+        visit: u64,
+        (local_base, local_top): (u32, u32),
+    ) -> Option<Place> {
+        let spread = &mut spreads[self.spread as usize];
+        if spread.visit != visit {
+            match self.base {
+                AddressBase::Double(double) => {
+                    let base = &r.doubles[double.0 as usize];
+                    spread.enter(launch, visit, |lane| base[lane]);
+                }
+                AddressBase::Word(word) => {
+                    let base = &r.words[word.0 as usize];
+                    spread.enter(launch, visit, |lane| u64::from(base[lane]));
+                }
+                // The spread of those never changes.
+                AddressBase::None | AddressBase::Frame => {}
+            }
+        }
         if self.version != spread.version {
             self.learn(spread);
         }
-        self.regular
+        if spread.safe && self.transfer != Transfer::Slow {
+            let lowest = self.offset.wrapping_sub(i64::from(self.below));
+            return Some(Place {
+                space: spread.space,
+                allocation: spread.allocation,
+                offset: spread.at.wrapping_add_signed(lowest) as usize,
+                first: spread.reported.wrapping_add_signed(self.offset),
+            });
+        }
+        let base = match self.base {
+            AddressBase::Double(double) => r.doubles[double.0 as usize][0],
+            AddressBase::Word(word) => u64::from(r.words[word.0 as usize][0]),
+            AddressBase::None => 0,
+            AddressBase::Frame => u64::from(local_base),
+        };
+        let first = base.wrapping_add(self.offset as u64);
+        let lowest = first.wrapping_sub(u64::from(self.below));
+        // Spaces and allocations start at multiples of every access size.
+        let mut offset = lowest.wrapping_sub(self.extent);
+        if offset >= self.starts || offset & u64::from(self.bytes - 1) != 0 {
+            offset = self.find_elsewhere(launch, lowest)?;
+        }
+        let first = match self.space {
+            Space::Global | Space::Const => first,
+            Space::Local if offset + u64::from(self.bytes) > u64::from(local_top) => return None,
+            _ => offset + u64::from(self.below),
+        };
+        Some(Place {
+            space: self.space,
+            allocation: self.allocation,
+            offset: offset as usize,
+            first,
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_elsewhere(&mut self, launch: &Launch<'_>, lowest: u64) -> Option<u64> {
+        if self.transfer == Transfer::Slow {
+            return None;
+        }
+        let found = Extent::find(launch, self.named, lowest, self.span)?;
+        if found.space == Space::Local && self.whole != Shape::Uniform {
+            return None;
+        }
+        self.space = found.space;
+        self.extent = found.start;
+        self.allocation = found.allocation;
+        self.starts = found.starts(self.span);
+        let offset = lowest.wrapping_sub(self.extent);
+        (offset < self.starts && offset & u64::from(self.bytes - 1) == 0).then_some(offset)
     }
 
     #[cold]
     #[inline(never)]
     fn learn(&mut self, spread: &Spread) {
         self.version = spread.version;
+        self.starts = 0;
+        self.observed = Space::Generic;
         // Deltas are differences of addresses and may be negative.
         let signed = spread.deltas.map(|delta| delta as i64);
         let lowest = signed.iter().copied().min().unwrap_or(0);
         let highest = signed.iter().copied().max().unwrap_or(0);
-        self.regular = highest.abs_diff(lowest) <= u64::from(u32::MAX / 2)
+        let bytes = u64::from(self.bytes);
+        let regular = self.plain
+            && highest.abs_diff(lowest) <= u64::from(u32::MAX / 2)
             && signed
                 .iter()
-                .all(|delta| delta.unsigned_abs().is_multiple_of(self.bytes));
-        if !self.regular {
+                .all(|delta| delta.unsigned_abs().is_multiple_of(bytes));
+        self.transfer = Transfer::Slow;
+        if !regular {
             return;
         }
         let above = signed.map(|delta| delta.abs_diff(lowest));
         self.places = above.map(|distance| distance as u32 / 4);
-        self.below = lowest.unsigned_abs();
-        self.span = highest.abs_diff(lowest) + self.bytes;
+        self.below = lowest.unsigned_abs() as u32;
+        self.span = highest.abs_diff(lowest) + bytes;
         let shape = |lanes: &[u64]| {
             let strided = |step: u64| {
                 let expected = (0..).map(|lane| lanes[0] + lane * step);
@@ -162,196 +268,32 @@ impl Pattern {
             };
             match () {
                 () if strided(0) => Shape::Uniform,
-                () if strided(self.bytes) => Shape::Consecutive,
+                () if strided(bytes) => Shape::Consecutive,
                 () => Shape::Other,
             }
         };
         self.whole = shape(&above);
         self.groups = std::array::from_fn(|group| shape(&above[group * GROUP..][..GROUP]));
+        self.transfer = match self.whole {
+            Shape::Consecutive if self.word != NO_WORD => Transfer::Row,
+            Shape::Uniform if self.count != 0 => Transfer::Broadcast,
+            _ => Transfer::Scattered,
+        };
     }
 
-    /// Notes that the observer sees a full warp; whether it saw the same pattern before.
+    /// Notes that the observer sees a full warp; whether it saw the same pattern in the same space
+    /// before.
     #[inline(always)]
-    pub(super) fn observe(&mut self) -> bool {
-        std::mem::replace(&mut self.observed, self.version) == self.version
+    pub(super) fn observe(&mut self, space: Space) -> bool {
+        std::mem::replace(&mut self.observed, space) == space
+    }
+
+    pub(super) fn deltas<'s>(&self, spreads: &'s [Spread]) -> &'s [u64; LANES] {
+        &spreads[self.spread as usize].deltas
     }
 
     /// Notes that the observer sees an access of another pattern.
     pub(super) fn observe_other(&mut self) {
-        self.observed = 0;
-    }
-
-    pub(super) fn is_uniform(&self) -> bool {
-        self.whole == Shape::Uniform
-    }
-}
-
-/// Words that the fast paths read. Indices are in bounds.
-pub(super) trait Source {
-    fn word(&self, at: usize) -> u32;
-
-    /// Neighbouring words.
-    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]);
-}
-
-/// Words that the fast paths write. Indices are in bounds.
-pub(super) trait Target {
-    fn set_word(&mut self, at: usize, value: u32);
-
-    /// Neighbouring words.
-    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]);
-}
-
-impl Source for &[u32] {
-    #[inline(always)]
-    fn word(&self, at: usize) -> u32 {
-        self[at]
-    }
-
-    #[inline(always)]
-    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
-        to.copy_from_slice(&self[at..][..N]);
-    }
-}
-
-impl Target for &mut [u32] {
-    #[inline(always)]
-    fn set_word(&mut self, at: usize, value: u32) {
-        self[at] = value;
-    }
-
-    #[inline(always)]
-    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]) {
-        self[at..][..N].copy_from_slice(from);
-    }
-}
-
-/// Words of an allocation.
-pub(super) struct Global<'a>(pub &'a [AtomicU32]);
-
-impl Source for Global<'_> {
-    #[inline(always)]
-    fn word(&self, at: usize) -> u32 {
-        self.0[at].load(Ordering::Relaxed)
-    }
-
-    #[inline(always)]
-    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
-        let from = &self.0[at..][..N];
-        for (to, word) in to.iter_mut().zip(from) {
-            *to = word.load(Ordering::Relaxed);
-        }
-    }
-}
-
-impl Target for Global<'_> {
-    #[inline(always)]
-    fn set_word(&mut self, at: usize, value: u32) {
-        self.0[at].store(value, Ordering::Relaxed);
-    }
-
-    #[inline(always)]
-    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]) {
-        let to = &self.0[at..][..N];
-        for (to, value) in to.iter().zip(from) {
-            to.store(*value, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Two words as one value.
-#[inline(always)]
-pub(super) fn join(low: u32, high: u32) -> u64 {
-    u64::from(low) | u64::from(high) << 32
-}
-
-/// Reads the word number `element` of each lane's access.
-#[inline(always)]
-pub(super) fn read_word(source: &impl Source, pattern: &Pattern, element: usize, to: &mut Words) {
-    let adjacent = pattern.bytes == 4;
-    match pattern.whole {
-        Shape::Uniform => *to = [source.word(element); LANES],
-        Shape::Consecutive if adjacent => source.copy(0, to),
-        _ => {
-            let (groups, _) = to.as_chunks_mut::<GROUP>();
-            let (places, _) = pattern.places.as_chunks::<GROUP>();
-            for ((to, places), shape) in groups.iter_mut().zip(places).zip(pattern.groups) {
-                match shape {
-                    Shape::Uniform => *to = [source.word(places[0] as usize + element); GROUP],
-                    Shape::Consecutive if adjacent => source.copy(places[0] as usize, to),
-                    _ => {
-                        for (to, place) in to.iter_mut().zip(places) {
-                            *to = source.word(*place as usize + element);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Reads the words `element` and `element + 1` of each lane's access as one value.
-#[inline(always)]
-pub(super) fn read_double(
-    source: &impl Source,
-    pattern: &Pattern,
-    element: usize,
-    to: &mut Doubles,
-) {
-    let value = |at: usize| join(source.word(at), source.word(at + 1));
-    match pattern.whole {
-        Shape::Uniform => *to = [value(element); LANES],
-        Shape::Consecutive if pattern.bytes == 8 => {
-            let mut row = [0; 2 * LANES];
-            source.copy(0, &mut row);
-            for (to, pair) in to.iter_mut().zip(row.chunks_exact(2)) {
-                *to = join(pair[0], pair[1]);
-            }
-        }
-        _ => {
-            let (groups, _) = to.as_chunks_mut::<GROUP>();
-            let (places, _) = pattern.places.as_chunks::<GROUP>();
-            for ((to, places), shape) in groups.iter_mut().zip(places).zip(pattern.groups) {
-                if shape == Shape::Uniform {
-                    *to = [value(places[0] as usize + element); GROUP];
-                } else {
-                    for (to, place) in to.iter_mut().zip(places) {
-                        *to = value(*place as usize + element);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Writes the word number `element` of each lane's access; the highest lane wins.
-#[inline(always)]
-pub(super) fn write_word(
-    target: &mut impl Target,
-    pattern: &Pattern,
-    element: usize,
-    from: &Words,
-) {
-    if pattern.whole == Shape::Consecutive && pattern.bytes == 4 {
-        target.set(0, from);
-        return;
-    }
-    for (value, place) in from.iter().zip(pattern.places) {
-        target.set_word(place as usize + element, *value);
-    }
-}
-
-/// Writes the words `element` and `element + 1` of each lane's access.
-#[inline(always)]
-pub(super) fn write_double(
-    target: &mut impl Target,
-    pattern: &Pattern,
-    element: usize,
-    from: &Doubles,
-) {
-    for (value, place) in from.iter().zip(pattern.places) {
-        let at = place as usize + element;
-        target.set_word(at, *value as u32);
-        target.set_word(at + 1, (*value >> 32) as u32);
+        self.observed = Space::Generic;
     }
 }

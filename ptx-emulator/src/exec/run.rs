@@ -2,7 +2,8 @@
 //! or end.
 
 use super::async_copy::CopyQueue;
-use super::pattern::{Pattern, Spread};
+use super::pattern::Pattern;
+use super::spread::Spread;
 use super::vector::{LANES, Registers, Words, collect, store_doubles, store_words};
 use super::warp_ops::{self, lanes};
 use super::warpgroup::ProductQueue;

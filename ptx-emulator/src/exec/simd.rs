@@ -1,6 +1,9 @@
-//! Picks the widest vector instructions that the processor has, at run time.
+//! Picks the widest vector instructions that the processor has, at run time, and moves rows of words
+//! that other threads may access at the same time.
 //!
 //! This is the crate's only module with `unsafe` code.
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::run::{RawFault, Run, Stop};
 use crate::observer::Observer;
@@ -13,18 +16,35 @@ pub(crate) enum Level {
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// The AVX-512 of servers since Skylake (F, VL, BW, DQ), with all of the above.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Level {
+    /// The widest that the processor has.
     pub(crate) fn detect() -> Level {
+        Self::available().last().copied().unwrap_or(Level::Portable)
+    }
+
+    /// Those that the processor has, narrowest first.
+    pub(crate) fn available() -> Vec<Level> {
+        let mut levels = vec![Level::Portable];
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("bmi2")
         {
-            return Level::Avx2;
+            levels.push(Level::Avx2);
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+            {
+                levels.push(Level::Avx512);
+            }
         }
-        Level::Portable
+        levels
     }
 }
 
@@ -49,6 +69,13 @@ pub(crate) fn segment<O: Observer>(
             // SAFETY: as above.
             false => unsafe { avx2::<O, false>(run, block, mask, limit) },
         },
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => match full {
+            // SAFETY: as above.
+            true => unsafe { avx512::<O, true>(run, block, mask, limit) },
+            // SAFETY: as above.
+            false => unsafe { avx512::<O, false>(run, block, mask, limit) },
+        },
     }
 }
 
@@ -71,4 +98,98 @@ fn avx2<O: Observer, const FULL: bool>(
     limit: u32,
 ) -> Result<Stop, Box<RawFault>> {
     run.segment::<FULL>(block, mask, limit)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
+fn avx512<O: Observer, const FULL: bool>(
+    run: &mut Run<'_, '_, O>,
+    block: u32,
+    mask: u32,
+    limit: u32,
+) -> Result<Stop, Box<RawFault>> {
+    run.segment::<FULL>(block, mask, limit)
+}
+
+/// Reads 32 words, each as by a relaxed load.
+///
+/// Rust has no loads of several atomics at once, and the compiler makes none of its own: hence the
+/// assembly.
+#[inline(always)]
+pub(super) fn load_row(level: Level, from: &[AtomicU32; 32], to: &mut [u32; 32]) {
+    match level {
+        Level::Portable => {
+            for (to, word) in to.iter_mut().zip(from) {
+                *to = word.load(Ordering::Relaxed);
+            }
+        }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: both are 128 bytes long, and the processor has the level's instructions, as
+        // `Level::detect` found. Other threads may write the words of `from` meanwhile: the processor
+        // does not tear the aligned words of a vector, so each is read as by an atomic load.
+        _ => unsafe { copy_row(level, from.as_ptr().cast(), to.as_mut_ptr()) },
+    }
+}
+
+/// Writes 32 words, each as by a relaxed store.
+#[inline(always)]
+pub(super) fn store_row(level: Level, to: &[AtomicU32; 32], from: &[u32; 32]) {
+    match level {
+        Level::Portable => {
+            for (to, word) in to.iter().zip(from) {
+                to.store(*word, Ordering::Relaxed);
+            }
+        }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as in `load_row`, with reader and writer changed over; atomics may be written
+        // through a shared reference.
+        _ => unsafe { copy_row(level, from.as_ptr(), to.as_ptr().cast_mut().cast()) },
+    }
+}
+
+/// Copies 128 bytes.
+///
+/// # Safety
+/// `from` must be readable and `to` writable for 32 words, both of them aligned to words, and the
+/// processor must have the instructions of `level`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn copy_row(level: Level, from: *const u32, to: *mut u32) {
+    match level {
+        // SAFETY: the caller vouches for the pointers and the instructions; the registers that are
+        // written are declared.
+        Level::Avx512 => unsafe {
+            std::arch::asm!(
+                "vmovdqu64 zmm30, [{from}]",
+                "vmovdqu64 zmm31, [{from} + 64]",
+                "vmovdqu64 [{to}], zmm30",
+                "vmovdqu64 [{to} + 64], zmm31",
+                from = in(reg) from,
+                to = in(reg) to,
+                out("zmm30") _,
+                out("zmm31") _,
+                options(nostack, preserves_flags),
+            );
+        },
+        // SAFETY: as above.
+        _ => unsafe {
+            std::arch::asm!(
+                "vmovdqu ymm12, [{from}]",
+                "vmovdqu ymm13, [{from} + 32]",
+                "vmovdqu ymm14, [{from} + 64]",
+                "vmovdqu ymm15, [{from} + 96]",
+                "vmovdqu [{to}], ymm12",
+                "vmovdqu [{to} + 32], ymm13",
+                "vmovdqu [{to} + 64], ymm14",
+                "vmovdqu [{to} + 96], ymm15",
+                from = in(reg) from,
+                to = in(reg) to,
+                out("ymm12") _,
+                out("ymm13") _,
+                out("ymm14") _,
+                out("ymm15") _,
+                options(nostack, preserves_flags),
+            );
+        },
+    }
 }

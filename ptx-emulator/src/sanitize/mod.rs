@@ -23,7 +23,7 @@ use crate::error::{Fault, LaunchError};
 use crate::kernel::{Args, InstructionId, Kernel, LaunchConfig};
 use crate::memory::Memory;
 use crate::observer::{
-    BarrierComplete, LaunchContext, MemoryAccess, Observer, WarpContext, WarpSync,
+    BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess, WarpContext, WarpSync,
 };
 
 /// Several sanitizers in one launch.
@@ -36,10 +36,13 @@ pub struct Sanitizer {
     racecheck: Option<Racecheck>,
     initcheck: Option<Initcheck>,
     synccheck: Synccheck,
-    /// Whether findings of the last one are asked for.
+    /// Whether findings of the last one are asked for. What ends a launch is among them in any case,
+    /// and known without watching.
     reports_sync: bool,
     /// What was found in the launches before the last one.
     earlier: Vec<Finding>,
+    /// Whether any of them has to see what the kernel does.
+    watches: bool,
 }
 
 impl Sanitizer {
@@ -52,6 +55,7 @@ impl Sanitizer {
             synccheck: Synccheck::new(),
             reports_sync: tools.contains(&Tool::Synccheck),
             earlier: Vec::new(),
+            watches: tools.iter().any(|tool| *tool != Tool::Memcheck),
         }
     }
 
@@ -108,6 +112,7 @@ impl Observer for Sanitizer {
             synccheck: self.synccheck.fork(),
             reports_sync: self.reports_sync,
             earlier: Vec::new(),
+            watches: self.watches,
         }
     }
 
@@ -170,7 +175,9 @@ impl Observer for Sanitizer {
         if let Some(initcheck) = &mut self.initcheck {
             initcheck.memory_access(warp, access);
         }
-        self.synccheck.memory_access(warp, access);
+        if self.reports_sync {
+            self.synccheck.memory_access(warp, access);
+        }
     }
 
     fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
@@ -179,6 +186,21 @@ impl Observer for Sanitizer {
         }
         if let Some(initcheck) = &mut self.initcheck {
             initcheck.unit_access(warp, access);
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
+        if self.watches {
+            if let Some(racecheck) = &mut self.racecheck {
+                racecheck.repeated_access(warp, access);
+            }
+            if let Some(initcheck) = &mut self.initcheck {
+                initcheck.repeated_access(warp, access);
+            }
+            if self.reports_sync {
+                self.synccheck.repeated_access(warp, access);
+            }
         }
     }
 
@@ -192,20 +214,26 @@ impl Observer for Sanitizer {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.warp_sync(warp, sync);
         }
-        self.synccheck.warp_sync(warp, sync);
+        if self.reports_sync {
+            self.synccheck.warp_sync(warp, sync);
+        }
     }
 
     fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, arriving: u32) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.barrier(warp, id, barrier, arriving);
         }
-        self.synccheck.barrier(warp, id, barrier, arriving);
+        if self.reports_sync {
+            self.synccheck.barrier(warp, id, barrier, arriving);
+        }
     }
 
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
         if let Some(racecheck) = &mut self.racecheck {
             racecheck.barrier_complete(barrier);
         }
-        self.synccheck.barrier_complete(barrier);
+        if self.reports_sync {
+            self.synccheck.barrier_complete(barrier);
+        }
     }
 }

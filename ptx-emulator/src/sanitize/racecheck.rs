@@ -12,8 +12,8 @@ use crate::error::Fault;
 use crate::ir::Space;
 use crate::kernel::{InstructionId, Kernel};
 use crate::observer::{
-    AccessKind, BarrierComplete, LaunchContext, MemoryAccess, Observer, WarpContext, WarpSync,
-    WarpSyncKind,
+    AccessKind, BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess,
+    WarpContext, WarpSync, WarpSyncKind,
 };
 
 /// Finds data races on shared and on global memory; an [`Observer`].
@@ -154,6 +154,36 @@ impl Racecheck {
         }
     }
 
+    /// Whether a load needs no note: all that it reads is settled.
+    #[inline(always)]
+    fn is_settled(&mut self, access: &RepeatedAccess<'_>) -> bool {
+        let since = self.block.clocks.since;
+        let last = &mut self.places[access.instruction.index()];
+        for run in self.shapes.runs(access) {
+            let address = access.first_address.wrapping_add(run.distance);
+            let (base, cells) = match access.space {
+                Space::Shared => (0, &self.shared),
+                _ => match self.scene.place(last, address, run.bytes) {
+                    Some(place) => match &self.global[place] {
+                        Some(area) => (area.base, &area.cells),
+                        None => return false,
+                    },
+                    None => return false,
+                },
+            };
+            let first = ((address - base) >> cells.shift) as usize;
+            let settled = match ((run.bytes >> cells.shift) as usize).max(1) {
+                1 => is_settled::<1>(cells, first, since),
+                32 => is_settled::<32>(cells, first, since),
+                count => is_settled_slice(cells, first, count, since),
+            };
+            if !settled {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Accesses of all lanes at one place or one behind the other.
     #[inline(always)]
     fn regular(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape) -> bool {
@@ -175,27 +205,6 @@ impl Racecheck {
                 None => return false,
             },
         };
-        let reads = access.kind == AccessKind::Load;
-        let cells = match access.space {
-            Space::Shared => Some(&self.shared),
-            _ => self.global[place].as_deref().map(|area| &area.cells),
-        };
-        if reads && let Some(cells) = cells {
-            let base = match access.space {
-                Space::Shared => 0,
-                _ => self.scene.allocations[place].0,
-            };
-            let first = ((address - base) >> cells.shift) as usize;
-            let since = self.block.clocks.since;
-            let settled = match ((bytes >> cells.shift) as usize).max(1) {
-                1 => is_settled::<1>(cells, first, since),
-                32 => is_settled::<32>(cells, first, since),
-                count => is_settled_slice(cells, first, count, since),
-            };
-            if settled {
-                return true;
-            }
-        }
         self.regular_slow(warp, access, shape, place);
         true
     }
@@ -235,8 +244,18 @@ impl Racecheck {
     #[inline(never)]
     fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
         let writes = access.kind == AccessKind::Store && !access.strong;
-        for lane in lanes(access.mask) {
+        let mut rest = access.mask;
+        while rest != 0 {
+            let lane = rest.trailing_zeros() as usize % LANES;
             let address = access.addresses[lane];
+            // Lanes that read the same make one note.
+            let same = match writes {
+                true => 1 << lane,
+                false => lanes(rest)
+                    .filter(|&other| access.addresses[other] == address)
+                    .fold(0, |same, other| same | 1 << other),
+            };
+            rest &= !same;
             let bytes = u64::from(access.bytes);
             let place = match access.space {
                 Space::Shared
@@ -253,10 +272,22 @@ impl Racecheck {
             let who = spot.who(access.instruction, warp).with_lane(lane);
             let first = spot.first_cell(address, access.bytes);
             let count = (access.bytes >> spot.cells.shift) as usize;
-            for cell in first..first + count {
-                match writes {
-                    true => spot.write(cell, who, access),
-                    false => spot.read(cell, who, 1 << lane),
+            let cells = first..first + count;
+            let since = spot.block.clocks.since;
+            if writes {
+                for cell in cells {
+                    spot.write(cell, who, access);
+                }
+            } else if cells.clone().all(|cell| spot.cells.written[cell] < since) {
+                for cell in cells {
+                    spot.read(cell, who, same);
+                }
+            } else {
+                // Each may be a finding of its own.
+                for lane in lanes(same) {
+                    for cell in cells.clone() {
+                        spot.read(cell, who.with_lane(lane), 1 << lane);
+                    }
                 }
             }
         }
@@ -302,12 +333,20 @@ fn is_settled<const COUNT: usize>(cells: &Cells, first: usize, since: u32) -> bo
     open == 0
 }
 
+#[inline(always)]
 fn is_settled_slice(cells: &Cells, first: usize, count: usize, since: u32) -> bool {
-    let written = cells.written[first..][..count].iter();
-    let read = cells.read_elsewhere[first..][..count].iter();
-    written
-        .zip(read)
-        .all(|(&written, &read)| written < since && read >= since)
+    let row = first..first.saturating_add(count);
+    let (Some(written), Some(read)) = (
+        cells.written.get(row.clone()),
+        cells.read_elsewhere.get(row),
+    ) else {
+        return false;
+    };
+    let mut open = 0;
+    for (&written, &read) in written.iter().zip(read) {
+        open |= u32::from(written >= since) | u32::from(read < since);
+    }
+    open == 0
 }
 
 /// Whether two threads are lanes of one warp that write the same values to the same place by this very
@@ -610,6 +649,16 @@ impl Observer for Racecheck {
                 self.synchronise(warp.warp, access, true);
             }
         }
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
+        if !matches!(access.space, Space::Shared | Space::Global)
+            || access.kind == AccessKind::Load && self.is_settled(&access)
+        {
+            return;
+        }
+        access.expand(|access| self.memory_access(warp, access));
     }
 
     fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {

@@ -1,6 +1,6 @@
 //! How the lanes of an access lie in memory.
 
-use crate::observer::MemoryAccess;
+use crate::observer::{MemoryAccess, RepeatedAccess};
 
 pub(super) const LANES: usize = 32;
 
@@ -15,23 +15,73 @@ pub(super) enum Shape {
     Other,
 }
 
+/// What is known of the last access of an instruction.
+#[derive(Clone, Debug)]
+struct Known {
+    shape: Shape,
+    runs: Vec<Run>,
+}
+
+/// Bytes without a gap that lanes access.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// Address of the first byte minus that of lane 0, modulo 2^64.
+    pub distance: u64,
+    pub bytes: u64,
+}
+
 /// The shape that each instruction's last access had.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shapes(Vec<Shape>);
+pub(super) struct Shapes(Vec<Known>);
 
 impl Shapes {
     pub(super) fn new(instructions: usize) -> Self {
-        Shapes(vec![Shape::Other; instructions])
+        let unknown = Known {
+            shape: Shape::Other,
+            runs: Vec::new(),
+        };
+        Shapes(vec![unknown; instructions])
     }
 
     #[inline(always)]
     pub(super) fn of(&mut self, access: &MemoryAccess<'_>) -> Shape {
         let known = &mut self.0[access.instruction.index()];
         if !access.repeats_pattern {
-            *known = find(access);
+            known.shape = find(access);
+            known.runs.clear();
         }
-        *known
+        known.shape
     }
+
+    /// The bytes that the access takes up, which must be like the last one that was asked about.
+    #[inline(always)]
+    pub(super) fn runs(&mut self, access: &RepeatedAccess<'_>) -> &[Run] {
+        let known = &mut self.0[access.instruction.index()];
+        if known.runs.is_empty() {
+            known.runs = find_runs(access);
+        }
+        &known.runs
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn find_runs(access: &RepeatedAccess<'_>) -> Vec<Run> {
+    let mut starts = access.distances.map(|distance| distance as i64);
+    starts.sort_unstable();
+    let bytes = i64::from(access.bytes);
+    let mut runs: Vec<(i64, i64)> = Vec::new();
+    for start in starts {
+        match runs.last_mut() {
+            Some((_, end)) if start <= *end => *end = start + bytes,
+            _ => runs.push((start, start + bytes)),
+        }
+    }
+    let runs = runs.into_iter().map(|(start, end)| Run {
+        distance: start as u64,
+        bytes: end.abs_diff(start),
+    });
+    runs.collect()
 }
 
 fn find(access: &MemoryAccess<'_>) -> Shape {

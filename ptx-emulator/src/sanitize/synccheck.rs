@@ -9,7 +9,7 @@ use crate::error::Fault;
 use crate::ir::Space;
 use crate::kernel::{InstructionId, Kernel};
 use crate::observer::{
-    BarrierComplete, LaunchContext, MemoryAccess, Observer, WarpContext, WarpSync,
+    BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess, WarpContext, WarpSync,
 };
 
 /// Finds barriers, shuffles and votes that not all of their threads reach together; an [`Observer`].
@@ -172,6 +172,13 @@ impl Observer for Synccheck {
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         if self.waiting[warp.warp as usize].is_some() {
             self.passed_by(warp, access.instruction, access.mask);
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
+        if self.waiting[warp.warp as usize].is_some() {
+            self.passed_by(warp, access.instruction, u32::MAX);
         }
     }
 

@@ -1,0 +1,218 @@
+//! How the values of an address register lie, and where they point.
+
+use super::Launch;
+use super::vector::LANES;
+use crate::ir::{AddressBase, Program, Space};
+use crate::memory::{MAX_LOCAL_BYTES, space_of, window};
+
+/// How the values of an address register are spread over the lanes, and where they point.
+///
+/// Accesses of a basic block with the same base register belong to one spread: once per visit of the
+/// block it is compared with the register, and the bounds of all of its accesses are checked.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Spread {
+    /// Counts the different deltas that there have been.
+    pub version: u64,
+    /// The visit at which the deltas were last compared with the register.
+    pub visit: u64,
+    /// Whether every access of the spread is in bounds and aligned in this visit.
+    pub safe: bool,
+    pub space: Space,
+    pub allocation: u32,
+    /// Lane 0's value, from the start of the allocation or of shared memory on, in bytes.
+    pub at: u64,
+    /// The same as addresses are reported: global ones as they are.
+    pub reported: u64,
+    /// Where the allocation or the space starts.
+    extent: u64,
+    /// How many bytes there are in it at which the lowest of all accesses can start.
+    starts: u64,
+    hull: Hull,
+    /// Value of each lane minus that of lane 0.
+    pub deltas: [u64; LANES],
+}
+
+/// What the accesses of a spread take up together.
+#[derive(Clone, Copy, Debug)]
+struct Hull {
+    /// The space that all of them name; none where there are several, or it is a thread's own memory.
+    space: Option<Space>,
+    /// The lowest offset from the base register, and the end of the highest access.
+    from: i64,
+    to: i64,
+    /// The largest access of a lane in bytes.
+    bytes: u32,
+    /// Lane 0's value minus the lowest.
+    below: u64,
+    /// Bytes from the lowest address of the first access to the end of the highest of the last.
+    span: u64,
+}
+
+impl Spread {
+    fn new() -> Self {
+        Spread {
+            version: 1,
+            visit: 0,
+            safe: false,
+            space: Space::Generic,
+            allocation: 0,
+            at: 0,
+            reported: 0,
+            extent: 0,
+            starts: 0,
+            hull: Hull {
+                space: None,
+                from: i64::MAX,
+                to: i64::MIN,
+                bytes: 1,
+                below: 0,
+                span: 0,
+            },
+            deltas: [0; LANES],
+        }
+    }
+
+    /// The spreads of a program, in the order of their numbers.
+    pub(super) fn of_program(program: &Program) -> Vec<Self> {
+        let mut all = vec![Spread::new(); program.spreads as usize + 1];
+        let loads = program.loads.iter().map(|load| {
+            let bytes = load.bytes * load.destinations.len() as u32;
+            (&load.address, bytes)
+        });
+        let stores = program.stores.iter().map(|store| {
+            let bytes = store.bytes * store.sources.len() as u32;
+            (&store.address, bytes)
+        });
+        for (address, bytes) in loads.chain(stores) {
+            let hull = &mut all[address.spread as usize].hull;
+            let is_first = hull.from > hull.to;
+            let fits = is_first || hull.space == Some(address.space);
+            let in_register = matches!(address.base, AddressBase::Word(_) | AddressBase::Double(_));
+            let shared = !matches!(address.space, Space::Local | Space::Param);
+            let aligned = address.offset % i64::from(bytes.max(1)) == 0;
+            hull.space = (fits && in_register && shared && aligned).then_some(address.space);
+            hull.from = hull.from.min(address.offset);
+            hull.to = hull.to.max(address.offset.saturating_add(i64::from(bytes)));
+            hull.bytes = hull.bytes.max(bytes);
+        }
+        all
+    }
+
+    /// Makes the deltas those of the register, and looks where it points.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, launch: &Launch<'_>, visit: u64, base: impl Fn(usize) -> u64) {
+        const PARTS: usize = 8;
+        self.visit = visit;
+        let first = base(0);
+        let mut different = [0; PARTS];
+        for row in 0..LANES / PARTS {
+            for (part, different) in different.iter_mut().enumerate() {
+                let lane = PARTS * row + part;
+                *different |= first.wrapping_add(self.deltas[lane]) ^ base(lane);
+            }
+        }
+        if different.iter().fold(0, |all, part| all | part) != 0 {
+            self.version += 1;
+            for lane in 0..LANES {
+                self.deltas[lane] = base(lane).wrapping_sub(first);
+            }
+            self.learn();
+        }
+        self.at = first.wrapping_sub(self.extent);
+        let low = self.at.wrapping_sub(self.hull.below);
+        let low = low.wrapping_add_signed(self.hull.from);
+        let misaligned = first & u64::from(self.hull.bytes - 1);
+        self.safe = low < self.starts && misaligned == 0 || self.find(launch, first);
+        self.reported = match self.space {
+            Space::Shared => self.at,
+            _ => first,
+        };
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn(&mut self) {
+        self.starts = 0;
+        // Deltas are differences of addresses and may be negative.
+        let signed = self.deltas.map(|delta| delta as i64);
+        let lowest = signed.iter().copied().min().unwrap_or(0);
+        let highest = signed.iter().copied().max().unwrap_or(0);
+        self.hull.below = lowest.unsigned_abs();
+        let accesses = self.hull.to.saturating_sub(self.hull.from).unsigned_abs();
+        self.hull.span = highest.abs_diff(lowest).saturating_add(accesses);
+    }
+
+    /// Looks for the space or the allocation that the register points to; whether all accesses of the
+    /// spread lie in it.
+    #[cold]
+    #[inline(never)]
+    fn find(&mut self, launch: &Launch<'_>, first: u64) -> bool {
+        let Some(named) = self.hull.space else {
+            return false;
+        };
+        if self.hull.span == 0 {
+            self.learn();
+        }
+        let low = first.wrapping_sub(self.hull.below);
+        let low = low.wrapping_add_signed(self.hull.from);
+        let Some(found) = Extent::find(launch, named, low, self.hull.span) else {
+            return false;
+        };
+        if !matches!(found.space, Space::Shared | Space::Global) {
+            return false;
+        }
+        self.space = found.space;
+        self.allocation = found.allocation;
+        self.extent = found.start;
+        self.starts = found.starts(self.hull.span);
+        self.at = first.wrapping_sub(self.extent);
+        let misaligned = first & u64::from(self.hull.bytes - 1);
+        low.wrapping_sub(self.extent) < self.starts && misaligned == 0
+    }
+}
+
+/// A space or an allocation.
+pub(super) struct Extent {
+    pub space: Space,
+    pub allocation: u32,
+    pub start: u64,
+    pub bytes: u64,
+}
+
+impl Extent {
+    /// The one that holds `span` bytes at `address`, if it is an allocation; else that of the address.
+    pub(super) fn find(launch: &Launch<'_>, named: Space, address: u64, span: u64) -> Option<Self> {
+        let by_address = matches!(named, Space::Generic | Space::Param);
+        let space = if by_address { space_of(address) } else { named };
+        let start = match (by_address, window(space)) {
+            (true, Some((start, _))) => start,
+            _ => 0,
+        };
+        let (start, bytes, allocation) = match space {
+            Space::Shared => (start, u64::from(launch.shared_bytes), 0),
+            Space::Global | Space::Const => {
+                let index = launch.allocation_index(address, span)?;
+                let allocation = &launch.allocations[index];
+                (
+                    allocation.base,
+                    allocation.bytes,
+                    u32::try_from(index).ok()?,
+                )
+            }
+            Space::Local => (start, MAX_LOCAL_BYTES, 0),
+            Space::Param | Space::Generic => return None,
+        };
+        Some(Extent {
+            space,
+            allocation,
+            start,
+            bytes,
+        })
+    }
+
+    /// The number of places at which `span` bytes can start.
+    pub(super) fn starts(&self, span: u64) -> u64 {
+        self.bytes.checked_sub(span).map_or(0, |last| last + 1)
+    }
+}

@@ -1,0 +1,239 @@
+//! The transfer of regular accesses of full warps, between registers and words of memory.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::pattern::{GROUP, Pattern, Shape};
+use super::simd;
+use super::vector::{Doubles, LANES, Words};
+
+/// What the fast paths do with an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transfer {
+    /// Nothing: the deltas are no multiples of the access size, or too far apart.
+    Slow,
+    /// One word register, and neighbouring words.
+    Row,
+    /// Word registers, and the same words for all lanes.
+    Broadcast,
+    /// Anything else.
+    Scattered,
+}
+
+/// Words that the fast paths read. Indices are in bounds.
+pub(super) trait Source {
+    fn word(&self, at: usize) -> u32;
+
+    /// Neighbouring words.
+    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]);
+}
+
+/// Words that the fast paths write. Indices are in bounds.
+pub(super) trait Target {
+    fn set_word(&mut self, at: usize, value: u32);
+
+    /// Neighbouring words.
+    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]);
+}
+
+impl Source for &[u32] {
+    #[inline(always)]
+    fn word(&self, at: usize) -> u32 {
+        self[at]
+    }
+
+    #[inline(always)]
+    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
+        to.copy_from_slice(&self[at..][..N]);
+    }
+}
+
+impl Target for &mut [u32] {
+    #[inline(always)]
+    fn set_word(&mut self, at: usize, value: u32) {
+        self[at] = value;
+    }
+
+    #[inline(always)]
+    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]) {
+        self[at..][..N].copy_from_slice(from);
+    }
+}
+
+/// Words of an allocation.
+pub(super) struct Global<'a> {
+    pub words: &'a [AtomicU32],
+    pub level: simd::Level,
+}
+
+impl Source for Global<'_> {
+    #[inline(always)]
+    fn word(&self, at: usize) -> u32 {
+        self.words[at].load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn copy<const N: usize>(&self, at: usize, to: &mut [u32; N]) {
+        let from = &self.words[at..][..N];
+        let (rows, rest) = from.as_chunks::<LANES>();
+        let (to_rows, to_rest) = to.as_chunks_mut::<LANES>();
+        for (to, row) in to_rows.iter_mut().zip(rows) {
+            simd::load_row(self.level, row, to);
+        }
+        for (to, word) in to_rest.iter_mut().zip(rest) {
+            *to = word.load(Ordering::Relaxed);
+        }
+    }
+}
+
+impl Target for Global<'_> {
+    #[inline(always)]
+    fn set_word(&mut self, at: usize, value: u32) {
+        self.words[at].store(value, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn set<const N: usize>(&mut self, at: usize, from: &[u32; N]) {
+        let to = &self.words[at..][..N];
+        let (to_rows, to_rest) = to.as_chunks::<LANES>();
+        let (rows, rest) = from.as_chunks::<LANES>();
+        for (to, row) in to_rows.iter().zip(rows) {
+            simd::store_row(self.level, to, row);
+        }
+        for (to, value) in to_rest.iter().zip(rest) {
+            to.store(*value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Two words as one value.
+#[inline(always)]
+pub(super) fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// Whether the access is of one word register and without gaps, or of one place, and was done.
+#[inline(always)]
+pub(super) fn read_row(
+    source: &impl Source,
+    at: usize,
+    pattern: &Pattern,
+    words: &mut [Words],
+) -> bool {
+    match pattern.transfer {
+        Transfer::Row => source.copy(at, &mut words[pattern.word as usize]),
+        Transfer::Broadcast => {
+            let registers = pattern.words.iter().take(pattern.count as usize);
+            for (element, &register) in registers.enumerate() {
+                words[register as usize] = [source.word(at + element); LANES];
+            }
+        }
+        Transfer::Scattered | Transfer::Slow => return false,
+    }
+    true
+}
+
+/// As [`read_row`], for a store without gaps.
+#[inline(always)]
+pub(super) fn write_row(
+    target: &mut impl Target,
+    at: usize,
+    pattern: &Pattern,
+    words: &[Words],
+) -> bool {
+    if pattern.transfer != Transfer::Row {
+        return false;
+    }
+    target.set(at, &words[pattern.word as usize]);
+    true
+}
+
+/// Reads the word number `element` of each lane's access.
+#[inline(always)]
+pub(super) fn read_word(source: &impl Source, pattern: &Pattern, element: usize, to: &mut Words) {
+    let adjacent = pattern.bytes == 4;
+    match pattern.whole {
+        Shape::Uniform => *to = [source.word(element); LANES],
+        Shape::Consecutive if adjacent => source.copy(0, to),
+        _ => {
+            let (groups, _) = to.as_chunks_mut::<GROUP>();
+            let (places, _) = pattern.places.as_chunks::<GROUP>();
+            for ((to, places), shape) in groups.iter_mut().zip(places).zip(pattern.groups) {
+                match shape {
+                    Shape::Uniform => *to = [source.word(places[0] as usize + element); GROUP],
+                    Shape::Consecutive if adjacent => source.copy(places[0] as usize, to),
+                    _ => {
+                        for (to, place) in to.iter_mut().zip(places) {
+                            *to = source.word(*place as usize + element);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reads the words `element` and `element + 1` of each lane's access as one value.
+#[inline(always)]
+pub(super) fn read_double(
+    source: &impl Source,
+    pattern: &Pattern,
+    element: usize,
+    to: &mut Doubles,
+) {
+    let value = |at: usize| join(source.word(at), source.word(at + 1));
+    match pattern.whole {
+        Shape::Uniform => *to = [value(element); LANES],
+        Shape::Consecutive if pattern.bytes == 8 => {
+            let mut row = [0; 2 * LANES];
+            source.copy(0, &mut row);
+            for (to, pair) in to.iter_mut().zip(row.chunks_exact(2)) {
+                *to = join(pair[0], pair[1]);
+            }
+        }
+        _ => {
+            let (groups, _) = to.as_chunks_mut::<GROUP>();
+            let (places, _) = pattern.places.as_chunks::<GROUP>();
+            for ((to, places), shape) in groups.iter_mut().zip(places).zip(pattern.groups) {
+                if shape == Shape::Uniform {
+                    *to = [value(places[0] as usize + element); GROUP];
+                } else {
+                    for (to, place) in to.iter_mut().zip(places) {
+                        *to = value(*place as usize + element);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Writes the word number `element` of each lane's access; the highest lane wins.
+#[inline(always)]
+pub(super) fn write_word(
+    target: &mut impl Target,
+    pattern: &Pattern,
+    element: usize,
+    from: &Words,
+) {
+    if pattern.whole == Shape::Consecutive && pattern.bytes == 4 {
+        target.set(0, from);
+        return;
+    }
+    for (value, place) in from.iter().zip(pattern.places) {
+        target.set_word(place as usize + element, *value);
+    }
+}
+
+/// Writes the words `element` and `element + 1` of each lane's access.
+#[inline(always)]
+pub(super) fn write_double(
+    target: &mut impl Target,
+    pattern: &Pattern,
+    element: usize,
+    from: &Doubles,
+) {
+    for (value, place) in from.iter().zip(pattern.places) {
+        let at = place as usize + element;
+        target.set_word(at, *value as u32);
+        target.set_word(at + 1, (*value >> 32) as u32);
+    }
+}

@@ -1,0 +1,108 @@
+//! Two observers of one launch, and accesses that repeat.
+
+use ptx_emulator::sanitize::Tool;
+use ptx_emulator::{
+    Args, Counters, InstructionId, Kernel, LaunchConfig, LaunchError, Memory, MemoryAccess, Module,
+    Observer, Sanitizer, WarpContext,
+};
+
+/// Adds up `data[tid + 32 * i]` for `i` below `2 * count`; every other load is generic.
+const SUM: &str = "
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry sum(.param .u64 data, .param .u32 count) {
+    .reg .pred %p<2>; .reg .b32 %r<5>; .reg .b64 %rd<4>; .reg .f32 %f<3>;
+    ld.param.u64 %rd1, [data];
+    ld.param.u32 %r2, [count];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    mov.f32 %f1, 0f00000000;
+loop:
+    ld.f32 %f2, [%rd3];
+    add.rn.f32 %f1, %f1, %f2;
+    ld.global.f32 %f2, [%rd3+128];
+    add.rn.f32 %f1, %f1, %f2;
+    add.s64 %rd3, %rd3, 256;
+    sub.u32 %r2, %r2, 1;
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra loop;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.f32 [%rd3], %f1;
+    ret;
+}";
+
+fn kernel() -> Kernel {
+    let module = Module::parse(SUM).expect("well formed");
+    module.kernel("sum").expect("known instructions")
+}
+
+fn run(observer: &mut impl Observer, rounds: u32) -> Result<(), LaunchError> {
+    let memory = Memory::with_capacity(1 << 20);
+    let data = memory.alloc(2 * 32 * 4 * 8).expect("room");
+    memory.fill(data, 2 * 32 * 4 * 8, 1).expect("in bounds");
+    let mut args = Args::new();
+    args.push_u64(data).push_u32(rounds);
+    let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
+    let outcome = kernel().launch_observed(&memory, &config, &args, observer);
+    outcome.map(|_| ())
+}
+
+/// Writes down every access: the instruction, and the address of each lane.
+#[derive(Default)]
+struct Trace(Vec<(InstructionId, Vec<u64>)>);
+
+impl Observer for Trace {
+    fn fork(&self) -> Self {
+        Trace::default()
+    }
+
+    fn join(&mut self, worker: Self) {
+        self.0.extend(worker.0);
+    }
+
+    fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        self.0.push((access.instruction, access.addresses.to_vec()));
+    }
+}
+
+#[test]
+fn an_observer_without_a_faster_way_sees_repeated_accesses_in_full() {
+    let mut trace = Trace::default();
+    run(&mut trace, 8).expect("runs");
+    assert_eq!(trace.0.len(), 2 * 8 + 1);
+    let first = trace.0[0].1[0];
+    for (index, (_, addresses)) in trace.0[..16].iter().enumerate() {
+        let expected = (0..32).map(|lane| first + 128 * index as u64 + 4 * lane);
+        assert!(addresses.iter().copied().eq(expected), "access {index}");
+    }
+    assert_eq!(trace.0[16].1, trace.0[0].1);
+}
+
+#[test]
+fn two_observers_see_what_each_sees_alone() {
+    let (mut counters, mut trace) = (Counters::new(), Trace::default());
+    run(&mut counters, 8).expect("runs");
+    run(&mut trace, 8).expect("runs");
+    let mut both = (Counters::new(), Trace::default());
+    run(&mut both, 8).expect("runs");
+    assert_eq!(both.0.total(), counters.total());
+    assert_eq!(both.0.footprint(), counters.footprint());
+    assert_eq!(both.1.0, trace.0);
+    let total = counters.total();
+    assert_eq!(total.global_loads.requests, 16);
+    assert_eq!(total.global_loads.sectors, 16 * 4);
+    assert_eq!(counters.footprint().bytes_read, 16 * 128);
+    assert_eq!(counters.footprint().bytes_written, 128);
+}
+
+#[test]
+fn a_fault_behind_repeated_accesses_is_found() {
+    let mut both = (Counters::new(), Sanitizer::new(&[Tool::Memcheck]));
+    assert!(run(&mut both, 9).is_err());
+    let findings = both.1.findings();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    // The round that ends in the fault is counted, with the access that caused it.
+    assert_eq!(both.0.total().global_loads.requests, 17);
+}
