@@ -1,11 +1,17 @@
 //! Times the emulator on matrix products of the workspace's PTX, checks the results, and prints figures.
 //!
 //! `cargo run --release -p ptx-emulator --example speed [FILE.ptx] [WORKERS] [SIZE] [KERNEL]`
+//!
+//! Times are the best of several runs: alone; under counters; under counters and memcheck; under these
+//! and racecheck. Speeds are in 10^9 lane-instructions per second.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use ptx_emulator::{Args, Counters, Kernel, LaunchConfig, Memory, Module};
+use ptx_emulator::sanitize::Tool;
+use ptx_emulator::{
+    Args, Counters, Kernel, LaunchConfig, Memory, Module, NoObserver, Observer, Sanitizer,
+};
 
 /// A kernel's name, the threads of its block, and the elements of C that a block computes.
 const PRODUCTS: [(&str, [u32; 3], [u32; 2]); 5] = [
@@ -15,6 +21,9 @@ const PRODUCTS: [(&str, [u32; 3], [u32; 2]); 5] = [
     ("register_blocked", [256, 1, 1], [128, 128]),
     ("naive_uncoalesced", [32, 32, 1], [32, 32]),
 ];
+
+/// Runs of each case; the fastest counts.
+const RUNS: usize = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -84,28 +93,49 @@ fn measure(
     let mut config = LaunchConfig::new([size / tile[0], size / tile[1], 1], block);
     config.workers = Some(workers);
 
-    let mut best = Duration::MAX;
-    for _ in 0..3 {
-        let start = Instant::now();
-        kernel.launch(&memory, &config, &args)?;
-        best = best.min(start.elapsed());
-    }
-    let start = Instant::now();
+    let alone = best(kernel, &memory, &config, &args, || NoObserver)?;
+    let counted = best(kernel, &memory, &config, &args, Counters::new)?;
+    let under = |tools: &[Tool]| {
+        let observer = || (Counters::new(), Sanitizer::new(tools));
+        best(kernel, &memory, &config, &args, observer)
+    };
+    let checked = under(&[Tool::Memcheck])?;
+    let raced = under(&[Tool::Memcheck, Tool::Racecheck])?;
     let mut counts = Counters::new();
     kernel.launch_observed(&memory, &config, &args, &mut counts)?;
-    let observed = start.elapsed();
     let mut word = [0; 4];
     memory.read(c + 4 * (count - 1), &mut word)?;
     let lanes = counts.total().thread_instructions as f64;
+    let column = |time: Duration| {
+        let seconds = time.as_secs_f64();
+        format!("{:7.1} ms {:5.2} G/s", seconds * 1e3, lanes / seconds / 1e9)
+    };
     println!(
-        "{:20} {:6.3} s, {:5.2} G lane-instructions/s; counting {:6.3} s, {:5.2} G/s; {} MB loaded; last element {}",
+        "{:20}{}; counters{}; memcheck{}; racecheck{}; last element {}",
         kernel.name(),
-        best.as_secs_f64(),
-        lanes / best.as_secs_f64() / 1e9,
-        observed.as_secs_f64(),
-        lanes / observed.as_secs_f64() / 1e9,
-        counts.total().global_loads.bytes / 1_000_000,
+        column(alone),
+        column(counted),
+        column(checked),
+        column(raced),
         f32::from_le_bytes(word),
     );
     Ok(())
+}
+
+/// The shortest time of a launch.
+fn best<O: Observer>(
+    kernel: &Kernel,
+    memory: &Memory,
+    config: &LaunchConfig,
+    args: &Args,
+    observer: impl Fn() -> O,
+) -> Result<Duration, Box<dyn Error>> {
+    let mut best = Duration::MAX;
+    for _ in 0..RUNS {
+        let mut observer = observer();
+        let start = Instant::now();
+        kernel.launch_observed(memory, config, args, &mut observer)?;
+        best = best.min(start.elapsed());
+    }
+    Ok(best)
 }
