@@ -10,6 +10,8 @@
 //! | [`cpu`] | products on the host, to compare with |
 //! | [`element`], [`check`], [`problem`] | inputs, parameters, right answers |
 //! | [`plan`] | the launches that a rung consists of |
+//! | [`gemm`] | general products as launches |
+//! | [`gpu`] | what other programs call: products, transposes and own kernels on nalgebra matrices and slices |
 //! | [`catalogue`] | the only list of kernels |
 //! | [`model`] | performance models: pure functions of numbers |
 //! | [`measure`] | statistics |
@@ -32,6 +34,8 @@ pub mod device;
 pub mod element;
 pub mod emulate;
 pub mod engine;
+pub mod gemm;
+pub mod gpu;
 pub mod measure;
 pub mod memory;
 pub mod model;

@@ -5,7 +5,7 @@ use crate::catalogue::{self, Rung};
 use crate::check::Verdict;
 use crate::element::{Element, ElementType};
 use crate::engine::gpu::GpuEngine;
-use crate::engine::{Buffer, DevicePtr, EngineError};
+use crate::engine::{Buffer, DevicePtr, Engine, EngineError};
 use crate::peer::cublas::{Cublas, DataType, Product};
 use crate::problem::product::Strides;
 use crate::problem::{Operation, Problem, Shape, TensorInput};

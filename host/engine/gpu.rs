@@ -189,7 +189,9 @@ impl GpuEngine {
             message,
         };
         geometry::check(launch, &kernel.limits).map_err(refused)?;
-        let mut pointers = argument_pointers(launch.args, &kernel.parameters).map_err(refused)?;
+        let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+        let pointers =
+            argument_pointers(&mut pointers, launch.args, &kernel.parameters).map_err(refused)?;
         kernel
             .allow_shared(launch.shared_bytes)
             .map_err(|error| refused(error.to_string()))?;
@@ -205,7 +207,7 @@ impl GpuEngine {
         unsafe {
             kernel
                 .function
-                .launch(&config, self.stream.as_inner(), &mut pointers)
+                .launch(&config, self.stream.as_inner(), pointers)
         }
         .map_err(|error| self.work_failed(&kernel.entry, &error))
     }
@@ -388,6 +390,18 @@ impl Engine for GpuEngine {
         })
     }
 
+    fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        self.with_kernel(launch, |kernel| self.queue(kernel, launch))
+    }
+
+    fn synchronize(&self) -> Result<(), EngineError> {
+        self.enter()?;
+        self.stream.synchronize().map_err(|error| {
+            let error = driver_error("cuStreamSynchronize", error);
+            self.work_failed("a kernel that was started before", &error)
+        })
+    }
+
     fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
         let entry = match launches.first() {
             Some(launch) => self.with_kernel(launch, |kernel| Ok(kernel.entry.clone()))?,
@@ -404,8 +418,15 @@ impl Engine for GpuEngine {
     }
 }
 
+/// Most arguments of a launch: they are passed on from the stack, so that a launch allocates nothing.
+const MOST_ARGUMENTS: usize = 64;
+
 /// One pointer to each argument's bytes, after their number and sizes are seen to be the parameters'.
-fn argument_pointers(args: &[Arg<'_>], parameters: &[usize]) -> Result<Vec<*mut c_void>, String> {
+fn argument_pointers<'p>(
+    pointers: &'p mut [*mut c_void; MOST_ARGUMENTS],
+    args: &[Arg<'_>],
+    parameters: &[usize],
+) -> Result<&'p mut [*mut c_void], String> {
     if args.len() != parameters.len() {
         return Err(format!(
             "it takes {} arguments, not {}",
@@ -413,19 +434,24 @@ fn argument_pointers(args: &[Arg<'_>], parameters: &[usize]) -> Result<Vec<*mut 
             args.len()
         ));
     }
-    let pair = args.iter().zip(parameters).enumerate();
-    pair.map(|(index, (arg, &size))| {
+    if args.len() > MOST_ARGUMENTS {
+        return Err(format!(
+            "it takes {} arguments, which is more than {MOST_ARGUMENTS}: pass them in a structure",
+            args.len()
+        ));
+    }
+    let pair = args.iter().zip(parameters);
+    for (index, (pointer, (arg, &size))) in pointers.iter_mut().zip(pair).enumerate() {
         let bytes = argument_bytes(arg);
-        if bytes.len() == size {
-            Ok(bytes.as_ptr().cast_mut().cast())
-        } else {
-            Err(format!(
+        if bytes.len() != size {
+            return Err(format!(
                 "argument {index} has {} bytes, its parameter has {size}",
                 bytes.len()
-            ))
+            ));
         }
-    })
-    .collect()
+        *pointer = bytes.as_ptr().cast_mut().cast();
+    }
+    Ok(&mut pointers[..args.len()])
 }
 
 fn argument_bytes<'a>(arg: &'a Arg<'_>) -> &'a [u8] {
@@ -482,20 +508,24 @@ mod tests {
             Arg::F64(3.0),
             Arg::Bytes(&[0; 16]),
         ];
-        assert_eq!(
-            argument_pointers(&args, &[8, 4, 8, 16]).map(|list| list.len()),
-            Ok(4)
-        );
-        let few = argument_pointers(&args[..1], &[8, 4]).unwrap_err();
+        let check = |args: &[Arg<'_>], parameters: &[usize]| {
+            let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+            argument_pointers(&mut pointers, args, parameters).map(|list| list.len())
+        };
+        assert_eq!(check(&args, &[8, 4, 8, 16]), Ok(4));
+        let few = check(&args[..1], &[8, 4]).unwrap_err();
         assert_eq!(few, "it takes 2 arguments, not 1");
-        let narrow = argument_pointers(&args[..2], &[8, 8]).unwrap_err();
+        let narrow = check(&args[..2], &[8, 8]).unwrap_err();
         assert_eq!(narrow, "argument 1 has 4 bytes, its parameter has 8");
+        let many = check(&[Arg::U32(0); 65], &[4; 65]).unwrap_err();
+        assert!(many.contains("more than 64"), "{many}");
     }
 
     #[test]
     fn pointers_lead_to_the_values() {
         let args = [Arg::F32(1.5), Arg::U64(u64::MAX - 1)];
-        let pointers = argument_pointers(&args, &[4, 8]).unwrap();
+        let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+        let pointers = argument_pointers(&mut pointers, &args, &[4, 8]).unwrap();
         // SAFETY: the pointers are to the values in `args`.
         let values = unsafe {
             (

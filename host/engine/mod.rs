@@ -255,6 +255,23 @@ pub trait Engine {
     /// [`EngineError::Launch`] where the launch is refused (geometry, arguments) or the kernel fails.
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError>;
 
+    /// Starts one launch, after those that were started before. A GPU runs it while this thread goes on, and an error of the
+    /// kernel comes out where it is waited for; the emulator runs it at once.
+    ///
+    /// # Errors
+    /// [`EngineError::Launch`] where the launch is refused.
+    fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        self.run(launch)
+    }
+
+    /// Waits for all launches that were started.
+    ///
+    /// # Errors
+    /// [`EngineError::Launch`] where a kernel failed.
+    fn synchronize(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// Runs launches one after the other, all of them `rounds` times, and returns how long that took together, in
     /// milliseconds: between two CUDA events around them on a GPU, wall-clock time on the emulator.
     fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError>;

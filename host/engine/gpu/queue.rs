@@ -1,7 +1,7 @@
 //! Work on the engine's stream that is not waited for: launches beside those of another library.
 
 use super::{GpuEngine, driver_error, failed};
-use crate::engine::{DevicePtr, EngineError, Launch};
+use crate::engine::{DevicePtr, EngineError};
 use cust::memory::AsyncCopyDestination;
 use std::ffi::c_void;
 
@@ -13,14 +13,6 @@ impl GpuEngine {
     pub fn stream(&self) -> Result<*mut c_void, EngineError> {
         self.enter()?;
         Ok(self.stream.as_inner().cast())
-    }
-
-    /// Puts a launch on the stream and returns. An error of the kernel comes out where the stream is waited for.
-    ///
-    /// # Errors
-    /// Where the launch is refused.
-    pub fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
-        self.with_kernel(launch, |kernel| self.queue(kernel, launch))
     }
 
     /// Puts a copy inside of device memory on the stream.

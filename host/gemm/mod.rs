@@ -1,0 +1,265 @@
+//! General products, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and with which parameters.
+//!
+//! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the launches, whose operands
+//! are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them memory.
+
+use crate::element::Element;
+use crate::engine::{Dim3, Engine};
+use crate::plan::{Plan, PlannedLaunch};
+use crate::problem::Param;
+use cuda_std::float::GpuFloat;
+use kernels_gpu::ampere::choose::{Choice, DGEMM, DGEMM_90, Instances, Request, SGEMM};
+use kernels_gpu::ampere::gemm::{Gemm, MAX_LEADING, partials_pitch};
+
+/// The generation that has asynchronous copies, which all instances need, times ten.
+pub const COMPUTE_CAPABILITY: u32 = 80;
+
+/// The generation whose tensor cores have a shape of their own for f64, times ten.
+const HOPPER: u32 = 90;
+
+/// A general product of row-major matrices. A column-major product is the same one with A and B, and m and n, exchanged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Description<T> {
+    /// m, n and k: C is m × n, op(A) m × k, op(B) k × n.
+    pub extents: [u32; 3],
+    /// Whether A is stored as k × m, and B as n × k.
+    pub transposed: [bool; 2],
+    /// Elements from one row to the next of A, B and C, as they are stored.
+    pub leading: [u32; 3],
+    /// Products in the batch.
+    pub batch: u32,
+    /// Elements from one matrix of the batch to the next, of A, B and C.
+    pub strides: [u64; 3],
+    /// α.
+    pub alpha: T,
+    /// β. Where it is 0, C is not read.
+    pub beta: T,
+    /// Whether the first elements of A and of B lie at multiples of 16 bytes.
+    pub aligned: [bool; 2],
+}
+
+/// Where a product is to be computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Device {
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Compute capability, times ten.
+    pub compute_capability: u32,
+}
+
+impl Device {
+    /// The device of an engine.
+    pub fn of(engine: &dyn Engine) -> Self {
+        Device {
+            multiprocessors: engine.multiprocessors(),
+            compute_capability: engine.compute_capability(),
+        }
+    }
+
+    /// The most dynamic shared memory of a block, in bytes (CUDA programming guide, "Compute Capabilities").
+    pub fn shared_bytes(self) -> u32 {
+        match self.compute_capability {
+            80 | 87 => 163 << 10,
+            90 | 100 | 101 | 103 | 110 => 227 << 10,
+            _ => 99 << 10,
+        }
+    }
+}
+
+/// Why a product cannot be planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// The rows of an operand are too far apart.
+    #[error(
+        "rows of {matrix} are {leading} elements apart, which is more than the {MAX_LEADING} that the kernels take: copy it closer together"
+    )]
+    Leading {
+        /// "A" or "B".
+        matrix: &'static str,
+        /// Its leading dimension.
+        leading: u32,
+    },
+    /// The device is older than the kernels.
+    #[error(
+        "general products need compute capability {}.{} or newer, this device has {}.{}: use the rungs of the ladder, which take dense matrices",
+        COMPUTE_CAPABILITY / 10, COMPUTE_CAPABILITY % 10, .has / 10, .has % 10
+    )]
+    Capability {
+        /// The device's, times ten.
+        has: u32,
+    },
+}
+
+/// An element type that general products are made of.
+pub trait GemmElement: Element + GpuFloat {
+    /// The instances for a compute capability (times ten), and that of the module in which their tiles are.
+    fn instances(compute_capability: u32) -> (&'static Instances, u32);
+}
+
+impl GemmElement for f32 {
+    fn instances(_: u32) -> (&'static Instances, u32) {
+        (&SGEMM, COMPUTE_CAPABILITY)
+    }
+}
+
+impl GemmElement for f64 {
+    fn instances(compute_capability: u32) -> (&'static Instances, u32) {
+        match compute_capability {
+            HOPPER => (&DGEMM_90, HOPPER),
+            _ => (&DGEMM, COMPUTE_CAPABILITY),
+        }
+    }
+}
+
+impl<T: GemmElement> Description<T> {
+    /// op(A) · op(B) of dense matrices at aligned addresses.
+    pub fn dense(extents: [u32; 3], transposed: [bool; 2]) -> Self {
+        let dense = Gemm::<T>::dense(extents, transposed);
+        Description {
+            extents,
+            transposed,
+            leading: [dense.lda, dense.ldb, dense.ldc],
+            batch: 1,
+            strides: [0; 3],
+            alpha: dense.alpha,
+            beta: dense.beta,
+            aligned: [true; 2],
+        }
+    }
+
+    /// Whether the kernels take this product on this device.
+    ///
+    /// # Errors
+    /// See [`PlanError`].
+    pub fn check(&self, device: Device) -> Result<(), PlanError> {
+        if device.compute_capability < COMPUTE_CAPABILITY {
+            return Err(PlanError::Capability {
+                has: device.compute_capability,
+            });
+        }
+        for (matrix, leading) in ["A", "B"].into_iter().zip(self.leading) {
+            if leading > MAX_LEADING {
+                return Err(PlanError::Leading { matrix, leading });
+            }
+        }
+        Ok(())
+    }
+
+    /// What the choice of an instance depends on.
+    pub fn request(&self, device: Device) -> Request {
+        let [m, n, k] = self.extents;
+        let along = [
+            if self.transposed[0] { m } else { k },
+            if self.transposed[1] { k } else { n },
+        ];
+        let per_vector = (16 / size_of::<T>()) as u32;
+        // Along k operands are copied by elements: their extent need not be of whole vectors.
+        let whole = |operand: usize, runs_along_k: bool| {
+            self.aligned[operand]
+                && self.leading[operand].is_multiple_of(per_vector)
+                && (runs_along_k || along[operand].is_multiple_of(per_vector))
+                && (self.batch == 1 || self.strides[operand].is_multiple_of(per_vector.into()))
+        };
+        Request {
+            extents: [m.max(1), n.max(1), k],
+            transposed: self.transposed,
+            vectors: [whole(0, !self.transposed[0]), whole(1, self.transposed[1])],
+            batch: self.batch,
+            multiprocessors: device.multiprocessors.max(1),
+            shared_bytes: device.shared_bytes(),
+        }
+    }
+}
+
+/// The launches of a product that [is taken](Description::check), by the instance that the model of their times favours.
+/// Inputs 0 and 1 are A and B.
+pub fn plan<T: GemmElement>(description: &Description<T>, device: Device) -> Plan {
+    let choice = T::instances(device.compute_capability)
+        .0
+        .choose(&description.request(device));
+    plan_choice(description, device, &choice)
+}
+
+/// The launches of a product by an instance that somebody chose for the same description and device.
+pub fn plan_choice<T: GemmElement>(
+    description: &Description<T>,
+    device: Device,
+    choice: &Choice,
+) -> Plan {
+    let (instances, tiles) = T::instances(device.compute_capability);
+    let [m, n, k] = description.extents;
+    let empty = m == 0 || n == 0 || description.batch == 0;
+    let grid = |grid: [u64; 3]| if empty { [0; 3] } else { grid };
+    let parameters = Param::Bytes(bytes(&Gemm {
+        m,
+        n,
+        k,
+        lda: description.leading[0],
+        ldb: description.leading[1],
+        ldc: description.leading[2],
+        transpose_a: description.transposed[0].into(),
+        transpose_b: description.transposed[1].into(),
+        splits: choice.splits,
+        k_per_split: choice.k_per_split,
+        stride_a: description.strides[0],
+        stride_b: description.strides[1],
+        stride_c: description.strides[2],
+        alpha: description.alpha,
+        beta: description.beta,
+    }));
+    let mut launches = vec![PlannedLaunch {
+        entry: choice.entry,
+        compute_capability: if instances.skinny.contains(&choice.entry) {
+            COMPUTE_CAPABILITY
+        } else {
+            tiles
+        },
+        grid: grid(choice.grid),
+        block: Dim3::new(choice.threads, 1, 1),
+        shared_bytes: choice.shared_bytes,
+        params: vec![
+            Param::Input(0),
+            Param::Input(1),
+            Param::Output,
+            Param::Workspace,
+            parameters.clone(),
+        ],
+    }];
+    let mut workspace_bytes = 0;
+    if choice.splits > 1 {
+        let (blocks, threads) = instances.reduce_launch(description.extents, description.batch);
+        launches.push(PlannedLaunch {
+            entry: instances.reduce,
+            compute_capability: COMPUTE_CAPABILITY,
+            grid: grid(blocks),
+            block: Dim3::new(threads, 1, 1),
+            shared_bytes: 0,
+            params: vec![Param::Workspace, Param::Output, parameters],
+        });
+        let rows = u64::from(m) * u64::from(choice.splits) * u64::from(description.batch);
+        workspace_bytes = rows * partials_pitch(n) as u64 * size_of::<T>() as u64;
+    }
+    Plan {
+        launches,
+        workspace_bytes,
+    }
+}
+
+/// The parameters as the kernel reads them.
+fn bytes<T: GemmElement>(gemm: &Gemm<T>) -> Vec<u8> {
+    const { assert!(size_of::<Gemm<T>>() == 64 + 2 * size_of::<T>()) };
+    // SAFETY: a `repr(C)` struct without padding, by the assertion, is as many initialised bytes.
+    unsafe {
+        std::slice::from_raw_parts(std::ptr::from_ref(gemm).cast::<u8>(), size_of::<Gemm<T>>())
+    }
+    .to_vec()
+}
+
+/// All kernels that a product may be planned with, each with the compute capability of its module, times ten.
+pub fn entries() -> impl Iterator<Item = (&'static str, u32)> {
+    let tiles = DGEMM_90.tiles.iter().map(|tile| (tile.entry, HOPPER));
+    let entries = SGEMM.entries().chain(DGEMM.entries());
+    entries
+        .map(|entry| (entry, COMPUTE_CAPABILITY))
+        .chain(tiles)
+}

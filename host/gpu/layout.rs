@@ -1,0 +1,190 @@
+//! Where the elements of a matrix lie in an array.
+
+use std::fmt;
+
+/// Where the elements of a matrix lie in an array: element (i, j) at `offset` + i · `row_stride` + j · `column_stride`.
+/// Distances are in elements, and one of the two is 1, or its extent is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// Distance of two rows.
+    pub row_stride: usize,
+    /// Distance of two columns.
+    pub column_stride: usize,
+    /// Place of the first element.
+    pub offset: usize,
+    /// Matrices, one behind the other.
+    pub batch: usize,
+    /// Distance of two matrices. 0 is one matrix that serves for all of the batch.
+    pub batch_stride: usize,
+}
+
+impl Layout {
+    /// Rows one behind the other, as C has them.
+    pub const fn row_major(rows: usize, columns: usize) -> Self {
+        Layout {
+            rows,
+            columns,
+            row_stride: columns,
+            column_stride: 1,
+            offset: 0,
+            batch: 1,
+            batch_stride: 0,
+        }
+    }
+
+    /// Columns one behind the other, as nalgebra and BLAS have them.
+    pub const fn column_major(rows: usize, columns: usize) -> Self {
+        Self::row_major(columns, rows).transposed()
+    }
+
+    /// The transpose: the same elements, rows for columns.
+    pub const fn transposed(self) -> Self {
+        Layout {
+            rows: self.columns,
+            columns: self.rows,
+            row_stride: self.column_stride,
+            column_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    /// With this distance between rows (of a row-major matrix) or columns (of a column-major one): BLAS's leading dimension.
+    pub const fn leading(mut self, leading: usize) -> Self {
+        if self.column_stride == 1 {
+            self.row_stride = leading;
+        } else {
+            self.column_stride = leading;
+        }
+        self
+    }
+
+    /// Beginning at this element of the array.
+    pub const fn at(self, offset: usize) -> Self {
+        Layout { offset, ..self }
+    }
+
+    /// A batch of such matrices, so many elements apart.
+    pub const fn batched(self, batch: usize, batch_stride: usize) -> Self {
+        Layout {
+            batch,
+            batch_stride,
+            ..self
+        }
+    }
+
+    /// Whether there are no elements.
+    pub const fn is_empty(self) -> bool {
+        self.rows == 0 || self.columns == 0 || self.batch == 0
+    }
+
+    /// The number of elements that an array needs; the largest there is where they cannot be counted.
+    pub const fn end(self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        (self.batch - 1)
+            .saturating_mul(self.batch_stride)
+            .saturating_add((self.rows - 1).saturating_mul(self.row_stride))
+            .saturating_add((self.columns - 1).saturating_mul(self.column_stride))
+            .saturating_add(self.offset)
+            .saturating_add(1)
+    }
+
+    /// The distance of two rows, where columns are neighbours.
+    pub(super) const fn leading_of_rows(self) -> Option<usize> {
+        if self.column_stride == 1 || self.columns <= 1 {
+            Some(self.row_stride)
+        } else {
+            None
+        }
+    }
+
+    /// Why an array of `len` elements cannot have this layout, if it cannot.
+    pub(super) fn fault(self, len: usize) -> Option<&'static str> {
+        if self.end() > len {
+            Some("it reaches beyond them")
+        } else if self.leading_of_rows().is_none() && self.transposed().leading_of_rows().is_none()
+        {
+            Some("neither its rows nor its columns are of neighbouring elements: copy it together")
+        } else {
+            None
+        }
+    }
+
+    /// Whether two places of the matrix are the same element of the array.
+    pub(super) fn overlaps(self) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let (within, lines, apart) = match self.leading_of_rows() {
+            Some(leading) => (self.columns, self.rows, leading),
+            None => (self.rows, self.columns, self.column_stride),
+        };
+        let matrix = (lines - 1).saturating_mul(apart).saturating_add(within);
+        (lines > 1 && apart < within) || (self.batch > 1 && self.batch_stride < matrix)
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Layout {
+            rows,
+            columns,
+            row_stride,
+            column_stride,
+            offset,
+            batch,
+            batch_stride,
+        } = self;
+        if *batch != 1 {
+            write!(f, "{batch} times {batch_stride} elements apart ")?;
+        }
+        write!(
+            f,
+            "{rows} x {columns} with distances {row_stride} and {column_stride} from {offset}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_know_what_they_need() {
+        assert_eq!(Layout::row_major(3, 4).end(), 12);
+        assert_eq!(Layout::column_major(3, 4).leading(8).end(), 27);
+        assert_eq!(Layout::row_major(3, 4).at(5).batched(2, 100).end(), 117);
+        assert_eq!(Layout::row_major(0, 4).end(), 0);
+        assert_eq!(Layout::row_major(usize::MAX, 4).end(), usize::MAX);
+    }
+
+    #[test]
+    fn a_leading_dimension_is_that_of_the_order() {
+        let rows = Layout::row_major(3, 4).leading(8);
+        assert_eq!((rows.row_stride, rows.column_stride), (8, 1));
+        let columns = Layout::column_major(3, 4).leading(8);
+        assert_eq!((columns.row_stride, columns.column_stride), (1, 8));
+        assert_eq!(columns.transposed(), Layout::row_major(4, 3).leading(8));
+    }
+
+    #[test]
+    fn overlaps_are_seen() {
+        assert!(!Layout::row_major(3, 4).overlaps());
+        assert!(Layout::row_major(3, 4).leading(3).overlaps());
+        assert!(!Layout::row_major(1, 4).leading(0).overlaps());
+        assert!(Layout::row_major(3, 4).batched(2, 11).overlaps());
+        assert!(!Layout::column_major(3, 4).batched(2, 12).overlaps());
+        let strided = Layout {
+            row_stride: 2,
+            column_stride: 3,
+            ..Layout::row_major(3, 4)
+        };
+        assert!(strided.fault(100).is_some());
+        assert!(Layout::row_major(3, 4).fault(11).is_some());
+    }
+}
