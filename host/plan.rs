@@ -18,6 +18,8 @@ pub struct Request {
     pub multiprocessors: u32,
     /// Compute capability of the device, times ten.
     pub compute_capability: u32,
+    /// Whether A and B of a product are stored transposed. Only plans for any layout look at it.
+    pub transposed: [bool; 2],
 }
 
 /// Launches, one after the other.

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 use warpladder::catalogue;
+use warpladder::compare::Layout::{Nn, Nt, Tn, Tt};
 use warpladder::compare::{CompareError, Comparer, Options, Peer};
 use warpladder::engine::gpu::GpuEngine;
 use warpladder::peer::cublas::CublasError;
@@ -29,15 +30,18 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
         seed: 1,
     };
     let comparer = Comparer::new(&engine, options);
-    for (name, peer) in [
-        ("naive", Peer::Cublas),
-        ("naive_f64", Peer::Cublas),
-        ("wolfe_k4_guarded", Peer::Cublas),
-        ("transpose_padded", Peer::Copy),
-        ("transpose_padded", Peer::Memcpy),
+    for (name, layout, peer) in [
+        ("naive", Nn, Peer::Cublas),
+        ("naive_f64", Nn, Peer::Cublas),
+        ("wolfe_k4_guarded", Nn, Peer::Cublas),
+        ("sgemm", Nt, Peer::Cublas),
+        ("sgemm", Tn, Peer::Cublas),
+        ("dgemm", Tt, Peer::Cublas),
+        ("transpose_padded", Nn, Peer::Copy),
+        ("transpose_padded", Nn, Peer::Memcpy),
     ] {
         let rung = catalogue::find(name).unwrap();
-        let compared = match comparer.compare(rung, SHAPE, peer) {
+        let compared = match comparer.compare(rung, SHAPE, layout, peer) {
             Err(CompareError::Cublas(CublasError::Missing(why))) => {
                 println!("{name} skipped: {why}");
                 continue;
@@ -58,9 +62,13 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
         }
     }
     let copy = catalogue::find("transpose_padded").unwrap();
-    let refused = comparer.compare(copy, SHAPE, Peer::Cublas).unwrap_err();
-    assert!(
-        refused.to_string().contains("only makes products"),
-        "{refused}"
-    );
+    let refused = |rung, layout, peer| {
+        let refused = comparer.compare(rung, SHAPE, layout, peer);
+        refused.unwrap_err().to_string()
+    };
+    let by_cublas = refused(copy, Nn, Peer::Cublas);
+    assert!(by_cublas.contains("only makes products"), "{by_cublas}");
+    let naive = catalogue::find("naive").unwrap();
+    let transposed = refused(naive, Tn, Peer::Cublas);
+    assert!(transposed.contains("leave out --layout"), "{transposed}");
 }

@@ -1,4 +1,4 @@
-//! The launches of `sgemm` and `dgemm`: products of dense matrices as they are, by the general kernels.
+//! The launches of `sgemm` and `dgemm`: products of dense matrices, by the general kernels.
 
 use crate::gemm::{self, Description, Device, GemmElement};
 use crate::plan::{Plan, Request};
@@ -24,5 +24,8 @@ fn plan<T: GemmElement>(request: &Request) -> Plan {
         multiprocessors: request.multiprocessors,
         compute_capability: request.compute_capability,
     };
-    gemm::plan(&Description::<T>::dense([m, n, k], [false; 2]), device)
+    gemm::plan(
+        &Description::<T>::dense([m, n, k], request.transposed),
+        device,
+    )
 }

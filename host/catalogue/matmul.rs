@@ -117,6 +117,7 @@ const fn warpgroups(
         Implementation::Planned {
             plan,
             compute_capability: wgmma::COMPUTE_CAPABILITY,
+            any_layout: false,
         },
         summary,
     )
@@ -132,6 +133,7 @@ const fn general(
     let implementation = Implementation::Planned {
         plan,
         compute_capability: gemm::COMPUTE_CAPABILITY,
+        any_layout: true,
     };
     Rung {
         element,

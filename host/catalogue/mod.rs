@@ -83,6 +83,8 @@ pub enum Implementation {
         plan: fn(&Request) -> Plan,
         /// Lowest compute capability that runs the rung, times ten.
         compute_capability: u32,
+        /// Whether the operands of a product may be stored transposed.
+        any_layout: bool,
     },
     /// The first of these rungs that takes the size.
     Dispatch(&'static [&'static str]),
@@ -114,6 +116,17 @@ impl Rung {
             } => Some(compute_capability),
             Implementation::Dispatch(_) | Implementation::Cpu(_) => None,
         }
+    }
+
+    /// Whether it takes operands that are stored transposed.
+    pub fn takes_any_layout(&self) -> bool {
+        matches!(
+            self.implementation,
+            Implementation::Planned {
+                any_layout: true,
+                ..
+            }
+        )
     }
 
     /// The launches of a rung that runs on a GPU by itself; `params` are those of the problem.
@@ -188,6 +201,7 @@ mod tests {
                     shape,
                     multiprocessors: 132,
                     compute_capability: 90,
+                    transposed: [false; 2],
                 };
                 let launches = plan(&request).launches.into_iter();
                 launches.map(|launch| (launch.entry, launch.compute_capability))

@@ -125,6 +125,7 @@ mod tests {
                 shape: Shape { m, n, k: 1024 },
                 multiprocessors: 132,
                 compute_capability: 90,
+                transposed: [false; 2],
             });
             let launch = &plan.launches[0];
             (launch.entry, launch.grid[0])

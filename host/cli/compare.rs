@@ -4,7 +4,7 @@ use super::output::{Destination, people};
 use super::select;
 use super::{Outcome, table};
 use crate::catalogue::Rung;
-use crate::compare::{Comparer, Comparison, Options, Peer};
+use crate::compare::{Comparer, Comparison, Layout, Options, Peer};
 use crate::engine::gpu::GpuEngine;
 use crate::problem::Shape;
 use crate::run::describe;
@@ -16,7 +16,8 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
-  warpladder compare sgemm --shape 1024 --shape 4096 --shape 4095x33x1000")]
+  warpladder compare sgemm --shape 1024 --shape 4096 --shape 4095x33x1000
+  warpladder compare dgemm --shape 2048 --layout nn,nt,tn,tt")]
 pub(super) struct Args {
     /// The kernels
     #[arg(required = true, value_name = "KERNEL")]
@@ -27,6 +28,15 @@ pub(super) struct Args {
     /// A size: N for all dimensions, MxN or MxNxK; may be given several times
     #[arg(long = "shape", value_name = "SHAPE", default_value = "4096")]
     shapes: Vec<ShapeArg>,
+    /// How the operands of products are stored: as they are (n) or transposed (t), A first; several are parted by commas
+    #[arg(
+        long = "layout",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "nn",
+        value_name = "LAYOUT"
+    )]
+    layouts: Vec<Layout>,
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,
@@ -83,7 +93,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     for &rung in &rungs {
         let peer = args.peer.unwrap_or_else(|| Peer::usual(rung.operation));
         for &ShapeArg(shape) in &args.shapes {
-            comparisons.push((rung, comparer.compare(rung, shape, peer)?));
+            for &layout in &args.layouts {
+                comparisons.push((rung, comparer.compare(rung, shape, layout, peer)?));
+            }
         }
     }
     let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
@@ -99,8 +111,8 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Res
         writeln!(to, "{}, {} samples of each", first.device, first.samples)?;
     }
     let mut table = table::new(&[
-        "kernel", "element", "size", "check", "peer", "ms", "peer ms", "GFLOP/s", "peer", "GB/s",
-        "peer", "ratio", "low", "high", "error", "peer's",
+        "kernel", "element", "size", "layout", "check", "peer", "ms", "peer ms", "GFLOP/s", "peer",
+        "GB/s", "peer", "ratio", "low", "high", "error", "peer's",
     ]);
     for (rung, record) in comparisons {
         let shape = Shape {
@@ -112,6 +124,7 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Res
             record.kernel.into(),
             record.element.into(),
             describe(rung.operation, shape).into(),
+            record.layout.to_string().into(),
             table::verdict(record.ok),
             record.peer.as_str().into(),
             table::number(Some(record.median_ms)),
@@ -127,7 +140,7 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Res
             table::number(record.peer_error),
         ]);
     }
-    table::align_numbers(&mut table, 5);
+    table::align_numbers(&mut table, 6);
     writeln!(to, "{table}")?;
     writeln!(
         to,

@@ -1,15 +1,16 @@
 //! The two that are compared, with their data on the device.
 
-use super::{CompareError, Comparer};
+use super::{CompareError, Comparer, Layout};
 use crate::catalogue::{self, Rung};
 use crate::check::Verdict;
 use crate::element::{Element, ElementType};
 use crate::engine::gpu::GpuEngine;
 use crate::engine::{Buffer, DevicePtr, Engine, EngineError};
 use crate::peer::cublas::{Cublas, DataType, Product};
+use crate::plan::Request;
 use crate::problem::product::Strides;
 use crate::problem::{Operation, Problem, Shape, TensorInput};
-use crate::run::Case;
+use crate::run::{self, Case, preflight};
 use std::fmt;
 
 /// What a kernel is compared with.
@@ -83,7 +84,7 @@ impl<'e> Contestants<'e> {
     pub(super) fn new<T: Element>(
         comparer: &'e Comparer<'e>,
         rung: &'static Rung,
-        shape: Shape,
+        (shape, layout): (Shape, Layout),
         peer: Peer,
         problem: &dyn Problem<T>,
     ) -> Result<Self, CompareError> {
@@ -94,7 +95,7 @@ impl<'e> Contestants<'e> {
         let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MOST_SETS);
         let ours = (0..sets)
             .map(|_| {
-                let case = Case::new(engine, rung, shape, problem)?;
+                let case = case(engine, rung, shape, layout, problem)?;
                 case.upload(problem)?;
                 Ok(case)
             })
@@ -118,7 +119,7 @@ impl<'e> Contestants<'e> {
                 let products = ours
                     .iter()
                     .zip(&outputs)
-                    .map(|(case, output)| product(rung, shape, case, output.ptr()))
+                    .map(|(case, output)| product(rung, shape, layout, case, output.ptr()))
                     .collect();
                 Opponent::Cublas {
                     cublas,
@@ -228,11 +229,43 @@ impl<'e> Contestants<'e> {
     }
 }
 
+/// Our side, with operands that lie in this layout.
+fn case<'e, T: Element>(
+    engine: &'e GpuEngine,
+    rung: &'static Rung,
+    shape: Shape,
+    layout: Layout,
+    problem: &dyn Problem<T>,
+) -> Result<Case<'e>, CompareError> {
+    if layout == Layout::default() {
+        return Ok(Case::new(engine, rung, shape, problem)?);
+    }
+    preflight(engine, rung, shape)?;
+    let request = Request {
+        transposed: layout.transposed(),
+        ..run::request(engine, rung, shape)
+    };
+    match rung.plan(&request, problem.params()) {
+        Some(plan) if rung.takes_any_layout() => Ok(Case::of_plan(engine, plan, problem)?),
+        _ => Err(CompareError::Layout {
+            rung: rung.name,
+            layout,
+        }),
+    }
+}
+
 /// The product that cuBLAS has to make of a case's matrices.
-fn product(rung: &Rung, shape: Shape, case: &Case<'_>, c: DevicePtr) -> Product {
+fn product(rung: &Rung, shape: Shape, layout: Layout, case: &Case<'_>, c: DevicePtr) -> Product {
     let Shape { m, n, k } = shape;
     let [a, b] = [case.input(0), case.input(1)];
-    let strides = Strides::of(rung.operation, shape);
+    let mut strides = Strides::of(rung.operation, shape);
+    let transposed = layout.transposed();
+    if transposed[0] {
+        strides[0] = Strides::column_major(m as usize);
+    }
+    if transposed[1] {
+        strides[1] = Strides::column_major(k as usize);
+    }
     let output = match rung.element {
         ElementType::F16 => DataType::F16,
         ElementType::F32 => DataType::F32,
@@ -251,7 +284,7 @@ fn product(rung: &Rung, shape: Shape, case: &Case<'_>, c: DevicePtr) -> Product 
         k,
         pointers: [a, b, c],
         leading: strides.map(|strides| strides.leading() as u32),
-        transposed: [false; 2],
+        transposed,
         alpha: 1.0,
         beta: 0.0,
         batch: (1, [0; 3]),

@@ -16,11 +16,13 @@ use crate::engine::EngineError;
 use crate::engine::gpu::GpuEngine;
 use crate::measure::{Quartiles, Summary};
 use crate::peer::cublas::{Cublas, CublasError};
+use crate::problem::product::Product;
 use crate::problem::{Problem, Shape};
 use crate::run::RunError;
 use contestant::Contestants;
 use half::f16;
 use std::cell::OnceCell;
+use std::fmt;
 use std::time::Duration;
 
 /// A timed sample is of at least so many launches that it takes this long, in milliseconds: well above the resolution of
@@ -45,6 +47,16 @@ pub enum CompareError {
     /// cuBLAS failed.
     #[error(transparent)]
     Cublas(#[from] CublasError),
+    /// The kernel takes operands as they are.
+    #[error(
+        "{rung} takes no transposed operands, and so not the layout {layout}: leave out --layout"
+    )]
+    Layout {
+        /// The kernel.
+        rung: &'static str,
+        /// The layout.
+        layout: Layout,
+    },
     /// The two do not do the same.
     #[error("{rung} cannot be compared with {peer}: {advice}")]
     Peer {
@@ -55,6 +67,41 @@ pub enum CompareError {
         /// What it can be compared with.
         advice: &'static str,
     },
+}
+
+/// How the operands of a product are stored: as they are (N) or transposed (T), A first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Both as they are
+    #[default]
+    Nn,
+    /// B transposed
+    Nt,
+    /// A transposed
+    Tn,
+    /// Both transposed
+    Tt,
+}
+
+impl Layout {
+    /// Whether A and B are stored transposed.
+    pub fn transposed(self) -> [bool; 2] {
+        match self {
+            Layout::Nn => [false, false],
+            Layout::Nt => [false, true],
+            Layout::Tn => [true, false],
+            Layout::Tt => [true, true],
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |transposed| if transposed { 't' } else { 'n' };
+        let [a, b] = self.transposed().map(letter);
+        write!(f, "{a}{b}")
+    }
 }
 
 /// How two are timed.
@@ -83,6 +130,8 @@ pub struct Comparison {
     pub n: u32,
     /// The dimension that a product sums over; null elsewhere.
     pub k: Option<u32>,
+    /// How the operands of a product are stored.
+    pub layout: Layout,
     /// The device's name.
     pub device: String,
     /// Samples of each.
@@ -148,12 +197,13 @@ impl<'e> Comparer<'e> {
         &self,
         rung: &'static Rung,
         shape: Shape,
+        layout: Layout,
         peer: Peer,
     ) -> Result<Comparison, CompareError> {
         match rung.element {
-            ElementType::F16 => self.compare_typed::<f16>(rung, shape, peer),
-            ElementType::F32 => self.compare_typed::<f32>(rung, shape, peer),
-            ElementType::F64 => self.compare_typed::<f64>(rung, shape, peer),
+            ElementType::F16 => self.compare_typed::<f16>(rung, shape, layout, peer),
+            ElementType::F32 => self.compare_typed::<f32>(rung, shape, layout, peer),
+            ElementType::F64 => self.compare_typed::<f64>(rung, shape, layout, peer),
         }
     }
 
@@ -161,11 +211,15 @@ impl<'e> Comparer<'e> {
         &self,
         rung: &'static Rung,
         shape: Shape,
+        layout: Layout,
         peer: Peer,
     ) -> Result<Comparison, CompareError> {
         let Options { seed, rest, .. } = self.options;
-        let problem: Box<dyn Problem<T>> = rung.operation.problem(shape, seed);
-        let contestants = Contestants::new(self, rung, shape, peer, &*problem)?;
+        let problem: Box<dyn Problem<T>> = match layout {
+            Layout::Nn => rung.operation.problem(shape, seed),
+            _ => Box::new(Product::stored(shape, layout.transposed(), seed)),
+        };
+        let contestants = Contestants::new(self, rung, (shape, layout), peer, &*problem)?;
         let (verdict, peer_verdict) = contestants.check(&*problem)?;
         let (times, launches) = self.times(&contestants)?;
 
@@ -189,6 +243,7 @@ impl<'e> Comparer<'e> {
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
+            layout,
             device: self.engine.properties().name.clone(),
             samples: ratios.len(),
             launches,

@@ -77,6 +77,7 @@ pub fn forecast(
         shape,
         multiprocessors: device.multiprocessors.value,
         compute_capability: device.architecture.compute_capability,
+        transposed: [false; 2],
     };
     let plan = runs.plan(&request, Vec::new());
     let launches = plan.map(|plan| plan.launches).unwrap_or_default();

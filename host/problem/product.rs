@@ -93,6 +93,20 @@ impl<T: Element> Product<T> {
         Product::of_inputs(shape, inputs, check::product_tolerance::<T>(k))
     }
 
+    /// Dense and row-major, with A stored as k × m or B as n × k where the flag of each says so.
+    pub fn stored(shape: Shape, transposed: [bool; 2], seed: u64) -> Self {
+        let plain = Product::row_major(shape, seed);
+        let (m, _, k) = extents(shape);
+        let mut strides = plain.strides;
+        if transposed[0] {
+            strides[0] = Strides::column_major(m);
+        }
+        if transposed[1] {
+            strides[1] = Strides::column_major(k);
+        }
+        Product { strides, ..plain }
+    }
+
     /// Dense and row-major, of these inputs.
     pub(super) fn of_inputs(shape: Shape, inputs: [Vec<T>; 2], tolerance: f64) -> Self {
         let (m, n, k) = extents(shape);

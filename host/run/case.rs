@@ -9,7 +9,7 @@ use crate::engine::{
     Arg, Buffer, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap,
 };
 use crate::measure::Summary;
-use crate::plan::PlannedLaunch;
+use crate::plan::{Plan, PlannedLaunch};
 use crate::problem::{Operation, Param, Problem};
 use crate::ptx;
 use std::time::Instant;
@@ -67,6 +67,21 @@ impl<'e> Case<'e> {
         let repeats = matches!(rung.operation, Operation::Copy | Operation::Transpose);
         let repetitions = repeats.then(|| params.len() - 1);
         let plan = plan(engine, rung, shape, params)?;
+        Ok(Case {
+            repetitions,
+            ..Self::of_plan(engine, plan, problem)?
+        })
+    }
+
+    /// Loads the kernels of a plan for this problem, and allocates its memory.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn of_plan<T: Element>(
+        engine: &'e dyn Engine,
+        plan: Plan,
+        problem: &dyn Problem<T>,
+    ) -> Result<Self, RunError> {
         // Nothing to compute is nothing to launch: a grid of no blocks is refused.
         let launches = plan
             .launches
@@ -76,7 +91,7 @@ impl<'e> Case<'e> {
             let module = ptx::module(launch.compute_capability);
             Ok(Prepared {
                 kernel: engine.load(&module.only(launch.entry), launch.entry)?,
-                // `plan` has checked the limits.
+                // Whoever made the plan has checked the limits.
                 grid: Dim3::from(launch.grid.map(|extent| extent as u32)),
                 block: launch.block,
                 shared_bytes: launch.shared_bytes,
@@ -105,7 +120,7 @@ impl<'e> Case<'e> {
             output_len,
             padded_columns: problem.padded_columns(),
             workspace: Buffer::new(engine, plan.workspace_bytes as usize)?,
-            repetitions,
+            repetitions: None,
         })
     }
 

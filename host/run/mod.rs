@@ -6,7 +6,7 @@ mod preflight;
 mod record;
 
 pub use case::Case;
-pub use preflight::{RunError, check_shape, describe, preflight};
+pub use preflight::{RunError, check_shape, describe, preflight, request};
 pub use record::Record;
 
 use crate::catalogue::{Implementation, Rung};

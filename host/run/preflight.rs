@@ -137,15 +137,26 @@ pub(super) fn plan(
     shape: Shape,
     params: Vec<Param>,
 ) -> Result<Plan, RunError> {
-    let request = Request {
+    let Some(plan) = rung.plan(&request(engine, rung, shape), params) else {
+        unreachable!("{} is not launched", rung.name);
+    };
+    check_grids(rung, shape, &plan)?;
+    Ok(plan)
+}
+
+/// What a plan for a rung on an engine is made for, operands as they are.
+pub fn request(engine: &dyn Engine, rung: &Rung, shape: Shape) -> Request {
+    Request {
         operation: rung.operation,
         shape,
         multiprocessors: engine.multiprocessors(),
         compute_capability: engine.compute_capability(),
-    };
-    let Some(plan) = rung.plan(&request, params) else {
-        unreachable!("{} is not launched", rung.name);
-    };
+        transposed: [false; 2],
+    }
+}
+
+/// Refuses grids with more blocks than CUDA allows.
+fn check_grids(rung: &Rung, shape: Shape, plan: &Plan) -> Result<(), RunError> {
     // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
     let limits = [i32::MAX as u64, u16::MAX.into(), u16::MAX.into()];
     for launch in &plan.launches {
@@ -161,7 +172,7 @@ pub(super) fn plan(
             }
         }
     }
-    Ok(plan)
+    Ok(())
 }
 
 fn device_bytes(rung: &Rung, shape: Shape) -> u128 {
