@@ -148,9 +148,7 @@ pub(crate) fn ternary_word<const FULL: bool>(
         Ternary::MulAdd => {
             r.map_words3::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
         }
-        Ternary::FloatFma => r.map_words3::<FULL>(mask, d, abc, |x, y, z| {
-            bits32(f32_of(x).mul_add(f32_of(y), f32_of(z)))
-        }),
+        Ternary::FloatFma => r.map_floats3::<FULL>(mask, d, abc, |x, y, z| x.mul_add(y, z)),
     }
 }
 
