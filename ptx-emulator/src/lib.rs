@@ -5,6 +5,7 @@ pub mod counters;
 mod decode;
 mod error;
 mod exec;
+mod hash;
 mod ir;
 mod kernel;
 mod memory;

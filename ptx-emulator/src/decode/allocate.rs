@@ -4,8 +4,6 @@
 //! Lanes diverge, but a slot is 32 separate lanes and each lane follows the control flow graph, so
 //! liveness per thread is what counts.
 
-use std::collections::HashMap;
-
 use super::builder::BlockDraft;
 use super::layout::successors;
 use super::registers::{Role, Visitor};
@@ -175,20 +173,21 @@ pub(super) fn allocate(function: &mut Function, drafts: &mut [BlockDraft], progr
     }
     let (live_in, live_out) = liveness(function, drafts, program, &numbering);
     let intervals = intervals(drafts, program, &numbering, &live_in, &live_out);
-    let fixed = fixed_registers(function);
+    let fixed = fixed_registers(function, &numbering);
     function.unset = match live_in.first() {
         Some(entry) => each(entry)
             .map(|number| numbering.register(number))
-            .filter(|register| !fixed.contains_key(register))
+            .filter(|&register| !fixed[numbering.of(register)])
             .collect(),
         None => Vec::new(),
     };
     let slots = assign(&numbering, intervals, &fixed);
-    let map = |register: Register| slots.get(&register).copied().unwrap_or(register);
+    let map = |register: Register| slots[numbering.of(register)].unwrap_or(register);
     rename(function, drafts, program, map);
     let count = |wanted: fn(&Register) -> Option<u32>| {
         slots
-            .values()
+            .iter()
+            .flatten()
             .filter_map(wanted)
             .max()
             .map_or(0, |highest| highest + 1)
@@ -207,19 +206,20 @@ pub(super) fn allocate(function: &mut Function, drafts: &mut [BlockDraft], progr
     });
 }
 
-/// Registers that hold a value from before the code runs, and keep their slot for good.
-fn fixed_registers(function: &Function) -> HashMap<Register, ()> {
+/// By number: whether the register holds a value from before the code runs, and keeps its slot for good.
+fn fixed_registers(function: &Function, numbering: &Numbering) -> Vec<bool> {
     let words = function.word_constants.iter().map(|(word, _)| *word);
     let words = words.chain(function.params.iter().copied());
     let words = words.chain(function.results.iter().copied());
     let doubles = function.double_constants.iter().map(|(double, _)| *double);
     let predicates = function.predicate_constants.iter().map(|(p, _)| *p);
-    words
-        .map(Register::Word)
-        .chain(doubles.map(Register::Double))
-        .chain(predicates.map(Register::Predicate))
-        .map(|register| (register, ()))
-        .collect()
+    let registers = words.map(Register::Word);
+    let registers = registers.chain(doubles.map(Register::Double));
+    let mut fixed = vec![false; numbering.total()];
+    for register in registers.chain(predicates.map(Register::Predicate)) {
+        fixed[numbering.of(register)] = true;
+    }
+    fixed
 }
 
 /// First and last position at which each register is live; none for one that never occurs.
@@ -255,13 +255,13 @@ fn intervals(
     intervals
 }
 
-/// Linear scan (Poletto and Sarkar 1999) without a limit on the slots.
+/// By number: the slot of each register that occurs. Linear scan (Poletto and Sarkar 1999) without a limit on the slots.
 fn assign(
     numbering: &Numbering,
     intervals: Vec<Option<(u32, u32)>>,
-    fixed: &HashMap<Register, ()>,
-) -> HashMap<Register, Register> {
-    let mut slots = HashMap::new();
+    fixed: &[bool],
+) -> Vec<Option<Register>> {
+    let mut slots = vec![None; numbering.total()];
     let kinds: [fn(Register) -> bool; 3] = [
         |register| matches!(register, Register::Word(_)),
         |register| matches!(register, Register::Double(_)),
@@ -273,24 +273,24 @@ fn assign(
         _ => Register::Predicate(Predicate(slot)),
     };
     for (kind, is_kind) in kinds.into_iter().enumerate() {
-        let mut wanted: Vec<(u32, u32, Register)> = Vec::new();
+        let mut wanted: Vec<(u32, u32, usize)> = Vec::new();
         let mut next_slot = 0;
         for (number, interval) in intervals.iter().enumerate() {
             let register = numbering.register(number);
             if !is_kind(register) {
                 continue;
             }
-            if fixed.contains_key(&register) {
-                slots.insert(register, slot_of(kind, next_slot));
+            if fixed[number] {
+                slots[number] = Some(slot_of(kind, next_slot));
                 next_slot += 1;
             } else if let Some((start, end)) = *interval {
-                wanted.push((start, end, register));
+                wanted.push((start, end, number));
             }
         }
         wanted.sort_by_key(|&(start, end, _)| (start, end));
         let mut free: Vec<u32> = Vec::new();
         let mut active = std::collections::BinaryHeap::new();
-        for (start, end, register) in wanted {
+        for (start, end, number) in wanted {
             while let Some(&std::cmp::Reverse((expiry, slot))) = active.peek() {
                 if expiry >= start {
                     break;
@@ -303,7 +303,7 @@ fn assign(
                 next_slot - 1
             });
             active.push(std::cmp::Reverse((end, slot)));
-            slots.insert(register, slot_of(kind, slot));
+            slots[number] = Some(slot_of(kind, slot));
         }
     }
     slots

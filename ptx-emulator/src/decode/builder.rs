@@ -1,8 +1,7 @@
 //! Scopes, registers, constants and blocks of the function being decoded.
 
-use std::collections::HashMap;
-
 use super::modifiers::Failure;
+use crate::hash::SmallMap;
 use crate::ir::{
     Constant, Double, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Register,
     Terminator, Word,
@@ -48,13 +47,13 @@ pub(crate) enum Binding {
 
 #[derive(Default)]
 pub(crate) struct Scope<'a> {
-    pub names: HashMap<&'a str, Binding>,
+    pub names: SmallMap<&'a str, Binding>,
     /// `%r<16>`: prefix, count, type.
     ranges: Vec<(&'a str, u32, Type)>,
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn with_names(names: HashMap<&'a str, Binding>) -> Self {
+    pub(crate) fn with_names(names: SmallMap<&'a str, Binding>) -> Self {
         Scope {
             names,
             ranges: Vec::new(),
@@ -71,7 +70,7 @@ pub(crate) struct Builder<'a, 'p> {
     pub words: u32,
     pub doubles: u32,
     pub predicates: u32,
-    constants: HashMap<(Constant, bool), Register>,
+    constants: SmallMap<(Constant, bool), Register>,
     true_predicate: Option<Predicate>,
     pub word_constants: Vec<(Word, Constant)>,
     pub double_constants: Vec<(Double, Constant)>,
@@ -104,7 +103,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             words: 0,
             doubles: 0,
             predicates: 0,
-            constants: HashMap::new(),
+            constants: SmallMap::default(),
             true_predicate: None,
             word_constants: Vec::new(),
             double_constants: Vec::new(),

@@ -4,11 +4,10 @@
 //! contiguous and every forward edge going up, lanes that wait at a higher block are joined by the
 //! others before anyone runs past it.
 
-use std::collections::HashMap;
-
 use super::builder::{BlockDraft, Builder};
 use super::registers::{Role, Visitor};
 use super::{allocate, used};
+use crate::hash::SmallMap;
 use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Word};
 
 /// Blocks that control may go to.
@@ -166,7 +165,7 @@ fn reconvergence_order(blocks: &[BlockDraft]) -> Vec<u32> {
 /// reverse topological order.
 fn components(edges: &[Vec<u32>], region: &[u32], tag: u32, members: &[u32]) -> Vec<Vec<u32>> {
     const UNSEEN: u32 = u32::MAX;
-    let mut index = std::collections::HashMap::with_capacity(members.len());
+    let mut index = SmallMap::with_capacity_and_hasher(members.len(), Default::default());
     for &block in members {
         index.insert(block, (UNSEEN, UNSEEN, false));
     }
@@ -288,7 +287,7 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
 
 /// Gives accesses that share an unchanged base register the same spread.
 fn number_spreads(draft: &mut BlockDraft, program: &mut Program) {
-    let mut known: HashMap<Register, u32> = HashMap::new();
+    let mut known: SmallMap<Register, u32> = SmallMap::default();
     for inst in &mut draft.insts {
         let (base, guarded) = match inst.op {
             Op::Load(index) => (

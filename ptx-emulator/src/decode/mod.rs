@@ -22,14 +22,13 @@ mod tensor;
 mod used;
 mod warp;
 
-use std::collections::HashMap;
-
 use builder::{Binding, Builder, Scope};
 use modifiers::{Failure, Modifiers};
 
 pub(crate) use layout::successors;
 
 use crate::error::KernelError;
+use crate::hash::{SmallMap, SmallSet};
 use crate::ir::{CallTarget, Function, Info, Op, Program, Terminator, Word};
 use crate::parse::ast::{self, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
 use crate::parse::position;
@@ -138,8 +137,8 @@ fn module_names<'a>(
     text: &'a str,
     program: &mut Program,
     kernel: usize,
-) -> Result<HashMap<&'a str, Binding>, KernelError> {
-    let mut names = HashMap::new();
+) -> Result<SmallMap<&'a str, Binding>, KernelError> {
+    let mut names = SmallMap::default();
     for (index, function) in tree.functions.iter().enumerate() {
         let binding = Binding::Function(index as u32);
         // A function may be declared beside its definition.
@@ -169,9 +168,15 @@ fn place_used_shared<'a>(
     text: &'a str,
     program: &mut Program,
     kernel: usize,
-    names: &mut HashMap<&'a str, Binding>,
+    names: &mut SmallMap<&'a str, Binding>,
 ) -> Result<(), KernelError> {
-    let mut used = std::collections::HashSet::new();
+    let mut used = SmallSet::default();
+    // Most names are those of registers, which start so; of modules' names hardly any does.
+    let variables = tree.variables.iter().map(|variable| variable.name);
+    let symbols = variables.chain(tree.functions.iter().map(|function| function.name));
+    let any_percent = symbols
+        .into_iter()
+        .any(|name| name.of(text).starts_with('%'));
     let mut pending = vec![kernel];
     let mut seen = vec![false; tree.functions.len()];
     while let Some(index) = pending.pop() {
@@ -180,6 +185,9 @@ fn place_used_shared<'a>(
         }
         for name in named_symbols(tree.functions[index].body.as_deref().unwrap_or(&[])) {
             let name = name.of(text);
+            if name.starts_with('%') && !any_percent {
+                continue;
+            }
             if let Some(&Binding::Function(callee)) = names.get(name) {
                 pending.push(callee as usize);
             }
@@ -256,7 +264,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
     fn decode(
         &mut self,
         program: &mut Program,
-        names: &HashMap<&'a str, Binding>,
+        names: &SmallMap<&'a str, Binding>,
     ) -> Result<(Function, Vec<u32>, bool), KernelError> {
         let module = Scope::with_names(names.clone());
         let mut builder = Builder::new(self.text, program, module);

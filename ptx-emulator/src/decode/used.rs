@@ -1,14 +1,13 @@
 //! Which bytes of a load matter: compilers join loads over gaps, and never use what lies between.
 
-use std::collections::HashSet;
-
 use super::builder::BlockDraft;
 use super::registers::{Role, Visitor};
+use crate::hash::SmallSet;
 use crate::ir::{Op, Program, Register};
 
 /// Says of each load of a function which of its bytes reach a register that is read anywhere.
 pub(super) fn mark(results: &[Register], drafts: &mut [BlockDraft], program: &mut Program) {
-    let mut read: HashSet<Register> = results.iter().copied().collect();
+    let mut read: SmallSet<Register> = results.iter().copied().collect();
     let mut visitor = Visitor(|role, register| {
         if role == Role::Use {
             read.insert(register);
