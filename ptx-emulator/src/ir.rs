@@ -14,6 +14,7 @@ pub(crate) use matrix::{
     Matrix, MatrixInputs, MatrixMove, MatrixProduct, WarpgroupProduct, WarpgroupRows,
 };
 
+use crate::observer::GroupedLoad;
 use crate::parse::ast::Type;
 
 /// A word register: 32 lanes of up to 32 bits.
@@ -732,6 +733,8 @@ pub(crate) struct Program {
     pub lane_ops: Vec<LaneOp>,
     /// Number of spreads, besides number 0.
     pub spreads: u32,
+    /// By spread: its loads, if observers may be told of them together.
+    pub groups: Vec<Vec<GroupedLoad>>,
     pub shared: Vec<SharedVariable>,
     /// Bytes of static shared memory.
     pub static_shared: u32,

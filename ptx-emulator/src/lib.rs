@@ -24,8 +24,9 @@ pub use kernel::{
 };
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
-    AccessKind, BarrierComplete, LaunchContext, MemoryAccess, NoObserver, ObservedLaunch, Observer,
-    RepeatedAccess, StoredValues, WarpContext, WarpSync, WarpSyncKind,
+    AccessKind, BarrierComplete, GroupedLoad, LaunchContext, MemoryAccess, NoObserver,
+    ObservedLaunch, Observer, RepeatedAccess, RepeatedLoads, StoredValues, WarpContext, WarpSync,
+    WarpSyncKind,
 };
 pub use parse::ParseError;
 pub use sanitize::Sanitizer;

@@ -126,6 +126,52 @@ impl RepeatedAccess<'_> {
     }
 }
 
+/// One of several loads of a basic block whose addresses are a register, the same for all of them, and an
+/// offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupedLoad {
+    /// The instruction.
+    pub instruction: InstructionId,
+    /// What it adds to the register.
+    pub offset: i64,
+    /// Bytes that each lane reads, all vector elements together.
+    pub bytes: u32,
+}
+
+/// Loads of a basic block, each of which is a [`RepeatedAccess`]. A warp performs them without anything else
+/// happening to memory from the first to the last, other loads left out.
+#[derive(Clone, Copy, Debug)]
+pub struct RepeatedLoads<'a> {
+    /// Names the loads: the number is the same whenever they are.
+    pub group: usize,
+    /// The loads, in the kernel's order.
+    pub loads: &'a [GroupedLoad],
+    /// The space accessed; shared or global.
+    pub space: Space,
+    /// Lane 0's value of the register, counted as in [`MemoryAccess::addresses`].
+    pub base: u64,
+    /// Each lane's value minus that of lane 0, modulo 2^64.
+    pub distances: &'a [u64; 32],
+    /// Differs from the last time if `distances` do.
+    pub version: u64,
+}
+
+impl<'a> RepeatedLoads<'a> {
+    /// The loads one by one.
+    pub fn each(&self) -> impl Iterator<Item = RepeatedAccess<'a>> + use<'a> {
+        let (space, base, distances) = (self.space, self.base, self.distances);
+        self.loads.iter().map(move |load| RepeatedAccess {
+            instruction: load.instruction,
+            space,
+            kind: AccessKind::Load,
+            bytes: load.bytes,
+            first_address: base.wrapping_add_signed(load.offset),
+            distances,
+            values: None,
+        })
+    }
+}
+
 /// The values that the lanes of a warp store.
 #[derive(Clone, Copy)]
 pub struct StoredValues<'a> {
@@ -205,6 +251,10 @@ pub trait Observer: Send + Sized {
     /// no, and the executor then does not put the addresses together.
     const ACCESSES: bool = true;
 
+    /// Whether [`Observer::repeated_loads`] is called: where the order of a warp's loads between its stores does not
+    /// matter to the observer.
+    const LOAD_GROUPS: bool = false;
+
     /// Whether the observer tells the memory which bytes the kernel wrote
     /// ([`Memory::mark_written`]). After a launch under any other observer, all memory counts as
     /// written.
@@ -252,6 +302,16 @@ pub trait Observer: Send + Sized {
     #[inline(always)]
     fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
         access.expand(|access| self.memory_access(warp, access));
+    }
+
+    /// A warp is about to perform several loads as it did before: called in the place of
+    /// [`Observer::repeated_access`] if the observer has [`Observer::LOAD_GROUPS`]. A fault between the loads,
+    /// which ends the launch, leaves some of them undone.
+    #[inline(always)]
+    fn repeated_loads(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
+        for access in loads.each() {
+            self.repeated_access(warp, access);
+        }
     }
 
     /// A warp begins to copy to shared memory (`cp.async`): from now on until the store is reported by
@@ -322,6 +382,7 @@ impl Observer for NoObserver {
 /// Two observers of one launch: both see everything, the first one first.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const ACCESSES: bool = A::ACCESSES || B::ACCESSES;
+    const LOAD_GROUPS: bool = A::LOAD_GROUPS && B::LOAD_GROUPS;
     const MARKS_WRITTEN: bool = A::MARKS_WRITTEN || B::MARKS_WRITTEN;
 
     fn fork(&self) -> Self {
@@ -380,6 +441,12 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
         self.0.repeated_access(warp, access);
         self.1.repeated_access(warp, access);
+    }
+
+    #[inline(always)]
+    fn repeated_loads(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
+        self.0.repeated_loads(warp, loads);
+        self.1.repeated_loads(warp, loads);
     }
 
     fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {

@@ -106,3 +106,57 @@ fn a_fault_behind_repeated_accesses_is_found() {
     // The round that ends in the fault is counted, with the access that caused it.
     assert_eq!(both.0.total().global_loads.requests, 17);
 }
+
+/// Each round loads twice from one register, whose distances between the lanes change every few rounds.
+const CHANGING: &str = "
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry changing(.param .u64 data, .param .u32 count) {
+    .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<5>; .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [data];
+    ld.param.u32 %r2, [count];
+    mov.u32 %r1, %tid.x;
+    mov.f32 %f1, 0f00000000;
+loop:
+    shr.u32 %r3, %r2, 2;
+    and.b32 %r3, %r3, 1;
+    add.u32 %r3, %r3, 1;
+    mul.lo.u32 %r4, %r1, %r3;
+    mad.lo.u32 %r4, %r2, 3, %r4;
+    mul.wide.u32 %rd2, %r4, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    ld.global.f32 %f2, [%rd3];
+    ld.global.f32 %f3, [%rd3+20];
+    add.rn.f32 %f1, %f1, %f2;
+    add.rn.f32 %f1, %f1, %f3;
+    sub.u32 %r2, %r2, 1;
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra loop;
+    ret;
+}";
+
+#[test]
+fn loads_reported_together_are_counted_as_each_would_be() {
+    let module = Module::parse(CHANGING).expect("well formed");
+    let kernel = module.kernel("changing").expect("known instructions");
+    let memory = Memory::with_capacity(1 << 20);
+    let data = memory.alloc(4 * 1024).expect("room");
+    memory.fill(data, 4 * 1024, 1).expect("in bounds");
+    let mut args = Args::new();
+    args.push_u64(data).push_u32(40);
+    // The second warp is not full.
+    let config = LaunchConfig::new([3, 1, 1], [48, 1, 1]);
+    let mut alone = Counters::new();
+    let mut traced = (Counters::new(), Trace::default());
+    kernel
+        .launch_observed(&memory, &config, &args, &mut alone)
+        .expect("runs");
+    kernel
+        .launch_observed(&memory, &config, &args, &mut traced)
+        .expect("runs");
+    assert_eq!(alone.total(), traced.0.total());
+    assert_eq!(alone.footprint(), traced.0.footprint());
+    assert_eq!(alone.total().global_loads.requests, 3 * 2 * 2 * 40);
+    assert_eq!(alone.instructions(), traced.0.instructions());
+}

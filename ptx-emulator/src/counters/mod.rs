@@ -26,6 +26,7 @@
 mod cost;
 mod counts;
 mod footprint;
+mod groups;
 pub(crate) mod lines;
 mod opcode;
 mod site;
@@ -40,10 +41,12 @@ use crate::error::LaunchError;
 use crate::ir::{InstructionClass, Space};
 use crate::kernel::{Instruction, InstructionId, Kernel, Report};
 use crate::observer::{
-    LaunchContext, MemoryAccess, ObservedLaunch, Observer, RepeatedAccess, WarpContext,
+    LaunchContext, MemoryAccess, ObservedLaunch, Observer, RepeatedAccess, RepeatedLoads,
+    WarpContext,
 };
 use counts::ratio;
-use site::{Footprints, Repeats, Site};
+use groups::Groups;
+use site::{Footprints, Repeats, Site, WORDS};
 
 /// Counts what a kernel does; an [`Observer`] for [`Kernel::launch_observed`].
 ///
@@ -58,6 +61,8 @@ pub struct Counters {
     instructions: Vec<InstructionState>,
     /// Per instruction: accesses that were like the one before; not yet among those of its site.
     repeats: Vec<Repeats>,
+    /// The same of loads that are reported together.
+    groups: Groups,
     footprints: Footprints,
 }
 
@@ -124,6 +129,7 @@ impl Counters {
             entries: vec![(0, 0); kernel.basic_blocks().len()],
             instructions: vec![InstructionState::default(); kernel.instruction_count()],
             repeats: vec![Repeats::default(); kernel.instruction_count()],
+            groups: Groups::of(kernel),
             footprints: Footprints::default(),
         }
     }
@@ -164,7 +170,7 @@ impl Counters {
         let instruction = kernel.instruction(id);
         let (class, opcode) = (instruction.class(), instruction.opcode());
         let threads = lanes.saturating_sub(state.off);
-        let mut counts = state.site.counts(&self.repeats[id.index()]);
+        let mut counts = state.site.counts(&self.pending(id.index()));
         counts.warp_instructions = warps;
         counts.active_lanes = lanes;
         counts.thread_instructions = threads;
@@ -240,7 +246,41 @@ fn is_conditional(instruction: &Instruction<'_>) -> bool {
     instruction.text().starts_with('@') || instruction.opcode().starts_with("brx")
 }
 
+impl Counters {
+    /// Accesses of an instruction that its site has not counted, all of them like the last that it did.
+    fn pending(&self, index: usize) -> [u64; WORDS] {
+        let together = self.groups.pending(index);
+        let alone = self.repeats[index].times();
+        std::array::from_fn(|place| alone[place] + together[place])
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_other(&mut self, access: &MemoryAccess<'_>) {
+        if access.mask == 0 {
+            return;
+        }
+        let index = access.instruction.index();
+        let repeats = &mut self.repeats[index];
+        let (alone, together) = (repeats.take_times(), self.groups.take(index));
+        let pending = std::array::from_fn(|place| alone[place] + together[place]);
+        let site = &mut self.instructions[index].site;
+        site.count_other(access, &pending, repeats, &mut self.footprints);
+    }
+
+    /// Notes the bytes of global memory of an access that is like the last one of its instruction.
+    #[inline(always)]
+    fn touch(&mut self, index: usize, start: u64) {
+        if !self.repeats[index].touch(start, &mut self.footprints) {
+            let site = &mut self.instructions[index].site;
+            site.touch(start, &mut self.footprints);
+        }
+    }
+}
+
 impl Observer for Counters {
+    const LOAD_GROUPS: bool = true;
+
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         if !self.counts_kernel(launch.kernel) {
             *self = Counters::of(launch.kernel);
@@ -259,11 +299,11 @@ impl Observer for Counters {
             sum.0 += add.0;
             sum.1 += add.1;
         }
-        let added = worker.instructions.iter().zip(&worker.repeats);
-        for (sum, (add, repeats)) in self.instructions.iter_mut().zip(added) {
+        let added = worker.instructions.iter().enumerate();
+        for (sum, (index, add)) in self.instructions.iter_mut().zip(added) {
             sum.off += add.off;
             sum.divergent += add.divergent;
-            sum.site.add(add.site.counts(repeats));
+            sum.site.add(add.site.counts(&worker.pending(index)));
         }
         self.footprints.read.merge(&worker.footprints.read);
         self.footprints.written.merge(&worker.footprints.written);
@@ -285,7 +325,9 @@ impl Observer for Counters {
     fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         let index = access.instruction.index();
         let site = &mut self.instructions[index].site;
-        site.count(access, &mut self.repeats[index], &mut self.footprints);
+        if !site.count(access, &mut self.footprints) {
+            self.count_other(access);
+        }
     }
 
     fn unit_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
@@ -296,11 +338,19 @@ impl Observer for Counters {
     fn repeated_access(&mut self, _: &WarpContext<'_>, access: RepeatedAccess<'_>) {
         let index = access.instruction.index();
         let start = access.first_address;
-        let repeats = &mut self.repeats[index];
-        repeats.count(start);
-        if access.space == Space::Global && !repeats.touch(start, &mut self.footprints) {
-            let site = &mut self.instructions[index].site;
-            site.touch(start, &mut self.footprints);
+        self.repeats[index].count(start);
+        if access.space == Space::Global {
+            self.touch(index, start);
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_loads(&mut self, _: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
+        self.groups.count(loads);
+        if loads.space == Space::Global {
+            for access in loads.each() {
+                self.touch(access.instruction.index(), access.first_address);
+            }
         }
     }
 

@@ -18,6 +18,9 @@ const PATTERNS: usize = 4;
 /// Where the first access of a pattern may lie in a sector.
 const OFFSETS: usize = SECTOR_BYTES as usize;
 
+/// Words of a sector.
+pub(super) const WORDS: usize = OFFSETS / 4;
+
 /// Bytes of global memory that were read and that were written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Footprints {
@@ -58,7 +61,7 @@ pub(super) struct Site {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repeats {
     /// By the place of the first lane's word in its sector.
-    times: [u64; OFFSETS / 4],
+    times: [u64; WORDS],
     /// Of a load without gaps: the bytes from the lowest address to that of the first lane, and to the
     /// end of the highest access; 0 where there are gaps.
     below: u64,
@@ -69,7 +72,7 @@ pub(super) struct Repeats {
 impl Repeats {
     #[inline(always)]
     pub(super) fn count(&mut self, start: u64) {
-        self.times[start as usize / 4 % (OFFSETS / 4)] += 1;
+        self.times[start as usize / 4 % WORDS] += 1;
     }
 
     /// Adds the bytes of an access; false where that takes its pattern.
@@ -82,6 +85,15 @@ impl Repeats {
         }
     }
 
+    /// The times counted, which begin anew.
+    pub(super) fn take_times(&mut self) -> [u64; WORDS] {
+        std::mem::take(&mut self.times)
+    }
+
+    pub(super) fn times(&self) -> &[u64; WORDS] {
+        &self.times
+    }
+
     /// Makes it count accesses of another pattern.
     fn restart(&mut self, pattern: &Pattern) {
         let is_run = pattern.runs.len() == 1 && pattern.kind == AccessKind::Load;
@@ -92,34 +104,28 @@ impl Repeats {
 }
 
 impl Site {
+    /// Counts an access if it is like the last one; else [`Self::count_other`] must.
     #[inline(always)]
-    pub(super) fn count(
-        &mut self,
-        access: &MemoryAccess<'_>,
-        repeats: &mut Repeats,
-        footprints: &mut Footprints,
-    ) {
+    pub(super) fn count(&mut self, access: &MemoryAccess<'_>, footprints: &mut Footprints) -> bool {
         match self.patterns.get_mut(self.current) {
             Some(pattern) if pattern.matches(access) => {
                 pattern.count(access.addresses[pattern.first], footprints);
+                true
             }
-            _ => self.count_other(access, repeats, footprints),
+            _ => false,
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn count_other(
+    /// Counts an access that is not like the last one. `pending`: accesses like that one which are not counted yet.
+    pub(super) fn count_other(
         &mut self,
         access: &MemoryAccess<'_>,
+        pending: &[u64; WORDS],
         repeats: &mut Repeats,
         footprints: &mut Footprints,
     ) {
-        if access.mask == 0 {
-            return;
-        }
         if let Some(last) = self.patterns.get_mut(self.current) {
-            last.add_repeats(&std::mem::take(&mut repeats.times));
+            last.add_repeats(pending);
         }
         let known = self
             .patterns
@@ -152,13 +158,13 @@ impl Site {
         place
     }
 
-    /// What the accesses came to, with those that are still among the repeats.
-    pub(super) fn counts(&self, repeats: &Repeats) -> Counts {
+    /// What the accesses came to, with those like the last one that are pending.
+    pub(super) fn counts(&self, pending: &[u64; WORDS]) -> Counts {
         let mut sum = self.forgotten;
         for (place, pattern) in self.patterns.iter().enumerate() {
             if place == self.current {
                 let mut current = pattern.clone();
-                current.add_repeats(&repeats.times);
+                current.add_repeats(pending);
                 sum += current.counts();
             } else {
                 sum += pattern.counts();
@@ -256,7 +262,7 @@ impl Pattern {
         }
     }
 
-    fn add_repeats(&mut self, repeats: &[u64; OFFSETS / 4]) {
+    fn add_repeats(&mut self, repeats: &[u64; WORDS]) {
         for (times, more) in self.times.iter_mut().step_by(4).zip(repeats) {
             *times += more;
         }

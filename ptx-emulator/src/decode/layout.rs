@@ -6,7 +6,7 @@
 
 use super::builder::{BlockDraft, Builder};
 use super::registers::{Role, Visitor};
-use super::{allocate, used};
+use super::{allocate, groups, used};
 use crate::hash::SmallMap;
 use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Word};
 
@@ -263,6 +263,7 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
     allocate::allocate(&mut function, &mut drafts, program);
     for draft in &mut drafts {
         number_spreads(draft, program);
+        groups::note(draft, program);
     }
     let base = program.blocks.len() as u32;
     function.entry = base;

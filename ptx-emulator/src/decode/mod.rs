@@ -11,6 +11,7 @@ mod class;
 mod compare;
 mod control;
 mod convert;
+mod groups;
 mod layout;
 mod matrix;
 mod mbarrier;

@@ -5,8 +5,11 @@ use std::sync::atomic::{Ordering, fence};
 use super::convert::{sign_extend, truncate};
 use super::pattern::Pattern;
 use super::run::{Outcome, Run};
+use super::simd;
+use super::spread::Report;
 use super::transfer::{
-    Global, Source, Target, read_double, read_row, read_word, write_double, write_row, write_word,
+    Global, Source, Target, Transfer, read_double, read_row, read_word, write_double, write_row,
+    write_word,
 };
 use super::vector::{LANES, Registers, Words};
 use super::warp_ops::{lanes, read, write};
@@ -14,7 +17,7 @@ use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
 use crate::memory::{space_of, window};
 use crate::observer::{
-    AccessKind, MemoryAccess, Observer, RepeatedAccess, StoredValues, WarpContext,
+    AccessKind, MemoryAccess, Observer, RepeatedAccess, RepeatedLoads, StoredValues, WarpContext,
 };
 
 /// A loaded value as its register holds it.
@@ -192,6 +195,9 @@ impl<O: Observer> Run<'_, '_, O> {
             _ => {
                 let allocation = &self.launch.allocations[place.allocation as usize];
                 let (words, level) = (allocation.words(), self.launch.level);
+                if pattern.transfer == Transfer::Row {
+                    simd::prefetch_row(words, pattern.ahead(at));
+                }
                 if !read_row(&Global { words, level }, at, pattern, self.r.words) {
                     let load = &self.program.loads[index];
                     let words = &words[at..];
@@ -199,8 +205,21 @@ impl<O: Observer> Run<'_, '_, O> {
                 }
             }
         }
-        if O::ACCESSES {
-            let (bytes, distances) = (pattern.bytes, pattern.deltas(self.spreads));
+        let spread = &mut self.spreads[pattern.spread as usize];
+        if O::LOAD_GROUPS && spread.report == Report::Now {
+            spread.report = Report::Done;
+            let loads = RepeatedLoads {
+                group: pattern.spread as usize,
+                loads: &self.program.groups[pattern.spread as usize],
+                space: spread.space,
+                base: spread.reported,
+                distances: &spread.deltas,
+                version: spread.version,
+            };
+            self.observer.repeated_loads(&self.context, &loads);
+        }
+        if O::ACCESSES && !(O::LOAD_GROUPS && spread.report == Report::Done) {
+            let (bytes, distances) = (pattern.bytes, &spread.deltas);
             let access = || RepeatedAccess {
                 instruction: InstructionId(self.info),
                 space: place.space,
@@ -226,7 +245,7 @@ impl<O: Observer> Run<'_, '_, O> {
             });
         }
         let (space, addresses) = self.resolve(&load.address, mask);
-        self.patterns[index].observe_other();
+        self.patterns[index].observe_other(self.spreads);
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
         self.load_lanes(load, space, &addresses, mask, bytes)
@@ -296,7 +315,8 @@ impl<O: Observer> Run<'_, '_, O> {
             Space::Const | Space::Param | Space::Generic => return false,
         }
         if O::ACCESSES {
-            let (bytes, distances) = (pattern.bytes, pattern.deltas(self.spreads));
+            let spread = &self.spreads[pattern.spread as usize];
+            let (bytes, distances) = (pattern.bytes, &spread.deltas);
             let access = || RepeatedAccess {
                 instruction: InstructionId(self.info),
                 space: place.space,
@@ -322,7 +342,7 @@ impl<O: Observer> Run<'_, '_, O> {
             });
         }
         let (space, addresses) = self.resolve(&store.address, mask);
-        self.patterns[self.program.loads.len() + index].observe_other();
+        self.patterns[self.program.loads.len() + index].observe_other(self.spreads);
         if O::ACCESSES {
             let lanes = (mask, store.strong);
             let access = MemoryAccess {

@@ -32,7 +32,7 @@ pub(super) struct Pattern {
     /// Where the address comes from.
     base: AddressBase,
     offset: i64,
-    spread: u32,
+    pub spread: u32,
     /// Bytes that each lane accesses.
     pub bytes: u32,
     /// The version of the spread that this was made for.
@@ -61,6 +61,8 @@ pub(super) struct Pattern {
     pub groups: [Shape; LANES / GROUP],
     /// Whether the fast paths may do the instruction at all.
     plain: bool,
+    /// Where the last access lay in its allocation, in words.
+    previous: usize,
     /// Bytes from the lowest address to the end of the highest access.
     span: u64,
     /// The registers of a load of words, where all of them are words and used.
@@ -110,6 +112,7 @@ impl Pattern {
             transfer: Transfer::Slow,
             groups: [Shape::Uniform; LANES / GROUP],
             plain,
+            previous: 0,
             span: u64::from(bytes),
             words: [NO_WORD; 4],
             count: 0,
@@ -288,12 +291,16 @@ impl Pattern {
         std::mem::replace(&mut self.observed, space) == space
     }
 
-    pub(super) fn deltas<'s>(&self, spreads: &'s [Spread]) -> &'s [u64; LANES] {
-        &spreads[self.spread as usize].deltas
+    /// Notes that the observer sees an access of another pattern.
+    pub(super) fn observe_other(&mut self, spreads: &mut [Spread]) {
+        self.observed = Space::Generic;
+        spreads[self.spread as usize].steady = false;
     }
 
-    /// Notes that the observer sees an access of another pattern.
-    pub(super) fn observe_other(&mut self) {
-        self.observed = Space::Generic;
+    /// Where the next access lies, if it is as far from this one as this one from the last.
+    #[inline(always)]
+    pub(super) fn ahead(&mut self, at: usize) -> usize {
+        let step = at.wrapping_sub(std::mem::replace(&mut self.previous, at));
+        at.wrapping_add(step)
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! This is the crate's only module with `unsafe` code.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::run::{RawFault, Run, Stop};
@@ -144,6 +146,18 @@ pub(super) fn store_row(level: Level, to: &[AtomicU32; 32], from: &[u32; 32]) {
         // SAFETY: as in `load_row`, with reader and writer changed over; atomics may be written
         // through a shared reference.
         _ => unsafe { copy_row(level, from.as_ptr(), to.as_ptr().cast_mut().cast()) },
+    }
+}
+
+/// Has the processor fetch 32 words that are likely to be read soon; those that are out of bounds are left out.
+#[inline(always)]
+pub(super) fn prefetch_row(words: &[AtomicU32], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in [at, at.wrapping_add(16)] {
+        if let Some(word) = words.get(line) {
+            // SAFETY: a prefetch has no effect but on time, and every processor has the instruction.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(word.as_ptr().cast()) };
+        }
     }
 }
 

@@ -24,6 +24,12 @@ pub(super) struct Spread {
     pub at: u64,
     /// The same as addresses are reported: global ones as they are.
     pub reported: u64,
+    /// How observers learn of its loads in this visit.
+    pub report: Report,
+    /// Whether the visit went by the fast paths so far.
+    pub steady: bool,
+    /// Whether observers may be told of its loads together.
+    grouped: bool,
     /// Where the allocation or the space starts.
     extent: u64,
     /// How many bytes there are in it at which the lowest of all accesses can start.
@@ -31,6 +37,17 @@ pub(super) struct Spread {
     hull: Hull,
     /// Value of each lane minus that of lane 0.
     pub deltas: [u64; LANES],
+}
+
+/// How observers learn of the loads of a spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// One by one.
+    Each,
+    /// All at once, now.
+    Now,
+    /// They have been told.
+    Done,
 }
 
 /// What the accesses of a spread take up together.
@@ -59,6 +76,9 @@ impl Spread {
             allocation: 0,
             at: 0,
             reported: 0,
+            report: Report::Each,
+            steady: false,
+            grouped: false,
             extent: 0,
             starts: 0,
             hull: Hull {
@@ -96,6 +116,9 @@ impl Spread {
             hull.to = hull.to.max(address.offset.saturating_add(i64::from(bytes)));
             hull.bytes = hull.bytes.max(bytes);
         }
+        for (spread, loads) in all.iter_mut().zip(&program.groups) {
+            spread.grouped = !loads.is_empty();
+        }
         all
     }
 
@@ -104,6 +127,7 @@ impl Spread {
     pub(super) fn enter(&mut self, launch: &Launch<'_>, visit: u64, base: impl Fn(usize) -> u64) {
         const PARTS: usize = 8;
         self.visit = visit;
+        let before = (self.version, self.space);
         let first = base(0);
         let mut different = [0; PARTS];
         for row in 0..LANES / PARTS {
@@ -128,6 +152,13 @@ impl Spread {
             Space::Shared => self.at,
             _ => first,
         };
+        // Each load was seen in the last visit, then: this one is like it.
+        let repeats = self.steady && self.safe && before == (self.version, self.space);
+        self.report = match repeats && self.grouped {
+            true => Report::Now,
+            false => Report::Each,
+        };
+        self.steady = self.safe;
     }
 
     #[cold]

@@ -405,6 +405,7 @@ impl Initcheck {
 }
 
 impl Observer for Initcheck {
+    const LOAD_GROUPS: bool = true;
     const MARKS_WRITTEN: bool = true;
 
     fn fork(&self) -> Self {

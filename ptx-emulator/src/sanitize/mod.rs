@@ -11,6 +11,7 @@ mod memcheck;
 mod racecheck;
 mod scene;
 mod shape;
+mod spot;
 mod synccheck;
 
 pub use finding::{Finding, Problem, Region, Site, Tool};
@@ -23,7 +24,8 @@ use crate::error::{Fault, LaunchError};
 use crate::kernel::{Args, InstructionId, Kernel, LaunchConfig};
 use crate::memory::Memory;
 use crate::observer::{
-    BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess, WarpContext, WarpSync,
+    BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess, RepeatedLoads,
+    WarpContext, WarpSync,
 };
 
 /// Several sanitizers in one launch.
@@ -102,6 +104,7 @@ impl Sanitizer {
 }
 
 impl Observer for Sanitizer {
+    const LOAD_GROUPS: bool = true;
     const MARKS_WRITTEN: bool = true;
 
     fn fork(&self) -> Self {
@@ -200,6 +203,21 @@ impl Observer for Sanitizer {
             }
             if self.reports_sync {
                 self.synccheck.repeated_access(warp, access);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_loads(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
+        if self.watches {
+            if let Some(racecheck) = &mut self.racecheck {
+                racecheck.repeated_loads(warp, loads);
+            }
+            if let Some(initcheck) = &mut self.initcheck {
+                initcheck.repeated_loads(warp, loads);
+            }
+            if self.reports_sync {
+                self.synccheck.repeated_loads(warp, loads);
             }
         }
     }

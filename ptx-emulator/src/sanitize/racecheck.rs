@@ -3,17 +3,18 @@
 use std::collections::HashSet;
 
 use super::between::Between;
-use super::cells::{Cells, Who};
+use super::cells::Cells;
 use super::clocks::Clocks;
-use super::finding::{Actor, Example, Finding, Problem, Tally};
+use super::finding::{Finding, Tally};
 use super::scene::Scene;
 use super::shape::{LANES, Shape, Shapes, lanes};
+use super::spot::{Spot, is_settled, is_settled_slice};
 use crate::error::Fault;
 use crate::ir::Space;
 use crate::kernel::{InstructionId, Kernel};
 use crate::observer::{
     AccessKind, BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess,
-    WarpContext, WarpSync, WarpSyncKind,
+    RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
 };
 
 /// Finds data races on shared and on global memory; an [`Observer`].
@@ -46,21 +47,38 @@ pub struct Racecheck {
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
     block: BlockState,
+    /// Counts weak writes, of whole warps.
+    writes: u64,
+    /// By group of loads.
+    settled: Vec<Settled>,
     /// Blocks that performed a strong write.
     releasing: HashSet<u32>,
     tally: Tally,
     findings: Vec<Finding>,
 }
 
+/// When the loads of a group were last found to need no note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Settled {
+    space: Space,
+    base: u64,
+    /// Of the distances between the lanes.
+    version: u64,
+    /// The stamp of the barrier before.
+    since: u32,
+    /// The number of writes before.
+    writes: u64,
+}
+
 /// What is known of the block that runs.
 #[derive(Clone, Debug, Default)]
-struct BlockState {
-    clocks: Clocks,
+pub(super) struct BlockState {
+    pub clocks: Clocks,
     /// Index in the grid.
-    index: u64,
-    at: [u32; 3],
+    pub index: u64,
+    pub at: [u32; 3],
     /// Whether it performed a strong read.
-    acquired: bool,
+    pub acquired: bool,
 }
 
 /// What is known of an allocation.
@@ -69,6 +87,19 @@ struct Area {
     base: u64,
     cells: Cells,
     between: Between,
+}
+
+impl Settled {
+    /// No group is ever like this: stamps begin at 1.
+    fn never() -> Self {
+        Settled {
+            space: Space::Generic,
+            base: 0,
+            version: 0,
+            since: 0,
+            writes: 0,
+        }
+    }
 }
 
 impl Racecheck {
@@ -84,11 +115,14 @@ impl Racecheck {
 
     fn with_scene(scene: Scene, synchronises: bool) -> Self {
         let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
+        let groups = scene.kernel.as_ref();
+        let groups = groups.map_or(0, |kernel| kernel.0.program.groups.len());
         let threads = scene.block.iter().product();
         Racecheck {
             synchronises,
             shapes: Shapes::new(instructions),
             places: vec![0; instructions],
+            settled: vec![Settled::never(); groups],
             shared: Cells::new(u64::from(scene.shared_bytes)),
             global: vec![None; scene.allocations.len()],
             block: BlockState {
@@ -104,6 +138,7 @@ impl Racecheck {
     fn renew_stamps(&mut self) {
         if self.block.clocks.is_worn() {
             self.block.clocks.start_again();
+            self.writes += 1;
             self.shared.clear();
             for area in self.global.iter_mut().flatten() {
                 area.cells.clear();
@@ -184,6 +219,42 @@ impl Racecheck {
         true
     }
 
+    /// A load; whether it needed no note.
+    #[inline(always)]
+    fn load(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
+        let settled = self.is_settled(access);
+        if !settled && !self.load_places(warp.warp, access) {
+            access.expand(|access| self.memory_access(warp, access));
+        }
+        settled
+    }
+
+    /// Notes a load of which several lanes read the same; false, with nothing done, for any other.
+    #[inline(never)]
+    fn load_places(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
+        if self.shapes.places(access).len() == LANES {
+            return false;
+        }
+        // Others use the shapes meanwhile, but not these.
+        let places = self.shapes.take_places(access);
+        for place in &places {
+            let address = access.first_address.wrapping_add(place.distance);
+            let bytes = u64::from(access.bytes);
+            let area = match access.space {
+                Space::Shared => Some(0),
+                _ => self.place(access.instruction, address, bytes),
+            };
+            let Some(area) = area else { continue };
+            let mut spot = self.spot(access.space, area);
+            let who = spot.who(access.instruction, warp);
+            let first = spot.first_cell(address, access.bytes);
+            let count = (access.bytes >> spot.cells.shift) as usize;
+            spot.read_together(first..first + count, who, place.lanes);
+        }
+        self.shapes.give_places(access, places);
+        true
+    }
+
     /// Accesses of all lanes at one place or one behind the other.
     #[inline(always)]
     fn regular(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape) -> bool {
@@ -211,6 +282,7 @@ impl Racecheck {
 
     #[inline(never)]
     fn regular_slow(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape, place: usize) {
+        self.writes += u64::from(access.kind == AccessKind::Store);
         let mut spot = self.spot(access.space, place);
         let who = spot.who(access.instruction, warp);
         let first = spot.first_cell(access.addresses[0], access.bytes);
@@ -244,6 +316,7 @@ impl Racecheck {
     #[inline(never)]
     fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
         let writes = access.kind == AccessKind::Store && !access.strong;
+        self.writes += u64::from(writes);
         let mut rest = access.mask;
         while rest != 0 {
             let lane = rest.trailing_zeros() as usize % LANES;
@@ -273,22 +346,9 @@ impl Racecheck {
             let first = spot.first_cell(address, access.bytes);
             let count = (access.bytes >> spot.cells.shift) as usize;
             let cells = first..first + count;
-            let since = spot.block.clocks.since;
-            if writes {
-                for cell in cells {
-                    spot.write(cell, who, access);
-                }
-            } else if cells.clone().all(|cell| spot.cells.written[cell] < since) {
-                for cell in cells {
-                    spot.read(cell, who, same);
-                }
-            } else {
-                // Each may be a finding of its own.
-                for lane in lanes(same) {
-                    for cell in cells.clone() {
-                        spot.read(cell, who.with_lane(lane), 1 << lane);
-                    }
-                }
+            match writes {
+                true => cells.for_each(|cell| spot.write(cell, who, access)),
+                false => spot.read_together(cells, who, same),
             }
         }
     }
@@ -313,265 +373,8 @@ impl Racecheck {
 }
 
 /// How blocks are named in [`Between`].
-fn block_number(index: u64) -> u32 {
+pub(super) fn block_number(index: u64) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
-}
-
-/// Whether reads of these cells need no note: two warps have read them since the last barrier, and
-/// nobody has written.
-#[inline(always)]
-fn is_settled<const COUNT: usize>(cells: &Cells, first: usize, since: u32) -> bool {
-    let written: Option<&[u32; COUNT]> = cells.written[first..].first_chunk();
-    let read: Option<&[u32; COUNT]> = cells.read_elsewhere[first..].first_chunk();
-    let (Some(written), Some(read)) = (written, read) else {
-        return false;
-    };
-    let mut open = 0;
-    for cell in 0..COUNT {
-        open |= u32::from(written[cell] >= since) | u32::from(read[cell] < since);
-    }
-    open == 0
-}
-
-#[inline(always)]
-fn is_settled_slice(cells: &Cells, first: usize, count: usize, since: u32) -> bool {
-    let row = first..first.saturating_add(count);
-    let (Some(written), Some(read)) = (
-        cells.written.get(row.clone()),
-        cells.read_elsewhere.get(row),
-    ) else {
-        return false;
-    };
-    let mut open = 0;
-    for (&written, &read) in written.iter().zip(read) {
-        open |= u32::from(written >= since) | u32::from(read < since);
-    }
-    open == 0
-}
-
-/// Whether two threads are lanes of one warp that write the same values to the same place by this very
-/// access.
-fn write_the_same(access: &MemoryAccess<'_>, earlier: Who, now: Who) -> bool {
-    let ((earlier_warp, other), (warp, lane)) = (earlier.thread(), now.thread());
-    let (other, lane) = (other as usize, lane as usize);
-    let together = earlier_warp == warp
-        && earlier.instruction() == now.instruction()
-        && access.mask >> other & 1 != 0
-        && access.addresses[other] == access.addresses[lane];
-    let values = access.values.filter(|_| together);
-    values.is_some_and(|values| values.of_lane(other).eq(values.of_lane(lane)))
-}
-
-/// Memory that a warp accesses.
-struct Spot<'a> {
-    space: Space,
-    base: u64,
-    cells: &'a mut Cells,
-    between: Option<&'a mut Between>,
-    block: &'a BlockState,
-    tally: &'a mut Tally,
-}
-
-impl Spot<'_> {
-    /// Lane 0 of a warp.
-    fn who(&self, instruction: InstructionId, warp: u32) -> Who {
-        Who::new(instruction.index(), self.block.acquired, warp, 0)
-    }
-
-    /// The first cell of an access, for which cells are made small enough.
-    fn first_cell(&mut self, address: u64, bytes: u32) -> usize {
-        let shift = bytes.trailing_zeros();
-        if shift < self.cells.shift {
-            self.cells.refine(shift);
-            if let Some(between) = &mut self.between {
-                between.refine(shift);
-            }
-        }
-        ((address - self.base) >> self.cells.shift) as usize
-    }
-
-    /// Whether a thread's access is ordered before what another does now.
-    fn is_ordered(&self, earlier: Who, stamp: u32, now: Who) -> bool {
-        let clocks = &self.block.clocks;
-        stamp < clocks.since || clocks.is_ordered(earlier.thread(), stamp, now.thread())
-    }
-
-    /// A read or a strong access by lanes of one warp; `who` is the first of them.
-    fn read(&mut self, cell: usize, who: Who, mask: u32) {
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        if self.cells.written[cell] >= since {
-            let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
-            let racing = lanes(mask)
-                .map(|lane| who.with_lane(lane))
-                .find(|&reader| !self.is_ordered(writer, stamp, reader));
-            if let Some(reader) = racing {
-                self.report(cell, writer, reader, false);
-            }
-        }
-        let cells = &mut *self.cells;
-        if cells.read[cell] < start
-            && let Some(between) = &mut self.between
-        {
-            between.note_read(cell, block_number(self.block.index), who);
-        }
-        let same_warp = Who(cells.reader[cell]).thread().0 == who.thread().0;
-        if cells.read[cell] == now && same_warp {
-            cells.readers[cell] |= mask;
-        } else if cells.read[cell] < since || same_warp {
-            cells.read[cell] = now;
-            cells.reader[cell] = who.0;
-            cells.readers[cell] = mask;
-        } else if cells.read_elsewhere[cell] < since {
-            cells.read_elsewhere[cell] = now;
-            cells.other_reader[cell] = who.0;
-        }
-    }
-
-    /// A weak write by one thread, which takes part in `access`.
-    fn write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        if self.cells.written[cell] >= since {
-            let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
-            if !self.is_ordered(writer, stamp, who) && !write_the_same(access, writer, who) {
-                self.report(cell, writer, who, true);
-            }
-        }
-        if self.cells.read[cell] >= since {
-            let stamp = self.cells.read[cell];
-            let reader = Who(self.cells.reader[cell]);
-            let racing = lanes(self.cells.readers[cell])
-                .map(|lane| reader.with_lane(lane))
-                .find(|&reader| !self.is_ordered(reader, stamp, who));
-            let elsewhere = self.cells.read_elsewhere[cell];
-            let other = Who(self.cells.other_reader[cell]);
-            let racing = racing.or_else(|| {
-                let known = elsewhere >= since && !self.is_ordered(other, elsewhere, who);
-                known.then_some(other)
-            });
-            if let Some(reader) = racing {
-                self.report(cell, who, reader, false);
-            }
-        }
-        if self.cells.written[cell] < start
-            && let Some(between) = &mut self.between
-        {
-            between.note_write(cell, block_number(self.block.index), who);
-        }
-        self.cells.written[cell] = now;
-        self.cells.writer[cell] = who.0;
-    }
-
-    /// Reads of all lanes, one behind the other; false, with nothing done, unless all cells are in the
-    /// same simple case.
-    fn read_row(&mut self, first: usize, per_lane: usize, who: Who) -> bool {
-        let count = LANES * per_lane;
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let cells = &mut *self.cells;
-        let row = first..first + count;
-        let all_before = |stamps: &[u32], limit: u32| {
-            stamps
-                .iter()
-                .fold(0, |late, &stamp| late | u32::from(stamp >= limit))
-                == 0
-        };
-        if !all_before(&cells.written[row.clone()], since) {
-            return false;
-        }
-        let lane_of = |at: usize| who.with_lane(at / per_lane);
-        if all_before(&cells.read[row.clone()], since) {
-            let is_first = all_before(&cells.read[row.clone()], start);
-            if let Some(between) = &mut self.between {
-                let block = block_number(self.block.index);
-                for at in 0..count {
-                    if is_first || cells.read[first + at] < start {
-                        between.note_read(first + at, block, lane_of(at));
-                    }
-                }
-            }
-            cells.read[row.clone()].fill(now);
-            let marks = cells.reader[row.clone()].iter_mut();
-            for (at, (reader, mask)) in marks.zip(&mut cells.readers[row]).enumerate() {
-                *reader = lane_of(at).0;
-                *mask = 1 << (at / per_lane);
-            }
-            return true;
-        }
-        let own = who.thread().0;
-        let elsewhere = cells.read[row.clone()]
-            .iter()
-            .zip(&cells.reader[row.clone()]);
-        let mut another_warp = true;
-        for (&stamp, &reader) in elsewhere {
-            another_warp &= stamp >= since && Who(reader).thread().0 != own;
-        }
-        if !another_warp || !all_before(&cells.read_elsewhere[row.clone()], since) {
-            return false;
-        }
-        cells.read_elsewhere[row.clone()].fill(now);
-        for (at, reader) in cells.other_reader[row].iter_mut().enumerate() {
-            *reader = lane_of(at).0;
-        }
-        true
-    }
-
-    /// Weak writes of all lanes, one behind the other; as [`Self::read_row`].
-    fn write_row(&mut self, first: usize, per_lane: usize, who: Who) -> bool {
-        let count = LANES * per_lane;
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        let cells = &mut *self.cells;
-        let row = first..first + count;
-        let touched = cells.written[row.clone()]
-            .iter()
-            .zip(&cells.read[row.clone()]);
-        let touched = touched.fold(0, |late, (&written, &read)| {
-            late | u32::from(written >= since) | u32::from(read >= since)
-        });
-        if touched != 0 {
-            return false;
-        }
-        let lane_of = |at: usize| who.with_lane(at / per_lane);
-        if let Some(between) = &mut self.between {
-            let block = block_number(self.block.index);
-            for at in 0..count {
-                if cells.written[first + at] < start {
-                    between.note_write(first + at, block, lane_of(at));
-                }
-            }
-        }
-        cells.written[row.clone()].fill(now);
-        for (at, writer) in cells.writer[row].iter_mut().enumerate() {
-            *writer = lane_of(at).0;
-        }
-        true
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn report(&mut self, cell: usize, write: Who, other: Who, both_write: bool) {
-        let (first, second) = match both_write && other.instruction() < write.instruction() {
-            true => (other, write),
-            false => (write, other),
-        };
-        let actor = |who: Who| Actor {
-            instruction: InstructionId(who.instruction()),
-            block: self.block.at,
-            thread: who.linear(),
-        };
-        let example = Example {
-            block: self.block.index,
-            space: self.space,
-            address: self.base + ((cell as u64) << self.cells.shift),
-            bytes: 1 << self.cells.shift,
-            detail: String::new(),
-            first: actor(first),
-            second: Some(actor(second)),
-        };
-        self.tally.add(Problem::RaceInBlock, 1, example);
-    }
 }
 
 /// Whether a kernel has fences, mbarriers, or other operations that acquire or release.
@@ -589,6 +392,8 @@ fn synchronises(kernel: &Kernel) -> bool {
 }
 
 impl Observer for Racecheck {
+    const LOAD_GROUPS: bool = true;
+
     fn fork(&self) -> Self {
         Self::with_scene(self.scene.clone(), self.synchronises)
     }
@@ -653,12 +458,30 @@ impl Observer for Racecheck {
 
     #[inline(always)]
     fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
-        if !matches!(access.space, Space::Shared | Space::Global)
-            || access.kind == AccessKind::Load && self.is_settled(&access)
-        {
+        if !matches!(access.space, Space::Shared | Space::Global) {
             return;
         }
-        access.expand(|access| self.memory_access(warp, access));
+        match access.kind {
+            AccessKind::Load => _ = self.load(warp, &access),
+            _ => access.expand(|access| self.memory_access(warp, access)),
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_loads(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
+        let now = Settled {
+            space: loads.space,
+            base: loads.base,
+            version: loads.version,
+            since: self.block.clocks.since,
+            writes: self.writes,
+        };
+        if self.settled[loads.group] != now {
+            let settled = loads
+                .each()
+                .fold(true, |settled, access| self.load(warp, &access) & settled);
+            self.settled[loads.group] = if settled { now } else { Settled::never() };
+        }
     }
 
     fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {

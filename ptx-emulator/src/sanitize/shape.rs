@@ -20,6 +20,7 @@ pub(super) enum Shape {
 struct Known {
     shape: Shape,
     runs: Vec<Run>,
+    places: Vec<Place>,
 }
 
 /// Bytes without a gap that lanes access.
@@ -28,6 +29,14 @@ pub(super) struct Run {
     /// Address of the first byte minus that of lane 0, modulo 2^64.
     pub distance: u64,
     pub bytes: u64,
+}
+
+/// Lanes that access the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Their address minus that of lane 0, modulo 2^64.
+    pub distance: u64,
+    pub lanes: u32,
 }
 
 /// The shape that each instruction's last access had.
@@ -39,6 +48,7 @@ impl Shapes {
         let unknown = Known {
             shape: Shape::Other,
             runs: Vec::new(),
+            places: Vec::new(),
         };
         Shapes(vec![unknown; instructions])
     }
@@ -49,6 +59,7 @@ impl Shapes {
         if !access.repeats_pattern {
             known.shape = find(access);
             known.runs.clear();
+            known.places.clear();
         }
         known.shape
     }
@@ -62,6 +73,41 @@ impl Shapes {
         }
         &known.runs
     }
+
+    /// The different addresses of the access, as for [`Self::runs`], with lane 0's first.
+    #[inline(always)]
+    pub(super) fn places(&mut self, access: &RepeatedAccess<'_>) -> &[Place] {
+        let known = &mut self.0[access.instruction.index()];
+        if known.places.is_empty() {
+            known.places = find_places(access);
+        }
+        &known.places
+    }
+
+    /// Lends the places out, until [`Self::give_places`].
+    pub(super) fn take_places(&mut self, access: &RepeatedAccess<'_>) -> Vec<Place> {
+        std::mem::take(&mut self.0[access.instruction.index()].places)
+    }
+
+    pub(super) fn give_places(&mut self, access: &RepeatedAccess<'_>, places: Vec<Place>) {
+        self.0[access.instruction.index()].places = places;
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn find_places(access: &RepeatedAccess<'_>) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for (lane, &distance) in access.distances.iter().enumerate() {
+        match places.iter_mut().find(|place| place.distance == distance) {
+            Some(place) => place.lanes |= 1 << lane,
+            None => places.push(Place {
+                distance,
+                lanes: 1 << lane,
+            }),
+        }
+    }
+    places
 }
 
 #[cold]

@@ -138,6 +138,8 @@ fn reachable(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> 
 }
 
 impl Observer for Synccheck {
+    const LOAD_GROUPS: bool = true;
+
     fn fork(&self) -> Self {
         Self::with_scene(self.scene.clone())
     }

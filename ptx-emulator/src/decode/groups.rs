@@ -1,0 +1,72 @@
+//! Finds loads that observers can be told of together.
+
+use std::collections::BTreeMap;
+
+use super::builder::BlockDraft;
+use crate::ir::{Op, Program};
+use crate::kernel::InstructionId;
+use crate::observer::GroupedLoad;
+
+/// Notes the loads of each of the block's spreads, where nothing happens to memory between the first and the
+/// last of them: then it makes no difference when they are reported.
+pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
+    let mut stretch = 0;
+    let mut found: BTreeMap<u32, (u32, bool, Vec<GroupedLoad>)> = BTreeMap::new();
+    for inst in &draft.insts {
+        match inst.op {
+            Op::Load(index) => {
+                let load = &program.loads[index as usize];
+                let group = found.entry(load.address.spread);
+                let (first, fits, loads) = group.or_insert((stretch, true, Vec::new()));
+                *fits &= load.plain && *first == stretch;
+                loads.push(GroupedLoad {
+                    instruction: InstructionId(inst.info),
+                    offset: load.address.offset,
+                    bytes: load.bytes * load.destinations.len() as u32,
+                });
+            }
+            op if is_of_registers(op) => {}
+            _ => stretch += 1,
+        }
+    }
+    program
+        .groups
+        .resize_with(program.spreads as usize + 1, Vec::new);
+    for (spread, (_, fits, loads)) in found {
+        if spread != 0 && fits && loads.len() > 1 {
+            program.groups[spread as usize] = loads;
+        }
+    }
+}
+
+/// Whether an operation has to do with nothing but its lanes' registers.
+fn is_of_registers(op: Op) -> bool {
+    matches!(
+        op,
+        Op::MoveWord(..)
+            | Op::MoveDouble(..)
+            | Op::MovePredicate(..)
+            | Op::UnaryWord(..)
+            | Op::UnaryDouble(..)
+            | Op::BinaryWord(..)
+            | Op::BinaryDouble(..)
+            | Op::ShiftWord(..)
+            | Op::ShiftDouble(..)
+            | Op::TernaryWord(..)
+            | Op::TernaryDouble(..)
+            | Op::MulWide(..)
+            | Op::MulAddWide(..)
+            | Op::Widen(..)
+            | Op::Narrow(..)
+            | Op::Pack(..)
+            | Op::Unpack(..)
+            | Op::CompareWord(..)
+            | Op::CompareDouble(..)
+            | Op::SelectWord(..)
+            | Op::SelectDouble(..)
+            | Op::PredicateBinary(..)
+            | Op::PredicateNot(..)
+            | Op::Lane(_)
+            | Op::Nothing
+    )
+}

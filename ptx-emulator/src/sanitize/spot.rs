@@ -1,0 +1,288 @@
+//! Accesses to one piece of memory: noted cell by cell, and compared with what is noted already.
+
+use std::ops::Range;
+
+use super::between::Between;
+use super::cells::{Cells, Who};
+use super::finding::{Actor, Example, Problem, Tally};
+use super::racecheck::{BlockState, block_number};
+use super::shape::{LANES, lanes};
+use crate::ir::Space;
+use crate::kernel::InstructionId;
+use crate::observer::MemoryAccess;
+
+/// Memory that a warp accesses.
+pub(super) struct Spot<'a> {
+    pub space: Space,
+    pub base: u64,
+    pub cells: &'a mut Cells,
+    pub between: Option<&'a mut Between>,
+    pub block: &'a BlockState,
+    pub tally: &'a mut Tally,
+}
+
+impl Spot<'_> {
+    /// Lane 0 of a warp.
+    pub(super) fn who(&self, instruction: InstructionId, warp: u32) -> Who {
+        Who::new(instruction.index(), self.block.acquired, warp, 0)
+    }
+
+    /// The first cell of an access, for which cells are made small enough.
+    pub(super) fn first_cell(&mut self, address: u64, bytes: u32) -> usize {
+        let shift = bytes.trailing_zeros();
+        if shift < self.cells.shift {
+            self.cells.refine(shift);
+            if let Some(between) = &mut self.between {
+                between.refine(shift);
+            }
+        }
+        ((address - self.base) >> self.cells.shift) as usize
+    }
+
+    /// Whether a thread's access is ordered before what another does now.
+    fn is_ordered(&self, earlier: Who, stamp: u32, now: Who) -> bool {
+        let clocks = &self.block.clocks;
+        stamp < clocks.since || clocks.is_ordered(earlier.thread(), stamp, now.thread())
+    }
+
+    /// A read or a strong access by lanes of one warp; `who` is the first of them.
+    pub(super) fn read(&mut self, cell: usize, who: Who, mask: u32) {
+        let clocks = &self.block.clocks;
+        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
+        if self.cells.written[cell] >= since {
+            let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
+            let racing = lanes(mask)
+                .map(|lane| who.with_lane(lane))
+                .find(|&reader| !self.is_ordered(writer, stamp, reader));
+            if let Some(reader) = racing {
+                self.report(cell, writer, reader, false);
+            }
+        }
+        let cells = &mut *self.cells;
+        if cells.read[cell] < start
+            && let Some(between) = &mut self.between
+        {
+            between.note_read(cell, block_number(self.block.index), who);
+        }
+        let same_warp = Who(cells.reader[cell]).thread().0 == who.thread().0;
+        if cells.read[cell] == now && same_warp {
+            cells.readers[cell] |= mask;
+        } else if cells.read[cell] < since || same_warp {
+            cells.read[cell] = now;
+            cells.reader[cell] = who.0;
+            cells.readers[cell] = mask;
+        } else if cells.read_elsewhere[cell] < since {
+            cells.read_elsewhere[cell] = now;
+            cells.other_reader[cell] = who.0;
+        }
+    }
+
+    /// Reads of the same cells by several lanes; `who` is of the same warp.
+    pub(super) fn read_together(&mut self, cells: Range<usize>, who: Who, mask: u32) {
+        let since = self.block.clocks.since;
+        let quiet = |cell: usize| self.cells.written[cell] < since;
+        if cells.clone().all(quiet) {
+            let first = who.with_lane(mask.trailing_zeros() as usize);
+            for cell in cells {
+                self.read(cell, first, mask);
+            }
+        } else {
+            // Each may be a finding of its own.
+            for lane in lanes(mask) {
+                for cell in cells.clone() {
+                    self.read(cell, who.with_lane(lane), 1 << lane);
+                }
+            }
+        }
+    }
+
+    /// A weak write by one thread, which takes part in `access`.
+    pub(super) fn write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
+        let clocks = &self.block.clocks;
+        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
+        if self.cells.written[cell] >= since {
+            let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
+            if !self.is_ordered(writer, stamp, who) && !write_the_same(access, writer, who) {
+                self.report(cell, writer, who, true);
+            }
+        }
+        if self.cells.read[cell] >= since {
+            let stamp = self.cells.read[cell];
+            let reader = Who(self.cells.reader[cell]);
+            let racing = lanes(self.cells.readers[cell])
+                .map(|lane| reader.with_lane(lane))
+                .find(|&reader| !self.is_ordered(reader, stamp, who));
+            let elsewhere = self.cells.read_elsewhere[cell];
+            let other = Who(self.cells.other_reader[cell]);
+            let racing = racing.or_else(|| {
+                let known = elsewhere >= since && !self.is_ordered(other, elsewhere, who);
+                known.then_some(other)
+            });
+            if let Some(reader) = racing {
+                self.report(cell, who, reader, false);
+            }
+        }
+        if self.cells.written[cell] < start
+            && let Some(between) = &mut self.between
+        {
+            between.note_write(cell, block_number(self.block.index), who);
+        }
+        self.cells.written[cell] = now;
+        self.cells.writer[cell] = who.0;
+    }
+
+    /// Reads of all lanes, one behind the other; false, with nothing done, unless all cells are in the
+    /// same simple case.
+    pub(super) fn read_row(&mut self, first: usize, per_lane: usize, who: Who) -> bool {
+        let count = LANES * per_lane;
+        let clocks = &self.block.clocks;
+        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
+        let cells = &mut *self.cells;
+        let row = first..first + count;
+        let all_before = |stamps: &[u32], limit: u32| {
+            stamps
+                .iter()
+                .fold(0, |late, &stamp| late | u32::from(stamp >= limit))
+                == 0
+        };
+        if !all_before(&cells.written[row.clone()], since) {
+            return false;
+        }
+        let lane_of = |at: usize| who.with_lane(at / per_lane);
+        if all_before(&cells.read[row.clone()], since) {
+            let is_first = all_before(&cells.read[row.clone()], start);
+            if let Some(between) = &mut self.between {
+                let block = block_number(self.block.index);
+                for at in 0..count {
+                    if is_first || cells.read[first + at] < start {
+                        between.note_read(first + at, block, lane_of(at));
+                    }
+                }
+            }
+            cells.read[row.clone()].fill(now);
+            let marks = cells.reader[row.clone()].iter_mut();
+            for (at, (reader, mask)) in marks.zip(&mut cells.readers[row]).enumerate() {
+                *reader = lane_of(at).0;
+                *mask = 1 << (at / per_lane);
+            }
+            return true;
+        }
+        let own = who.thread().0;
+        let elsewhere = cells.read[row.clone()]
+            .iter()
+            .zip(&cells.reader[row.clone()]);
+        let mut another_warp = true;
+        for (&stamp, &reader) in elsewhere {
+            another_warp &= stamp >= since && Who(reader).thread().0 != own;
+        }
+        if !another_warp || !all_before(&cells.read_elsewhere[row.clone()], since) {
+            return false;
+        }
+        cells.read_elsewhere[row.clone()].fill(now);
+        for (at, reader) in cells.other_reader[row].iter_mut().enumerate() {
+            *reader = lane_of(at).0;
+        }
+        true
+    }
+
+    /// Weak writes of all lanes, one behind the other; as [`Self::read_row`].
+    pub(super) fn write_row(&mut self, first: usize, per_lane: usize, who: Who) -> bool {
+        let count = LANES * per_lane;
+        let clocks = &self.block.clocks;
+        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
+        let cells = &mut *self.cells;
+        let row = first..first + count;
+        let touched = cells.written[row.clone()]
+            .iter()
+            .zip(&cells.read[row.clone()]);
+        let touched = touched.fold(0, |late, (&written, &read)| {
+            late | u32::from(written >= since) | u32::from(read >= since)
+        });
+        if touched != 0 {
+            return false;
+        }
+        let lane_of = |at: usize| who.with_lane(at / per_lane);
+        if let Some(between) = &mut self.between {
+            let block = block_number(self.block.index);
+            for at in 0..count {
+                if cells.written[first + at] < start {
+                    between.note_write(first + at, block, lane_of(at));
+                }
+            }
+        }
+        cells.written[row.clone()].fill(now);
+        for (at, writer) in cells.writer[row].iter_mut().enumerate() {
+            *writer = lane_of(at).0;
+        }
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn report(&mut self, cell: usize, write: Who, other: Who, both_write: bool) {
+        let (first, second) = match both_write && other.instruction() < write.instruction() {
+            true => (other, write),
+            false => (write, other),
+        };
+        let actor = |who: Who| Actor {
+            instruction: InstructionId(who.instruction()),
+            block: self.block.at,
+            thread: who.linear(),
+        };
+        let example = Example {
+            block: self.block.index,
+            space: self.space,
+            address: self.base + ((cell as u64) << self.cells.shift),
+            bytes: 1 << self.cells.shift,
+            detail: String::new(),
+            first: actor(first),
+            second: Some(actor(second)),
+        };
+        self.tally.add(Problem::RaceInBlock, 1, example);
+    }
+}
+
+/// Whether reads of these cells need no note: two warps have read them since the last barrier, and
+/// nobody has written.
+#[inline(always)]
+pub(super) fn is_settled<const COUNT: usize>(cells: &Cells, first: usize, since: u32) -> bool {
+    let written: Option<&[u32; COUNT]> = cells.written[first..].first_chunk();
+    let read: Option<&[u32; COUNT]> = cells.read_elsewhere[first..].first_chunk();
+    let (Some(written), Some(read)) = (written, read) else {
+        return false;
+    };
+    let mut open = 0;
+    for cell in 0..COUNT {
+        open |= u32::from(written[cell] >= since) | u32::from(read[cell] < since);
+    }
+    open == 0
+}
+
+#[inline(always)]
+pub(super) fn is_settled_slice(cells: &Cells, first: usize, count: usize, since: u32) -> bool {
+    let row = first..first.saturating_add(count);
+    let (Some(written), Some(read)) = (
+        cells.written.get(row.clone()),
+        cells.read_elsewhere.get(row),
+    ) else {
+        return false;
+    };
+    let mut open = 0;
+    for (&written, &read) in written.iter().zip(read) {
+        open |= u32::from(written >= since) | u32::from(read < since);
+    }
+    open == 0
+}
+
+/// Whether two threads are lanes of one warp that write the same values to the same place by this very
+/// access.
+fn write_the_same(access: &MemoryAccess<'_>, earlier: Who, now: Who) -> bool {
+    let ((earlier_warp, other), (warp, lane)) = (earlier.thread(), now.thread());
+    let (other, lane) = (other as usize, lane as usize);
+    let together = earlier_warp == warp
+        && earlier.instruction() == now.instruction()
+        && access.mask >> other & 1 != 0
+        && access.addresses[other] == access.addresses[lane];
+    let values = access.values.filter(|_| together);
+    values.is_some_and(|values| values.of_lane(other).eq(values.of_lane(lane)))
+}
