@@ -29,6 +29,8 @@ pub struct Plan {
     pub launches: Vec<PlannedLaunch>,
     /// Bytes of device memory that they share: [`Param::Workspace`].
     pub workspace_bytes: u64,
+    /// The first of those bytes, as many as are 0 before the launches and again after them.
+    pub zeroed_bytes: u64,
 }
 
 /// One launch, before there is device memory.
@@ -68,6 +70,7 @@ impl Plan {
                 params,
             }],
             workspace_bytes: 0,
+            zeroed_bytes: 0,
         }
     }
 }

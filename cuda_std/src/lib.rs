@@ -28,6 +28,7 @@
 //! | [`float`] | [`GpuFloat`](float::GpuFloat): fused multiply-add and rounding functions |
 //! | [`matrix`] | fragments of matrices from and to shared memory |
 //! | [`mma`] | products of small matrices on tensor cores |
+//! | [`dependent`] | kernels that begin before the one in front has ended |
 //! | [`tma`] | bulk copies of tiles of tensors |
 //! | [`wgmma`] | products by a warpgroup, from shared memory |
 //! | [`hint`] | a value that the optimiser cannot see through |
@@ -80,6 +81,7 @@ extern crate std;
 
 pub mod async_copy;
 pub mod atomic;
+pub mod dependent;
 pub mod float;
 pub mod hint;
 mod intrinsics;

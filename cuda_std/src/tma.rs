@@ -14,24 +14,25 @@ use crate::mbarrier::Barrier;
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMap([u64; 16]);
 
-/// Starts to copy the box at column `at[0]` and row `at[1]` of a two-dimensional tensor. Its bytes, zeros outside of the
-/// tensor included, count as transactions of the barrier's current phase.
+/// Starts to copy the box at column `at[0]`, row `at[1]` and matrix `at[2]` of a tensor of three dimensions. Its bytes, zeros
+/// outside of the tensor included, count as transactions of the barrier's current phase.
 ///
 /// # Safety
-/// The map is in global memory, was there before the kernel began, and has two dimensions. The box fits at `to`, which is aligned to 128
+/// The map is in global memory, was there before the kernel began, and has three dimensions. The box fits at `to`, which is aligned to 128
 /// bytes, or to 1024 where the map swizzles by 128; nobody touches it before the phase is over. The barrier is initialised, and
 /// its initialisation was [published](publish_barriers).
 #[inline(always)]
-pub unsafe fn load_2d(to: SharedAddress, map: *const TensorMap, at: [u32; 2], barrier: Barrier) {
+pub unsafe fn load_3d(to: SharedAddress, map: *const TensorMap, at: [u32; 3], barrier: Barrier) {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the caller ensures it.
     unsafe {
         core::arch::asm!(
-            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [{}], [{}, {{{}, {}}}], [{}];",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [{}], [{}, {{{}, {}, {}}}], [{}];",
             in(reg32) to.bytes(),
             in(reg64) map,
             in(reg32) at[0],
             in(reg32) at[1],
+            in(reg32) at[2],
             in(reg32) barrier.place().bytes(),
             options(nostack, preserves_flags),
         );
@@ -43,10 +44,81 @@ pub unsafe fn load_2d(to: SharedAddress, map: *const TensorMap, at: [u32; 2], ba
     }
 }
 
+/// Starts to copy a box from shared memory to column `at[0]`, row `at[1]` and matrix `at[2]` of a tensor of three dimensions, as a
+/// group of this thread's. What lies outside of the tensor is left out.
+///
+/// # Safety
+/// The map is as for [`load_3d`]. The box at `from` was written before, each of its writers has called [`publish_shared`]
+/// since and then met this thread at a barrier; nobody changes it before this thread has waited for the group.
+#[inline(always)]
+pub unsafe fn store_3d(map: *const TensorMap, at: [u32; 3], from: SharedAddress) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller ensures it.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [{}, {{{}, {}, {}}}], [{}]; cp.async.bulk.commit_group;",
+            in(reg64) map,
+            in(reg32) at[0],
+            in(reg32) at[1],
+            in(reg32) at[2],
+            in(reg32) from.bytes(),
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let _ = (map, at, from);
+        on_the_device_only()
+    }
+}
+
+/// Waits until shared memory has been read by all but the newest `PENDING` of this thread's [stores](store_3d): it may be
+/// written again (PTX ISA, "cp.async.bulk.wait_group", `.read`).
+#[inline(always)]
+pub fn wait_until_read<const PENDING: u32>() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: only waits.
+    unsafe {
+        core::arch::asm!("cp.async.bulk.wait_group.read {};", const PENDING, options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    on_the_device_only()
+}
+
+/// Waits until all of this thread's [stores](store_3d) are complete (PTX ISA, "cp.async.bulk.wait_group").
+#[inline(always)]
+pub fn wait_until_stored() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: only waits.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.wait_group 0;",
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    on_the_device_only()
+}
+
+/// Lets bulk copies that come later see what this thread has written to shared memory (PTX ISA, "fence.proxy").
+#[inline(always)]
+pub fn publish_shared() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: only orders.
+    unsafe {
+        core::arch::asm!(
+            "fence.proxy.async.shared::cta;",
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    on_the_device_only()
+}
+
 /// Brings a map into the cache, so that the first copy need not wait for it (PTX ISA, "prefetch.tensormap").
 ///
 /// # Safety
-/// As for the map of [`load_2d`].
+/// As for the map of [`load_3d`].
 #[inline(always)]
 pub unsafe fn prefetch(map: *const TensorMap) {
     #[cfg(target_arch = "nvptx64")]

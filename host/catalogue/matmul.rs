@@ -102,10 +102,11 @@ const fn tensor(
     )
 }
 
-/// A kernel of warpgroups, for 16-bit elements.
+/// A product by warpgroups.
 const fn warpgroups(
     name: &'static str,
     input: TensorInput,
+    precondition: Precondition,
     plan: fn(&Request) -> Plan,
     summary: &'static str,
 ) -> Rung {
@@ -113,7 +114,7 @@ const fn warpgroups(
         name,
         "-",
         Operation::TensorProduct(input),
-        Multiples { m: 1, n: 8, k: 8 },
+        precondition,
         Implementation::Planned {
             plan,
             compute_capability: wgmma::COMPUTE_CAPABILITY,
@@ -161,6 +162,13 @@ const fn on_cpu(
 const fn exact(multiple: u32) -> Precondition {
     Precondition::multiples_of(multiple)
 }
+
+/// Rows of 16-bit elements that begin at multiples of 16 bytes.
+const ROWS_OF_16_BYTES: Precondition = Multiples {
+    m: 1,
+    n: wgmma::ROW_MULTIPLE,
+    k: wgmma::ROW_MULTIPLE,
+};
 
 #[rustfmt::skip]
 pub(super) const RUNGS: &[Rung] = &[
@@ -210,11 +218,16 @@ pub(super) const RUNGS: &[Rung] = &[
         "tensor cores: bf16 in, f32 out"),
     tensor("mma_tf32", TensorInput::Tf32, 80, mma::GEOMETRY, Multiples { m: 1, n: 4, k: 4 },
         "tensor cores: f32 rounded to TF32 in, f32 out"),
-    warpgroups("wgmma_bf16_single", TensorInput::Bf16, wgmma::single,
+    warpgroups("wgmma_bf16_single", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::single,
         "a warpgroup multiplies from shared memory, filled by bulk copies"),
-    warpgroups("wgmma_bf16", TensorInput::Bf16, wgmma::bf16,
-        "one warp copies, two warpgroups multiply, blocks stay for many tiles"),
-    warpgroups("wgmma_f16", TensorInput::F16, wgmma::f16, "wgmma_bf16 with f16 inputs"),
+    warpgroups("wgmma_bf16_specialised", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::specialised,
+        "one warp copies, two warpgroups multiply"),
+    warpgroups("wgmma_bf16_persistent", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::persistent,
+        "wgmma_bf16_specialised with blocks that stay for many tiles"),
+    warpgroups("wgmma_bf16", TensorInput::Bf16, Any, wgmma::bf16,
+        "stores by bulk copies, tiles of the last rounds shared along k; any size"),
+    warpgroups("wgmma_f16", TensorInput::F16, Any, wgmma::f16, "wgmma_bf16 with f16 inputs"),
+    warpgroups("wgmma_tf32", TensorInput::Tf32, Any, wgmma::tf32, "wgmma_bf16 with f32 inputs rounded to TF32"),
 
     rung("volkov_sgemm", "000", Operation::ColumnMajorProduct, Multiples { m: 64, n: 16, k: 16 },
         kernel(volkov_sgemm::GEOMETRY), "64 threads, 16 sums each, A in registers; column-major"),

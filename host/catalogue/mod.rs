@@ -225,6 +225,7 @@ mod tests {
                 _ => Vec::new(),
             })
             .chain(gemm::entries())
+            .chain(crate::gemm::wgmma::entries().map(|entry| (entry, wgmma::COMPUTE_CAPABILITY)))
             .collect();
         assert_eq!(in_modules, in_catalogue);
     }

@@ -200,9 +200,11 @@ impl Engine for EmulatorEngine {
         let map = TensorMap {
             address: matrix.address.0,
             element_bytes: matrix.element_bytes as u8,
-            extents: vec![matrix.columns.into(), matrix.rows.into()],
-            strides: vec![u64::from(matrix.columns) * u64::from(matrix.element_bytes)],
-            box_extents: vec![matrix.box_columns as u16, matrix.box_rows as u16],
+            extents: [matrix.columns, matrix.rows, matrix.matrices]
+                .map(u64::from)
+                .into(),
+            strides: vec![matrix.row_bytes, matrix.matrix_bytes],
+            box_extents: vec![matrix.box_columns as u16, matrix.box_rows as u16, 1],
             swizzle: TensorSwizzle::Bytes128,
         };
         map.to_bytes().ok_or_else(|| EngineError::Driver {

@@ -59,6 +59,8 @@ struct Kernel {
     limits: Limits,
     /// Dynamic shared memory that launches may ask for so far, in bytes.
     allowed_shared_bytes: Cell<u32>,
+    /// Whether it may begin before the kernel in front has ended: it waits for that itself, by `griddepcontrol.wait`.
+    waits_for_previous: bool,
 }
 
 impl GpuEngine {
@@ -154,6 +156,7 @@ impl GpuEngine {
             };
             let allowed_shared_bytes = Cell::new(read(FunctionAttribute::MaxDynamicSharedBytes)?);
             let entry = entry.to_owned();
+            let waits_for_previous = ptx.contains("griddepcontrol.wait");
             Ok(Kernel {
                 module,
                 entry,
@@ -161,6 +164,7 @@ impl GpuEngine {
                 parameters,
                 limits,
                 allowed_shared_bytes,
+                waits_for_previous,
             })
         };
         open().map_err(|error: DriverError| load_error(entry, error.to_string()))
@@ -196,11 +200,14 @@ impl GpuEngine {
             .allow_shared(launch.shared_bytes)
             .map_err(|error| refused(error.to_string()))?;
         let extents = |extents: Dim3| [extents.x, extents.y, extents.z];
-        let config = LaunchConfig::new(
-            extents(launch.grid),
-            extents(launch.block),
-            launch.shared_bytes,
-        );
+        let config = LaunchConfig {
+            programmatic_serialization: kernel.waits_for_previous,
+            ..LaunchConfig::new(
+                extents(launch.grid),
+                extents(launch.block),
+                launch.shared_bytes,
+            )
+        };
         // SAFETY: the stream is of the function's context, which is current. `argument_pointers` has matched
         // number and size of the arguments with the parameters, and they live through the call. Accesses of the
         // kernel outside of device memory are caught by the device and reported by the next call.
@@ -359,7 +366,6 @@ impl Engine for GpuEngine {
     }
 
     fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
-        let row_bytes = u64::from(matrix.columns) * u64::from(matrix.element_bytes);
         let map = TensorMap::tiled(&TensorDescription {
             // The copy does not look at what the bits mean.
             element: match matrix.element_bytes {
@@ -367,9 +373,9 @@ impl Engine for GpuEngine {
                 _ => TensorElement::U32,
             },
             address: matrix.address.0,
-            extents: &[matrix.columns.into(), matrix.rows.into()],
-            strides: &[row_bytes],
-            box_extents: &[matrix.box_columns, matrix.box_rows],
+            extents: &[matrix.columns, matrix.rows, matrix.matrices].map(u64::from),
+            strides: &[matrix.row_bytes, matrix.matrix_bytes],
+            box_extents: &[matrix.box_columns, matrix.box_rows, 1],
             swizzle: TensorSwizzle::Bytes128,
             promotion: TensorPromotion::Bytes256,
             out_of_bounds: TensorOutOfBounds::Zero,

@@ -140,18 +140,24 @@ pub struct Launch<'a> {
     pub args: &'a [Arg<'a>],
 }
 
-/// A row-major matrix in device memory without gaps between its rows, and the box of it that one bulk copy moves,
-/// swizzled by 128 bytes.
+/// Row-major matrices of one size in device memory, one behind the other, and the box of one of them that a bulk copy moves,
+/// swizzled by 128 bytes. Its tensor map has three dimensions: column, row, and number of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixMap {
-    /// Its first element.
+    /// The first element.
     pub address: DevicePtr,
     /// Bytes of an element: 2 or 4.
     pub element_bytes: u32,
-    /// Its rows.
-    pub rows: u32,
-    /// Its columns.
+    /// Columns of a matrix.
     pub columns: u32,
+    /// Rows of a matrix.
+    pub rows: u32,
+    /// Matrices.
+    pub matrices: u32,
+    /// Distance of two rows, in bytes: a multiple of 16.
+    pub row_bytes: u64,
+    /// Distance of two matrices, in bytes: a multiple of 16.
+    pub matrix_bytes: u64,
     /// Columns of the box.
     pub box_columns: u32,
     /// Rows of the box.
@@ -243,10 +249,10 @@ pub trait Engine {
     /// Copies from the device to the host; complete when it returns.
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError>;
 
-    /// The tensor map of a matrix as kernels of this engine read it.
+    /// The tensor map of matrices as kernels of this engine read it.
     ///
     /// # Errors
-    /// [`EngineError::Driver`] where the matrix cannot be mapped: its rows are no multiples of 16 bytes, or it is empty.
+    /// [`EngineError::Driver`] where they cannot be mapped: rows are no multiples of 16 bytes apart, or there is nothing.
     fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError>;
 
     /// Runs one launch to its end.

@@ -3,6 +3,8 @@
 //! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the launches, whose operands
 //! are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them memory.
 
+pub mod wgmma;
+
 use crate::element::Element;
 use crate::engine::{Dim3, Engine};
 use crate::plan::{Plan, PlannedLaunch};
@@ -242,6 +244,7 @@ pub fn plan_choice<T: GemmElement>(
     Plan {
         launches,
         workspace_bytes,
+        zeroed_bytes: 0,
     }
 }
 

@@ -217,7 +217,9 @@ fn enqueue<T: GemmElement>(
             Param::Bytes(_) => push(Arg::Bytes(bytes)),
             Param::U32(value) => push(Arg::U32(*value)),
             Param::F32(value) => push(Arg::F32(*value)),
-            Param::TensorMaps(_) => unreachable!("products of this type have none"),
+            Param::WorkspaceAt(_) | Param::TensorMaps(_) => {
+                unreachable!("products of this type have none")
+            }
         }
     }
     engine.enqueue(&Launch {

@@ -75,8 +75,10 @@ pub enum Param {
     Output,
     /// The pointer to the memory that the launches of a plan share.
     Workspace,
-    /// The pointer to tensor maps of inputs, one behind the other.
-    TensorMaps(Vec<InputMap>),
+    /// The pointer to a place in that memory, so many bytes from its beginning.
+    WorkspaceAt(u64),
+    /// The pointer to tensor maps, one behind the other.
+    TensorMaps(Vec<TensorMap>),
     /// A 32-bit number.
     U32(u32),
     /// A float.
@@ -85,17 +87,34 @@ pub enum Param {
     Bytes(Vec<u8>),
 }
 
-/// An input as a row-major matrix, and the box of it that one bulk copy moves.
+/// Where matrices lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InputMap {
-    /// Which input.
-    pub input: usize,
+pub enum Place {
+    /// In an input.
+    Input(usize),
+    /// In the output.
+    Output,
+    /// In the memory that the launches of a plan share, so many bytes from its beginning.
+    Workspace(u64),
+}
+
+/// Row-major matrices, one behind the other, and the box of one of them that a bulk copy moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorMap {
+    /// Where they lie.
+    pub place: Place,
     /// Bytes of an element.
     pub element_bytes: u32,
-    /// Rows of the matrix.
-    pub rows: u32,
-    /// Columns of the matrix; rows are multiples of 16 bytes.
+    /// Columns of a matrix.
     pub columns: u32,
+    /// Rows of a matrix.
+    pub rows: u32,
+    /// Matrices.
+    pub matrices: u32,
+    /// Distance of two rows, in elements: a multiple of 16 bytes.
+    pub pitch: u32,
+    /// Distance of two matrices, in elements: a multiple of 16 bytes.
+    pub stride: u64,
     /// Columns of the box.
     pub box_columns: u32,
     /// Rows of the box.

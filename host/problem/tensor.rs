@@ -27,6 +27,11 @@ impl TensorInput {
         }
     }
 
+    /// Bytes of an element.
+    pub const fn bytes(self) -> u32 {
+        4 / self.per_word()
+    }
+
     /// The bits of the nearest element, and its value.
     fn round(self, value: f32) -> (u32, f32) {
         match self {

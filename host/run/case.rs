@@ -10,7 +10,7 @@ use crate::engine::{
 };
 use crate::measure::Summary;
 use crate::plan::{Plan, PlannedLaunch};
-use crate::problem::{Operation, Param, Problem};
+use crate::problem::{Operation, Param, Place, Problem};
 use crate::ptx;
 use std::time::Instant;
 
@@ -106,9 +106,17 @@ impl<'e> Case<'e> {
         let inputs: Vec<Buffer<'e>> = inputs;
         let output_len = problem.output_len();
         let launches: Vec<Prepared> = launches.map(prepare).collect::<Result<_, RunError>>()?;
+        let output = Buffer::new(engine, output_len * size_of::<T>())?;
+        let workspace = Buffer::new(engine, plan.workspace_bytes as usize)?;
+        workspace.upload(&vec![0u8; plan.zeroed_bytes as usize])?;
+        let start = |place: Place| match place {
+            Place::Input(index) => inputs[index].ptr(),
+            Place::Output => output.ptr(),
+            Place::Workspace(offset) => DevicePtr(workspace.ptr().0 + offset),
+        };
         let maps = launches
             .iter()
-            .map(|launch| tensor_maps(engine, &launch.params, &inputs))
+            .map(|launch| tensor_maps(engine, &launch.params, start))
             .collect::<Result<_, _>>()?;
         Ok(Case {
             engine,
@@ -116,10 +124,10 @@ impl<'e> Case<'e> {
             maps,
             inputs,
             input_lens: problem.inputs().iter().map(Vec::len).collect(),
-            output: Buffer::new(engine, output_len * size_of::<T>())?,
+            output,
             output_len,
             padded_columns: problem.padded_columns(),
-            workspace: Buffer::new(engine, plan.workspace_bytes as usize)?,
+            workspace,
             repetitions: None,
         })
     }
@@ -283,6 +291,7 @@ impl<'e> Case<'e> {
                 Param::InputPtr(index) => Arg::Ptr(self.inputs[*index].ptr()),
                 Param::Output => Arg::Ptr(self.output.ptr()),
                 Param::Workspace => Arg::Ptr(self.workspace.ptr()),
+                Param::WorkspaceAt(offset) => Arg::Ptr(DevicePtr(self.workspace.ptr().0 + offset)),
                 // Where there is such a parameter there are maps.
                 Param::TensorMaps(_) => Arg::Ptr(maps.map_or(DevicePtr(0), Buffer::ptr)),
                 Param::U32(value) => Arg::U32(*value),
@@ -299,7 +308,7 @@ impl<'e> Case<'e> {
 fn tensor_maps<'e>(
     engine: &'e dyn Engine,
     params: &[Param],
-    inputs: &[Buffer<'e>],
+    start: impl Fn(Place) -> DevicePtr,
 ) -> Result<Option<Buffer<'e>>, EngineError> {
     let wanted = params.iter().find_map(|param| match param {
         Param::TensorMaps(maps) => Some(maps),
@@ -311,10 +320,13 @@ fn tensor_maps<'e>(
     let mut bytes = Vec::new();
     for map in wanted {
         bytes.extend(engine.tensor_map(&MatrixMap {
-            address: inputs[map.input].ptr(),
+            address: start(map.place),
             element_bytes: map.element_bytes,
-            rows: map.rows,
             columns: map.columns,
+            rows: map.rows,
+            matrices: map.matrices,
+            row_bytes: u64::from(map.pitch) * u64::from(map.element_bytes),
+            matrix_bytes: map.stride * u64::from(map.element_bytes),
             box_columns: map.box_columns,
             box_rows: map.box_rows,
         })?);

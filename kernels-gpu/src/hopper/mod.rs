@@ -1,12 +1,27 @@
-//! Rungs that need compute capability 9.0a: TMA, `wgmma` and clusters. They run on that generation only.
+//! Rungs that need compute capability 9.0a: TMA and `wgmma`. They run on that generation only.
 //!
 //! | file | rungs |
 //! |---|---|
 //! | [`dgemm`] | `dgemm` on this generation |
 //! | [`wgmma_single`] | `wgmma_bf16_single` |
-//! | [`wgmma`] | `wgmma_bf16`, `wgmma_f16` |
+//! | [`wgmma_persistent`] | `wgmma_bf16_specialised`, `wgmma_bf16_persistent` |
+//! | [`mod@wgmma`] | `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, for which [`choose`] chooses |
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod choose;
 pub mod dgemm;
+pub mod pack;
+pub mod ring;
+pub mod schedule;
+pub mod store;
 pub mod tiles;
 pub mod wgmma;
+pub mod wgmma_persistent;
 pub mod wgmma_single;
+
+/// The parameters, compiled into this generation's module as well.
+#[cfg(target_arch = "nvptx64")]
+#[path = "../ampere/gemm.rs"]
+pub mod gemm;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use crate::ampere::gemm;

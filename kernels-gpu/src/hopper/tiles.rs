@@ -1,50 +1,58 @@
-//! What the `wgmma` rungs share: tiles that bulk copies bring, products of them, and sums that go to C.
+//! What the `wgmma` rungs share: tiles that bulk copies bring, and products of them.
 
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::mbarrier::Barrier;
-use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma::{self, TensorMap};
-use cuda_std::vector::{F32x2, Vector};
-use cuda_std::wgmma::{self, Descriptor, Input, Sums};
+use cuda_std::wgmma::{self, ALONG_K, Descriptor, Input, Sums};
 
-/// Elements along k of a stage: rows of 128 bytes, which is what is swizzled.
-pub const DEPTH: usize = 64;
+/// Bytes of a row of a box in shared memory: what is swizzled.
+pub const ROW_BYTES: usize = 128;
 
 /// Rows of C that a warpgroup owns.
 pub const ROWS: usize = 64;
 
-/// Columns of a box of B.
-pub const BOX_COLUMNS: usize = 64;
+/// Elements of a row, and rows, of a box of an operand that is stored across k.
+pub const ACROSS_BOX: usize = 64;
 
 /// Threads of a warpgroup.
 pub const WARPGROUP: usize = 128;
 
-/// Bytes of an element of A or B.
-const ELEMENT: usize = 2;
-
 /// Bytes of the part of A's tile that one warpgroup uses.
-const A_BYTES: usize = ROWS * DEPTH * ELEMENT;
+const A_BYTES: usize = ROWS * ROW_BYTES;
 
-/// Bytes of a box of B.
-const BOX_BYTES: usize = BOX_COLUMNS * DEPTH * ELEMENT;
+/// Bytes of a box of an operand that is stored across k.
+const ACROSS_BYTES: usize = ACROSS_BOX * ROW_BYTES;
 
-/// Elements along k of one product.
-const STEP: usize = 16;
+/// Bytes along k of one product.
+const STEP_BYTES: usize = 32;
+
+/// Products of a stage.
+const STEPS: usize = ROW_BYTES / STEP_BYTES;
+
+/// Elements along k of a stage, for elements of so many bytes: 64 of 16 bits, 32 of 32 bits.
+pub const fn depth(element_bytes: usize) -> usize {
+    ROW_BYTES / element_bytes
+}
 
 /// Bytes of a stage for so many warpgroups, one below the other, and so many columns.
 pub const fn stage_bytes(warpgroups: usize, columns: usize) -> usize {
-    warpgroups * A_BYTES + columns * DEPTH * ELEMENT
+    (warpgroups * ROWS + columns) * ROW_BYTES
 }
 
-/// The tensor maps of A and B, in this order, in global memory.
+/// The tensor maps of A, B and C, in this order, in global memory. They have three dimensions, of which the last
+/// counts the matrices of a batch, and swizzle by 128 bytes. C's is only of those kernels that store by bulk copies.
 ///
-/// A's boxes have [`DEPTH`] elements along k and the rows of a block, B's [`BOX_COLUMNS`] columns and [`DEPTH`] elements along k. Both are swizzled
-/// by 128 bytes.
+/// An operand that is stored along k has boxes of [`depth`] elements along k and the rows (of B: columns) of a block's tile; one
+/// that is stored across k has boxes of 64 × 64 elements.
 #[repr(C)]
 pub struct Maps {
-    a: TensorMap,
-    b: TensorMap,
+    /// A's.
+    pub a: TensorMap,
+    /// B's.
+    pub b: TensorMap,
+    /// C's.
+    pub c: TensorMap,
 }
 
 /// The launch's dynamic shared memory: a type of the alignment that swizzled tiles want.
@@ -57,72 +65,158 @@ pub fn stages() -> SharedAddress {
     SharedAddress::of(shared::dynamic_shared_mem::<Tiles>())
 }
 
-/// Starts to copy the tiles that begin at row `top` of A, column `left` of B and `start` along k.
+/// The place of a tile's stage in the operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// First row of A.
+    pub top: u32,
+    /// First column of B.
+    pub left: u32,
+    /// First element along k.
+    pub start: u32,
+    /// Which matrices of the batch.
+    pub matrices: [u32; 2],
+}
+
+/// Starts to copy the tiles of a stage, for `WARPGROUPS` of them one below the other. `A` and `B` say how the operands are stored.
 ///
 /// # Safety
 /// The maps are as [`Maps`] says, nobody uses the stage any more, and the barrier is ready for bulk copies. One thread does this.
 #[inline(always)]
-pub unsafe fn fetch<S: Sums, const WARPGROUPS: usize>(
+pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, const B: i32>(
     stage: SharedAddress,
     maps: *const Maps,
-    [top, left, start]: [u32; 3],
+    place: Place,
     full: Barrier,
 ) {
+    let Place {
+        top,
+        left,
+        start,
+        matrices: [matrix_a, matrix_b],
+    } = place;
     // SAFETY: the caller ensures it.
     unsafe {
         full.arrive_expecting(stage_bytes(WARPGROUPS, S::COLUMNS) as u32);
-        tma::load_2d(stage, &raw const (*maps).a, [start, top], full);
-        for i in 0..S::COLUMNS / BOX_COLUMNS {
-            let place = stage.at((WARPGROUPS * A_BYTES + i * BOX_BYTES) as u32);
-            let at = [left + (i * BOX_COLUMNS) as u32, start];
-            tma::load_2d(place, &raw const (*maps).b, at, full);
+        let map = &raw const (*maps).a;
+        if A == ALONG_K {
+            tma::load_3d(stage, map, [start, top, matrix_a], full);
+        } else {
+            for i in 0..WARPGROUPS {
+                let to = stage.at((i * A_BYTES) as u32);
+                let at = [top + (i * ROWS) as u32, start, matrix_a];
+                tma::load_3d(to, map, at, full);
+            }
         }
-    }
-}
-
-/// Starts to add the product of a stage's tiles to the sums of a warpgroup, or to begin them where not `keep`.
-///
-/// # Safety
-/// The stage is complete, and stays so until the products are waited for. The whole warpgroup is here.
-#[inline(always)]
-pub unsafe fn multiply_add<E: Input, S: Sums, const WARPGROUPS: usize>(
-    sums: &mut S,
-    stage: SharedAddress,
-    warpgroup: usize,
-    keep: bool,
-) {
-    let a = Descriptor::along_k(stage.at((warpgroup * A_BYTES) as u32));
-    let b = Descriptor::across_k(stage.at((WARPGROUPS * A_BYTES) as u32), BOX_BYTES as u32);
-    // SAFETY: the caller ensures it.
-    unsafe {
-        wgmma::fence();
-        for step in 0..DEPTH / STEP {
-            let along = (step * STEP * ELEMENT) as u32;
-            let down = (step * STEP * BOX_COLUMNS * ELEMENT) as u32;
-            sums.multiply_add::<E>(a.at(along), b.at(down), keep || step > 0);
-        }
-        wgmma::commit_group();
-    }
-}
-
-/// Stores the sums of a warpgroup to C, from row `top` and column `left` on.
-///
-/// # Safety
-/// C has m rows of n elements, n an even number. The products have been waited for.
-#[inline(always)]
-pub unsafe fn store<S: Sums>(sums: &S, c: *mut f32, [m, n]: [usize; 2], top: usize, left: usize) {
-    let lane = warp::lane_id() as usize;
-    let warp = thread::thread_idx_x() as usize / 32 % 4;
-    for half in 0..2 {
-        let y = top + 16 * warp + lane / 4 + 8 * half;
-        let row = c.wrapping_add(y * n + left + 2 * (lane % 4));
-        for j in 0..S::COLUMNS / 8 {
-            if y < m && left + 2 * (lane % 4) + 8 * j < n {
-                let register = 4 * j + 2 * half;
-                let pair = [sums.get(register), sums.get(register + 1)];
-                // SAFETY: inside of C, and at an even element.
-                unsafe { F32x2::store(row.wrapping_add(8 * j), pair) };
+        let stage = stage.at((WARPGROUPS * A_BYTES) as u32);
+        let map = &raw const (*maps).b;
+        if B == ALONG_K {
+            tma::load_3d(stage, map, [start, left, matrix_b], full);
+        } else {
+            for i in 0..S::COLUMNS / ACROSS_BOX {
+                let to = stage.at((i * ACROSS_BYTES) as u32);
+                let at = [left + (i * ACROSS_BOX) as u32, start, matrix_b];
+                tma::load_3d(to, map, at, full);
             }
         }
     }
+}
+
+/// The operands of a warpgroup in a stage.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<const A: i32, const B: i32> {
+    a: Descriptor,
+    b: Descriptor,
+}
+
+impl<const A: i32, const B: i32> Operands<A, B> {
+    /// Those of one of so many warpgroups.
+    #[inline(always)]
+    pub fn new(stage: SharedAddress, warpgroups: usize, warpgroup: usize) -> Self {
+        Operands {
+            a: operand::<A>(stage.at((warpgroup * A_BYTES) as u32)),
+            b: operand::<B>(stage.at((warpgroups * A_BYTES) as u32)),
+        }
+    }
+
+    /// Those of a step.
+    #[inline(always)]
+    fn at<E: Input>(&self, step: usize) -> [Descriptor; 2] {
+        [
+            self.a.at(further::<E, A>(step)),
+            self.b.at(further::<E, B>(step)),
+        ]
+    }
+
+    /// Starts the product of a stage's tiles.
+    ///
+    /// # Safety
+    /// The stage is complete, and stays so until the products are waited for. The whole warpgroup is here.
+    #[inline(always)]
+    pub unsafe fn multiply<E: Input, S: Sums>(&self) -> S {
+        // SAFETY: the caller ensures it.
+        unsafe {
+            wgmma::fence();
+            let [a, b] = self.at::<E>(0);
+            let mut sums = S::multiply::<E, A, B>(a, b);
+            for step in 1..STEPS {
+                let [a, b] = self.at::<E>(step);
+                sums.multiply_add::<E, A, B>(a, b);
+            }
+            wgmma::commit_group();
+            sums
+        }
+    }
+
+    /// Starts to add the product of a stage's tiles to sums.
+    ///
+    /// # Safety
+    /// As for [`multiply`](Self::multiply), from which the sums are.
+    #[inline(always)]
+    pub unsafe fn multiply_add<E: Input, S: Sums>(&self, sums: &mut S) {
+        // SAFETY: the caller ensures it.
+        unsafe {
+            wgmma::fence();
+            for step in 0..STEPS {
+                let [a, b] = self.at::<E>(step);
+                sums.multiply_add::<E, A, B>(a, b);
+            }
+            wgmma::commit_group();
+        }
+    }
+}
+
+/// Steps of a tile: stages along k, for stages of so many elements. Where k is 0 there is one all the same, of zeros: see
+/// [`start`].
+#[inline(always)]
+pub const fn steps(k: u32, depth: usize) -> u32 {
+    let steps = k.div_ceil(depth as u32);
+    if steps == 0 { 1 } else { steps }
+}
+
+/// Where a step begins along k: outside of the operands where k is 0.
+#[inline(always)]
+pub fn start(k: u32, depth: usize, step: u32) -> u32 {
+    (step + (k == 0) as u32) * depth as u32
+}
+
+/// The operand at this place.
+#[inline(always)]
+fn operand<const WAY: i32>(place: SharedAddress) -> Descriptor {
+    if WAY == ALONG_K {
+        Descriptor::along_k(place)
+    } else {
+        Descriptor::across_k(place, ACROSS_BYTES as u32)
+    }
+}
+
+/// Bytes from the first product's operand to that of `step`.
+#[inline(always)]
+fn further<E: Input, const WAY: i32>(step: usize) -> u32 {
+    let bytes = if WAY == ALONG_K {
+        step * STEP_BYTES
+    } else {
+        step * STEP_BYTES / E::BYTES * ROW_BYTES
+    };
+    bytes as u32
 }

@@ -1,321 +1,379 @@
-//! `wgmma_bf16`, `wgmma_f16`: a warp that copies, two warpgroups that multiply, blocks that stay.
+//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`: the general product, C ← α · op(A) · op(B) + β · C, as [`gemm`](super::gemm) describes it.
 //!
 //! # Idea
-//! In `wgmma_bf16_single` the threads that multiply also fetch, and all wait for each other in every step. Here the roles are
-//! parted. One thread fetches, as far ahead as there are stages. Two warpgroups multiply; their warps tell by a second barrier when
-//! they are done with a stage, and never wait for each other.
+//! `wgmma_bf16_persistent` stands still while its warpgroups store: the tensor cores wait for C. Here sums go to shared memory and from
+//! there by bulk copies, so that a warpgroup begins its next tile as soon as its registers are free.
 //!
-//! There are only as many blocks as multiprocessors, and each computes one tile after another. While the warpgroups store
-//! a tile, the stages of the next one are already on their way. Tiles that run at the same time lie in a compact group of C,
-//! so that they find each other's rows and columns in the cache.
+//! Its tiles rarely come to a multiple of the multiprocessors. Here those of the last rounds are [shared](super::schedule) by all
+//! blocks along k. Who finds that it brings the last part of a tile adds all of them up; nobody waits for
+//! another block.
+//!
+//! A launch behind another one begins while that is still at its last tiles (see [`dependent`]).
 //!
 //! # Thread mapping
-//! Narrower tiles of 128 and 64 columns are for problems that have too few of the wide ones to fill the GPU.
-//!
-//! 384 threads: warpgroup 0 fetches, with one thread of it; warpgroups 1 and 2 own 64 rows each of a tile of 128 × 256. The fetching one
-//! gives its registers to the others.
+//! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns.
 //!
 //! # Preconditions
-//! As for `wgmma_bf16_single`.
+//! The matrices A and B, their rows and the matrices of a batch begin at multiples of 16 bytes; k is fewer than 2³² elements less one
+//! stage. TF32 operands are stored along k. Other operands are [copied](super::pack) first. C is as it likes.
 //!
 //! # What changed since the rung before
-//! Against `wgmma_bf16_single`: roles, persistent blocks, twice the rows to each column of B.
+//! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; stores by bulk copies; shared tiles; launches that overlap.
 //!
 //! # Source
-//! Beyond the sources. The scheme is CUTLASS's "warp-specialised persistent cooperative" kernel.
+//! Beyond the sources; for the shared tiles see [`schedule`](super::schedule).
 
-use super::tiles::{self, DEPTH, Maps, ROWS, WARPGROUP};
+use super::gemm::Gemm;
+use super::ring::{Ring, Stages};
+use super::schedule::{Corner, Part, Schedule, Shares, Tiles};
+use super::store::{self, Target};
+use super::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
+use super::wgmma_persistent::{
+    A_ROWS, CONSUMER_WARPS, CONSUMERS, FETCHING_REGISTERS, MULTIPLYING_REGISTERS,
+};
 use core::marker::PhantomData;
-use cuda_std::async_copy::SharedAddress;
-use cuda_std::mbarrier::Barrier;
-use cuda_std::mma::{Bf16, F16};
+use cuda_std::atomic;
+use cuda_std::dependent;
+use cuda_std::mma::{Bf16, F16, Tf32};
 use cuda_std::prelude::*;
+use cuda_std::shared;
 use cuda_std::tma;
-use cuda_std::wgmma::{self, Input, Sums};
+use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Input, Sums};
 
-/// Warpgroups that multiply.
-const CONSUMERS: usize = 2;
+/// Bytes that stages may take: what a block can have, less the boxes of C, the barriers and the words.
+const MOST_STAGE_BYTES: usize = 226 * 1024 - BOXES_BYTES;
 
-/// Warps of them.
-const CONSUMER_WARPS: u32 = (CONSUMERS * WARPGROUP / 32) as u32;
+/// Bytes of the boxes of C, which come first.
+const BOXES_BYTES: usize = CONSUMERS * store::BYTES;
 
-/// Threads of a block.
-pub const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
+/// Bytes of a word for each warpgroup, which come last.
+const WORDS_BYTES: usize = CONSUMERS * 4;
 
-/// Rows of C that a block owns, and of a box of A.
-pub const A_ROWS: usize = CONSUMERS * ROWS;
+/// As many stages as fit: 4 of 256 and of 192 columns, 6 of 128, 8 of 64.
+struct AsFit<S>(PhantomData<S>);
 
-/// Bytes that stages may take: what a block can have, less the barriers.
-const MOST_STAGE_BYTES: usize = 226 * 1024;
-
-/// Bytes of a stage for tiles of so many columns.
-const fn stage_bytes(columns: usize) -> usize {
-    tiles::stage_bytes(CONSUMERS, columns)
+impl<S: Sums> Stages for AsFit<S> {
+    const COUNT: usize = MOST_STAGE_BYTES / Self::BYTES;
+    const BYTES: usize = tiles::stage_bytes(CONSUMERS, S::COLUMNS);
 }
 
-/// Stages for tiles of so many columns: as many as fit. 4 for 256, 7 for 128, 9 for 64.
-const fn stages(columns: usize) -> usize {
-    MOST_STAGE_BYTES / stage_bytes(columns)
-}
-
-/// Dynamic shared memory for tiles of so many columns: the stages and two barriers for each.
-pub const fn shared_bytes(columns: usize) -> usize {
-    stages(columns) * (stage_bytes(columns) + 2 * 8)
-}
-
-/// Rows of tiles in a group.
-const GROUP: u32 = 8;
-
-/// Registers of a thread that fetches and of one that multiplies. The launch gives each 168.
-const FETCHING_REGISTERS: u32 = 40;
-const MULTIPLYING_REGISTERS: u32 = 232;
-
-/// The tiles of C in the order in which they are computed: groups of eight rows of tiles, column by column.
-struct Order {
-    /// Columns of a tile.
-    columns: u32,
-    /// Rows and columns of tiles.
-    down: u32,
-    across: u32,
-}
-
-impl Order {
-    #[inline(always)]
-    fn new(m: u32, n: u32, columns: u32) -> Self {
-        Order {
-            columns,
-            down: m.div_ceil(A_ROWS as u32),
-            across: n.div_ceil(columns),
-        }
-    }
-
-    #[inline(always)]
-    fn count(&self) -> u32 {
-        self.down * self.across
-    }
-
-    /// First row and column of a tile.
-    #[inline(always)]
-    fn place(&self, tile: u32) -> [u32; 2] {
-        // A last group of fewer rows is as high as it is. Both divisors are positive where there is a tile.
-        let group = tile / (GROUP * self.across).max(1);
-        let first = group * GROUP;
-        let height = GROUP.min(self.down - first).max(1);
-        let within = tile - group * GROUP * self.across;
-        let (row, column) = (first + within % height, within / height);
-        [row * A_ROWS as u32, column * self.columns]
-    }
-}
-
-/// The stages in a ring, as one role goes through it.
-struct Ring<S: Sums> {
-    base: SharedAddress,
-    index: u32,
-    /// How often the role went around, modulo 2.
-    parity: u32,
-    sums: PhantomData<S>,
-}
-
-impl<S: Sums> Ring<S> {
-    const STAGES: usize = stages(S::COLUMNS);
-    const STAGE_BYTES: usize = stage_bytes(S::COLUMNS);
-
-    #[inline(always)]
-    fn new(base: SharedAddress) -> Self {
-        Ring {
-            base,
-            index: 0,
-            parity: 0,
-            sums: PhantomData,
-        }
-    }
-
-    #[inline(always)]
-    fn stage(&self) -> SharedAddress {
-        self.base.at(self.index * Self::STAGE_BYTES as u32)
-    }
-
-    /// The barrier that says that a stage is full.
-    #[inline(always)]
-    fn full(&self) -> Barrier {
-        Barrier::new(self.barriers().at(self.index * Barrier::BYTES))
-    }
-
-    /// The barrier that says that a stage is empty.
-    #[inline(always)]
-    fn empty(&self) -> Barrier {
-        let index = Self::STAGES as u32 + self.index;
-        Barrier::new(self.barriers().at(index * Barrier::BYTES))
-    }
-
-    #[inline(always)]
-    fn barriers(&self) -> SharedAddress {
-        self.base.at((Self::STAGES * Self::STAGE_BYTES) as u32)
-    }
-
-    #[inline(always)]
-    fn advance(&mut self) {
-        self.index += 1;
-        if self.index == Self::STAGES as u32 {
-            self.index = 0;
-            self.parity ^= 1;
-        }
-    }
-
-    /// # Safety
-    /// Nobody uses the barriers yet.
-    #[inline(always)]
-    unsafe fn init(base: SharedAddress) {
-        let mut ring = Self::new(base);
-        for _ in 0..Self::STAGES {
-            // SAFETY: the caller ensures it.
-            unsafe {
-                ring.full().init(1);
-                ring.empty().init(CONSUMER_WARPS);
-            }
-            ring.advance();
-        }
-    }
+/// Dynamic shared memory for tiles of so many columns.
+const fn shared_bytes<S: Sums>() -> usize {
+    BOXES_BYTES + AsFit::<S>::TOTAL_BYTES + WORDS_BYTES
 }
 
 /// A product of matrices.
 struct Job {
     maps: *const Maps,
     c: *mut f32,
-    m: u32,
-    n: u32,
-    order: Order,
-    /// Stages of a tile.
-    steps: u32,
+    workspace: *mut f32,
+    gemm: Gemm<f32>,
+    schedule: Schedule,
+    tiles: Tiles,
+    shares: Shares,
 }
 
 impl Job {
-    /// Fetches the tiles of this block.
+    #[inline(always)]
+    fn new<E: Input, S: Sums>(
+        maps: *const Maps,
+        [c, workspace]: [*mut f32; 2],
+        gemm: Gemm<f32>,
+        schedule: Schedule,
+    ) -> Self {
+        let size = [A_ROWS as u32, S::COLUMNS as u32];
+        let tiles = Tiles::new([gemm.m, gemm.n], size, schedule.batch);
+        let steps = tiles::steps(gemm.k, tiles::depth(E::BYTES));
+        let blocks = thread::grid_dim_x();
+        Job {
+            maps,
+            c,
+            workspace,
+            gemm,
+            schedule,
+            tiles,
+            shares: Shares::new(tiles.count(), &schedule, steps, blocks),
+        }
+    }
+
+    /// Fetches the pieces of this block.
     ///
     /// # Safety
     /// One thread does it.
     #[inline(always)]
-    unsafe fn fetch<S: Sums>(&self, mut ring: Ring<S>) {
-        let mut tile = thread::block_idx_x();
-        while tile < self.order.count() {
-            let [top, left] = self.order.place(tile);
-            for step in 0..self.steps {
-                // SAFETY: the stage is empty once all their warps have said so; at first it is, and the phase before
-                // the first counts as over.
+    unsafe fn fetch<E: Input, S: Sums, const A: i32, const B: i32>(
+        &self,
+        mut ring: Ring<AsFit<S>>,
+    ) {
+        // A matrix that the whole batch has in common is the only one of its map.
+        let common = [self.gemm.stride_a == 0, self.gemm.stride_b == 0];
+        let mut walk = self.shares.walk(thread::block_idx_x());
+        while let Some(piece) = walk.advance() {
+            let corner = self.tiles.corner(piece.tile);
+            for step in piece.first..piece.first + piece.steps {
+                let place = Place {
+                    top: corner.row,
+                    left: corner.column,
+                    start: tiles::start(self.gemm.k, tiles::depth(E::BYTES), step),
+                    matrices: common.map(|common| if common { 0 } else { corner.matrix }),
+                };
+                // SAFETY: the stage is empty once all warps that multiply have said so.
                 unsafe {
-                    ring.empty().sleep(ring.parity ^ 1);
-                    let at = [top, left, step * DEPTH as u32];
-                    tiles::fetch::<S, CONSUMERS>(ring.stage(), self.maps, at, ring.full());
+                    ring.wait_until_empty();
+                    tiles::fetch::<E, S, CONSUMERS, A, B>(
+                        ring.stage(),
+                        self.maps,
+                        place,
+                        ring.full(),
+                    );
                 }
                 ring.advance();
             }
-            tile += thread::grid_dim_x();
         }
     }
 
-    /// Computes the rows of a warpgroup in the tiles of this block.
+    /// Computes the rows of a warpgroup in the pieces of this block.
     ///
     /// # Safety
-    /// A whole warpgroup does it.
+    /// A whole warpgroup does it. `boxes` and `word` are its own.
     #[inline(always)]
-    unsafe fn multiply<E: Input, S: Sums>(&self, mut ring: Ring<S>, warpgroup: usize) {
+    unsafe fn multiply<E: Input, S: Sums, const A: i32, const B: i32>(
+        &self,
+        mut ring: Ring<AsFit<S>>,
+        warpgroup: usize,
+        boxes: *mut u8,
+        word: *mut u32,
+    ) {
         // One lane speaks for its warp.
         let leader = warp::lane_id() == 0;
-        let mut sums = S::ZERO;
-        let mut tile = thread::block_idx_x();
-        while tile < self.order.count() {
-            let mut used = ring.empty();
-            for step in 0..self.steps {
-                // SAFETY: the stage is full. The one before is given back when its products are done.
-                unsafe {
-                    ring.full().sleep(ring.parity);
-                    let (stage, keep) = (ring.stage(), step > 0);
-                    tiles::multiply_add::<E, S, CONSUMERS>(&mut sums, stage, warpgroup, keep);
+        let barrier = 1 + warpgroup as u32;
+        let target = Target {
+            gemm: &self.gemm,
+            schedule: &self.schedule,
+            c: self.c,
+            maps: self.maps,
+            boxes,
+            barrier,
+        };
+        let operands =
+            |ring: &Ring<AsFit<S>>| Operands::<A, B>::new(ring.stage(), CONSUMERS, warpgroup);
+        let mut walk = self.shares.walk(thread::block_idx_x());
+        while let Some(piece) = walk.advance() {
+            // SAFETY: a stage is full, and given back when its products are done: one step later, so that there are always
+            // products to do. The sums are this warpgroup's alone.
+            unsafe {
+                ring.wait_until_full();
+                let mut sums: S = operands(&ring).multiply::<E, S>();
+                let mut used = ring.empty();
+                ring.advance();
+                for _ in 1..piece.steps {
+                    ring.wait_until_full();
+                    operands(&ring).multiply_add::<E, S>(&mut sums);
                     wgmma::wait_all_but_one();
-                    if leader && step > 0 {
+                    if leader {
                         used.arrive();
                     }
+                    used = ring.empty();
+                    ring.advance();
                 }
-                used = ring.empty();
-                ring.advance();
-            }
-            let [top, left] = self.order.place(tile);
-            // SAFETY: the tile's sums are complete, and this warpgroup's alone.
-            unsafe {
                 sums.wait_all();
-                if leader && self.steps > 0 {
+                if leader {
                     used.arrive();
                 }
-                let size = [self.m as usize, self.n as usize];
-                let top = top as usize + warpgroup * ROWS;
-                tiles::store(&sums, self.c, size, top, left as usize);
+                if let Some(part) = self.shares.part(&piece)
+                    && !self.meet(&mut sums, &part, warpgroup, word)
+                {
+                    continue;
+                }
+                let corner = self.tiles.corner(piece.tile);
+                let row = corner.row + (warpgroup * ROWS) as u32;
+                target.store(&sums, Corner { row, ..corner });
             }
-            tile += thread::grid_dim_x();
+        }
+        tma::wait_until_stored();
+    }
+
+    /// Leaves a part of a tile's sums to the others or, where it is the last, adds all parts up. Returns whether it was the last.
+    ///
+    /// # Safety
+    /// The sums are those of a piece of this block that belongs to `part`. All of the warpgroup is here.
+    #[inline(always)]
+    unsafe fn meet<S: Sums>(
+        &self,
+        sums: &mut S,
+        part: &Part,
+        warpgroup: usize,
+        word: *mut u32,
+    ) -> bool {
+        let barrier = 1 + warpgroup as u32;
+        let partials = self.workspace.wrapping_add(self.schedule.partials as usize);
+        let place_of = |block: u32| {
+            let number = part.place(block) as usize * CONSUMERS + warpgroup;
+            partials.wrapping_add(number * store::part_elements(S::COLUMNS))
+        };
+        let counter = part.tile as usize * CONSUMERS + warpgroup;
+        // SAFETY: the counter is a word of the workspace that is 0 before the first part and after the last one. A part is
+        // complete before it is counted, which all that met at the barrier are ordered by, and counted before it is read.
+        unsafe {
+            store::keep(sums, place_of(thread::block_idx_x()));
+            wgmma::sync(barrier);
+            if (thread::thread_idx_x() as usize).is_multiple_of(WARPGROUP) {
+                let counter = self.workspace.wrapping_add(counter).cast::<u32>();
+                let last = atomic::count(counter) + 1 == part.count;
+                if last {
+                    *counter = 0;
+                }
+                *word = last as u32;
+            }
+            wgmma::sync(barrier);
+            // All lanes read the same; by a vote the compiler knows it.
+            let last = warp::warp_vote_any(warp::FULL_MASK, *word != 0);
+            if last {
+                store::add_up(sums, part.count, |index| place_of(part.first_block + index));
+            }
+            last
         }
     }
 }
 
+/// The body of the kernels.
+///
+/// # Safety
+/// As for the kernels.
 #[inline(always)]
-unsafe fn body<E: Input, S: Sums>(maps: *const Maps, c: *mut f32, m: u32, n: u32, k: u32) {
-    let base = tiles::stages();
-    let job = Job {
-        maps,
-        c,
-        m,
-        n,
-        order: Order::new(m, n, S::COLUMNS as u32),
-        steps: k.div_ceil(DEPTH as u32),
-    };
-    // The compiler then knows that a warp is of one role.
+unsafe fn body<E: Input, S: Sums, const A: i32, const B: i32>(
+    maps: *const Maps,
+    arrays: [*mut f32; 2],
+    gemm: Gemm<f32>,
+    schedule: Schedule,
+) {
+    let memory = shared::dynamic_shared_mem::<u8>();
+    let base = tiles::stages().at(BOXES_BYTES as u32);
+    let job = Job::new::<E, S>(maps, arrays, gemm, schedule);
     // SAFETY: the whole warp is here, and below the whole warpgroup.
     unsafe {
+        // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
-            Ring::<S>::init(base);
+            Ring::<AsFit<S>>::init(base, CONSUMER_WARPS);
             tma::publish_barriers();
         }
         thread::sync_threads();
+        dependent::let_next_begin();
         if warp < 4 {
             wgmma::release_registers::<FETCHING_REGISTERS>();
             if warp == 0 && tma::elect() {
-                job.fetch(Ring::<S>::new(base));
+                tma::prefetch(&raw const (*maps).a);
+                tma::prefetch(&raw const (*maps).b);
+                dependent::wait_for_previous();
+                job.fetch::<E, S, A, B>(Ring::new(base));
             }
         } else {
             wgmma::take_registers::<MULTIPLYING_REGISTERS>();
-            job.multiply::<E, S>(Ring::new(base), warp as usize / 4 - 1);
+            dependent::wait_for_previous();
+            let warpgroup = warp as usize / 4 - 1;
+            let boxes = memory.wrapping_add(warpgroup * store::BYTES);
+            let words = BOXES_BYTES + AsFit::<S>::TOTAL_BYTES;
+            let word = memory.wrapping_add(words + 4 * warpgroup).cast();
+            job.multiply::<E, S, A, B>(Ring::new(base), warpgroup, boxes, word);
         }
     }
 }
 
+/// One of the kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// The PTX entry.
+    pub entry: &'static str,
+    /// Columns of a tile. It has [`A_ROWS`] rows.
+    pub columns: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// Whether A and B are stored across k.
+    pub across: [bool; 2],
+}
+
 macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident, $element:ty, $registers:literal;)*) => {
+    ($($inputs:literal: $instances:ident, $element:ty { $($name:ident: $a:ident, $b:ident, $registers:literal;)* })*) => {
         $(
-            $(#[$doc])*
-            ///
-            /// # Safety
-            /// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`Maps`] says, with boxes of
-            /// [`A_ROWS`] rows; `c` is a row-major array of m × n elements; blocks have [`THREADS`] threads and the dynamic
-            /// [shared memory](shared_bytes) for their tiles, in a grid of any number of them.
-            #[cuda_std::kernel(max_threads = 384, min_blocks = 1)]
-            pub unsafe fn $name(maps: *const Maps, c: *mut f32, m: u32, n: u32, k: u32) {
-                // SAFETY: passed on to the caller.
-                unsafe { body::<$element, [f32; $registers]>(maps, c, m, n, k) }
-            }
+            $(
+                #[doc = concat!("Inputs are ", $inputs, ", A ", stringify!($a), ", B ", stringify!($b), ".")]
+                ///
+                /// # Safety
+                /// `maps` are as [`Maps`] says and `gemm` describes; `c` is C, and `workspace` zeroed counters and room for the parts that
+                /// `schedule` has, and nobody else's; blocks have [`THREADS`](super::wgmma_persistent::THREADS) threads
+                /// and the dynamic shared memory of their [`Instance`].
+                #[cuda_std::kernel(max_threads = 384, min_blocks = 1)]
+                pub unsafe fn $name(
+                    maps: *const Maps,
+                    c: *mut f32,
+                    workspace: *mut f32,
+                    gemm: Gemm<f32>,
+                    schedule: Schedule,
+                ) {
+                    // SAFETY: passed on to the caller.
+                    unsafe {
+                        body::<$element, [f32; $registers], $a, $b>(maps, [c, workspace], gemm, schedule)
+                    }
+                }
+            )*
+
+            #[doc = concat!("The kernels whose inputs are ", $inputs, ".")]
+            pub const $instances: &[Instance] = &[$(
+                Instance {
+                    entry: stringify!($name),
+                    columns: 2 * $registers,
+                    shared_bytes: shared_bytes::<[f32; $registers]>() as u32,
+                    across: [$a == ACROSS_K, $b == ACROSS_K],
+                },
+            )*];
         )*
     };
 }
 
 kernels! {
-    /// Inputs are bfloat16, tiles have 256 columns.
-    wgmma_bf16, Bf16, 128;
-    /// Inputs are bfloat16, tiles have 128 columns.
-    wgmma_bf16_n128, Bf16, 64;
-    /// Inputs are bfloat16, tiles have 64 columns.
-    wgmma_bf16_n64, Bf16, 32;
-    /// Inputs are IEEE binary16, tiles have 256 columns.
-    wgmma_f16, F16, 128;
-    /// Inputs are IEEE binary16, tiles have 128 columns.
-    wgmma_f16_n128, F16, 64;
-    /// Inputs are IEEE binary16, tiles have 64 columns.
-    wgmma_f16_n64, F16, 32;
+    "bfloat16": OF_BF16, Bf16 {
+        wgmma_bf16_nn: ALONG_K, ACROSS_K, 128;
+        wgmma_bf16_nt: ALONG_K, ALONG_K, 128;
+        wgmma_bf16_tn: ACROSS_K, ACROSS_K, 128;
+        wgmma_bf16_tt: ACROSS_K, ALONG_K, 128;
+        wgmma_bf16_nn_192: ALONG_K, ACROSS_K, 96;
+        wgmma_bf16_nn_128: ALONG_K, ACROSS_K, 64;
+        wgmma_bf16_nt_192: ALONG_K, ALONG_K, 96;
+        wgmma_bf16_nt_128: ALONG_K, ALONG_K, 64;
+        wgmma_bf16_tn_192: ACROSS_K, ACROSS_K, 96;
+        wgmma_bf16_tn_128: ACROSS_K, ACROSS_K, 64;
+        wgmma_bf16_tt_192: ACROSS_K, ALONG_K, 96;
+        wgmma_bf16_tt_128: ACROSS_K, ALONG_K, 64;
+        wgmma_bf16_nn_64: ALONG_K, ACROSS_K, 32;
+        wgmma_bf16_nt_64: ALONG_K, ALONG_K, 32;
+        wgmma_bf16_tn_64: ACROSS_K, ACROSS_K, 32;
+        wgmma_bf16_tt_64: ACROSS_K, ALONG_K, 32;
+    }
+
+    "IEEE binary16": OF_F16, F16 {
+        wgmma_f16_nn: ALONG_K, ACROSS_K, 128;
+        wgmma_f16_nt: ALONG_K, ALONG_K, 128;
+        wgmma_f16_tn: ACROSS_K, ACROSS_K, 128;
+        wgmma_f16_tt: ACROSS_K, ALONG_K, 128;
+        wgmma_f16_nn_192: ALONG_K, ACROSS_K, 96;
+        wgmma_f16_nn_128: ALONG_K, ACROSS_K, 64;
+        wgmma_f16_nt_192: ALONG_K, ALONG_K, 96;
+        wgmma_f16_nt_128: ALONG_K, ALONG_K, 64;
+        wgmma_f16_tn_192: ACROSS_K, ACROSS_K, 96;
+        wgmma_f16_tn_128: ACROSS_K, ACROSS_K, 64;
+        wgmma_f16_tt_192: ACROSS_K, ALONG_K, 96;
+        wgmma_f16_tt_128: ACROSS_K, ALONG_K, 64;
+        wgmma_f16_nn_64: ALONG_K, ACROSS_K, 32;
+        wgmma_f16_nt_64: ALONG_K, ALONG_K, 32;
+        wgmma_f16_tn_64: ACROSS_K, ACROSS_K, 32;
+        wgmma_f16_tt_64: ACROSS_K, ALONG_K, 32;
+    }
+
+    "TF32, the upper 19 bits of `f32`": OF_TF32, Tf32 {
+        wgmma_tf32_nt: ALONG_K, ALONG_K, 128;
+        wgmma_tf32_nt_192: ALONG_K, ALONG_K, 96;
+        wgmma_tf32_nt_128: ALONG_K, ALONG_K, 64;
+        wgmma_tf32_nt_64: ALONG_K, ALONG_K, 32;
+    }
 }

@@ -20,13 +20,14 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "wgmma.mma_async", "cp.async.bulk.tensor".
 
-use super::tiles::{self, DEPTH, Maps, ROWS, WARPGROUP};
+use super::store;
+use super::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use crate::geometry::Geometry;
 use cuda_std::mbarrier::Barrier;
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
 use cuda_std::tma;
-use cuda_std::wgmma::Sums;
+use cuda_std::wgmma::{ACROSS_K, ALONG_K, Input, Sums};
 
 /// The sums of a thread.
 type Accumulators = [f32; 128];
@@ -42,6 +43,9 @@ const STAGES: usize = 4;
 
 /// 128 threads for 64 × 256 elements of C.
 pub const GEOMETRY: Geometry = Geometry::tiles([WARPGROUP, 1], [COLUMNS, ROWS]);
+
+/// Elements along k of a stage.
+const DEPTH: usize = tiles::depth(Bf16::BYTES);
 
 /// Rows of a box of A.
 pub const A_ROWS: usize = ROWS;
@@ -65,9 +69,16 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
     };
     let top = thread::block_idx_y() * ROWS as u32;
     let left = thread::block_idx_x() * COLUMNS as u32;
-    let steps = k.div_ceil(DEPTH as u32);
+    let place = |step: u32| Place {
+        top,
+        left,
+        start: tiles::start(k, DEPTH, step),
+        matrices: [0; 2],
+    };
+    let steps = tiles::steps(k, DEPTH);
     let leader = thread::thread_idx_x() == 0;
-    let mut sums = Accumulators::ZERO;
+    let fetch = tiles::fetch::<Bf16, Accumulators, 1, ALONG_K, ACROSS_K>;
+    let operands = |step: u32| Operands::<ALONG_K, ACROSS_K>::new(stage(step), 1, 0);
     // SAFETY: a stage is fetched again after all threads have waited for the products that used it.
     unsafe {
         if leader {
@@ -79,22 +90,24 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
         thread::sync_threads();
         if leader {
             for step in 0..steps.min(STAGES as u32) {
-                let at = [top, left, step * DEPTH as u32];
-                tiles::fetch::<Accumulators, 1>(stage(step), maps, at, full(step));
+                fetch(stage(step), maps, place(step), full(step));
             }
         }
-        for step in 0..steps {
-            full(step).sleep(step / STAGES as u32 % 2);
-            tiles::multiply_add::<Bf16, _, 1>(&mut sums, stage(step), 0, step > 0);
+        full(0).sleep(0);
+        let mut sums: Accumulators = operands(0).multiply::<Bf16, _>();
+        for step in 1..steps {
+            // All are done with the stage before, which is filled again.
             sums.wait_all();
             thread::sync_threads();
-            let next = step + STAGES as u32;
+            let next = step - 1 + STAGES as u32;
             if leader && next < steps {
-                let at = [top, left, next * DEPTH as u32];
-                tiles::fetch::<Accumulators, 1>(stage(next), maps, at, full(next));
+                fetch(stage(next), maps, place(next), full(next));
             }
+            full(step).sleep(step / STAGES as u32 % 2);
+            operands(step).multiply_add::<Bf16, _>(&mut sums);
         }
+        sums.wait_all();
         let size = [m as usize, n as usize];
-        tiles::store(&sums, c, size, top as usize, left as usize);
+        store::pairs(&sums, c, size, top as usize, left as usize);
     }
 }

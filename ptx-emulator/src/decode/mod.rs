@@ -524,7 +524,8 @@ impl Builder<'_, '_> {
             "mma" => self.under_guard(|this| this.matrix_product(mods, operands)),
             "wgmma" => self.under_guard(|this| this.warpgroup(mods, operands)),
             "mbarrier" => self.barrier_object(mods, operands),
-            "nanosleep" | "pmevent" | "setmaxnreg" => self.nothing(operands),
+            // Kernels of a stream run one after the other.
+            "nanosleep" | "pmevent" | "setmaxnreg" | "griddepcontrol" => self.nothing(operands),
             "shfl" => self.under_guard(|this| this.shuffle(mods, operands)),
             "vote" => self.under_guard(|this| this.vote(mods, operands)),
             "match" => self.under_guard(|this| this.match_values(mods, operands)),

@@ -1,0 +1,331 @@
+//! The launches of a general product by warpgroups: operands are copied where bulk copies cannot fetch them, then multiplied.
+
+use crate::engine::Dim3;
+use crate::plan::{Plan, PlannedLaunch};
+use crate::problem::{Param, Place, TensorInput, TensorMap};
+use kernels_gpu::ampere::choose::Request;
+use kernels_gpu::ampere::gemm::Gemm;
+use kernels_gpu::hopper::choose::{Choice, choose};
+use kernels_gpu::hopper::pack::{self, Pack};
+use kernels_gpu::hopper::schedule::Schedule;
+use kernels_gpu::hopper::store::BOX_COLUMNS;
+use kernels_gpu::hopper::wgmma::{Instance, OF_BF16, OF_F16, OF_TF32};
+use kernels_gpu::hopper::wgmma_persistent::A_ROWS;
+use kernels_gpu::hopper::{tiles, wgmma};
+
+/// The generation that has `wgmma`, times ten.
+pub const COMPUTE_CAPABILITY: u32 = 90;
+
+/// The most dynamic shared memory of a block of that generation, in bytes (CUDA programming guide, "Compute Capabilities").
+const SHARED_BYTES: u32 = 227 << 10;
+
+/// What rows, and the matrices of a batch, begin at multiples of, in bytes.
+const ROW_BYTES: u32 = 16;
+
+/// What operands in the workspace begin at multiples of, in bytes.
+const OPERAND_ALIGN: u64 = 256;
+
+/// Most blocks of a grid in y.
+const MOST_BLOCKS: u64 = 65_535;
+
+/// C ← α · op(A) · op(B) + β · C, with A and B of narrow elements and C of f32: A is input 0, B input 1, C the output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TensorGemm {
+    /// Elements of A and B.
+    pub input: TensorInput,
+    /// Sizes, layouts and factors. How k is split is not looked at.
+    pub gemm: Gemm<f32>,
+    /// Matrices in the batch.
+    pub batch: u32,
+    /// Whether A, B and C begin at multiples of 16 bytes.
+    pub aligned: [bool; 3],
+}
+
+/// An operand as the product fetches it.
+struct Operand {
+    place: Place,
+    /// Rows and columns as it lies.
+    rows: u32,
+    columns: u32,
+    pitch: u32,
+    matrices: u32,
+    stride: u64,
+    /// Whether it lies along k.
+    along_k: bool,
+    /// The copy that brings it there.
+    copy: Option<PlannedLaunch>,
+}
+
+impl TensorGemm {
+    /// The launches on a device with so many multiprocessors.
+    pub fn plan(&self, multiprocessors: u32) -> Plan {
+        let Gemm { m, n, k, .. } = self.gemm;
+        let mut plan = Plan {
+            launches: Vec::new(),
+            workspace_bytes: 0,
+            zeroed_bytes: 0,
+        };
+        if m == 0 || n == 0 || self.batch == 0 {
+            return plan;
+        }
+        let stored_across = self.input == TensorInput::Tf32;
+        let transposed = match stored_across {
+            true => [false, true],
+            false => [self.gemm.transpose_a != 0, self.gemm.transpose_b != 0],
+        };
+        let request = Request {
+            extents: [m, n, k],
+            transposed,
+            vectors: [true; 2],
+            batch: self.batch,
+            multiprocessors,
+            shared_bytes: SHARED_BYTES,
+        };
+        let depth = tiles::depth(self.input.bytes() as usize);
+        let choice = choose(self.instances(), &request, depth as u32, self.bulk());
+        plan.zeroed_bytes = choice.zeroed_bytes;
+        plan.workspace_bytes = choice.workspace_bytes;
+        let operands = [0, 1].map(|index| {
+            let operand = self.operand(index, plan.workspace_bytes);
+            if let Some(copy) = &operand.copy {
+                plan.launches.push(copy.clone());
+                let Place::Workspace(start) = operand.place else {
+                    unreachable!("copies are made into the workspace");
+                };
+                plan.workspace_bytes = start + operand.bytes(self.input.bytes());
+            }
+            operand
+        });
+        plan.launches.push(self.launch(&choice, &operands));
+        plan
+    }
+
+    fn instances(&self) -> &'static [Instance] {
+        match self.input {
+            TensorInput::Bf16 => OF_BF16,
+            TensorInput::F16 => OF_F16,
+            TensorInput::Tf32 => OF_TF32,
+        }
+    }
+
+    /// Whether C can be stored by bulk copies.
+    fn bulk(&self) -> bool {
+        let vector = ROW_BYTES / 4;
+        let single = self.batch == 1;
+        self.aligned[2]
+            && self.gemm.ldc.is_multiple_of(vector)
+            && (single || self.gemm.stride_c.is_multiple_of(vector.into()))
+    }
+
+    /// A or B, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
+    fn operand(&self, index: usize, workspace_bytes: u64) -> Operand {
+        let gemm = &self.gemm;
+        let Gemm { m, n, k, .. } = *gemm;
+        let ([rows, columns], pitch, stride, along_k) =
+            match (index, gemm.transpose_a, gemm.transpose_b) {
+                (0, 0, _) => ([m, k], gemm.lda, gemm.stride_a, true),
+                (0, _, _) => ([k, m], gemm.lda, gemm.stride_a, false),
+                (_, _, 0) => ([k, n], gemm.ldb, gemm.stride_b, false),
+                _ => ([n, k], gemm.ldb, gemm.stride_b, true),
+            };
+        let vector = ROW_BYTES / self.input.bytes();
+        let matrices = if stride == 0 { 1 } else { self.batch };
+        let turn = self.input == TensorInput::Tf32 && !along_k;
+        let lies = self.aligned[index]
+            && pitch.is_multiple_of(vector)
+            && (matrices == 1 || stride.is_multiple_of(vector.into()));
+        if lies && !turn {
+            return Operand {
+                place: Place::Input(index),
+                rows,
+                columns,
+                pitch,
+                matrices,
+                stride,
+                along_k,
+                copy: None,
+            };
+        }
+        let start = workspace_bytes.next_multiple_of(OPERAND_ALIGN);
+        let [to_rows, to_columns] = if turn {
+            [columns, rows]
+        } else {
+            [rows, columns]
+        };
+        let to_pitch = to_columns.next_multiple_of(vector);
+        let to_stride = u64::from(to_rows) * u64::from(to_pitch);
+        let description = Pack {
+            rows,
+            columns,
+            from_pitch: pitch,
+            to_pitch,
+            from_stride: stride,
+            to_stride,
+        };
+        Operand {
+            place: Place::Workspace(start),
+            rows: to_rows,
+            columns: to_columns,
+            pitch: to_pitch,
+            matrices,
+            stride: to_stride,
+            along_k: along_k || turn,
+            copy: (k > 0).then(|| self.copy(index, start, &description, (turn, matrices))),
+        }
+    }
+
+    fn copy(
+        &self,
+        index: usize,
+        start: u64,
+        pack: &Pack,
+        (turn, matrices): (bool, u32),
+    ) -> PlannedLaunch {
+        let (entry, [height, width]) = match (turn, self.input.bytes()) {
+            (true, _) => ("pack_transposed_32", [pack::TILE; 2]),
+            (false, 2) => ("pack_16", [pack::COPIED_ROWS, pack::THREADS]),
+            (false, _) => ("pack_32", [pack::COPIED_ROWS, pack::THREADS]),
+        };
+        PlannedLaunch {
+            entry,
+            compute_capability: COMPUTE_CAPABILITY,
+            grid: [
+                u64::from(pack.columns).div_ceil(width as u64),
+                u64::from(pack.rows)
+                    .div_ceil(height as u64)
+                    .min(MOST_BLOCKS),
+                matrices.into(),
+            ],
+            block: Dim3::new(pack::THREADS as u32, 1, 1),
+            shared_bytes: 0,
+            params: vec![
+                Param::InputPtr(index),
+                Param::WorkspaceAt(start),
+                Param::Bytes(bytes_of_pack(pack)),
+            ],
+        }
+    }
+
+    fn launch(&self, choice: &Choice, operands: &[Operand; 2]) -> PlannedLaunch {
+        let [a, b] = operands;
+        let mut maps = vec![
+            a.map(self.input, A_ROWS as u32),
+            b.map(self.input, choice.instance.columns),
+        ];
+        if self.bulk() {
+            let Gemm { m, n, ldc, .. } = self.gemm;
+            maps.push(TensorMap {
+                place: Place::Output,
+                element_bytes: 4,
+                columns: n,
+                rows: m,
+                matrices: self.batch,
+                pitch: ldc,
+                stride: match self.batch {
+                    1 => u64::from(m) * u64::from(ldc),
+                    _ => self.gemm.stride_c,
+                },
+                box_columns: BOX_COLUMNS as u32,
+                box_rows: tiles::ROWS as u32,
+            });
+        }
+        PlannedLaunch {
+            entry: choice.instance.entry,
+            compute_capability: COMPUTE_CAPABILITY,
+            grid: [choice.blocks.into(), 1, 1],
+            block: Dim3::new(choice.threads, 1, 1),
+            shared_bytes: choice.instance.shared_bytes,
+            params: vec![
+                Param::TensorMaps(maps),
+                Param::Output,
+                Param::Workspace,
+                Param::Bytes(bytes_of_gemm(&self.gemm)),
+                Param::Bytes(bytes_of_schedule(&choice.schedule)),
+            ],
+        }
+    }
+}
+
+impl Operand {
+    /// Bytes that it takes where it was copied to.
+    fn bytes(&self, element_bytes: u32) -> u64 {
+        self.stride * u64::from(self.matrices) * u64::from(element_bytes)
+    }
+
+    /// Its map, for tiles of so many rows of A or columns of B.
+    fn map(&self, input: TensorInput, extent: u32) -> TensorMap {
+        let element_bytes = input.bytes();
+        let across = tiles::ACROSS_BOX as u32;
+        let [box_columns, box_rows] = match self.along_k {
+            true => [tiles::depth(element_bytes as usize) as u32, extent],
+            false => [across, across],
+        };
+        // Nothing cannot be mapped, and is not fetched.
+        let vector = ROW_BYTES / element_bytes;
+        let pitch = self.pitch.max(vector);
+        TensorMap {
+            place: self.place,
+            element_bytes,
+            columns: self.columns.max(1),
+            rows: self.rows.max(1),
+            matrices: self.matrices,
+            pitch,
+            stride: match self.matrices {
+                1 => u64::from(self.rows.max(1)) * u64::from(pitch),
+                _ => self.stride.max(vector.into()),
+            },
+            box_columns,
+            box_rows,
+        }
+    }
+}
+
+/// The parameters as the kernel reads them: the fields in their order.
+fn bytes_of_gemm(gemm: &Gemm<f32>) -> Vec<u8> {
+    const { assert!(size_of::<Gemm<f32>>() == 10 * 4 + 3 * 8 + 2 * 4) };
+    let sizes = [gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc];
+    let ways = [
+        gemm.transpose_a,
+        gemm.transpose_b,
+        gemm.splits,
+        gemm.k_per_split,
+    ];
+    let strides = [gemm.stride_a, gemm.stride_b, gemm.stride_c];
+    let factors = [gemm.alpha, gemm.beta];
+    [
+        bytemuck::bytes_of(&sizes),
+        bytemuck::bytes_of(&ways),
+        bytemuck::bytes_of(&strides),
+        bytemuck::bytes_of(&factors),
+    ]
+    .concat()
+}
+
+/// See [`bytes_of_gemm`].
+fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
+    const { assert!(size_of::<Schedule>() == 5 * 4) };
+    let Schedule {
+        batch,
+        whole,
+        sharers,
+        bulk,
+        partials,
+    } = *schedule;
+    bytemuck::bytes_of(&[batch, whole, sharers, bulk, partials]).to_vec()
+}
+
+/// See [`bytes_of_gemm`].
+fn bytes_of_pack(pack: &Pack) -> Vec<u8> {
+    const { assert!(size_of::<Pack>() == 4 * 4 + 2 * 8) };
+    let sizes = [pack.rows, pack.columns, pack.from_pitch, pack.to_pitch];
+    let strides = [pack.from_stride, pack.to_stride];
+    [bytemuck::bytes_of(&sizes), bytemuck::bytes_of(&strides)].concat()
+}
+
+/// All kernels that a product may be planned with.
+pub fn entries() -> impl Iterator<Item = &'static str> {
+    let products = [OF_BF16, OF_F16, OF_TF32].into_iter().flatten();
+    products
+        .map(|instance: &wgmma::Instance| instance.entry)
+        .chain(["pack_16", "pack_32", "pack_transposed_32"])
+}

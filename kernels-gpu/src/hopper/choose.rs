@@ -1,0 +1,214 @@
+//! Which instance computes a product on tensor cores, and how its tiles are shared among blocks.
+//!
+//! Each candidate is given the time that it would take, in clocks of a multiprocessor: so many steps along k come to each
+//! block, a tile takes a while to store, and the parts of shared tiles are written and read again. The constants are
+//! fitted to times on an H200.
+
+use super::schedule::{PARTS_OF_A_BLOCK, Schedule, Tiles, counters};
+use super::store::part_elements;
+use super::tiles::steps;
+use super::wgmma::Instance;
+use super::wgmma_persistent::{A_ROWS, CONSUMERS, THREADS};
+use crate::ampere::choose::Request;
+
+/// How to launch a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The kernel.
+    pub instance: &'static Instance,
+    /// Blocks of the grid.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// The tiles' shares.
+    pub schedule: Schedule,
+    /// Bytes of workspace that are 0 before the launch and after it.
+    pub zeroed_bytes: u64,
+    /// Bytes of workspace with those.
+    pub workspace_bytes: u64,
+}
+
+/// The fastest choice by the model, for elements of which a stage has `depth` along k. The operands lie as the request says,
+/// with rows at multiples of 16 bytes; `bulk` says whether C can be stored by bulk copies.
+///
+/// # Panics
+/// Where `instances` have none for the layout.
+pub fn choose(instances: &'static [Instance], request: &Request, depth: u32, bulk: bool) -> Choice {
+    let [m, n, k] = request.extents;
+    let across = [request.transposed[0], !request.transposed[1]];
+    let steps = steps(k, depth as usize);
+    let processors = request.multiprocessors.max(1);
+    let mut best: Option<(f64, Choice)> = None;
+    for instance in instances.iter().filter(|one| one.across == across) {
+        let size = [A_ROWS as u32, instance.columns];
+        let tiles = Tiles::new([m, n], size, request.batch).count();
+        for sharing in sharings(tiles, steps, processors) {
+            let clocks = sharing.clocks(instance, steps);
+            if best.is_none_or(|(least, _)| clocks < least) {
+                best = Some((clocks, sharing.launch(instance, request.batch, bulk)));
+            }
+        }
+    }
+    best.expect("there are instances for every layout").1
+}
+
+/// How tiles are dealt out.
+#[derive(Clone, Copy, Debug)]
+struct Sharing {
+    /// Tiles, and those of them that are not shared.
+    tiles: u32,
+    whole: u32,
+    /// Blocks, and those of them that share the other tiles.
+    blocks: u32,
+    sharers: u32,
+}
+
+/// No shared tiles, or those of the last rounds, each by the same number of blocks.
+fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sharing> {
+    let blocks = tiles.min(processors).max(1);
+    let alone = Sharing {
+        tiles,
+        whole: tiles,
+        blocks,
+        sharers: 1,
+    };
+    let whole = tiles / processors * processors;
+    let shared = tiles - whole;
+    let most = processors.checked_div(shared).unwrap_or(0).min(steps);
+    let together = (2..=most).map(move |times| Sharing {
+        tiles,
+        whole,
+        blocks: blocks.max(times * shared),
+        sharers: times * shared,
+    });
+    together.chain([alone])
+}
+
+/// Clocks of a launch and of filling the first stages.
+const START: f64 = 4200.0;
+
+/// Clocks in which a multiprocessor multiplies 128 × 1 columns by a stage, for tiles of so many columns: the narrow ones are
+/// held up by shared memory.
+const COLUMN_STEP: [(u32, f64); 4] = [(256, 4.35), (192, 4.25), (128, 4.7), (64, 6.05)];
+
+/// Clocks of storing a column of a tile.
+const STORE: f64 = 23.0;
+
+/// Clocks of writing a column of a part, and of reading one.
+const PART: f64 = 20.0;
+
+/// Clocks of counting a part.
+const MEETING: f64 = 800.0;
+
+impl Sharing {
+    /// Clocks of a product with so many steps along k.
+    fn clocks(&self, instance: &Instance, steps: u32) -> f64 {
+        let columns = f64::from(instance.columns);
+        let of_column = COLUMN_STEP
+            .iter()
+            .find(|(columns, _)| *columns == instance.columns)
+            .map_or(COLUMN_STEP[0].1, |(_, clocks)| *clocks);
+        let step = columns * of_column;
+        let shared = self.tiles - self.whole;
+        let rounds = f64::from(self.whole.div_ceil(self.blocks));
+        let mut clocks = START + rounds * (f64::from(steps) * step + columns * STORE);
+        if let Some(parts) = self.sharers.checked_div(shared) {
+            // Everybody writes a part, and somebody reads all of a tile's.
+            clocks += f64::from(steps.div_ceil(parts)) * step + MEETING;
+            clocks += columns * (STORE + f64::from(1 + parts) * PART);
+        }
+        clocks
+    }
+
+    fn launch(&self, instance: &'static Instance, batch: u32, bulk: bool) -> Choice {
+        let shared = self.tiles - self.whole;
+        let zeroed_bytes = counters(shared, CONSUMERS) * 4;
+        let partials = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
+        let parts = u64::from(self.sharers * PARTS_OF_A_BLOCK) * CONSUMERS as u64;
+        let part_bytes = part_elements(instance.columns as usize) as u64 * 4;
+        Choice {
+            instance,
+            blocks: self.blocks,
+            threads: THREADS as u32,
+            schedule: Schedule {
+                batch,
+                whole: self.whole,
+                sharers: self.sharers,
+                bulk: bulk.into(),
+                partials: (partials / 4) as u32,
+            },
+            zeroed_bytes,
+            workspace_bytes: if shared > 0 {
+                partials + parts * part_bytes
+            } else {
+                0
+            },
+        }
+    }
+}
+
+/// Alignment of the parts, in bytes.
+const PARTIALS_ALIGN: u64 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::super::wgmma::{OF_BF16, OF_TF32};
+    use super::*;
+
+    const H200: Request = Request {
+        extents: [4096; 3],
+        transposed: [false; 2],
+        vectors: [true; 2],
+        batch: 1,
+        multiprocessors: 132,
+        shared_bytes: 227 << 10,
+    };
+
+    fn chosen(extents: [u32; 3]) -> Choice {
+        choose(OF_BF16, &Request { extents, ..H200 }, 64, true)
+    }
+
+    #[test]
+    fn tiles_are_as_narrow_as_it_takes_to_fill_the_gpu() {
+        let columns = |extents| chosen(extents).instance.columns;
+        assert_eq!(columns([8, 8, 1024]), 64);
+        assert_eq!(columns([8192, 8192, 8192]), 256);
+    }
+
+    #[test]
+    fn few_tiles_of_many_steps_are_shared() {
+        let choice = chosen([768, 3072, 16384]);
+        assert!(choice.workspace_bytes > 0, "{choice:?}");
+        assert_eq!(chosen([1024, 1024, 1024]).workspace_bytes, 0);
+    }
+
+    #[test]
+    fn every_layout_and_size_has_a_choice() {
+        let sizes = [1, 63, 64, 1000, 50304];
+        for m in sizes {
+            for n in sizes {
+                for k in [0, 1, 64, 16384] {
+                    for transposed in [[false, false], [false, true], [true, false], [true, true]] {
+                        let request = Request {
+                            extents: [m, n, k],
+                            transposed,
+                            ..H200
+                        };
+                        let choice = choose(OF_BF16, &request, 64, true);
+                        let tiles = Tiles::new([m, n], [A_ROWS as u32, choice.instance.columns], 1);
+                        assert!(choice.schedule.whole <= tiles.count());
+                        assert!((1..=132).contains(&choice.blocks));
+                    }
+                }
+            }
+        }
+        let along = Request {
+            transposed: [false, true],
+            ..H200
+        };
+        assert_eq!(
+            choose(OF_TF32, &along, 32, true).instance.entry,
+            "wgmma_tf32_nt"
+        );
+    }
+}

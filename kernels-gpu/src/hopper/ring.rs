@@ -1,0 +1,110 @@
+//! A ring of stages in shared memory, between one warp that fills them and warps that use them.
+
+use core::marker::PhantomData;
+use cuda_std::async_copy::SharedAddress;
+use cuda_std::mbarrier::Barrier;
+
+/// Number and size of the stages.
+pub trait Stages {
+    /// Stages.
+    const COUNT: usize;
+
+    /// Bytes of a stage.
+    const BYTES: usize;
+
+    /// Bytes of all stages and of two barriers for each, which lie behind them.
+    const TOTAL_BYTES: usize = Self::COUNT * (Self::BYTES + 2 * Barrier::BYTES as usize);
+}
+
+/// The ring, as one role goes through it.
+pub struct Ring<S: Stages> {
+    base: SharedAddress,
+    index: u32,
+    /// How often the role went around, modulo 2.
+    parity: u32,
+    stages: PhantomData<S>,
+}
+
+impl<S: Stages> Ring<S> {
+    /// At its first stage. The ring begins at `base`.
+    #[inline(always)]
+    pub fn new(base: SharedAddress) -> Self {
+        Ring {
+            base,
+            index: 0,
+            parity: 0,
+            stages: PhantomData,
+        }
+    }
+
+    /// Prepares the barriers. A stage is empty again after `users` have said so.
+    ///
+    /// # Safety
+    /// Nobody uses the barriers yet; a block barrier lies between this and their first use.
+    #[inline(always)]
+    pub unsafe fn init(base: SharedAddress, users: u32) {
+        let mut ring = Self::new(base);
+        for _ in 0..S::COUNT {
+            // SAFETY: the caller ensures it.
+            unsafe {
+                ring.full().init(1);
+                ring.empty().init(users);
+            }
+            ring.advance();
+        }
+    }
+
+    /// The stage.
+    #[inline(always)]
+    pub fn stage(&self) -> SharedAddress {
+        self.base.at(self.index * S::BYTES as u32)
+    }
+
+    /// The barrier that says that the stage is full.
+    #[inline(always)]
+    pub fn full(&self) -> Barrier {
+        Barrier::new(self.barriers().at(self.index * Barrier::BYTES))
+    }
+
+    /// The barrier that says that the stage is empty.
+    #[inline(always)]
+    pub fn empty(&self) -> Barrier {
+        let index = S::COUNT as u32 + self.index;
+        Barrier::new(self.barriers().at(index * Barrier::BYTES))
+    }
+
+    #[inline(always)]
+    fn barriers(&self) -> SharedAddress {
+        self.base.at((S::COUNT * S::BYTES) as u32)
+    }
+
+    /// Waits until the stage is empty, in the role that fills it. At first all are.
+    ///
+    /// # Safety
+    /// The barriers are prepared; only the role that fills calls this.
+    #[inline(always)]
+    pub unsafe fn wait_until_empty(&self) {
+        // SAFETY: the phase before the first counts as over.
+        unsafe { self.empty().sleep(self.parity ^ 1) }
+    }
+
+    /// Waits until the stage is full, in a role that uses it.
+    ///
+    /// # Safety
+    /// The barriers are prepared; only roles that use stages call this.
+    #[inline(always)]
+    pub unsafe fn wait_until_full(&self) {
+        // SAFETY: a role is never more than once around behind.
+        unsafe { self.full().sleep(self.parity) }
+    }
+
+    /// Goes on to the next stage.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        self.index += 1;
+        if self.index == S::COUNT as u32 {
+            self.index = 0;
+            self.parity ^= 1;
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The way of sums from registers to C.
+
+use super::gemm::Gemm;
+use super::schedule::{Corner, Schedule};
+use super::tiles::{Maps, ROW_BYTES, ROWS, WARPGROUP};
+use cuda_std::async_copy::SharedAddress;
+use cuda_std::prelude::*;
+use cuda_std::tma;
+use cuda_std::vector::{F32x2, F32x4, Vector};
+use cuda_std::wgmma::{self, Sums};
+
+/// Columns of a box of C.
+pub const BOX_COLUMNS: usize = ROW_BYTES / 4;
+
+/// Bytes of a box of C: 64 rows of 32 columns.
+const BOX_BYTES: usize = ROWS * ROW_BYTES;
+
+/// Boxes of a warpgroup in shared memory: one is written while the other is on its way.
+const BOXES: usize = 2;
+
+/// Bytes of shared memory that a warpgroup stores through.
+pub const BYTES: usize = BOXES * BOX_BYTES;
+
+/// Registers of a box, and of eight columns of it: two rows of two columns.
+const BOX_REGISTERS: usize = 16;
+const EIGHT_REGISTERS: usize = 4;
+
+/// Row and column of this thread's first sum in the tile of its warpgroup; the others are 8 rows and multiples of 8 columns further,
+/// in pairs.
+#[inline(always)]
+fn first() -> [usize; 2] {
+    let lane = warp::lane_id() as usize;
+    let warp = thread::thread_idx_x() as usize / 32 % 4;
+    [16 * warp + lane / 4, 2 * (lane % 4)]
+}
+
+/// Stores the sums of a warpgroup to C, from row `top` and column `left` on, each thread its pairs.
+///
+/// # Safety
+/// C has m rows of n elements, n an even number. The products have been waited for.
+#[inline(always)]
+pub unsafe fn pairs<S: Sums>(sums: &S, c: *mut f32, [m, n]: [usize; 2], top: usize, left: usize) {
+    let [row, column] = first();
+    for half in 0..2 {
+        let y = top + row + 8 * half;
+        let from = c.wrapping_add(y * n + left + column);
+        for j in 0..S::COLUMNS / 8 {
+            if y < m && left + column + 8 * j < n {
+                let register = EIGHT_REGISTERS * j + 2 * half;
+                let pair = [sums.get(register), sums.get(register + 1)];
+                // SAFETY: inside of C, and at an even element.
+                unsafe { F32x2::store(from.wrapping_add(8 * j), pair) };
+            }
+        }
+    }
+}
+
+/// C of a general product, as one warpgroup stores to it.
+pub struct Target<'a> {
+    /// The parameters.
+    pub gemm: &'a Gemm<f32>,
+    /// See `gemm`.
+    pub schedule: &'a Schedule,
+    /// C.
+    pub c: *mut f32,
+    /// Its map.
+    pub maps: *const Maps,
+    /// [`BYTES`] of shared memory.
+    pub boxes: *mut u8,
+    /// A barrier of the warpgroup's own.
+    pub barrier: u32,
+}
+
+impl Target<'_> {
+    /// C ← α · sums + β · C for the 64 rows from `corner` on.
+    ///
+    /// # Safety
+    /// The products have been waited for; `gemm`, `schedule`, `c` and `maps` are as the kernel's; all of the warpgroup is here.
+    #[inline(always)]
+    pub unsafe fn store<S: Sums>(&self, sums: &S, corner: Corner) {
+        // SAFETY: the whole warp is here. The same lane is elected each time, which the groups of its copies need.
+        let leader = unsafe {
+            let warp =
+                warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
+            warp.is_multiple_of(WARPGROUP as u32 / 32) && tma::elect()
+        };
+        for index in 0..S::COLUMNS / BOX_COLUMNS {
+            let corner = Corner {
+                column: corner.column + (index * BOX_COLUMNS) as u32,
+                ..corner
+            };
+            let mut values: [f32; BOX_REGISTERS] = core::array::from_fn(|register| {
+                self.gemm.alpha * sums.get(index * BOX_REGISTERS + register)
+            });
+            // SAFETY: passed on to the caller.
+            unsafe {
+                if self.gemm.beta != 0.0 {
+                    self.each(corner, |register, place| {
+                        values[register] = self.gemm.beta.mul_add(*place, values[register]);
+                    });
+                }
+                if self.schedule.bulk != 0 {
+                    self.by_bulk(&values, corner, index % BOXES, leader);
+                } else {
+                    self.each(corner, |register, place| *place = values[register]);
+                }
+            }
+        }
+    }
+
+    /// Calls `action` with the registers of a box and the places in C that belong to them.
+    #[inline(always)]
+    fn each(&self, corner: Corner, mut action: impl FnMut(usize, *mut f32)) {
+        let gemm = self.gemm;
+        let [row, column] = first();
+        let left = corner.column as usize + column;
+        let matrix = corner.matrix as usize * gemm.stride_c as usize;
+        for half in 0..2 {
+            let y = corner.row as usize + row + 8 * half;
+            let from = self.c.wrapping_add(matrix + y * gemm.ldc as usize + left);
+            for j in 0..BOX_COLUMNS / 8 {
+                for other in 0..2 {
+                    if y < gemm.m as usize && left + 8 * j + other < gemm.n as usize {
+                        let register = EIGHT_REGISTERS * j + 2 * half + other;
+                        action(register, from.wrapping_add(8 * j + other));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores a box through shared memory by a bulk copy, which goes on while the warpgroup computes its next tile.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store), and C can be stored by bulk copies. `index` is less than [`BOXES`], and another one
+    /// than for the box before; the same thread of the warpgroup is the leader each time.
+    #[inline(always)]
+    unsafe fn by_bulk(
+        &self,
+        values: &[f32; BOX_REGISTERS],
+        corner: Corner,
+        index: usize,
+        leader: bool,
+    ) {
+        let start = self.boxes.wrapping_add(index * BOX_BYTES);
+        let [row, column] = first();
+        // The swizzle: a piece of 16 bytes lies where the row's last three bits turn it to. Neighbouring rows would meet in the
+        // same banks, so odd ones take the columns in another order.
+        let swizzle = row % 8;
+        let turn = row % 2 != 0;
+        // SAFETY: a box is written again when it has been read, and read when all have written it.
+        unsafe {
+            if leader {
+                tma::wait_until_read::<{ BOXES as u32 - 1 }>();
+            }
+            wgmma::sync(self.barrier);
+            for eight in 0..BOX_COLUMNS / 8 {
+                let turned = eight ^ 2;
+                let value = |i: usize| {
+                    let [here, there] =
+                        [eight, turned].map(|eight| values[EIGHT_REGISTERS * eight + i]);
+                    if turn { there } else { here }
+                };
+                let eight = if turn { turned } else { eight };
+                let piece = (2 * eight + column / 4) ^ swizzle;
+                let place = start.wrapping_add(row * ROW_BYTES + piece * 16 + column % 4 * 4);
+                F32x2::store(place.cast(), [value(0), value(1)]);
+                let place = place.wrapping_add(8 * ROW_BYTES);
+                F32x2::store(place.cast(), [value(2), value(3)]);
+            }
+            tma::publish_shared();
+            wgmma::sync(self.barrier);
+            if leader {
+                let map = &raw const (*self.maps).c;
+                let at = [corner.column, corner.row, corner.matrix];
+                tma::store_3d(map, at, SharedAddress::of(start));
+            }
+        }
+    }
+}
+
+/// Elements of a vector of partial sums.
+const VECTOR: usize = 4;
+
+/// Most partial sums that a thread has in hand at a time.
+const IN_HAND: usize = 64;
+
+/// Vectors of them: all that a thread has of a narrow tile, and of a wide one as many as there are registers for beside the sums.
+const fn vectors_in_hand(registers: usize) -> usize {
+    match registers {
+        0..=IN_HAND => registers / VECTOR,
+        96 => 48 / VECTOR,
+        _ => 32 / VECTOR,
+    }
+}
+
+/// Elements that a warpgroup's part takes in the workspace, for tiles of so many columns.
+pub const fn part_elements(columns: usize) -> usize {
+    ROWS * columns
+}
+
+/// Stores a warpgroup's sums as they lie in registers: vector by vector, those of the threads one behind the other.
+///
+/// # Safety
+/// `to` has room for [`part_elements`], is aligned to 16 bytes, and is this warpgroup's alone.
+#[inline(always)]
+pub unsafe fn keep<S: Sums>(sums: &S, to: *mut f32) {
+    for vector in 0..S::COLUMNS / 2 / VECTOR {
+        let four = core::array::from_fn(|i| sums.get(VECTOR * vector + i));
+        // SAFETY: the caller ensures it.
+        unsafe { F32x4::store(place_of(to, vector), four) };
+    }
+}
+
+/// Replaces the sums by those of all parts, added up in their order: whoever does it, the result is the same.
+///
+/// # Safety
+/// `part` gives the place of each of `count` parts, which [`keep`] has stored and this thread sees.
+#[inline(always)]
+pub unsafe fn add_up<S: Sums>(sums: &mut S, count: u32, part: impl Fn(u32) -> *mut f32) {
+    let registers = S::COLUMNS / 2;
+    let vectors = vectors_in_hand(registers);
+    for group in 0..registers / (vectors * VECTOR) {
+        let mut total = [[0.0; VECTOR]; IN_HAND / VECTOR];
+        let mut index = 0;
+        while index < count {
+            let from = part(index);
+            let mut loaded = [[0.0; VECTOR]; IN_HAND / VECTOR];
+            for vector in 0..vectors {
+                // SAFETY: the caller ensures it.
+                loaded[vector] = unsafe { F32x4::load(place_of(from, group * vectors + vector)) };
+            }
+            for vector in 0..vectors {
+                for i in 0..VECTOR {
+                    total[vector][i] += loaded[vector][i];
+                }
+            }
+            index += 1;
+        }
+        for vector in 0..vectors {
+            for i in 0..VECTOR {
+                sums.set((group * vectors + vector) * VECTOR + i, total[vector][i]);
+            }
+        }
+    }
+}
+
+/// This thread's vector in a part.
+#[inline(always)]
+fn place_of(part: *mut f32, vector: usize) -> *mut f32 {
+    let thread = thread::thread_idx_x() as usize % WARPGROUP;
+    part.wrapping_add((vector * WARPGROUP + thread) * VECTOR)
+}
