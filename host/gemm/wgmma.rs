@@ -12,9 +12,13 @@ use kernels_gpu::hopper::store::BOX_COLUMNS;
 use kernels_gpu::hopper::wgmma::{Instance, OF_BF16, OF_F16, OF_TF32};
 use kernels_gpu::hopper::wgmma_persistent::A_ROWS;
 use kernels_gpu::hopper::{tiles, wgmma};
+use kernels_gpu::transpose::transpose_fast;
 
 /// The generation that has `wgmma`, times ten.
 pub const COMPUTE_CAPABILITY: u32 = 90;
+
+/// That of the module with the transposes.
+const TRANSPOSE_CAPABILITY: u32 = 70;
 
 /// The most dynamic shared memory of a block of that generation, in bytes (CUDA programming guide, "Compute Capabilities").
 const SHARED_BYTES: u32 = 227 << 10;
@@ -181,6 +185,13 @@ impl TensorGemm {
         pack: &Pack,
         (turn, matrices): (bool, u32),
     ) -> PlannedLaunch {
+        let dense = matrices == 1
+            && self.aligned[index]
+            && pack.from_pitch == pack.columns
+            && pack.to_pitch == pack.rows;
+        if turn && dense {
+            return turned_dense(index, start, pack);
+        }
         let (entry, [height, width]) = match (turn, self.input.bytes()) {
             (true, _) => ("pack_transposed_32", [pack::TILE; 2]),
             (false, 2) => ("pack_16", [pack::COPIED_ROWS, pack::THREADS]),
@@ -243,6 +254,25 @@ impl TensorGemm {
                 Param::Bytes(bytes_of_schedule(&choice.schedule)),
             ],
         }
+    }
+}
+
+/// The transpose of a dense matrix of 4-byte elements: by the fastest rung for that.
+fn turned_dense(index: usize, start: u64, pack: &Pack) -> PlannedLaunch {
+    let geometry = transpose_fast::GEOMETRY;
+    PlannedLaunch {
+        entry: "transpose_fast",
+        compute_capability: TRANSPOSE_CAPABILITY,
+        grid: geometry.grid(pack.rows.into(), pack.columns.into(), 1),
+        block: geometry.block().into(),
+        shared_bytes: 0,
+        params: vec![
+            Param::Input(index),
+            Param::WorkspaceAt(start),
+            Param::U32(pack.columns),
+            Param::U32(pack.rows),
+            Param::U32(1),
+        ],
     }
 }
 

@@ -85,20 +85,21 @@ fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sha
 }
 
 /// Clocks of a launch and of filling the first stages.
-const START: f64 = 4200.0;
+const START: f64 = 2800.0;
 
 /// Clocks in which a multiprocessor multiplies 128 × 1 columns by a stage, for tiles of so many columns: the narrow ones are
 /// held up by shared memory.
-const COLUMN_STEP: [(u32, f64); 4] = [(256, 4.35), (192, 4.25), (128, 4.7), (64, 6.05)];
+const COLUMN_STEP: [(u32, f64); 4] = [(256, 4.32), (192, 4.42), (128, 4.74), (64, 6.5)];
 
 /// Clocks of storing a column of a tile.
-const STORE: f64 = 23.0;
+const STORE: f64 = 25.0;
 
 /// Clocks of writing a column of a part, and of reading one.
-const PART: f64 = 20.0;
+const PART: f64 = 25.6;
 
-/// Clocks of counting a part.
-const MEETING: f64 = 800.0;
+/// What a column's step takes in addition where tiles are shared before others that are not: blocks are then at different
+/// places along k for a while, and find less in the cache.
+const SPREAD: f64 = 1.9;
 
 impl Sharing {
     /// Clocks of a product with so many steps along k.
@@ -114,8 +115,11 @@ impl Sharing {
         let mut clocks = START + rounds * (f64::from(steps) * step + columns * STORE);
         if let Some(parts) = self.sharers.checked_div(shared) {
             // Everybody writes a part, and somebody reads all of a tile's.
-            clocks += f64::from(steps.div_ceil(parts)) * step + MEETING;
-            clocks += columns * (STORE + f64::from(1 + parts) * PART);
+            let share = f64::from(steps.div_ceil(parts));
+            clocks += share * step + columns * (STORE + f64::from(1 + parts) * PART);
+            if self.whole > 0 {
+                clocks += share * columns * SPREAD;
+            }
         }
         clocks
     }
