@@ -21,6 +21,7 @@
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | [`reproduce`] | the sources' figures and steps beside ours |
 //! | `peer`, `compare` | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
+//! | [`tune`] | ways to compute a general product, timed, and the fastest one kept |
 //! | [`emulate`] | arguments for kernels of any PTX file |
 //! | [`cli`] | the command line |
 
@@ -49,3 +50,4 @@ pub mod ptx;
 pub mod reproduce;
 pub mod run;
 pub mod sanitize;
+pub mod tune;

@@ -1,48 +1,41 @@
-//! General products, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches and factors, on the emulator and,
-//! where there is one, on a GPU.
+//! General products, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches and factors, by every instance that
+//! takes them, on the emulator and, where there is one, on a GPU.
 
 #[path = "common/gpu.rs"]
 mod gpu;
 
-use bytemuck::{Pod, bytes_of};
-use kernels_gpu::ampere::choose::{DGEMM, Instances, Request, SGEMM};
-use kernels_gpu::ampere::gemm::{Gemm, partials_pitch};
+use kernels_gpu::ampere::choose::Choice;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use std::collections::HashSet;
 use warpladder::check;
-use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder::engine::{Arg, Buffer, Dim3, Engine, Launch};
-use warpladder::ptx;
-
-/// The generation whose module holds the kernels, times ten.
-const COMPUTE_CAPABILITY: u32 = 80;
+use warpladder::engine::{Buffer, Engine, EngineKind};
+use warpladder::gemm::{self, Description, Device, GemmElement, Operands, Prepared};
 
 /// Sizes that meet edges of every tile, short sides, and parts of k.
-const EXTENTS: [[u32; 3]; 7] = [
+const EXTENTS: [[u32; 3]; 8] = [
     [1, 1, 1],
+    [132, 68, 24],
     [33, 31, 17],
     [130, 70, 40],
     [5, 300, 64],
-    [257, 3, 129],
+    [150, 3, 129],
     [1, 40, 700],
     [64, 64, 0],
 ];
 
 /// One general product.
 struct Case<T> {
-    instances: &'static Instances,
-    gemm: Gemm<T>,
-    batch: u32,
+    product: Description<T>,
     a: Vec<T>,
     b: Vec<T>,
     c: Vec<T>,
 }
 
-impl<T: Element + std::fmt::Debug> Case<T> {
+impl<T: GemmElement> Case<T> {
     /// A random one, with `padding` elements between rows and between matrices. What is not to be read holds NaN.
     fn new(
-        instances: &'static Instances,
         [m, n, k]: [u32; 3],
         transposed: [bool; 2],
         padding: u32,
@@ -75,164 +68,103 @@ impl<T: Element + std::fmt::Debug> Case<T> {
         // With β = 0 BLAS does not read C.
         let c = matrices([m, n], beta != 0.0);
         Case {
-            instances,
-            gemm: Gemm {
-                m,
-                n,
-                k,
-                lda: rows_a[1] + padding,
-                ldb: rows_b[1] + padding,
-                ldc: n + padding,
-                transpose_a: transposed[0].into(),
-                transpose_b: transposed[1].into(),
-                splits: 1,
-                k_per_split: k,
-                stride_a: stride(rows_a),
-                stride_b: stride(rows_b),
-                stride_c: stride([m, n]),
+            product: Description {
+                extents: [m, n, k],
+                transposed,
+                leading: [rows_a[1] + padding, rows_b[1] + padding, n + padding],
+                batch,
+                strides: [stride(rows_a), stride(rows_b), stride([m, n])],
                 alpha: T::from_f64(alpha),
                 beta: T::from_f64(beta),
+                aligned: [true; 2],
             },
-            batch,
             a,
             b,
             c,
         }
     }
 
-    /// Computes it on an engine.
-    fn run(&self, engine: &dyn Engine) -> Vec<T> {
-        let Gemm { m, n, k, .. } = self.gemm;
-        let whole = |leading: u32, extent: u32, stride: u64| {
-            let per_vector = 16 / self.instances.element_bytes;
-            leading.is_multiple_of(per_vector)
-                && extent.is_multiple_of(per_vector)
-                && stride.is_multiple_of(u64::from(per_vector))
-        };
-        let along =
-            |transposed: u32, plain: u32, other: u32| if transposed == 0 { plain } else { other };
-        let extents = [m, n, k];
-        let choice = self.instances.choose(&Request {
-            extents,
-            transposed: [self.gemm.transpose_a != 0, self.gemm.transpose_b != 0],
-            vectors: [
-                whole(
-                    self.gemm.lda,
-                    along(self.gemm.transpose_a, k, m),
-                    self.gemm.stride_a,
-                ),
-                whole(
-                    self.gemm.ldb,
-                    along(self.gemm.transpose_b, n, k),
-                    self.gemm.stride_b,
-                ),
-            ],
-            batch: self.batch,
-            multiprocessors: engine.multiprocessors(),
-            shared_bytes: 99 << 10,
-        });
-        let gemm = Gemm {
-            splits: choice.splits,
-            k_per_split: choice.k_per_split,
-            ..self.gemm
-        };
-        // SAFETY: a `repr(C)` struct of 64 bytes and two elements has no padding.
-        let parameters = unsafe {
-            std::slice::from_raw_parts(std::ptr::from_ref(&gemm).cast::<u8>(), size_of_val(&gemm))
-        };
+    /// Ways to compute it: of every kernel that takes it, the first with k whole, in parts, and in cut tiles.
+    fn choices(&self, device: Device) -> Vec<Choice> {
+        let (instances, _) = T::instances(device.compute_capability);
+        let mut seen = HashSet::new();
+        let request = self.product.request(device);
+        let candidates = instances.candidates(&request);
+        candidates
+            .map(|(_, choice)| choice)
+            .filter(|choice| {
+                let shares = (choice.splits > 1, choice.cut.map(|cut| cut.parts > 2));
+                seen.insert((choice.entry, shares))
+            })
+            .collect()
+    }
+
+    /// Computes it on an engine; twice where tiles are cut, since the second launch finds the counts as the first left them.
+    fn run(&self, engine: &dyn Engine, device: Device, choice: &Choice) -> Vec<Vec<T>> {
+        let plan = gemm::plan_choice(&self.product, device, choice);
+        let prepared = Prepared::new(engine, plan).unwrap();
         let buffer = |elements: &[T]| {
             let buffer = Buffer::new(engine, size_of_val(elements)).unwrap();
             buffer.upload(elements).unwrap();
             buffer
         };
-        let (a, b, c) = (buffer(&self.a), buffer(&self.b), buffer(&self.c));
-        let parts = u64::from(self.batch) * u64::from(choice.splits) * u64::from(m);
-        let partials = parts as usize * partials_pitch(n) * size_of::<T>();
-        let partials = Buffer::new(engine, partials).unwrap();
-        let launch =
-            |entry: &str, grid: [u64; 3], threads: u32, shared_bytes: u32, args: &[Arg<'_>]| {
-                let text = ptx::module(COMPUTE_CAPABILITY).only(entry);
-                engine
-                    .run(&Launch {
-                        kernel: engine.load(&text, entry).unwrap(),
-                        grid: Dim3::from(grid.map(|extent| extent as u32)),
-                        block: Dim3::new(threads, 1, 1),
-                        shared_bytes,
-                        args,
-                    })
-                    .unwrap_or_else(|error| panic!("{error}"));
+        let (a, b) = (buffer(&self.a), buffer(&self.b));
+        let workspace = prepared.workspace(engine).unwrap();
+        let again = if choice.cut.is_some() { 2 } else { 1 };
+        let outputs = (0..again).map(|_| {
+            let c = buffer(&self.c);
+            let operands = Operands {
+                inputs: [
+                    (a.ptr(), self.a.len() as u64),
+                    (b.ptr(), self.b.len() as u64),
+                ],
+                output: c.ptr(),
+                workspace: workspace.ptr(),
             };
-        let args = [
-            Arg::Ptr(a.ptr()),
-            Arg::U64(self.a.len() as u64),
-            Arg::Ptr(b.ptr()),
-            Arg::U64(self.b.len() as u64),
-            Arg::Ptr(c.ptr()),
-            Arg::Ptr(partials.ptr()),
-            Arg::Bytes(parameters),
-        ];
-        launch(
-            choice.entry,
-            choice.grid,
-            choice.threads,
-            choice.shared_bytes,
-            &args,
-        );
-        if choice.splits > 1 {
-            let (grid, threads) = self.instances.reduce_launch(extents, self.batch);
-            let args = [
-                Arg::Ptr(partials.ptr()),
-                Arg::Ptr(c.ptr()),
-                Arg::Bytes(parameters),
-            ];
-            launch(self.instances.reduce, grid, threads, 0, &args);
-        }
-        let mut output = self.c.clone();
-        c.download(&mut output).unwrap();
-        output
+            prepared
+                .enqueue(engine, &operands, [self.product.alpha, self.product.beta])
+                .unwrap();
+            engine.synchronize().unwrap();
+            let mut output = self.c.clone();
+            c.download(&mut output).unwrap();
+            output
+        });
+        outputs.collect()
     }
 
     /// Compares every element with the same product in f64; padding must be what it was.
     fn check(&self, output: &[T]) -> Result<(), String> {
-        let Gemm {
-            m,
-            n,
-            k,
-            lda,
-            ldb,
-            ldc,
+        let Description {
+            extents: [m, n, k],
+            transposed,
+            leading: [lda, ldb, ldc],
+            batch,
+            strides: [stride_a, stride_b, stride_c],
             ..
-        } = self.gemm;
-        let (alpha, beta): (f64, f64) = (self.gemm.alpha.into(), self.gemm.beta.into());
+        } = self.product;
+        let (alpha, beta): (f64, f64) = (self.product.alpha.into(), self.product.beta.into());
         let tolerance = check::product_tolerance::<T>(k as usize + 2) * (alpha.abs() + beta.abs());
         let mut expected: Vec<f64> = self.c.iter().map(|&element| element.into()).collect();
-        for matrix in 0..u64::from(self.batch) {
+        let at = |start: u64, leading: u32, transposed: bool, row: u32, column: u32| {
+            let (row, column) = if transposed {
+                (column, row)
+            } else {
+                (row, column)
+            };
+            (start + u64::from(row) * u64::from(leading) + u64::from(column)) as usize
+        };
+        for matrix in 0..u64::from(batch) {
             for i in 0..m {
                 for j in 0..n {
                     let mut sum = 0.0;
                     for l in 0..k {
-                        let at =
-                            |stride: u64, leading: u32, transposed: u32, row: u32, column: u32| {
-                                let (row, column) = if transposed == 0 {
-                                    (row, column)
-                                } else {
-                                    (column, row)
-                                };
-                                (matrix * stride
-                                    + u64::from(row) * u64::from(leading)
-                                    + u64::from(column)) as usize
-                            };
-                        let a: f64 =
-                            self.a[at(self.gemm.stride_a, lda, self.gemm.transpose_a, i, l)].into();
-                        let b: f64 =
-                            self.b[at(self.gemm.stride_b, ldb, self.gemm.transpose_b, l, j)].into();
-                        sum += a * b;
+                        let a = self.a[at(matrix * stride_a, lda, transposed[0], i, l)];
+                        let b = self.b[at(matrix * stride_b, ldb, transposed[1], l, j)];
+                        sum += a.into() * b.into();
                     }
-                    let place =
-                        matrix * self.gemm.stride_c + u64::from(i) * u64::from(ldc) + u64::from(j);
-                    let old = expected[place as usize];
-                    expected[place as usize] =
-                        alpha * sum + if beta == 0.0 { 0.0 } else { beta * old };
+                    let place = at(matrix * stride_c, ldc, false, i, j);
+                    let old = expected[place];
+                    expected[place] = alpha * sum + if beta == 0.0 { 0.0 } else { beta * old };
                 }
             }
         }
@@ -248,40 +180,64 @@ impl<T: Element + std::fmt::Debug> Case<T> {
     }
 }
 
-fn all<T: Element + Pod + std::fmt::Debug>(engine: &dyn Engine, instances: &'static Instances) {
-    let mut cases = 0;
-    for extents in EXTENTS {
-        for transposed in [[false, false], [false, true], [true, false], [true, true]] {
-            for (padding, batch, factors) in
-                [(0, 1, [1.0, 0.0]), (3, 2, [-0.5, 2.0]), (4, 1, [2.0, 0.0])]
-            {
-                let case = Case::<T>::new(instances, extents, transposed, padding, batch, factors);
-                let output = case.run(engine);
-                if let Err(difference) = case.check(&output) {
-                    panic!(
-                        "{extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}: {difference}"
-                    );
+/// Gaps between rows and between matrices, products in the batch, α and β.
+const VARIANTS: [(u32, u32, [f64; 2]); 4] = [
+    (0, 1, [1.0, 0.0]),
+    (3, 2, [-0.5, 2.0]),
+    (3, 1, [-0.5, 2.0]),
+    (4, 1, [2.0, 0.0]),
+];
+
+/// All sizes in all layouts: on a GPU in all variants, on the emulator in one of them each, by turns.
+fn all<T: GemmElement>(engine: &dyn Engine, device: Device) {
+    let (mut cases, mut entries) = (0, HashSet::new());
+    let layouts = [[false, false], [false, true], [true, false], [true, true]];
+    let turns = |turn: usize| match engine.kind() {
+        EngineKind::Gpu => 0..VARIANTS.len(),
+        _ => turn % VARIANTS.len()..turn % VARIANTS.len() + 1,
+    };
+    for (turn, extents) in EXTENTS.into_iter().enumerate() {
+        for (other, transposed) in layouts.into_iter().enumerate() {
+            for (padding, batch, factors) in VARIANTS[turns(turn + other)].iter().copied() {
+                let case = Case::<T>::new(extents, transposed, padding, batch, factors);
+                for choice in case.choices(device) {
+                    for output in case.run(engine, device, &choice) {
+                        if let Err(difference) = case.check(&output) {
+                            panic!(
+                                "{extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}, {choice:?}: {difference}"
+                            );
+                        }
+                    }
+                    entries.insert(choice.entry);
+                    cases += 1;
                 }
-                cases += 1;
             }
         }
     }
-    println!(
-        "{} cases of {} on {}",
-        cases,
-        bytes_of(&T::NAN).len(),
-        engine.device_name()
-    );
+    for tile in T::instances(device.compute_capability).0.tiles {
+        let entry = tile.entry;
+        assert!(entries.contains(entry), "{entry} was never tried");
+    }
+    println!("{cases} cases of {} on {}", T::TYPE, engine.device_name());
+}
+
+/// A device of few multiprocessors, so that small products have rounds that are full.
+fn small(compute_capability: u32) -> Device {
+    Device {
+        multiprocessors: 2,
+        compute_capability,
+    }
 }
 
 #[test]
 fn f32_products_are_right_in_every_layout() {
-    all::<f32>(&EmulatorEngine::new(), &SGEMM);
+    all::<f32>(&EmulatorEngine::new(), small(90));
 }
 
 #[test]
 fn f64_products_are_right_in_every_layout() {
-    all::<f64>(&EmulatorEngine::new(), &DGEMM);
+    all::<f64>(&EmulatorEngine::new(), small(80));
+    all::<f64>(&EmulatorEngine::new(), small(90));
 }
 
 #[test]
@@ -289,10 +245,13 @@ fn and_on_a_gpu() {
     let Some(gpu) = gpu::open() else {
         return;
     };
-    if gpu.compute_capability() < COMPUTE_CAPABILITY {
+    let device = Device::of(&*gpu);
+    if device.compute_capability < gemm::COMPUTE_CAPABILITY {
         println!("skipped: {} has no asynchronous copies", gpu.device_name());
         return;
     }
-    all::<f32>(&*gpu, &SGEMM);
-    all::<f64>(&*gpu, &DGEMM);
+    for device in [device, small(device.compute_capability)] {
+        all::<f32>(&*gpu, device);
+        all::<f64>(&*gpu, device);
+    }
 }

@@ -101,21 +101,15 @@ impl Case {
             product: TensorGemm {
                 input,
                 gemm: Gemm {
-                    m,
-                    n,
-                    k,
                     lda: rows_a[1] + padding,
                     ldb: rows_b[1] + padding,
                     ldc: n + padding,
-                    transpose_a: transposed[0].into(),
-                    transpose_b: transposed[1].into(),
-                    splits: 1,
-                    k_per_split: k,
                     stride_a: stride(rows_a),
                     stride_b: stride(rows_b),
                     stride_c: stride([m, n]),
                     alpha,
                     beta,
+                    ..Gemm::dense([m, n, k], transposed)
                 },
                 batch,
                 aligned: [true; 3],

@@ -2,6 +2,7 @@
 
 use super::output::{Destination, people};
 use super::select;
+use super::shape::ShapeArg;
 use super::{Outcome, table};
 use crate::catalogue::Rung;
 use crate::compare::{Comparer, Comparison, Layout, Options, Peer};
@@ -10,7 +11,6 @@ use crate::problem::Shape;
 use crate::run::describe;
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::str::FromStr;
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -49,28 +49,6 @@ pub(super) struct Args {
     /// Write the comparisons as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
-}
-
-/// The size of a problem as one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct ShapeArg(Shape);
-
-impl FromStr for ShapeArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let extents: Result<Vec<u32>, _> = text.split('x').map(str::parse).collect();
-        match extents.as_deref() {
-            Ok(&[size]) => Ok(ShapeArg(Shape {
-                m: size,
-                n: size,
-                k: size,
-            })),
-            Ok(&[m, n]) => Ok(ShapeArg(Shape { m, n, k: n })),
-            Ok(&[m, n, k]) => Ok(ShapeArg(Shape { m, n, k })),
-            _ => Err("give N, MxN or MxNxK, such as 4096 or 1000x17x333".to_owned()),
-        }
-    }
 }
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
@@ -173,22 +151,5 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Res
         let (wrong, all) = (failed.len(), comparisons.len());
         writeln!(to, "{wrong} of {all} checks failed")?;
         Ok(Outcome::ChecksFailed)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shapes_are_one_to_three_numbers() {
-        let parse = |text: &str| text.parse::<ShapeArg>().map(|ShapeArg(shape)| shape);
-        let shape = |m, n, k| Ok(Shape { m, n, k });
-        assert_eq!(parse("64"), shape(64, 64, 64));
-        assert_eq!(parse("3x5"), shape(3, 5, 5));
-        assert_eq!(parse("1000x17x333"), shape(1000, 17, 333));
-        for wrong in ["", "x", "1x2x3x4", "-1", "1.5", "8 x 8"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
-        }
     }
 }

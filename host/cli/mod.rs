@@ -15,7 +15,9 @@ mod reproduce;
 mod run;
 mod sanitize;
 mod select;
+mod shape;
 mod table;
+mod tune;
 mod units;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +47,8 @@ enum Command {
     /// Time kernels beside cuBLAS or a copy, in turn on one GPU, and check both
     #[cfg(target_os = "linux")]
     Compare(compare::Args),
+    /// Find the fastest way to compute products of a size on this device, and keep it for programs that use the library
+    Tune(tune::Args),
     /// Set the sources' figures and steps beside ours
     Reproduce(reproduce::Args),
     /// Say what every GPU of this machine is
@@ -90,6 +94,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::List(args)) => list::execute(&args),
         #[cfg(target_os = "linux")]
         Some(Command::Compare(args)) => compare::execute(&args),
+        Some(Command::Tune(args)) => tune::execute(&args),
         Some(Command::Reproduce(args)) => reproduce::execute(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
         Some(Command::Doctor) => doctor::execute(),

@@ -7,6 +7,7 @@
 
 mod contestant;
 
+pub use crate::gemm::layout::Layout;
 pub use contestant::Peer;
 
 use crate::catalogue::Rung;
@@ -22,7 +23,6 @@ use crate::run::RunError;
 use contestant::Contestants;
 use half::f16;
 use std::cell::OnceCell;
-use std::fmt;
 use std::time::Duration;
 
 /// A timed sample is of at least so many launches that it takes this long, in milliseconds: well above the resolution of
@@ -67,41 +67,6 @@ pub enum CompareError {
         /// What it can be compared with.
         advice: &'static str,
     },
-}
-
-/// How the operands of a product are stored: as they are (N) or transposed (T), A first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layout {
-    /// Both as they are
-    #[default]
-    Nn,
-    /// B transposed
-    Nt,
-    /// A transposed
-    Tn,
-    /// Both transposed
-    Tt,
-}
-
-impl Layout {
-    /// Whether A and B are stored transposed.
-    pub fn transposed(self) -> [bool; 2] {
-        match self {
-            Layout::Nn => [false, false],
-            Layout::Nt => [false, true],
-            Layout::Tn => [true, false],
-            Layout::Tt => [true, true],
-        }
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letter = |transposed| if transposed { 't' } else { 'n' };
-        let [a, b] = self.transposed().map(letter);
-        write!(f, "{a}{b}")
-    }
 }
 
 /// How two are timed.

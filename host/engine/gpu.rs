@@ -289,6 +289,13 @@ impl Engine for GpuEngine {
         &self.properties.name
     }
 
+    fn identity(&self) -> String {
+        let state = self.properties.state.as_ref();
+        let driver = state.and_then(|state| state.driver_version.as_deref());
+        let driver = driver.unwrap_or(&self.properties.cuda_version);
+        format!("{}, driver {driver}", self.properties.name)
+    }
+
     fn compute_capability(&self) -> u32 {
         self.properties.compute_capability
     }

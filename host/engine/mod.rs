@@ -217,6 +217,11 @@ pub trait Engine {
     /// The device's name, as reports print it.
     fn device_name(&self) -> &str;
 
+    /// The device and what else its times depend on, such as the driver: what measurements are kept under.
+    fn identity(&self) -> String {
+        self.device_name().to_owned()
+    }
+
     /// Compute capability times ten, for example 90 for 9.0: which PTX modules the device can take.
     fn compute_capability(&self) -> u32;
 

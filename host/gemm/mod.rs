@@ -3,7 +3,12 @@
 //! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the launches, whose operands
 //! are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them memory.
 
+pub mod layout;
+mod prepared;
+pub mod tuning;
 pub mod wgmma;
+
+pub use prepared::{Operands, Prepared};
 
 use crate::element::Element;
 use crate::engine::{Dim3, Engine};
@@ -12,6 +17,7 @@ use crate::problem::Param;
 use cuda_std::float::GpuFloat;
 use kernels_gpu::ampere::choose::{Choice, DGEMM, DGEMM_90, Instances, Request, SGEMM};
 use kernels_gpu::ampere::gemm::{Gemm, MAX_LEADING, partials_pitch};
+use kernels_gpu::ampere::meet::COUNTED_BYTES;
 
 /// The generation that has asynchronous copies, which all instances need, times ten.
 pub const COMPUTE_CAPABILITY: u32 = 80;
@@ -147,8 +153,8 @@ impl<T: GemmElement> Description<T> {
         Ok(())
     }
 
-    /// What the choice of an instance depends on.
-    pub fn request(&self, device: Device) -> Request {
+    /// Whether the rows of A and of B are of whole vectors of 16 bytes, as far as kernels ask.
+    pub fn vectors(&self) -> [bool; 2] {
         let [m, n, k] = self.extents;
         let along = [
             if self.transposed[0] { m } else { k },
@@ -162,10 +168,16 @@ impl<T: GemmElement> Description<T> {
                 && (runs_along_k || along[operand].is_multiple_of(per_vector))
                 && (self.batch == 1 || self.strides[operand].is_multiple_of(per_vector.into()))
         };
+        [whole(0, !self.transposed[0]), whole(1, self.transposed[1])]
+    }
+
+    /// What the choice of an instance depends on.
+    pub fn request(&self, device: Device) -> Request {
+        let [m, n, k] = self.extents;
         Request {
             extents: [m.max(1), n.max(1), k],
             transposed: self.transposed,
-            vectors: [whole(0, !self.transposed[0]), whole(1, self.transposed[1])],
+            vectors: self.vectors(),
             batch: self.batch,
             multiprocessors: device.multiprocessors.max(1),
             shared_bytes: device.shared_bytes(),
@@ -203,6 +215,12 @@ pub fn plan_choice<T: GemmElement>(
         transpose_b: description.transposed[1].into(),
         splits: choice.splits,
         k_per_split: choice.k_per_split,
+        whole: choice.cut.map_or(u32::MAX, |cut| cut.whole),
+        cut: choice.cut.map_or(1, |cut| cut.tiles),
+        parts: choice.cut.map_or(1, |cut| cut.parts),
+        k_first: choice.cut.map_or(k, |cut| cut.k_first),
+        k_rest: choice.cut.map_or(0, |cut| cut.k_rest),
+        unused: 0,
         stride_a: description.strides[0],
         stride_b: description.strides[1],
         stride_c: description.strides[2],
@@ -223,11 +241,17 @@ pub fn plan_choice<T: GemmElement>(
             Param::Input(0),
             Param::Input(1),
             Param::Output,
-            Param::Workspace,
+            // Counts of arrivals lie before partial sums.
+            match choice.cut {
+                Some(_) => Param::WorkspaceAt(COUNTED_BYTES as u64),
+                None => Param::Workspace,
+            },
             parameters.clone(),
         ],
     }];
-    let mut workspace_bytes = 0;
+    let zeroed_bytes = choice.cut.map_or(0, |_| COUNTED_BYTES as u64);
+    let cut = choice.cut.map_or(0, |cut| cut.elements);
+    let mut workspace_bytes = zeroed_bytes + cut * size_of::<T>() as u64;
     if choice.splits > 1 {
         let (blocks, threads) = instances.reduce_launch(description.extents, description.batch);
         launches.push(PlannedLaunch {
@@ -244,13 +268,13 @@ pub fn plan_choice<T: GemmElement>(
     Plan {
         launches,
         workspace_bytes,
-        zeroed_bytes: 0,
+        zeroed_bytes,
     }
 }
 
 /// The parameters as the kernel reads them.
 fn bytes<T: GemmElement>(gemm: &Gemm<T>) -> Vec<u8> {
-    const { assert!(size_of::<Gemm<T>>() == 64 + 2 * size_of::<T>()) };
+    const { assert!(size_of::<Gemm<T>>() == 16 * 4 + 3 * 8 + 2 * size_of::<T>()) };
     // SAFETY: a `repr(C)` struct without padding, by the assertion, is as many initialised bytes.
     unsafe {
         std::slice::from_raw_parts(std::ptr::from_ref(gemm).cast::<u8>(), size_of::<Gemm<T>>())

@@ -250,7 +250,7 @@ impl TensorGemm {
                 Param::TensorMaps(maps),
                 Param::Output,
                 Param::Workspace,
-                Param::Bytes(bytes_of_gemm(&self.gemm)),
+                Param::Bytes(super::bytes(&self.gemm)),
                 Param::Bytes(bytes_of_schedule(&choice.schedule)),
             ],
         }
@@ -311,27 +311,6 @@ impl Operand {
 }
 
 /// The parameters as the kernel reads them: the fields in their order.
-fn bytes_of_gemm(gemm: &Gemm<f32>) -> Vec<u8> {
-    const { assert!(size_of::<Gemm<f32>>() == 10 * 4 + 3 * 8 + 2 * 4) };
-    let sizes = [gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc];
-    let ways = [
-        gemm.transpose_a,
-        gemm.transpose_b,
-        gemm.splits,
-        gemm.k_per_split,
-    ];
-    let strides = [gemm.stride_a, gemm.stride_b, gemm.stride_c];
-    let factors = [gemm.alpha, gemm.beta];
-    [
-        bytemuck::bytes_of(&sizes),
-        bytemuck::bytes_of(&ways),
-        bytemuck::bytes_of(&strides),
-        bytemuck::bytes_of(&factors),
-    ]
-    .concat()
-}
-
-/// See [`bytes_of_gemm`].
 fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
     const { assert!(size_of::<Schedule>() == 5 * 4) };
     let Schedule {
@@ -344,7 +323,7 @@ fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
     bytemuck::bytes_of(&[batch, whole, sharers, bulk, partials]).to_vec()
 }
 
-/// See [`bytes_of_gemm`].
+/// See [`bytes_of_schedule`].
 fn bytes_of_pack(pack: &Pack) -> Vec<u8> {
     const { assert!(size_of::<Pack>() == 4 * 4 + 2 * 8) };
     let sizes = [pack.rows, pack.columns, pack.from_pitch, pack.to_pitch];

@@ -2,28 +2,25 @@
 
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
 use crate::element::ElementType;
-use crate::engine::{Arg, DevicePtr, Dim3, Engine, KernelId, Launch};
-use crate::gemm::{self, Description, Device, GemmElement};
-use crate::plan::{Plan, PlannedLaunch};
-use crate::problem::Param;
-use crate::ptx;
-use std::cell::RefCell;
+use crate::engine::{DevicePtr, Engine};
+use crate::gemm::{self, Description, Device, GemmElement, Operands, Prepared, tuning};
+use kernels_gpu::ampere::choose::Choice;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Plans that are kept. A program that has more sizes than this makes them anew.
 const MOST_PLANS: usize = 1024;
 
-/// Most bytes of a parameter that is passed by value, and most parameters of a kernel.
-const MOST_BYTES: usize = 128;
-const MOST_PARAMS: usize = 16;
-
 /// Products of a device, with what they need beside their operands.
 pub(super) struct Products {
     device: Device,
     plans: RefCell<HashMap<Key, Rc<Prepared>>>,
-    /// Memory for partial products. Launches run one after the other: one is enough.
-    workspace: RefCell<Option<DeviceArray<u8>>>,
+    /// What `warpladder tune` found on this device, read when the first product is planned.
+    tuned: OnceCell<HashMap<tuning::Case, tuning::Tuned>>,
+    /// Memory for partial products, by the number of bytes at its start that hold zeros between launches: these must stay so.
+    /// Launches run one after the other, so that one of each kind is enough.
+    workspaces: RefCell<HashMap<usize, DeviceArray<u8>>>,
 }
 
 /// What a plan depends on: a description without its factors.
@@ -38,26 +35,13 @@ struct Key {
     aligned: [bool; 2],
 }
 
-/// A plan whose kernels are loaded.
-struct Prepared {
-    launches: Vec<(KernelId, PlannedLaunch)>,
-    workspace_bytes: usize,
-}
-
-/// The operands of a product as kernels take them.
-struct Operands {
-    /// A and B with the elements behind them, and C.
-    inputs: [(DevicePtr, u64); 2],
-    output: DevicePtr,
-    workspace: DevicePtr,
-}
-
 impl Products {
     pub(super) fn new(device: Device) -> Self {
         Products {
             device,
             plans: RefCell::default(),
-            workspace: RefCell::default(),
+            tuned: OnceCell::new(),
+            workspaces: RefCell::default(),
         }
     }
 
@@ -101,11 +85,9 @@ impl Products {
         let operands = Operands {
             inputs,
             output: place(c.array, c.layout.offset.min(c.array.len())),
-            workspace: self.workspace(engine, prepared.workspace_bytes)?,
+            workspace: self.workspace(engine, &prepared)?,
         };
-        prepared.launches.iter().try_for_each(|(kernel, launch)| {
-            enqueue(&**engine, *kernel, launch, &operands, factors)
-        })
+        Ok(prepared.enqueue(&**engine, &operands, factors)?)
     }
 
     /// The plan of a product, made where there is none yet.
@@ -128,7 +110,10 @@ impl Products {
             return Ok(Rc::clone(prepared));
         }
         description.check(self.device)?;
-        let plan = gemm::plan(description, self.device);
+        let plan = match self.tuned(&**engine, description) {
+            Some(choice) => gemm::plan_choice(description, self.device, &choice),
+            None => gemm::plan(description, self.device),
+        };
         let prepared = Rc::new(Prepared::new(&**engine, plan)?);
         if plans.len() >= MOST_PLANS {
             plans.clear();
@@ -137,99 +122,45 @@ impl Products {
         Ok(prepared)
     }
 
-    /// Memory of at least so many bytes.
-    fn workspace(&self, engine: &Rc<dyn Engine>, bytes: usize) -> Result<DevicePtr, Error> {
+    /// The choice that was measured for this product, if any was.
+    fn tuned<T: GemmElement>(
+        &self,
+        engine: &dyn Engine,
+        description: &Description<T>,
+    ) -> Option<Choice> {
+        let tuned = self.tuned.get_or_init(|| {
+            // A file that cannot be read is none: `warpladder tune` says what is wrong with it.
+            let all = tuning::path().and_then(|path| tuning::read(&path));
+            tuning::of_place(all.unwrap_or_default(), &tuning::Place::of(engine))
+        });
+        let tuned = tuned.get(&tuning::Case::of(description))?;
+        let (instances, _) = T::instances(self.device.compute_capability);
+        let request = description.request(self.device);
+        let mut all = instances.candidates(&request).map(|(_, choice)| choice);
+        all.find(|choice| tuned.is(choice))
+    }
+
+    /// The workspace of a plan.
+    fn workspace(&self, engine: &Rc<dyn Engine>, plan: &Prepared) -> Result<DevicePtr, Error> {
+        let (bytes, zeroed) = (plan.workspace_bytes(), plan.zeroed_bytes());
         if bytes == 0 {
             return Ok(DevicePtr(0));
         }
-        let mut workspace = self.workspace.borrow_mut();
-        match &*workspace {
-            Some(array) if array.len() >= bytes => Ok(array.pointer()),
-            _ => {
-                // What was started may still use the old one.
-                engine.synchronize()?;
-                *workspace = None;
-                let array = workspace.insert(DeviceArray::new(engine, bytes)?);
-                Ok(array.pointer())
-            }
+        let mut workspaces = self.workspaces.borrow_mut();
+        if let Some(array) = workspaces.get(&zeroed)
+            && array.len() >= bytes
+        {
+            return Ok(array.pointer());
         }
+        // What was started may still use the old one.
+        engine.synchronize()?;
+        workspaces.remove(&zeroed);
+        let array = DeviceArray::new(engine, bytes)?;
+        let pointer = array.pointer();
+        engine.upload(pointer, &vec![0; zeroed])?;
+        workspaces.insert(zeroed, array);
+        Ok(pointer)
     }
-}
-
-impl Prepared {
-    fn new(engine: &dyn Engine, plan: Plan) -> Result<Self, Error> {
-        // Nothing to compute is nothing to launch: a grid of no blocks is refused.
-        let launches = plan
-            .launches
-            .into_iter()
-            .filter(|launch| !launch.grid.contains(&0));
-        let load = |launch: PlannedLaunch| {
-            let module = ptx::module(launch.compute_capability);
-            let kernel = engine.load(&module.only(launch.entry), launch.entry)?;
-            Ok((kernel, launch))
-        };
-        Ok(Prepared {
-            launches: launches.map(load).collect::<Result<_, Error>>()?,
-            workspace_bytes: plan.workspace_bytes as usize,
-        })
-    }
-}
-
-/// Starts one launch of a plan, from the stack alone.
-fn enqueue<T: GemmElement>(
-    engine: &dyn Engine,
-    kernel: KernelId,
-    launch: &PlannedLaunch,
-    operands: &Operands,
-    factors: [T; 2],
-) -> Result<(), Error> {
-    let mut bytes = [0; MOST_BYTES];
-    let bytes = launch
-        .params
-        .iter()
-        .find_map(|param| match param {
-            Param::Bytes(parameters) => Some(parameters),
-            _ => None,
-        })
-        .map_or(&[][..], |parameters| {
-            let len = parameters.len();
-            bytes[..len].copy_from_slice(parameters);
-            // The parameters end with α and β.
-            bytes[len - size_of_val(&factors)..len].copy_from_slice(bytemuck::bytes_of(&factors));
-            &bytes[..len]
-        });
-    let mut args = [Arg::U32(0); MOST_PARAMS];
-    let mut count = 0;
-    let mut push = |arg| {
-        args[count] = arg;
-        count += 1;
-    };
-    for param in &launch.params {
-        match param {
-            Param::Input(index) => {
-                let (pointer, len) = operands.inputs[*index];
-                push(Arg::Ptr(pointer));
-                push(Arg::U64(len));
-            }
-            Param::InputPtr(index) => push(Arg::Ptr(operands.inputs[*index].0)),
-            Param::Output => push(Arg::Ptr(operands.output)),
-            Param::Workspace => push(Arg::Ptr(operands.workspace)),
-            Param::Bytes(_) => push(Arg::Bytes(bytes)),
-            Param::U32(value) => push(Arg::U32(*value)),
-            Param::F32(value) => push(Arg::F32(*value)),
-            Param::WorkspaceAt(_) | Param::TensorMaps(_) => {
-                unreachable!("products of this type have none")
-            }
-        }
-    }
-    engine.enqueue(&Launch {
-        kernel,
-        grid: Dim3::from(launch.grid.map(|extent| extent as u32)),
-        block: launch.block,
-        shared_bytes: launch.shared_bytes,
-        args: &args[..count],
-    })?;
-    Ok(())
 }
 
 /// Refuses matrices that cannot be multiplied into one another.

@@ -80,12 +80,15 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
     if rung.precondition.takes(rung.operation, shape) {
         return Ok(());
     }
-    let alternative = catalogue::rungs().rev().find(|other| {
+    let others = catalogue::rungs().rev().filter(|other| {
         other.operation == rung.operation
             && other.element == rung.element
             && other.precondition == Precondition::Any
-            && matches!(other.implementation, Implementation::Kernel { .. })
+            && other.compute_capability().is_some()
     });
+    // One that is most like it, if there is any: a kernel alone.
+    let is_planned = |other: &&Rung| matches!(other.implementation, Implementation::Planned { .. });
+    let alternative = others.min_by_key(is_planned);
     let advice = match alternative {
         Some(other) => format!("use {}, which takes any size", other.name),
         None => "use such a size".to_owned(),

@@ -37,6 +37,10 @@ pub struct Mutant {
     pub text: String,
 }
 
+/// Most guards, and most stores, of one place in the source that are changed: a loop that the compiler unrolls makes many
+/// copies of a statement, and there is nothing in the third that is not in the second.
+const MOST_COPIES: usize = 2;
+
 /// All mutants of a module with one kernel.
 pub fn of_kernel(text: &str) -> Vec<Mutant> {
     // The other kernels of the module have left empty lines behind.
@@ -76,20 +80,26 @@ pub fn of_kernel(text: &str) -> Vec<Mutant> {
         changes.push((Kind::Guard, at, constant));
     }
     let mut counts = HashMap::new();
+    let mut copies = HashMap::new();
     changes
         .into_iter()
-        .map(|(kind, at, changed)| {
+        .filter_map(|(kind, at, changed)| {
             let count = counts.entry(kind.name()).or_insert(0);
             *count += 1;
+            let copies = copies.entry((kind.name(), kernel.source(at))).or_insert(0);
+            *copies += 1;
+            if kind != Kind::Barrier && *copies > MOST_COPIES {
+                return None;
+            }
             let mut lines = lines.clone();
             lines[begin + at] = &changed;
-            Mutant {
+            Some(Mutant {
                 kind,
                 ordinal: *count - 1,
                 statement: kernel.lines[at].to_owned(),
                 line: numbers[begin + at],
                 text: lines.join("\n"),
-            }
+            })
         })
         .collect()
 }
@@ -126,6 +136,12 @@ fn registers(line: &str) -> impl Iterator<Item = &str> {
 }
 
 impl<'a> Kernel<'a> {
+    /// Where in the source a line comes from: file, line and column by `.loc`.
+    fn source(&self, at: usize) -> Option<&'a str> {
+        let before = self.lines[..at].iter().rev();
+        before.copied().find(|line| line.starts_with(".loc"))
+    }
+
     fn new(lines: &[&'a str]) -> Self {
         let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
         let (mut labels, mut setters) = (HashMap::new(), HashMap::<_, Vec<usize>>::new());

@@ -6,6 +6,7 @@
 //! other rates, but much the same ratios.
 
 use super::instance::Instance;
+use super::meet::MOST_CUT;
 use super::operand::way;
 use super::{dgemm, partials, sgemm, skinny};
 use crate::hopper;
@@ -43,6 +44,25 @@ pub struct Choice {
     pub splits: u32,
     /// [`Gemm::k_per_split`](super::gemm::Gemm::k_per_split).
     pub k_per_split: u32,
+    /// How the tiles of the last round are cut, where they are.
+    pub cut: Option<Cut>,
+}
+
+/// How the tiles of the last round are cut along k: see [`Gemm::parts`](super::gemm::Gemm::parts).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Tiles that one block computes.
+    pub whole: u32,
+    /// The number of the others.
+    pub tiles: u32,
+    /// Parts of each of these.
+    pub parts: u32,
+    /// Extent of the first part along k.
+    pub k_first: u32,
+    /// Extent of the others.
+    pub k_rest: u32,
+    /// Elements of all parts of all cut tiles: memory for partial sums.
+    pub elements: u64,
 }
 
 /// The instances for one element type.
@@ -116,23 +136,26 @@ impl Instances {
 
     /// The fastest choice by the model.
     pub fn choose(&self, request: &Request) -> Choice {
-        let tiles = self
-            .tiles
-            .iter()
-            .filter(|tile| fits(tile, request))
-            .flat_map(|tile| {
-                SPLITS
-                    .iter()
-                    .filter_map(|&splits| self.by_tiles(tile, request, splits))
-            });
-        let skinny = SPLITS
-            .iter()
-            .filter_map(|&splits| self.by_vectors(request, splits));
-        let (_, best) = tiles
-            .chain(skinny)
+        let (_, best) = self
+            .candidates(request)
             .min_by(|(a, _), (b, _)| a.total_cmp(b))
             .expect("the instances for single elements take any product");
         best
+    }
+
+    /// All ways to compute a product, each with the clocks that it should take.
+    pub fn candidates(&self, request: &Request) -> impl Iterator<Item = (f64, Choice)> {
+        let tiles = self.tiles.iter().filter(|tile| fits(tile, request));
+        let tiles = tiles.flat_map(|tile| {
+            SPLITS
+                .iter()
+                .filter_map(|&splits| self.by_tiles(tile, request, splits))
+                .chain(self.by_cut_tiles(tile, request))
+        });
+        let skinny = SPLITS
+            .iter()
+            .filter_map(|&splits| self.by_vectors(request, splits));
+        tiles.chain(skinny)
     }
 
     fn by_tiles(&self, tile: &Instance, request: &Request, wanted: u32) -> Option<(f64, Choice)> {
@@ -147,8 +170,7 @@ impl Instances {
         let blocks = grid[0] * grid[1] * grid[2];
         let busiest = blocks.div_ceil(u64::from(request.multiprocessors));
         let model = Model::of(tile);
-        let work = f64::from(rows) * f64::from(columns) * f64::from(k_per_split)
-            / (FMAS_PER_CLOCK * model.rate);
+        let work = model.work(tile, k_per_split);
         let resident = u64::from(tile.resident);
         let (full, rest) = (busiest / resident, busiest % resident);
         let saturating = |blocks: u64| {
@@ -170,6 +192,61 @@ impl Instances {
             shared_bytes: tile.shared_bytes,
             splits,
             k_per_split,
+            cut: None,
+        };
+        Some((clocks, choice))
+    }
+
+    /// With the tiles of the last round cut, so that it keeps all multiprocessors busy.
+    fn by_cut_tiles(&self, tile: &Instance, request: &Request) -> Option<(f64, Choice)> {
+        let [m, n, k] = request.extents;
+        let [rows, columns, depth] = tile.tile;
+        let tiles = u64::from(n.div_ceil(columns)) * u64::from(m.div_ceil(rows));
+        let room = u64::from(request.multiprocessors) * u64::from(tile.resident);
+        let last = tiles % room;
+        if request.batch != 1
+            || last == 0
+            || last > u64::from(MOST_CUT)
+            || tiles > i32::MAX as u64 / 8
+        {
+            return None;
+        }
+        let model = Model::of(tile);
+        let work = model.work(tile, k) * tile.resident as f64;
+        let fixed = model.fixed + MEETING;
+        let few = (room / last).min(MOST_PARTS_OF_TILE);
+        let (parts, rest) = if few >= 2 {
+            (few as u32, 1.0 / few as f64)
+        } else {
+            // Each idle place computes so many second parts, one after the other, while the first parts are computed.
+            let each = last.div_ceil(room - last) as f64;
+            (2, (work - each * fixed) / (work * (1.0 + each)))
+        };
+        let k_rest = (f64::from(k) * rest / f64::from(depth)) as u32 * depth;
+        let k_first = k.checked_sub((parts - 1) * k_rest)?;
+        if k_rest == 0 || k_first < k_rest {
+            return None;
+        }
+        let rounds = (tiles / room) as f64;
+        let longest = f64::from(k_first) / f64::from(k);
+        let took_up = f64::from(parts) * f64::from(rows * columns * self.element_bytes)
+            / TAKEN_UP_BYTES_PER_CLOCK;
+        let clocks = START + rounds * (work + model.fixed) + work * longest + fixed + took_up;
+        let choice = Choice {
+            entry: tile.entry,
+            grid: [tiles - last + last * u64::from(parts), 1, 1],
+            threads: tile.threads,
+            shared_bytes: tile.shared_bytes,
+            splits: 1,
+            k_per_split: k,
+            cut: Some(Cut {
+                whole: (tiles - last) as u32,
+                tiles: last as u32,
+                parts,
+                k_first,
+                k_rest,
+                elements: last * u64::from(parts) * u64::from(rows * columns),
+            }),
         };
         Some((clocks, choice))
     }
@@ -235,6 +312,7 @@ impl Instances {
             shared_bytes: 0,
             splits,
             k_per_split,
+            cut: None,
         };
         Some((clocks, choice))
     }
@@ -268,6 +346,14 @@ const START: f64 = 3800.0;
 const REDUCE_START: f64 = 5900.0;
 const REDUCE_LATENCY: f64 = 190.0;
 const REDUCED_BYTES_PER_CLOCK: f64 = 4150.0;
+
+/// The most parts of a tile that is cut: one block takes up the sums of all.
+const MOST_PARTS_OF_TILE: u64 = 8;
+
+/// Clocks that a block of a cut tile takes beside its multiply-adds and what all tiles take, and bytes of sums that the last
+/// one adds up in a clock.
+const MEETING: f64 = 5000.0;
+const TAKEN_UP_BYTES_PER_CLOCK: f64 = 16.0;
 
 /// Bytes that the kernels for a short side load in a clock, and the blocks of a multiprocessor that this takes.
 const BYTES_PER_CLOCK: f64 = 2200.0;
@@ -308,6 +394,12 @@ impl Model {
             fixed,
             saturating,
         }
+    }
+
+    /// Clocks of a tile's multiply-adds over this extent along k, where its multiprocessor does nothing else.
+    fn work(&self, tile: &Instance, k: u32) -> f64 {
+        let [rows, columns, _] = tile.tile;
+        f64::from(rows) * f64::from(columns) * f64::from(k) / (FMAS_PER_CLOCK * self.rate)
     }
 }
 
@@ -364,6 +456,10 @@ mod tests {
         assert_eq!((large.entry, large.splits), ("sgemm_128x256_nn", 1));
         let few = chosen([128, 128, 16384]);
         assert!(few.splits > 16, "{few:?}");
+        // 512 tiles on 132 multiprocessors: 116 are left for the last round, and 16 places are idle.
+        let cut = large.cut.unwrap();
+        assert_eq!((cut.whole, cut.parts), (396, 2));
+        assert!(8 * cut.k_rest <= cut.k_first, "{cut:?}");
     }
 
     #[test]
@@ -408,6 +504,10 @@ mod tests {
                         };
                         for instances in [SGEMM, DGEMM] {
                             let choice = instances.choose(&request);
+                            if let Some(cut) = choice.cut {
+                                assert_eq!(cut.k_first + (cut.parts - 1) * cut.k_rest, k);
+                                assert!(cut.k_rest > 0 && choice.splits == 1);
+                            }
                             assert!(
                                 u64::from(choice.splits) * u64::from(choice.k_per_split)
                                     >= u64::from(k)

@@ -1,6 +1,7 @@
 //! The parts of `dgemm` that generations share: all but the shape of the tensor cores' products.
 
 use super::gemm::{Gemm, Target, Task};
+use super::meet::meet;
 use super::operand::{Loader, PADDING, Panel};
 use super::ring::Ring;
 use cuda_std::async_copy::SharedAddress;
@@ -160,10 +161,11 @@ pub unsafe fn body<
                 ring.emptied(reading);
             }
         }
-        let target = Target::new(&gemm, &task, c, partials);
+        let target = Target::new(&gemm, &task, c, partials, [BM, BN]);
         let row = task.row as usize + warp_row + 2 * group;
         let column = task.column as usize + warp_column + 4 * in_group;
         store(&target, &sums, row, column);
+        meet::<f64, BM, BN, THREADS>(&gemm, &task, c, partials, memory.cast());
     }
 }
 

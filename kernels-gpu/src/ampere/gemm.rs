@@ -15,7 +15,11 @@
 //! x and y count tiles of C along n and m. z counts products: batch · `splits` + split. With `splits` > 1 the products of
 //! a batch share k, `k_per_split` each, and write sums without α and β to `partials`, an array of batches × splits
 //! matrices of m rows, [`partials_pitch`] apart; a second kernel (`sgemm_reduce`, `dgemm_reduce`) adds those up into C.
+//!
+//! Where the last round of tiles would leave multiprocessors idle, its tiles are cut: the grid is then one row of blocks, `whole` of which compute a tile each; after those come the first parts of all other tiles, `k_first` deep, and
+//! then their other parts, `k_rest` deep. Blocks of one tile [`meet`](super::meet) in memory before `partials`.
 
+use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
 /// Parameters of a product, passed by value. Sizes and distances are in elements.
@@ -42,6 +46,18 @@ pub struct Gemm<T> {
     pub splits: u32,
     /// Extent of a part along k.
     pub k_per_split: u32,
+    /// Tiles that one block computes; [`u32::MAX`] where none is cut. Otherwise `splits` and the batch are 1.
+    pub whole: u32,
+    /// The number of the other tiles; at least 1.
+    pub cut: u32,
+    /// Into how many parts along k these are cut.
+    pub parts: u32,
+    /// Extent of the first part of a tile along k.
+    pub k_first: u32,
+    /// Extent of its other parts.
+    pub k_rest: u32,
+    /// 0.
+    pub unused: u32,
     /// Distance of two matrices A of a batch.
     pub stride_a: u64,
     /// Distance of two matrices B of a batch.
@@ -76,6 +92,12 @@ impl<T: GpuFloat> Gemm<T> {
             transpose_b: transpose_b as u32,
             splits: 1,
             k_per_split: k,
+            whole: u32::MAX,
+            cut: 1,
+            parts: 1,
+            k_first: k,
+            k_rest: 0,
+            unused: 0,
             stride_a: 0,
             stride_b: 0,
             stride_c: 0,
@@ -112,21 +134,70 @@ impl Task {
     /// B; so they go down 8 tiles before they go to the next column, and share what the caches hold of both.
     #[inline(always)]
     pub fn of_this_block<T>(gemm: &Gemm<T>, rows: u32, columns: u32) -> Self {
-        let (across, down) = (thread::grid_dim_x(), thread::grid_dim_y());
-        let number = thread::block_idx_y() * across + thread::block_idx_x();
+        let (across, down) = (gemm.n.div_ceil(columns), gemm.m.div_ceil(rows));
+        let z = thread::block_idx_z();
+        let mut number = thread::block_idx_y() * across + thread::block_idx_x();
+        let (batch, split) = (z / gemm.splits, z % gemm.splits);
+        let (mut start, mut most) = (split * gemm.k_per_split, gemm.k_per_split);
+        // Without branches, which would make the compiler take the depth for another one in each thread.
+        let share = Share::of_block(gemm, number);
+        let (is_cut, is_later) = (number >= gemm.whole, share.part > 0);
+        number = if is_cut {
+            gemm.whole + share.tile
+        } else {
+            number
+        };
+        let later = gemm.k_first + (share.part.wrapping_sub(1)).wrapping_mul(gemm.k_rest);
+        let of_share = if is_later { gemm.k_rest } else { gemm.k_first };
+        start = if is_cut && is_later { later } else { start };
+        most = if is_cut { of_share } else { most };
         let first = number / (GROUP * across) * GROUP;
         let height = GROUP.min(down - first);
         let within = number - first * across;
-        let z = thread::block_idx_z();
-        let (batch, split) = (z / gemm.splits, z % gemm.splits);
-        let start = split * gemm.k_per_split;
         Task {
             row: (first + within % height) * rows,
             column: within / height * columns,
             batch,
             split,
             start,
-            depth: gemm.k_per_split.min(gemm.k.saturating_sub(start)),
+            depth: most.min(gemm.k.saturating_sub(start)),
+        }
+    }
+}
+
+/// A block's share of a tile that is cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// Which of the tiles that are cut.
+    pub tile: u32,
+    /// Which part of it.
+    pub part: u32,
+}
+
+impl Share {
+    /// The share of this block. It is found out by a number that the compiler does not know, so that what was known before the
+    /// main loop holds no registers through it.
+    #[inline(always)]
+    pub fn of_this_block<T>(gemm: &Gemm<T>) -> Option<Self> {
+        let number = opaque(thread::block_idx_x() as usize) as u32;
+        (number >= gemm.whole).then(|| Self::of_block(gemm, number))
+    }
+
+    /// Where the sums of this part lie, row-major, for tiles of `elements` elements. Those of the tile's other parts lie beside
+    /// them.
+    #[inline(always)]
+    pub fn place<T>(&self, gemm: &Gemm<T>, partials: *mut T, elements: usize) -> *mut T {
+        let part = self.tile as usize * gemm.parts as usize + self.part as usize;
+        partials.wrapping_add(part * elements)
+    }
+
+    /// The share of the block of this number, which is at least `whole`; otherwise anything.
+    #[inline(always)]
+    fn of_block<T>(gemm: &Gemm<T>, number: u32) -> Self {
+        let number = number.wrapping_sub(gemm.whole);
+        Share {
+            tile: number % gemm.cut,
+            part: number / gemm.cut,
         }
     }
 }
@@ -149,11 +220,29 @@ pub struct Target<T> {
 }
 
 impl<T: GpuFloat> Target<T> {
-    /// The target of this task.
+    /// The target of this task, whose tile has so many rows and columns.
     #[inline(always)]
-    pub fn new(gemm: &Gemm<T>, task: &Task, c: *mut T, partials: *mut T) -> Self {
+    pub fn new(
+        gemm: &Gemm<T>,
+        task: &Task,
+        c: *mut T,
+        partials: *mut T,
+        [tile_rows, tile_columns]: [usize; 2],
+    ) -> Self {
         let (rows, columns) = (gemm.m as usize, gemm.n as usize);
-        if gemm.splits > 1 {
+        if let Some(share) = Share::of_this_block(gemm) {
+            let (row, column) = (task.row as usize, task.column as usize);
+            let place = share.place(gemm, partials, tile_rows * tile_columns);
+            Target {
+                // Counted from the start of a matrix, as all tiles are.
+                start: place.wrapping_sub(row * tile_columns + column),
+                leading: tile_columns,
+                rows: row + tile_rows,
+                columns: column + tile_columns,
+                alpha: T::ONE,
+                beta: T::ZERO,
+            }
+        } else if gemm.splits > 1 {
             let index = task.batch as usize * gemm.splits as usize + task.split as usize;
             let leading = partials_pitch(gemm.n);
             Target {

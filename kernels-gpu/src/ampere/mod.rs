@@ -7,7 +7,8 @@
 //! | [`dgemm`] | `dgemm`, likewise |
 //! | [`mma`] | `mma_f16`, `mma_bf16`, `mma_tf32` |
 //!
-//! The general products share [`gemm`] (parameters, layouts, tiles), [`operand`] (copies) and [`ring`] (stages).
+//! The general products share [`gemm`] (parameters, layouts, tiles), [`operand`] (copies),
+//! [`ring`] (stages) and [`meet`] (tiles that blocks share).
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod choose;
@@ -16,9 +17,11 @@ pub mod dgemm;
 pub mod dgemm_tile;
 pub mod gemm;
 pub mod instance;
+pub mod meet;
 pub mod mma;
 pub mod operand;
 pub mod partials;
 pub mod ring;
+pub mod scalar;
 pub mod sgemm;
 pub mod skinny;

@@ -19,7 +19,7 @@
 //! Beyond the sources; cuBLAS does the same.
 
 use super::gemm::{Gemm, partials_pitch};
-use super::skinny::Scalar;
+use super::scalar::Scalar;
 use cuda_std::prelude::*;
 
 /// Threads of a block.

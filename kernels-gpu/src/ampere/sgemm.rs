@@ -27,6 +27,7 @@
 
 use super::gemm::{Gemm, Target, Task};
 use super::instance::Instance;
+use super::meet::meet;
 use super::operand::{Loader, PADDING, Panel, way};
 use super::ring::Ring;
 use cuda_std::async_copy::SharedAddress;
@@ -213,7 +214,7 @@ unsafe fn body<
                 ring.emptied(reading);
             }
         }
-        let target = Target::new(&gemm, &task, c, partials);
+        let target = Target::new(&gemm, &task, c, partials, [BM, BN]);
         let (row, column) = (task.row as usize, task.column as usize);
         if DIRECT || target.vectors() {
             store_directly(
@@ -228,6 +229,7 @@ unsafe fn body<
             let strip = memory.add(warp * WARP_ROWS * (WARP_COLUMNS * TN + PADDING));
             store_strips(&target, &sums, strip, row + warp_row, column + warp_column);
         }
+        meet::<f32, BM, BN, THREADS>(&gemm, &task, c, partials, memory.cast());
     }
 }
 

@@ -23,9 +23,8 @@
 //! Beyond the sources.
 
 use super::gemm::{Gemm, partials_pitch};
+use super::scalar::Scalar;
 use cuda_std::prelude::*;
-use cuda_std::vector::{F32x4, F64x2, Vector};
-use cuda_std::warp::WarpShuffleValue;
 
 /// Threads of a block.
 pub const THREADS: usize = 256;
@@ -67,32 +66,6 @@ pub const RUN: usize = 32 * SIDE_BY_SIDE;
 
 /// The longest short side.
 pub const MOST_SHORT: usize = 8;
-
-/// A float that is loaded four at a time.
-pub trait Scalar: GpuFloat + WarpShuffleValue {
-    /// Loads 4 elements from a multiple of 16 bytes.
-    ///
-    /// # Safety
-    /// They may be read, and the address is aligned.
-    unsafe fn load_4(from: *const Self) -> [Self; 4];
-}
-
-impl Scalar for f32 {
-    #[inline(always)]
-    unsafe fn load_4(from: *const f32) -> [f32; 4] {
-        // SAFETY: passed on to the caller.
-        unsafe { F32x4::load(from) }
-    }
-}
-
-impl Scalar for f64 {
-    #[inline(always)]
-    unsafe fn load_4(from: *const f64) -> [f64; 4] {
-        // SAFETY: passed on to the caller.
-        let ([a, b], [c, d]) = unsafe { (F64x2::load(from), F64x2::load(from.add(2))) };
-        [a, b, c, d]
-    }
-}
 
 /// A matrix with a stride in each direction.
 #[derive(Clone, Copy)]

@@ -23,8 +23,10 @@ mod shared {
     pub mod dgemm_tile;
     pub mod gemm;
     pub mod instance;
+    pub mod meet;
     pub mod operand;
     pub mod ring;
+    pub mod scalar;
 }
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::ampere as shared;

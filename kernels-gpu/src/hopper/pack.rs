@@ -101,7 +101,7 @@ copies! {
 ///
 /// # Safety
 /// As for [`pack_32`], with columns / [`TILE`], rounded up, blocks in x.
-#[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 4)]
+#[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
 pub unsafe fn pack_transposed_32(from: *const u32, to: *mut u32, pack: Pack) {
     // A row more than needed, so that a column's elements lie in different banks.
     let tile = shared_array![u32; TILE * (TILE + 1)];

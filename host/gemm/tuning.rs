@@ -1,0 +1,253 @@
+//! Choices of kernels that were measured: what `warpladder tune` finds, and [`Gpu::gemm`](crate::gpu::Gpu::gemm) uses.
+//!
+//! They are kept in one JSON file, each with the device, the driver and the PTX that it was measured with: on another
+//! device, or after an update, it is not found, and the model's choice is used as if there were no file.
+
+use super::{Description, GemmElement};
+use crate::engine::Engine;
+use crate::ptx;
+use kernels_gpu::ampere::choose::{Choice, Cut};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// What a choice was measured for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Case {
+    /// Element type.
+    pub element: String,
+    /// m, n and k.
+    pub extents: [u32; 3],
+    /// Whether A and B are stored transposed.
+    pub transposed: [bool; 2],
+    /// Whether rows of A and B are of whole vectors of 16 bytes.
+    pub vectors: [bool; 2],
+    /// Products in the batch.
+    pub batch: u32,
+}
+
+/// Where a choice was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// The device and its driver.
+    pub device: String,
+    /// A hash of the PTX.
+    pub ptx: String,
+}
+
+/// A choice that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tuned {
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// What for.
+    #[serde(flatten)]
+    pub case: Case,
+    /// The PTX entry.
+    pub entry: String,
+    /// Parts of k, summed by a second kernel.
+    pub splits: u32,
+    /// How the last tiles are cut: tiles that are whole, tiles that are not, their parts, extents of the first and the
+    /// other parts; null where none are.
+    pub cut: Option<[u32; 5]>,
+    /// Median time, in milliseconds.
+    pub ms: f64,
+}
+
+/// What goes wrong with the file.
+#[derive(Debug, thiserror::Error)]
+pub enum TuningError {
+    /// There is no place for it.
+    #[error("no folder for the tuning file: set WARPLADDER_TUNING to a file, or HOME")]
+    NoFolder,
+    /// It cannot be read or written.
+    #[error("{}: {error}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is not what it should be.
+    #[error("{}: {error}: remove it, and tune again", .path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: serde_json::Error,
+    },
+}
+
+/// The file: `WARPLADDER_TUNING`, or `warpladder/tuning.json` in the user's cache folder.
+///
+/// # Errors
+/// [`TuningError::NoFolder`].
+pub fn path() -> Result<PathBuf, TuningError> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(path) = set("WARPLADDER_TUNING") {
+        return Ok(path.into());
+    }
+    let cache = set("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(PathBuf::from(set("HOME")?).join(".cache")));
+    Ok(cache
+        .ok_or(TuningError::NoFolder)?
+        .join("warpladder/tuning.json"))
+}
+
+/// Reads the file; where there is none, nothing was tuned.
+///
+/// # Errors
+/// [`TuningError`] where it cannot be read.
+pub fn read(path: &Path) -> Result<Vec<Tuned>, TuningError> {
+    let file = |error| TuningError::File {
+        path: path.to_owned(),
+        error,
+    };
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(file)?,
+    };
+    serde_json::from_str(&text).map_err(|error| TuningError::Content {
+        path: path.to_owned(),
+        error,
+    })
+}
+
+/// Adds choices to the file; those for the same case in the same place are replaced.
+///
+/// # Errors
+/// [`TuningError`] where it cannot be read or written.
+pub fn add(path: &Path, tuned: Vec<Tuned>) -> Result<(), TuningError> {
+    let file = |error| TuningError::File {
+        path: path.to_owned(),
+        error,
+    };
+    let mut all = read(path)?;
+    all.retain(|old| {
+        let replaces = |new: &Tuned| new.place == old.place && new.case == old.case;
+        !tuned.iter().any(replaces)
+    });
+    all.extend(tuned);
+    if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
+        std::fs::create_dir_all(folder).map_err(file)?;
+    }
+    let text = serde_json::to_string_pretty(&all).expect("numbers and strings have JSON");
+    // A program that reads meanwhile sees the old file or the new one.
+    let temporary = path.with_extension("tmp");
+    std::fs::write(&temporary, text + "\n").map_err(file)?;
+    std::fs::rename(&temporary, path).map_err(file)
+}
+
+impl Place {
+    /// The place of an engine.
+    pub fn of(engine: &dyn Engine) -> Self {
+        Place {
+            device: engine.identity(),
+            ptx: format!("{:016x}", ptx_hash()),
+        }
+    }
+}
+
+impl Case {
+    /// The case of a product.
+    pub fn of<T: GemmElement>(description: &Description<T>) -> Self {
+        Case {
+            element: T::TYPE.to_string(),
+            extents: description.extents,
+            transposed: description.transposed,
+            vectors: description.vectors(),
+            batch: description.batch,
+        }
+    }
+}
+
+/// The choices of a place, by case.
+pub fn of_place(tuned: Vec<Tuned>, place: &Place) -> HashMap<Case, Tuned> {
+    let here = tuned.into_iter().filter(|tuned| tuned.place == *place);
+    here.map(|tuned| (tuned.case.clone(), tuned)).collect()
+}
+
+impl Tuned {
+    /// A choice as the file has it.
+    pub fn new(place: Place, case: Case, choice: &Choice, ms: f64) -> Self {
+        Tuned {
+            place,
+            case,
+            entry: choice.entry.to_owned(),
+            splits: choice.splits,
+            cut: choice.cut.map(numbers),
+            ms,
+        }
+    }
+
+    /// Whether a choice is this one.
+    pub fn is(&self, choice: &Choice) -> bool {
+        (choice.entry, choice.splits) == (&*self.entry, self.splits)
+            && choice.cut.map(numbers) == self.cut
+    }
+}
+
+fn numbers(cut: Cut) -> [u32; 5] {
+    let Cut {
+        whole,
+        tiles,
+        parts,
+        k_first,
+        k_rest,
+        ..
+    } = cut;
+    [whole, tiles, parts, k_first, k_rest]
+}
+
+/// A hash of all PTX, by FNV-1a: the same in every build and on every system.
+fn ptx_hash() -> u64 {
+    let bytes = ptx::MODULES.iter().flat_map(|module| module.text.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tuned(device: &str, m: u32, ms: f64) -> Tuned {
+        Tuned {
+            place: Place {
+                device: device.to_owned(),
+                ptx: "0".to_owned(),
+            },
+            case: Case {
+                element: "f32".to_owned(),
+                extents: [m, 2, 3],
+                transposed: [false, true],
+                vectors: [false; 2],
+                batch: 1,
+            },
+            entry: "sgemm_64x64_nt".to_owned(),
+            splits: 1,
+            cut: Some([1, 2, 3, 4, 5]),
+            ms,
+        }
+    }
+
+    #[test]
+    fn a_newer_choice_replaces_the_older_one_of_the_same_place() {
+        let folder = std::env::temp_dir().join(format!("warpladder-tuning-{}", std::process::id()));
+        let path = folder.join("a/tuning.json");
+        assert!(read(&path).unwrap().is_empty());
+        add(&path, vec![tuned("one", 1, 1.0), tuned("two", 1, 2.0)]).unwrap();
+        add(&path, vec![tuned("one", 1, 3.0), tuned("one", 2, 4.0)]).unwrap();
+        let all = read(&path).unwrap();
+        assert_eq!(all.len(), 3);
+        let place = tuned("one", 0, 0.0).place;
+        let here = of_place(all, &place);
+        assert_eq!(here[&tuned("one", 1, 0.0).case].ms, 3.0);
+        assert_eq!(here.len(), 2);
+        std::fs::write(&path, "[{}]").unwrap();
+        let broken = read(&path).unwrap_err().to_string();
+        assert!(broken.contains("remove it"), "{broken}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

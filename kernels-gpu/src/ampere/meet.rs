@@ -1,0 +1,115 @@
+//! Where the blocks of one tile meet, each with the sums of its part of k.
+//!
+//! # Idea
+//! A GPU computes tiles in rounds of as many as it has room for, and the last round is seldom full: 512 tiles on 132
+//! multiprocessors take four rounds, of which 3 % is idle. Cutting the tiles of the last round, so that the idle
+//! multiprocessors compute a piece of each, takes the idle time away; but then the sums of several blocks must come
+//! together. Nobody waits for that: each block leaves its sums in memory, and the one that does so last adds them all up, in
+//! the order of the parts, so that the result is the same whoever comes last.
+//!
+//! # Source
+//! Beyond the sources. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication
+//! on the GPU", 2023, cut the last rounds too; there the blocks of a tile wait for each other.
+
+use super::gemm::{Gemm, Share, Task};
+use super::scalar::Scalar;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{AcqRel, Relaxed};
+use cuda_std::hint::rolled;
+use cuda_std::prelude::*;
+
+/// Bytes before the partial sums that count arrivals, 4 for each tile that is cut. They hold zeros between launches.
+pub const COUNTED_BYTES: usize = 1 << 15;
+
+/// The most tiles that are cut.
+pub const MOST_CUT: u32 = (COUNTED_BYTES / size_of::<u32>()) as u32;
+
+/// Elements that a thread adds up side by side.
+const SIDE_BY_SIDE: usize = 4;
+
+/// Such elements of a part that a thread loads before it adds the first.
+const AHEAD: usize = 8;
+
+/// Where the block, of `THREADS` threads, has left the sums of a share of a tile of `ROWS` × `COLUMNS` in memory: counts it in and,
+/// as the last of its tile, computes the tile from the sums of all. The whole block calls it, and a word of `memory`, which is
+/// shared memory, is overwritten.
+///
+/// # Safety
+/// The block's sums are where [`Target`](super::gemm::Target) said. Before `partials` lie [`COUNTED_BYTES`], zero before the launch;
+/// `c` is the matrix that `gemm` describes.
+#[inline(always)]
+pub unsafe fn meet<T: Scalar, const ROWS: usize, const COLUMNS: usize, const THREADS: usize>(
+    gemm: &Gemm<T>,
+    task: &Task,
+    c: *mut T,
+    partials: *mut T,
+    memory: *mut u32,
+) {
+    const { assert!((ROWS * COLUMNS).is_multiple_of(AHEAD * SIDE_BY_SIDE * THREADS)) };
+    let Some(share) = Share::of_this_block(gemm) else {
+        return;
+    };
+    let t = thread::thread_idx_x() as usize;
+    thread::device_fence();
+    thread::sync_threads();
+    if t == 0 {
+        // SAFETY: the caller ensures both; barriers separate the word from its other uses.
+        unsafe {
+            let counts = partials.wrapping_byte_sub(COUNTED_BYTES).cast::<u32>();
+            let count = AtomicU32::from_ptr(counts.add(share.tile as usize));
+            let before = count.fetch_add(1, AcqRel);
+            if before + 1 == gemm.parts {
+                // Nobody else comes: the count is ready for the next launch.
+                count.store(0, Relaxed);
+            }
+            *memory = before;
+        }
+    }
+    thread::sync_threads();
+    // SAFETY: written before the barrier.
+    if unsafe { *memory } + 1 < gemm.parts {
+        return;
+    }
+    thread::device_fence();
+    let first = Share { part: 0, ..share }.place(gemm, partials, ROWS * COLUMNS);
+    let step = THREADS * SIDE_BY_SIDE;
+    let mut place = t * SIDE_BY_SIDE;
+    while place < ROWS * COLUMNS {
+        let mut sums = [[T::ZERO; SIDE_BY_SIDE]; AHEAD];
+        let mut part = 0;
+        while part < gemm.parts as usize {
+            let mut others = [[T::ZERO; SIDE_BY_SIDE]; AHEAD];
+            for (ahead, others) in others.iter_mut().enumerate() {
+                // SAFETY: all parts have been left, tiles are of whole steps, and places are multiples of 16 bytes.
+                *others =
+                    unsafe { T::load_4(first.add(part * ROWS * COLUMNS + place + ahead * step)) };
+            }
+            for ahead in 0..AHEAD {
+                for q in 0..SIDE_BY_SIDE {
+                    sums[ahead][q] += others[ahead][q];
+                }
+            }
+            part = rolled(part + 1);
+        }
+        for (ahead, sums) in sums.iter().enumerate() {
+            let place = place + ahead * step;
+            let row = task.row as usize + place / COLUMNS;
+            let column = task.column as usize + place % COLUMNS;
+            for q in 0..SIDE_BY_SIDE {
+                if row < gemm.m as usize && column + q < gemm.n as usize {
+                    // SAFETY: inside of C by the test; no other thread owns the element.
+                    unsafe {
+                        let to = c.add(row * gemm.ldc as usize + column + q);
+                        let scaled = sums[q] * gemm.alpha;
+                        *to = if gemm.beta == T::ZERO {
+                            scaled
+                        } else {
+                            gemm.beta.mul_add(*to, scaled)
+                        };
+                    }
+                }
+            }
+        }
+        place = rolled(place + AHEAD * step);
+    }
+}
