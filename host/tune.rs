@@ -1,10 +1,11 @@
 //! Ways to compute a product, each checked and timed on the device.
 
 use crate::check::Verdict;
-use crate::engine::{Buffer, Engine, EngineError, EngineKind};
-use crate::gemm::tuning::{Case, Place, Tuned};
-use crate::gemm::{self, Description, Device, GemmElement, Operands, PlanError, Prepared};
+use crate::engine::{Buffer, DevicePtr, Engine, EngineError, EngineKind};
+use crate::gemm::tuning::{Case, Choices, Place, Tuned};
+use crate::gemm::{self, Description, Device, GemmElement, PlanError};
 use crate::measure::Summary;
+use crate::plan::{Operands, Prepared};
 use crate::problem::product::Product;
 use crate::problem::{Problem, Shape};
 use kernels_gpu::ampere::choose::Choice;
@@ -56,7 +57,7 @@ pub fn ways<T: GemmElement>(
 ) -> Result<Vec<Way>, TuneError> {
     let device = Device::of(engine);
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
-    description.check(device)?;
+    gemm::plan(&description, device, &Choices::new())?;
     let problem = Product::<T>::stored(shape, transposed, 1);
     let bench = Bench::new(engine, &description, &problem)?;
     let mut ways = Vec::new();
@@ -157,12 +158,14 @@ impl<'e, T: GemmElement> Bench<'e, T> {
 
     fn enqueue(&self, prepared: &Prepared, workspace: &Buffer<'_>) -> Result<(), EngineError> {
         let operands = Operands {
-            inputs: self
+            inputs: &self
                 .inputs
                 .each_ref()
                 .map(|(buffer, len)| (buffer.ptr(), *len)),
             output: self.output.ptr(),
             workspace: workspace.ptr(),
+            // These kernels read none.
+            maps: DevicePtr(0),
         };
         prepared.enqueue(self.engine, &operands, self.factors)
     }

@@ -1,6 +1,6 @@
 //! The launches of `sgemm` and `dgemm`: products of dense matrices, by the general kernels.
 
-use crate::gemm::{self, Description, Device, GemmElement};
+use crate::gemm::{Description, Device, GemmElement, plan_choice};
 use crate::plan::{Plan, Request};
 use crate::problem::Shape;
 
@@ -24,8 +24,12 @@ fn plan<T: GemmElement>(request: &Request) -> Plan {
         multiprocessors: request.multiprocessors,
         compute_capability: request.compute_capability,
     };
-    gemm::plan(
-        &Description::<T>::dense([m, n, k], request.transposed),
+    let product = Description::<T>::dense([m, n, k], request.transposed);
+    // Whoever asks has compared the device's compute capability with that of the rung.
+    let (instances, _) = T::instances(device.compute_capability);
+    plan_choice(
+        &product,
         device,
+        &instances.choose(&product.request(device)),
     )
 }

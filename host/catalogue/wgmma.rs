@@ -1,10 +1,10 @@
 //! The launches of the rungs that multiply by warpgroups.
 
 use crate::engine::Dim3;
+use crate::gemm::Description;
 use crate::gemm::wgmma::TensorGemm;
 use crate::plan::{Plan, PlannedLaunch, Request};
 use crate::problem::{Param, Place, Shape, TensorInput, TensorMap};
-use kernels_gpu::ampere::gemm::Gemm;
 use kernels_gpu::hopper::{tiles, wgmma_persistent, wgmma_single};
 
 pub(super) use crate::gemm::wgmma::COMPUTE_CAPABILITY;
@@ -125,12 +125,8 @@ pub(super) fn tf32(request: &Request) -> Plan {
 /// The general product of dense matrices.
 fn general(input: TensorInput, request: &Request) -> Plan {
     let Shape { m, n, k } = request.shape;
-    TensorGemm {
-        input,
-        gemm: Gemm::dense([m, n, k], request.transposed),
-        batch: 1,
-        // Device memory is allocated in multiples of more than 16 bytes.
-        aligned: [true; 3],
-    }
-    .plan(request.multiprocessors)
+    // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for granted. Products with elements
+    // of 4 bytes have the same description.
+    let product = Description::<f32>::dense([m, n, k], request.transposed);
+    TensorGemm::of(input, &product).plan(request.multiprocessors)
 }

@@ -3,12 +3,12 @@
 //! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the launches, whose operands
 //! are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them memory.
 
+mod input;
 pub mod layout;
-mod prepared;
 pub mod tuning;
 pub mod wgmma;
 
-pub use prepared::{Operands, Prepared};
+pub use input::GemmInput;
 
 use crate::element::Element;
 use crate::engine::{Dim3, Engine};
@@ -18,6 +18,7 @@ use cuda_std::float::GpuFloat;
 use kernels_gpu::ampere::choose::{Choice, DGEMM, DGEMM_90, Instances, Request, SGEMM};
 use kernels_gpu::ampere::gemm::{Gemm, MAX_LEADING, partials_pitch};
 use kernels_gpu::ampere::meet::COUNTED_BYTES;
+use tuning::Choices;
 
 /// The generation that has asynchronous copies, which all instances need, times ten.
 pub const COMPUTE_CAPABILITY: u32 = 80;
@@ -25,9 +26,10 @@ pub const COMPUTE_CAPABILITY: u32 = 80;
 /// The generation whose tensor cores have a shape of their own for f64, times ten.
 const HOPPER: u32 = 90;
 
-/// A general product of row-major matrices. A column-major product is the same one with A and B, and m and n, exchanged.
+/// A general product of row-major matrices whose A and B are of `T`. A column-major product is the same one with A and B, and m
+/// and n, exchanged.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Description<T> {
+pub struct Description<T: GemmInput> {
     /// m, n and k: C is m × n, op(A) m × k, op(B) k × n.
     pub extents: [u32; 3],
     /// Whether A is stored as k × m, and B as n × k.
@@ -39,11 +41,11 @@ pub struct Description<T> {
     /// Elements from one matrix of the batch to the next, of A, B and C.
     pub strides: [u64; 3],
     /// α.
-    pub alpha: T,
+    pub alpha: T::Output,
     /// β. Where it is 0, C is not read.
-    pub beta: T,
-    /// Whether the first elements of A and of B lie at multiples of 16 bytes.
-    pub aligned: [bool; 2],
+    pub beta: T::Output,
+    /// Whether the first elements of A, B and C lie at multiples of 16 bytes.
+    pub aligned: [bool; 3],
 }
 
 /// Where a product is to be computed.
@@ -87,18 +89,22 @@ pub enum PlanError {
         /// Its leading dimension.
         leading: u32,
     },
-    /// The device is older than the kernels.
+    /// The device is not of a generation that the kernels are for.
     #[error(
-        "general products need compute capability {}.{} or newer, this device has {}.{}: use the rungs of the ladder, which take dense matrices",
-        COMPUTE_CAPABILITY / 10, COMPUTE_CAPABILITY % 10, .has / 10, .has % 10
+        "general products of {inputs} need compute capability {needs}, this device has {}.{}: use the rungs of the ladder, which take dense matrices",
+        .has / 10, .has % 10
     )]
     Capability {
+        /// Element type of A and B.
+        inputs: &'static str,
+        /// What its kernels need.
+        needs: &'static str,
         /// The device's, times ten.
         has: u32,
     },
 }
 
-/// An element type that general products are made of.
+/// An element type that C, and the factors, may have. A and B may have it too: see [`GemmInput`].
 pub trait GemmElement: Element + GpuFloat {
     /// The instances for a compute capability (times ten), and that of the module in which their tiles are.
     fn instances(compute_capability: u32) -> (&'static Instances, u32);
@@ -119,10 +125,10 @@ impl GemmElement for f64 {
     }
 }
 
-impl<T: GemmElement> Description<T> {
+impl<T: GemmInput> Description<T> {
     /// op(A) · op(B) of dense matrices at aligned addresses.
     pub fn dense(extents: [u32; 3], transposed: [bool; 2]) -> Self {
-        let dense = Gemm::<T>::dense(extents, transposed);
+        let dense = Gemm::<T::Output>::dense(extents, transposed);
         Description {
             extents,
             transposed,
@@ -131,26 +137,20 @@ impl<T: GemmElement> Description<T> {
             strides: [0; 3],
             alpha: dense.alpha,
             beta: dense.beta,
-            aligned: [true; 2],
+            aligned: [true; 3],
         }
     }
 
-    /// Whether the kernels take this product on this device.
+    /// Whether the kernels can address the operands.
     ///
     /// # Errors
-    /// See [`PlanError`].
-    pub fn check(&self, device: Device) -> Result<(), PlanError> {
-        if device.compute_capability < COMPUTE_CAPABILITY {
-            return Err(PlanError::Capability {
-                has: device.compute_capability,
-            });
+    /// [`PlanError::Leading`].
+    pub fn check(&self) -> Result<(), PlanError> {
+        let mut operands = ["A", "B"].into_iter().zip(self.leading);
+        match operands.find(|(_, leading)| *leading > MAX_LEADING) {
+            Some((matrix, leading)) => Err(PlanError::Leading { matrix, leading }),
+            None => Ok(()),
         }
-        for (matrix, leading) in ["A", "B"].into_iter().zip(self.leading) {
-            if leading > MAX_LEADING {
-                return Err(PlanError::Leading { matrix, leading });
-            }
-        }
-        Ok(())
     }
 
     /// Whether the rows of A and of B are of whole vectors of 16 bytes, as far as kernels ask.
@@ -185,13 +185,18 @@ impl<T: GemmElement> Description<T> {
     }
 }
 
-/// The launches of a product that [is taken](Description::check), by the instance that the model of their times favours.
+/// The launches of a product on a device, by the instance that was measured for it or that the model of their times favours.
 /// Inputs 0 and 1 are A and B.
-pub fn plan<T: GemmElement>(description: &Description<T>, device: Device) -> Plan {
-    let choice = T::instances(device.compute_capability)
-        .0
-        .choose(&description.request(device));
-    plan_choice(description, device, &choice)
+///
+/// # Errors
+/// See [`PlanError`].
+pub fn plan<T: GemmInput>(
+    description: &Description<T>,
+    device: Device,
+    tuned: &Choices,
+) -> Result<Plan, PlanError> {
+    description.check()?;
+    T::plan(description, device, tuned)
 }
 
 /// The launches of a product by an instance that somebody chose for the same description and device.
@@ -204,7 +209,7 @@ pub fn plan_choice<T: GemmElement>(
     let [m, n, k] = description.extents;
     let empty = m == 0 || n == 0 || description.batch == 0;
     let grid = |grid: [u64; 3]| if empty { [0; 3] } else { grid };
-    let parameters = Param::Bytes(bytes(&Gemm {
+    let parameters = Param::Product(bytes(&Gemm {
         m,
         n,
         k,

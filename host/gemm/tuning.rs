@@ -162,8 +162,11 @@ impl Case {
     }
 }
 
-/// The choices of a place, by case.
-pub fn of_place(tuned: Vec<Tuned>, place: &Place) -> HashMap<Case, Tuned> {
+/// What was measured in one place, by case.
+pub type Choices = HashMap<Case, Tuned>;
+
+/// The choices of a place.
+pub fn of_place(tuned: Vec<Tuned>, place: &Place) -> Choices {
     let here = tuned.into_iter().filter(|tuned| tuned.place == *place);
     here.map(|tuned| (tuned.case.clone(), tuned)).collect()
 }

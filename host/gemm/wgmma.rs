@@ -1,5 +1,6 @@
 //! The launches of a general product by warpgroups: operands are copied where bulk copies cannot fetch them, then multiplied.
 
+use super::{Description, GemmInput};
 use crate::engine::Dim3;
 use crate::plan::{Plan, PlannedLaunch};
 use crate::problem::{Param, Place, TensorInput, TensorMap};
@@ -61,6 +62,28 @@ struct Operand {
 }
 
 impl TensorGemm {
+    /// A product of elements that a tensor core takes for `input`.
+    pub fn of<T: GemmInput<Output = f32>>(input: TensorInput, product: &Description<T>) -> Self {
+        let [lda, ldb, ldc] = product.leading;
+        let [stride_a, stride_b, stride_c] = product.strides;
+        TensorGemm {
+            input,
+            gemm: Gemm {
+                lda,
+                ldb,
+                ldc,
+                stride_a,
+                stride_b,
+                stride_c,
+                alpha: product.alpha,
+                beta: product.beta,
+                ..Gemm::dense(product.extents, product.transposed)
+            },
+            batch: product.batch,
+            aligned: product.aligned,
+        }
+    }
+
     /// The launches on a device with so many multiprocessors.
     pub fn plan(&self, multiprocessors: u32) -> Plan {
         let Gemm { m, n, k, .. } = self.gemm;
@@ -250,7 +273,7 @@ impl TensorGemm {
                 Param::TensorMaps(maps),
                 Param::Output,
                 Param::Workspace,
-                Param::Bytes(super::bytes(&self.gemm)),
+                Param::Product(super::bytes(&self.gemm)),
                 Param::Bytes(bytes_of_schedule(&choice.schedule)),
             ],
         }

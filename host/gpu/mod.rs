@@ -45,11 +45,11 @@ pub use error::Error;
 pub use layout::Layout;
 pub use matrix::{DeviceMatrix, MatrixMut, MatrixRef};
 
-use crate::element::Element;
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::{self, Engine, EngineKind};
-use crate::gemm::{Device, GemmElement};
+use crate::gemm::{Device, GemmInput};
 use bytemuck::Pod;
+use cuda_std::float::GpuFloat;
 use nalgebra::{DMatrix, Dim, IsContiguous, Matrix, RawStorage};
 use product::Products;
 use std::rc::Rc;
@@ -95,6 +95,11 @@ impl Gpu {
         self.engine.device_name()
     }
 
+    /// Its compute capability times ten, for example 90 for 9.0.
+    pub fn compute_capability(&self) -> u32 {
+        self.engine.compute_capability()
+    }
+
     /// Whether this is the emulator.
     pub fn is_emulated(&self) -> bool {
         self.engine.kind() == EngineKind::Emulator
@@ -120,7 +125,7 @@ impl Gpu {
         matrix: &Matrix<T, R, C, S>,
     ) -> Result<DeviceMatrix<T>, Error>
     where
-        T: Element + nalgebra::Scalar,
+        T: Pod + nalgebra::Scalar,
         R: Dim,
         C: Dim,
         S: RawStorage<T, R, C> + IsContiguous,
@@ -134,7 +139,7 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`upload`](Self::upload).
-    pub fn zeros<T: Element>(&self, rows: usize, columns: usize) -> Result<DeviceMatrix<T>, Error> {
+    pub fn zeros<T: Pod>(&self, rows: usize, columns: usize) -> Result<DeviceMatrix<T>, Error> {
         let layout = Layout::column_major(rows, columns);
         let array = self.upload(&vec![T::zeroed(); layout.end()])?;
         DeviceMatrix::new(array, layout)
@@ -148,9 +153,9 @@ impl Gpu {
         &self,
         a: &Matrix<T, R1, C1, S1>,
         b: &Matrix<T, R2, C2, S2>,
-    ) -> Result<DMatrix<T>, Error>
+    ) -> Result<DMatrix<T::Output>, Error>
     where
-        T: GemmElement + nalgebra::Scalar,
+        T: GemmInput<Output: nalgebra::Scalar> + nalgebra::Scalar,
         R1: Dim,
         C1: Dim,
         S1: RawStorage<T, R1, C1> + IsContiguous,
@@ -162,7 +167,13 @@ impl Gpu {
         let layout = Layout::column_major(a.layout().rows, b.layout().columns);
         let c = DeviceArray::new(&self.engine, layout.end())?;
         let mut c = DeviceMatrix::new(c, layout)?;
-        self.gemm(T::ONE, a.view(), b.view(), T::ZERO, c.view_mut())?;
+        self.gemm(
+            T::Output::ONE,
+            a.view(),
+            b.view(),
+            T::Output::ZERO,
+            c.view_mut(),
+        )?;
         c.download()
     }
 
@@ -170,35 +181,38 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`matmul`](Self::matmul), and [`Error::Layout`] where a layout reaches beyond its slice.
-    pub fn matmul_slices<T: GemmElement>(
+    pub fn matmul_slices<T: GemmInput>(
         &self,
         (a, layout_a): (&[T], Layout),
         (b, layout_b): (&[T], Layout),
-    ) -> Result<Vec<T>, Error> {
+    ) -> Result<Vec<T::Output>, Error> {
         let (a, b) = (self.upload(a)?, self.upload(b)?);
         let (a, b) = (a.matrix(layout_a)?, b.matrix(layout_b)?);
         let layout = Layout::row_major(layout_a.rows, layout_b.columns);
         let mut c = DeviceArray::new(&self.engine, layout.end())?;
-        self.gemm(T::ONE, a, b, T::ZERO, c.matrix_mut(layout)?)?;
+        self.gemm(T::Output::ONE, a, b, T::Output::ZERO, c.matrix_mut(layout)?)?;
         c.download()
     }
 
     /// C ← α · A · B + β · C, on the device. Where β is 0, C is not read. Any matrix may be transposed, row-major or
     /// column-major, with any distance between its rows or columns, and a batch of them.
     ///
+    /// A and B may be of `f32`, `f64`, [`half::f16`] or [`half::bf16`]; with the last two, C and the factors are of `f32`.
+    ///
     /// The product is started and not waited for. The first one of a size chooses and compiles its kernel; those after it
-    /// allocate nothing.
+    /// allocate nothing. (Kernels of tensor cores read the places of their matrices from memory: matrices in new places make
+    /// one small upload.)
     ///
     /// # Errors
     /// [`Error::Product`] where the sizes do not match, [`Error::Plan`] where the device or the kernels do not take them, and
     /// what the device refuses.
-    pub fn gemm<T: GemmElement>(
+    pub fn gemm<T: GemmInput>(
         &self,
-        alpha: T,
+        alpha: T::Output,
         a: MatrixRef<'_, T>,
         b: MatrixRef<'_, T>,
-        beta: T,
-        c: MatrixMut<'_, T>,
+        beta: T::Output,
+        c: MatrixMut<'_, T::Output>,
     ) -> Result<(), Error> {
         self.products.start(&self.engine, [alpha, beta], a, b, c)
     }

@@ -1,10 +1,10 @@
 //! Products on the device: planned once for a size, then launched.
 
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
-use crate::element::ElementType;
 use crate::engine::{DevicePtr, Engine};
-use crate::gemm::{self, Description, Device, GemmElement, Operands, Prepared, tuning};
-use kernels_gpu::ampere::choose::Choice;
+use crate::gemm::{self, Description, Device, GemmInput, tuning};
+use crate::plan::{Operands, Prepared};
+use std::any::TypeId;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,27 +12,36 @@ use std::rc::Rc;
 /// Plans that are kept. A program that has more sizes than this makes them anew.
 const MOST_PLANS: usize = 1024;
 
+/// Sets of operands of a plan whose tensor maps are kept.
+const MOST_MAPS: usize = 64;
+
 /// Products of a device, with what they need beside their operands.
 pub(super) struct Products {
     device: Device,
-    plans: RefCell<HashMap<Key, Rc<Prepared>>>,
+    plans: RefCell<HashMap<Key, Rc<Planned>>>,
     /// What `warpladder tune` found on this device, read when the first product is planned.
-    tuned: OnceCell<HashMap<tuning::Case, tuning::Tuned>>,
+    tuned: OnceCell<tuning::Choices>,
     /// Memory for partial products, by the number of bytes at its start that hold zeros between launches: these must stay so.
     /// Launches run one after the other, so that one of each kind is enough.
     workspaces: RefCell<HashMap<usize, DeviceArray<u8>>>,
 }
 
+/// A plan, and the tensor maps of the operands that it was started with.
+struct Planned {
+    prepared: Prepared,
+    maps: RefCell<HashMap<[u64; 4], DeviceArray<u8>>>,
+}
+
 /// What a plan depends on: a description without its factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
-    element: ElementType,
+    element: TypeId,
     extents: [u32; 3],
     transposed: [bool; 2],
     leading: [u32; 3],
     batch: u32,
     strides: [u64; 3],
-    aligned: [bool; 2],
+    aligned: [bool; 3],
 }
 
 impl Products {
@@ -46,58 +55,53 @@ impl Products {
     }
 
     /// Starts C ← α · A · B + β · C.
-    pub(super) fn start<T: GemmElement>(
+    pub(super) fn start<T: GemmInput>(
         &self,
         engine: &Rc<dyn Engine>,
-        factors: [T; 2],
+        factors: [T::Output; 2],
         a: MatrixRef<'_, T>,
         b: MatrixRef<'_, T>,
-        c: MatrixMut<'_, T>,
+        c: MatrixMut<'_, T::Output>,
     ) -> Result<(), Error> {
-        for (matrix, array) in [("A", a.array), ("B", b.array), ("C", &*c.array)] {
-            if !array.is_on(engine) {
-                return Err(Error::Foreign { matrix });
-            }
+        let here = [
+            a.array.is_on(engine),
+            b.array.is_on(engine),
+            c.array.is_on(engine),
+        ];
+        if let Some(index) = here.iter().position(|here| !here) {
+            return Err(Error::Foreign {
+                matrix: ["A", "B", "C"][index],
+            });
         }
         matching(a.layout, b.layout, c.layout)?;
         // Kernels write rows. A column-major C is the transpose of Bᵀ · Aᵀ.
-        let (a, b, output) = match c.layout.leading_of_rows() {
+        let (a, b, layout) = match c.layout.leading_of_rows() {
             Some(_) => (a, b, c.layout),
             None => (b.t(), a.t(), c.layout.transposed()),
         };
-        let place = |array: &DeviceArray<T>, offset: usize| {
-            DevicePtr(array.pointer().0 + (offset * size_of::<T>()) as u64)
-        };
-        let input = |matrix: &MatrixRef<'_, T>| {
-            let offset = matrix.layout.offset.min(matrix.array.len());
-            let behind = (matrix.array.len() - offset) as u64;
-            (place(matrix.array, offset), behind)
-        };
-        let inputs = [input(&a), input(&b)];
-        let description = describe(
-            a.layout,
-            b.layout,
+        let inputs = [a, b].map(|matrix| place(matrix.array, matrix.layout));
+        let (output, _) = place(c.array, layout);
+        let places = [inputs[0].0, inputs[1].0, output];
+        let description = describe::<T>([a.layout, b.layout, layout], factors, places)?;
+        let planned = self.planned(engine, &description)?;
+        let mut operands = Operands {
+            inputs: &inputs,
             output,
-            factors,
-            inputs.map(|(pointer, _)| pointer),
-        )?;
-        let prepared = self.prepared(engine, &description)?;
-        let operands = Operands {
-            inputs,
-            output: place(c.array, c.layout.offset.min(c.array.len())),
-            workspace: self.workspace(engine, &prepared)?,
+            workspace: self.workspace(engine, &planned.prepared)?,
+            maps: DevicePtr(0),
         };
-        Ok(prepared.enqueue(&**engine, &operands, factors)?)
+        operands.maps = planned.maps(engine, &operands)?;
+        Ok(planned.prepared.enqueue(&**engine, &operands, factors)?)
     }
 
     /// The plan of a product, made where there is none yet.
-    fn prepared<T: GemmElement>(
+    fn planned<T: GemmInput>(
         &self,
         engine: &Rc<dyn Engine>,
         description: &Description<T>,
-    ) -> Result<Rc<Prepared>, Error> {
+    ) -> Result<Rc<Planned>, Error> {
         let key = Key {
-            element: T::TYPE,
+            element: TypeId::of::<T>(),
             extents: description.extents,
             transposed: description.transposed,
             leading: description.leading,
@@ -106,38 +110,24 @@ impl Products {
             aligned: description.aligned,
         };
         let mut plans = self.plans.borrow_mut();
-        if let Some(prepared) = plans.get(&key) {
-            return Ok(Rc::clone(prepared));
+        if let Some(planned) = plans.get(&key) {
+            return Ok(Rc::clone(planned));
         }
-        description.check(self.device)?;
-        let plan = match self.tuned(&**engine, description) {
-            Some(choice) => gemm::plan_choice(description, self.device, &choice),
-            None => gemm::plan(description, self.device),
-        };
-        let prepared = Rc::new(Prepared::new(&**engine, plan)?);
-        if plans.len() >= MOST_PLANS {
-            plans.clear();
-        }
-        plans.insert(key, Rc::clone(&prepared));
-        Ok(prepared)
-    }
-
-    /// The choice that was measured for this product, if any was.
-    fn tuned<T: GemmElement>(
-        &self,
-        engine: &dyn Engine,
-        description: &Description<T>,
-    ) -> Option<Choice> {
         let tuned = self.tuned.get_or_init(|| {
             // A file that cannot be read is none: `warpladder tune` says what is wrong with it.
             let all = tuning::path().and_then(|path| tuning::read(&path));
-            tuning::of_place(all.unwrap_or_default(), &tuning::Place::of(engine))
+            tuning::of_place(all.unwrap_or_default(), &tuning::Place::of(&**engine))
         });
-        let tuned = tuned.get(&tuning::Case::of(description))?;
-        let (instances, _) = T::instances(self.device.compute_capability);
-        let request = description.request(self.device);
-        let mut all = instances.candidates(&request).map(|(_, choice)| choice);
-        all.find(|choice| tuned.is(choice))
+        let plan = gemm::plan(description, self.device, tuned)?;
+        let planned = Rc::new(Planned {
+            prepared: Prepared::new(&**engine, plan)?,
+            maps: RefCell::default(),
+        });
+        if plans.len() >= MOST_PLANS {
+            plans.clear();
+        }
+        plans.insert(key, Rc::clone(&planned));
+        Ok(planned)
     }
 
     /// The workspace of a plan.
@@ -161,6 +151,40 @@ impl Products {
         workspaces.insert(zeroed, array);
         Ok(pointer)
     }
+}
+
+impl Planned {
+    /// Where the tensor maps of these operands lie, if the kernels read any. Those of operands that the plan was started with
+    /// before are there already.
+    fn maps(&self, engine: &Rc<dyn Engine>, operands: &Operands<'_>) -> Result<DevicePtr, Error> {
+        if !self.prepared.has_tensor_maps() {
+            return Ok(DevicePtr(0));
+        }
+        let [a, b] = [0, 1].map(|index| operands.inputs[index].0.0);
+        let key = [a, b, operands.output.0, operands.workspace.0];
+        let mut kept = self.maps.borrow_mut();
+        if let Some(maps) = kept.get(&key) {
+            return Ok(maps.pointer());
+        }
+        if kept.len() >= MOST_MAPS {
+            // What was started may still read the old ones.
+            engine.synchronize()?;
+            kept.clear();
+        }
+        let maps = self.prepared.tensor_maps(&**engine, operands)?;
+        let array = DeviceArray::new(engine, maps.len())?;
+        engine.upload(array.pointer(), &maps)?;
+        let pointer = array.pointer();
+        kept.insert(key, array);
+        Ok(pointer)
+    }
+}
+
+/// The first element of a matrix, and the number of elements of its array from there on.
+fn place<T: bytemuck::Pod>(array: &DeviceArray<T>, layout: Layout) -> (DevicePtr, u64) {
+    let offset = layout.offset.min(array.len());
+    let address = array.pointer().0 + (offset * size_of::<T>()) as u64;
+    (DevicePtr(address), (array.len() - offset) as u64)
 }
 
 /// Refuses matrices that cannot be multiplied into one another.
@@ -190,12 +214,10 @@ fn matching(a: Layout, b: Layout, c: Layout) -> Result<(), Error> {
 }
 
 /// The product of matrices whose layouts match, into a row-major C.
-fn describe<T: GemmElement>(
-    a: Layout,
-    b: Layout,
-    c: Layout,
-    [alpha, beta]: [T; 2],
-    places: [DevicePtr; 2],
+fn describe<T: GemmInput>(
+    [a, b, c]: [Layout; 3],
+    [alpha, beta]: [T::Output; 2],
+    places: [DevicePtr; 3],
 ) -> Result<Description<T>, Error> {
     let number =
         |what, value: usize| u32::try_from(value).map_err(|_| Error::TooLarge { what, value });

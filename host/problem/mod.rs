@@ -85,6 +85,8 @@ pub enum Param {
     F32(f32),
     /// An aggregate passed by value.
     Bytes(Vec<u8>),
+    /// The parameters of a general product, passed by value: they end with α and β, which may differ from launch to launch.
+    Product(Vec<u8>),
 }
 
 /// Where matrices lie.

@@ -5,13 +5,10 @@ use super::{Shape, Times};
 use crate::catalogue::Rung;
 use crate::check::Verdict;
 use crate::element::Element;
-use crate::engine::{
-    Arg, Buffer, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap,
-};
+use crate::engine::{Buffer, DevicePtr, Engine, EngineError, EngineKind, Launch};
 use crate::measure::Summary;
-use crate::plan::{Plan, PlannedLaunch};
-use crate::problem::{Operation, Param, Place, Problem};
-use crate::ptx;
+use crate::plan::{Operands, Plan, Prepared};
+use crate::problem::{Operation, Problem};
 use std::time::Instant;
 
 /// Launches on a GPU before the first sample, so that clocks and caches have settled. The emulator needs none
@@ -27,27 +24,18 @@ const INNER_REPETITIONS: u32 = 10;
 /// A rung on a device: its launches, with their memory.
 pub struct Case<'e> {
     engine: &'e dyn Engine,
-    launches: Vec<Prepared>,
-    inputs: Vec<Buffer<'e>>,
-    input_lens: Vec<usize>,
+    prepared: Prepared,
+    /// Each with its number of elements.
+    inputs: Vec<(Buffer<'e>, u64)>,
     output: Buffer<'e>,
     output_len: usize,
     /// See [`Problem::padded_columns`].
     padded_columns: Option<(usize, usize)>,
     workspace: Buffer<'e>,
-    /// The tensor maps of each launch that has any.
-    maps: Vec<Option<Buffer<'e>>>,
+    /// The tensor maps of the launches.
+    maps: Buffer<'e>,
     /// Which parameter of the only launch says how often the kernel repeats its work.
     repetitions: Option<usize>,
-}
-
-/// A launch whose kernel is loaded.
-struct Prepared {
-    kernel: KernelId,
-    grid: Dim3,
-    block: Dim3,
-    shared_bytes: u32,
-    params: Vec<Param>,
 }
 
 impl<'e> Case<'e> {
@@ -82,64 +70,50 @@ impl<'e> Case<'e> {
         plan: Plan,
         problem: &dyn Problem<T>,
     ) -> Result<Self, RunError> {
-        // Nothing to compute is nothing to launch: a grid of no blocks is refused.
-        let launches = plan
-            .launches
-            .into_iter()
-            .filter(|launch| !launch.grid.contains(&0));
-        let prepare = |launch: PlannedLaunch| {
-            let module = ptx::module(launch.compute_capability);
-            Ok(Prepared {
-                kernel: engine.load(&module.only(launch.entry), launch.entry)?,
-                // Whoever made the plan has checked the limits.
-                grid: Dim3::from(launch.grid.map(|extent| extent as u32)),
-                block: launch.block,
-                shared_bytes: launch.shared_bytes,
-                params: launch.params,
-            })
-        };
-        let inputs = problem
+        let prepared = Prepared::new(engine, plan)?;
+        let inputs: Vec<(Buffer<'e>, u64)> = problem
             .inputs()
             .iter()
-            .map(|input| Buffer::new(engine, size_of_val(&input[..])))
-            .collect::<Result<_, _>>()?;
-        let inputs: Vec<Buffer<'e>> = inputs;
+            .map(|input| {
+                let buffer = Buffer::new(engine, size_of_val(&input[..]))?;
+                Ok((buffer, input.len() as u64))
+            })
+            .collect::<Result<_, EngineError>>()?;
         let output_len = problem.output_len();
-        let launches: Vec<Prepared> = launches.map(prepare).collect::<Result<_, RunError>>()?;
         let output = Buffer::new(engine, output_len * size_of::<T>())?;
-        let workspace = Buffer::new(engine, plan.workspace_bytes as usize)?;
-        workspace.upload(&vec![0u8; plan.zeroed_bytes as usize])?;
-        let start = |place: Place| match place {
-            Place::Input(index) => inputs[index].ptr(),
-            Place::Output => output.ptr(),
-            Place::Workspace(offset) => DevicePtr(workspace.ptr().0 + offset),
-        };
-        let maps = launches
-            .iter()
-            .map(|launch| tensor_maps(engine, &launch.params, start))
-            .collect::<Result<_, _>>()?;
+        let workspace = prepared.workspace(engine)?;
+        let maps = prepared.tensor_maps(
+            engine,
+            &Operands {
+                inputs: &pointers(&inputs),
+                output: output.ptr(),
+                workspace: workspace.ptr(),
+                maps: DevicePtr(0),
+            },
+        )?;
+        let buffer = Buffer::new(engine, maps.len())?;
+        buffer.upload(&maps)?;
         Ok(Case {
             engine,
-            launches,
-            maps,
+            prepared,
             inputs,
-            input_lens: problem.inputs().iter().map(Vec::len).collect(),
             output,
             output_len,
             padded_columns: problem.padded_columns(),
             workspace,
+            maps: buffer,
             repetitions: None,
         })
     }
 
     /// The device address of an input.
     pub(crate) fn input(&self, index: usize) -> DevicePtr {
-        self.inputs[index].ptr()
+        self.inputs[index].0.ptr()
     }
 
     /// Whether there is nothing to compute.
     pub fn is_empty(&self) -> bool {
-        self.launches.is_empty()
+        self.prepared.is_empty()
     }
 
     /// Fills the output with NaN, runs once and checks.
@@ -225,13 +199,8 @@ impl<'e> Case<'e> {
     }
 
     fn inner_time(&self, index: usize) -> Result<f64, EngineError> {
-        let [launch] = &self.launches[..] else {
-            unreachable!("only single kernels repeat themselves");
-        };
-        let mut params = launch.params.clone();
-        params[index] = Param::U32(INNER_REPETITIONS);
-        let args = self.args(&params, None);
-        let total = self.engine.time(&[launch.with(&args)], 1)?;
+        let repeated = self.prepared.with_number(index, INNER_REPETITIONS);
+        let total = self.start(&repeated, |launches| self.engine.time(launches, 1))?;
         Ok(total / f64::from(INNER_REPETITIONS))
     }
 
@@ -240,7 +209,7 @@ impl<'e> Case<'e> {
     /// # Errors
     /// Those of the engine.
     pub fn upload<T: Element>(&self, problem: &dyn Problem<T>) -> Result<(), EngineError> {
-        for (buffer, input) in self.inputs.iter().zip(problem.inputs()) {
+        for ((buffer, _), input) in self.inputs.iter().zip(problem.inputs()) {
             buffer.upload(input)?;
         }
         Ok(())
@@ -265,85 +234,24 @@ impl<'e> Case<'e> {
 
     /// Calls `run` with the launches.
     pub(crate) fn launches<R>(&self, run: impl FnOnce(&[Launch<'_>]) -> R) -> R {
-        let args: Vec<Vec<Arg<'_>>> = self
-            .launches
-            .iter()
-            .zip(&self.maps)
-            .map(|(launch, maps)| self.args(&launch.params, maps.as_ref()))
-            .collect();
-        let launches: Vec<Launch<'_>> = self
-            .launches
-            .iter()
-            .zip(&args)
-            .map(|(launch, args)| launch.with(args))
-            .collect();
-        run(&launches)
+        self.start(&self.prepared, run)
     }
 
-    fn args<'a>(&self, params: &'a [Param], maps: Option<&Buffer<'_>>) -> Vec<Arg<'a>> {
-        let mut args = Vec::new();
-        for param in params {
-            let arg = match param {
-                Param::Input(index) => {
-                    args.push(Arg::Ptr(self.inputs[*index].ptr()));
-                    Arg::U64(self.input_lens[*index] as u64)
-                }
-                Param::InputPtr(index) => Arg::Ptr(self.inputs[*index].ptr()),
-                Param::Output => Arg::Ptr(self.output.ptr()),
-                Param::Workspace => Arg::Ptr(self.workspace.ptr()),
-                Param::WorkspaceAt(offset) => Arg::Ptr(DevicePtr(self.workspace.ptr().0 + offset)),
-                // Where there is such a parameter there are maps.
-                Param::TensorMaps(_) => Arg::Ptr(maps.map_or(DevicePtr(0), Buffer::ptr)),
-                Param::U32(value) => Arg::U32(*value),
-                Param::F32(value) => Arg::F32(*value),
-                Param::Bytes(bytes) => Arg::Bytes(bytes),
-            };
-            args.push(arg);
-        }
-        args
+    fn start<R>(&self, prepared: &Prepared, run: impl FnOnce(&[Launch<'_>]) -> R) -> R {
+        let operands = Operands {
+            inputs: &pointers(&self.inputs),
+            output: self.output.ptr(),
+            workspace: self.workspace.ptr(),
+            maps: self.maps.ptr(),
+        };
+        prepared.launches(&operands, run)
     }
 }
 
-/// The tensor maps that a launch names, in device memory.
-fn tensor_maps<'e>(
-    engine: &'e dyn Engine,
-    params: &[Param],
-    start: impl Fn(Place) -> DevicePtr,
-) -> Result<Option<Buffer<'e>>, EngineError> {
-    let wanted = params.iter().find_map(|param| match param {
-        Param::TensorMaps(maps) => Some(maps),
-        _ => None,
-    });
-    let Some(wanted) = wanted else {
-        return Ok(None);
-    };
-    let mut bytes = Vec::new();
-    for map in wanted {
-        bytes.extend(engine.tensor_map(&MatrixMap {
-            address: start(map.place),
-            element_bytes: map.element_bytes,
-            columns: map.columns,
-            rows: map.rows,
-            matrices: map.matrices,
-            row_bytes: u64::from(map.pitch) * u64::from(map.element_bytes),
-            matrix_bytes: map.stride * u64::from(map.element_bytes),
-            box_columns: map.box_columns,
-            box_rows: map.box_rows,
-        })?);
-    }
-    let buffer = Buffer::new(engine, bytes.len())?;
-    buffer.upload(&bytes)?;
-    Ok(Some(buffer))
-}
-
-impl Prepared {
-    fn with<'a>(&self, args: &'a [Arg<'a>]) -> Launch<'a> {
-        Launch {
-            kernel: self.kernel,
-            grid: self.grid,
-            block: self.block,
-            shared_bytes: self.shared_bytes,
-            args,
-        }
-    }
+/// The addresses of inputs, each with its number of elements.
+fn pointers(inputs: &[(Buffer<'_>, u64)]) -> Vec<(DevicePtr, u64)> {
+    inputs
+        .iter()
+        .map(|(buffer, len)| (buffer.ptr(), *len))
+        .collect()
 }

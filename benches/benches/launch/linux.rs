@@ -4,6 +4,7 @@ use criterion::Criterion;
 use cuda_driver::{JitOptions, LaunchConfig, Module};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
+use warpladder::gemm::tuning::Choices;
 use warpladder::gemm::{self, Description, Device};
 use warpladder::gpu::Gpu;
 use warpladder::problem::Param;
@@ -83,11 +84,12 @@ impl Bare {
             multiprocessors: 132,
             compute_capability: 80,
         };
-        let plan = gemm::plan(&Description::<f32>::dense([EXTENT; 3], [false; 2]), device);
+        let product = Description::<f32>::dense([EXTENT; 3], [false; 2]);
+        let plan = gemm::plan(&product, device, &Choices::new()).unwrap();
         let [launch] = &plan.launches[..] else {
             panic!("a product of this size is one launch");
         };
-        let Some(Param::Bytes(parameters)) = launch.params.last() else {
+        let Some(Param::Product(parameters)) = launch.params.last() else {
             panic!("parameters come last");
         };
         let text = ptx::module(launch.compute_capability).only(launch.entry);

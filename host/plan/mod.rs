@@ -1,7 +1,12 @@
 //! The launches that a rung consists of.
 //!
 //! Most rungs are one launch of the kernel of their name, whose grid follows from its geometry. A rung that suits itself to
-//! the problem, or needs a second kernel to finish what the first began, makes a [`Plan`] of its own.
+//! the problem, or needs a second kernel to finish what the first began, makes a [`Plan`] of its own. [`Prepared`] is a plan
+//! whose kernels are loaded.
+
+mod prepared;
+
+pub use prepared::{Operands, Prepared};
 
 use crate::engine::Dim3;
 use crate::problem::{Operation, Param, Shape};
