@@ -109,6 +109,19 @@ pub struct DeviceState {
     pub power_limit_w: Option<f64>,
     /// What holds the clocks down, if anything does.
     pub throttle_reasons: Option<Vec<ThrottleReason>>,
+    /// How long the clocks have been held down so far.
+    #[serde(skip)]
+    pub held_down: HeldDown,
+}
+
+/// How long the clocks have been held down since the driver was loaded, in nanoseconds: of two states, the difference
+/// counts. Source: NVML, `nvmlDeviceGetViolationStatus`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HeldDown {
+    /// By the power limit.
+    pub power_ns: Option<u64>,
+    /// By temperature.
+    pub thermal_ns: Option<u64>,
 }
 
 /// What holds the clocks down. Source: NVML, `nvmlClocksEventReasons`.
@@ -136,6 +149,21 @@ pub enum ThrottleReason {
 }
 
 impl ThrottleReason {
+    /// Name, as records have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ThrottleReason::Idle => "idle",
+            ThrottleReason::ApplicationClocks => "application_clocks",
+            ThrottleReason::PowerCap => "power_cap",
+            ThrottleReason::HardwareSlowdown => "hardware_slowdown",
+            ThrottleReason::SyncBoost => "sync_boost",
+            ThrottleReason::SoftwareThermal => "software_thermal",
+            ThrottleReason::HardwareThermal => "hardware_thermal",
+            ThrottleReason::PowerBrake => "power_brake",
+            ThrottleReason::DisplayClocks => "display_clocks",
+        }
+    }
+
     /// Every reason that is set in NVML's bit mask.
     #[cfg(target_os = "linux")]
     fn from_mask(mask: u64) -> Vec<ThrottleReason> {
@@ -186,9 +214,14 @@ pub fn devices() -> Result<Vec<DeviceProperties>, EngineError> {
 mod query {
     use cuda_driver::{Device, DeviceAttribute as Attribute, Driver, DriverError};
 
-    use super::{DeviceProperties, Dim3, EngineError, nvml};
+    use super::{DeviceProperties, DeviceState, Dim3, EngineError, nvml};
 
     impl DeviceProperties {
+        /// The state of the device now.
+        pub fn state_now(&self) -> Option<DeviceState> {
+            nvml::state(&self.uuid)
+        }
+
         /// Asks the driver about one device.
         ///
         /// # Errors

@@ -16,6 +16,7 @@
 //! | [`model`] | performance models: pure functions of numbers |
 //! | [`measure`] | statistics |
 //! | [`run`] | a rung checked and timed, as a record |
+//! | [`baseline`] | a run beside a saved one |
 //! | [`profile`] | a rung run under counters |
 //! | [`predict`] | how long a rung should take: the models, fed with what the emulator counts |
 //! | [`sanitize`] | a rung run under sanitizers |
@@ -25,6 +26,7 @@
 //! | [`emulate`] | arguments for kernels of any PTX file |
 //! | [`cli`] | the command line |
 
+pub mod baseline;
 pub mod catalogue;
 pub mod check;
 pub mod cli;

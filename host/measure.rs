@@ -71,9 +71,38 @@ impl Quartiles {
     }
 }
 
+/// Where the median of all runs that could have been made lies with 95 % confidence, from samples in any order: between
+/// two of them, whose places follow from the binomial distribution alone. `None` for fewer than six, which do not tell.
+///
+/// Source: Conover, "Practical Nonparametric Statistics", section 3.2, with the normal approximation.
+pub fn median_interval(samples: &[f64]) -> Option<(f64, f64)> {
+    const LEAST: usize = 6;
+    /// Standard deviations of 95 %, two-sided.
+    const Z: f64 = 1.96;
+    let count = samples.len();
+    if count < LEAST {
+        return None;
+    }
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let below = (count as f64 - Z * (count as f64).sqrt()) / 2.0;
+    let below = below.floor().max(0.0) as usize;
+    Some((sorted[below], sorted[count - 1 - below]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_interval_of_the_median_narrows_with_the_samples() {
+        let up_to = |count: i32| (1..=count).map(f64::from).collect::<Vec<_>>();
+        assert_eq!(median_interval(&up_to(5)), None);
+        assert_eq!(median_interval(&up_to(6)), Some((1.0, 6.0)));
+        // The 6th and the 15th of 20, the 41st and the 60th of 100.
+        assert_eq!(median_interval(&up_to(20)), Some((6.0, 15.0)));
+        assert_eq!(median_interval(&up_to(100)), Some((41.0, 60.0)));
+    }
 
     #[test]
     fn the_median_is_in_the_middle_whatever_the_order() {

@@ -277,6 +277,7 @@ fn throttle_reason(reason: ThrottleReason) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::HeldDown;
 
     /// A device whose numbers are all different.
     fn device() -> DeviceProperties {
@@ -328,6 +329,7 @@ mod tests {
                 power_w: Some(76.25),
                 power_limit_w: Some(700.0),
                 throttle_reasons: Some(vec![ThrottleReason::Idle, ThrottleReason::PowerCap]),
+                held_down: HeldDown::default(),
             }),
         }
     }

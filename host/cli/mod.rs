@@ -1,7 +1,8 @@
 //! The command line.
 //!
-//! Exit status: 0 all right, 1 a check failed, 2 wrong usage or environment.
+//! Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage or environment.
 
+mod baseline;
 #[cfg(target_os = "linux")]
 mod compare;
 mod devices;
@@ -65,7 +66,7 @@ enum Command {
 enum Outcome {
     /// Everything was right.
     Done,
-    /// A check failed.
+    /// A check failed, or a kernel is slower than its baseline.
     ChecksFailed,
 }
 

@@ -2,17 +2,24 @@
 
 use super::output::{self, Destination, people};
 use super::select::{self, Size};
-use super::{Outcome, table};
+use super::{Outcome, baseline, table};
 use crate::catalogue::{self, Family, Implementation, Rung};
 use crate::engine::{self, Choice, Engine, EngineKind};
 use crate::problem::Shape;
-use crate::run::{Problems, Record, check_shape, describe, preflight};
+use crate::run::{Cache, Detailed, Problems, Record, Sampling, check_shape, describe, preflight};
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder run --kernel naive,tiled_32 --size 512
+  warpladder run --family transpose --json before.json
+  warpladder run --family transpose --baseline before.json
+  warpladder run --kernel naive --precision 1 --time-limit 5")]
 pub(super) struct Args {
     /// Where to run: auto takes the GPU where there is one
     #[arg(long, value_enum, default_value_t = Choice::Auto)]
@@ -25,9 +32,18 @@ pub(super) struct Args {
     kernel: Vec<String>,
     #[command(flatten)]
     size: Size,
-    /// Timed runs of each kernel [default: 3 on the emulator, 20 on a GPU]
+    /// Timed runs of each kernel [default: 3 on the emulator, 20 on a GPU; on either 20 with --baseline]
     #[arg(long, value_name = "R")]
     reps: Option<NonZeroUsize>,
+    /// Time on until the median is known to within so many percent, with 95 % confidence
+    #[arg(long, value_name = "PERCENT", value_parser = positive)]
+    precision: Option<f64>,
+    /// Begin no timed run of a kernel after so many seconds [default: none, 10 with --precision]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time_limit: Option<Duration>,
+    /// What the caches of a GPU hold when a timed run begins: what the one before left, or other data
+    #[arg(long, value_enum, default_value_t = Cache::Hot)]
+    cache: Cache,
     /// Seed of the random inputs
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -37,6 +53,8 @@ pub(super) struct Args {
     /// Write the records as CSV; - is standard output
     #[arg(long, value_name = "FILE")]
     csv: Option<String>,
+    #[command(flatten)]
+    baseline: baseline::BaselineArgs,
 }
 
 /// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the slowest.
@@ -44,26 +62,77 @@ const CPU_FLOPS: f64 = 2.0 * 512.0 * 512.0 * 512.0;
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let selected = select(args)?;
+    let saved = args.baseline.read()?;
     let [json, csv] = Destination::open_both([args.json.as_deref(), args.csv.as_deref()])?;
     let engine = &*open_engine(args.engine)?;
-    let (default_size, default_reps) = match engine.kind() {
-        EngineKind::Gpu => (4096, 20),
-        EngineKind::Cpu | EngineKind::Emulator => (256, 3),
+    if args.cache == Cache::Cold && engine.cache_bytes().is_none() {
+        bail!("the emulator has no caches: leave out --cache cold");
+    }
+    let default_size = match engine.kind() {
+        EngineKind::Gpu => 4096,
+        EngineKind::Cpu | EngineKind::Emulator => 256,
     };
     let shape = args.size.shape(default_size);
-    let reps = args.reps.map_or(default_reps, NonZeroUsize::get);
     let selection = split(args, engine, selected, shape)?;
 
-    let records = run_all(engine, &selection.run, shape, args.seed, reps)?;
+    let sampling = sampling(args, engine.kind());
+    let records = run_all(engine, &selection.run, shape, args.seed, sampling)?;
+    let compared = saved.map(|saved| saved.compare(&records));
 
     let mut people = people(json.iter().chain(&csv).any(Destination::is_stdout));
     if let Some(json) = json {
-        json.write_json(&records)?;
+        let detailed: Vec<Detailed<'_, _>> = records
+            .iter()
+            .enumerate()
+            .map(|(index, record)| Detailed {
+                record,
+                times_ms: &record.times_ms,
+                baseline: compared
+                    .as_ref()
+                    .and_then(|compared| compared.comparison(index)),
+            })
+            .collect();
+        json.write_json(&detailed)?;
     }
     if let Some(csv) = csv {
         csv.write(&to_csv(&records)?)?;
     }
-    print(&mut people, engine, &selection, shape, &records)
+    let outcome = print(&mut people, engine, &selection, shape, &records)?;
+    match compared {
+        Some(compared) => compared.print(&mut people, &records, outcome),
+        None => Ok(outcome),
+    }
+}
+
+/// How kernels are timed.
+fn sampling(args: &Args, engine: EngineKind) -> Sampling {
+    const TIME_LIMIT_OF_PRECISION: Duration = Duration::from_secs(10);
+    let default_reps = match engine {
+        EngineKind::Gpu => 20,
+        EngineKind::Cpu | EngineKind::Emulator if args.baseline.is_given() => 20,
+        EngineKind::Cpu | EngineKind::Emulator => 3,
+    };
+    let default_limit = args.precision.map(|_| TIME_LIMIT_OF_PRECISION);
+    Sampling {
+        reps: args.reps.map_or(default_reps, NonZeroUsize::get),
+        precision_pct: args.precision,
+        time_limit: args.time_limit.or(default_limit),
+        cache: args.cache,
+    }
+}
+
+/// A number above 0.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("give a number above 0".to_owned()),
+    }
+}
+
+/// A time.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let too_long = |_| "give fewer seconds".to_owned();
+    Duration::try_from_secs_f64(positive(text)?).map_err(too_long)
 }
 
 /// Opens an engine, and says so where there is no GPU to take.
@@ -148,7 +217,7 @@ fn run_all(
     rungs: &[&'static Rung],
     shape: Shape,
     seed: u64,
-    reps: usize,
+    sampling: Sampling,
 ) -> anyhow::Result<Vec<Record>> {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     // Draws on standard error, and only where that is a terminal.
@@ -157,7 +226,7 @@ fn run_all(
     let mut records = Vec::new();
     for rung in rungs {
         progress.set_message(rung.name);
-        records.push(problems.run(engine, rung, reps)?);
+        records.push(problems.run(engine, rung, sampling)?);
         progress.inc(1);
     }
     progress.finish_and_clear();

@@ -1,5 +1,6 @@
 //! Tables for people.
 
+use crate::baseline::Change;
 use comfy_table::{Cell, CellAlignment, Color, Table, presets};
 use std::io::IsTerminal;
 
@@ -33,6 +34,15 @@ pub fn verdict(ok: bool) -> Cell {
         Cell::new("ok").fg(Color::Green)
     } else {
         Cell::new("FAIL").fg(Color::Red)
+    }
+}
+
+/// "slower", "faster" or "no change".
+pub fn change(change: Change) -> Cell {
+    match change {
+        Change::Slower => Cell::new("slower").fg(Color::Red),
+        Change::Faster => Cell::new("faster").fg(Color::Green),
+        Change::NoChange => Cell::new("no change"),
     }
 }
 

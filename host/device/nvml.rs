@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use libloading::os::unix::Library;
 
-use super::{DeviceState, ThrottleReason};
+use super::{DeviceState, HeldDown, ThrottleReason};
 
 /// State of the device with this identifier; `None` where the library is missing or does not start.
 pub(super) fn state(uuid: &str) -> Option<DeviceState> {
@@ -56,6 +56,10 @@ impl Nvml {
                 .number(c"nvmlDeviceGetEnforcedPowerLimit", device)
                 .map(watts),
             throttle_reasons: self.throttle_mask(device).map(ThrottleReason::from_mask),
+            held_down: HeldDown {
+                power_ns: self.violation_ns(device, POLICY_POWER),
+                thermal_ns: self.violation_ns(device, POLICY_THERMAL),
+            },
         })
     }
 
@@ -100,6 +104,16 @@ impl Nvml {
         (unsafe { function(device, which, &mut value) } == 0).then_some(value)
     }
 
+    /// How long a policy has held the clocks down.
+    fn violation_ns(&self, device: Handle, policy: c_uint) -> Option<u64> {
+        type Function = unsafe extern "C" fn(Handle, c_uint, *mut ViolationTime) -> Return;
+        // SAFETY: the type is that of nvml.h.
+        let function = unsafe { self.function::<Function>(c"nvmlDeviceGetViolationStatus") }?;
+        let mut time = ViolationTime::default();
+        // SAFETY: the handle is the library's own, which writes one structure.
+        (unsafe { function(device, policy, &mut time) } == 0).then_some(time.violation_time)
+    }
+
     fn throttle_mask(&self, device: Handle) -> Option<u64> {
         type Function = unsafe extern "C" fn(Handle, *mut c_ulonglong) -> Return;
         // The old name, which new versions of the library keep beside their own.
@@ -112,6 +126,18 @@ impl Nvml {
     }
 }
 
+/// `nvmlViolationTime_t`.
+#[repr(C)]
+#[derive(Default)]
+struct ViolationTime {
+    /// When it was read, in microseconds.
+    reference_time: c_ulonglong,
+    /// How long clocks were held down, in nanoseconds.
+    violation_time: c_ulonglong,
+}
+
 const CLOCK_SM: c_uint = 1;
 const CLOCK_MEMORY: c_uint = 2;
 const SENSOR_GPU: c_uint = 0;
+const POLICY_POWER: c_uint = 0;
+const POLICY_THERMAL: c_uint = 1;

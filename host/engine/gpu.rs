@@ -26,7 +26,7 @@ use super::{
     Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap,
     TENSOR_MAP_BYTES,
 };
-use crate::device::DeviceProperties;
+use crate::device::{DeviceProperties, DeviceState};
 
 /// A CUDA device. Used from the thread that made it.
 pub struct GpuEngine {
@@ -296,6 +296,14 @@ impl Engine for GpuEngine {
         format!("{}, driver {driver}", self.properties.name)
     }
 
+    fn state(&self) -> Option<DeviceState> {
+        self.properties.state_now()
+    }
+
+    fn cache_bytes(&self) -> Option<u64> {
+        Some(u64::from(self.properties.l2_bytes))
+    }
+
     fn compute_capability(&self) -> u32 {
         self.properties.compute_capability
     }
@@ -362,6 +370,15 @@ impl Engine for GpuEngine {
             .map_err(|error| failed("cuMemcpyHtoD", error))?;
         // The driver returns as soon as it has a copy of the host's bytes; the transfer may still be under way.
         CurrentContext::synchronize().map_err(|error| failed("cuCtxSynchronize", error))
+    }
+
+    fn fill(&self, to: DevicePtr, bytes: usize, value: u8) -> Result<(), EngineError> {
+        const CALL: &str = "cuMemsetD8Async";
+        self.enter()?;
+        let mut slice = self.slice(CALL, to, bytes)?;
+        // SAFETY: the range is device memory that is allocated; it stays so while the caller's buffer lives, whose release
+        // waits for the device.
+        unsafe { slice.set_8_async(value, &self.stream) }.map_err(|error| failed(CALL, error))
     }
 
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {

@@ -3,6 +3,7 @@
 //! An [`Engine`] knows device memory, PTX modules and launches, and nothing of catalogues, problems or
 //! checks. Both engines get the same PTX text and the same launch; what differs is who executes it.
 
+use crate::device::DeviceState;
 use std::fmt;
 
 pub mod emulator;
@@ -222,6 +223,16 @@ pub trait Engine {
         self.device_name().to_owned()
     }
 
+    /// The device's clocks, temperature and power now; `None` where nothing tells.
+    fn state(&self) -> Option<DeviceState> {
+        None
+    }
+
+    /// Bytes of the largest cache, which keeps data from one launch to the next; `None` where there is none.
+    fn cache_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Compute capability times ten, for example 90 for 9.0: which PTX modules the device can take.
     fn compute_capability(&self) -> u32;
 
@@ -250,6 +261,14 @@ pub trait Engine {
 
     /// Copies from the host to the device; complete when it returns.
     fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError>;
+
+    /// Writes one value into so many bytes of device memory, before the launches that follow.
+    ///
+    /// # Errors
+    /// Where the range is not inside of an allocation.
+    fn fill(&self, to: DevicePtr, bytes: usize, value: u8) -> Result<(), EngineError> {
+        self.upload(to, &vec![value; bytes])
+    }
 
     /// Copies from the device to the host; complete when it returns.
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError>;

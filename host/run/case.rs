@@ -1,7 +1,7 @@
 //! One rung with its buffers on a device.
 
 use super::preflight::{RunError, plan, preflight};
-use super::{Shape, Times};
+use super::{Cache, Sampling, Shape, Times};
 use crate::catalogue::Rung;
 use crate::check::Verdict;
 use crate::element::Element;
@@ -17,6 +17,9 @@ const GPU_WARM_UP: usize = 3;
 
 /// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as well.
 const HOST_TO_HOST_RUNS: usize = 3;
+
+/// Most launches in a row for the outer time.
+const MOST_IN_A_ROW: usize = 100;
 
 /// Repetitions inside of a kernel for its inner time.
 const INNER_REPETITIONS: u32 = 10;
@@ -160,7 +163,7 @@ impl<'e> Case<'e> {
     pub(super) fn times<T: Element>(
         &self,
         problem: &dyn Problem<T>,
-        reps: usize,
+        sampling: &Sampling,
     ) -> Result<Times, EngineError> {
         let warm_up = match self.engine.kind() {
             EngineKind::Gpu => GPU_WARM_UP,
@@ -169,9 +172,19 @@ impl<'e> Case<'e> {
         for _ in 0..warm_up {
             self.run()?;
         }
-        let kernel = (0..reps)
-            .map(|_| self.time(1))
-            .collect::<Result<Vec<_>, _>>()?;
+        let cache_bytes = self.engine.cache_bytes();
+        let evicted = match (sampling.cache, cache_bytes) {
+            (Cache::Cold, Some(bytes)) => Some(2 * bytes as usize),
+            _ => None,
+        };
+        let scratch = Buffer::new(self.engine, evicted.unwrap_or(0))?;
+        let (kernel, stop) = sampling.take(|| {
+            if let Some(bytes) = evicted {
+                self.engine.fill(scratch.ptr(), bytes, 0)?;
+            }
+            self.time(1)
+        })?;
+        let reps = kernel.len().min(MOST_IN_A_ROW);
         let outer_ms = match self.repetitions {
             Some(_) => Some(self.time(reps as u32)? / reps as f64),
             None => None,
@@ -191,7 +204,9 @@ impl<'e> Case<'e> {
             })
             .collect::<Result<Vec<_>, EngineError>>()?;
         Ok(Times {
-            kernel: Summary::of(&kernel).expect("at least one repetition"),
+            kernel,
+            stop,
+            cache: cache_bytes.map(|_| sampling.cache),
             host_to_host_ms: Summary::of(&host_to_host).map(|summary| summary.median),
             outer_ms,
             inner_ms,

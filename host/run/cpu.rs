@@ -1,11 +1,11 @@
 //! Rungs that are functions of the host.
 
-use super::{Record, Shape, Times};
+use super::{Record, Sampling, Shape, Times};
 use crate::catalogue::Rung;
 use crate::cpu::CpuProduct;
 use crate::engine::EngineKind;
-use crate::measure::Summary;
 use crate::problem::Problem;
+use std::convert::Infallible;
 use std::time::Instant;
 
 /// Most timed runs: these are orders of magnitude slower than kernels.
@@ -16,24 +16,30 @@ pub(super) fn run(
     rung: &Rung,
     shape: Shape,
     problem: &dyn Problem<f32>,
-    reps: usize,
+    sampling: &Sampling,
 ) -> Record {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut record = Record::new(rung, shape, EngineKind::Cpu, &format!("{cores} CPU cores"));
     let inputs = problem.inputs();
     let size = [shape.m, shape.n, shape.k].map(|extent| extent as usize);
     let mut output = vec![f32::NAN; problem.output_len()];
-    let times: Vec<f64> = (0..reps.clamp(1, MOST_REPS))
-        .map(|_| {
-            let start = Instant::now();
-            product(&inputs[0], &inputs[1], &mut output, size);
-            start.elapsed().as_secs_f64() * 1e3
-        })
-        .collect();
+    // A precision that was asked for is one of kernels.
+    let sampling = Sampling {
+        reps: sampling.reps.min(MOST_REPS),
+        precision_pct: None,
+        ..*sampling
+    };
+    let Ok((kernel, stop)) = sampling.take(|| {
+        let start = Instant::now();
+        product(&inputs[0], &inputs[1], &mut output, size);
+        Ok::<_, Infallible>(start.elapsed().as_secs_f64() * 1e3)
+    });
     record.checked(problem.check(&output));
-    if let Some(kernel) = Summary::of(&times).filter(|_| !output.is_empty()) {
+    if !output.is_empty() {
         let times = Times {
             kernel,
+            stop,
+            cache: None,
             host_to_host_ms: None,
             outer_ms: None,
             inner_ms: None,

@@ -4,16 +4,17 @@ mod case;
 mod cpu;
 mod preflight;
 mod record;
+mod sampling;
 
 pub use case::Case;
 pub use preflight::{RunError, check_shape, describe, preflight, request};
-pub use record::Record;
+pub use record::{Detailed, Record, SCHEMA};
+pub use sampling::{Cache, Sampling, Stop};
 
 use crate::catalogue::{Implementation, Rung};
 use crate::check::Verdict;
 use crate::element::{Element, ElementType};
 use crate::engine::{Engine, EngineError};
-use crate::measure::Summary;
 use crate::problem::{Operation, Problem, Shape};
 
 use half::f16;
@@ -40,7 +41,7 @@ impl Problems {
         }
     }
 
-    /// Runs one rung: checks it, then times it `reps` times, at least once.
+    /// Runs one rung: checks it, then times it, at least once. `sampling` says how; a number alone is how often.
     ///
     /// # Errors
     /// Where the rung cannot run at all: see [`RunError`]. A kernel that fails or gives a wrong output is no
@@ -49,8 +50,9 @@ impl Problems {
         &mut self,
         engine: &dyn Engine,
         rung: &'static Rung,
-        reps: usize,
+        sampling: impl Into<Sampling>,
     ) -> Result<Record, RunError> {
+        let sampling = &sampling.into();
         let Problems { shape, seed, .. } = *self;
         preflight(engine, rung, shape)?;
         let operation = rung.operation;
@@ -58,20 +60,20 @@ impl Problems {
             ElementType::F16 => {
                 let make = || operation.problem(shape, seed);
                 let problem = &**self.f16.entry(operation).or_insert_with(make);
-                run_kernel(engine, rung, shape, problem, reps)
+                run_kernel(engine, rung, shape, problem, sampling)
             }
             ElementType::F32 => {
                 let make = || operation.problem(shape, seed);
                 let problem = &**self.f32.entry(operation).or_insert_with(make);
                 if let Implementation::Cpu(product) = rung.implementation {
-                    return Ok(cpu::run(product, rung, shape, problem, reps));
+                    return Ok(cpu::run(product, rung, shape, problem, sampling));
                 }
-                run_kernel(engine, rung, shape, problem, reps)
+                run_kernel(engine, rung, shape, problem, sampling)
             }
             ElementType::F64 => {
                 let make = || operation.problem(shape, seed);
                 let problem = &**self.f64.entry(operation).or_insert_with(make);
-                run_kernel(engine, rung, shape, problem, reps)
+                run_kernel(engine, rung, shape, problem, sampling)
             }
         }
     }
@@ -110,7 +112,7 @@ fn run_kernel<T: Element>(
     rung: &'static Rung,
     shape: Shape,
     problem: &dyn Problem<T>,
-    reps: usize,
+    sampling: &Sampling,
 ) -> Result<Record, RunError> {
     let mut record = Record::new(rung, shape, engine.kind(), engine.device_name());
     let runs = rung.resolve(shape).name;
@@ -120,7 +122,12 @@ fn run_kernel<T: Element>(
         let times = if case.is_empty() {
             None
         } else {
-            Some(case.times(problem, reps.max(1))?)
+            let before = engine.state();
+            let times = case.times(problem, sampling)?;
+            if let Some(after) = engine.state() {
+                record.observed(before.as_ref(), &after);
+            }
+            Some(times)
         };
         Ok((verdict, times))
     });
@@ -142,8 +149,12 @@ fn run_kernel<T: Element>(
 
 /// Times of one rung.
 struct Times {
-    /// Of the kernel alone.
-    kernel: Summary,
+    /// Of the kernel alone, in milliseconds, in the order in which they were taken.
+    kernel: Vec<f64>,
+    /// Why there are no more of them.
+    stop: Stop,
+    /// What the caches held; `None` where there are none.
+    cache: Option<Cache>,
     /// With the transfers.
     host_to_host_ms: Option<f64>,
     /// Of one of several launches in a row.

@@ -1,14 +1,22 @@
 //! Results.
 
-use super::{Shape, Times};
+use super::{Cache, Shape, Stop, Times};
 use crate::catalogue::{Family, Rung};
 use crate::check::{Method, Verdict};
+use crate::device::{DeviceState, ThrottleReason};
 use crate::element::ElementType;
 use crate::engine::EngineKind;
+use crate::measure::{Quartiles, Summary};
 
-/// What one rung did on one engine: the record of `--json` and `--csv`.
+/// Version of the fields of a record. Fields may be added to a version; one that changes its meaning or goes makes a new
+/// one. Version 1 had neither a number nor single times.
+pub const SCHEMA: u32 = 2;
+
+/// What one rung did on one engine: the record of `--json` and `--csv`, see docs/results.md.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Record {
+    /// Version of these fields: [`SCHEMA`].
+    pub schema: u32,
     /// Name of the rung.
     pub kernel: &'static str,
     /// Its family.
@@ -37,10 +45,18 @@ pub struct Record {
     pub error: Option<f64>,
     /// Largest difference that passes.
     pub tolerance: Option<f64>,
+    /// What the caches held when a sample began; null where the engine has none.
+    pub cache: Option<Cache>,
     /// Number of timed runs.
     pub samples: usize,
+    /// Why there are no more of them; null where there are none.
+    pub stopped: Option<Stop>,
     /// Median time of the kernel alone, in milliseconds.
     pub median_ms: Option<f64>,
+    /// Lower quartile, in milliseconds.
+    pub low_ms: Option<f64>,
+    /// Upper quartile, in milliseconds.
+    pub high_ms: Option<f64>,
     /// Fastest run, in milliseconds.
     pub min_ms: Option<f64>,
     /// Slowest run, in milliseconds.
@@ -59,14 +75,75 @@ pub struct Record {
     /// Time of one of 10 repetitions inside of the kernel, in milliseconds: source 003's "inner time". Null where the
     /// kernel has no such loop.
     pub inner_ms: Option<f64>,
+    /// Version of the driver; this and what follows are the device's state right after the last sample, from NVIDIA's
+    /// management library, and null where that does not tell.
+    pub driver: Option<String>,
+    /// Clock of the multiprocessors, in MHz.
+    pub clock_mhz: Option<u32>,
+    /// Clock of the memory, in MHz.
+    pub memory_clock_mhz: Option<u32>,
+    /// Temperature, in degrees Celsius.
+    pub temperature_c: Option<u32>,
+    /// Power drawn, in watts.
+    pub power_w: Option<f64>,
+    /// Power limit in force, in watts.
+    pub power_limit_w: Option<f64>,
+    /// What held the clocks down while samples were taken, separated by spaces; "none" where nothing was seen to.
+    pub throttled: Option<String>,
     /// What was wrong, as one line; null where nothing was.
     pub complaint: Option<String>,
+    /// The samples, in milliseconds, in the order in which they were taken. They are in JSON alone: see [`Detailed`].
+    #[serde(skip)]
+    pub times_ms: Vec<f64>,
+}
+
+/// A record with what does not fit a table: an element of `--json`.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Detailed<'a, C> {
+    /// The record.
+    #[serde(flatten)]
+    pub record: &'a Record,
+    /// The samples, in milliseconds, in the order in which they were taken.
+    pub times_ms: &'a [f64],
+    /// How it compares with a saved run; null without one.
+    pub baseline: Option<C>,
+}
+
+/// What the device says holds its clocks down now, and what its counters say has done so in between.
+fn throttled(before: Option<&DeviceState>, after: &DeviceState) -> Option<String> {
+    let mut reasons = after.throttle_reasons.clone()?;
+    // A device that has nothing to do any more is not held down.
+    reasons.retain(|&reason| reason != ThrottleReason::Idle);
+    let before = before.map(|state| state.held_down).unwrap_or_default();
+    for (before, after, reason) in [
+        (
+            before.power_ns,
+            after.held_down.power_ns,
+            ThrottleReason::PowerCap,
+        ),
+        (
+            before.thermal_ns,
+            after.held_down.thermal_ns,
+            ThrottleReason::SoftwareThermal,
+        ),
+    ] {
+        let grew = before.zip(after).is_some_and(|(old, new)| new > old);
+        if grew && !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    let names: Vec<&str> = reasons.iter().map(|reason| reason.name()).collect();
+    Some(match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(" "),
+    })
 }
 
 impl Record {
     /// The record of a rung that has not run yet.
     pub(super) fn new(rung: &Rung, shape: Shape, engine: EngineKind, device: &str) -> Self {
         Record {
+            schema: SCHEMA,
             kernel: rung.name,
             family: rung.family,
             source: rung.source,
@@ -81,8 +158,12 @@ impl Record {
             check: None,
             error: None,
             tolerance: None,
+            cache: None,
             samples: 0,
+            stopped: None,
             median_ms: None,
+            low_ms: None,
+            high_ms: None,
             min_ms: None,
             max_ms: None,
             noise_pct: None,
@@ -91,7 +172,15 @@ impl Record {
             host_to_host_ms: None,
             outer_ms: None,
             inner_ms: None,
+            driver: None,
+            clock_mhz: None,
+            memory_clock_mhz: None,
+            temperature_c: None,
+            power_w: None,
+            power_limit_w: None,
+            throttled: None,
             complaint: None,
+            times_ms: Vec::new(),
         }
     }
 
@@ -104,20 +193,66 @@ impl Record {
         self.complaint = verdict.complaint;
     }
 
+    /// Adds the device's state after the last sample, and what it says beside that before the first.
+    pub(super) fn observed(&mut self, before: Option<&DeviceState>, after: &DeviceState) {
+        self.driver = after.driver_version.clone();
+        self.clock_mhz = after.clock_mhz;
+        self.memory_clock_mhz = after.memory_clock_mhz;
+        self.temperature_c = after.temperature_c;
+        self.power_w = after.power_w;
+        self.power_limit_w = after.power_limit_w;
+        self.throttled = throttled(before, after);
+    }
+
     /// Adds times and what follows from them.
     pub(super) fn timed(&mut self, rung: &Rung, shape: Shape, times: Times) {
-        let per_second = |count: f64| count / (times.kernel.median * 1e-3) * 1e-9;
+        let (Some(summary), Some(quartiles)) =
+            (Summary::of(&times.kernel), Quartiles::of(&times.kernel))
+        else {
+            return;
+        };
+        let per_second = |count: f64| count / (summary.median * 1e-3) * 1e-9;
         let flops = rung.operation.flops(shape);
         let bytes = rung.operation.elements_moved(shape) * rung.element.bytes() as f64;
-        self.samples = times.kernel.samples;
-        self.median_ms = Some(times.kernel.median);
-        self.min_ms = Some(times.kernel.min);
-        self.max_ms = Some(times.kernel.max);
-        self.noise_pct = Some(times.kernel.noise_pct);
+        self.cache = times.cache;
+        self.samples = summary.samples;
+        self.stopped = Some(times.stop);
+        self.median_ms = Some(summary.median);
+        self.low_ms = Some(quartiles.low);
+        self.high_ms = Some(quartiles.high);
+        self.min_ms = Some(summary.min);
+        self.max_ms = Some(summary.max);
+        self.noise_pct = Some(summary.noise_pct);
         self.gflops = (flops > 0.0).then(|| per_second(flops));
         self.gbs = Some(per_second(bytes));
         self.host_to_host_ms = times.host_to_host_ms;
         self.outer_ms = times.outer_ms;
         self.inner_ms = times.inner_ms;
+        self.times_ms = times.kernel;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::HeldDown;
+
+    #[test]
+    fn throttling_is_what_is_in_force_and_what_the_counters_saw() {
+        let state = |reasons: &[ThrottleReason], power_ns| DeviceState {
+            throttle_reasons: Some(reasons.to_vec()),
+            held_down: HeldDown {
+                power_ns: Some(power_ns),
+                thermal_ns: None,
+            },
+            ..DeviceState::default()
+        };
+        let cold = state(&[ThrottleReason::Idle], 7);
+        let hot = state(&[ThrottleReason::SoftwareThermal], 9);
+        let seen = |before, after| throttled(Some(before), after).unwrap();
+        assert_eq!(seen(&cold, &cold), "none");
+        assert_eq!(seen(&cold, &hot), "software_thermal power_cap");
+        assert_eq!(throttled(None, &hot).unwrap(), "software_thermal");
+        assert_eq!(throttled(None, &DeviceState::default()), None);
     }
 }

@@ -5,7 +5,8 @@ use serde_json::Value;
 use warpladder::catalogue::{self, Implementation};
 
 /// The fields of a record of `--json` and `--csv`, in order.
-const RECORD: [&str; 25] = [
+const RECORD: [&str; 37] = [
+    "schema",
     "kernel",
     "family",
     "source",
@@ -20,8 +21,12 @@ const RECORD: [&str; 25] = [
     "check",
     "error",
     "tolerance",
+    "cache",
     "samples",
+    "stopped",
     "median_ms",
+    "low_ms",
+    "high_ms",
     "min_ms",
     "max_ms",
     "noise_pct",
@@ -30,8 +35,18 @@ const RECORD: [&str; 25] = [
     "host_to_host_ms",
     "outer_ms",
     "inner_ms",
+    "driver",
+    "clock_mhz",
+    "memory_clock_mhz",
+    "temperature_c",
+    "power_w",
+    "power_limit_w",
+    "throttled",
     "complaint",
 ];
+
+/// What a record of `--json` has after them.
+const DETAILS: [&str; 2] = ["times_ms", "baseline"];
 
 /// The fields of an entry of `list --json`, in order.
 const ENTRY: [&str; 13] = [
@@ -63,12 +78,13 @@ fn json_on_standard_output_has_the_documented_fields_alone() {
     let ended = emulate("--kernel naive --m 3 --n 4 --k 5 --reps 2 --json -");
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert_eq!(ended.stderr.lines().last(), Some("all 1 checks passed"));
-    assert_eq!(keys(&ended.stdout), RECORD);
+    assert_eq!(keys(&ended.stdout), [&RECORD[..], &DETAILS].concat());
     let records = parse(&ended.stdout);
     let [record] = &records[..] else {
         panic!("{records:?}");
     };
     for (field, value) in [
+        ("schema", 2.into()),
         ("kernel", "naive".into()),
         ("family", "matmul".into()),
         ("element", "f32".into()),
@@ -80,6 +96,9 @@ fn json_on_standard_output_has_the_documented_fields_alone() {
         ("ok", true.into()),
         ("check", "nalgebra".into()),
         ("samples", 2.into()),
+        ("stopped", "reps".into()),
+        ("cache", Value::Null),
+        ("baseline", Value::Null),
         ("complaint", Value::Null),
     ] {
         assert_eq!(record[field], value, "{field}");

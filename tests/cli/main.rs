@@ -1,5 +1,6 @@
 //! The contract of the command line: what scripts rely on. Kernels run on the emulator.
 
+mod baseline;
 mod catalogue;
 mod devices;
 #[cfg(target_os = "linux")]
