@@ -15,6 +15,7 @@
 //! | [`catalogue`] | the only list of kernels |
 //! | [`model`] | performance models: pure functions of numbers |
 //! | [`measure`] | statistics |
+//! | [`calibrate`] | what only kernels tell of a GPU, measured |
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`baseline`] | a run beside a saved one |
 //! | [`profile`] | a rung run under counters |
@@ -27,6 +28,7 @@
 //! | [`cli`] | the command line |
 
 pub mod baseline;
+pub mod calibrate;
 pub mod catalogue;
 pub mod check;
 pub mod cli;

@@ -227,6 +227,8 @@ mod tests {
             .chain(gemm::entries())
             .chain(crate::gemm::wgmma::entries().map(|entry| (entry, wgmma::COMPUTE_CAPABILITY)))
             .collect();
+        // Kernels that measure a device are no rungs.
+        in_modules.retain(|(entry, _)| !entry.starts_with("calibrate_"));
         assert_eq!(in_modules, in_catalogue);
     }
 

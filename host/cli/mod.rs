@@ -3,6 +3,7 @@
 //! Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage or environment.
 
 mod baseline;
+mod calibrate;
 #[cfg(target_os = "linux")]
 mod compare;
 mod devices;
@@ -56,6 +57,8 @@ enum Command {
     Devices(devices::Args),
     /// Say what works here, and what to do about the rest
     Doctor,
+    /// Measure what the models need to know of this machine's GPU, and keep it
+    Calibrate(calibrate::Args),
     /// Predict how long a kernel takes on a GPU, and what it is bound by
     Predict(predict::Args),
     /// Run one kernel on the emulator and say what it does to the machine, line by line
@@ -99,6 +102,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Reproduce(args)) => reproduce::execute(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
         Some(Command::Doctor) => doctor::execute(),
+        Some(Command::Calibrate(args)) => calibrate::execute(&args),
         Some(Command::Predict(args)) => predict::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
         None => run::execute(&cli.run),

@@ -16,6 +16,8 @@ pub enum Bound {
     Fp64,
     /// f16 and bf16 units, tensor cores not among them.
     Half,
+    /// Tensor cores.
+    Tensor,
     /// Integer units.
     Integer,
     /// Units for square roots, reciprocals and the like.
@@ -34,6 +36,8 @@ pub enum Bound {
     L2,
     /// Bandwidth of device memory.
     Dram,
+    /// How fast blocks start.
+    Blocks,
     /// Too few threads to hide the latency of each.
     Latency,
     /// Too few blocks for one to compute while another loads: barriers keep a block's phases apart.
@@ -55,6 +59,7 @@ impl fmt::Display for Bound {
             Bound::Fp32 => "f32 units",
             Bound::Fp64 => "f64 units",
             Bound::Half => "f16 units",
+            Bound::Tensor => "tensor cores",
             Bound::Integer => "integer units",
             Bound::Special => "special function units",
             Bound::Conversion => "conversion units",
@@ -64,6 +69,7 @@ impl fmt::Display for Bound {
             Bound::Constant => "constant cache",
             Bound::L2 => "L2 bandwidth",
             Bound::Dram => "DRAM bandwidth",
+            Bound::Blocks => "starts of blocks",
             Bound::Latency => "latency",
             Bound::Barriers => "barriers",
         })

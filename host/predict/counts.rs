@@ -4,15 +4,23 @@
 //! many rounds, in each of which so many instructions. Such a polynomial is known from its values at two extents in each
 //! direction. So counts at 4096 are exact without running 4096³ multiply-adds: for kernels that take multiples of a tile, at
 //! such multiples; elsewhere up to what the edges differ.
+//!
+//! A grid-stride loop has as many threads as the device has room for, and what they do is linear in the elements of one
+//! thread. It is run with few threads, so that each has several, and scaled to those of the device. A plan that suits itself
+//! to the size is run at a small size, on a device of few multiprocessors, for which it chooses the same kernel.
 
+use super::ForecastError;
+use super::chain::{Chain, Cycles};
 use super::traffic::{SECTOR_BYTES, Traffic};
-use crate::catalogue::{Precondition, Rung};
+use crate::catalogue::{Implementation, Precondition, Rung};
 use crate::element::{Element, ElementType};
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::observed::ObservedEngine;
+use crate::plan::Request;
 use crate::problem::Shape;
 use crate::run::{self, RunError};
 use half::f16;
+use kernels_gpu::geometry::Geometry;
 use ptx_emulator::{Counters, InstructionClass, Observer, Space};
 
 /// The least extent of a run: tiles of every kernel fit, and a block is a small part of the whole.
@@ -34,6 +42,13 @@ macro_rules! counts {
                     $($field: one.$field + (two.$field - one.$field) * at,)*
                 }
             }
+
+            /// All of them so many times.
+            fn times(&self, factor: f64) -> Counts {
+                Counts {
+                    $($field: self.$field * factor,)*
+                }
+            }
         }
     };
 }
@@ -51,6 +66,8 @@ counts! {
     conversion,
     /// Loads, stores, atomics and shuffles.
     load_store,
+    /// Products on tensor cores.
+    tensor,
     /// Branches, barriers and the like.
     other,
     /// See [`Traffic::wavefronts`].
@@ -61,42 +78,140 @@ counts! {
     write_sectors,
     /// See [`Traffic::partial_sectors`].
     partial_sectors,
-    /// See [`Traffic::constant_lines`].
-    constant_lines,
+    /// Addresses of constant memory and of parameters, request by request.
+    constant_addresses,
     /// Wavefronts of shared memory.
     shared_wavefronts,
     /// Warps at barriers.
     barriers,
     /// Bytes of all distinct sectors.
     footprint,
+    /// See [`Chain::operands`].
+    constant_operands,
+    /// See [`Chain::total`]: where loads take as long as from the L2 cache.
+    chain_l2,
+    /// The same where they take as long as from device memory.
+    chain_dram,
 }
 
-/// What a rung does at a shape.
+/// What a rung does at the size of a request, on a device of these cycles. `entry` is the kernel that its plan launches.
 ///
 /// # Errors
 /// Where the rung cannot run on the emulator at the small sizes.
 pub fn at(
-    emulator: &EmulatorEngine,
     rung: &'static Rung,
-    shape: Shape,
+    request: &Request,
+    entry: &str,
+    cycles: Cycles,
     seed: u64,
-) -> Result<Counts, RunError> {
+) -> Result<Counts, ForecastError> {
+    let shape = request.shape;
     let rung = rung.resolve(shape);
-    let [m, n, k] = least(rung);
+    let run = |multiprocessors, shape| {
+        let emulator = EmulatorEngine::new().with_multiprocessors(multiprocessors);
+        counts(&emulator, rung, shape, cycles, seed)
+    };
+    match rung.implementation {
+        Implementation::Kernel {
+            geometry: geometry @ Geometry::GridStride { .. },
+            ..
+        } => Ok(grid_stride(rung, request, &geometry, run)?),
+        Implementation::Planned { plan, .. } => {
+            let small = [1, 2, 4, 8].into_iter().find_map(|multiprocessors| {
+                let chooses = |least: [u32; 3]| {
+                    corners(least).into_iter().all(|[m, n, k]| {
+                        let plan = plan(&Request {
+                            shape: Shape { m, n, k },
+                            multiprocessors,
+                            ..*request
+                        });
+                        plan.launches.len() == 1 && plan.launches[0].entry == entry
+                    })
+                };
+                let sizes = [2, 4].map(|times| [times * LEAST, times * LEAST, 2 * LEAST]);
+                let least = sizes.into_iter().find(|&least| chooses(least));
+
+                least.map(|least| (multiprocessors, least))
+            });
+            match small {
+                Some((multiprocessors, least)) => Ok(linear(rung, shape, least, |shape| {
+                    run(multiprocessors, shape)
+                })?),
+                None => Err(ForecastError::ChosenAtNoSmallSize(rung.name)),
+            }
+        }
+        _ => Ok(linear(rung, shape, least(rung), |shape| {
+            run(request.multiprocessors, shape)
+        })?),
+    }
+}
+
+/// The sizes at which a polynomial is sampled.
+fn corners([m, n, k]: [u32; 3]) -> [[u32; 3]; 8] {
+    std::array::from_fn(|corner| {
+        let twice = |bit: usize, extent: u32| extent << (corner >> bit & 1);
+        [twice(0, m), twice(1, n), twice(2, k)]
+    })
+}
+
+/// Elements of the runs of a grid-stride loop: of 2048 threads, each has two of the largest vectors or more.
+const STRIDE_RUNS: [Shape; 2] = [
+    Shape {
+        m: 512,
+        n: 256,
+        k: 1,
+    },
+    Shape {
+        m: 512,
+        n: 512,
+        k: 1,
+    },
+];
+
+/// A grid-stride loop, from runs with the threads of one multiprocessor.
+fn grid_stride(
+    rung: &Rung,
+    request: &Request,
+    geometry: &Geometry,
+    run: impl Fn(u32, Shape) -> Result<Counts, RunError>,
+) -> Result<Counts, RunError> {
+    let shape = request.shape;
+    let elements = |shape: Shape| f64::from(shape.m) * f64::from(shape.n);
+    let [one, two] = STRIDE_RUNS;
+    if elements(shape) <= elements(two) {
+        return run(request.multiprocessors, shape);
+    }
+    let blocks = |multiprocessors, shape| {
+        let (rows, columns) = rung.operation.extent(shape);
+        geometry.grid(rows, columns, multiprocessors)[0] as f64
+    };
+    let times = blocks(request.multiprocessors, shape) / blocks(1, one);
+    let of_share = elements(shape) / times;
+    let at = (of_share - elements(one)) / (elements(two) - elements(one));
+    Ok(Counts::line(&run(1, one)?, &run(1, two)?, at).times(times))
+}
+
+/// A polynomial that is linear in each extent, from runs at `least` and twice that.
+fn linear(
+    rung: &Rung,
+    shape: Shape,
+    [m, n, k]: [u32; 3],
+    run: impl Fn(Shape) -> Result<Counts, RunError>,
+) -> Result<Counts, RunError> {
     let uses_k = rung.operation.uses_k();
     // Where the size is small, it is run as it is.
     let exact = shape.m <= 2 * m && shape.n <= 2 * n && (!uses_k || shape.k <= 2 * k);
     if exact {
-        return counts(emulator, rung, shape, seed);
+        return run(shape);
     }
     let from = |extent: u32, least: u32| (f64::from(extent) - f64::from(least)) / f64::from(least);
     let mut along_m = Vec::new();
     for m in [m, 2 * m] {
         let mut along_n = Vec::new();
         for n in [n, 2 * n] {
-            let one = counts(emulator, rung, Shape { m, n, k }, seed)?;
+            let one = run(Shape { m, n, k })?;
             along_n.push(if uses_k {
-                let two = counts(emulator, rung, Shape { m, n, k: 2 * k }, seed)?;
+                let two = run(Shape { m, n, k: 2 * k })?;
                 Counts::line(&one, &two, from(shape.k, k))
             } else {
                 one
@@ -121,12 +236,13 @@ fn counts(
     emulator: &EmulatorEngine,
     rung: &'static Rung,
     shape: Shape,
+    cycles: Cycles,
     seed: u64,
 ) -> Result<Counts, RunError> {
     match rung.element {
-        ElementType::F16 => counts_of::<f16>(emulator, rung, shape, seed),
-        ElementType::F32 => counts_of::<f32>(emulator, rung, shape, seed),
-        ElementType::F64 => counts_of::<f64>(emulator, rung, shape, seed),
+        ElementType::F16 => counts_of::<f16>(emulator, rung, shape, cycles, seed),
+        ElementType::F32 => counts_of::<f32>(emulator, rung, shape, cycles, seed),
+        ElementType::F64 => counts_of::<f64>(emulator, rung, shape, cycles, seed),
     }
 }
 
@@ -134,6 +250,7 @@ fn counts_of<T: Element>(
     emulator: &EmulatorEngine,
     rung: &'static Rung,
     shape: Shape,
+    cycles: Cycles,
     seed: u64,
 ) -> Result<Counts, RunError> {
     let problem = rung.operation.problem::<T>(shape, seed);
@@ -141,6 +258,9 @@ fn counts_of<T: Element>(
         run::launch(engine, rung, shape, &*problem)
     })?;
     let traffic = observed(emulator, Traffic::default(), |engine| {
+        run::launch(engine, rung, shape, &*problem)
+    })?;
+    let chain = observed(emulator, Chain::new(cycles), |engine| {
         run::launch(engine, rung, shape, &*problem)
     })?;
     let mut counts = Counts::default();
@@ -160,22 +280,43 @@ fn counts_of<T: Element>(
             Load if count.space == Some(Space::Param) => continue,
             Load | Store | Atomic | Warp => &mut counts.load_store,
             Move => continue,
-            Control | Barrier | Tensor | Other => &mut counts.other,
+            Tensor => &mut counts.tensor,
+            Control | Barrier | Other => &mut counts.other,
         } += issued as f64;
     }
-    let total = counters.total();
+    let barriers = counters.total().barriers as f64;
     let footprint = counters.footprint();
     Ok(Counts {
         l1_wavefronts: traffic.wavefronts as f64,
         read_sectors: traffic.read_sectors as f64,
         write_sectors: traffic.write_sectors as f64,
         partial_sectors: traffic.partial_sectors as f64,
-        constant_lines: traffic.constant_lines as f64,
-        shared_wavefronts: total.shared().wavefronts as f64,
-        barriers: total.barriers as f64,
+        constant_addresses: traffic.constant_addresses as f64,
+        constant_operands: chain.operands,
+        chain_l2: chain.total[0],
+        chain_dram: chain.total[1],
+        shared_wavefronts: shared_wavefronts(&counters),
+        barriers,
         footprint: ((footprint.sectors_read + footprint.sectors_written) * SECTOR_BYTES) as f64,
         ..counts
     })
+}
+
+/// Wavefronts of shared memory. Data of asynchronous copies arrive line by line, whichever lanes asked for them.
+fn shared_wavefronts(counters: &Counters) -> f64 {
+    const WAVEFRONT_BYTES: f64 = 128.0;
+    let Some(kernel) = counters.kernel() else {
+        return 0.0;
+    };
+    let instructions = counters.instructions().into_iter();
+    let wavefronts = instructions.map(|(id, counts)| {
+        if kernel.instruction(id).opcode().starts_with("cp.async") {
+            counts.shared().bytes as f64 / WAVEFRONT_BYTES
+        } else {
+            counts.shared().wavefronts as f64
+        }
+    });
+    wavefronts.sum()
 }
 
 fn observed<O: Observer>(

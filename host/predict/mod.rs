@@ -1,22 +1,27 @@
 //! How long a rung should take: the models of [`model`](crate::model), fed with what the emulator counts.
 
+mod chain;
 mod counts;
 mod traffic;
 
+pub use chain::{Chain, Cycles};
 pub use counts::Counts;
 pub use traffic::Traffic;
 
 use crate::catalogue::{Implementation, Rung};
+use crate::element::ElementType;
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::{Engine, EngineError};
+use crate::model::Figure;
 use crate::model::devices::Device;
 use crate::model::occupancy::Launch;
-use crate::model::predict::{self, PredictError, Prediction, WarpInstructions, Work};
+use crate::model::predict::{self, PredictError, Prediction, TensorFlops, WarpInstructions, Work};
 use crate::plan::{PlannedLaunch, Request};
-use crate::problem::Shape;
+use crate::problem::{Operation, Shape, TensorInput};
 use crate::ptx;
 use crate::run::{RunError, check_shape};
 use std::sync::OnceLock;
+use traffic::SECTOR_BYTES;
 
 /// A predicted launch.
 #[derive(Clone, Debug)]
@@ -42,6 +47,11 @@ pub enum ForecastError {
     /// It is several kernels.
     #[error("{0} is a plan of several kernels, and only single ones are predicted: choose another")]
     SeveralKernels(&'static str),
+    /// Its counts cannot be found by small runs.
+    #[error(
+        "{0} chooses a kernel for this size that it chooses for no small one: predict another size or device"
+    )]
+    ChosenAtNoSmallSize(&'static str),
     /// Its registers are not in the table.
     #[error("the registers of {0} are not known: run .ci/registers > ptx/registers.csv")]
     NoRegisters(&'static str),
@@ -85,8 +95,9 @@ pub fn forecast(
         return Err(ForecastError::SeveralKernels(rung.name));
     };
     let launch = launch(emulator, planned)?;
-    let counts = counts::at(emulator, runs, shape, seed)?;
-    let work = work(device, &launch, &counts);
+    let counts = counts::at(runs, &request, planned.entry, cycles(device), seed)?;
+    let rounds = predict::rounds(device, &launch)?;
+    let work = work(device, runs, shape, &launch, rounds, &counts);
     let prediction = predict::predict(device, &launch, &work)?;
     Ok(Forecast {
         rung,
@@ -124,13 +135,57 @@ fn registers(entry: &str) -> Option<u32> {
     found.map(|&(_, registers)| registers)
 }
 
-/// The counts as work on a device.
-fn work(device: &Device, launch: &Launch, counts: &Counts) -> Work {
+/// The cycles of a device that chains of instructions depend on; where one is unknown, those of the nearest kind.
+fn cycles(device: &Device) -> Cycles {
+    const FMA: f64 = 6.0;
+    const ISSUES: f64 = 4.0;
+    let value = |figure: Option<Figure<f64>>| figure.map(|figure| figure.value);
+    let latencies = &device.latencies;
+    let arithmetic = value(latencies.fma).unwrap_or(FMA);
+    let shared = value(latencies.shared).unwrap_or(4.0 * arithmetic);
+    let dram = value(latencies.dram).unwrap_or(100.0 * arithmetic);
+    let architecture = &device.architecture;
+    let issues = value(architecture.issue).unwrap_or(ISSUES).max(1.0);
+    let lanes = architecture
+        .load_store
+        .map_or(32.0, |figure| f64::from(figure.value));
+    Cycles {
+        arithmetic,
+        fp64: value(latencies.fp64).unwrap_or(arithmetic),
+        shared,
+        l1: value(latencies.l1).unwrap_or(shared),
+        miss: [value(latencies.l2).unwrap_or(dram), dram],
+        load_store_issue: 32.0 * issues / lanes,
+    }
+}
+
+/// The counts as work on a device, whose busiest multiprocessor does so many rounds of resident blocks.
+fn work(
+    device: &Device,
+    rung: &Rung,
+    shape: Shape,
+    launch: &Launch,
+    rounds: u64,
+    counts: &Counts,
+) -> Work {
     let whole = |count: f64| count.round().max(0.0) as u64;
     let warps = launch.blocks * u64::from(launch.warps_per_block());
-    let l2 = device.l2_bytes.map_or(0, |figure| figure.value);
-    // Timed launches follow each other: what fits stays in the L2 cache, and of what does not, nothing does.
-    let footprint = whole(counts.footprint);
+    let operation = rung.operation;
+    let flops = whole(operation.flops(shape));
+    let tensor = match (counts.tensor > 0.0, rung.element, operation) {
+        (false, ..) => TensorFlops::default(),
+        (_, ElementType::F64, _) => TensorFlops { f16: 0, f64: flops },
+        // The units do half as many products of twice the width.
+        (_, _, Operation::TensorProduct(TensorInput::Tf32)) => TensorFlops {
+            f16: 2 * flops,
+            f64: 0,
+        },
+        _ => TensorFlops { f16: flops, f64: 0 },
+    };
+    let dram_bytes = dram_bytes(device, rung, shape, rounds, counts);
+    let read_bytes = counts.read_sectors * SECTOR_BYTES as f64;
+    let missing = (dram_bytes / read_bytes.max(1.0)).min(1.0);
+    let chain = counts.chain_l2 + missing * (counts.chain_dram - counts.chain_l2);
     Work {
         instructions: WarpInstructions {
             fp32: whole(counts.fp32),
@@ -140,17 +195,46 @@ fn work(device: &Device, launch: &Launch, counts: &Counts) -> Work {
             special: 0,
             conversion: whole(counts.conversion),
             load_store: whole(counts.load_store),
-            other: whole(counts.other),
+            other: whole(counts.other + counts.tensor),
         },
+        tensor,
         l1_wavefronts: whole(counts.l1_wavefronts),
         l2_read_sectors: whole(counts.read_sectors),
         l2_write_sectors: whole(counts.write_sectors),
         l2_partial_sectors: whole(counts.partial_sectors),
-        constant_lines: whole(counts.constant_lines),
-        dram_bytes: if footprint > l2 { footprint } else { 0 },
+        constant_addresses: whole(counts.constant_addresses),
+        constant_operands: whole(counts.constant_operands),
+        dram_bytes: whole(dram_bytes),
         shared_wavefronts: whole(counts.shared_wavefronts),
         barriers_per_block: whole(counts.barriers) / warps.max(1),
-        warp_latency_cycles: None,
+        warp_latency_cycles: Some(chain / warps.max(1) as f64),
+    }
+}
+
+/// Bytes that device memory moves.
+///
+/// Timed launches follow each other: what fits stays in the L2 cache, and of what does not, nothing does. Of a product
+/// whose larger input does not fit, each round of resident blocks reads that input again: it runs along the whole extent of
+/// the grid, while the other input's part is shared by the blocks of a round.
+fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &Counts) -> f64 {
+    let l2 = device.l2_bytes.map_or(0.0, |figure| figure.value as f64);
+    if counts.footprint <= l2 {
+        return 0.0;
+    }
+    let product = matches!(
+        rung.operation,
+        Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_)
+    );
+    let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
+    let element = match rung.operation {
+        Operation::TensorProduct(input) => 4.0 / f64::from(input.per_word()),
+        _ => rung.element.bytes() as f64,
+    };
+    let larger = m.max(n) * k * element;
+    if product && larger > l2 {
+        counts.footprint + (rounds - 1) as f64 * larger
+    } else {
+        counts.footprint
     }
 }
 
@@ -180,16 +264,25 @@ mod tests {
             n: 512,
             k: 640,
         };
-        for name in ["tiled_32", "naive", "wolfe_k4_w32_j2"] {
+        for name in ["tiled_32", "naive", "wolfe_k4_w32_j2", "sgemm", "add_one"] {
             let rung = catalogue::find(name).unwrap();
-            let extrapolated = counts::at(&emulator, rung, shape, 1).unwrap();
+            let request = Request {
+                operation: rung.operation,
+                shape,
+                multiprocessors: 8,
+                compute_capability: 90,
+            };
+            let plan = rung.plan(&request, Vec::new()).unwrap();
+            let h200 = devices::find("H200").unwrap();
+            let entry = plan.launches[0].entry;
+            let extrapolated = counts::at(rung, &request, entry, cycles(h200), 1).unwrap();
             let run = crate::profile::profile(&emulator, rung, shape, 1).unwrap();
             let total = run.counters.total();
             let wavefronts = total.shared().wavefronts as f64;
             assert_eq!(extrapolated.shared_wavefronts, wavefronts, "{name}");
             assert_eq!(extrapolated.barriers, total.barriers as f64, "{name}");
-            let fmas = f64::from(shape.m) * f64::from(shape.n) * f64::from(shape.k) / 32.0;
-            assert_eq!(extrapolated.fp32, fmas, "{name}");
+            let loads = total.global_loads.sectors as f64;
+            assert!(extrapolated.read_sectors <= loads, "{name}");
         }
     }
 

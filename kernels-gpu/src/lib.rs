@@ -34,6 +34,8 @@
 pub mod geometry;
 
 #[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+pub mod calibrate;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod matmul;
 #[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod matvec;

@@ -23,6 +23,8 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: None,
         latencies: Latencies {
             fma: Some(Figure::measured(24.0, WONG)),
+            fp64: None,
+            l1: None,
             shared: Some(Figure::measured(38.0, WONG)),
             l2: None,
             dram: Some(Figure::measured(440.0, WONG)),
@@ -42,6 +44,8 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: None,
         latencies: Latencies {
             fma: Some(Figure::datasheet(22.0, GUIDE_4)),
+            fp64: None,
+            l1: None,
             shared: None,
             l2: None,
             dram: None,

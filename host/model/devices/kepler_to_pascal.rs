@@ -13,6 +13,8 @@ const SOURCE_002: &str = "source 002";
 const fn arafa(fma: f64, shared: f64, l2: f64, dram: f64) -> Latencies {
     Latencies {
         fma: Some(Figure::measured(fma, ARAFA)),
+        fp64: None,
+        l1: None,
         shared: Some(Figure::measured(shared, ARAFA)),
         l2: Some(Figure::measured(l2, ARAFA)),
         dram: Some(Figure::measured(dram, ARAFA)),
@@ -51,6 +53,8 @@ pub(super) const DEVICES: &[Device] = &[
         l2_bytes: Some(Figure::datasheet(1536 << 10, SOURCE_000)),
         latencies: Latencies {
             fma: None,
+            fp64: None,
+            l1: None,
             shared: None,
             l2: None,
             dram: None,

@@ -53,6 +53,8 @@ impl Latencies {
     fn assumed(self) -> Self {
         Latencies {
             fma: self.fma.map(Figure::assumed),
+            fp64: self.fp64.map(Figure::assumed),
+            l1: self.l1.map(Figure::assumed),
             shared: self.shared.map(Figure::assumed),
             l2: self.l2.map(Figure::assumed),
             dram: self.dram.map(Figure::assumed),

@@ -12,14 +12,17 @@ mod architectures;
 mod fermi_and_older;
 mod kepler_to_pascal;
 mod live;
+mod measured;
 mod volta_and_newer;
 
 pub use architecture::{Architecture, Lanes};
+pub use measured::{Measured, Spread};
 
 use super::Bound;
 use super::figure::Figure;
 use super::roofline::{Level, Roof, Roofline};
 use std::borrow::Cow;
+use std::sync::LazyLock;
 use thiserror::Error;
 
 /// A GPU.
@@ -56,11 +59,15 @@ pub struct Device {
 pub struct Calibration {
     /// What writing parts of sectors to the L2 cache reaches, counted in whole sectors, in GB/s.
     pub l2_partial_gbs: Option<Figure<f64>>,
-    /// Cycles in which the constant cache of a multiprocessor delivers one line of 64 bytes.
+    /// What the tensor cores reach with f16 or bf16 inputs within the chip's power, in TFLOP/s.
+    pub tensor_f16_tflops: Option<Figure<f64>>,
+    /// Cycles in which the constant cache of a multiprocessor serves one address of a request.
     pub constant_cycles: Option<Figure<f64>>,
-    /// Cycles from the start of a block to its place being free again, apart from its instructions: of any block.
+    /// Cycles in which it fetches an operand of arithmetic that is not next to the units.
+    pub constant_operand_cycles: Option<Figure<f64>>,
+    /// Cycles of a multiprocessor between the starts of two blocks.
     pub block_cycles: Option<Figure<f64>>,
-    /// The same for each of its warps.
+    /// Cycles that each warp adds to what it takes to start a block and to free its place.
     pub warp_cycles: Option<Figure<f64>>,
     /// From a launch to its first block, and from its last to the next launch, in µs.
     pub launch_us: Option<Figure<f64>>,
@@ -70,7 +77,9 @@ impl Calibration {
     /// Nobody has measured.
     pub const UNKNOWN: Self = Calibration {
         l2_partial_gbs: None,
+        tensor_f16_tflops: None,
         constant_cycles: None,
+        constant_operand_cycles: None,
         block_cycles: None,
         warp_cycles: None,
         launch_us: None,
@@ -82,6 +91,10 @@ impl Calibration {
 pub struct Latencies {
     /// L_F: f32 multiply-add.
     pub fma: Option<Figure<f64>>,
+    /// f64 multiply-add; `None` where nobody has measured it apart from f32.
+    pub fp64: Option<Figure<f64>>,
+    /// Load that hits the L1 cache.
+    pub l1: Option<Figure<f64>>,
     /// Load from shared memory.
     pub shared: Option<Figure<f64>>,
     /// L_2: load that hits the L2 cache.
@@ -110,9 +123,22 @@ const TABLES: [&[Device]; 3] = [
     volta_and_newer::DEVICES,
 ];
 
+/// The row that was calibrated, and the calibration that is kept in the repository.
+const CALIBRATED: (&str, &str) = ("H200", include_str!("../../../results/h200/calibrate.json"));
+
 /// Every row of the table, oldest first.
 pub fn table() -> impl Iterator<Item = &'static Device> + Clone {
-    TABLES.into_iter().flatten()
+    static ROWS: LazyLock<Vec<Device>> = LazyLock::new(|| {
+        let (name, text) = CALIBRATED;
+        let measured: Option<Measured> = serde_json::from_str(text).ok();
+        let rows = TABLES.into_iter().flatten().cloned();
+        rows.map(|row| match &measured {
+            Some(measured) if row.name == name => row.calibrated(measured),
+            _ => row,
+        })
+        .collect()
+    });
+    ROWS.iter()
 }
 
 /// The row of this name; capitals, spaces and hyphens do not matter.
@@ -152,6 +178,21 @@ impl Device {
     /// Peak of the f32 units, in GFLOP/s: two FLOP per lane and cycle.
     pub fn peak_fp32_gflops(&self) -> Option<f64> {
         self.peak_gflops(|lanes| Some(lanes.fp32))
+    }
+
+    /// What the tensor cores reach with f16 or bf16 inputs, in TFLOP/s: measured where it is, else the peak.
+    pub fn usable_tensor_tflops(&self) -> Option<Figure<f64>> {
+        self.calibration
+            .tensor_f16_tflops
+            .or(self.tensor_f16_tflops)
+    }
+
+    /// Peak of the tensor cores in f64, in GFLOP/s: twice that of the f64 units on 8.0 and 9.0, which alone have them.
+    pub fn peak_tensor_fp64_gflops(&self) -> Option<f64> {
+        match self.architecture.compute_capability {
+            80 | 90 => Some(2.0 * self.peak_fp64_gflops()?),
+            _ => None,
+        }
     }
 
     /// Peak of the f64 units, in GFLOP/s.

@@ -5,8 +5,6 @@ use super::{Calibration, Device, Latencies};
 use crate::model::figure::Figure;
 use std::borrow::Cow;
 
-const COPIES: &str = "copy_1 and copy at 4096, less the latency of a load";
-
 const TECHPOWERUP: &str = "TechPowerUp GPU database";
 const JIA: &str = "Jia et al., arXiv 1804.06826";
 const LATENCY: &str = "RRZE gpu-benches, gpu-latency";
@@ -21,6 +19,8 @@ const B200: &str = "NVIDIA HGX B200 datasheet";
 const fn chase(l2: f64, dram: f64) -> Latencies {
     Latencies {
         fma: None,
+        fp64: None,
+        l1: None,
         shared: None,
         l2: Some(Figure::measured(l2, LATENCY)),
         dram: Some(Figure::measured(dram, LATENCY)),
@@ -56,6 +56,8 @@ pub(super) const DEVICES: &[Device] = &[
         l2_gbs: Some(Figure::measured(2544.0, "RRZE gpu-benches, cuda-cache")),
         latencies: Latencies {
             fma: Some(Figure::measured(4.0, JIA)),
+            fp64: None,
+            l1: None,
             shared: Some(Figure::measured(19.0, JIA)),
             ..chase(215.0, 437.0)
         },
@@ -95,15 +97,15 @@ pub(super) const DEVICES: &[Device] = &[
     Device {
         name: Cow::Borrowed("H200"),
         dram_gbs: Figure::datasheet(4800.0, H200),
-        dram_read_gbs: Some(Figure::measured(3888.0, L2_CACHE)),
-        // With data of 15 to 40 MB; the driver reports 60 MB of cache.
-        l2_gbs: Some(Figure::measured(9700.0, L2_CACHE)),
+        // The rest is calibrated: see `table`.
         calibration: Calibration {
-            l2_partial_gbs: Some(Figure::measured(2850.0, "transpose_naive at 2048")),
-            constant_cycles: Some(Figure::measured(1.6, "matvec_thread_per_element_12 to _28")),
-            block_cycles: Some(Figure::measured(350.0, COPIES)),
-            warp_cycles: Some(Figure::measured(31.0, COPIES)),
-            launch_us: Some(Figure::measured(2.0, "copy at 256")),
+            tensor_f16_tflops: Some(Figure::measured(
+                780.0,
+                "cuBLAS 13.1, bf16, 8192: results/h200/compare-wgmma.json",
+            )),
+            // 0.747 ms for 1024 operands of each of 524,288 threads, of which the caches hold half.
+            constant_operand_cycles: Some(Figure::measured(22.0, "matvec_lcs_32 at 4096")),
+            ..Calibration::UNKNOWN
         },
         ..H100_SXM
     },

@@ -33,7 +33,7 @@
 mod rates;
 mod work;
 
-pub use work::{WarpInstructions, Work};
+pub use work::{TensorFlops, WarpInstructions, Work};
 
 use super::Bound;
 use super::devices::Device;
@@ -118,15 +118,13 @@ pub fn predict(device: &Device, launch: &Launch, work: &Work) -> Result<Predicti
             device: device.name.to_string(),
         });
     }
-    let busiest = launch
-        .blocks
-        .div_ceil(u64::from(device.multiprocessors.value.max(1)));
+    let busiest = busiest(device, launch);
     let rounds = busiest.div_ceil(u64::from(occupancy.blocks));
     let share = busiest as f64 / launch.blocks as f64;
 
     let mut times = Vec::new();
     let mut unknown = Vec::new();
-    for load in rates::loads(device, work) {
+    for load in rates::loads(device, launch, work) {
         match load.seconds(share) {
             _ if load.work == 0.0 => {}
             Some(seconds) => times.push(BoundTime {
@@ -141,19 +139,19 @@ pub fn predict(device: &Device, launch: &Launch, work: &Work) -> Result<Predicti
     let start = value(calibration.block_cycles)
         + value(calibration.warp_cycles) * f64::from(launch.warps_per_block());
     let wait = memory_latency(device, work).unwrap_or(0.0);
-    let serial = if work.barriers_per_block > 0 {
+    // What a block alone is busy with: nothing of it overlaps with its own waits.
+    let alone =
+        longest(&times, |bound| !bound.is_memory() && bound != Bound::Blocks) / busiest as f64;
+    let (bound, chain) = if work.barriers_per_block > 0 {
         let waits = (work.barriers_per_block as f64 / BARRIERS_PER_ROUND).max(1.0);
-        let alone = longest(&times, |bound| !bound.is_memory()) / busiest as f64;
-        BoundTime {
-            bound: Bound::Barriers,
-            seconds: rounds as f64 * (cycles(start + waits * wait) + alone),
-        }
+        (Bound::Barriers, waits * wait)
     } else {
         let chain = work.warp_latency_cycles.unwrap_or(wait);
-        BoundTime {
-            bound: Bound::Latency,
-            seconds: rounds as f64 * cycles(start + chain),
-        }
+        (Bound::Latency, chain)
+    };
+    let serial = BoundTime {
+        bound,
+        seconds: rounds as f64 * (cycles(start + chain) + alone),
     };
     if *work != Work::default() {
         times.push(serial);
@@ -172,6 +170,24 @@ pub fn predict(device: &Device, launch: &Launch, work: &Work) -> Result<Predicti
         occupancy,
         rounds,
     })
+}
+
+/// Blocks of the multiprocessor that has most of them.
+fn busiest(device: &Device, launch: &Launch) -> u64 {
+    let multiprocessors = u64::from(device.multiprocessors.value.max(1));
+    launch.blocks.div_ceil(multiprocessors)
+}
+
+/// Rounds of resident blocks on the busiest multiprocessor; at least one.
+///
+/// # Errors
+/// A launch that the device cannot run.
+pub fn rounds(device: &Device, launch: &Launch) -> Result<u64, PredictError> {
+    let architecture = &device.architecture;
+    let limits = &architecture.limits.value;
+    let occupancy = occupancy(limits, &architecture.allocation.value, launch)?;
+    let resident = u64::from(occupancy.blocks.max(1));
+    Ok(busiest(device, launch).div_ceil(resident).max(1))
 }
 
 fn value(figure: Option<Figure<f64>>) -> f64 {

@@ -5,6 +5,7 @@ use crate::model::Bound;
 use crate::model::coalescing::SECTOR_BYTES;
 use crate::model::devices::Device;
 use crate::model::figure::Figure;
+use crate::model::occupancy::Launch;
 
 const WARP: f64 = 32.0;
 
@@ -37,7 +38,7 @@ impl Load {
 }
 
 /// Every resource and its work.
-pub(super) fn loads(device: &Device, work: &Work) -> Vec<Load> {
+pub(super) fn loads(device: &Device, launch: &Launch, work: &Work) -> Vec<Load> {
     let hertz = device.clock_ghz() * 1e9;
     let architecture = &device.architecture;
     let per_cycle = |bound, work, rate: Option<f64>| Load {
@@ -86,6 +87,25 @@ pub(super) fn loads(device: &Device, work: &Work) -> Vec<Load> {
             count.load_store,
             value(architecture.load_store),
         ),
+        gbs(
+            Bound::Tensor,
+            work.tensor.f16 as f64,
+            value(device.usable_tensor_tflops()).map(|tflops| tflops * 1e3),
+        ),
+        gbs(
+            Bound::Tensor,
+            work.tensor.f64 as f64,
+            device.peak_tensor_fp64_gflops(),
+        ),
+        per_cycle(
+            Bound::Blocks,
+            if value(device.calibration.block_cycles).is_some() {
+                launch.blocks as f64
+            } else {
+                0.0
+            },
+            value(device.calibration.block_cycles).map(|cycles| 1.0 / cycles),
+        ),
         // After the units: where both are as long, the unit is the better explanation.
         per_cycle(
             Bound::Issue,
@@ -102,11 +122,7 @@ pub(super) fn loads(device: &Device, work: &Work) -> Vec<Load> {
             (work.shared_wavefronts + work.l1_wavefronts) as f64 * LINE_BYTES,
             value(architecture.l1_bytes_per_cycle),
         ),
-        per_cycle(
-            Bound::Constant,
-            work.constant_lines as f64,
-            value(device.calibration.constant_cycles).map(|cycles| 1.0 / cycles),
-        ),
+        constant(device, work),
         l2(device, work),
         gbs(
             Bound::Dram,
@@ -114,6 +130,26 @@ pub(super) fn loads(device: &Device, work: &Work) -> Vec<Load> {
             Some(device.usable_dram_gbs().value),
         ),
     ]
+}
+
+/// The constant caches: addresses of requests, and operands from afar.
+fn constant(device: &Device, work: &Work) -> Load {
+    let calibration = &device.calibration;
+    let cycles = |count: u64, figure| Some(count as f64 * value(figure)?);
+    let addresses = cycles(work.constant_addresses, calibration.constant_cycles);
+    let operands = cycles(work.constant_operands, calibration.constant_operand_cycles);
+    let known = [addresses, operands].into_iter().flatten().sum();
+    Load {
+        bound: Bound::Constant,
+        work: if addresses.is_some() || operands.is_some() {
+            known
+        } else {
+            (work.constant_addresses + work.constant_operands) as f64
+        },
+        rate: addresses
+            .or(operands)
+            .map(|_| Rate::Multiprocessor(device.clock_ghz() * 1e9)),
+    }
 }
 
 /// The L2 cache: whole sectors, and parts of sectors, whose rate is another.

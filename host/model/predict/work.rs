@@ -35,11 +35,22 @@ impl WarpInstructions {
     }
 }
 
+/// Floating-point operations of tensor cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct TensorFlops {
+    /// With inputs of f16 or bf16; those of tf32 count twice, since they take twice the time.
+    pub f16: u64,
+    /// In f64.
+    pub f64: u64,
+}
+
 /// Work of one launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Work {
     /// Instructions of all warps.
     pub instructions: WarpInstructions,
+    /// Work of the tensor cores.
+    pub tensor: TensorFlops,
     /// Passes of loads and stores of global memory through the L1 caches' data path: one for each 128-byte line that a
     /// group of lanes touches, where a group is 32 lanes of up to 4 bytes, 16 of 8, or 8 of 16.
     pub l1_wavefronts: u64,
@@ -49,8 +60,10 @@ pub struct Work {
     pub l2_write_sectors: u64,
     /// Sectors that a request writes a part of.
     pub l2_partial_sectors: u64,
-    /// Lines of 64 bytes that the constant caches deliver, request by request.
-    pub constant_lines: u64,
+    /// Addresses that the constant caches serve, request by request.
+    pub constant_addresses: u64,
+    /// Operands that the constant caches fetch from afar.
+    pub constant_operands: u64,
     /// Bytes that device memory moves. At least every byte touched once; at most all of `l2_sectors`.
     pub dram_bytes: u64,
     /// Wavefronts of shared memory.

@@ -1,0 +1,306 @@
+//! Interval analysis of the instructions that warps execute (source 002): how long a warp takes alone.
+//!
+//! Instructions wait for the registers that they read, as [`schedule`](crate::model::interval::schedule()) has it. Which
+//! registers those are is in the PTX; which instructions follow each other, and which loads find their sectors in the L1
+//! cache, is seen on the emulator. A warp finds what it has loaded itself before; what other warps of its block load at the
+//! same time has not arrived yet.
+//!
+//! PTX is not the order of machine code: the assembler moves loads ahead of what waits for them, but not across branches.
+//! So an instruction issues as soon as its operands are there, from the start of its basic block on; the next block starts
+//! when all of them have issued.
+//!
+//! The first warp of a block stands for all of it.
+
+use ptx_emulator::{
+    AccessKind, Instruction, InstructionClass, InstructionId, Kernel, LaunchContext, MemoryAccess,
+    Observer, Space, WarpContext,
+};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::traffic::SECTOR_BYTES;
+
+/// Cycles of a device: from an instruction to the next one that needs its result, and from one issue to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Cycles {
+    /// f32 arithmetic, and everything else that is not named.
+    pub arithmetic: f64,
+    /// f64 arithmetic.
+    pub fp64: f64,
+    /// A load from shared memory, and from the constant cache.
+    pub shared: f64,
+    /// A load that hits the L1 cache.
+    pub l1: f64,
+    /// A load that misses it, at best and at worst.
+    pub miss: [f64; 2],
+    /// From the issue of a load or store to the next instruction of the warp.
+    pub load_store_issue: f64,
+}
+
+/// Sums up how many cycles the warps of all blocks take alone, where loads that miss the L1 cache take the one time and the
+/// other.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    cycles: Cycles,
+    /// Of all warps that have ended, together.
+    pub total: [f64; 2],
+    /// Operands of their arithmetic that come from the constant bank, as far as it does not hold them next to the units: of
+    /// parameters of more bytes than that, the share that exceeds it.
+    pub operands: f64,
+    warps_per_block: u32,
+    program: Arc<Vec<Static>>,
+    warp: Warp,
+}
+
+/// What is known of an instruction beforehand.
+#[derive(Clone, Debug, Default)]
+struct Static {
+    reads: Vec<u32>,
+    writes: Vec<u32>,
+    latency: f64,
+    issue: f64,
+    /// Share of its operands that the constant bank has to fetch from afar.
+    fetched: f64,
+}
+
+/// The first warp of a block, under way.
+#[derive(Clone, Debug, Default)]
+struct Warp {
+    /// When its basic block could begin.
+    start: [f64; 2],
+    /// When the basic block after it can.
+    end: [f64; 2],
+    /// Cycles for which this one has used the issue.
+    used: f64,
+    /// When the instruction at hand issued.
+    issued: [f64; 2],
+    /// When each register can be read.
+    ready: Vec<[f64; 2]>,
+    /// Sectors that it has loaded.
+    loaded: HashSet<u64>,
+}
+
+impl Chain {
+    /// Nothing yet, on a device with these cycles.
+    pub fn new(cycles: Cycles) -> Self {
+        Chain {
+            cycles,
+            total: [0.0; 2],
+            operands: 0.0,
+            warps_per_block: 0,
+            program: Arc::default(),
+            warp: Warp::default(),
+        }
+    }
+}
+
+impl Observer for Chain {
+    fn fork(&self) -> Self {
+        Chain {
+            total: [0.0; 2],
+            operands: 0.0,
+            ..self.clone()
+        }
+    }
+
+    fn join(&mut self, worker: Self) {
+        for (total, more) in self.total.iter_mut().zip(worker.total) {
+            *total += more;
+        }
+        self.operands += worker.operands;
+    }
+
+    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
+        let mut names = HashMap::new();
+        let kernel = launch.kernel;
+        let mut program = vec![Static::default(); kernel.instruction_count()];
+        let blocks = kernel.basic_blocks().iter();
+        for id in blocks.flat_map(|block| block.instructions()) {
+            program[id.index()] = self.cycles.of(kernel.instruction(id), &mut names);
+        }
+        fetch_operands(kernel, &mut program);
+        self.program = Arc::new(program);
+        self.warp.ready = vec![[0.0; 2]; names.len()];
+        self.warps_per_block = launch.block.iter().product::<u32>().div_ceil(32);
+    }
+
+    fn block_start(&mut self, _: &Kernel, _: [u32; 3]) {
+        let warp = &mut self.warp;
+        warp.ready.fill([0.0; 2]);
+        warp.loaded.clear();
+        (warp.start, warp.end, warp.used) = ([0.0; 2], [0.0; 2], 0.0);
+    }
+
+    fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
+        for (total, end) in self.total.iter_mut().zip(self.warp.end) {
+            *total += end * f64::from(self.warps_per_block);
+        }
+    }
+
+    fn basic_block(&mut self, context: &WarpContext<'_>, _: usize, _: u32) {
+        if context.warp == 0 {
+            self.warp.start = self.warp.end;
+            self.warp.used = 0.0;
+        }
+    }
+
+    fn instruction(&mut self, context: &WarpContext<'_>, id: InstructionId, _: u32) {
+        if context.warp != 0 {
+            return;
+        }
+        let instruction = &self.program[id.index()];
+        let warp = &mut self.warp;
+        warp.used += instruction.issue;
+        self.operands += instruction.fetched * f64::from(self.warps_per_block);
+        for scenario in 0..2 {
+            let operands = instruction.reads.iter();
+            let operands = operands.map(|&register| warp.ready[register as usize][scenario]);
+            let issued = operands.fold(warp.start[scenario], f64::max);
+            warp.issued[scenario] = issued;
+            warp.end[scenario] = warp.end[scenario]
+                .max(issued + instruction.issue)
+                .max(warp.start[scenario] + warp.used);
+            for &register in &instruction.writes {
+                warp.ready[register as usize][scenario] = issued + instruction.latency;
+            }
+        }
+    }
+
+    fn memory_access(&mut self, context: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        let loads = access.space == Space::Global && access.kind == AccessKind::Load;
+        if context.warp != 0 || !loads {
+            return;
+        }
+        let warp = &mut self.warp;
+        let mut misses = false;
+        for lane in (0..32).filter(|lane| access.mask >> lane & 1 == 1) {
+            let start = access.addresses[lane];
+            let end = start + u64::from(access.bytes.max(1)) - 1;
+            for sector in start / SECTOR_BYTES..=end / SECTOR_BYTES {
+                misses |= warp.loaded.insert(sector);
+            }
+        }
+        let writes = &self.program[access.instruction.index()].writes;
+        for &register in writes.iter().filter(|_| misses) {
+            let ready = &mut warp.ready[register as usize];
+            for scenario in 0..2 {
+                ready[scenario] = warp.issued[scenario] + self.cycles.miss[scenario];
+            }
+        }
+    }
+}
+
+impl Cycles {
+    /// What is known of an instruction; `names` numbers the registers.
+    fn of(&self, instruction: Instruction<'_>, names: &mut HashMap<String, u32>) -> Static {
+        use InstructionClass::{Barrier, Control, Float64, Fma64, Load, Store};
+        let class = instruction.class();
+        let opcode = instruction.opcode();
+        let text = instruction.text();
+        let mut registers = registers(text).map(|name| {
+            let next = names.len() as u32;
+            *names.entry(name.to_owned()).or_insert(next)
+        });
+        // A predicate in front is read. The first operand is written, and a vector or a pair of predicates with it, but by
+        // those that have no result.
+        let guards = usize::from(text.starts_with('@'));
+        let written = match class {
+            Store | Control | Barrier => 0,
+            _ => destinations(text),
+        };
+        let mut reads: Vec<u32> = registers.by_ref().take(guards).collect();
+        let writes: Vec<u32> = registers.by_ref().take(written).collect();
+        reads.extend(registers);
+        let global = opcode.starts_with("ld.global") || opcode.starts_with("ld.b");
+        let (latency, issue) = match class {
+            Load if opcode.starts_with("ld.param") => (0.0, 0.0),
+            Load if global => (self.l1, self.load_store_issue),
+            Load => (self.shared, self.load_store_issue),
+            Store => (0.0, self.load_store_issue),
+            Float64 | Fma64 => (self.fp64, 1.0),
+            // Most moves are renaming.
+            InstructionClass::Move => (0.0, 0.0),
+            _ => (self.arithmetic, 1.0),
+        };
+        Static {
+            reads,
+            writes,
+            latency,
+            issue,
+            fetched: 0.0,
+        }
+    }
+}
+
+/// Bytes of the constant bank that are next to the units (Jia et al., arXiv 1804.06826, table 3.1: "L1 constant cache").
+const NEAR_CONSTANT_BYTES: f64 = 2048.0;
+
+/// Finds the arithmetic that takes operands from parameters at fixed addresses, which is how the assembler uses what PTX
+/// loads from there.
+fn fetch_operands(kernel: &Kernel, program: &mut [Static]) {
+    let blocks = kernel.basic_blocks().iter();
+    let ids: Vec<InstructionId> = blocks.flat_map(|block| block.instructions()).collect();
+    let is_parameter = |id: &&InstructionId| {
+        let instruction = kernel.instruction(**id);
+        // A fixed address reads no register.
+        instruction.opcode().starts_with("ld.param") && program[id.index()].reads.is_empty()
+    };
+    let parameters: HashSet<u32> = ids
+        .iter()
+        .filter(is_parameter)
+        .flat_map(|id| program[id.index()].writes.iter().copied())
+        .collect();
+    let bytes = (parameters.len() * size_of::<f32>()) as f64;
+    let exceeding = (1.0 - NEAR_CONSTANT_BYTES / bytes).max(0.0);
+    for id in ids {
+        let class = kernel.instruction(id).class();
+        let reads = &program[id.index()].reads;
+        let operand = reads.iter().any(|register| parameters.contains(register));
+        if operand && matches!(class, InstructionClass::Fma32 | InstructionClass::Float32) {
+            program[id.index()].fetched = exceeding;
+        }
+    }
+}
+
+/// The registers that an instruction's text names, in its order.
+fn registers(text: &str) -> impl Iterator<Item = &str> {
+    let operands = text.split([' ', '\t', ',', '{', '}', '[', ']', '+', '|', '!', '@', ';']);
+    operands.filter(|word| word.starts_with('%') && word.ends_with(|c: char| c.is_ascii_digit()))
+}
+
+/// How many registers the first operand of an instruction has: the elements of a vector, or the two of a pair.
+fn destinations(text: &str) -> usize {
+    let body = text.strip_prefix('@').map_or(text, |guarded| {
+        guarded.split_once([' ', '\t']).map_or("", |(_, rest)| rest)
+    });
+    let operands = body
+        .trim_start()
+        .split_once([' ', '\t'])
+        .map_or("", |(_, rest)| rest);
+    let operands = operands.trim_start();
+    let first = match operands.strip_prefix('{') {
+        Some(vector) => vector.split('}').next(),
+        None => operands.split(',').next(),
+    };
+    registers(first.unwrap_or_default()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_told_from_operands() {
+        for (text, written, named) in [
+            ("fma.rn.f32 \t%r15, %r10, %r11, %r15", 1, 4),
+            ("ld.global.nc.v4.b32 {%r1, %r2, %r3, %r4}, [%rd7+16]", 4, 5),
+            ("@%p1 ld.shared.b32 \t%r3, [%r9]", 1, 3),
+            ("setp.lt.u32 %p1|%p2, %r1, 7", 2, 3),
+            ("@!%p3 bra $L__BB60_4", 0, 1),
+            ("mov.u32 %r1, %tid.x", 1, 1),
+        ] {
+            assert_eq!(destinations(text), written, "{text}");
+            assert_eq!(registers(text).count(), named, "{text}");
+        }
+    }
+}
