@@ -20,6 +20,7 @@
 //! | [`baseline`] | a run beside a saved one |
 //! | [`profile`] | a rung run under counters |
 //! | [`predict`] | how long a rung should take: the models, fed with what the emulator counts |
+//! | [`sweep`] | throughput over warps, sizes or blocks, predicted and measured |
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | [`reproduce`] | the sources' figures and steps beside ours |
 //! | `peer`, `compare` | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
@@ -54,4 +55,5 @@ pub mod ptx;
 pub mod reproduce;
 pub mod run;
 pub mod sanitize;
+pub mod sweep;
 pub mod tune;

@@ -18,6 +18,7 @@ mod run;
 mod sanitize;
 mod select;
 mod shape;
+mod sweep;
 mod table;
 mod tune;
 mod units;
@@ -61,6 +62,8 @@ enum Command {
     Calibrate(calibrate::Args),
     /// Predict how long a kernel takes on a GPU, and what it is bound by
     Predict(predict::Args),
+    /// Throughput over warps, sizes or blocks: predicted, and measured where there is a GPU
+    Sweep(sweep::Args),
     /// Run one kernel on the emulator and say what it does to the machine, line by line
     Profile(profile::Args),
 }
@@ -104,6 +107,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Doctor) => doctor::execute(),
         Some(Command::Calibrate(args)) => calibrate::execute(&args),
         Some(Command::Predict(args)) => predict::execute(&args),
+        Some(Command::Sweep(args)) => sweep::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
         None => run::execute(&cli.run),
     }

@@ -3,6 +3,7 @@
 use super::output::{Destination, people};
 use super::select::{self, Size};
 use super::{Outcome, table};
+use crate::calibrate;
 use crate::engine::emulator::EmulatorEngine;
 use crate::model::Bound;
 use crate::model::devices::{self, Device};
@@ -123,12 +124,18 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The device of this name, or of this machine.
-fn device(name: Option<&str>) -> anyhow::Result<Device> {
+/// The device of this name, or of this machine with what was calibrated of it.
+pub(super) fn device(name: Option<&str>) -> anyhow::Result<Device> {
     const WITHOUT_GPU: &str = "H200";
     Ok(match (name, crate::device::devices()) {
         (Some(name), _) => devices::find(name)?.clone(),
-        (None, Ok(gpus)) if !gpus.is_empty() => Device::from_properties(&gpus[0]),
+        (None, Ok(gpus)) if !gpus.is_empty() => {
+            let device = Device::from_properties(&gpus[0]);
+            match calibrate::load(&gpus[0].name)? {
+                Some(measured) => device.calibrated(&measured),
+                None => device,
+            }
+        }
         (None, _) => devices::find(WITHOUT_GPU)?.clone(),
     })
 }

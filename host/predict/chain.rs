@@ -7,7 +7,8 @@
 //!
 //! PTX is not the order of machine code: the assembler moves loads ahead of what waits for them, but not across branches.
 //! So an instruction issues as soon as its operands are there, from the start of its basic block on; the next block starts
-//! when all of them have issued.
+//! when all of them have issued. A loop whose body is one basic block without stores is unrolled by four, as `ptxas` does: its
+//! rounds issue together, four at a time.
 //!
 //! The first warp of a block stands for all of it.
 
@@ -49,6 +50,8 @@ pub struct Chain {
     pub operands: f64,
     warps_per_block: u32,
     program: Arc<Vec<Static>>,
+    /// Of each basic block, whether it stores or waits: such loops are not unrolled.
+    stores: Arc<Vec<bool>>,
     warp: Warp,
 }
 
@@ -63,9 +66,14 @@ struct Static {
     fetched: f64,
 }
 
+/// Rounds of a loop that the assembler unrolls.
+const UNROLLED: u32 = 4;
+
 /// The first warp of a block, under way.
 #[derive(Clone, Debug, Default)]
 struct Warp {
+    /// Its basic block, and how often that has followed itself.
+    block: (usize, u32),
     /// When its basic block could begin.
     start: [f64; 2],
     /// When the basic block after it can.
@@ -89,6 +97,7 @@ impl Chain {
             operands: 0.0,
             warps_per_block: 0,
             program: Arc::default(),
+            stores: Arc::default(),
             warp: Warp::default(),
         }
     }
@@ -120,6 +129,14 @@ impl Observer for Chain {
         }
         fetch_operands(kernel, &mut program);
         self.program = Arc::new(program);
+        let stores = kernel.basic_blocks().iter().map(|block| {
+            let mut classes = block
+                .instructions()
+                .map(|id| kernel.instruction(id).class());
+            classes
+                .any(|class| matches!(class, InstructionClass::Store | InstructionClass::Barrier))
+        });
+        self.stores = Arc::new(stores.collect());
         self.warp.ready = vec![[0.0; 2]; names.len()];
         self.warps_per_block = launch.block.iter().product::<u32>().div_ceil(32);
     }
@@ -128,6 +145,7 @@ impl Observer for Chain {
         let warp = &mut self.warp;
         warp.ready.fill([0.0; 2]);
         warp.loaded.clear();
+        warp.block = (usize::MAX, 0);
         (warp.start, warp.end, warp.used) = ([0.0; 2], [0.0; 2], 0.0);
     }
 
@@ -137,10 +155,21 @@ impl Observer for Chain {
         }
     }
 
-    fn basic_block(&mut self, context: &WarpContext<'_>, _: usize, _: u32) {
-        if context.warp == 0 {
-            self.warp.start = self.warp.end;
-            self.warp.used = 0.0;
+    fn basic_block(&mut self, context: &WarpContext<'_>, block: usize, _: u32) {
+        if context.warp != 0 {
+            return;
+        }
+        let warp = &mut self.warp;
+        let (before, rounds) = warp.block;
+        let rounds = if before == block && !self.stores[block] {
+            rounds + 1
+        } else {
+            0
+        };
+        warp.block = (block, rounds);
+        if rounds.is_multiple_of(UNROLLED) {
+            warp.start = warp.end;
+            warp.used = 0.0;
         }
     }
 
@@ -183,8 +212,9 @@ impl Observer for Chain {
         let writes = &self.program[access.instruction.index()].writes;
         for &register in writes.iter().filter(|_| misses) {
             let ready = &mut warp.ready[register as usize];
-            for scenario in 0..2 {
-                ready[scenario] = warp.issued[scenario] + self.cycles.miss[scenario];
+            let misses = warp.issued.iter().zip(self.cycles.miss);
+            for (ready, (issued, latency)) in ready.iter_mut().zip(misses) {
+                *ready = issued + latency;
             }
         }
     }

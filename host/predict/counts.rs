@@ -113,9 +113,18 @@ pub fn at(
     };
     match rung.implementation {
         Implementation::Kernel {
-            geometry: geometry @ Geometry::GridStride { .. },
+            geometry: geometry @ Geometry::GridStride { block },
             ..
-        } => Ok(grid_stride(rung, request, &geometry, run)?),
+        } => {
+            let elements = |shape: Shape| u64::from(shape.m) * u64::from(shape.n);
+            let (rows, columns) = rung.operation.extent(shape);
+            let [blocks, ..] = geometry.grid(rows, columns, request.multiprocessors);
+            let small = elements(shape) <= elements(STRIDE_RUNS[1]);
+            match Strided::of(rung, cycles, seed)? {
+                Some(strided) if !small => Ok(strided.at(shape, blocks * u64::from(block))),
+                _ => Ok(run(request.multiprocessors, shape)?),
+            }
+        }
         Implementation::Planned { plan, .. } => {
             let small = [1, 2, 4, 8].into_iter().find_map(|multiprocessors| {
                 let chooses = |least: [u32; 3]| {
@@ -168,27 +177,46 @@ const STRIDE_RUNS: [Shape; 2] = [
     },
 ];
 
-/// A grid-stride loop, from runs with the threads of one multiprocessor.
-fn grid_stride(
-    rung: &Rung,
-    request: &Request,
-    geometry: &Geometry,
-    run: impl Fn(u32, Shape) -> Result<Counts, RunError>,
-) -> Result<Counts, RunError> {
-    let shape = request.shape;
-    let elements = |shape: Shape| f64::from(shape.m) * f64::from(shape.n);
-    let [one, two] = STRIDE_RUNS;
-    if elements(shape) <= elements(two) {
-        return run(request.multiprocessors, shape);
+/// What a grid-stride loop does, for any number of elements and threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Strided {
+    /// Counts of [`STRIDE_RUNS`].
+    runs: [Counts; 2],
+    /// Threads of these runs.
+    threads: f64,
+}
+
+impl Strided {
+    /// Runs the loop with the threads of one multiprocessor.
+    ///
+    /// # Errors
+    /// Where the rung cannot run on the emulator.
+    pub fn of(rung: &'static Rung, cycles: Cycles, seed: u64) -> Result<Option<Self>, RunError> {
+        let Implementation::Kernel { geometry, .. } = rung.implementation else {
+            return Ok(None);
+        };
+        let Geometry::GridStride { block } = geometry else {
+            return Ok(None);
+        };
+        let emulator = EmulatorEngine::new().with_multiprocessors(1);
+        let [one, two] = STRIDE_RUNS;
+        let run = |shape| counts(&emulator, rung, shape, cycles, seed);
+        let (rows, columns) = rung.operation.extent(one);
+        let blocks = geometry.grid(rows, columns, 1)[0];
+        Ok(Some(Strided {
+            runs: [run(one)?, run(two)?],
+            threads: blocks as f64 * f64::from(block),
+        }))
     }
-    let blocks = |multiprocessors, shape| {
-        let (rows, columns) = rung.operation.extent(shape);
-        geometry.grid(rows, columns, multiprocessors)[0] as f64
-    };
-    let times = blocks(request.multiprocessors, shape) / blocks(1, one);
-    let of_share = elements(shape) / times;
-    let at = (of_share - elements(one)) / (elements(two) - elements(one));
-    Ok(Counts::line(&run(1, one)?, &run(1, two)?, at).times(times))
+
+    /// The counts for the elements of a shape and so many threads.
+    pub fn at(&self, shape: Shape, threads: u64) -> Counts {
+        let elements = |shape: Shape| f64::from(shape.m) * f64::from(shape.n);
+        let [one, two] = STRIDE_RUNS.map(elements);
+        let times = threads as f64 / self.threads;
+        let at = (elements(shape) / times - one) / (two - one);
+        Counts::line(&self.runs[0], &self.runs[1], at).times(times)
+    }
 }
 
 /// A polynomial that is linear in each extent, from runs at `least` and twice that.

@@ -5,7 +5,7 @@ mod counts;
 mod traffic;
 
 pub use chain::{Chain, Cycles};
-pub use counts::Counts;
+pub use counts::{Counts, Strided};
 pub use traffic::Traffic;
 
 use crate::catalogue::{Implementation, Rung};
@@ -108,6 +108,36 @@ pub fn forecast(
     })
 }
 
+/// Predicts a grid-stride loop that is launched with other blocks than its own geometry's.
+///
+/// # Errors
+/// See [`ForecastError`].
+pub fn forecast_strided(
+    device: &Device,
+    rung: &'static Rung,
+    shape: Shape,
+    strided: &Strided,
+    [blocks, threads]: [u32; 2],
+) -> Result<Forecast, ForecastError> {
+    let launch = Launch {
+        blocks: blocks.into(),
+        threads_per_block: threads,
+        registers_per_thread: registers(rung.name).ok_or(ForecastError::NoRegisters(rung.name))?,
+        shared_bytes_per_block: 0,
+    };
+    let counts = strided.at(shape, u64::from(blocks) * u64::from(threads));
+    let rounds = predict::rounds(device, &launch)?;
+    let work = work(device, rung, shape, &launch, rounds, &counts);
+    let prediction = predict::predict(device, &launch, &work)?;
+    Ok(Forecast {
+        rung,
+        shape,
+        launch,
+        work,
+        prediction,
+    })
+}
+
 fn launch(emulator: &EmulatorEngine, planned: &PlannedLaunch) -> Result<Launch, ForecastError> {
     let entry = planned.entry;
     let text = ptx::module(planned.compute_capability).only(entry);
@@ -135,8 +165,8 @@ fn registers(entry: &str) -> Option<u32> {
     found.map(|&(_, registers)| registers)
 }
 
-/// The cycles of a device that chains of instructions depend on; where one is unknown, those of the nearest kind.
-fn cycles(device: &Device) -> Cycles {
+/// The cycles of a device that [`Chain`]s of instructions depend on; where one is unknown, those of the nearest kind.
+pub fn cycles(device: &Device) -> Cycles {
     const FMA: f64 = 6.0;
     const ISSUES: f64 = 4.0;
     let value = |figure: Option<Figure<f64>>| figure.map(|figure| figure.value);
@@ -271,6 +301,7 @@ mod tests {
                 shape,
                 multiprocessors: 8,
                 compute_capability: 90,
+                transposed: [false; 2],
             };
             let plan = rung.plan(&request, Vec::new()).unwrap();
             let h200 = devices::find("H200").unwrap();

@@ -213,6 +213,37 @@ impl<'e> Case<'e> {
         })
     }
 
+    /// Runs a rung of one kernel with other blocks than its geometry's: checks the output, then times it, in milliseconds.
+    ///
+    /// # Errors
+    /// Those of the launches, and of a rung of several kernels.
+    pub fn checked_and_timed_as<T: Element>(
+        &self,
+        problem: &dyn Problem<T>,
+        [grid, block]: [Dim3; 2],
+        samples: usize,
+    ) -> Result<(Verdict, Vec<f64>), EngineError> {
+        let mut output = vec![T::NAN; self.output_len];
+        self.upload(problem)?;
+        self.output.upload(&output)?;
+        self.launches(|launches| {
+            let [launch] = launches else {
+                return Err(EngineError::Unavailable(
+                    "only single kernels are launched with other blocks: choose another".to_owned(),
+                ));
+            };
+            let launch = [Launch {
+                grid,
+                block,
+                ..*launch
+            }];
+            self.engine.run(&launch[0])?;
+            self.output.download(&mut output)?;
+            let times = (0..samples).map(|_| self.engine.time(&launch, 1));
+            Ok((problem.check(&output), times.collect::<Result<_, _>>()?))
+        })
+    }
+
     fn inner_time(&self, index: usize) -> Result<f64, EngineError> {
         let repeated = self.prepared.with_number(index, INNER_REPETITIONS);
         let total = self.start(&repeated, |launches| self.engine.time(launches, 1))?;

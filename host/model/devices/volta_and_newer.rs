@@ -103,8 +103,11 @@ pub(super) const DEVICES: &[Device] = &[
                 780.0,
                 "cuBLAS 13.1, bf16, 8192: results/h200/compare-wgmma.json",
             )),
-            // 0.747 ms for 1024 operands of each of 524,288 threads, of which the caches hold half.
-            constant_operand_cycles: Some(Figure::measured(22.0, "matvec_lcs_32 at 4096")),
+            // Their times over half of their operands: the caches hold the other half.
+            constant_operand_cycles: Some(Figure::measured(
+                20.0,
+                "mean of matvec_lcs_32 and matvec_interleaved_32 at 4096",
+            )),
             ..Calibration::UNKNOWN
         },
         ..H100_SXM

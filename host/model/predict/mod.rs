@@ -139,19 +139,19 @@ pub fn predict(device: &Device, launch: &Launch, work: &Work) -> Result<Predicti
     let start = value(calibration.block_cycles)
         + value(calibration.warp_cycles) * f64::from(launch.warps_per_block());
     let wait = memory_latency(device, work).unwrap_or(0.0);
-    // What a block alone is busy with: nothing of it overlaps with its own waits.
-    let alone =
-        longest(&times, |bound| !bound.is_memory() && bound != Bound::Blocks) / busiest as f64;
-    let (bound, chain) = if work.barriers_per_block > 0 {
+    let serial = if work.barriers_per_block > 0 {
         let waits = (work.barriers_per_block as f64 / BARRIERS_PER_ROUND).max(1.0);
-        (Bound::Barriers, waits * wait)
+        let alone = longest(&times, |bound| !bound.is_memory() && bound != Bound::Blocks);
+        BoundTime {
+            bound: Bound::Barriers,
+            seconds: rounds as f64 * (cycles(start + waits * wait) + alone / busiest as f64),
+        }
     } else {
         let chain = work.warp_latency_cycles.unwrap_or(wait);
-        (Bound::Latency, chain)
-    };
-    let serial = BoundTime {
-        bound,
-        seconds: rounds as f64 * (cycles(start + chain) + alone),
+        BoundTime {
+            bound: Bound::Latency,
+            seconds: rounds as f64 * cycles(start + chain),
+        }
     };
     if *work != Work::default() {
         times.push(serial);
