@@ -5,7 +5,7 @@ use super::{Cache, Sampling, Shape, Times};
 use crate::catalogue::Rung;
 use crate::check::Verdict;
 use crate::element::Element;
-use crate::engine::{Buffer, DevicePtr, Engine, EngineError, EngineKind, Launch};
+use crate::engine::{Buffer, DevicePtr, Dim3, Engine, EngineError, EngineKind, Launch};
 use crate::measure::Summary;
 use crate::plan::{Operands, Plan, Prepared};
 use crate::problem::{Operation, Problem};
