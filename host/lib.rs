@@ -23,6 +23,8 @@
 //! | [`sweep`] | throughput over warps, sizes or blocks, predicted and measured |
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | [`reproduce`] | the sources' figures and steps beside ours |
+//! | [`plot`] | plots as SVG |
+//! | [`report`] | one page with everything |
 //! | `peer`, `compare` | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
 //! | [`tune`] | ways to compute a general product, timed, and the fastest one kept |
 //! | [`emulate`] | arguments for kernels of any PTX file |
@@ -48,10 +50,12 @@ pub mod model;
 #[cfg(target_os = "linux")]
 pub mod peer;
 pub mod plan;
+pub mod plot;
 pub mod predict;
 pub mod problem;
 pub mod profile;
 pub mod ptx;
+pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod sanitize;

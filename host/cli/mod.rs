@@ -13,6 +13,7 @@ mod list;
 mod output;
 mod predict;
 mod profile;
+mod report;
 mod reproduce;
 mod run;
 mod sanitize;
@@ -54,6 +55,10 @@ enum Command {
     Tune(tune::Args),
     /// Set the sources' figures and steps beside ours
     Reproduce(reproduce::Args),
+    /// Make one page of everything that was measured, predicted and counted, as a self-contained HTML file
+    Report(report::ReportArgs),
+    /// Draw the plots of the report as SVG files
+    Plot(report::PlotArgs),
     /// Say what every GPU of this machine is
     Devices(devices::Args),
     /// Say what works here, and what to do about the rest
@@ -103,6 +108,8 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Compare(args)) => compare::execute(&args),
         Some(Command::Tune(args)) => tune::execute(&args),
         Some(Command::Reproduce(args)) => reproduce::execute(&args),
+        Some(Command::Report(args)) => report::report(&args),
+        Some(Command::Plot(args)) => report::plot(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
         Some(Command::Doctor) => doctor::execute(),
         Some(Command::Calibrate(args)) => calibrate::execute(&args),

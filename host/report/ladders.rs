@@ -1,0 +1,365 @@
+//! Which measurement is drawn beside which, and in which unit.
+
+use super::data::{Data, Measured, Sweep};
+use super::listing::Counted;
+use crate::catalogue::{self, Implementation, Rung};
+use crate::element::ElementType;
+use crate::model::Bound;
+use crate::model::devices::{self, Device};
+use crate::model::roofline::Level;
+use crate::plot::{Bar, Bars, Chart, Group, Ink, Kernel, Lines, Mark, Plot, Roofline, Series};
+use crate::problem::Operation;
+use crate::run::describe;
+use std::collections::HashMap;
+
+/// What a ladder is drawn by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// 10⁹ operations per second.
+    Gflops,
+    /// 10⁹ bytes per second.
+    Gbs,
+}
+
+impl Metric {
+    /// Its unit.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Metric::Gflops => "GFLOP/s",
+            Metric::Gbs => "GB/s",
+        }
+    }
+}
+
+/// Ladders in the order in which they are shown: name of the plot, heading, and what they are drawn by.
+const LADDERS: [(&str, &str, Metric); 8] = [
+    ("products-f32", "Products, f32", Metric::Gflops),
+    ("products-f64", "Products, f64", Metric::Gflops),
+    (
+        "products-tensor",
+        "Products on tensor cores",
+        Metric::Gflops,
+    ),
+    (
+        "products-wolfe",
+        "Wolfe's series and Volkov's: column-major products",
+        Metric::Gflops,
+    ),
+    ("products-cpu", "Products on the CPU", Metric::Gflops),
+    (
+        "transposes",
+        "Transposes, and the copy that bounds them",
+        Metric::Gbs,
+    ),
+    ("streams", "Streams", Metric::Gbs),
+    ("matvec", "Many small matrix-vector products", Metric::Gbs),
+];
+
+/// Chains of multiply-adds: they are streams by family, and arithmetic by nature.
+const CHAINS: (&str, &str, Metric) = ("chains", "Chains of multiply-adds", Metric::Gflops);
+
+/// The ladder that a rung is drawn in.
+fn ladder(rung: &Rung) -> (&'static str, &'static str, Metric) {
+    let index = match (rung.operation, rung.element) {
+        _ if matches!(rung.implementation, Implementation::Cpu(_)) => 4,
+        (Operation::Product, ElementType::F64) => 1,
+        (Operation::Product, _) => 0,
+        (Operation::TensorProduct(_), _) => 2,
+        (Operation::ColumnMajorProduct, _) => 3,
+        (Operation::Copy | Operation::Transpose, _) => 5,
+        (Operation::StreamCopy | Operation::AddOne, _) => 6,
+        (Operation::FmaChains { .. }, _) => return CHAINS,
+        (Operation::MatVec { .. }, _) => 7,
+    };
+    LADDERS[index]
+}
+
+/// What a rung is drawn by.
+pub fn metric(rung: &Rung) -> Metric {
+    ladder(rung).2
+}
+
+/// The value that is drawn, and that of a time of the same work.
+fn values(metric: Metric, measured: &Measured, ms: Option<f64>) -> Option<(f64, Option<f64>)> {
+    let value = match metric {
+        Metric::Gflops => measured.gflops,
+        Metric::Gbs => measured.gbs,
+    }?;
+    let median = measured.median_ms?;
+    Some((value, ms.map(|ms| value * median / ms)))
+}
+
+/// A chart for each ladder that has measurements.
+pub fn ladders(data: &Data) -> Vec<Plot> {
+    let main = data.at_main_size();
+    let mut plots = Vec::new();
+    for (name, title, metric) in LADDERS.into_iter().chain([CHAINS]) {
+        let mut size = None;
+        let bars: Vec<Bar> = main
+            .iter()
+            .filter(|measured| measured.ok)
+            .filter_map(|measured| {
+                let rung = catalogue::find(&measured.kernel)?;
+                if ladder(rung).0 != name {
+                    return None;
+                }
+                let predicted = data.prediction(measured);
+                let predicted = predicted.map(|predicted| predicted.predicted_ms);
+                let (value, predicted) = values(metric, measured, predicted)?;
+                size = Some(describe(rung.operation, shape(measured)));
+                Some(Bar {
+                    label: measured.kernel.clone(),
+                    value,
+                    predicted,
+                })
+            })
+            .collect();
+        let Some(size) = size else {
+            continue;
+        };
+        plots.push(Plot {
+            name: format!("ladder-{name}"),
+            title: title.to_owned(),
+            caption: format!(
+                "{} at {size}, each rung after the one that it improves on. Longer is faster.",
+                metric.unit()
+            ),
+            chart: Chart::Bars(Bars {
+                unit: metric.unit(),
+                bars,
+            }),
+        });
+    }
+    plots
+}
+
+/// The size of a measurement.
+pub fn shape(measured: &Measured) -> crate::problem::Shape {
+    crate::problem::Shape {
+        m: measured.m,
+        n: measured.n,
+        k: measured.k.unwrap_or(measured.n),
+    }
+}
+
+/// The GPU of the results in the table of devices.
+fn model(data: &Data) -> Option<&'static Device> {
+    let name = &data.device.as_ref()?.name;
+    let word = name.rsplit(' ').next()?;
+    devices::find(word).ok()
+}
+
+/// Every kernel with arithmetic under the roofs of the device; none where the device is not in the table.
+pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot> {
+    let device = model(data)?;
+    let mut groups = [
+        ("f32", Ink::Measured),
+        ("f64", Ink::Second),
+        ("tensor cores, 16-bit and TF32", Ink::Third),
+    ]
+    .map(|(name, ink)| Group {
+        name: name.to_owned(),
+        ink,
+        kernels: Vec::new(),
+    });
+    for measured in data.at_main_size() {
+        let rung = catalogue::find(&measured.kernel);
+        let intensity = counted
+            .get(&measured.kernel)
+            .and_then(|counted| counted.intensity);
+        let predicted = data
+            .prediction(measured)
+            .map(|predicted| predicted.predicted_ms);
+        let values = values(Metric::Gflops, measured, predicted);
+        let (Some(rung), Some(intensity), Some((gflops, predicted))) = (rung, intensity, values)
+        else {
+            continue;
+        };
+        let group = match (rung.operation, rung.element) {
+            (Operation::TensorProduct(_), _) => 2,
+            (_, ElementType::F64) => 1,
+            _ => 0,
+        };
+        groups[group].kernels.push(Kernel {
+            name: measured.kernel.clone(),
+            intensity,
+            gflops,
+            predicted,
+        });
+    }
+    let peak = |name: &str, gflops: Option<f64>| Some((format!("{name} peak"), gflops?));
+    let tensor = device.tensor_f16_tflops.as_ref();
+    let peaks = [
+        peak("FP32", device.peak_fp32_gflops()),
+        peak("FP64", device.peak_fp64_gflops()),
+        peak("FP64 tensor", device.peak_tensor_fp64_gflops()),
+        peak("f16 tensor", tensor.map(|figure| figure.value * 1e3)),
+    ];
+    let roofline = device.roofline(Bound::Fp32)?;
+    let slopes = roofline.roofs.iter().map(|roof| {
+        let name = match roof.level {
+            Level::Dram => "DRAM",
+            Level::L2 => "L2",
+            Level::Shared => "L1 and shared memory",
+        };
+        (name.to_owned(), roof.gbs)
+    });
+    Some(Plot {
+        name: "roofline".to_owned(),
+        title: format!("Roofline of the {}", device.name),
+        caption: "Discs are measured, rings predicted. Intensity counts what warps ask of global memory, sector by sector, as \
+                  the emulator counts it: a kernel above the slope of a memory is served by a cache before it. Names are left \
+                  out where they would touch; the table of kernels has all of them."
+            .to_owned(),
+        chart: Chart::Roofline(Roofline {
+            x: "FLOP per byte of global memory",
+            peaks: peaks.into_iter().flatten().collect(),
+            slopes: slopes.collect(),
+            groups: groups
+                .into_iter()
+                .filter(|group| !group.kernels.is_empty())
+                .collect(),
+        }),
+    })
+}
+
+/// Throughput over the size, beside the peer's.
+pub fn sizes(data: &Data) -> Vec<Plot> {
+    let mut plots = Vec::new();
+    for of_kernel in data.compared.chunk_by(|a, b| a.kernel == b.kernel) {
+        // One number stands for a size: squares and cubes alone.
+        let square = || {
+            of_kernel
+                .iter()
+                .filter(|record| record.m == record.n && record.k.is_none_or(|k| k == record.m))
+        };
+        let Some(first) = square().next() else {
+            continue;
+        };
+        let metric = match first.gflops {
+            Some(_) => Metric::Gflops,
+            None => Metric::Gbs,
+        };
+        let series = |name: &str, ink, mark, ours: bool| {
+            let value = |record: &super::data::Compared| match (metric, ours) {
+                (Metric::Gflops, true) => record.gflops,
+                (Metric::Gflops, false) => record.peer_gflops,
+                (Metric::Gbs, true) => Some(record.gbs),
+                (Metric::Gbs, false) => Some(record.peer_gbs),
+            };
+            let points = square().filter_map(|record| Some((f64::from(record.m), value(record)?)));
+            let mut points: Vec<(f64, f64)> = points.collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Series {
+                name: name.to_owned(),
+                ink,
+                mark,
+                points,
+            }
+        };
+        plots.push(Plot {
+            name: format!("size-{}", first.kernel),
+            title: format!("{} over the size", first.kernel),
+            caption: format!(
+                "{} beside {}, timed in turn in one run by warpladder compare.",
+                first.kernel, first.peer
+            ),
+            chart: Chart::Lines(Lines {
+                x: "extent of the matrices",
+                y: metric.unit().to_owned(),
+                series: vec![
+                    series(&first.kernel, Ink::Measured, Mark::Disc, true),
+                    series(&first.peer, Ink::Second, Mark::Ring, false),
+                ],
+            }),
+        });
+    }
+    plots
+}
+
+/// Throughput over warps per multiprocessor, or what else was varied.
+pub fn sweeps(data: &Data) -> Vec<Plot> {
+    data.sweeps.iter().map(sweep).collect()
+}
+
+fn sweep(sweep: &Sweep) -> Plot {
+    let points = |value: fn(&super::data::SweepPoint) -> Option<f64>| {
+        let points = sweep.points.iter();
+        points
+            .filter_map(|point| Some((f64::from(point.x), value(point)?)))
+            .collect::<Vec<_>>()
+    };
+    let measured = Series {
+        name: "measured".to_owned(),
+        ink: Ink::Measured,
+        mark: Mark::Disc,
+        points: points(|point| point.measured),
+    };
+    let predicted = Series {
+        name: "predicted".to_owned(),
+        ink: Ink::Predicted,
+        mark: Mark::Ring,
+        points: points(|point| Some(point.predicted)),
+    };
+    let x = match sweep.over.as_str() {
+        "warps" => "warps of a multiprocessor",
+        "block" => "threads of a block",
+        _ => "extent of the problem",
+    };
+    let knee = |what: &str, knee: Option<f64>| {
+        knee.map(|knee| format!(" The {what} curve bends at {knee:.1}."))
+    };
+    Plot {
+        name: format!("sweep-{}-{}", sweep.kernel, sweep.over),
+        title: format!("{} over {x}", sweep.kernel),
+        caption: format!(
+            "Throughput, by warpladder sweep.{}{}",
+            knee("predicted", sweep.predicted_knee).unwrap_or_default(),
+            knee("measured", sweep.measured_knee).unwrap_or_default(),
+        ),
+        chart: Chart::Lines(Lines {
+            x,
+            y: sweep.unit.clone(),
+            series: [measured, predicted]
+                .into_iter()
+                .filter(|series| !series.points.is_empty())
+                .collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_has_a_ladder_and_every_ladder_a_kernel() {
+        for rung in catalogue::rungs() {
+            let (name, ..) = ladder(rung);
+            let known = LADDERS
+                .into_iter()
+                .chain([CHAINS])
+                .any(|(known, ..)| known == name);
+            assert!(known, "{}", rung.name);
+        }
+        for (name, ..) in LADDERS.into_iter().chain([CHAINS]) {
+            assert!(
+                catalogue::rungs().any(|rung| ladder(rung).0 == name),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_measured_kernel_is_a_bar_once() {
+        let data = Data::shipped().unwrap();
+        let bars: usize = ladders(&data)
+            .iter()
+            .map(|plot| match &plot.chart {
+                Chart::Bars(bars) => bars.bars.len(),
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(bars, data.at_main_size().len());
+    }
+}
