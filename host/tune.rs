@@ -2,13 +2,13 @@
 
 use crate::check::Verdict;
 use crate::engine::{Buffer, DevicePtr, Engine, EngineError, EngineKind};
-use crate::gemm::tuning::{Case, Choices, Place, Tuned};
+use crate::gemm::tuning::{Case, Place, Tuned};
 use crate::gemm::{self, Description, Device, GemmElement, PlanError};
 use crate::measure::Summary;
 use crate::plan::{Operands, Prepared};
 use crate::problem::product::Product;
 use crate::problem::{Problem, Shape};
-use kernels_gpu::ampere::choose::Choice;
+use kernels_gpu::gemm::choose::Choice;
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -57,7 +57,7 @@ pub fn ways<T: GemmElement>(
 ) -> Result<Vec<Way>, TuneError> {
     let device = Device::of(engine);
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
-    gemm::plan(&description, device, &Choices::new())?;
+    description.check()?;
     let problem = Product::<T>::stored(shape, transposed, 1);
     let bench = Bench::new(engine, &description, &problem)?;
     let mut ways = Vec::new();

@@ -7,12 +7,14 @@ mod case;
 mod gpu;
 
 use case::{Case, LAYOUTS};
-use kernels_gpu::ampere::choose::Choice;
+use half::{bf16, f16};
+use kernels_gpu::gemm::choose::Choice;
 use std::collections::HashSet;
 use warpladder::check;
+use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::{Engine, EngineKind};
-use warpladder::gemm::{self, Description, Device, GemmElement};
+use warpladder::gemm::{self, Description, Device, GemmInput};
 
 /// Sizes that meet edges of every tile, short sides, and parts of k.
 const EXTENTS: [[u32; 3]; 8] = [
@@ -27,7 +29,7 @@ const EXTENTS: [[u32; 3]; 8] = [
 ];
 
 /// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and in cut tiles.
-fn choices<T: GemmElement>(product: &Description<T>, device: Device) -> Vec<Choice> {
+fn choices<T: GemmInput>(product: &Description<T>, device: Device) -> Vec<Choice> {
     let (instances, _) = T::instances(device.compute_capability);
     let mut seen = HashSet::new();
     let request = product.request(device);
@@ -50,7 +52,7 @@ const VARIANTS: [(u32, u32, [f64; 2]); 4] = [
 ];
 
 /// All sizes in all layouts: on a GPU in all variants, on the emulator in one of them each, by turns.
-fn all<T: GemmElement>(engine: &dyn Engine, device: Device) {
+fn all<T: GemmInput + Into<f64>>(engine: &dyn Engine, device: Device, round: fn(f64) -> T) {
     let (mut cases, mut entries) = (0, HashSet::new());
     let turns = |turn: usize| match engine.kind() {
         EngineKind::Gpu => 0..VARIANTS.len(),
@@ -59,8 +61,8 @@ fn all<T: GemmElement>(engine: &dyn Engine, device: Device) {
     for (turn, extents) in EXTENTS.into_iter().enumerate() {
         for (other, transposed) in LAYOUTS.into_iter().enumerate() {
             for (padding, batch, factors) in VARIANTS[turns(turn + other)].iter().copied() {
-                let case = Case::new(extents, transposed, padding, batch, factors, T::from_f64);
-                let tolerance = check::product_tolerance::<T>(extents[2] as usize + 2);
+                let case = Case::new(extents, transposed, padding, batch, factors, round);
+                let tolerance = check::product_tolerance::<T::Output>(extents[2] as usize + 2);
                 for choice in choices(&case.product, device) {
                     let plan = gemm::plan_choice(&case.product, device, &choice);
                     // Where tiles are cut, the second launch finds the counts as the first left them.
@@ -82,7 +84,7 @@ fn all<T: GemmElement>(engine: &dyn Engine, device: Device) {
         let entry = tile.entry;
         assert!(entries.contains(entry), "{entry} was never tried");
     }
-    println!("{cases} cases of {} on {}", T::TYPE, engine.device_name());
+    println!("{cases} cases of {} on {}", T::NAME, engine.device_name());
 }
 
 /// A device of few multiprocessors, so that small products have rounds that are full.
@@ -95,13 +97,22 @@ fn small(compute_capability: u32) -> Device {
 
 #[test]
 fn f32_products_are_right_in_every_layout() {
-    all::<f32>(&EmulatorEngine::new(), small(90));
+    all(&EmulatorEngine::new(), small(90), f32::from_f64);
 }
 
 #[test]
 fn f64_products_are_right_in_every_layout() {
-    all::<f64>(&EmulatorEngine::new(), small(80));
-    all::<f64>(&EmulatorEngine::new(), small(90));
+    all(&EmulatorEngine::new(), small(80), f64::from_f64);
+    all(&EmulatorEngine::new(), small(90), f64::from_f64);
+}
+
+#[test]
+fn portable_products_are_right_in_every_layout() {
+    let (engine, device) = (EmulatorEngine::new(), small(gemm::PORTABLE));
+    all(&engine, device, f32::from_f64);
+    all(&engine, device, f64::from_f64);
+    all(&engine, device, f16::from_f64);
+    all(&engine, device, bf16::from_f64);
 }
 
 #[test]
@@ -110,12 +121,14 @@ fn and_on_a_gpu() {
         return;
     };
     let device = Device::of(&*gpu);
-    if device.compute_capability < gemm::COMPUTE_CAPABILITY {
-        println!("skipped: {} has no asynchronous copies", gpu.device_name());
-        return;
+    for device in [
+        device,
+        small(device.compute_capability),
+        small(gemm::PORTABLE),
+    ] {
+        all(&*gpu, device, f32::from_f64);
+        all(&*gpu, device, f64::from_f64);
     }
-    for device in [device, small(device.compute_capability)] {
-        all::<f32>(&*gpu, device);
-        all::<f64>(&*gpu, device);
-    }
+    all(&*gpu, small(gemm::PORTABLE), f16::from_f64);
+    all(&*gpu, small(gemm::PORTABLE), bf16::from_f64);
 }

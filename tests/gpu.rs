@@ -175,10 +175,8 @@ where
 }
 
 fn all(gpu: &Gpu) {
-    if gpu.compute_capability() == 90 {
-        narrow(gpu, f16::from_f64);
-        narrow(gpu, bf16::from_f64);
-    }
+    narrow(gpu, f16::from_f64);
+    narrow(gpu, bf16::from_f64);
     products::<f32>(gpu);
     products::<f64>(gpu);
     batches::<f32>(gpu);

@@ -28,6 +28,7 @@
 //! | [`float`] | [`GpuFloat`](float::GpuFloat): fused multiply-add and rounding functions |
 //! | [`matrix`] | fragments of matrices from and to shared memory |
 //! | [`mma`] | products of small matrices on tensor cores |
+//! | [`narrow`] | floats of 16 bits in memory |
 //! | [`dependent`] | kernels that begin before the one in front has ended |
 //! | [`tma`] | bulk copies of tiles of tensors |
 //! | [`wgmma`] | products by a warpgroup, from shared memory |
@@ -90,6 +91,7 @@ pub mod launch_bounds;
 pub mod matrix;
 pub mod mbarrier;
 pub mod mma;
+pub mod narrow;
 pub mod shared;
 pub mod thread;
 pub mod tma;

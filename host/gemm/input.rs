@@ -2,10 +2,15 @@
 
 use super::tuning::{Case, Choices};
 use super::wgmma::{self, TensorGemm};
-use super::{COMPUTE_CAPABILITY, Description, Device, GemmElement, PlanError, plan_choice};
+use super::{COMPUTE_CAPABILITY, Description, Device, HOPPER, PORTABLE, plan_choice};
+use crate::element::Element;
 use crate::plan::Plan;
 use crate::problem::TensorInput;
+use cuda_std::float::GpuFloat;
 use half::{bf16, f16};
+use kernels_gpu::gemm::choose::{
+    DGEMM, DGEMM_90, DGEMM_PORTABLE, Instances, OF_BF16, OF_F16, SGEMM, SGEMM_PORTABLE,
+};
 
 /// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`] and [`bf16`], which are multiplied exactly
 /// and summed in `f32`.
@@ -13,72 +18,97 @@ pub trait GemmInput: bytemuck::Pod {
     /// Element type of C, α and β.
     type Output: GemmElement;
 
+    /// Its name.
+    const NAME: &'static str;
+
+    /// The instances for a compute capability (times ten), and that of the module in which their tiles are.
+    fn instances(compute_capability: u32) -> (&'static Instances, u32);
+
     /// The launches of a product whose operands the kernels can address.
-    ///
-    /// # Errors
-    /// [`PlanError::Capability`].
-    fn plan(
-        product: &Description<Self>,
-        device: Device,
-        tuned: &Choices,
-    ) -> Result<Plan, PlanError>;
+    fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
+        by_instances(product, device, tuned)
+    }
 }
 
-impl<T: GemmElement> GemmInput for T {
-    type Output = T;
+/// An element type that all of A, B and C may have.
+pub trait GemmElement: GemmInput<Output = Self> + Element + GpuFloat {}
 
-    fn plan(
-        product: &Description<Self>,
-        device: Device,
-        tuned: &Choices,
-    ) -> Result<Plan, PlanError> {
-        if device.compute_capability < COMPUTE_CAPABILITY {
-            return Err(PlanError::Capability {
-                inputs: std::any::type_name::<T>(),
-                needs: "8.0 or newer",
-                has: device.compute_capability,
-            });
+impl GemmElement for f32 {}
+
+impl GemmElement for f64 {}
+
+impl GemmInput for f32 {
+    type Output = f32;
+    const NAME: &'static str = "f32";
+
+    fn instances(compute_capability: u32) -> (&'static Instances, u32) {
+        match compute_capability {
+            ..COMPUTE_CAPABILITY => (&SGEMM_PORTABLE, PORTABLE),
+            _ => (&SGEMM, COMPUTE_CAPABILITY),
         }
-        let (instances, _) = T::instances(device.compute_capability);
-        let request = product.request(device);
-        let measured = tuned.get(&Case::of(product)).and_then(|tuned| {
-            let mut candidates = instances.candidates(&request);
-            candidates.find(|(_, choice)| tuned.is(choice))
-        });
-        let choice = measured.map_or_else(|| instances.choose(&request), |(_, choice)| choice);
-        Ok(plan_choice(product, device, &choice))
+    }
+}
+
+impl GemmInput for f64 {
+    type Output = f64;
+    const NAME: &'static str = "f64";
+
+    fn instances(compute_capability: u32) -> (&'static Instances, u32) {
+        match compute_capability {
+            ..COMPUTE_CAPABILITY => (&DGEMM_PORTABLE, PORTABLE),
+            HOPPER => (&DGEMM_90, HOPPER),
+            _ => (&DGEMM, COMPUTE_CAPABILITY),
+        }
     }
 }
 
 impl GemmInput for f16 {
     type Output = f32;
+    const NAME: &'static str = "f16";
 
-    fn plan(product: &Description<Self>, device: Device, _: &Choices) -> Result<Plan, PlanError> {
-        on_tensor_cores(product, device, TensorInput::F16, "f16")
+    fn instances(_: u32) -> (&'static Instances, u32) {
+        (&OF_F16, PORTABLE)
+    }
+
+    fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
+        by_warpgroups(product, device, TensorInput::F16)
+            .unwrap_or_else(|| by_instances(product, device, tuned))
     }
 }
 
 impl GemmInput for bf16 {
     type Output = f32;
+    const NAME: &'static str = "bf16";
 
-    fn plan(product: &Description<Self>, device: Device, _: &Choices) -> Result<Plan, PlanError> {
-        on_tensor_cores(product, device, TensorInput::Bf16, "bf16")
+    fn instances(_: u32) -> (&'static Instances, u32) {
+        (&OF_BF16, PORTABLE)
+    }
+
+    fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
+        by_warpgroups(product, device, TensorInput::Bf16)
+            .unwrap_or_else(|| by_instances(product, device, tuned))
     }
 }
 
-/// A product of narrow elements by warpgroups.
-fn on_tensor_cores<T: GemmInput<Output = f32>>(
+/// By the instance that was measured for this product, or that the model favours.
+fn by_instances<T: GemmInput>(product: &Description<T>, device: Device, tuned: &Choices) -> Plan {
+    let (instances, _) = T::instances(device.compute_capability);
+    let request = product.request(device);
+    let measured = tuned.get(&Case::of(product)).and_then(|tuned| {
+        let mut candidates = instances.candidates(&request);
+        candidates.find(|(_, choice)| tuned.is(choice))
+    });
+    let choice = measured.map_or_else(|| instances.choose(&request), |(_, choice)| choice);
+    plan_choice(product, device, &choice)
+}
+
+/// By warpgroups, where the device has them.
+fn by_warpgroups<T: GemmInput<Output = f32>>(
     product: &Description<T>,
     device: Device,
     input: TensorInput,
-    inputs: &'static str,
-) -> Result<Plan, PlanError> {
-    if device.compute_capability != wgmma::COMPUTE_CAPABILITY {
-        return Err(PlanError::Capability {
-            inputs,
-            needs: "9.0",
-            has: device.compute_capability,
-        });
-    }
-    Ok(TensorGemm::of(input, product).plan(device.multiprocessors.max(1)))
+) -> Option<Plan> {
+    let product = TensorGemm::of(input, product);
+    (device.compute_capability == wgmma::COMPUTE_CAPABILITY)
+        .then(|| product.plan(device.multiprocessors.max(1)))
 }

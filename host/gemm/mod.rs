@@ -8,19 +8,22 @@ pub mod layout;
 pub mod tuning;
 pub mod wgmma;
 
-pub use input::GemmInput;
+pub use input::{GemmElement, GemmInput};
 
-use crate::element::Element;
 use crate::engine::{Dim3, Engine};
 use crate::plan::{Plan, PlannedLaunch};
 use crate::problem::Param;
-use cuda_std::float::GpuFloat;
-use kernels_gpu::ampere::choose::{Choice, DGEMM, DGEMM_90, Instances, Request, SGEMM};
-use kernels_gpu::ampere::gemm::{Gemm, MAX_LEADING, partials_pitch};
-use kernels_gpu::ampere::meet::COUNTED_BYTES;
+use kernels_gpu::gemm::choose::{
+    Choice, DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_F16, Request, SGEMM, SGEMM_PORTABLE,
+};
+use kernels_gpu::gemm::meet::COUNTED_BYTES;
+use kernels_gpu::gemm::{Gemm, MAX_LEADING, partials_pitch};
 use tuning::Choices;
 
-/// The generation that has asynchronous copies, which all instances need, times ten.
+/// The oldest generation that runs a general product, times ten.
+pub const PORTABLE: u32 = 70;
+
+/// The generation that has asynchronous copies, which the faster kernels need, times ten.
 pub const COMPUTE_CAPABILITY: u32 = 80;
 
 /// The generation whose tensor cores have a shape of their own for f64, times ten.
@@ -89,40 +92,6 @@ pub enum PlanError {
         /// Its leading dimension.
         leading: u32,
     },
-    /// The device is not of a generation that the kernels are for.
-    #[error(
-        "general products of {inputs} need compute capability {needs}, this device has {}.{}: use the rungs of the ladder, which take dense matrices",
-        .has / 10, .has % 10
-    )]
-    Capability {
-        /// Element type of A and B.
-        inputs: &'static str,
-        /// What its kernels need.
-        needs: &'static str,
-        /// The device's, times ten.
-        has: u32,
-    },
-}
-
-/// An element type that C, and the factors, may have. A and B may have it too: see [`GemmInput`].
-pub trait GemmElement: Element + GpuFloat {
-    /// The instances for a compute capability (times ten), and that of the module in which their tiles are.
-    fn instances(compute_capability: u32) -> (&'static Instances, u32);
-}
-
-impl GemmElement for f32 {
-    fn instances(_: u32) -> (&'static Instances, u32) {
-        (&SGEMM, COMPUTE_CAPABILITY)
-    }
-}
-
-impl GemmElement for f64 {
-    fn instances(compute_capability: u32) -> (&'static Instances, u32) {
-        match compute_capability {
-            HOPPER => (&DGEMM_90, HOPPER),
-            _ => (&DGEMM, COMPUTE_CAPABILITY),
-        }
-    }
 }
 
 impl<T: GemmInput> Description<T> {
@@ -196,11 +165,11 @@ pub fn plan<T: GemmInput>(
     tuned: &Choices,
 ) -> Result<Plan, PlanError> {
     description.check()?;
-    T::plan(description, device, tuned)
+    Ok(T::plan(description, device, tuned))
 }
 
 /// The launches of a product by an instance that somebody chose for the same description and device.
-pub fn plan_choice<T: GemmElement>(
+pub fn plan_choice<T: GemmInput>(
     description: &Description<T>,
     device: Device,
     choice: &Choice,
@@ -234,8 +203,11 @@ pub fn plan_choice<T: GemmElement>(
     }));
     let mut launches = vec![PlannedLaunch {
         entry: choice.entry,
-        compute_capability: if instances.skinny.contains(&choice.entry) {
-            COMPUTE_CAPABILITY
+        compute_capability: if instances
+            .portable_entries()
+            .any(|entry| entry == choice.entry)
+        {
+            PORTABLE
         } else {
             tiles
         },
@@ -256,19 +228,19 @@ pub fn plan_choice<T: GemmElement>(
     }];
     let zeroed_bytes = choice.cut.map_or(0, |_| COUNTED_BYTES as u64);
     let cut = choice.cut.map_or(0, |cut| cut.elements);
-    let mut workspace_bytes = zeroed_bytes + cut * size_of::<T>() as u64;
+    let mut workspace_bytes = zeroed_bytes + cut * size_of::<T::Output>() as u64;
     if choice.splits > 1 {
         let (blocks, threads) = instances.reduce_launch(description.extents, description.batch);
         launches.push(PlannedLaunch {
             entry: instances.reduce,
-            compute_capability: COMPUTE_CAPABILITY,
+            compute_capability: PORTABLE,
             grid: grid(blocks),
             block: Dim3::new(threads, 1, 1),
             shared_bytes: 0,
             params: vec![Param::Workspace, Param::Output, parameters],
         });
         let rows = u64::from(m) * u64::from(choice.splits) * u64::from(description.batch);
-        workspace_bytes = rows * partials_pitch(n) as u64 * size_of::<T>() as u64;
+        workspace_bytes = rows * partials_pitch(n) as u64 * size_of::<T::Output>() as u64;
     }
     Plan {
         launches,
@@ -289,9 +261,22 @@ fn bytes<T: GemmElement>(gemm: &Gemm<T>) -> Vec<u8> {
 
 /// All kernels that a product may be planned with, each with the compute capability of its module, times ten.
 pub fn entries() -> impl Iterator<Item = (&'static str, u32)> {
-    let tiles = DGEMM_90.tiles.iter().map(|tile| (tile.entry, HOPPER));
-    let entries = SGEMM.entries().chain(DGEMM.entries());
-    entries
-        .map(|entry| (entry, COMPUTE_CAPABILITY))
-        .chain(tiles)
+    let tiles = [
+        (SGEMM, COMPUTE_CAPABILITY),
+        (DGEMM, COMPUTE_CAPABILITY),
+        (DGEMM_90, HOPPER),
+        (SGEMM_PORTABLE, PORTABLE),
+        (DGEMM_PORTABLE, PORTABLE),
+        (OF_F16, PORTABLE),
+        (OF_BF16, PORTABLE),
+    ];
+    let tiles = tiles.into_iter().flat_map(|(instances, capability)| {
+        let tiles = instances.tiles.iter();
+        tiles.map(move |tile| (tile.entry, capability))
+    });
+    let portable = [SGEMM, DGEMM].into_iter().flat_map(|instances| {
+        let entries: Vec<&str> = instances.portable_entries().collect();
+        entries
+    });
+    tiles.chain(portable.map(|entry| (entry, PORTABLE)))
 }

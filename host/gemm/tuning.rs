@@ -3,10 +3,10 @@
 //! They are kept in one JSON file, each with the device, the driver and the PTX that it was measured with: on another
 //! device, or after an update, it is not found, and the model's choice is used as if there were no file.
 
-use super::{Description, GemmElement};
+use super::{Description, GemmInput};
 use crate::engine::Engine;
 use crate::ptx;
-use kernels_gpu::ampere::choose::{Choice, Cut};
+use kernels_gpu::gemm::choose::{Choice, Cut};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -151,9 +151,9 @@ impl Place {
 
 impl Case {
     /// The case of a product.
-    pub fn of<T: GemmElement>(description: &Description<T>) -> Self {
+    pub fn of<T: GemmInput>(description: &Description<T>) -> Self {
         Case {
-            element: T::TYPE.to_string(),
+            element: T::NAME.to_owned(),
             extents: description.extents,
             transposed: description.transposed,
             vectors: description.vectors(),

@@ -95,11 +95,6 @@ impl Gpu {
         self.engine.device_name()
     }
 
-    /// Its compute capability times ten, for example 90 for 9.0.
-    pub fn compute_capability(&self) -> u32 {
-        self.engine.compute_capability()
-    }
-
     /// Whether this is the emulator.
     pub fn is_emulated(&self) -> bool {
         self.engine.kind() == EngineKind::Emulator

@@ -31,6 +31,7 @@
 // memory.
 #![allow(clippy::needless_range_loop)]
 
+pub mod gemm;
 pub mod geometry;
 
 #[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]

@@ -353,3 +353,32 @@ fn hints_change_no_value() {
         }
     });
 }
+
+#[test]
+fn floats_of_16_bits_are_widened_exactly() {
+    let bits: Vec<u16> = (0..=u16::MAX).collect();
+    on_every_engine(|engine| {
+        let from = buffer(engine, &bits);
+        let to = buffer(engine, &vec![f32::NAN; 2 * bits.len()]);
+        let args = [
+            Arg::Ptr(from.ptr()),
+            Arg::U64(bits.len() as u64),
+            Arg::Ptr(to.ptr()),
+        ];
+        run(engine, "widen", along_x(256), along_x(256), &args);
+        let wide = read::<f32>(&to, 2 * bits.len());
+        for (&bits, found) in bits.iter().zip(wide.chunks(2)) {
+            let expected = [
+                half::f16::from_bits(bits).to_f32(),
+                half::bf16::from_bits(bits).to_f32(),
+            ];
+            // One NaN may become another.
+            let same =
+                |(a, b): (&f32, f32)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+            assert!(
+                found.iter().zip(expected).all(same),
+                "{bits:#06x}: {found:?}"
+            );
+        }
+    });
+}

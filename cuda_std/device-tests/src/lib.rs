@@ -8,6 +8,7 @@
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use cuda_std::atomic::AtomicFloat;
+use cuda_std::narrow::{self, Widen};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x2, F32x4, F64x2, U32x2, U32x4, Vector};
 use cuda_std::{hint, shared};
@@ -361,5 +362,21 @@ pub unsafe fn rolled(input: &[f32], output: *mut f32) {
         // SAFETY: i is below 8.
         unsafe { *output.add(i) = *input.get_unchecked(i) };
         i = hint::rolled(i + 1);
+    }
+}
+
+/// The numbers that 16 bits of each kind are.
+///
+/// # Safety
+/// `output` has two columns for each element of `bits`.
+#[kernel]
+pub unsafe fn widen(bits: &[u16], output: *mut f32) {
+    let i = thread::index() as usize;
+    if let Some(&bits) = bits.get(i) {
+        // SAFETY: two columns.
+        unsafe {
+            put(output, 2, 0, narrow::Half(bits).widen());
+            put(output, 2, 1, narrow::Brain(bits).widen());
+        }
     }
 }

@@ -19,10 +19,10 @@
 //! # Source
 //! Beyond the sources; PTX ISA, "mma.sync", `.m8n8k4` with `.f64`.
 
-use super::dgemm_tile::{Fragments, PAIRS_A, PAIRS_B, Sums, body, dgemm_instances};
-use super::gemm::Gemm;
-use super::instance::Instance;
-use super::operand::way;
+use crate::gemm::Gemm;
+use crate::gemm::dgemm_tile::{Fragments, PAIRS_A, PAIRS_B, Sums, body, dgemm_instances};
+use crate::gemm::instance::Instance;
+use crate::gemm::operand::way;
 
 /// Adds the products of fragments by `mma.sync` of 8 × 8 × 4.
 #[inline(always)]

@@ -10,10 +10,10 @@
 //!
 //! # Thread mapping
 //! A warp owns 8 · `TM` × 4 · `TN` elements of the block's tile of C, a thread `TM` × `TN` of them: 4 × 4 blocks, 32 rows and
-//! 16 columns apart. All threads copy: see [`operand`](super::operand).
+//! 16 columns apart. All threads copy: see [`operand`](crate::gemm::operand).
 //!
 //! # Preconditions
-//! None on sizes, beyond [`MAX_LEADING`](super::gemm::MAX_LEADING). Instances named after a layout (`_nn`: neither operand
+//! None on sizes, beyond [`MAX_LEADING`](crate::gemm::MAX_LEADING). Instances named after a layout (`_nn`: neither operand
 //! transposed) take that layout only, and rows along m or n must be of whole 16-byte vectors: leading dimension and extent
 //! multiples of 4, the address of 16.
 //!
@@ -25,11 +25,11 @@
 //! Beyond the sources. The blocking is that of CUTLASS's SIMT kernels (Kerr et al., "CUTLASS: Fast Linear Algebra in
 //! CUDA C++", 2017).
 
-use super::gemm::{Gemm, Target, Task};
-use super::instance::Instance;
-use super::meet::meet;
-use super::operand::{Loader, PADDING, Panel, way};
-use super::ring::Ring;
+use crate::gemm::instance::Instance;
+use crate::gemm::meet::meet;
+use crate::gemm::operand::{Loader, PADDING, Panel, way};
+use crate::gemm::ring::Ring;
+use crate::gemm::{Gemm, Target, Task};
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
@@ -229,7 +229,7 @@ unsafe fn body<
             let strip = memory.add(warp * WARP_ROWS * (WARP_COLUMNS * TN + PADDING));
             store_strips(&target, &sums, strip, row + warp_row, column + warp_column);
         }
-        meet::<f32, BM, BN, THREADS>(&gemm, &task, c, partials, memory.cast());
+        meet::<f32, BM, BN, THREADS, 8>(&gemm, &task, c, partials, memory.cast());
     }
 }
 
@@ -352,7 +352,7 @@ macro_rules! instances {
             #[doc = concat!("`sgemm` by tiles of ", $tile, " for operands that lie in these ways: ", stringify!($way_a), ", ", stringify!($way_b), ".")]
             ///
             /// # Safety
-            /// See [`instance`](super::instance).
+            /// See [`instance`](crate::gemm::instance).
             #[cuda_std::kernel(max_threads = $threads, min_blocks = $min_blocks)]
             pub unsafe fn $name(a: &[f32], b: &[f32], c: *mut f32, partials: *mut f32, gemm: Gemm<f32>) {
                 let memory = cuda_std::shared::dynamic_shared_mem();

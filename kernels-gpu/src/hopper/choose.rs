@@ -9,7 +9,7 @@ use super::store::part_elements;
 use super::tiles::steps;
 use super::wgmma::Instance;
 use super::wgmma_persistent::{A_ROWS, CONSUMERS, THREADS};
-use crate::ampere::choose::Request;
+use crate::gemm::choose::Request;
 
 /// How to launch a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,25 +16,10 @@
 //! # Source
 //! Beyond the sources; PTX ISA, "mma.sync", `.m16n8k4` with `.f64`.
 
-/// The same sources, compiled into this generation's module: their kernels are generic.
-#[cfg(target_arch = "nvptx64")]
-#[path = "../ampere"]
-mod shared {
-    pub mod dgemm_tile;
-    pub mod gemm;
-    pub mod instance;
-    pub mod meet;
-    pub mod operand;
-    pub mod ring;
-    pub mod scalar;
-}
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::ampere as shared;
-
-use shared::dgemm_tile::{Fragments, PAIRS_A, PAIRS_B, Sums, body, dgemm_instances};
-use shared::gemm::Gemm;
-use shared::instance::Instance;
-use shared::operand::way;
+use crate::gemm::Gemm;
+use crate::gemm::dgemm_tile::{Fragments, PAIRS_A, PAIRS_B, Sums, body, dgemm_instances};
+use crate::gemm::instance::Instance;
+use crate::gemm::operand::way;
 
 /// Adds the products of fragments by `mma.sync` of 16 × 8 × 4.
 #[inline(always)]

@@ -18,10 +18,3 @@ pub mod tiles;
 pub mod wgmma;
 pub mod wgmma_persistent;
 pub mod wgmma_single;
-
-/// The parameters, compiled into this generation's module as well.
-#[cfg(target_arch = "nvptx64")]
-#[path = "../ampere/gemm.rs"]
-pub mod gemm;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use crate::ampere::gemm;

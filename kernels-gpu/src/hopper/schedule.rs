@@ -12,7 +12,7 @@
 /// Rows of tiles in a group.
 const GROUP: u32 = 8;
 
-/// How the tiles are shared among blocks, passed by value beside [`Gemm`](crate::ampere::gemm::Gemm).
+/// How the tiles are shared among blocks, passed by value beside [`Gemm`](crate::gemm::Gemm).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {

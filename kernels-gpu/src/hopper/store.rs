@@ -1,8 +1,8 @@
 //! The way of sums from registers to C.
 
-use super::gemm::Gemm;
 use super::schedule::{Corner, Schedule};
 use super::tiles::{Maps, ROW_BYTES, ROWS, WARPGROUP};
+use crate::gemm::Gemm;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::prelude::*;
 use cuda_std::tma;

@@ -1,4 +1,4 @@
-//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`: the general product, C ← α · op(A) · op(B) + β · C, as [`gemm`](super::gemm) describes it.
+//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`: the general product, C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
 //!
 //! # Idea
 //! `wgmma_bf16_persistent` stands still while its warpgroups store: the tensor cores wait for C. Here sums go to shared memory and from
@@ -23,7 +23,6 @@
 //! # Source
 //! Beyond the sources; for the shared tiles see [`schedule`](super::schedule).
 
-use super::gemm::Gemm;
 use super::ring::{Ring, Stages};
 use super::schedule::{Corner, Part, Schedule, Shares, Tiles};
 use super::store::{self, Target};
@@ -31,6 +30,7 @@ use super::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use super::wgmma_persistent::{
     A_ROWS, CONSUMER_WARPS, CONSUMERS, FETCHING_REGISTERS, MULTIPLYING_REGISTERS,
 };
+use crate::gemm::Gemm;
 use core::marker::PhantomData;
 use cuda_std::atomic;
 use cuda_std::dependent;

@@ -22,8 +22,8 @@
 //! # Source
 //! Beyond the sources.
 
-use super::gemm::{Gemm, partials_pitch};
 use super::scalar::Scalar;
+use super::{Gemm, Target};
 use cuda_std::prelude::*;
 
 /// Threads of a block.
@@ -102,16 +102,15 @@ impl<T> Strided<T> {
 struct Skinny<T> {
     short: Strided<T>,
     long: Strided<T>,
+    /// Its extents.
     rows: usize,
     columns: usize,
     /// This block's part of k.
     start: usize,
     end: usize,
-    target: *mut T,
-    /// Strides of the target along the short and the long side.
-    along: [usize; 2],
-    alpha: T,
-    beta: T,
+    target: Target<T>,
+    /// Whether the short side is that of the columns.
+    swapped: bool,
 }
 
 impl<T: Scalar> Skinny<T> {
@@ -123,17 +122,13 @@ impl<T: Scalar> Skinny<T> {
         let a = a.wrapping_add(batch * gemm.stride_a as usize);
         let b = b.wrapping_add(batch * gemm.stride_b as usize);
         let (m, n) = (gemm.m as usize, gemm.n as usize);
-        let (target, leading, alpha, beta) = if gemm.splits > 1 {
-            let pitch = partials_pitch(gemm.n);
-            (
-                partials.wrapping_add(z as usize * m * pitch),
-                pitch,
-                T::ONE,
-                T::ZERO,
-            )
+        let target = if gemm.splits > 1 {
+            Target {
+                columns: n,
+                ..Target::of_part(gemm, [batch as u32, split], partials)
+            }
         } else {
-            let c = c.wrapping_add(batch * gemm.stride_c as usize);
-            (c, gemm.ldc as usize, gemm.alpha, gemm.beta)
+            Target::of_c(gemm, batch as u32, c)
         };
         let left = Strided::new(a, gemm.lda, gemm.transpose_a == 0);
         let right = Strided::new(b, gemm.ldb, gemm.transpose_b != 0);
@@ -146,29 +141,23 @@ impl<T: Scalar> Skinny<T> {
             start: start as usize,
             end: (start + gemm.k_per_split).min(gemm.k) as usize,
             target,
-            along: if swapped { [1, leading] } else { [leading, 1] },
-            alpha,
-            beta,
+            swapped,
         }
     }
 
     /// Stores the sum for an element, if there is one.
+    ///
+    /// # Safety
+    /// No other thread owns the element.
     #[inline(always)]
     unsafe fn store(&self, row: usize, column: usize, sum: T) {
-        if row < self.rows && column < self.columns {
-            // SAFETY: inside of the target by the test; the caller ensures that nobody else owns the element.
-            unsafe {
-                let to = self
-                    .target
-                    .add(row * self.along[0] + column * self.along[1]);
-                let sum = sum * self.alpha;
-                *to = if self.beta == T::ZERO {
-                    sum
-                } else {
-                    self.beta.mul_add(*to, sum)
-                };
-            }
-        }
+        let (row, column) = if self.swapped {
+            (column, row)
+        } else {
+            (row, column)
+        };
+        // SAFETY: passed on to the caller.
+        unsafe { self.target.store(row, column, sum) }
     }
 }
 

@@ -1,4 +1,13 @@
-//! The parameters of the general products, C ← α · op(A) · op(B) + β · C, and how their tiles are dealt out.
+//! General products, C ← α · op(A) · op(B) + β · C: their parameters, how their tiles are dealt out, and what the generations share.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`portable`] | tiles, for GPUs of any generation |
+//! | [`skinny`] | products of which one side is short |
+//! | [`partials`] | the sum of the parts of k |
+//! | [`choose`](mod@choose), [`instance`] | which of these, and of `ampere` and `hopper`, computes a product |
+//! | [`operand`], [`ring`], [`dgemm_tile`] | parts of those kernels: asynchronous copies, stages, f64 on tensor cores |
+//! | [`meet`](mod@meet), [`scalar`] | tiles that blocks share; floats, four at a time |
 //!
 //! # Layout
 //! Everything is row-major with leading dimensions: C is m × n with rows `ldc` elements apart. op(A) is m × k and op(B) is
@@ -17,7 +26,22 @@
 //! matrices of m rows, [`partials_pitch`] apart; a second kernel (`sgemm_reduce`, `dgemm_reduce`) adds those up into C.
 //!
 //! Where the last round of tiles would leave multiprocessors idle, its tiles are cut: the grid is then one row of blocks, `whole` of which compute a tile each; after those come the first parts of all other tiles, `k_first` deep, and
-//! then their other parts, `k_rest` deep. Blocks of one tile [`meet`](super::meet) in memory before `partials`.
+//! then their other parts, `k_rest` deep. Blocks of one tile [`meet`](mod@meet) in memory before `partials`.
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod choose;
+pub mod dgemm_tile;
+pub mod instance;
+pub mod meet;
+pub mod operand;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+pub mod partials;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+pub mod portable;
+pub mod ring;
+pub mod scalar;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+pub mod skinny;
 
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
@@ -229,7 +253,6 @@ impl<T: GpuFloat> Target<T> {
         partials: *mut T,
         [tile_rows, tile_columns]: [usize; 2],
     ) -> Self {
-        let (rows, columns) = (gemm.m as usize, gemm.n as usize);
         if let Some(share) = Share::of_this_block(gemm) {
             let (row, column) = (task.row as usize, task.column as usize);
             let place = share.place(gemm, partials, tile_rows * tile_columns);
@@ -243,25 +266,57 @@ impl<T: GpuFloat> Target<T> {
                 beta: T::ZERO,
             }
         } else if gemm.splits > 1 {
-            let index = task.batch as usize * gemm.splits as usize + task.split as usize;
-            let leading = partials_pitch(gemm.n);
-            Target {
-                start: partials.wrapping_add(index * rows * leading),
-                leading,
-                rows,
-                // Those beyond n are written too: it costs nothing, and vectors are whole.
-                columns: leading,
-                alpha: T::ONE,
-                beta: T::ZERO,
-            }
+            Self::of_part(gemm, [task.batch, task.split], partials)
         } else {
-            Target {
-                start: c.wrapping_add(task.batch as usize * gemm.stride_c as usize),
-                leading: gemm.ldc as usize,
-                rows,
-                columns,
-                alpha: gemm.alpha,
-                beta: gemm.beta,
+            Self::of_c(gemm, task.batch, c)
+        }
+    }
+
+    /// C of a product of the batch.
+    #[inline(always)]
+    pub fn of_c(gemm: &Gemm<T>, batch: u32, c: *mut T) -> Self {
+        Target {
+            start: c.wrapping_add(batch as usize * gemm.stride_c as usize),
+            leading: gemm.ldc as usize,
+            rows: gemm.m as usize,
+            columns: gemm.n as usize,
+            alpha: gemm.alpha,
+            beta: gemm.beta,
+        }
+    }
+
+    /// The partial sums of a part of k of a product of the batch.
+    #[inline(always)]
+    pub fn of_part(gemm: &Gemm<T>, [batch, split]: [u32; 2], partials: *mut T) -> Self {
+        let index = batch as usize * gemm.splits as usize + split as usize;
+        let (rows, leading) = (gemm.m as usize, partials_pitch(gemm.n));
+        Target {
+            start: partials.wrapping_add(index * rows * leading),
+            leading,
+            rows,
+            // Those beyond n are written too: it costs nothing, and vectors are whole.
+            columns: leading,
+            alpha: T::ONE,
+            beta: T::ZERO,
+        }
+    }
+
+    /// Stores a sum, if there is such an element.
+    ///
+    /// # Safety
+    /// The target is a matrix of `rows` × `columns` elements, this one nobody else's.
+    #[inline(always)]
+    pub unsafe fn store(&self, row: usize, column: usize, sum: T) {
+        if row < self.rows && column < self.columns {
+            // SAFETY: inside of the matrix by the test, and the caller's.
+            unsafe {
+                let to = self.start.add(row * self.leading + column);
+                let scaled = sum * self.alpha;
+                *to = if self.beta == T::ZERO {
+                    scaled
+                } else {
+                    self.beta.mul_add(*to, scaled)
+                };
             }
         }
     }

@@ -1,9 +1,9 @@
 //! The parts of `dgemm` that generations share: all but the shape of the tensor cores' products.
 
-use super::gemm::{Gemm, Target, Task};
 use super::meet::meet;
 use super::operand::{Loader, PADDING, Panel};
 use super::ring::Ring;
+use super::{Gemm, Target, Task};
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::prelude::*;
 use cuda_std::vector::{F64x2, Vector};
@@ -165,7 +165,7 @@ pub unsafe fn body<
         let row = task.row as usize + warp_row + 2 * group;
         let column = task.column as usize + warp_column + 4 * in_group;
         store(&target, &sums, row, column);
-        meet::<f64, BM, BN, THREADS>(&gemm, &task, c, partials, memory.cast());
+        meet::<f64, BM, BN, THREADS, 8>(&gemm, &task, c, partials, memory.cast());
     }
 }
 
@@ -229,7 +229,7 @@ macro_rules! dgemm_instances {
             #[doc = concat!("`dgemm` for operands that lie in these ways: ", stringify!($way_a), ", ", stringify!($way_b), ".")]
             ///
             /// # Safety
-            /// See [`instance`](crate::ampere::instance).
+            /// See [`instance`](crate::gemm::instance).
             #[cuda_std::kernel(max_threads = $threads, min_blocks = 1)]
             pub unsafe fn $name(a: &[f64], b: &[f64], c: *mut f64, partials: *mut f64, gemm: Gemm<f64>) {
                 let memory = cuda_std::shared::dynamic_shared_mem();

@@ -1,10 +1,10 @@
 //! The instances of the general products, for whoever launches them.
 //!
 //! All take `(a, len, b, len, c, partials, gemm)`: the operands as slices, C, memory for partial products or null, and a
-//! [`Gemm`](super::gemm::Gemm) by value.
+//! [`Gemm`](super::Gemm) by value.
 //!
 //! # Safety
-//! `a`, `b` and `c` are device arrays as [`gemm`](super::gemm) describes them, `c` and `partials` apart from all others;
+//! `a`, `b` and `c` are device arrays as [the parameters](super) describe them, `c` and `partials` apart from all others;
 //! operands lie as the instance expects; grid, block and dynamic shared memory are those of a
 //! [`Choice`](super::choose::Choice) for the same sizes. No extent is 0, but k may be.
 

@@ -63,6 +63,8 @@ pub mod way {
     pub const VECTORS: u32 = 1;
     /// Rows along m or n, anywhere.
     pub const ELEMENTS: u32 = 2;
+    /// Any of these, told at run time. Not for a [`Loader`](super::Loader).
+    pub const ANY: u32 = 3;
 }
 
 /// A panel of an operand: `EXTENT` rows or columns of it from `first` on, and all of k from `start` on.

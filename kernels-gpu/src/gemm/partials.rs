@@ -18,8 +18,8 @@
 //! # Source
 //! Beyond the sources; cuBLAS does the same.
 
-use super::gemm::{Gemm, partials_pitch};
 use super::scalar::Scalar;
+use super::{Gemm, Target, partials_pitch};
 use cuda_std::prelude::*;
 
 /// Threads of a block.
@@ -48,6 +48,7 @@ pub unsafe fn body<T: Scalar>(partials: *const T, c: *mut T, gemm: Gemm<T>) {
     if column >= columns {
         return;
     }
+    let target = Target::of_c(&gemm, batch as u32, c);
     let mut row = thread::block_idx_y() as usize;
     while row < rows {
         let first = partials.wrapping_add((batch * splits * rows + row) * pitch + column);
@@ -68,20 +69,9 @@ pub unsafe fn body<T: Scalar>(partials: *const T, c: *mut T, gemm: Gemm<T>) {
             }
             split += AHEAD;
         }
-        let to = c.wrapping_add(batch * gemm.stride_c as usize + row * gemm.ldc as usize + column);
         for q in 0..SIDE_BY_SIDE {
-            if column + q < columns {
-                // SAFETY: inside of C by the test; no other thread owns the element.
-                unsafe {
-                    let to = to.add(q);
-                    let scaled = sums[q] * gemm.alpha;
-                    *to = if gemm.beta == T::ZERO {
-                        scaled
-                    } else {
-                        gemm.beta.mul_add(*to, scaled)
-                    };
-                }
-            }
+            // SAFETY: no other thread owns the element.
+            unsafe { target.store(row, column + q, sums[q]) };
         }
         row += thread::grid_dim_y() as usize;
     }

@@ -8,7 +8,8 @@
 use super::instance::Instance;
 use super::meet::MOST_CUT;
 use super::operand::way;
-use super::{dgemm, partials, sgemm, skinny};
+use super::{partials, portable, skinny};
+use crate::ampere::{dgemm, sgemm};
 use crate::hopper;
 
 /// A product to compute, and where.
@@ -40,15 +41,15 @@ pub struct Choice {
     pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Parts of k: [`Gemm::splits`](super::gemm::Gemm::splits). With more than 1, the reducing kernel follows.
+    /// Parts of k: [`Gemm::splits`](super::Gemm::splits). With more than 1, the reducing kernel follows.
     pub splits: u32,
-    /// [`Gemm::k_per_split`](super::gemm::Gemm::k_per_split).
+    /// [`Gemm::k_per_split`](super::Gemm::k_per_split).
     pub k_per_split: u32,
     /// How the tiles of the last round are cut, where they are.
     pub cut: Option<Cut>,
 }
 
-/// How the tiles of the last round are cut along k: see [`Gemm::parts`](super::gemm::Gemm::parts).
+/// How the tiles of the last round are cut along k: see [`Gemm::parts`](super::Gemm::parts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Tiles that one block computes.
@@ -70,23 +71,23 @@ pub struct Cut {
 pub struct Instances {
     /// By tiles.
     pub tiles: &'static [Instance],
-    /// For a short side: `rows` of 1 and 4, `dots` of 1 and 4.
-    pub skinny: [&'static str; 4],
+    /// For a short side, if there are such kernels: `rows` of 1 and 4, `dots` of 1 and 4.
+    pub skinny: Option<[&'static str; 4]>,
     /// The sum of partial products.
     pub reduce: &'static str,
-    /// Bytes of an element.
+    /// Bytes of an element of C.
     pub element_bytes: u32,
 }
 
 /// Those of f32.
 pub const SGEMM: Instances = Instances {
     tiles: sgemm::INSTANCES,
-    skinny: [
+    skinny: Some([
         "sgemm_rows_1",
         "sgemm_rows_4",
         "sgemm_dots_1",
         "sgemm_dots_4",
-    ],
+    ]),
     reduce: "sgemm_reduce",
     element_bytes: 4,
 };
@@ -94,12 +95,12 @@ pub const SGEMM: Instances = Instances {
 /// Those of f64.
 pub const DGEMM: Instances = Instances {
     tiles: dgemm::INSTANCES,
-    skinny: [
+    skinny: Some([
         "dgemm_rows_1",
         "dgemm_rows_4",
         "dgemm_dots_1",
         "dgemm_dots_4",
-    ],
+    ]),
     reduce: "dgemm_reduce",
     element_bytes: 8,
 };
@@ -111,14 +112,35 @@ pub const DGEMM_90: Instances = Instances {
     ..DGEMM
 };
 
+/// Those of f32 for any generation.
+pub const SGEMM_PORTABLE: Instances = Instances {
+    tiles: portable::OF_F32,
+    ..SGEMM
+};
+
+/// Those of f64 for any generation.
+pub const DGEMM_PORTABLE: Instances = Instances {
+    tiles: portable::OF_F64,
+    ..DGEMM
+};
+
+/// Those of f16, with sums of f32.
+pub const OF_F16: Instances = Instances {
+    tiles: portable::OF_F16,
+    skinny: None,
+    ..SGEMM
+};
+
+/// Those of bf16, with sums of f32.
+pub const OF_BF16: Instances = Instances {
+    tiles: portable::OF_BF16,
+    ..OF_F16
+};
+
 impl Instances {
-    /// All entries.
-    pub fn entries(&self) -> impl Iterator<Item = &'static str> {
-        self.tiles
-            .iter()
-            .map(|tile| tile.entry)
-            .chain(self.skinny)
-            .chain([self.reduce])
+    /// The entries that any generation runs.
+    pub fn portable_entries(&self) -> impl Iterator<Item = &'static str> {
+        self.skinny.into_iter().flatten().chain([self.reduce])
     }
 
     /// The grid and threads of the reducing kernel for C of m × n.
@@ -253,6 +275,7 @@ impl Instances {
 
     /// The kernels for a short side, if there is one.
     fn by_vectors(&self, request: &Request, wanted: u32) -> Option<(f64, Choice)> {
+        let entries = self.skinny?;
         let [m, n, k] = request.extents;
         let (short, long) = (m.min(n), m.max(n));
         if short as usize > skinny::MOST_SHORT {
@@ -306,7 +329,7 @@ impl Instances {
             + loaded * again / (BYTES_PER_CLOCK * busy)
             + self.reducing(request, splits);
         let choice = Choice {
-            entry: self.skinny[kind],
+            entry: entries[kind],
             grid,
             threads: skinny::THREADS as u32,
             shared_bytes: 0,
@@ -421,7 +444,8 @@ fn fits(tile: &Instance, request: &Request) -> bool {
     let lies = |way: u32, along_k: bool, vectors: bool| match way {
         way::ALONG_K => along_k,
         way::VECTORS => !along_k && vectors,
-        _ => !along_k,
+        way::ELEMENTS => !along_k,
+        _ => true,
     };
     let [rows, columns, _] = tile.tile;
     let [m, n, _] = request.extents;
@@ -502,7 +526,7 @@ mod tests {
                             vectors: [false; 2],
                             ..H200
                         };
-                        for instances in [SGEMM, DGEMM] {
+                        for instances in [SGEMM, DGEMM, SGEMM_PORTABLE, OF_BF16] {
                             let choice = instances.choose(&request);
                             if let Some(cut) = choice.cut {
                                 assert_eq!(cut.k_first + (cut.parts - 1) * cut.k_rest, k);

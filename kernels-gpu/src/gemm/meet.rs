@@ -11,8 +11,8 @@
 //! Beyond the sources. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication
 //! on the GPU", 2023, cut the last rounds too; there the blocks of a tile wait for each other.
 
-use super::gemm::{Gemm, Share, Task};
 use super::scalar::Scalar;
+use super::{Gemm, Share, Target, Task};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 use cuda_std::hint::rolled;
@@ -27,18 +27,21 @@ pub const MOST_CUT: u32 = (COUNTED_BYTES / size_of::<u32>()) as u32;
 /// Elements that a thread adds up side by side.
 const SIDE_BY_SIDE: usize = 4;
 
-/// Such elements of a part that a thread loads before it adds the first.
-const AHEAD: usize = 8;
-
 /// Where the block, of `THREADS` threads, has left the sums of a share of a tile of `ROWS` × `COLUMNS` in memory: counts it in and,
 /// as the last of its tile, computes the tile from the sums of all. The whole block calls it, and a word of `memory`, which is
-/// shared memory, is overwritten.
+/// shared memory, is overwritten. As the last one, a thread loads `AHEAD` times 4 elements of a part before it adds the first.
 ///
 /// # Safety
-/// The block's sums are where [`Target`](super::gemm::Target) said. Before `partials` lie [`COUNTED_BYTES`], zero before the launch;
+/// The block's sums are where [`Target`](super::Target) said. Before `partials` lie [`COUNTED_BYTES`], zero before the launch;
 /// `c` is the matrix that `gemm` describes.
 #[inline(always)]
-pub unsafe fn meet<T: Scalar, const ROWS: usize, const COLUMNS: usize, const THREADS: usize>(
+pub unsafe fn meet<
+    T: Scalar,
+    const ROWS: usize,
+    const COLUMNS: usize,
+    const THREADS: usize,
+    const AHEAD: usize,
+>(
     gemm: &Gemm<T>,
     task: &Task,
     c: *mut T,
@@ -72,6 +75,7 @@ pub unsafe fn meet<T: Scalar, const ROWS: usize, const COLUMNS: usize, const THR
     }
     thread::device_fence();
     let first = Share { part: 0, ..share }.place(gemm, partials, ROWS * COLUMNS);
+    let target = Target::of_c(gemm, 0, c);
     let step = THREADS * SIDE_BY_SIDE;
     let mut place = t * SIDE_BY_SIDE;
     while place < ROWS * COLUMNS {
@@ -96,18 +100,8 @@ pub unsafe fn meet<T: Scalar, const ROWS: usize, const COLUMNS: usize, const THR
             let row = task.row as usize + place / COLUMNS;
             let column = task.column as usize + place % COLUMNS;
             for q in 0..SIDE_BY_SIDE {
-                if row < gemm.m as usize && column + q < gemm.n as usize {
-                    // SAFETY: inside of C by the test; no other thread owns the element.
-                    unsafe {
-                        let to = c.add(row * gemm.ldc as usize + column + q);
-                        let scaled = sums[q] * gemm.alpha;
-                        *to = if gemm.beta == T::ZERO {
-                            scaled
-                        } else {
-                            gemm.beta.mul_add(*to, scaled)
-                        };
-                    }
-                }
+                // SAFETY: no other thread owns the element.
+                unsafe { target.store(row, column + q, sums[q]) };
             }
         }
         place = rolled(place + AHEAD * step);

@@ -1,0 +1,233 @@
+//! `sgemm_portable`, `dgemm_portable`, `gemm_f16_portable`, `gemm_bf16_portable`: general products by tiles, on GPUs of any
+//! generation.
+//!
+//! # Idea
+//! What `register_blocked` does, for any size and layout: a thread's sums stay in registers, and tiles of both operands pass
+//! through shared memory, with k first, so that a thread finds what it multiplies side by side. The elements of the next
+//! tile are loaded into registers while those of this one are multiplied, and there are two pairs of tiles, so that one
+//! barrier separates them. Elements outside of an operand are zeros.
+//!
+//! Elements of 16 bits become `f32` on their way into shared memory: products and sums are then those of `f32`.
+//!
+//! # Thread mapping
+//! 256 threads as 16 × 16; thread (x, y) owns 4 × 4 elements of the block's 64 × 64. Where the rows of an operand run along k, 16
+//! threads load neighbours along k, otherwise 64 threads load neighbours along m or n.
+//!
+//! # Preconditions
+//! None.
+//!
+//! # What changed since the rung before
+//! Against `register_blocked`: edges, layouts, α and β, batches, parts of k, and elements of 16 bits; loads of single elements.
+//!
+//! # Source
+//! Beyond the sources.
+
+use super::instance::Instance;
+use super::meet::meet;
+use super::operand::way;
+use super::scalar::Scalar;
+use super::{Gemm, Target, Task};
+use cuda_std::narrow::{Brain, Half, Widen};
+use cuda_std::prelude::*;
+
+/// Threads of a block, and along each side of its tile.
+const THREADS: usize = 256;
+const ACROSS: usize = 16;
+
+/// Rows and columns of a tile of C, and its extent along k.
+const EXTENT: usize = 64;
+const DEPTH: usize = 16;
+
+/// Rows and columns of a thread's sums.
+const OWNED: usize = EXTENT / ACROSS;
+
+/// Elements that a thread loads of a tile: 64 · 16 / 256 = 4.
+const LOADED: usize = EXTENT * DEPTH / THREADS;
+
+/// Distance of two k-rows of a shared tile: vectors stay aligned, and where rows of the operand run along k, the 16 threads
+/// that store neighbours along k use 8 banks instead of one.
+const PITCH: usize = EXTENT + 4;
+
+/// Elements of the shared tiles of both operands.
+const TILES: usize = 2 * DEPTH * PITCH;
+
+const _: () = assert!(ACROSS * ACROSS == THREADS && OWNED == 4 && THREADS.is_multiple_of(EXTENT));
+
+/// 64 rows or columns of an operand, and what a thread loads of them.
+struct Panel<I> {
+    matrix: *const I,
+    /// Distance of two elements along m or n, and along k.
+    strides: [usize; 2],
+    /// Extent of the matrix along m or n.
+    extent: usize,
+    /// The thread's first element along m or n, and along k from the tile's first on.
+    first: [usize; 2],
+    /// From one of its elements to the next.
+    step: [usize; 2],
+    /// Where the first one goes in a shared tile.
+    to: usize,
+}
+
+impl<I: Widen<Wide: GpuFloat>> Panel<I> {
+    #[inline(always)]
+    fn new(matrix: *const I, leading: u32, along_k: bool, extent: u32, first: u32) -> Self {
+        let t = thread::thread_idx_x() as usize;
+        let (strides, [i, k], step) = if along_k {
+            let step = [THREADS / DEPTH, 0];
+            ([leading as usize, 1], [t / DEPTH, t % DEPTH], step)
+        } else {
+            let step = [0, THREADS / EXTENT];
+            ([1, leading as usize], [t % EXTENT, t / EXTENT], step)
+        };
+        Panel {
+            matrix,
+            strides,
+            extent: extent as usize,
+            first: [first as usize + i, k],
+            step,
+            to: k * PITCH + i,
+        }
+    }
+
+    /// Loads this thread's elements of the tile from `start` on, and zeros from `end` on.
+    ///
+    /// # Safety
+    /// The operand has `extent` × `end` elements.
+    #[inline(always)]
+    unsafe fn load(&self, start: usize, end: usize) -> [I::Wide; LOADED] {
+        let mut elements = [I::Wide::ZERO; LOADED];
+        for index in 0..LOADED {
+            let i = self.first[0] + index * self.step[0];
+            let k = start + self.first[1] + index * self.step[1];
+            if i < self.extent && k < end {
+                let place = i * self.strides[0] + k * self.strides[1];
+                // SAFETY: inside of the operand by the test.
+                elements[index] = unsafe { *self.matrix.add(place) }.widen();
+            }
+        }
+        elements
+    }
+
+    /// Stores them into a shared tile.
+    ///
+    /// # Safety
+    /// The tile has `DEPTH` · `PITCH` elements, and nobody reads it.
+    #[inline(always)]
+    unsafe fn store(&self, tile: *mut I::Wide, elements: [I::Wide; LOADED]) {
+        for index in 0..LOADED {
+            let place = self.to + index * (self.step[0] + self.step[1] * PITCH);
+            // SAFETY: inside of the tile, whose extents the steps divide.
+            unsafe { *tile.add(place) = elements[index] };
+        }
+    }
+}
+
+/// The body of the kernels.
+///
+/// # Safety
+/// As for the kernels; `memory` has two times [`TILES`] elements.
+#[inline(always)]
+unsafe fn body<I: Widen<Wide = T>, T: Scalar>(
+    memory: *mut T,
+    [a, b]: [*const I; 2],
+    [c, partials]: [*mut T; 2],
+    gemm: Gemm<T>,
+) {
+    let task = Task::of_this_block(&gemm, EXTENT as u32, EXTENT as u32);
+    let batch = task.batch as usize;
+    let left = Panel::new(
+        a.wrapping_add(batch * gemm.stride_a as usize),
+        gemm.lda,
+        gemm.transpose_a == 0,
+        gemm.m,
+        task.row,
+    );
+    let right = Panel::new(
+        b.wrapping_add(batch * gemm.stride_b as usize),
+        gemm.ldb,
+        gemm.transpose_b != 0,
+        gemm.n,
+        task.column,
+    );
+    let t = thread::thread_idx_x() as usize;
+    let (row, column) = (t / ACROSS * OWNED, t % ACROSS * OWNED);
+    let (start, end) = (task.start as usize, (task.start + task.depth) as usize);
+    let mut sums = [[T::ZERO; OWNED]; OWNED];
+    // SAFETY: loads are guarded. Who stores into a tile has met all others at the barrier behind their last look at it: there
+    // are two pairs of tiles, in turn.
+    unsafe {
+        let mut next = (left.load(start, end), right.load(start, end));
+        let mut k = start;
+        let mut tiles = memory;
+        let mut others = memory.add(TILES);
+        while k < end {
+            left.store(tiles, next.0);
+            right.store(tiles.add(DEPTH * PITCH), next.1);
+            thread::sync_threads();
+            k += DEPTH;
+            next = (left.load(k, end), right.load(k, end));
+            for depth in 0..DEPTH {
+                let of_a = T::load_4(tiles.add(depth * PITCH + row));
+                let of_b = T::load_4(tiles.add((DEPTH + depth) * PITCH + column));
+                for i in 0..OWNED {
+                    for j in 0..OWNED {
+                        sums[i][j] = of_a[i].mul_add(of_b[j], sums[i][j]);
+                    }
+                }
+            }
+            (tiles, others) = (others, tiles);
+        }
+        let target = Target::new(&gemm, &task, c, partials, [EXTENT; 2]);
+        for i in 0..OWNED {
+            for j in 0..OWNED {
+                let (row, column) = (
+                    task.row as usize + row + i,
+                    task.column as usize + column + j,
+                );
+                target.store(row, column, sums[i][j]);
+            }
+        }
+        // The block's barrier inside comes before a word of the tiles is written.
+        meet::<T, EXTENT, EXTENT, THREADS, 4>(&gemm, &task, c, partials, memory.cast());
+    }
+}
+
+macro_rules! portable_kernels {
+    ($($name:ident, $instances:ident: $input:ty => $sum:ty, $resident:literal;)*) => {
+        $(
+            #[doc = concat!("Products of `", stringify!($input), "`, summed in `", stringify!($sum), "`.")]
+            ///
+            /// # Safety
+            /// See [`instance`](super::instance).
+            #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = $resident)]
+            pub unsafe fn $name(
+                a: &[$input],
+                b: &[$input],
+                c: *mut $sum,
+                partials: *mut $sum,
+                gemm: Gemm<$sum>,
+            ) {
+                let memory = shared_array![$sum; 2 * TILES];
+                // SAFETY: passed on to the caller.
+                unsafe { body(memory, [a.as_ptr(), b.as_ptr()], [c, partials], gemm) }
+            }
+
+            #[doc = concat!("`", stringify!($name), "`, which takes operands that lie in any way.")]
+            pub const $instances: &[Instance] = &[Instance {
+                entry: stringify!($name),
+                tile: [EXTENT as u32, EXTENT as u32, DEPTH as u32],
+                threads: THREADS as u32,
+                shared_bytes: 0,
+                resident: $resident,
+                ways: [way::ANY; 2],
+            }];
+        )*
+    };
+}
+
+portable_kernels! {
+    sgemm_portable, OF_F32: f32 => f32, 2;
+    dgemm_portable, OF_F64: f64 => f64, 1;
+    gemm_f16_portable, OF_F16: Half => f32, 2;
+    gemm_bf16_portable, OF_BF16: Brain => f32, 2;
+}
