@@ -6,6 +6,7 @@ mod baseline;
 mod calibrate;
 #[cfg(target_os = "linux")]
 mod compare;
+mod conditions;
 mod devices;
 mod doctor;
 mod emulate;

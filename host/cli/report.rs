@@ -3,6 +3,8 @@
 use super::Outcome;
 use super::output::{self, Destination, people};
 use crate::plot::Plot;
+#[cfg(feature = "png")]
+use crate::plot::Size;
 use crate::report::{Data, DataError, Report};
 use anyhow::{Context, bail};
 use std::io::Write;
@@ -34,6 +36,10 @@ pub(super) struct PlotArgs {
     /// The folder for the plots; it is made where it is missing
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
+    /// Write PNG files as well
+    #[cfg(feature = "png")]
+    #[arg(long)]
+    png: bool,
     #[command(flatten)]
     results: Results,
 }
@@ -86,8 +92,15 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Outcome> {
     let to_stdout = out.is_stdout();
     let html = Report::new(data).html()?;
     out.write(html.as_bytes())?;
+    let mut people = people(to_stdout);
     if !to_stdout {
-        writeln!(people(false), "{}: open it in a browser", args.out)?;
+        writeln!(people, "{}: open it in a browser", args.out)?;
+    }
+    if args.results.from.is_empty() {
+        writeln!(
+            people,
+            "these are the results of an H200; for your own: warpladder run --json run.json, then report --from run.json"
+        )?;
     }
     Ok(Outcome::Done)
 }
@@ -111,6 +124,13 @@ pub(super) fn plot(args: &PlotArgs) -> anyhow::Result<Outcome> {
         let path = args.out.join(format!("{}.svg", plot.name));
         std::fs::write(&path, plot.file()?).with_context(|| cannot_write(&path))?;
         writeln!(output::stdout(), "{}", path.display())?;
+        #[cfg(feature = "png")]
+        if args.png {
+            let path = path.with_extension("png");
+            let picture = crate::plot::png(&plot.chart.svg(Size::Wide)?)?;
+            std::fs::write(&path, picture).with_context(|| cannot_write(&path))?;
+            writeln!(output::stdout(), "{}", path.display())?;
+        }
     }
     Ok(Outcome::Done)
 }

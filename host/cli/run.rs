@@ -2,7 +2,7 @@
 
 use super::output::{self, Destination, people};
 use super::select::{self, Size};
-use super::{Outcome, baseline, table};
+use super::{Outcome, baseline, conditions, table};
 use crate::catalogue::{self, Family, Implementation, Rung};
 use crate::engine::{self, Choice, Engine, EngineKind};
 use crate::problem::Shape;
@@ -249,6 +249,9 @@ fn print(
     records: &[Record],
 ) -> anyhow::Result<Outcome> {
     writeln!(to, "{} on {}", engine.kind(), engine.device_name())?;
+    if let Some(conditions) = conditions::conditions(records) {
+        writeln!(to, "{conditions}")?;
+    }
     let mut table = table::new(&[
         "kernel",
         "element",

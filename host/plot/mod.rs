@@ -6,11 +6,15 @@
 mod bars;
 mod canvas;
 mod lines;
+#[cfg(feature = "png")]
+mod png;
 mod roofline;
 
 pub use bars::{Bar, Bars};
 pub use canvas::{DrawError, Ink, Mark, number, style_sheet};
 pub use lines::{Lines, Series};
+#[cfg(feature = "png")]
+pub use png::{PngError, png};
 pub use roofline::{Group, Kernel, Roofline};
 
 use plotters::prelude::{IntoDrawingArea, SVGBackend};

@@ -324,6 +324,16 @@ impl Data {
         })
     }
 
+    /// The device's name: of the query, else of the records.
+    pub fn device_name(&self) -> Option<&str> {
+        let queried = self.device.as_ref().map(|device| device.name.as_str());
+        queried.or_else(|| {
+            let mut records = self.measured.iter();
+            let record = records.find(|record| record.engine != "cpu")?;
+            Some(record.device.as_str())
+        })
+    }
+
     /// The prediction for a measurement.
     pub fn prediction(&self, measured: &Measured) -> Option<&Predicted> {
         self.predicted.iter().find(|predicted| {

@@ -102,11 +102,15 @@ fn source(listing: &Listing, size: &str) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "Source in " (listing.file) } {
             table.source {
-                caption { code { (listing.file) } ", counted at " (size) }
+                caption {
+                    code { (listing.file) }
+                    ": share of the warp instructions at " (size)
+                    ", sectors per global request, shared wavefronts per ideal one"
+                }
                 thead { tr {
-                    th.n scope="col" { "instr. %" }
-                    th.n scope="col" { "sectors" }
-                    th.n scope="col" { "conflicts" }
+                    th.n scope="col" { abbr title="share of the warp instructions" { "%" } }
+                    th.n scope="col" { abbr title="sectors per request of global memory" { "sect." } }
+                    th.n scope="col" { abbr title="wavefronts of shared memory per ideal one" { "confl." } }
                     th.n scope="col" { "line" }
                     th scope="col" { "source" }
                 } }

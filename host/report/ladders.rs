@@ -142,11 +142,11 @@ pub fn shape(measured: &Measured) -> crate::problem::Shape {
     }
 }
 
-/// The GPU of the results in the table of devices.
+/// The GPU of the results in the table of devices: that whose name is in its own, the longest where there are several.
 fn model(data: &Data) -> Option<&'static Device> {
-    let name = &data.device.as_ref()?.name;
-    let word = name.rsplit(' ').next()?;
-    devices::find(word).ok()
+    let name = data.device_name()?;
+    let named = devices::table().filter(|device| name.contains(&*device.name));
+    named.max_by_key(|device| device.name.len())
 }
 
 /// Every kernel with arithmetic under the roofs of the device; none where the device is not in the table.
@@ -162,6 +162,7 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
         ink,
         kernels: Vec::new(),
     });
+    let mut left_out = Vec::new();
     for measured in data.at_main_size() {
         let rung = catalogue::find(&measured.kernel);
         let intensity = counted
@@ -171,8 +172,11 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
             .prediction(measured)
             .map(|predicted| predicted.predicted_ms);
         let values = values(Metric::Gflops, measured, predicted);
-        let (Some(rung), Some(intensity), Some((gflops, predicted))) = (rung, intensity, values)
-        else {
+        let (Some(rung), Some((gflops, predicted))) = (rung, values) else {
+            continue;
+        };
+        let Some(intensity) = intensity else {
+            left_out.push(measured.kernel.as_str());
             continue;
         };
         let group = match (rung.operation, rung.element) {
@@ -187,13 +191,12 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
             predicted,
         });
     }
-    let peak = |name: &str, gflops: Option<f64>| Some((format!("{name} peak"), gflops?));
     let tensor = device.tensor_f16_tflops.as_ref();
     let peaks = [
-        peak("FP32", device.peak_fp32_gflops()),
-        peak("FP64", device.peak_fp64_gflops()),
-        peak("FP64 tensor", device.peak_tensor_fp64_gflops()),
-        peak("f16 tensor", tensor.map(|figure| figure.value * 1e3)),
+        ("FP32", device.peak_fp32_gflops()),
+        ("FP64", device.peak_fp64_gflops()),
+        ("FP64 tensor", device.peak_tensor_fp64_gflops()),
+        ("f16 tensor", tensor.map(|figure| figure.value * 1e3)),
     ];
     let roofline = device.roofline(Bound::Fp32)?;
     let slopes = roofline.roofs.iter().map(|roof| {
@@ -207,13 +210,21 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
     Some(Plot {
         name: "roofline".to_owned(),
         title: format!("Roofline of the {}", device.name),
-        caption: "Discs are measured, rings predicted. Intensity counts what warps ask of global memory, sector by sector, as \
-                  the emulator counts it: a kernel above the slope of a memory is served by a cache before it. Names are left \
-                  out where they would touch; the table of kernels has all of them."
-            .to_owned(),
+        caption: format!(
+            "Discs are measured, rings predicted. Intensity counts what warps ask of global memory, sector by sector, as the \
+             emulator counts it: a kernel above the slope of a memory is served by a cache before it. Names are left out \
+             where they would touch; the table below has all of them.{}",
+            match left_out.is_empty() {
+                true => String::new(),
+                false => format!(
+                    " Not drawn, since their traffic is not counted: {}.",
+                    left_out.join(", ")
+                ),
+            }
+        ),
         chart: Chart::Roofline(Roofline {
             x: "FLOP per byte of global memory",
-            peaks: peaks.into_iter().flatten().collect(),
+            peaks: merged(&peaks),
             slopes: slopes.collect(),
             groups: groups
                 .into_iter()
@@ -221,6 +232,25 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
                 .collect(),
         }),
     })
+}
+
+/// Peaks with their names; those within 3 % of each other are one line.
+fn merged(peaks: &[(&str, Option<f64>)]) -> Vec<(String, f64)> {
+    let mut merged: Vec<(String, f64)> = Vec::new();
+    for &(name, gflops) in peaks {
+        let Some(gflops) = gflops else {
+            continue;
+        };
+        let same = |(_, other): &&mut (String, f64)| (gflops / *other - 1.0).abs() < 0.03;
+        match merged.iter_mut().find(same) {
+            Some((names, _)) => *names = format!("{names}, {name}"),
+            None => merged.push((name.to_owned(), gflops)),
+        }
+    }
+    for (name, _) in &mut merged {
+        name.push_str(" peak");
+    }
+    merged
 }
 
 /// Throughput over the size, beside the peer's.
@@ -348,6 +378,34 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn drivers_names_are_those_of_the_table() {
+        let named = |name: &str| {
+            let mut data = Data::shipped().unwrap();
+            data.device.as_mut().unwrap().name = name.to_owned();
+            model(&data).map(|device| device.name.to_string())
+        };
+        assert_eq!(named("NVIDIA H200").as_deref(), Some("H200"));
+        assert_eq!(named("NVIDIA A100-SXM4-80GB").as_deref(), Some("A100"));
+        assert_eq!(
+            named("NVIDIA GeForce RTX 4090").as_deref(),
+            Some("RTX 4090")
+        );
+        assert_eq!(named("4 CPU cores"), None);
+    }
+
+    #[test]
+    fn peaks_that_would_cover_each_other_are_one() {
+        let peaks = [
+            ("A", Some(100.0)),
+            ("B", None),
+            ("C", Some(50.0)),
+            ("D", Some(101.0)),
+        ];
+        let expected = [("A, D peak".to_owned(), 100.0), ("C peak".to_owned(), 50.0)];
+        assert_eq!(merged(&peaks), expected);
     }
 
     #[test]

@@ -28,7 +28,8 @@ const CONTEXT: usize = 2;
 pub struct Counted {
     /// The size, in words.
     pub size: String,
-    /// FLOP per byte of the sectors that warps ask of global memory; `None` without arithmetic or requests.
+    /// FLOP per byte of the sectors that warps ask of global memory; `None` without arithmetic or requests, and where they
+    /// leave copying to the copy engine, whose bytes are not counted.
     pub intensity: Option<f64>,
     /// Instructions issued by warps.
     pub instructions: u64,
@@ -107,11 +108,13 @@ fn count_one(rung: &'static Rung) -> Option<Counted> {
     let profile = profile(&emulator, rung, shape, SEED).ok()?;
     let measurement = Measurement::from(&profile.counters);
     let total = &measurement.total;
-    let moved = total.global().bytes_moved() as f64;
-    let flops = rung.operation.flops(shape);
+    let mut instructions = measurement.instructions.iter();
+    let copies_in_bulk =
+        instructions.any(|instruction| instruction.opcode.starts_with("cp.async.bulk"));
+    let intensity = measurement.flops_per_byte_moved;
     Some(Counted {
         size: describe(rung.operation, shape),
-        intensity: (flops > 0.0 && moved > 0.0).then(|| flops / moved),
+        intensity: intensity.filter(|&intensity| intensity > 0.0 && !copies_in_bulk),
         instructions: total.warp_instructions,
         lanes: measurement.average_active_lanes,
         sectors: total.global().sectors_per_request(),

@@ -6,7 +6,6 @@ use super::ladders::{self, Metric, metric};
 use super::listing::Counted;
 use crate::catalogue::{self, Rung};
 use crate::plot::{Chart, DrawError, Plot, Size, number, style_sheet};
-use crate::run::describe;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::HashMap;
 
@@ -31,7 +30,7 @@ pub fn html(data: &Data, counted: &HashMap<String, Counted>) -> Result<String, D
         sources(&data.reproduced),
         kernels(data, counted),
     ];
-    let title = match device_name(data) {
+    let title = match data.device_name() {
         Some(name) => format!("warpladder on {name}"),
         None => "warpladder".to_owned(),
     };
@@ -86,16 +85,6 @@ pub fn html(data: &Data, counted: &HashMap<String, Counted>) -> Result<String, D
     Ok(page.into_string())
 }
 
-/// The device's name: of the query, else of the records.
-fn device_name(data: &Data) -> Option<&str> {
-    let queried = data.device.as_ref().map(|device| device.name.as_str());
-    queried.or_else(|| {
-        let mut records = data.measured.iter();
-        let record = records.find(|record| record.engine != "cpu")?;
-        Some(record.device.as_str())
-    })
-}
-
 /// What is known of the device, and of the conditions of the runs.
 fn facts(data: &Data) -> Markup {
     let mut facts: Vec<(&str, String)> = Vec::new();
@@ -104,7 +93,7 @@ fn facts(data: &Data) -> Markup {
             facts.push((name, value));
         }
     };
-    fact("device", device_name(data).map(str::to_owned));
+    fact("device", data.device_name().map(str::to_owned));
     let records = &data.measured;
     let recorded_driver = records.iter().find_map(|record| record.driver.clone());
     let recorded_limit = records.iter().find_map(|record| record.power_limit_w);
@@ -354,12 +343,17 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
         })
         .collect();
     let main = data.at_main_size();
+    let size = main
+        .first()
+        .map(|measured| format!("{} x {}", measured.m, measured.n));
     Some(html! {
+        @if let Some(size) = size {
+            p { "Medians at " (size) ", products with as many steps. Each name leads to its kernel." }
+        }
         div.scroll tabindex="0" role="region" aria-label="All kernels" {
             table {
                 thead { tr {
                     th scope="col" { "kernel" }
-                    th scope="col" { "size" }
                     th.n scope="col" { "ms" }
                     th.n scope="col" { "throughput" }
                     th.n scope="col" { "predicted, ms" }
@@ -392,7 +386,6 @@ fn row(data: &Data, rung: &Rung, measured: Option<&Measured>) -> Markup {
     html! {
         tr {
             th scope="row" { a href={ "#kernel-" (rung.name) } { (rung.name) } }
-            td { (measured.map_or(String::new(), |measured| describe(rung.operation, ladders::shape(measured)))) }
             (cell(median))
             td.n { @if let Some(value) = value { (number(value)) " " (metric.unit()) } }
             (cell(predicted))
