@@ -24,9 +24,9 @@ pub use kernel::{
 };
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
-    AccessKind, BarrierComplete, GroupedLoad, LaunchContext, MemoryAccess, NoObserver,
-    ObservedLaunch, Observer, RepeatedAccess, RepeatedLoads, StoredValues, WarpContext, WarpSync,
-    WarpSyncKind,
+    AccessKind, Asker, AsyncAccess, BarrierComplete, GroupedLoad, LaunchContext, MemoryAccess,
+    NoObserver, ObservedLaunch, Observer, Progress, RepeatedAccess, RepeatedLoads, StoredValues,
+    WarpContext, WarpSync, WarpSyncKind,
 };
 pub use parse::ParseError;
 pub use sanitize::Sanitizer;

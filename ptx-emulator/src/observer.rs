@@ -72,6 +72,47 @@ pub struct MemoryAccess<'a> {
     pub values: Option<StoredValues<'a>>,
 }
 
+/// How far an asynchronous operation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It has been asked for: from now on it may access the memory at any time.
+    Begins,
+    /// It is done, and the lanes that asked for it have waited for that.
+    Waited,
+    /// It is done, and the mbarrier at this address of shared memory was told so.
+    Told(u64),
+}
+
+/// The lanes of a warp that have asked for an asynchronous operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// Each for its own access (`cp.async`).
+    Each,
+    /// This one, for all pieces (`cp.async.bulk.tensor`).
+    One(u32),
+    /// All lanes together (`wgmma`).
+    Together,
+}
+
+/// An access of an operation that runs beside the lanes of a warp: `cp.async`, `cp.async.bulk.tensor`, or `wgmma`.
+///
+/// Of global memory only the end is reported. An operation that is done accesses what it said when it began, or a part of
+/// that; the rest follows.
+///
+/// The lanes of `cp.async` perform its accesses themselves, so [`Observer::memory_access`] has them as well, when they are
+/// done. The others are those of the copy engine and of the tensor cores, and take nothing of the bandwidth that
+/// `memory_access` is about.
+#[derive(Clone, Copy, Debug)]
+pub struct AsyncAccess<'a> {
+    /// The access. Of a copy engine and a tensor core the addresses are those of neighbouring pieces, whatever lane has
+    /// asked for them.
+    pub access: MemoryAccess<'a>,
+    /// Who has asked for it.
+    pub asker: Asker,
+    /// How far it has come.
+    pub progress: Progress,
+}
+
 /// A weak load or store of all 32 lanes that is like the access that this observer last saw of the
 /// same instruction: in the same space, with the same distances between the addresses.
 ///
@@ -260,6 +301,10 @@ pub trait Observer: Send + Sized {
     /// written.
     const MARKS_WRITTEN: bool = false;
 
+    /// Whether strong accesses to global memory are reported in the order in which they are performed, whichever workers
+    /// do so. They then wait for each other.
+    const STRONG_IN_ORDER: bool = false;
+
     /// An observer for one more worker.
     fn fork(&self) -> Self;
 
@@ -292,10 +337,15 @@ pub trait Observer: Send + Sized {
     /// A warp accesses memory; called before bounds are checked.
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {}
 
-    /// A unit beside the lanes accesses memory for a warp: the copy engine (`cp.async.bulk`) or a
-    /// tensor core (`wgmma`). The lanes' accesses say 16 bytes or fewer each; the one that asked for it
-    /// need not be among them. It takes nothing of the bandwidth that [`Observer::memory_access`] is about.
-    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {}
+    /// An asynchronous operation begins to access memory, or is done with it.
+    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {}
+
+    /// The lanes `executing` are about to execute a fence (`fence`, `membar`), of whatever kind.
+    fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {}
+
+    /// The phase of the mbarrier at an address of shared memory is complete: what its last arrival or the last copy that it
+    /// waited for, of this warp, has brought about. The next accesses that wait for it see so.
+    fn phase_complete(&mut self, warp: &WarpContext<'_>, address: u64) {}
 
     /// A warp accesses memory as it did before: called in the place of [`Observer::memory_access`], to
     /// which it hands the access on unless the observer has a faster way. The access is in bounds.
@@ -313,10 +363,6 @@ pub trait Observer: Send + Sized {
             self.repeated_access(warp, access);
         }
     }
-
-    /// A warp begins to copy to shared memory (`cp.async`): from now on until the store is reported by
-    /// [`Observer::memory_access`], the bytes may change at any time.
-    fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {}
 
     /// A conditional branch: the lanes that take it and those that do not. Of a `brx.idx`: the lanes
     /// that go where the first one goes, and the others.
@@ -384,6 +430,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     const ACCESSES: bool = A::ACCESSES || B::ACCESSES;
     const LOAD_GROUPS: bool = A::LOAD_GROUPS && B::LOAD_GROUPS;
     const MARKS_WRITTEN: bool = A::MARKS_WRITTEN || B::MARKS_WRITTEN;
+    const STRONG_IN_ORDER: bool = A::STRONG_IN_ORDER || B::STRONG_IN_ORDER;
 
     fn fork(&self) -> Self {
         (self.0.fork(), self.1.fork())
@@ -449,14 +496,19 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.1.repeated_loads(warp, loads);
     }
 
-    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        self.0.unit_access(warp, access);
-        self.1.unit_access(warp, access);
+    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+        self.0.async_access(warp, access);
+        self.1.async_access(warp, access);
     }
 
-    fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {
-        self.0.copy_begins(warp, store);
-        self.1.copy_begins(warp, store);
+    fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
+        self.0.fence(warp, id, executing);
+        self.1.fence(warp, id, executing);
+    }
+
+    fn phase_complete(&mut self, warp: &WarpContext<'_>, address: u64) {
+        self.0.phase_complete(warp, address);
+        self.1.phase_complete(warp, address);
     }
 
     #[inline(always)]

@@ -2,9 +2,11 @@
 
 mod common;
 use common::{kernel, module, module_with};
+use ptx_emulator::counters::{BulkCounts, Counts};
 use ptx_emulator::sanitize::{Sanitizer, Tool};
 use ptx_emulator::{
-    Args, FaultKind, LaunchConfig, LaunchError, Memory, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle,
+    Args, Counters, FaultKind, LaunchConfig, LaunchError, Memory, TENSOR_MAP_BYTES, TensorMap,
+    TensorSwizzle,
 };
 
 /// Device memory with data, tensor maps and a result.
@@ -52,6 +54,16 @@ impl Device {
         kernel(text)
             .launch(&self.memory, &config, &args)
             .map(|_| ())
+    }
+
+    fn counts(&self, text: &str, threads: u32) -> Counts {
+        let mut args = Args::new();
+        args.push_u64(self.data);
+        let config = LaunchConfig::new([1, 1, 1], [threads, 1, 1]);
+        let mut counters = Counters::new();
+        let done = kernel(text).launch_observed(&self.memory, &config, &args, &mut counters);
+        done.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        counters.total()
     }
 
     fn findings(&self, text: &str, threads: u32) -> Vec<String> {
@@ -194,14 +206,14 @@ fn wrong_bulk_copies_are_faults() {
 
 #[test]
 fn stores_clip_the_box_and_read_when_they_are_waited_for() {
-    let store = |wait: &str| {
+    let store = |publish: &str, wait: &str| {
         module(&format!(
             ".shared .align 128 .b8 tile[1024]; mov.u32 %r1, tile; mov.u32 %r3, 32; mov.u32 %r4, 6;
              mad.lo.u32 %r5, %thread, 4, %r1; mov.u32 %r6, 0x00070007; mov.u32 %r7, 0x00090009;
              mov.u32 %r8, 0;
              FILL: st.shared.b32 [%r5], %r6; add.u32 %r5, %r5, 128; add.u32 %r8, %r8, 1;
              setp.lt.u32 %p2, %r8, 8; @%p2 bra FILL;
-             fence.proxy.async.shared::cta; bar.sync 0;
+             {publish}
              setp.ne.u32 %p1, %thread, 0; @%p1 bra END;
              cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%base, {{%r3, %r4}}], [%r1];
              cp.async.bulk.commit_group;
@@ -218,19 +230,46 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
         };
         (0..8 * 64).map(|at| element(at / 64, at % 64)).collect()
     };
-    for (wait, first) in [("cp.async.bulk.wait_group.read 0;", 7), ("", 9)] {
+    let publish = "fence.proxy.async.shared::cta; bar.sync 0;";
+    let read = "cp.async.bulk.wait_group.read 0;";
+    for (wait, first) in [(read, 7), ("", 9)] {
         let device = Device::new(&[]);
         device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
-        device.launch(&store(wait), 32).expect("runs");
+        device.launch(&store(publish, wait), 32).expect("runs");
         let found = device.read(0, 1024);
         let found: Vec<u16> = found
             .chunks_exact(2)
             .map(|half| u16::from_le_bytes([half[0], half[1]]))
             .collect();
         assert_eq!(found, expected(first), "{wait}");
-        if !wait.is_empty() {
-            assert_eq!(device.findings(&store(wait), 32), [""; 0]);
-        }
+    }
+    let device = Device::new(&[]);
+    device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
+    let counts = device.counts(&store(publish, read), 32);
+    // Two rows of 32 elements are inside.
+    let inside = BulkCounts {
+        sectors: 4,
+        bytes: 128,
+    };
+    assert_eq!(
+        (counts.bulk_stores, counts.global_stores.bytes),
+        (inside, 0)
+    );
+    // What a store reads must be written, published, and left alone until it has been read.
+    let findings = |publish: &str, wait: &str| {
+        let device = Device::new(&[]);
+        device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
+        device.findings(&store(publish, wait), 32)
+    };
+    assert_eq!(findings(publish, read), [""; 0]);
+    for (publish, wait) in [
+        ("bar.sync 0;", read),
+        ("fence.proxy.async.shared::cta;", read),
+        ("bar.sync 0; fence.proxy.async.shared::cta;", ""),
+    ] {
+        let found = findings(publish, wait);
+        let is_race = |text: &String| text.contains("race between threads");
+        assert!(found.iter().any(is_race), "{publish} {wait}: {found:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! How often each instruction is executed.
 
-use ptx_emulator::{Fault, InstructionId, Kernel, LaunchContext, Observer, WarpContext};
+use ptx_emulator::{Counters, Kernel, LaunchError, ObservedLaunch, Observer, Report};
 use std::collections::BTreeMap;
 
 /// Of each kernel and each of its instructions, how many threads executed it, over all launches.
@@ -9,13 +9,16 @@ pub struct Executions {
     kernels: BTreeMap<String, Vec<u64>>,
     /// The line of each instruction in the PTX, from 1.
     lines: BTreeMap<String, Vec<u32>>,
-    /// Those of the launch that runs.
-    now: Vec<u64>,
 }
 
 impl Executions {
     pub fn of_kernel(&self, kernel: &str) -> Option<&[u64]> {
         self.kernels.get(kernel).map(Vec::as_slice)
+    }
+
+    /// All instructions of all threads.
+    pub fn total(&self) -> u64 {
+        self.kernels.values().flatten().sum()
     }
 
     /// Whether any thread executed an instruction of that line, which counts from 1.
@@ -28,47 +31,38 @@ impl Executions {
             .zip(lines)
             .any(|(&count, &at)| count != 0 && at == line)
     }
+
+    fn add(&mut self, counters: &Counters) {
+        let Some(kernel) = counters.kernel() else {
+            return;
+        };
+        let name = kernel.name().to_owned();
+        let counts = self
+            .kernels
+            .entry(name.clone())
+            .or_insert_with(|| vec![0; kernel.instruction_count()]);
+        for (id, executed) in counters.instructions() {
+            counts[id.index()] += executed.thread_instructions;
+        }
+        self.lines.entry(name).or_insert_with(|| lines_of(kernel));
+    }
 }
 
+/// Each launch is watched by counters, for which the executor is compiled, with optimisation, already.
 impl Observer for Executions {
     const ACCESSES: bool = false;
 
     fn fork(&self) -> Self {
-        Executions {
-            now: vec![0; self.now.len()],
-            ..Executions::default()
-        }
+        Executions::default()
     }
 
-    fn join(&mut self, worker: Self) {
-        add(&mut self.now, &worker.now);
-    }
+    fn join(&mut self, _: Self) {}
 
-    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        self.now = vec![0; launch.kernel.instruction_count()];
-    }
-
-    fn launch_end(&mut self, launch: &LaunchContext<'_>, _: Option<&Fault>) {
-        let name = launch.kernel.name().to_owned();
-        let lines = self.lines.entry(name.clone()).or_default();
-        if lines.is_empty() {
-            *lines = lines_of(launch.kernel);
-        }
-        let counts = self
-            .kernels
-            .entry(name)
-            .or_insert_with(|| vec![0; self.now.len()]);
-        add(counts, &self.now);
-    }
-
-    fn instruction(&mut self, _: &WarpContext<'_>, id: InstructionId, executing: u32) {
-        self.now[id.index()] += u64::from(executing.count_ones());
-    }
-}
-
-fn add(to: &mut [u64], more: &[u64]) {
-    for (to, more) in to.iter_mut().zip(more) {
-        *to += more;
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        let mut counters = Counters::new();
+        let outcome = Observer::launch(&mut counters, launch);
+        self.add(&counters);
+        outcome
     }
 }
 

@@ -202,11 +202,12 @@ fn mutate_elements<T: Element>(rung: &'static Rung) -> Outcome {
             .into_iter()
             .map(move |shape| Case::new(rung, shape))
     };
-    let cases: Vec<Case<T>> = [rung]
+    let mut cases: Vec<Case<T>> = [rung]
         .into_iter()
         .chain(largest(rung))
         .flat_map(case)
         .collect();
+    cases.sort_by_key(|case| case.executions.total());
     let entries: BTreeMap<&String, &String> = cases.iter().flat_map(|case| &case.entries).collect();
     let mut outcome = Outcome::default();
     for (entry, text) in entries {
@@ -250,26 +251,29 @@ enum Fate {
     Missed,
 }
 
+/// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and the sizes go from the
+/// cheapest to the dearest, up to the first at which it is reported.
 fn fate<T: Element>(cases: &[Case<T>], entry: &str, mutant: &Mutant) -> Fate {
-    let reached = || {
-        cases
-            .iter()
-            .filter(|case| case.executions.reach(entry, mutant.line))
-    };
+    let emulator = EmulatorEngine::limited(BUDGET);
     let replaced = Some((entry, mutant.text.as_str()));
-    if reached().any(|case| !case.findings(replaced).is_empty()) {
-        return Fate::Reported;
+    let mut fate = Fate::Idle;
+    for case in cases {
+        if !case.executions.reach(entry, mutant.line) {
+            continue;
+        }
+        // A test that decides nothing changes nothing. A store elsewhere, or one barrier less, shows in no count.
+        if mutant.kind == Kind::Guard {
+            let changed = case.run(&emulator, replaced, Executions::default()).0;
+            if changed.of_kernel(entry) == case.executions.of_kernel(entry) {
+                continue;
+            }
+        }
+        if !case.findings(&emulator, replaced).is_empty() {
+            return Fate::Reported;
+        }
+        fate = Fate::Missed;
     }
-    let does_the_same = |case: &Case<T>| {
-        let changed = case.run(replaced, Executions::default()).0;
-        changed.of_kernel(entry) == case.executions.of_kernel(entry)
-    };
-    let is_idle = match mutant.kind {
-        Kind::Guard => reached().all(does_the_same),
-        // A store elsewhere, or one barrier less, shows in no count.
-        Kind::Barrier | Kind::Store => reached().next().is_none(),
-    };
-    if is_idle { Fate::Idle } else { Fate::Missed }
+    fate
 }
 
 /// A rung at a size.
@@ -296,26 +300,27 @@ impl<T: Element> Case<T> {
             entries: BTreeMap::new(),
             executions: Executions::default(),
         };
-        let found = case.findings(None);
+        let emulator = EmulatorEngine::limited(BUDGET);
+        let found = case.findings(&emulator, None);
         assert!(found.is_empty(), "{} as it is: {}", rung.name, found[0]);
-        (case.executions, case.entries) = case.run(None, Executions::default());
+        (case.executions, case.entries) = case.run(&emulator, None, Executions::default());
         case
     }
 
     /// What the sanitizers find. `mutant` is an entry, and the text to run in place of its own.
-    fn findings(&self, mutant: Option<(&str, &str)>) -> Vec<Finding> {
-        let (sanitizer, _) = self.run(mutant, Sanitizer::new(&Tool::ALL));
+    fn findings(&self, emulator: &EmulatorEngine, mutant: Option<(&str, &str)>) -> Vec<Finding> {
+        let (sanitizer, _) = self.run(emulator, mutant, Sanitizer::new(&Tool::ALL));
         sanitizer.all_findings()
     }
 
     /// Runs under an observer, and gives it back with the entries that were loaded.
     fn run<O: Observer>(
         &self,
+        emulator: &EmulatorEngine,
         mutant: Option<(&str, &str)>,
         observer: O,
     ) -> (O, BTreeMap<String, String>) {
-        let emulator = EmulatorEngine::limited(BUDGET);
-        let engine = MutantEngine::new(&emulator, mutant, observer);
+        let engine = MutantEngine::new(emulator, mutant, observer);
         match run::launch(&engine, self.rung, self.shape, &*self.problem) {
             // A kernel that fails is for the observer to judge.
             Ok(()) | Err(RunError::Engine(EngineError::Launch { .. })) => engine.finish(),

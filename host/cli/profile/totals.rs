@@ -4,7 +4,7 @@ use super::{decimal, grouped, share};
 use crate::cli::table;
 use crate::profile::Measurement;
 use ptx_emulator::counters::{
-    ClassCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SharedCounts,
+    BulkCounts, ClassCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SharedCounts,
 };
 use ptx_emulator::{InstructionClass, Space};
 use std::io::{self, Write};
@@ -41,6 +41,8 @@ fn totals(record: &Measurement) -> Vec<(&'static str, String)> {
         ("global loads", global_accesses(&total.global_loads)),
         ("global stores", global_accesses(&total.global_stores)),
         ("global atomics", global_accesses(&total.global_atomics)),
+        ("bulk loads", bulk_copies(&total.bulk_loads)),
+        ("bulk stores", bulk_copies(&total.bulk_stores)),
         ("distinct bytes", Some(footprint(record))),
         ("shared loads", shared_accesses(&total.shared_loads)),
         ("shared stores", shared_accesses(&total.shared_stores)),
@@ -96,6 +98,17 @@ fn global_accesses(global: &GlobalCounts) -> Option<String> {
             decimal(global.sectors_per_request()),
             grouped(global.bytes),
             grouped(global.bytes_moved()),
+        )
+    })
+}
+
+fn bulk_copies(bulk: &BulkCounts) -> Option<String> {
+    (bulk.bytes > 0).then(|| {
+        format!(
+            "{} sectors; {} bytes asked, {} moved",
+            grouped(bulk.sectors),
+            grouped(bulk.bytes),
+            grouped(bulk.bytes_moved()),
         )
     })
 }

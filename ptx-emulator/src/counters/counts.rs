@@ -116,6 +116,30 @@ impl AddAssign for PlainCounts {
     }
 }
 
+/// Copies of boxes between global and shared memory by the copy engine (`cp.async.bulk.tensor`): no lane accesses them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct BulkCounts {
+    /// Distinct 32-byte sectors of global memory, counted anew for each row of a box.
+    pub sectors: u64,
+    /// Bytes of global memory that were copied: those of the boxes as far as they lie inside of the tensor.
+    pub bytes: u64,
+}
+
+impl BulkCounts {
+    /// Bytes of the sectors.
+    pub fn bytes_moved(&self) -> u64 {
+        self.sectors * SECTOR_BYTES
+    }
+}
+
+impl AddAssign for BulkCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.sectors += other.sectors;
+        self.bytes += other.bytes;
+    }
+}
+
 /// What one instruction, one source line or a whole kernel did. All counts are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -140,6 +164,10 @@ pub struct Counts {
     pub global_stores: GlobalCounts,
     /// Atomics on global memory; each counts once, though it reads and writes.
     pub global_atomics: GlobalCounts,
+    /// Bulk copies from global memory.
+    pub bulk_loads: BulkCounts,
+    /// Bulk copies to global memory.
+    pub bulk_stores: BulkCounts,
     /// Loads of shared memory.
     pub shared_loads: SharedCounts,
     /// Stores to shared memory.
@@ -162,7 +190,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Loads, stores and atomics of global memory together.
+    /// Loads, stores and atomics of global memory together, without bulk copies.
     pub fn global(&self) -> GlobalCounts {
         let mut sum = self.global_loads;
         sum += self.global_stores;
@@ -183,9 +211,15 @@ impl Counts {
         ratio(self.active_lanes, self.warp_instructions)
     }
 
+    /// Bytes moved between the SM and the caches, by lanes and by bulk copies.
+    pub fn bytes_moved(&self) -> u64 {
+        let bulk = self.bulk_loads.bytes_moved() + self.bulk_stores.bytes_moved();
+        self.global().bytes_moved() + bulk
+    }
+
     /// FLOP per byte moved between the SM and the caches. None where nothing moved.
     pub fn flops_per_byte_moved(&self) -> Option<f64> {
-        ratio(self.flops, self.global().bytes_moved())
+        ratio(self.flops, self.bytes_moved())
     }
 }
 
@@ -198,6 +232,8 @@ impl AddAssign for Counts {
         self.global_loads += other.global_loads;
         self.global_stores += other.global_stores;
         self.global_atomics += other.global_atomics;
+        self.bulk_loads += other.bulk_loads;
+        self.bulk_stores += other.bulk_stores;
         self.shared_loads += other.shared_loads;
         self.shared_stores += other.shared_stores;
         self.shared_atomics += other.shared_atomics;

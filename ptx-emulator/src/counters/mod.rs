@@ -6,6 +6,8 @@
 //! lanes' accesses (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). Caches are
 //! not modelled: [`Footprint`] says what would move with one that never forgets.
 //!
+//! Bulk copies are no requests of lanes, and are counted apart.
+//!
 //! # Shared memory
 //!
 //! Memory has 32 banks of 4 bytes. Lanes are served in passes: all at once for up to 4 bytes per
@@ -31,7 +33,9 @@ pub(crate) mod lines;
 mod opcode;
 mod site;
 
-pub use counts::{ConstantCounts, Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts};
+pub use counts::{
+    BulkCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts,
+};
 pub use lines::{LineCounts, PTX_FILE, Place, PlaceCounts};
 
 use std::collections::BTreeMap;
@@ -41,8 +45,8 @@ use crate::error::LaunchError;
 use crate::ir::{InstructionClass, Space};
 use crate::kernel::{Instruction, InstructionId, Kernel, Report};
 use crate::observer::{
-    LaunchContext, MemoryAccess, ObservedLaunch, Observer, RepeatedAccess, RepeatedLoads,
-    WarpContext,
+    AccessKind, AsyncAccess, LaunchContext, MemoryAccess, ObservedLaunch, Observer, Progress,
+    RepeatedAccess, RepeatedLoads, WarpContext,
 };
 use counts::ratio;
 use groups::Groups;
@@ -73,6 +77,8 @@ struct InstructionState {
     off: u64,
     divergent: u64,
     site: Site,
+    bulk_loads: BulkCounts,
+    bulk_stores: BulkCounts,
 }
 
 /// Bytes of global memory that a kernel touched at all, each counted once: what it would move with a
@@ -176,6 +182,8 @@ impl Counters {
         counts.thread_instructions = threads;
         counts.flops = threads * opcode::flops(opcode, class);
         counts.divergent_branches = state.divergent;
+        counts.bulk_loads = state.bulk_loads;
+        counts.bulk_stores = state.bulk_stores;
         match class {
             InstructionClass::Control if is_conditional(&instruction) => counts.branches = warps,
             InstructionClass::Barrier if opcode.starts_with("bar") => counts.barriers = warps,
@@ -303,6 +311,8 @@ impl Observer for Counters {
         for (sum, (index, add)) in self.instructions.iter_mut().zip(added) {
             sum.off += add.off;
             sum.divergent += add.divergent;
+            sum.bulk_loads += add.bulk_loads;
+            sum.bulk_stores += add.bulk_stores;
             sum.site.add(add.site.counts(&worker.pending(index)));
         }
         self.footprints.read.merge(&worker.footprints.read);
@@ -330,8 +340,18 @@ impl Observer for Counters {
         }
     }
 
-    fn unit_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+    fn async_access(&mut self, _: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+        if access.progress == Progress::Begins || access.access.space != Space::Global {
+            return;
+        }
+        let access = &access.access;
         self.footprints.add(access);
+        let state = &mut self.instructions[access.instruction.index()];
+        let bulk = match access.kind {
+            AccessKind::Load => &mut state.bulk_loads,
+            AccessKind::Store | AccessKind::Atomic => &mut state.bulk_stores,
+        };
+        *bulk += site::bulk(access);
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@
 //! when the counts are asked for.
 
 use super::cost::{self, WarpAccess};
-use super::counts::{ConstantCounts, Counts, PlainCounts, SECTOR_BYTES};
+use super::counts::{BulkCounts, ConstantCounts, Counts, PlainCounts, SECTOR_BYTES};
 use super::footprint::{Footprint, LastPage};
 use crate::ir::Space;
 use crate::observer::{AccessKind, MemoryAccess};
@@ -31,9 +31,6 @@ pub(super) struct Footprints {
 impl Footprints {
     /// Bytes that no lane asked for one by one.
     pub(super) fn add(&mut self, access: &MemoryAccess<'_>) {
-        if access.space != Space::Global {
-            return;
-        }
         let bytes = u64::from(access.bytes);
         let footprint = match access.kind {
             AccessKind::Load => &mut self.read,
@@ -43,6 +40,19 @@ impl Footprints {
             let (from, last) = (access.addresses[lane], &mut LastPage::none());
             footprint.add(from, bytes, &[(0, bytes)], last);
         }
+    }
+}
+
+/// What a bulk copy accesses of a row.
+pub(super) fn bulk(access: &MemoryAccess<'_>) -> BulkCounts {
+    BulkCounts {
+        sectors: cost::sectors(&WarpAccess {
+            kind: access.kind,
+            bytes: access.bytes,
+            mask: access.mask,
+            addresses: access.addresses,
+        }),
+        bytes: u64::from(access.bytes) * u64::from(access.mask.count_ones()),
     }
 }
 

@@ -17,7 +17,8 @@ use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
 use crate::memory::{space_of, window};
 use crate::observer::{
-    AccessKind, MemoryAccess, Observer, RepeatedAccess, RepeatedLoads, StoredValues, WarpContext,
+    AccessKind, Asker, AsyncAccess, MemoryAccess, Observer, Progress, RepeatedAccess,
+    RepeatedLoads, StoredValues, WarpContext,
 };
 
 /// A loaded value as its register holds it.
@@ -107,20 +108,25 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// Reports that a copy to shared memory begins.
-    pub(super) fn observe_copy(&mut self, bytes: u32, mask: u32, addresses: &[u64; LANES]) {
+    /// Reports an asynchronous access to shared memory.
+    pub(super) fn observe_async(
+        &mut self,
+        kind: AccessKind,
+        bytes: u32,
+        (mask, addresses): (u32, &[u64; LANES]),
+        asker: Asker,
+        progress: Progress,
+    ) {
         if O::ACCESSES {
-            let (space, kind) = (Space::Shared, AccessKind::Store);
-            let access = self.irregular_access(space, kind, bytes, (mask, false), addresses);
-            self.observer.copy_begins(&self.context, &access);
+            let lanes = (mask, false);
+            let access = self.irregular_access(Space::Shared, kind, bytes, lanes, addresses);
+            let access = AsyncAccess {
+                access,
+                asker,
+                progress,
+            };
+            self.observer.async_access(&self.context, &access);
         }
-    }
-
-    /// Reports what a tensor core reads of shared memory for the warp.
-    pub(super) fn observe_tensor_core(&mut self, bytes: u32, mask: u32, addresses: &[u64; LANES]) {
-        let (space, kind) = (Space::Shared, AccessKind::Load);
-        let access = self.irregular_access(space, kind, bytes, (mask, false), addresses);
-        self.observer.unit_access(&self.context, &access);
     }
 
     fn irregular_access<'a>(
@@ -245,6 +251,9 @@ impl<O: Observer> Run<'_, '_, O> {
             });
         }
         let (space, addresses) = self.resolve(&load.address, mask);
+        let in_order = O::STRONG_IN_ORDER && load.strong && space == Space::Global;
+        let launch = self.launch;
+        let _in_order = in_order.then(|| launch.in_order());
         self.patterns[index].observe_other(self.spreads);
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
@@ -342,6 +351,9 @@ impl<O: Observer> Run<'_, '_, O> {
             });
         }
         let (space, addresses) = self.resolve(&store.address, mask);
+        let in_order = O::STRONG_IN_ORDER && store.strong && space == Space::Global;
+        let launch = self.launch;
+        let _in_order = in_order.then(|| launch.in_order());
         self.patterns[self.program.loads.len() + index].observe_other(self.spreads);
         if O::ACCESSES {
             let lanes = (mask, store.strong);

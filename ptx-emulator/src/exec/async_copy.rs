@@ -9,7 +9,7 @@ use super::run::{Outcome, Run};
 use super::vector::LANES;
 use super::warp_ops::lanes;
 use crate::ir::Space;
-use crate::observer::{AccessKind, Observer};
+use crate::observer::{AccessKind, Asker, Observer, Progress};
 
 /// Words of the largest copy.
 const WORDS: usize = 4;
@@ -129,7 +129,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 data[lane][at as usize / 4] |= (byte as u32) << (8 * (at % 4));
             }
         }
-        self.observe_copy(copy.bytes, mask, &to);
+        let (kind, progress) = (AccessKind::Store, Progress::Begins);
+        self.observe_async(kind, copy.bytes, (mask, &to), Asker::Each, progress);
         self.copies.pending.push(PendingCopy {
             info: self.info,
             mask,
@@ -176,6 +177,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 (copy.mask, false),
                 &copy.to,
             );
+            let (kind, lanes) = (AccessKind::Store, (copy.mask, &copy.to));
+            self.observe_async(kind, copy.bytes, lanes, Asker::Each, Progress::Waited);
             copy.write(copy.mask, self.shared);
             self.info = own;
         }

@@ -22,6 +22,9 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         let (space, addresses) = self.resolve(&atomic.address, mask);
         let bytes = atomic.ty.bytes();
+        let launch = self.launch;
+        let in_order = O::STRONG_IN_ORDER && space == Space::Global;
+        let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
         for lane in lanes(mask) {
             let address = addresses[lane];

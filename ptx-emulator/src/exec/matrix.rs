@@ -8,6 +8,7 @@
 //! and f64 elements.
 
 use super::run::{Outcome, RawFault, Run};
+use super::simd;
 use super::tensor_sum::{Factor, sum_of_products};
 use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
@@ -125,7 +126,8 @@ impl<O: Observer> Run<'_, '_, O> {
     fn product_f64(&mut self, product: &MatrixProduct) {
         let halves = product.rows as usize / 8;
         let mut a = [[0f64; MAX_DEPTH]; MAX_ROWS];
-        let mut b = [[0f64; MAX_DEPTH]; COLUMNS];
+        // By row.
+        let mut b = [[0f64; COLUMNS]; MAX_DEPTH];
         for lane in 0..LANES {
             let (group, place) = (lane / 4, lane % 4);
             for (i, register) in product.a.iter().enumerate() {
@@ -133,23 +135,31 @@ impl<O: Observer> Run<'_, '_, O> {
                 a[group + 8 * (i % halves)][place + 4 * (i / halves)] = value;
             }
             for (i, register) in product.b.iter().enumerate() {
-                b[group][place + 4 * i] = f64::from_bits(read(&self.r, *register, lane));
+                b[place + 4 * i][group] = f64::from_bits(read(&self.r, *register, lane));
             }
         }
         let depth = product.depth as usize;
-        self.store_product(product, |row, column, addend| {
-            let pairs = a[row][..depth].iter().zip(&b[column]);
-            let sum = pairs.fold(f64::from_bits(addend), |sum, (a, b)| a.mul_add(*b, sum));
-            sum.to_bits()
-        });
+        let mut sums = [[0f64; COLUMNS]; MAX_ROWS];
+        for (i, register) in product.c.iter().enumerate() {
+            for lane in 0..LANES {
+                let (row, column) = element(i, lane);
+                sums[row][column] = f64::from_bits(read(&self.r, *register, lane));
+            }
+        }
+        let level = self.launch.level;
+        for (sums, a) in sums.iter_mut().zip(&a).take(product.rows as usize) {
+            simd::multiply_row(level, sums, &a[..depth], &b);
+        }
+        for (i, register) in product.d.iter().enumerate() {
+            for lane in 0..LANES {
+                let (row, column) = element(i, lane);
+                write(&mut self.r, *register, lane, sums[row][column].to_bits());
+            }
+        }
     }
 
     /// Writes D, each element from its row, its column and the element of C.
-    fn store_product(
-        &mut self,
-        product: &MatrixProduct,
-        element: impl Fn(usize, usize, u64) -> u64,
-    ) {
+    fn store_product(&mut self, product: &MatrixProduct, sum: impl Fn(usize, usize, u64) -> u64) {
         // C is read before D is written: they may be the same registers.
         let c: Vec<[u64; LANES]> = product
             .c
@@ -158,9 +168,14 @@ impl<O: Observer> Run<'_, '_, O> {
             .collect();
         for (i, (register, c)) in product.d.iter().zip(&c).enumerate() {
             for (lane, &addend) in c.iter().enumerate() {
-                let (row, column) = (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2);
-                write(&mut self.r, *register, lane, element(row, column, addend));
+                let (row, column) = element(i, lane);
+                write(&mut self.r, *register, lane, sum(row, column, addend));
             }
         }
     }
+}
+
+/// Row and column of the element of C and D that a lane has in register `i`.
+fn element(i: usize, lane: usize) -> (usize, usize) {
+    (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2)
 }

@@ -15,7 +15,9 @@ use crate::error::FaultKind;
 use crate::ir::{BarrierAction, BarrierObject, Phase, Space, Terminator};
 use crate::kernel::InstructionId;
 use crate::memory::{space_of, window};
-use crate::observer::{AccessKind, MemoryAccess, Observer, WarpContext};
+use crate::observer::{
+    AccessKind, Asker, AsyncAccess, MemoryAccess, Observer, Progress, WarpContext,
+};
 
 /// Bits of the number of arrivals; it is at most 2^20 - 1 (PTX ISA, "mbarrier").
 pub(crate) const PENDING_BITS: u32 = 20;
@@ -125,13 +127,31 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 addresses[lane] -= base;
             }
         }
+        for lane in lanes(split.mask) {
+            self.check_place(addresses[lane], lane)?;
+        }
+        // A prepared mbarrier is a weak write; what it is used for is strong.
+        let access = match object.action {
+            BarrierAction::Init(_) | BarrierAction::Invalidate => (AccessKind::Store, 8, false),
+            _ => (AccessKind::Atomic, 8, true),
+        };
+        if !matches!(
+            object.action,
+            BarrierAction::Wait { .. } | BarrierAction::Expect(_)
+        ) {
+            self.observe_shared(index, access, split.mask, &addresses, info);
+        }
         // Whether a wait has been satisfied by lane.
         let mut done = 0;
         for lane in lanes(split.mask) {
             let address = addresses[lane];
-            if self.act(index, &frame, object, lane, address, info)? {
+            if self.act(index, &frame, object, lane, address)? {
                 done |= 1 << lane;
             }
+        }
+        if done != 0 {
+            let access = (AccessKind::Load, 8, true);
+            self.observe_shared(index, access, done, &addresses, info);
         }
         let BarrierAction::Wait {
             done: to, suspends, ..
@@ -174,7 +194,6 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         object: &BarrierObject,
         lane: usize,
         address: u64,
-        info: u32,
     ) -> Result<bool, Box<RawFault>> {
         let r = registers(&mut self.warps[index], frame);
         let word = |word: crate::ir::Word| u64::from(r.words[word.0 as usize][lane]);
@@ -192,14 +211,11 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                     bytes: 0,
                     parity: 0,
                 };
-                self.check_place(address, lane)?;
                 self.set_object(address, fresh.pack());
-                self.observe_barrier(index, AccessKind::Store, lane, address, info);
             }
             BarrierAction::Invalidate => {
                 self.object(address, lane)?;
                 self.set_object(address, 0);
-                self.observe_barrier(index, AccessKind::Store, lane, address, info);
             }
             BarrierAction::Arrive {
                 state,
@@ -210,8 +226,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 let (count, expect) = (count.map_or(1, word), expect.map_or(0, word));
                 let before = self.object(address, lane)?.pack();
                 self.expect(address, expect as i64, lane)?;
-                self.observe_barrier(index, AccessKind::Atomic, lane, address, info);
-                self.count_arrivals(address, count, drop, lane)?;
+                self.count_arrivals(address, count, drop, (index, lane))?;
                 if let Some(state) = state {
                     let r = registers(&mut self.warps[index], frame);
                     r.doubles[state.0 as usize][lane] = before;
@@ -223,8 +238,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             }
             BarrierAction::Complete(bytes) => {
                 let bytes = word(bytes);
-                self.observe_barrier(index, AccessKind::Atomic, lane, address, info);
-                self.complete_bytes(address, bytes as i64, lane)?;
+                self.complete_bytes(address, bytes as i64, (index, lane))?;
             }
             BarrierAction::ArriveAfterCopies { increment } => {
                 let copies = self.warps[index].copies.take_all(1 << lane);
@@ -239,19 +253,14 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                     known.pending += 1;
                     self.set_object(address, known.pack());
                 }
-                self.observe_barrier(index, AccessKind::Atomic, lane, address, info);
-                self.count_arrivals(address, 1, false, lane)?;
+                self.count_arrivals(address, 1, false, (index, lane))?;
             }
             BarrierAction::Wait { phase, .. } => {
                 let parity = match phase {
                     Phase::Parity(parity) => word(parity) & 1,
                     Phase::State(state) => state_parity(r.doubles[state.0 as usize][lane]),
                 };
-                let complete = self.object(address, lane)?.parity != parity;
-                if complete {
-                    self.observe_barrier(index, AccessKind::Load, lane, address, info);
-                }
-                return Ok(complete);
+                return Ok(self.object(address, lane)?.parity != parity);
             }
         }
         Ok(false)
@@ -306,18 +315,29 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
     }
 
     /// Bytes that a phase waited for have come.
-    pub(super) fn complete_bytes(&mut self, address: u64, bytes: i64, lane: usize) -> Outcome {
+    pub(super) fn complete_bytes(
+        &mut self,
+        address: u64,
+        bytes: i64,
+        (warp, lane): (usize, usize),
+    ) -> Outcome {
         let mut object = self.object(address, lane)?;
         object.bytes -= bytes;
         if object.bytes < -MAX_BYTES {
             let message = format!("too many bytes complete at the mbarrier at {address:#x}");
             return Err(bad(message, lane));
         }
-        self.advance(address, object);
+        self.advance(address, object, warp);
         Ok(())
     }
 
-    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, lane: usize) -> Outcome {
+    fn count_arrivals(
+        &mut self,
+        address: u64,
+        count: u64,
+        drop: bool,
+        (warp, lane): (usize, usize),
+    ) -> Outcome {
         let mut object = self.object(address, lane)?;
         if count == 0 || count > object.pending {
             let message = format!(
@@ -330,12 +350,12 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         if drop {
             object.expected = object.expected.saturating_sub(count);
         }
-        self.advance(address, object);
+        self.advance(address, object, warp);
         Ok(())
     }
 
-    /// Stores an object, and lets those go on who wait for its phase if that is complete.
-    fn advance(&mut self, address: u64, mut object: Object) {
+    /// Stores an object, and lets those go on who wait for its phase if that is complete. `by` is the warp that changed it.
+    fn advance(&mut self, address: u64, mut object: Object, by: usize) {
         let complete = object.advance();
         self.set_object(address, object.pack());
         if !complete {
@@ -349,11 +369,20 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         for AwaitedCopy { warp, copy, .. } in done {
             let access = (AccessKind::Store, copy.bytes, false);
             self.observe_shared(warp, access, copy.mask, &copy.to, copy.info);
+            if O::ACCESSES {
+                let (who, lanes) = ((warp, copy.info), (copy.mask, &copy.to));
+                let (context, access) = self.access(who, Space::Shared, access, lanes);
+                let access = AsyncAccess {
+                    access,
+                    asker: Asker::Each,
+                    progress: Progress::Told(address),
+                };
+                self.observer.async_access(&context, &access);
+            }
             copy.write(copy.mask, &mut self.shared);
-            // Who waits for the phase sees what was copied.
-            let lane = copy.mask.trailing_zeros() as usize % LANES;
-            self.observe_barrier(warp, AccessKind::Atomic, lane, address, copy.info);
         }
+        let context = self.context(by);
+        self.observer.phase_complete(&context, address);
         self.wake(address);
     }
 
@@ -378,24 +407,12 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 let split = &mut self.warps[index].splits[at];
                 split.state = State::Ready;
                 split.block = object.next;
-                let lane = split.mask.trailing_zeros() as usize % LANES;
+                let mask = split.mask;
                 let info = block.terminator_info.unwrap_or(u32::MAX);
-                self.observe_barrier(index, AccessKind::Load, lane, address, info);
+                let access = (AccessKind::Load, 8, true);
+                self.observe_shared(index, access, mask, &[address; LANES], info);
             }
         }
-    }
-
-    /// Reports that a lane accesses an mbarrier: a strong access of its bytes.
-    pub(super) fn observe_barrier(
-        &mut self,
-        index: usize,
-        kind: AccessKind,
-        lane: usize,
-        address: u64,
-        info: u32,
-    ) {
-        let access = (kind, 8, true);
-        self.observe_shared(index, access, 1 << lane, &[address; LANES], info);
     }
 
     fn observe_shared(
@@ -415,34 +432,22 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         self.observer.memory_access(&context, &access);
     }
 
-    /// Reports what the copy engine accesses for a warp, or that it begins to write.
-    pub(super) fn observe_unit(
-        &mut self,
-        who: (usize, u32),
-        space: Space,
-        kind: (AccessKind, u32, bool),
-        lanes: (u32, &[u64; LANES]),
-        begins: bool,
-    ) {
-        let (context, access) = self.access(who, space, kind, lanes);
-        match begins {
-            true => self.observer.copy_begins(&context, &access),
-            false => self.observer.unit_access(&context, &access),
+    fn context(&self, index: usize) -> WarpContext<'l> {
+        WarpContext {
+            kernel: self.launch.kernel,
+            block: self.block,
+            warp: index as u32,
         }
     }
 
-    fn access<'a>(
+    /// An access of which no pattern is kept, by an instruction of a warp.
+    pub(super) fn access<'a>(
         &self,
         (index, info): (usize, u32),
         space: Space,
         (kind, bytes, strong): (AccessKind, u32, bool),
         (mask, addresses): (u32, &'a [u64; LANES]),
     ) -> (WarpContext<'l>, MemoryAccess<'a>) {
-        let context = WarpContext {
-            kernel: self.launch.kernel,
-            block: self.block,
-            warp: index as u32,
-        };
         let access = MemoryAccess {
             instruction: InstructionId(info),
             space,
@@ -454,7 +459,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             strong,
             values: None,
         };
-        (context, access)
+        (self.context(index), access)
     }
 }
 

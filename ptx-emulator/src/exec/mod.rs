@@ -25,7 +25,7 @@ mod warp_ops;
 mod warpgroup;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::error::{Fault, LaunchError};
@@ -71,9 +71,16 @@ pub(crate) struct Launch<'l> {
     next_block: AtomicU64,
     pub start: Instant,
     pub level: simd::Level,
+    /// Held while a strong access to global memory is reported and performed.
+    strong: Mutex<()>,
 }
 
 impl Launch<'_> {
+    /// The lock that keeps the reports of strong accesses to global memory in the order of the accesses.
+    pub(crate) fn in_order(&self) -> MutexGuard<'_, ()> {
+        self.strong.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Index of the allocation that holds all of the bytes.
     pub(crate) fn allocation_index(&self, address: u64, bytes: u64) -> Option<usize> {
         let after = self.allocations.partition_point(|a| a.base <= address);
@@ -328,6 +335,7 @@ fn launch_at<O: Observer>(
         next_block: AtomicU64::new(0),
         start: Instant::now(),
         level,
+        strong: Mutex::new(()),
     };
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.workers.unwrap_or_else(available).max(1);

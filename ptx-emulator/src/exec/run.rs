@@ -401,7 +401,11 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             Op::AsyncCommit => self.async_commit(mask),
             Op::AsyncWait(newest) => self.async_wait(newest, mask),
-            Op::Fence => std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst),
+            Op::Fence => {
+                std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+                let id = InstructionId(self.info);
+                self.observer.fence(&self.context, id, mask);
+            }
             _ => {}
         }
         Ok(())

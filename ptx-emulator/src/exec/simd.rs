@@ -113,6 +113,31 @@ fn avx512<O: Observer, const FULL: bool>(
     run.segment::<FULL>(block, mask, limit)
 }
 
+/// Adds products of a row of A and the rows of B to eight sums, each fused, in the order of the rows.
+pub(super) fn multiply_row(level: Level, sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
+    match level {
+        Level::Portable => multiply_rows(sums, a, b),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes these values only where the processor has the features.
+        _ => unsafe { multiply_row_avx2(sums, a, b) },
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn multiply_row_avx2(sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
+    multiply_rows(sums, a, b);
+}
+
+#[inline(always)]
+fn multiply_rows(sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
+    for (a, row) in a.iter().zip(b) {
+        for (sum, b) in sums.iter_mut().zip(row) {
+            *sum = a.mul_add(*b, *sum);
+        }
+    }
+}
+
 /// Reads 32 words, each as by a relaxed load.
 ///
 /// Rust has no loads of several atomics at once, and the compiler makes none of its own: hence the

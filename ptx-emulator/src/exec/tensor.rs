@@ -13,7 +13,7 @@ use super::warp_ops::lanes;
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{BulkCopy, BulkDirection, Space};
 use crate::memory::{space_of, window};
-use crate::observer::{AccessKind, Observer};
+use crate::observer::{AccessKind, Asker, AsyncAccess, Observer, Progress};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Alignment of a box in shared memory (PTX ISA, "cp.async.bulk.tensor").
@@ -97,9 +97,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 info,
             };
             self.check_bulk(&pending)?;
-            if matches!(kind, PendingKind::Load { .. }) {
-                self.observe_box(&pending, true);
-            }
+            self.observe_box(&pending, Progress::Begins);
             self.bulk.push_back(pending);
         }
         self.warps[index].splits[at].block = copy.next;
@@ -236,7 +234,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         let count = map.box_bytes() / u64::from(bytes);
         let loads = matches!(bulk.kind, PendingKind::Load { .. });
         if !loads {
-            self.observe_box(&bulk, false);
+            self.observe_box(&bulk, Progress::Waited);
         }
         for element in 0..count {
             let at = map.swizzle.apply(bulk.shared + element * u64::from(bytes));
@@ -261,10 +259,9 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         self.observe_rows(&bulk);
         if let PendingKind::Load { barrier } = bulk.kind {
-            self.observe_box(&bulk, false);
-            // Who waits for the phase sees what was copied.
-            self.observe_barrier(bulk.warp, AccessKind::Atomic, bulk.lane, barrier, bulk.info);
-            self.complete_bytes(barrier, map.box_bytes() as i64, bulk.lane)?;
+            self.observe_box(&bulk, Progress::Told(barrier));
+            let by = (bulk.warp, bulk.lane);
+            self.complete_bytes(barrier, map.box_bytes() as i64, by)?;
         }
         Ok(())
     }
@@ -284,20 +281,14 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Reports the box in shared memory: that a copy begins to write it, or that it is accessed.
-    fn observe_box(&mut self, bulk: &PendingBulk, begins: bool) {
+    /// Reports the box in shared memory.
+    fn observe_box(&mut self, bulk: &PendingBulk, progress: Progress) {
         let kind = match bulk.kind {
             PendingKind::Load { .. } => AccessKind::Store,
             PendingKind::Store { .. } => AccessKind::Load,
         };
         let (start, end) = (bulk.shared, bulk.shared + bulk.map.box_bytes());
-        self.observe_pieces(
-            (bulk.warp, bulk.info),
-            Space::Shared,
-            kind,
-            (start, end),
-            begins,
-        );
+        self.observe_pieces(bulk, Space::Shared, kind, (start, end), progress);
     }
 
     /// Reports what is accessed in global memory: each row of the box as far as it is inside.
@@ -306,9 +297,9 @@ impl<O: Observer> Worker<'_, '_, O> {
             return;
         }
         let map = &bulk.map;
-        let kind = match bulk.kind {
-            PendingKind::Load { .. } => AccessKind::Load,
-            PendingKind::Store { .. } => AccessKind::Store,
+        let (kind, progress) = match bulk.kind {
+            PendingKind::Load { barrier } => (AccessKind::Load, Progress::Told(barrier)),
+            PendingKind::Store { .. } => (AccessKind::Store, Progress::Waited),
         };
         let row = u64::from(map.box_extents[0]);
         let rows = map.box_bytes() / u64::from(map.element_bytes) / row;
@@ -320,19 +311,18 @@ impl<O: Observer> Worker<'_, '_, O> {
                 last = address + u64::from(map.element_bytes);
             }
             if let Some(first) = first {
-                let who = (bulk.warp, bulk.info);
-                self.observe_pieces(who, Space::Global, kind, (first, last), false);
+                self.observe_pieces(bulk, Space::Global, kind, (first, last), progress);
             }
         }
     }
 
     fn observe_pieces(
         &mut self,
-        (warp, info): (usize, u32),
+        bulk: &PendingBulk,
         space: Space,
         kind: AccessKind,
         (start, end): (u64, u64),
-        begins: bool,
+        progress: Progress,
     ) {
         if !O::ACCESSES {
             return;
@@ -348,7 +338,14 @@ impl<O: Observer> Worker<'_, '_, O> {
             let addresses = std::array::from_fn(|lane| at + lane as u64 * size);
             let mask = u32::MAX >> (LANES as u64 - count);
             let access = (kind, size as u32, false);
-            self.observe_unit((warp, info), space, access, (mask, &addresses), begins);
+            let who = (bulk.warp, bulk.info);
+            let (context, access) = self.access(who, space, access, (mask, &addresses));
+            let access = AsyncAccess {
+                access,
+                asker: Asker::One(bulk.lane as u32),
+                progress,
+            };
+            self.observer.async_access(&context, &access);
             at += count * size;
         }
     }

@@ -2,8 +2,8 @@
 //! Level Matrix Multiply-Accumulate").
 //!
 //! Each warp of a warpgroup computes 16 of the 64 rows, and needs the others for nothing. A product is
-//! executed when it is issued; observers see what it reads when it is waited for, since until then it
-//! may be read.
+//! executed when it is issued; observers see what it reads then, and again when it is waited for, since until
+//! then it may be read.
 
 use super::run::{Outcome, RawFault, Run};
 use super::tensor_sum::{Factor, sum_of_products};
@@ -11,7 +11,7 @@ use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
 use crate::ir::{Space, WarpgroupProduct, WarpgroupRows};
-use crate::observer::{AccessKind, Observer};
+use crate::observer::{AccessKind, Asker, Observer, Progress};
 use crate::tensor_map::TensorSwizzle;
 
 /// Rows of a warp.
@@ -148,6 +148,7 @@ impl<O: Observer> Run<'_, '_, O> {
         if O::ACCESSES {
             pieces.sort_unstable();
             pieces.dedup();
+            self.observe_pieces(&pieces, Progress::Begins);
             let (info, group) = (self.info, self.products.committed);
             self.products.pending.push(PendingReads {
                 info,
@@ -219,13 +220,18 @@ impl<O: Observer> Run<'_, '_, O> {
                 continue;
             }
             let own = std::mem::replace(&mut self.info, reads.info);
-            for pieces in reads.pieces.chunks(LANES) {
-                let addresses =
-                    std::array::from_fn(|lane| pieces.get(lane).copied().unwrap_or_default());
-                let mask = u32::MAX >> (LANES - pieces.len());
-                self.observe_tensor_core(PIECE as u32, mask, &addresses);
-            }
+            self.observe_pieces(&reads.pieces, Progress::Waited);
             self.info = own;
+        }
+    }
+    /// Reports what the tensor core reads of shared memory for the warp.
+    fn observe_pieces(&mut self, pieces: &[u64], progress: Progress) {
+        for pieces in pieces.chunks(LANES) {
+            let addresses =
+                std::array::from_fn(|lane| pieces.get(lane).copied().unwrap_or_default());
+            let lanes = (u32::MAX >> (LANES - pieces.len()), &addresses);
+            let (kind, bytes) = (AccessKind::Load, PIECE as u32);
+            self.observe_async(kind, bytes, lanes, Asker::Together, progress);
         }
     }
 }

@@ -3,10 +3,11 @@
 //! Of each cell it is enough to know the first and the last block that wrote to it and that read it:
 //! two blocks are in conflict over a cell if and only if two of these are.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::cells::{Who, refine};
 use super::finding::{Actor, Example, Problem, Tally};
+use super::meetings::Blocks;
 use super::scene::Scene;
 use crate::ir::Space;
 use crate::kernel::InstructionId;
@@ -137,22 +138,24 @@ impl Between {
         self.reads.merge(&other.reads);
     }
 
-    /// Adds the conflicts over an allocation at `base`. Blocks in `releasing` may have told others
-    /// that they are done with their writes.
+    /// Adds the conflicts over an allocation at `base`. `seen` are the blocks that a block has learned of, that they are
+    /// done with their writes.
     pub(super) fn report(
         &self,
         scene: &Scene,
         base: u64,
-        releasing: &HashSet<u32>,
+        seen: &HashMap<u32, Blocks>,
         tally: &mut Tally,
     ) {
         if !self.wrote {
             return;
         }
+        let has_seen = |block: u32, other: u32| {
+            let seen = seen.get(&block);
+            seen.is_some_and(|seen| seen.contains(u64::from(other) - 1))
+        };
         let free = |(a, by_a): (u32, Who), (b, by_b): (u32, Who)| {
-            a != b
-                && !(by_a.acquired() && releasing.contains(&b))
-                && !(by_b.acquired() && releasing.contains(&a))
+            a != b && !(by_a.acquired() && has_seen(a, b)) && !(by_b.acquired() && has_seen(b, a))
         };
         for cell in 0..self.writes.first.len() {
             if self.writes.first[cell] == 0 {

@@ -1,22 +1,31 @@
 //! Shadow memory of the race checker: who accessed each cell last.
 
-/// A thread of the running block and an instruction, in one word: instruction (21 bits), whether
-/// something was acquired before (1), warp (5), lane (5).
+/// A thread of the running block and an instruction, in one word: instruction (20 bits), whether the access is
+/// asynchronous (1), whether something was acquired before (1), warp (5), lane (5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Who(pub u32);
 
-const INSTRUCTION_BITS: u32 = 21;
+const INSTRUCTION_BITS: u32 = 20;
 
 impl Who {
-    /// Instructions beyond two million are all taken for the last.
+    /// Instructions beyond one million are all taken for the last.
     pub(super) fn new(instruction: usize, acquired: bool, warp: u32, lane: u32) -> Self {
         let most = (1 << INSTRUCTION_BITS) - 1;
         let instruction = instruction.min(most) as u32;
-        Who(instruction << 11 | u32::from(acquired) << 10 | (warp & 31) << 5 | lane & 31)
+        Who(instruction << 12 | u32::from(acquired) << 10 | (warp & 31) << 5 | lane & 31)
     }
 
     pub(super) fn instruction(self) -> u32 {
-        self.0 >> 11
+        self.0 >> 12
+    }
+
+    /// The same, by an asynchronous operation that was asked for.
+    pub(super) fn asynchronous(self) -> Self {
+        Who(self.0 | 1 << 11)
+    }
+
+    pub(super) fn is_async(self) -> bool {
+        self.0 >> 11 & 1 != 0
     }
 
     pub(super) fn acquired(self) -> bool {

@@ -2,26 +2,93 @@
 //!
 //! Every synchronisation gets a number, its stamp, and every access is marked with the stamp of the
 //! last one before it. A barrier of the whole block orders everything before it. For what is less
-//! (`bar.warp.sync`, barriers for some of the warps, releases and acquires) each warp knows up to
-//! which stamp it has seen the accesses of every other, and each lane those of its warp's other lanes.
+//! (`bar.warp.sync`, barriers for some of the warps, mbarriers, releases and acquires) it is known up to
+//! which stamp each lane has seen the accesses of every other; what a release hands on waits at its
+//! *object*: an mbarrier, or a place in memory that strong operations access.
+//!
+//! Asynchronous operations run beside the thread that asks for them. Until it has waited for one, or an
+//! mbarrier was told that it is done, it is *in flight*: ordered before nothing.
 
-use super::shape::{LANES, lanes};
+use std::collections::HashMap;
+
+use super::cells::Who;
+use super::seen::Seen;
+use super::shape::lanes;
+use crate::ir::Space;
 
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
 
+/// The stamp of an asynchronous access that may happen at any time.
+pub(super) const IN_FLIGHT: u32 = u32::MAX;
+
 /// What one warp has seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct View {
-    /// Up to which stamp, by warp.
-    of_warps: Vec<u32>,
-    /// Up to which stamp each lane has seen all other lanes of the warp.
-    of_own_lanes: u32,
-    /// Up to which stamp lane `l` has seen lane `m` (`[l][m]`), where parts of the warp have
-    /// synchronised.
-    of_lanes: Option<Box<[[u32; LANES]; LANES]>>,
-    /// The stamp of the last release.
-    released: u32,
+    /// All of its lanes have; of the warp itself, what the lanes have seen of each other.
+    common: Seen,
+    /// What single lanes have seen besides.
+    single: Vec<(usize, Seen)>,
+    /// What lanes had seen and done at their last fence: relaxed operations release it.
+    fences: Vec<(usize, Seen)>,
+    /// Objects that lanes have read by relaxed operations, for their next fence.
+    read: Vec<(usize, usize)>,
+}
+
+impl View {
+    /// What all of the lanes have seen together.
+    fn joined(&self) -> Seen {
+        let mut seen = self.common.clone();
+        for (_, single) in &self.single {
+            seen.join(single);
+        }
+        seen
+    }
+
+    /// What a lane has seen besides what all have.
+    fn of_lane(&mut self, lane: usize) -> &mut Seen {
+        let place = self.single.iter().position(|(of, _)| *of == lane);
+        let place = place.unwrap_or_else(|| {
+            self.single.push((lane, Seen::default()));
+            self.single.len() - 1
+        });
+        &mut self.single[place].1
+    }
+
+    fn has(&self, lane: usize, test: impl Fn(&Seen) -> bool) -> bool {
+        test(&self.common)
+            || self
+                .single
+                .iter()
+                .any(|(of, seen)| *of == lane && test(seen))
+    }
+
+    /// Lanes learn something; `all` of the warp, if they are so many.
+    fn learn(&mut self, mask: u32, all: u32, seen: &Seen) {
+        if mask & all == all {
+            self.common.join(seen);
+        } else {
+            for lane in lanes(mask) {
+                self.of_lane(lane).join(seen);
+            }
+        }
+    }
+
+    /// Everything before is ordered before everything that follows.
+    fn forget(&mut self) {
+        self.single.clear();
+        self.fences.clear();
+        self.read.clear();
+    }
+}
+
+/// Something by which threads hand on what they have seen.
+#[derive(Clone, Debug, Default)]
+struct Object {
+    /// Of an mbarrier: what arrived in the phase that is not complete.
+    arriving: Seen,
+    /// What whoever acquires it sees.
+    released: Seen,
 }
 
 /// The order of the accesses of the block that runs.
@@ -37,7 +104,16 @@ pub(super) struct Clocks {
     /// Lanes of each warp that stand for threads.
     lanes: Vec<u32>,
     /// By barrier: the warps that have arrived without waiting, one bit each, and what they had seen.
-    arrivals: Vec<Option<(u32, Vec<u32>)>>,
+    arrivals: Vec<Option<(u32, Seen)>>,
+    objects: Vec<Object>,
+    /// Their numbers by address.
+    numbers: HashMap<(Space, u64), usize>,
+    /// Stamps of copies of which an mbarrier was told, with its number, in order.
+    told: Vec<(u32, usize)>,
+    /// What a proxy fence lies behind: accesses before a stamp, and what those who fenced had seen.
+    published: (u32, Seen),
+    /// Whether there is more than barriers of the whole block since the last of them.
+    is_fine: bool,
 }
 
 impl Clocks {
@@ -46,19 +122,14 @@ impl Clocks {
         let lanes = (0..count)
             .map(|warp| u32::MAX >> (32 - (threads - 32 * warp).min(32)))
             .collect();
-        let view = View {
-            of_warps: vec![0; count as usize],
-            of_own_lanes: 0,
-            of_lanes: None,
-            released: 0,
-        };
         Clocks {
             now: 1,
             since: 1,
             block_start: 1,
-            warps: vec![view; count as usize],
+            warps: vec![View::default(); count as usize],
             lanes,
             arrivals: vec![None; BARRIERS],
+            ..Clocks::default()
         }
     }
 
@@ -76,132 +147,271 @@ impl Clocks {
         self.synchronise_block();
         self.block_start = self.now;
         self.arrivals.fill(None);
+        self.objects.clear();
+        self.numbers.clear();
+        self.published.0 = 0;
+        self.published.1.clear();
+        for warp in &mut self.warps {
+            // Numbers of objects begin anew.
+            warp.common.clear();
+        }
     }
 
     /// A barrier of the whole block.
     pub(super) fn synchronise_block(&mut self) {
         self.now += 1;
         self.since = self.now;
-        for warp in &mut self.warps {
-            warp.of_lanes = None;
+        if std::mem::take(&mut self.is_fine) {
+            self.told.clear();
+            self.warps.iter_mut().for_each(View::forget);
         }
     }
 
-    /// Whether the access of lane `of.1` in warp `of.0` at `stamp`, which may not be older than
-    /// `since`, is ordered before what lane `by.1` of warp `by.0` does now.
-    pub(super) fn is_ordered(&self, of: (u32, u32), stamp: u32, by: (u32, u32)) -> bool {
+    /// The stamp for what was done up to now; what follows gets a later one.
+    fn stamp(&mut self) -> u32 {
+        let stamp = self.now;
+        self.now += 1;
+        self.is_fine = true;
+        stamp
+    }
+
+    /// Whether an access at `stamp`, which may not be older than `since`, is ordered before what lane
+    /// `by.1` of warp `by.0` does now.
+    pub(super) fn is_ordered(&self, earlier: Who, stamp: u32, by: (u32, u32)) -> bool {
+        if stamp == IN_FLIGHT {
+            return false;
+        }
+        let of = earlier.thread();
+        if of == by && !earlier.is_async() {
+            return true;
+        }
+        let (warp, lane) = (of.0 as usize, of.1 as usize);
         let Some(view) = self.warps.get(by.0 as usize) else {
             return true;
         };
-        if of.0 != by.0 {
-            let seen = view.of_warps.get(of.0 as usize);
-            return seen.is_some_and(|&seen| stamp <= seen);
+        let by_lane = by.1 as usize;
+        if !earlier.is_async() {
+            return view.has(by_lane, |seen| seen.has(warp, lane, stamp));
         }
-        let lanes = (by.1 as usize % LANES, of.1 as usize % LANES);
-        lanes.0 == lanes.1
-            || stamp <= view.of_own_lanes
-            || view
-                .of_lanes
-                .as_ref()
-                .is_some_and(|seen| stamp <= seen[lanes.0][lanes.1])
+        match self.told.binary_search_by_key(&stamp, |&(stamp, _)| stamp) {
+            Ok(place) => {
+                let number = self.warps.len() + self.told[place].1;
+                view.has(by_lane, |seen| seen.has(number, 0, stamp))
+            }
+            // Of all lanes of a warp together: each of them knows that it is done, and may say so.
+            Err(_) => of.0 == by.0 || view.has(by_lane, |seen| seen.has_any(warp, stamp)),
+        }
+    }
+
+    /// Whether a proxy fence lies behind an access of this block.
+    pub(super) fn is_published(&self, who: Who, stamp: u32) -> bool {
+        let (warp, lane) = who.thread();
+        stamp < self.published.0 || self.published.1.has(warp as usize, lane as usize, stamp)
+    }
+
+    /// `fence.proxy.async`
+    pub(super) fn publish(&mut self, warp: u32, mask: u32) {
+        let stamp = self.stamp();
+        self.published.0 = self.published.0.max(self.since);
+        let seen = self.seen_by(warp, mask, stamp);
+        self.published.1.join(&seen);
     }
 
     /// `bar.warp.sync`: the lanes of a warp wait for each other.
     pub(super) fn synchronise_lanes(&mut self, warp: u32, mask: u32) {
-        let stamp = self.now;
-        self.now += 1;
+        let stamp = self.stamp();
         let index = warp as usize;
         let (Some(view), Some(&all)) = (self.warps.get_mut(index), self.lanes.get(index)) else {
             return;
         };
         if mask & all == all {
-            view.of_own_lanes = stamp;
-            view.of_lanes = None;
+            for (_, seen) in std::mem::take(&mut view.single) {
+                view.common.join(&seen);
+            }
+            view.common.note_all(index, stamp);
             return;
         }
-        let seen = view
-            .of_lanes
-            .get_or_insert_with(|| Box::new([[0; LANES]; LANES]));
-        let mut joined = [0; LANES];
-        for lane in lanes(mask) {
-            for (sum, &own) in joined.iter_mut().zip(&seen[lane]) {
-                *sum = own.max(*sum);
+        let mut joined = Seen::default();
+        for (lane, seen) in &view.single {
+            if mask >> lane & 1 != 0 {
+                joined.join(seen);
             }
         }
-        for lane in lanes(mask) {
-            joined[lane] = stamp;
-        }
-        for lane in lanes(mask) {
-            seen[lane] = joined;
-        }
+        joined.note_lanes(index, mask, stamp);
+        view.learn(mask, all, &joined);
     }
 
     /// Lanes of a warp arrive at a barrier and do not wait there.
     pub(super) fn arrive(&mut self, warp: u32, barrier: u32) {
-        let seen = self.seen_by(warp as usize);
-        if let (Some(seen), Some(slot)) = (seen, self.arrivals.get_mut(barrier as usize)) {
-            let (warps, known) = slot.get_or_insert_with(|| (0, vec![0; seen.len()]));
-            *warps |= 1 << (warp % 32);
-            join(known, &seen);
-        }
         // What the warp does from here on is not covered.
-        self.now += 1;
+        let stamp = self.stamp();
+        let seen = self.seen_by(warp, u32::MAX, stamp);
+        if let Some(slot) = self.arrivals.get_mut(barrier as usize) {
+            let (warps, known) = slot.get_or_insert_default();
+            *warps |= 1 << (warp % 32);
+            known.join(&seen);
+        }
     }
 
     /// A barrier for some of the warps: those that have arrived, which wait unless they came
     /// through [`Self::arrive`].
     pub(super) fn synchronise_warps(&mut self, barrier: u32, arrived: &[u32]) {
+        let stamp = self.stamp();
         let slot = self.arrivals.get_mut(barrier as usize);
-        let early = slot.and_then(Option::take);
-        let (gone, mut seen) = early.unwrap_or_else(|| (0, vec![0; self.warps.len()]));
+        let (gone, mut seen) = slot.and_then(Option::take).unwrap_or_default();
         let waits = |&warp: &usize| {
             gone >> (warp % 32) & 1 == 0 && arrived.get(warp).is_some_and(|&mask| mask != 0)
         };
         let members: Vec<usize> = (0..self.warps.len()).filter(waits).collect();
         for &warp in &members {
-            if let Some(view) = self.seen_by(warp) {
-                join(&mut seen, &view);
-            }
+            seen.join(&self.warps[warp].joined());
+            seen.note_all(warp, stamp);
         }
         for &warp in &members {
             let view = &mut self.warps[warp];
-            join(&mut view.of_warps, &seen);
-            view.of_own_lanes = self.now;
-            view.of_lanes = None;
+            view.common.join(&seen);
+            view.single.clear();
         }
-        self.now += 1;
     }
 
-    /// The stamps up to which a warp has seen the others, and up to now itself.
-    fn seen_by(&self, warp: usize) -> Option<Vec<u32>> {
-        let mut seen = self.warps.get(warp)?.of_warps.clone();
-        seen[warp] = self.now;
-        Some(seen)
+    /// What lanes of a warp have seen, and done up to a stamp.
+    fn seen_by(&self, warp: u32, mask: u32, stamp: u32) -> Seen {
+        let index = warp as usize;
+        let (Some(view), Some(&all)) = (self.warps.get(index), self.lanes.get(index)) else {
+            return Seen::default();
+        };
+        let mut seen = view.common.clone();
+        for (lane, single) in &view.single {
+            if mask >> lane & 1 != 0 {
+                seen.join(single);
+            }
+        }
+        match mask & all == all {
+            true => seen.note_all(index, stamp),
+            false => seen.note_lanes(index, mask, stamp),
+        }
+        seen
     }
 
-    /// A warp reads what others may have released: it has seen what they did before.
-    pub(super) fn acquire(&mut self, warp: u32) {
-        let released: Vec<u32> = self.warps.iter().map(|view| view.released).collect();
-        let now = self.now;
+    /// The number of the object at an address.
+    fn object(&mut self, space: Space, address: u64) -> usize {
+        let next = self.objects.len();
+        let number = *self.numbers.entry((space, address)).or_insert(next);
+        if number == next {
+            self.objects.push(Object::default());
+        }
+        number
+    }
+
+    /// Lanes arrive at an mbarrier: who waits for the phase will have seen what each of them did.
+    pub(super) fn arrive_at(&mut self, address: u64, warp: u32, mask: u32) {
+        let number = self.object(Space::Shared, address);
+        let stamp = self.stamp();
+        let seen = self.seen_by(warp, mask, stamp);
+        self.objects[number].arriving.join(&seen);
+    }
+
+    /// An operation of all lanes of a warp together is done, which is marked with the present stamp.
+    pub(super) fn finish_together(&mut self) {
+        self.stamp();
+    }
+
+    /// An mbarrier is told that a copy is done, which is marked with the present stamp.
+    pub(super) fn tell(&mut self, address: u64) {
+        let number = self.object(Space::Shared, address);
+        let stamp = self.stamp();
+        self.told.push((stamp, number));
+        let place = self.warps.len() + number;
+        self.objects[number].arriving.note_all(place, stamp);
+    }
+
+    /// The phase of an mbarrier is complete.
+    pub(super) fn complete_phase(&mut self, address: u64) {
+        let number = self.object(Space::Shared, address);
+        let Object { arriving, released } = &mut self.objects[number];
+        released.join(arriving);
+        arriving.clear();
+    }
+
+    /// Lanes read what others may have released.
+    pub(super) fn acquire(&mut self, place: (Space, u64), warp: u32, mask: u32) {
+        let Some(&number) = self.numbers.get(&place) else {
+            return;
+        };
+        let (objects, views) = (&self.objects, &mut self.warps);
+        let index = warp as usize;
+        if let (Some(view), Some(&all)) = (views.get_mut(index), self.lanes.get(index)) {
+            view.learn(mask, all, &objects[number].released);
+            self.is_fine = true;
+        }
+    }
+
+    /// As [`Self::acquire`], by a relaxed operation: what was released is seen from the lanes' next fence on.
+    pub(super) fn read(&mut self, place: (Space, u64), warp: u32, mask: u32) {
+        let Some(&number) = self.numbers.get(&place) else {
+            return;
+        };
         if let Some(view) = self.warps.get_mut(warp as usize) {
-            join(&mut view.of_warps, &released);
-            view.of_own_lanes = now;
+            for lane in lanes(mask) {
+                if !view.read.contains(&(lane, number)) {
+                    view.read.push((lane, number));
+                }
+            }
+            self.is_fine = true;
         }
-        self.now += 1;
     }
 
-    /// A warp writes something from which others may learn that it has come this far.
-    pub(super) fn release(&mut self, warp: u32) {
-        if let Some(view) = self.warps.get_mut(warp as usize) {
-            view.released = self.now;
+    /// A lane writes something from which others learn that it has come this far: `all` of what it did, or what lies
+    /// before its last fence. What others released is handed on where the operation reads as well.
+    pub(super) fn release(
+        &mut self,
+        place: (Space, u64),
+        (warp, lane): (u32, usize),
+        all: bool,
+        reads: bool,
+    ) {
+        let seen = if all {
+            let stamp = self.stamp();
+            Some(self.seen_by(warp, 1 << lane, stamp))
+        } else {
+            let view = self.warps.get(warp as usize);
+            let mut fences = view.into_iter().flat_map(|view| &view.fences);
+            let last = fences.find(|(of, _)| *of == lane);
+            last.map(|(_, seen)| seen.clone())
+        };
+        if seen.is_none() && !self.numbers.contains_key(&place) {
+            return;
         }
-        self.now += 1;
+        let number = self.object(place.0, place.1);
+        let released = &mut self.objects[number].released;
+        if !reads {
+            released.clear();
+        }
+        if let Some(seen) = seen {
+            released.join(&seen);
+        }
     }
-}
 
-fn join(into: &mut [u32], from: &[u32]) {
-    for (sum, &value) in into.iter_mut().zip(from) {
-        *sum = value.max(*sum);
+    /// Lanes execute a fence.
+    pub(super) fn fence(&mut self, warp: u32, mask: u32) {
+        let stamp = self.stamp();
+        let index = warp as usize;
+        let (Some(view), Some(&all)) = (self.warps.get_mut(index), self.lanes.get(index)) else {
+            return;
+        };
+        let (due, later) = std::mem::take(&mut view.read)
+            .into_iter()
+            .partition::<Vec<_>, _>(|&(lane, _)| mask >> lane & 1 != 0);
+        view.read = later;
+        for (lane, number) in due {
+            view.learn(1 << lane, all, &self.objects[number].released);
+        }
+        for lane in lanes(mask) {
+            let seen = self.seen_by(warp, 1 << lane, stamp);
+            let view = &mut self.warps[index];
+            view.fences.retain(|(of, _)| *of != lane);
+            view.fences.push((lane, seen));
+        }
     }
 }
 
@@ -209,20 +419,24 @@ fn join(into: &mut [u32], from: &[u32]) {
 mod tests {
     use super::*;
 
+    fn is_ordered(clocks: &Clocks, (warp, lane): (u32, u32), stamp: u32, by: (u32, u32)) -> bool {
+        clocks.is_ordered(Who::new(0, false, warp, lane), stamp, by)
+    }
+
     #[test]
     fn a_barrier_of_some_warps_orders_those() {
         let mut clocks = Clocks::new(96);
         let stamp = clocks.now;
-        assert!(!clocks.is_ordered((0, 3), stamp, (1, 3)));
+        assert!(!is_ordered(&clocks, (0, 3), stamp, (1, 3)));
         clocks.synchronise_warps(1, &[u32::MAX, u32::MAX, 0]);
-        assert!(clocks.is_ordered((0, 3), stamp, (1, 3)));
-        assert!(clocks.is_ordered((1, 3), stamp, (0, 4)));
-        assert!(!clocks.is_ordered((0, 3), stamp, (2, 3)));
+        assert!(is_ordered(&clocks, (0, 3), stamp, (1, 3)));
+        assert!(is_ordered(&clocks, (1, 3), stamp, (0, 4)));
+        assert!(!is_ordered(&clocks, (0, 3), stamp, (2, 3)));
         // By way of warp 1, warp 2 sees what warp 0 did before the first barrier.
         let later = clocks.now;
         clocks.synchronise_warps(2, &[0, u32::MAX, u32::MAX]);
-        assert!(clocks.is_ordered((0, 3), stamp, (2, 3)));
-        assert!(!clocks.is_ordered((0, 3), later, (2, 3)));
+        assert!(is_ordered(&clocks, (0, 3), stamp, (2, 3)));
+        assert!(!is_ordered(&clocks, (0, 3), later, (2, 3)));
     }
 
     #[test]
@@ -232,9 +446,9 @@ mod tests {
         clocks.arrive(0, 1);
         let after = clocks.now;
         clocks.synchronise_warps(1, &[u32::MAX, u32::MAX]);
-        assert!(clocks.is_ordered((0, 0), before, (1, 0)));
-        assert!(!clocks.is_ordered((0, 0), after, (1, 0)));
-        assert!(!clocks.is_ordered((1, 0), before, (0, 0)));
+        assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
+        assert!(!is_ordered(&clocks, (0, 0), after, (1, 0)));
+        assert!(!is_ordered(&clocks, (1, 0), before, (0, 0)));
     }
 
     #[test]
@@ -242,26 +456,101 @@ mod tests {
         let mut clocks = Clocks::new(32);
         let stamp = clocks.now;
         clocks.synchronise_lanes(0, 0x3);
-        assert!(clocks.is_ordered((0, 0), stamp, (0, 1)));
-        assert!(!clocks.is_ordered((0, 0), stamp, (0, 2)));
+        assert!(is_ordered(&clocks, (0, 0), stamp, (0, 1)));
+        assert!(!is_ordered(&clocks, (0, 0), stamp, (0, 2)));
         clocks.synchronise_lanes(0, 0x6);
-        assert!(clocks.is_ordered((0, 0), stamp, (0, 2)));
-        assert!(!clocks.is_ordered((0, 0), stamp, (0, 3)));
+        assert!(is_ordered(&clocks, (0, 0), stamp, (0, 2)));
+        assert!(!is_ordered(&clocks, (0, 0), stamp, (0, 3)));
         let stamp = clocks.now;
         clocks.synchronise_lanes(0, u32::MAX);
-        assert!(clocks.is_ordered((0, 31), stamp, (0, 0)));
+        assert!(is_ordered(&clocks, (0, 31), stamp, (0, 0)));
+    }
+
+    #[test]
+    fn an_arrival_is_of_one_lane_and_one_phase() {
+        let mut clocks = Clocks::new(64);
+        let place = (Space::Shared, 8);
+        let before = clocks.now;
+        clocks.arrive_at(8, 0, 1);
+        clocks.acquire(place, 1, u32::MAX);
+        assert!(
+            !is_ordered(&clocks, (0, 0), before, (1, 0)),
+            "no phase is over"
+        );
+        clocks.complete_phase(8);
+        let after = clocks.now;
+        clocks.acquire(place, 1, 2);
+        assert!(is_ordered(&clocks, (0, 0), before, (1, 1)));
+        assert!(
+            !is_ordered(&clocks, (0, 0), before, (1, 0)),
+            "another lane waited"
+        );
+        assert!(
+            !is_ordered(&clocks, (0, 1), before, (1, 1)),
+            "another lane arrived"
+        );
+        assert!(!is_ordered(&clocks, (0, 0), after, (1, 1)));
+        // Lanes that meet hand on what they know, and arrive for each other from then on.
+        clocks.synchronise_lanes(1, u32::MAX);
+        assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
+        clocks.synchronise_lanes(0, u32::MAX);
+        clocks.arrive_at(8, 0, 1);
+        clocks.complete_phase(8);
+        clocks.acquire(place, 1, u32::MAX);
+        assert!(is_ordered(&clocks, (0, 1), before, (1, 0)));
+    }
+
+    #[test]
+    fn a_copy_is_seen_by_whoever_waits_where_it_was_told() {
+        let mut clocks = Clocks::new(32);
+        let copy = Who::new(0, false, 0, 0).asynchronous();
+        assert!(!clocks.is_ordered(copy, IN_FLIGHT, (0, 0)));
+        let stamp = clocks.now;
+        clocks.tell(8);
+        clocks.complete_phase(8);
+        clocks.acquire((Space::Shared, 16), 0, 1);
+        assert!(!clocks.is_ordered(copy, stamp, (0, 0)));
+        clocks.acquire((Space::Shared, 8), 0, 1);
+        assert!(clocks.is_ordered(copy, stamp, (0, 0)));
+        assert!(!clocks.is_ordered(copy, stamp, (0, 1)));
     }
 
     #[test]
     fn a_release_orders_for_those_who_acquire_later() {
         let mut clocks = Clocks::new(64);
+        let place = (Space::Global, 256);
         let before = clocks.now;
-        clocks.acquire(1);
-        assert!(!clocks.is_ordered((0, 0), before, (1, 0)));
-        clocks.release(0);
+        clocks.acquire(place, 1, 1);
+        assert!(!is_ordered(&clocks, (0, 0), before, (1, 0)));
+        clocks.release(place, (0, 0), true, true);
         let after = clocks.now;
-        clocks.acquire(1);
-        assert!(clocks.is_ordered((0, 0), before, (1, 0)));
-        assert!(!clocks.is_ordered((0, 0), after, (1, 0)));
+        clocks.acquire(place, 1, 1);
+        assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
+        assert!(!is_ordered(&clocks, (0, 0), after, (1, 0)));
+    }
+
+    #[test]
+    fn relaxed_operations_hand_on_what_lies_before_a_fence() {
+        let mut clocks = Clocks::new(64);
+        let place = (Space::Global, 256);
+        let before = clocks.now;
+        clocks.release(place, (0, 0), false, true);
+        clocks.fence(0, 1);
+        let behind = clocks.now;
+        clocks.read(place, 1, 1);
+        clocks.fence(1, 1);
+        assert!(
+            !is_ordered(&clocks, (0, 0), before, (1, 0)),
+            "no fence was before"
+        );
+        clocks.release(place, (0, 0), false, true);
+        clocks.read(place, 1, 1);
+        assert!(
+            !is_ordered(&clocks, (0, 0), before, (1, 0)),
+            "no fence follows"
+        );
+        clocks.fence(1, 1);
+        assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
+        assert!(!is_ordered(&clocks, (0, 0), behind, (1, 0)));
     }
 }

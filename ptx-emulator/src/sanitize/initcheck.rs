@@ -10,7 +10,9 @@ use crate::error::Fault;
 use crate::ir::Space;
 use crate::kernel::{InstructionId, Kernel};
 use crate::memory::Memory;
-use crate::observer::{AccessKind, LaunchContext, MemoryAccess, Observer, WarpContext};
+use crate::observer::{
+    AccessKind, AsyncAccess, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
+};
 
 /// Finds reads of shared and of global memory that nobody has written to; an [`Observer`].
 ///
@@ -511,7 +513,9 @@ impl Observer for Initcheck {
         }
     }
 
-    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        self.memory_access(warp, access);
+    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+        if access.progress != Progress::Begins {
+            self.memory_access(warp, &access.access);
+        }
     }
 }

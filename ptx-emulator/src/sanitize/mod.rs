@@ -7,9 +7,12 @@ mod cells;
 mod clocks;
 mod finding;
 mod initcheck;
+mod meetings;
 mod memcheck;
 mod racecheck;
 mod scene;
+mod seen;
+mod semantics;
 mod shape;
 mod spot;
 mod synccheck;
@@ -21,11 +24,11 @@ pub use racecheck::Racecheck;
 pub use synccheck::Synccheck;
 
 use crate::error::{Fault, LaunchError};
-use crate::kernel::{Args, InstructionId, Kernel, LaunchConfig};
+use crate::kernel::{Args, InstructionId, Kernel, LaunchConfig, Report};
 use crate::memory::Memory;
 use crate::observer::{
-    BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess, RepeatedLoads,
-    WarpContext, WarpSync,
+    AsyncAccess, BarrierComplete, LaunchContext, MemoryAccess, ObservedLaunch, Observer,
+    RepeatedAccess, RepeatedLoads, WarpContext, WarpSync,
 };
 
 /// Several sanitizers in one launch.
@@ -106,6 +109,7 @@ impl Sanitizer {
 impl Observer for Sanitizer {
     const LOAD_GROUPS: bool = true;
     const MARKS_WRITTEN: bool = true;
+    const STRONG_IN_ORDER: bool = true;
 
     fn fork(&self) -> Self {
         Sanitizer {
@@ -170,6 +174,12 @@ impl Observer for Sanitizer {
         self.synccheck.block_start(kernel, block);
     }
 
+    fn block_end(&mut self, kernel: &Kernel, block: [u32; 3]) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.block_end(kernel, block);
+        }
+    }
+
     #[inline(always)]
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         if let Some(racecheck) = &mut self.racecheck {
@@ -180,15 +190,6 @@ impl Observer for Sanitizer {
         }
         if self.reports_sync {
             self.synccheck.memory_access(warp, access);
-        }
-    }
-
-    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.unit_access(warp, access);
-        }
-        if let Some(initcheck) = &mut self.initcheck {
-            initcheck.unit_access(warp, access);
         }
     }
 
@@ -222,9 +223,24 @@ impl Observer for Sanitizer {
         }
     }
 
-    fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {
+    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
         if let Some(racecheck) = &mut self.racecheck {
-            racecheck.copy_begins(warp, store);
+            racecheck.async_access(warp, access);
+        }
+        if let Some(initcheck) = &mut self.initcheck {
+            initcheck.async_access(warp, access);
+        }
+    }
+
+    fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.fence(warp, id, executing);
+        }
+    }
+
+    fn phase_complete(&mut self, warp: &WarpContext<'_>, address: u64) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.phase_complete(warp, address);
         }
     }
 
@@ -244,6 +260,11 @@ impl Observer for Sanitizer {
         if self.reports_sync {
             self.synccheck.barrier(warp, id, barrier, arriving);
         }
+    }
+
+    #[inline(never)]
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        launch.run(self)
     }
 
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {

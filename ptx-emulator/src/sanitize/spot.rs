@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use super::between::Between;
 use super::cells::{Cells, Who};
+use super::clocks::IN_FLIGHT;
 use super::finding::{Actor, Example, Problem, Tally};
 use super::racecheck::{BlockState, block_number};
 use super::shape::{LANES, lanes};
 use crate::ir::Space;
 use crate::kernel::InstructionId;
-use crate::observer::MemoryAccess;
+use crate::observer::{AccessKind, MemoryAccess};
 
 /// Memory that a warp accesses.
 pub(super) struct Spot<'a> {
@@ -42,38 +43,67 @@ impl Spot<'_> {
     /// Whether a thread's access is ordered before what another does now.
     fn is_ordered(&self, earlier: Who, stamp: u32, now: Who) -> bool {
         let clocks = &self.block.clocks;
-        stamp < clocks.since || clocks.is_ordered(earlier.thread(), stamp, now.thread())
+        stamp < clocks.since || clocks.is_ordered(earlier, stamp, now.thread())
+    }
+
+    /// Whether the last noted read, of several lanes, is ordered before what a thread does now.
+    fn is_read_ordered(&self, cell: usize, now: Who) -> bool {
+        let (stamp, reader) = (self.cells.read[cell], Who(self.cells.reader[cell]));
+        lanes(self.cells.readers[cell])
+            .all(|lane| self.is_ordered(reader.with_lane(lane), stamp, now))
     }
 
     /// A read or a strong access by lanes of one warp; `who` is the first of them.
     pub(super) fn read(&mut self, cell: usize, who: Who, mask: u32) {
-        let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
-        if self.cells.written[cell] >= since {
+        self.check_read(cell, who, mask);
+        self.note_read(cell, who, mask);
+    }
+
+    fn check_read(&mut self, cell: usize, who: Who, mask: u32) {
+        if self.cells.written[cell] >= self.block.clocks.since {
             let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
             let racing = lanes(mask)
                 .map(|lane| who.with_lane(lane))
                 .find(|&reader| !self.is_ordered(writer, stamp, reader));
             if let Some(reader) = racing {
-                self.report(cell, writer, reader, false);
+                self.report(cell, writer, reader, false, "");
             }
         }
+    }
+
+    fn note_read(&mut self, cell: usize, who: Who, mask: u32) {
+        let clocks = &self.block.clocks;
+        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
         if cells.read[cell] < start
             && let Some(between) = &mut self.between
         {
             between.note_read(cell, block_number(self.block.index), who);
         }
-        let same_warp = Who(cells.reader[cell]).thread().0 == who.thread().0;
-        if cells.read[cell] == now && same_warp {
+        let (stamp, reader) = (cells.read[cell], Who(cells.reader[cell]));
+        let same_warp = reader.thread().0 == who.thread().0;
+        if stamp == now && same_warp && !reader.is_async() && !who.is_async() {
             cells.readers[cell] |= mask;
-        } else if cells.read[cell] < since || same_warp {
-            cells.read[cell] = now;
-            cells.reader[cell] = who.0;
-            cells.readers[cell] = mask;
-        } else if cells.read_elsewhere[cell] < since {
-            cells.read_elsewhere[cell] = now;
-            cells.other_reader[cell] = who.0;
+            return;
+        }
+        // A read that is ordered behind the noted one takes its place: what is ordered behind it is so behind both.
+        let replaces = stamp < since
+            || stamp != IN_FLIGHT
+                && (same_warp && !reader.is_async() && cells.readers[cell] & !mask == 0
+                    || self.is_read_ordered(cell, who));
+        if replaces {
+            self.cells.read[cell] = now;
+            self.cells.reader[cell] = who.0;
+            self.cells.readers[cell] = mask;
+            return;
+        }
+        let (stamp, other) = (
+            self.cells.read_elsewhere[cell],
+            self.cells.other_reader[cell],
+        );
+        if self.is_ordered(Who(other), stamp, who) {
+            self.cells.read_elsewhere[cell] = now;
+            self.cells.other_reader[cell] = who.0;
         }
     }
 
@@ -98,12 +128,18 @@ impl Spot<'_> {
 
     /// A weak write by one thread, which takes part in `access`.
     pub(super) fn write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
+        self.check_write(cell, who, access);
+        self.cells.written[cell] = self.block.clocks.now;
+        self.cells.writer[cell] = who.0;
+    }
+
+    fn check_write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
         let clocks = &self.block.clocks;
-        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
+        let (since, start) = (clocks.since, clocks.block_start);
         if self.cells.written[cell] >= since {
             let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
             if !self.is_ordered(writer, stamp, who) && !write_the_same(access, writer, who) {
-                self.report(cell, writer, who, true);
+                self.report(cell, writer, who, true, "");
             }
         }
         if self.cells.read[cell] >= since {
@@ -118,8 +154,14 @@ impl Spot<'_> {
                 let known = elsewhere >= since && !self.is_ordered(other, elsewhere, who);
                 known.then_some(other)
             });
-            if let Some(reader) = racing {
-                self.report(cell, who, reader, false);
+            match racing {
+                Some(reader) => self.report(cell, who, reader, false, ""),
+                // What is ordered behind this write is so behind the reads.
+                None if self.between.is_none() => {
+                    self.cells.read[cell] = 0;
+                    self.cells.read_elsewhere[cell] = 0;
+                }
+                None => {}
             }
         }
         if self.cells.written[cell] < start
@@ -127,8 +169,58 @@ impl Spot<'_> {
         {
             between.note_write(cell, block_number(self.block.index), who);
         }
-        self.cells.written[cell] = now;
-        self.cells.writer[cell] = who.0;
+    }
+
+    /// An asynchronous operation that lanes of one warp have asked for begins; `who` is the first of them.
+    pub(super) fn begin(&mut self, cell: usize, who: Who, mask: u32, access: &MemoryAccess<'_>) {
+        let who = who.asynchronous();
+        if access.kind == AccessKind::Store {
+            self.check_write(cell, who, access);
+            self.cells.written[cell] = IN_FLIGHT;
+            self.cells.writer[cell] = who.0;
+            return;
+        }
+        self.check_read(cell, who, mask);
+        let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
+        let clocks = &self.block.clocks;
+        let in_this_block = stamp >= clocks.block_start && !writer.is_async();
+        if in_this_block && !clocks.is_published(writer, stamp) {
+            let detail = "no fence.proxy.async lies between the write and the asynchronous read";
+            self.report(cell, writer, who, false, detail);
+        }
+        self.note_read(cell, who, 1 << (who.thread().1 % 32));
+        let cells = &mut *self.cells;
+        for (stamp, reader) in [
+            (&mut cells.read[cell], cells.reader[cell]),
+            (&mut cells.read_elsewhere[cell], cells.other_reader[cell]),
+        ] {
+            if reader == who.0 && *stamp != 0 {
+                *stamp = IN_FLIGHT;
+            }
+        }
+    }
+
+    /// An asynchronous operation is done. `who` is asynchronous where it is not the lane itself that has waited for it.
+    pub(super) fn end(&mut self, cell: usize, who: Who, kind: AccessKind) {
+        let now = self.block.clocks.now;
+        let cells = &mut *self.cells;
+        if kind == AccessKind::Store {
+            cells.written[cell] = now;
+            cells.writer[cell] = who.0;
+            return;
+        }
+        let own = who.asynchronous().0;
+        for (stamp, reader) in [
+            (&mut cells.read[cell], &mut cells.reader[cell]),
+            (
+                &mut cells.read_elsewhere[cell],
+                &mut cells.other_reader[cell],
+            ),
+        ] {
+            if *stamp == IN_FLIGHT && *reader == own {
+                (*stamp, *reader) = (now, who.0);
+            }
+        }
     }
 
     /// Reads of all lanes, one behind the other; false, with nothing done, unless all cells are in the
@@ -219,7 +311,7 @@ impl Spot<'_> {
 
     #[cold]
     #[inline(never)]
-    fn report(&mut self, cell: usize, write: Who, other: Who, both_write: bool) {
+    fn report(&mut self, cell: usize, write: Who, other: Who, both_write: bool, detail: &str) {
         let (first, second) = match both_write && other.instruction() < write.instruction() {
             true => (other, write),
             false => (write, other),
@@ -234,7 +326,7 @@ impl Spot<'_> {
             space: self.space,
             address: self.base + ((cell as u64) << self.cells.shift),
             bytes: 1 << self.cells.shift,
-            detail: String::new(),
+            detail: detail.to_owned(),
             first: actor(first),
             second: Some(actor(second)),
         };
@@ -242,10 +334,14 @@ impl Spot<'_> {
     }
 }
 
-/// Whether reads of these cells need no note: two warps have read them since the last barrier, and
-/// nobody has written.
+/// Whether reads of these cells need no note: two warps have read them since the last synchronisation, and
+/// nobody has written since the last barrier of the block.
 #[inline(always)]
-pub(super) fn is_settled<const COUNT: usize>(cells: &Cells, first: usize, since: u32) -> bool {
+pub(super) fn is_settled<const COUNT: usize>(
+    cells: &Cells,
+    first: usize,
+    (since, now): (u32, u32),
+) -> bool {
     let written: Option<&[u32; COUNT]> = cells.written[first..].first_chunk();
     let read: Option<&[u32; COUNT]> = cells.read_elsewhere[first..].first_chunk();
     let (Some(written), Some(read)) = (written, read) else {
@@ -253,13 +349,18 @@ pub(super) fn is_settled<const COUNT: usize>(cells: &Cells, first: usize, since:
     };
     let mut open = 0;
     for cell in 0..COUNT {
-        open |= u32::from(written[cell] >= since) | u32::from(read[cell] < since);
+        open |= u32::from(written[cell] >= since) | u32::from(read[cell] < now);
     }
     open == 0
 }
 
 #[inline(always)]
-pub(super) fn is_settled_slice(cells: &Cells, first: usize, count: usize, since: u32) -> bool {
+pub(super) fn is_settled_slice(
+    cells: &Cells,
+    first: usize,
+    count: usize,
+    (since, now): (u32, u32),
+) -> bool {
     let row = first..first.saturating_add(count);
     let (Some(written), Some(read)) = (
         cells.written.get(row.clone()),
@@ -269,7 +370,7 @@ pub(super) fn is_settled_slice(cells: &Cells, first: usize, count: usize, since:
     };
     let mut open = 0;
     for (&written, &read) in written.iter().zip(read) {
-        open |= u32::from(written >= since) | u32::from(read < since);
+        open |= u32::from(written >= since) | u32::from(read < now);
     }
     open == 0
 }

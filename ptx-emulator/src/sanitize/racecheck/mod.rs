@@ -1,20 +1,24 @@
 //! The race checker.
 
-use std::collections::HashSet;
+mod finer;
+
+use std::collections::HashMap;
 
 use super::between::Between;
 use super::cells::Cells;
 use super::clocks::Clocks;
 use super::finding::{Finding, Tally};
+use super::meetings::{Blocks, Meetings};
 use super::scene::Scene;
+use super::semantics::Semantics;
 use super::shape::{LANES, Shape, Shapes, lanes};
 use super::spot::{Spot, is_settled, is_settled_slice};
 use crate::error::Fault;
 use crate::ir::Space;
 use crate::kernel::{InstructionId, Kernel};
 use crate::observer::{
-    AccessKind, BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess,
-    RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
+    AccessKind, Asker, AsyncAccess, BarrierComplete, LaunchContext, MemoryAccess, Observer,
+    Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
 };
 
 /// Finds data races on shared and on global memory; an [`Observer`].
@@ -27,18 +31,23 @@ use crate::observer::{
 /// instruction do not race: one of the writes is performed, and it does not matter which (CUDA C++
 /// Programming Guide, "SIMT Architecture").
 ///
-/// In a kernel with fences, or with acquiring or releasing operations, a strong access or an atomic
-/// may carry the news that earlier writes are done; what comes after another thread's strong access is
-/// then taken to be ordered behind what came before it; of threads of other blocks, where the access is
-/// to global memory. Such patterns are not judged further, and races
-/// may hide in them.
+/// Finer order comes from what one thread releases and another acquires: an arrival at an mbarrier and a wait for its
+/// phase; a releasing and an acquiring operation on the same place; relaxed operations on it, with a fence before the
+/// one and behind the other. Each is of the lane alone that executes it. Of blocks it is known who has acquired what
+/// others have released, but not which of its accesses a block made before.
 ///
-/// The findings of a launch are the same for any number of worker threads. A launch that ends in a
-/// fault has none: how far its other blocks have come is chance.
+/// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from when they are asked for until
+/// somebody knows that they are done: the lane that has waited, or who waits for the phase of the mbarrier that was told.
+/// Of what they read in shared memory, `fence.proxy.async` must lie behind the write.
+///
+/// The findings of a launch are the same for any number of worker threads, unless blocks do different things depending
+/// on which of them comes first. A launch that ends in a fault has none: how far its other blocks have come is chance.
 #[derive(Clone, Debug, Default)]
 pub struct Racecheck {
     scene: Scene,
-    /// Whether the kernel has fences, releases or acquires.
+    /// By instruction.
+    semantics: Vec<Semantics>,
+    /// Whether there is anything in the kernel by which threads order more than by barriers.
     synchronises: bool,
     shapes: Shapes,
     /// The allocation that each instruction accessed last.
@@ -51,8 +60,11 @@ pub struct Racecheck {
     writes: u64,
     /// By group of loads.
     settled: Vec<Settled>,
-    /// Blocks that performed a strong write.
-    releasing: HashSet<u32>,
+    /// Bytes of shared memory that asynchronous operations of the block may access at any time.
+    in_flight: u64,
+    meetings: Meetings,
+    /// The blocks that each block has seen, if any.
+    seen: HashMap<u32, Blocks>,
     tally: Tally,
     findings: Vec<Finding>,
 }
@@ -64,8 +76,8 @@ struct Settled {
     base: u64,
     /// Of the distances between the lanes.
     version: u64,
-    /// The stamp of the barrier before.
-    since: u32,
+    /// The stamp of the synchronisation before.
+    now: u32,
     /// The number of writes before.
     writes: u64,
 }
@@ -77,8 +89,12 @@ pub(super) struct BlockState {
     /// Index in the grid.
     pub index: u64,
     pub at: [u32; 3],
-    /// Whether it performed a strong read.
+    /// Whether it has read what others may have released.
     pub acquired: bool,
+    /// The blocks whose releases it has seen.
+    seen: Blocks,
+    /// Whether a thread has executed a fence.
+    fenced: bool,
 }
 
 /// What is known of an allocation.
@@ -96,7 +112,7 @@ impl Settled {
             space: Space::Generic,
             base: 0,
             version: 0,
-            since: 0,
+            now: 0,
             writes: 0,
         }
     }
@@ -113,13 +129,15 @@ impl Racecheck {
         &self.findings
     }
 
-    fn with_scene(scene: Scene, synchronises: bool) -> Self {
+    fn with_scene(scene: Scene, semantics: Vec<Semantics>, meetings: Meetings) -> Self {
         let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
         let groups = scene.kernel.as_ref();
         let groups = groups.map_or(0, |kernel| kernel.0.program.groups.len());
         let threads = scene.block.iter().product();
         Racecheck {
-            synchronises,
+            synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
+            semantics,
+            meetings,
             shapes: Shapes::new(instructions),
             places: vec![0; instructions],
             settled: vec![Settled::never(); groups],
@@ -192,7 +210,7 @@ impl Racecheck {
     /// Whether a load needs no note: all that it reads is settled.
     #[inline(always)]
     fn is_settled(&mut self, access: &RepeatedAccess<'_>) -> bool {
-        let since = self.block.clocks.since;
+        let times = (self.block.clocks.since, self.block.clocks.now);
         let last = &mut self.places[access.instruction.index()];
         for run in self.shapes.runs(access) {
             let address = access.first_address.wrapping_add(run.distance);
@@ -208,9 +226,9 @@ impl Racecheck {
             };
             let first = ((address - base) >> cells.shift) as usize;
             let settled = match ((run.bytes >> cells.shift) as usize).max(1) {
-                1 => is_settled::<1>(cells, first, since),
-                32 => is_settled::<32>(cells, first, since),
-                count => is_settled_slice(cells, first, count, since),
+                1 => is_settled::<1>(cells, first, times),
+                32 => is_settled::<32>(cells, first, times),
+                count => is_settled_slice(cells, first, count, times),
             };
             if !settled {
                 return false;
@@ -352,24 +370,6 @@ impl Racecheck {
             }
         }
     }
-
-    /// A strong access in a kernel that synchronises by such.
-    #[inline(never)]
-    fn synchronise(&mut self, warp: u32, access: &MemoryAccess<'_>, after: bool) {
-        let block = &mut self.block;
-        // Other blocks learn nothing through shared memory.
-        let between_blocks = access.space == Space::Global;
-        if access.kind != AccessKind::Store && !after {
-            block.clocks.acquire(warp);
-            block.acquired |= between_blocks;
-        }
-        if access.kind != AccessKind::Load && after {
-            block.clocks.release(warp);
-            if between_blocks {
-                self.releasing.insert(block_number(block.index));
-            }
-        }
-    }
 }
 
 /// How blocks are named in [`Between`].
@@ -377,25 +377,16 @@ pub(super) fn block_number(index: u64) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
 
-/// Whether a kernel has fences, mbarriers, or other operations that acquire or release.
-fn synchronises(kernel: &Kernel) -> bool {
-    (0..kernel.instruction_count() as u32).any(|id| {
-        let opcode = kernel.instruction(InstructionId(id)).opcode();
-        let mut parts = opcode.split('.');
-        match parts.next() {
-            Some("membar") => true,
-            Some("fence") => parts.next() != Some("proxy"),
-            Some("mbarrier") => true,
-            _ => parts.any(|part| matches!(part, "acquire" | "release" | "acq_rel" | "sc")),
-        }
-    })
-}
-
 impl Observer for Racecheck {
     const LOAD_GROUPS: bool = true;
+    const STRONG_IN_ORDER: bool = true;
 
     fn fork(&self) -> Self {
-        Self::with_scene(self.scene.clone(), self.synchronises)
+        Self::with_scene(
+            self.scene.clone(),
+            self.semantics.clone(),
+            self.meetings.clone(),
+        )
     }
 
     fn join(&mut self, worker: Self) {
@@ -406,13 +397,14 @@ impl Observer for Racecheck {
                 (_, None) => {}
             }
         }
-        self.releasing.extend(worker.releasing);
+        self.seen.extend(worker.seen);
         self.tally.merge(worker.tally);
     }
 
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         let scene = Scene::new(launch);
-        *self = Self::with_scene(scene, synchronises(launch.kernel));
+        let semantics = Semantics::of_kernel(launch.kernel);
+        *self = Self::with_scene(scene, semantics, Meetings::default());
     }
 
     fn launch_end(&mut self, _: &LaunchContext<'_>, fault: Option<&Fault>) {
@@ -421,7 +413,7 @@ impl Observer for Racecheck {
         } else {
             for area in self.global.iter().flatten() {
                 let between = &area.between;
-                between.report(&self.scene, area.base, &self.releasing, &mut self.tally);
+                between.report(&self.scene, area.base, &self.seen, &mut self.tally);
             }
         }
         self.findings = self.tally.findings(&self.scene);
@@ -436,6 +428,18 @@ impl Observer for Racecheck {
         self.block.at = block;
         self.block.index = self.scene.block_index(block);
         self.block.acquired = false;
+        self.block.seen = Blocks::default();
+        self.block.fenced = false;
+        if std::mem::take(&mut self.in_flight) != 0 {
+            self.shared.clear();
+        }
+    }
+
+    fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
+        if self.block.acquired {
+            let seen = std::mem::take(&mut self.block.seen);
+            self.seen.insert(block_number(self.block.index), seen);
+        }
     }
 
     #[inline(always)]
@@ -444,15 +448,21 @@ impl Observer for Racecheck {
             return;
         }
         let shape = self.shapes.of(access);
-        if access.strong || shape == Shape::Other || !self.regular(warp.warp, access, shape) {
-            let synchronises = access.strong && self.synchronises;
-            if synchronises {
-                self.synchronise(warp.warp, access, false);
+        if access.strong {
+            match self.synchronises {
+                true => self.strong(warp.warp, access),
+                false => self.irregular(warp.warp, access),
             }
+            return;
+        }
+        let is_copied =
+            access.space == Space::Shared && self.semantics[access.instruction.index()].is_async;
+        if is_copied {
+            // `async_access` has it.
+            return;
+        }
+        if shape == Shape::Other || !self.regular(warp.warp, access, shape) {
             self.irregular(warp.warp, access);
-            if synchronises {
-                self.synchronise(warp.warp, access, true);
-            }
         }
     }
 
@@ -473,7 +483,7 @@ impl Observer for Racecheck {
             space: loads.space,
             base: loads.base,
             version: loads.version,
-            since: self.block.clocks.since,
+            now: self.block.clocks.now,
             writes: self.writes,
         };
         if self.settled[loads.group] != now {
@@ -484,12 +494,33 @@ impl Observer for Racecheck {
         }
     }
 
-    fn unit_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        self.memory_access(warp, access);
+    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+        match access.access.space {
+            Space::Shared => self.async_shared(warp.warp, access),
+            Space::Global => self.async_global(warp.warp, access),
+            _ => return,
+        }
+        let clocks = &mut self.block.clocks;
+        match (access.progress, access.asker) {
+            (Progress::Told(barrier), _) => clocks.tell(barrier),
+            (Progress::Waited, Asker::Together) => clocks.finish_together(),
+            _ => {}
+        }
     }
 
-    fn copy_begins(&mut self, warp: &WarpContext<'_>, store: &MemoryAccess<'_>) {
-        self.memory_access(warp, store);
+    fn phase_complete(&mut self, _: &WarpContext<'_>, address: u64) {
+        self.block.clocks.complete_phase(address);
+    }
+
+    fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
+        let semantics = self.semantics[id.index()];
+        if semantics.is_proxy_fence {
+            self.block.clocks.publish(warp.warp, executing);
+        }
+        if semantics.is_fence {
+            self.block.clocks.fence(warp.warp, executing);
+            self.block.fenced = true;
+        }
     }
 
     fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {

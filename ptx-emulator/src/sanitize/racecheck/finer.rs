@@ -1,0 +1,141 @@
+//! What orders more than barriers do: strong accesses, mbarriers, and asynchronous operations.
+
+use super::super::shape::{LANES, lanes};
+use super::{BlockState, Racecheck};
+use crate::ir::Space;
+use crate::observer::{AccessKind, Asker, AsyncAccess, MemoryAccess, Progress};
+
+impl Racecheck {
+    /// A strong access in a kernel that synchronises by such.
+    #[inline(never)]
+    pub(super) fn strong(&mut self, warp: u32, access: &MemoryAccess<'_>) {
+        let semantics = self.semantics[access.instruction.index()];
+        let groups = same_addresses(access);
+        if semantics.is_mbarrier {
+            // Whoever waits must not touch the mbarrier before it is one.
+            self.irregular(warp, access);
+            let clocks = &mut self.block.clocks;
+            for (address, mask) in groups {
+                if semantics.releases {
+                    clocks.arrive_at(address, warp, mask);
+                }
+                if semantics.acquires {
+                    clocks.acquire((Space::Shared, address), warp, mask);
+                }
+            }
+            return;
+        }
+        let reads = access.kind != AccessKind::Store;
+        if reads {
+            for &(address, mask) in &groups {
+                let place = (access.space, address);
+                match semantics.acquires {
+                    true => self.block.clocks.acquire(place, warp, mask),
+                    false => self.block.clocks.read(place, warp, mask),
+                }
+                // Other blocks learn nothing through shared memory.
+                if access.space == Space::Global {
+                    self.block.acquired = true;
+                    self.meetings.acquire(address, &mut self.block.seen);
+                }
+            }
+        }
+        self.irregular(warp, access);
+        if access.kind == AccessKind::Load {
+            return;
+        }
+        let all = semantics.releases;
+        for (address, mask) in groups {
+            for lane in lanes(mask) {
+                let place = (access.space, address);
+                self.block.clocks.release(place, (warp, lane), all, reads);
+            }
+            if access.space == Space::Global && (all || self.block.fenced) {
+                let BlockState { index, seen, .. } = &self.block;
+                self.meetings.release(address, *index, seen);
+            }
+        }
+    }
+
+    /// An asynchronous operation on shared memory.
+    pub(super) fn async_shared(&mut self, warp: u32, access: &AsyncAccess<'_>) {
+        let AsyncAccess {
+            access,
+            asker,
+            progress,
+        } = access;
+        let bytes = u64::from(access.bytes);
+        let all = u64::from(access.mask.count_ones()) * bytes;
+        match progress {
+            Progress::Begins => self.in_flight += all,
+            _ => self.in_flight = self.in_flight.saturating_sub(all),
+        }
+        self.writes += u64::from(access.kind == AccessKind::Store);
+        for at in lanes(access.mask) {
+            let address = access.addresses[at];
+            if address.saturating_add(bytes) > u64::from(self.scene.shared_bytes) {
+                // An access out of bounds is a fault of its own.
+                continue;
+            }
+            let mut spot = self.spot(Space::Shared, 0);
+            let (lane, mask) = match *asker {
+                Asker::Each => (at, 1 << at),
+                Asker::One(lane) => (lane as usize % LANES, 1 << (lane % 32)),
+                Asker::Together => (0, u32::MAX),
+            };
+            let who = spot.who(access.instruction, warp).with_lane(lane);
+            let first = spot.first_cell(address, access.bytes);
+            let count = (access.bytes >> spot.cells.shift) as usize;
+            let by_lane = *progress == Progress::Waited && *asker != Asker::Together;
+            for cell in first..first + count {
+                match progress {
+                    Progress::Begins => spot.begin(cell, who, mask, access),
+                    _ if by_lane => spot.end(cell, who, access.kind),
+                    _ => spot.end(cell, who.asynchronous(), access.kind),
+                }
+            }
+        }
+    }
+
+    /// What an asynchronous operation did to global memory.
+    pub(super) fn async_global(&mut self, warp: u32, access: &AsyncAccess<'_>) {
+        let AsyncAccess {
+            access,
+            asker: Asker::One(lane),
+            ..
+        } = access
+        else {
+            // What lanes copy themselves they have read when they asked for it.
+            return;
+        };
+        self.writes += u64::from(access.kind == AccessKind::Store);
+        for at in lanes(access.mask) {
+            let (address, bytes) = (access.addresses[at], access.bytes);
+            let Some(place) = self.place(access.instruction, address, bytes.into()) else {
+                continue;
+            };
+            let mut spot = self.spot(Space::Global, place);
+            let who = spot.who(access.instruction, warp).with_lane(*lane as usize);
+            let first = spot.first_cell(address, bytes);
+            for cell in first..first + (bytes >> spot.cells.shift) as usize {
+                match access.kind {
+                    AccessKind::Store => spot.write(cell, who, access),
+                    _ => spot.read(cell, who.asynchronous(), 1 << (lane % 32)),
+                }
+            }
+        }
+    }
+}
+
+/// The different addresses of an access, each with its lanes.
+fn same_addresses(access: &MemoryAccess<'_>) -> Vec<(u64, u32)> {
+    let mut groups: Vec<(u64, u32)> = Vec::new();
+    for lane in lanes(access.mask) {
+        let address = access.addresses[lane];
+        match groups.iter_mut().find(|(known, _)| *known == address) {
+            Some((_, mask)) => *mask |= 1 << lane,
+            None => groups.push((address, 1 << lane)),
+        }
+    }
+    groups
+}

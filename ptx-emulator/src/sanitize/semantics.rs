@@ -1,0 +1,92 @@
+//! What instructions mean for the order of accesses (PTX ISA, "Memory Consistency Model").
+
+use crate::kernel::{InstructionId, Kernel};
+
+/// What an instruction means for the order of accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Semantics {
+    pub acquires: bool,
+    pub releases: bool,
+    /// It is an operation on an mbarrier.
+    pub is_mbarrier: bool,
+    /// It asks for an asynchronous operation.
+    pub is_async: bool,
+    /// It is a fence between the lanes' own accesses and asynchronous ones.
+    pub is_proxy_fence: bool,
+    /// It is a fence between threads.
+    pub is_fence: bool,
+}
+
+impl Semantics {
+    /// Of an instruction, by its opcode with the modifiers.
+    fn of(opcode: &str) -> Self {
+        let mut parts = opcode.split('.');
+        let base = parts.next().unwrap_or_default();
+        let parts: Vec<&str> = parts.collect();
+        let is = |names: &[&str]| names.iter().any(|name| parts.contains(name));
+        let mut semantics = Semantics::default();
+        match base {
+            "mbarrier" => {
+                let weaker = is(&["relaxed"]);
+                semantics.is_mbarrier = true;
+                semantics.releases = is(&["arrive", "arrive_drop"]) && !weaker;
+                semantics.acquires = is(&["test_wait", "try_wait"]) && !weaker;
+            }
+            "cp" => semantics.is_async = true,
+            "membar" => semantics.is_fence = true,
+            "fence" => {
+                semantics.is_proxy_fence = is(&["proxy"]) && is(&["async"]);
+                semantics.is_fence = !is(&["proxy", "mbarrier_init"]);
+            }
+            _ => {
+                semantics.acquires = is(&["acquire", "acq_rel"]);
+                semantics.releases = is(&["release", "acq_rel"]);
+            }
+        }
+        semantics
+    }
+
+    /// Of all instructions of a kernel.
+    pub(super) fn of_kernel(kernel: &Kernel) -> Vec<Self> {
+        (0..kernel.instruction_count() as u32)
+            .map(|id| Self::of(kernel.instruction(InstructionId(id)).opcode()))
+            .collect()
+    }
+
+    /// Whether other threads may learn from it how far this one has come.
+    pub(super) fn synchronises(self) -> bool {
+        self.acquires || self.releases || self.is_fence || self.is_mbarrier
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opcodes_say_what_they_mean() {
+        let of = |opcode| {
+            let found = Semantics::of(opcode);
+            (found.acquires, found.releases)
+        };
+        assert_eq!(of("mbarrier.arrive.shared.b64"), (false, true));
+        assert_eq!(
+            of("mbarrier.arrive.relaxed.cluster.shared::cta.b64"),
+            (false, false)
+        );
+        assert_eq!(
+            of("mbarrier.try_wait.parity.shared::cta.b64"),
+            (true, false)
+        );
+        assert_eq!(
+            of("cp.async.mbarrier.arrive.noinc.shared.b64"),
+            (false, false)
+        );
+        assert_eq!(of("atom.acq_rel.gpu.global.add.u32"), (true, true));
+        assert_eq!(of("atom.global.add.u32"), (false, false));
+        assert_eq!(of("ld.acquire.gpu.global.u32"), (true, false));
+        assert!(Semantics::of("fence.acq_rel.gpu").is_fence);
+        assert!(Semantics::of("fence.proxy.async").is_proxy_fence);
+        assert!(!Semantics::of("fence.proxy.async").is_fence);
+    }
+}
