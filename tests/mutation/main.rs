@@ -36,9 +36,15 @@ type Survivor = (String, String);
 
 #[test]
 fn the_sanitizers_report_every_mutant_that_is_a_bug() {
-    let rungs: Vec<&'static Rung> = catalogue::rungs()
+    let mut rungs: Vec<&'static Rung> = catalogue::rungs()
         .filter(|rung| rung.compute_capability().is_some())
         .collect();
+    // The dearest first, so that no worker is left with one of them at the end.
+    rungs.sort_by_key(|rung| match (rung.implementation, rung.operation) {
+        (Implementation::Planned { .. }, _) => 0,
+        (_, Operation::TensorProduct(_)) => 1,
+        _ => 2,
+    });
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Outcome::default());
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
