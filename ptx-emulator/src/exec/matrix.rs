@@ -9,7 +9,7 @@
 
 use super::run::{Outcome, RawFault, Run};
 use super::simd;
-use super::tensor_sum::{Factor, sum_of_products};
+use super::tensor_sum::{Factor, Line, MAX_DEPTH, sum_of_products};
 use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
@@ -19,9 +19,8 @@ use crate::observer::{AccessKind, Observer};
 /// Bytes of a row of an 8 × 8 matrix of 16-bit elements.
 const ROW_BYTES: u32 = 16;
 
-/// Largest extents of A.
+/// Most rows of A.
 const MAX_ROWS: usize = 16;
-const MAX_DEPTH: usize = 16;
 
 /// Columns of B.
 const COLUMNS: usize = 8;
@@ -115,10 +114,20 @@ impl<O: Observer> Run<'_, '_, O> {
                 }
             }
         }
-        let depth = product.depth as usize;
+        let (a, b) = (
+            a.map(|row| Line::new(&row)),
+            b.map(|column| Line::new(&column)),
+        );
+        let level = self.launch.level;
         self.store_product(product, |row, column, addend| {
-            let (row, column) = (&a[row][..depth], &b[column][..depth]);
-            u64::from(sum_of_products(product.inputs, row, column, addend as u32))
+            let (row, column) = (&a[row], &b[column]);
+            u64::from(sum_of_products(
+                level,
+                product.inputs,
+                row,
+                column,
+                addend as u32,
+            ))
         });
     }
 

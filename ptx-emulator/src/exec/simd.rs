@@ -8,6 +8,7 @@ use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::run::{RawFault, Run, Stop};
+use super::tensor_sum::{self, Line};
 use crate::observer::Observer;
 
 /// Vector instructions that the inner loop is compiled for.
@@ -136,6 +137,28 @@ fn multiply_rows(sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
             *sum = a.mul_add(*b, *sum);
         }
     }
+}
+
+/// [`tensor_sum::aligned_sum`]
+pub(super) fn aligned_sum(
+    level: Level,
+    row: &Line,
+    column: &Line,
+    floor: i32,
+    up: u32,
+) -> (i32, i32) {
+    match level {
+        Level::Portable => tensor_sum::aligned_sum(row, column, floor, up),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes these values only where the processor has the features.
+        _ => unsafe { aligned_sum_avx2(row, column, floor, up) },
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn aligned_sum_avx2(row: &Line, column: &Line, floor: i32, up: u32) -> (i32, i32) {
+    tensor_sum::aligned_sum(row, column, floor, up)
 }
 
 /// Reads 32 words, each as by a relaxed load.

@@ -6,6 +6,7 @@
 //! sum is cut off to f32. Exponents are those of the factors, so a product may reach 4 at exponent 0.
 //! Other generations keep fewer bits and add in smaller groups.
 
+use super::simd::{self, Level};
 use crate::ir::MatrixInputs;
 
 /// Bits behind the binary point of the largest exponent that take part in a sum.
@@ -96,38 +97,76 @@ fn fraction_bits(inputs: MatrixInputs) -> i32 {
     }
 }
 
+/// Most factors of a line.
+pub(super) const MAX_DEPTH: usize = 16;
+
+/// A row of A or a column of B as far as one instruction goes along k; what is behind its end is zero.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    significands: [i32; MAX_DEPTH],
+    exponents: [i32; MAX_DEPTH],
+    special: [Special; MAX_DEPTH],
+    is_special: bool,
+}
+
+impl Line {
+    /// Of factors, at most [`MAX_DEPTH`].
+    pub(super) fn new(factors: &[Factor]) -> Self {
+        let of = |at: usize| factors.get(at).copied().unwrap_or(Factor::ZERO);
+        Line {
+            significands: std::array::from_fn(|at| of(at).significand),
+            exponents: std::array::from_fn(|at| of(at).exponent),
+            special: std::array::from_fn(|at| of(at).special),
+            is_special: factors.iter().any(|factor| factor.special != Special::None),
+        }
+    }
+}
+
 /// `addend` plus the products of `row` and `column`, as f32.
 pub(super) fn sum_of_products(
+    level: Level,
     inputs: MatrixInputs,
-    row: &[Factor],
-    column: &[Factor],
+    row: &Line,
+    column: &Line,
     addend: u32,
 ) -> u32 {
     let c = Factor::new(addend, 8, 23);
-    let mut highest = c.exponent;
-    let mut special = c.special != Special::None;
-    for (a, b) in row.iter().zip(column) {
-        highest = highest.max(a.exponent + b.exponent);
-        special |= a.special != Special::None || b.special != Special::None;
-    }
-    if special {
+    if c.special != Special::None || row.is_special || column.is_special {
         return special_sum(row, column, addend);
     }
-    let cut = |significand: i64, fraction_bits: i32, exponent: i32| {
-        let magnitude = significand.unsigned_abs() << (FRACTION_BITS - fraction_bits);
-        let magnitude = magnitude >> (highest - exponent).clamp(0, 63);
-        match significand < 0 {
-            true => -(magnitude as i64),
-            false => magnitude as i64,
-        }
+    let up = FRACTION_BITS - 2 * fraction_bits(inputs);
+    let (sum, highest) = simd::aligned_sum(level, row, column, c.exponent, up as u32);
+    let magnitude = i64::from(c.significand.unsigned_abs()) << (FRACTION_BITS - 23);
+    let magnitude = magnitude >> (highest - c.exponent).min(63);
+    let cut = if c.significand < 0 {
+        -magnitude
+    } else {
+        magnitude
     };
-    let of_product = 2 * fraction_bits(inputs);
-    let mut sum = cut(i64::from(c.significand), 23, c.exponent);
-    for (a, b) in row.iter().zip(column) {
-        let product = i64::from(a.significand) * i64::from(b.significand);
-        sum += cut(product, of_product, a.exponent + b.exponent);
+    to_f32(i64::from(sum) + cut, highest)
+}
+
+/// The sum of the products, cut off behind the last bit of the highest exponent that takes part, and that
+/// exponent, which is at least `floor`. Products are `up` bits short of the binary point.
+///
+/// Factors have 11 bits, so that sixteen products with 25 bits behind the binary point stay below 2^31.
+#[inline(always)]
+pub(super) fn aligned_sum(row: &Line, column: &Line, floor: i32, up: u32) -> (i32, i32) {
+    let mut highest = floor;
+    for (a, b) in row.exponents.iter().zip(&column.exponents) {
+        highest = highest.max(a + b);
     }
-    to_f32(sum, highest)
+    let mut sum = 0;
+    for at in 0..MAX_DEPTH {
+        let product = row.significands[at] * column.significands[at];
+        let exponent = row.exponents[at] + column.exponents[at];
+        let magnitude = product.unsigned_abs() << up >> (highest - exponent).min(31);
+        sum += match product < 0 {
+            true => -(magnitude as i32),
+            false => magnitude as i32,
+        };
+    }
+    (sum, highest)
 }
 
 /// `sum` · 2^(`exponent` − 25), cut off to f32.
@@ -159,19 +198,22 @@ fn to_f32(sum: i64, exponent: i32) -> u32 {
 }
 
 /// A sum with infinities or NaNs in it.
-fn special_sum(row: &[Factor], column: &[Factor], addend: u32) -> u32 {
+fn special_sum(row: &Line, column: &Line, addend: u32) -> u32 {
     let c = f32::from_bits(addend);
     let mut sum = match c.is_finite() {
         true => 0.0,
         false => c,
     };
-    for (a, b) in row.iter().zip(column) {
-        let value = |factor: &Factor| match factor.special {
-            Special::None => (factor.significand.signum()) as f32,
-            Special::Infinite => f32::INFINITY * factor.significand.signum() as f32,
-            Special::Nan => f32::NAN,
+    for at in 0..MAX_DEPTH {
+        let value = |line: &Line| {
+            let sign = line.significands[at].signum() as f32;
+            match line.special[at] {
+                Special::None => sign,
+                Special::Infinite => f32::INFINITY * sign,
+                Special::Nan => f32::NAN,
+            }
         };
-        let product = value(a) * value(b);
+        let product = value(row) * value(column);
         if !product.is_finite() {
             sum += product;
         }
@@ -190,8 +232,13 @@ mod tests {
         let factor = |x: f32| Factor::of(MatrixInputs::Tf32, x.to_bits());
         let row: Vec<Factor> = pairs.iter().map(|pair| factor(pair.0)).collect();
         let column: Vec<Factor> = pairs.iter().map(|pair| factor(pair.1)).collect();
-        let bits = sum_of_products(MatrixInputs::Tf32, &row, &column, addend.to_bits());
-        f32::from_bits(bits)
+        let (row, column) = (Line::new(&row), Line::new(&column));
+        let sums = Level::available().into_iter().map(|level| {
+            sum_of_products(level, MatrixInputs::Tf32, &row, &column, addend.to_bits())
+        });
+        let sums: Vec<u32> = sums.collect();
+        assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:x?}");
+        f32::from_bits(sums[0])
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! then it may be read.
 
 use super::run::{Outcome, RawFault, Run};
-use super::tensor_sum::{Factor, sum_of_products};
+use super::tensor_sum::{Factor, Line, sum_of_products};
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
@@ -130,6 +130,10 @@ impl<O: Observer> Run<'_, '_, O> {
         let b = self.load_operand(product, operand, (0, product.columns.into()), &mut pieces)?;
         let negate = product.negated[0] != product.negated[1];
         let a: Vec<Factor> = a.iter().map(|factor| factor.negated_if(negate)).collect();
+        let lines = |factors: &[Factor]| -> Vec<Line> {
+            factors.chunks(depth as usize).map(Line::new).collect()
+        };
+        let (a, b, level) = (lines(&a), lines(&b), self.launch.level);
         let keep = self.r.predicates[product.keep.0 as usize];
         for (i, register) in product.d.iter().enumerate() {
             for lane in 0..LANES {
@@ -139,9 +143,7 @@ impl<O: Observer> Run<'_, '_, O> {
                     0 => 0,
                     _ => read(&self.r, *register, lane) as u32,
                 };
-                let depth = depth as usize;
-                let (row, column) = (&a[row * depth..][..depth], &b[column * depth..][..depth]);
-                let sum = sum_of_products(product.inputs, row, column, addend);
+                let sum = sum_of_products(level, product.inputs, &a[row], &b[column], addend);
                 write(&mut self.r, *register, lane, u64::from(sum));
             }
         }
