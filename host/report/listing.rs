@@ -28,8 +28,8 @@ const CONTEXT: usize = 2;
 pub struct Counted {
     /// The size, in words.
     pub size: String,
-    /// FLOP per byte of the sectors that warps ask of global memory; `None` without arithmetic or requests, and where they
-    /// leave copying to the copy engine, whose bytes are not counted.
+    /// FLOP per byte of the sectors that warps ask of global memory; `None` without arithmetic or requests, and where less
+    /// than what must move was counted.
     pub intensity: Option<f64>,
     /// Instructions issued by warps.
     pub instructions: u64,
@@ -108,13 +108,15 @@ fn count_one(rung: &'static Rung) -> Option<Counted> {
     let profile = profile(&emulator, rung, shape, SEED).ok()?;
     let measurement = Measurement::from(&profile.counters);
     let total = &measurement.total;
-    let mut instructions = measurement.instructions.iter();
-    let copies_in_bulk =
-        instructions.any(|instruction| instruction.opcode.starts_with("cp.async.bulk"));
+    // Less than what must move means that what the copy engine moved is not counted.
+    let least = rung.operation.elements_moved(shape) * rung.element.bytes() as f64;
+    let is_whole = |intensity: &f64| total.flops as f64 > 0.99 * least * intensity;
     let intensity = measurement.flops_per_byte_moved;
     Some(Counted {
         size: describe(rung.operation, shape),
-        intensity: intensity.filter(|&intensity| intensity > 0.0 && !copies_in_bulk),
+        intensity: intensity
+            .filter(|&intensity| intensity > 0.0)
+            .filter(is_whole),
         instructions: total.warp_instructions,
         lanes: measurement.average_active_lanes,
         sectors: total.global().sectors_per_request(),

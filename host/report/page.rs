@@ -343,6 +343,11 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
         })
         .collect();
     let main = data.at_main_size();
+    let of_rung = |rung: &Rung| main.iter().copied().find(|one| one.kernel == rung.name);
+    let mut rows: Vec<(&Rung, Option<&Measured>)> =
+        rungs.iter().map(|&rung| (rung, of_rung(rung))).collect();
+    // Those that the sources' tables alone refer to come last.
+    rows.sort_by_key(|(_, measured)| measured.is_none());
     let size = main
         .first()
         .map(|measured| format!("{} x {}", measured.m, measured.n));
@@ -360,9 +365,8 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
                     th.n scope="col" { "predicted ÷ measured" }
                 } }
                 tbody {
-                    @for rung in &rungs {
-                        @let measured = main.iter().copied().find(|measured| measured.kernel == rung.name);
-                        (row(data, rung, measured))
+                    @for (rung, measured) in &rows {
+                        (row(data, rung, *measured))
                     }
                 }
             }
