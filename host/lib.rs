@@ -20,6 +20,7 @@
 //! | [`baseline`] | a run beside a saved one |
 //! | [`profile`] | a rung run under counters |
 //! | [`predict`] | how long a rung should take: the models, fed with what the emulator counts |
+//! | [`explain`] | a rung on one page: source with counters, roofs, and what would help most |
 //! | [`sweep`] | throughput over warps, sizes or blocks, predicted and measured |
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | [`reproduce`] | the sources' figures and steps beside ours |
@@ -42,6 +43,7 @@ pub mod device;
 pub mod element;
 pub mod emulate;
 pub mod engine;
+pub mod explain;
 pub mod gemm;
 pub mod gpu;
 pub mod measure;

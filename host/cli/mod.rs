@@ -10,6 +10,7 @@ mod conditions;
 mod devices;
 mod doctor;
 mod emulate;
+mod explain;
 mod list;
 mod output;
 mod predict;
@@ -68,6 +69,8 @@ enum Command {
     Calibrate(calibrate::Args),
     /// Predict how long a kernel takes on a GPU, and what it is bound by
     Predict(predict::Args),
+    /// Explain a kernel on one page: its source with counters, where it stands, and what would help most
+    Explain(explain::Args),
     /// Throughput over warps, sizes or blocks: predicted, and measured where there is a GPU
     Sweep(sweep::Args),
     /// Run one kernel on the emulator and say what it does to the machine, line by line
@@ -115,6 +118,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Doctor) => doctor::execute(),
         Some(Command::Calibrate(args)) => calibrate::execute(&args),
         Some(Command::Predict(args)) => predict::execute(&args),
+        Some(Command::Explain(args)) => explain::execute(&args),
         Some(Command::Sweep(args)) => sweep::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
         None => run::execute(&cli.run),

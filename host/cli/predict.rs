@@ -9,7 +9,7 @@ use crate::model::Bound;
 use crate::model::devices::{self, Device};
 use crate::model::occupancy::{Launch, Occupancy};
 use crate::model::predict::{BoundTime, Work};
-use crate::predict::{Forecast, forecast};
+use crate::predict::{Forecast, LaunchForecast, forecast};
 use crate::run::describe;
 use std::io::Write;
 
@@ -52,8 +52,19 @@ struct Record<'a> {
     gflops: Option<f64>,
     /// 10⁹ bytes per second: every input read once, the output written once.
     gbs: f64,
-    /// What takes longest.
+    /// What takes longest, in the launch that does.
     bound: Bound,
+    /// The launches, one after the other.
+    launches: Vec<LaunchRecord<'a>>,
+}
+
+/// A launch of it.
+#[derive(serde::Serialize)]
+struct LaunchRecord<'a> {
+    /// The PTX entry.
+    entry: &'static str,
+    /// Predicted time, in milliseconds.
+    ms: f64,
     /// What each bound alone takes, in seconds, the longest first.
     times: &'a [BoundTime],
     /// Bounds with work whose rate is not known for this device.
@@ -65,30 +76,36 @@ struct Record<'a> {
 
 impl<'a> Record<'a> {
     fn new(device: &'a Device, forecast: &'a Forecast) -> Self {
-        let Forecast {
-            rung,
-            shape,
-            launch,
-            work,
-            prediction,
-        } = forecast;
-        let flops = rung.operation.flops(*shape);
-        let bytes = rung.operation.elements_moved(*shape) * rung.element.bytes() as f64;
+        let (rung, shape) = (forecast.rung, forecast.shape);
+        let seconds = forecast.seconds();
+        let flops = rung.operation.flops(shape);
+        let bytes = rung.operation.elements_moved(shape) * rung.element.bytes() as f64;
         Record {
             kernel: rung.name,
             device: &device.name,
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
+            ms: seconds * 1e3,
+            gflops: (flops > 0.0).then(|| flops / seconds / 1e9),
+            gbs: bytes / seconds / 1e9,
+            bound: forecast.longest().prediction.bound,
+            launches: forecast.launches.iter().map(LaunchRecord::new).collect(),
+        }
+    }
+}
+
+impl<'a> LaunchRecord<'a> {
+    fn new(forecast: &'a LaunchForecast) -> Self {
+        let prediction = &forecast.prediction;
+        LaunchRecord {
+            entry: forecast.entry,
             ms: prediction.seconds * 1e3,
-            gflops: (flops > 0.0).then(|| flops / prediction.seconds / 1e9),
-            gbs: bytes / prediction.seconds / 1e9,
-            bound: prediction.bound,
             times: &prediction.times,
             unknown: &prediction.unknown,
-            launch,
+            launch: &forecast.launch,
             occupancy: &prediction.occupancy,
-            work,
+            work: &forecast.work,
         }
     }
 }
@@ -141,18 +158,11 @@ pub(super) fn device(name: Option<&str>) -> anyhow::Result<Device> {
 }
 
 fn print(to: &mut dyn Write, forecast: &Forecast, record: &Record<'_>) -> anyhow::Result<()> {
-    let Forecast {
-        rung,
-        shape,
-        launch,
-        prediction,
-        ..
-    } = forecast;
     writeln!(
         to,
         "{} at {} on {}: {:.4} ms, {}",
-        rung.name,
-        describe(rung.operation, *shape),
+        record.kernel,
+        describe(forecast.rung.operation, forecast.shape),
         record.device,
         record.ms,
         match record.gflops {
@@ -160,7 +170,21 @@ fn print(to: &mut dyn Write, forecast: &Forecast, record: &Record<'_>) -> anyhow
             None => format!("{:.0} GB/s", record.gbs),
         },
     )?;
-    writeln!(to, "bound by {}", prediction.bound)?;
+    writeln!(to, "bound by {}", record.bound)?;
+    for launch in &forecast.launches {
+        if forecast.launches.len() > 1 {
+            let ms = launch.prediction.seconds * 1e3;
+            writeln!(to, "{}: {ms:.4} ms", launch.entry)?;
+        }
+        print_launch(to, launch)?;
+    }
+    Ok(())
+}
+
+fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result<()> {
+    let LaunchForecast {
+        launch, prediction, ..
+    } = forecast;
     let occupancy = &prediction.occupancy;
     writeln!(
         to,

@@ -4,7 +4,7 @@ use super::emulator::EmulatorEngine;
 use super::{
     DevicePtr, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES,
 };
-use ptx_emulator::Observer;
+use ptx_emulator::{LaunchError, ObservedLaunch, Observer, Report};
 use std::cell::RefCell;
 
 /// An emulator whose launches are seen by an observer: counters, or a sanitizer.
@@ -91,5 +91,40 @@ impl<O: Observer> Engine for ObservedEngine<'_, O> {
             }
         }
         Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+}
+
+/// An observer for each launch: most see one kernel only.
+pub struct PerLaunch<O> {
+    start: O,
+    /// What each launch's observer has seen.
+    pub seen: Vec<O>,
+}
+
+impl<O: Observer + Clone> PerLaunch<O> {
+    /// `start` is what each launch's observer begins as.
+    pub fn new(start: O) -> Self {
+        PerLaunch {
+            start,
+            seen: Vec::new(),
+        }
+    }
+}
+
+impl<O: Observer + Clone> Observer for PerLaunch<O> {
+    // Nothing is observed: each launch is handed to an observer of its own.
+    const ACCESSES: bool = false;
+
+    fn fork(&self) -> Self {
+        PerLaunch::new(self.start.clone())
+    }
+
+    fn join(&mut self, _: Self) {}
+
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        let mut observer = self.start.clone();
+        let outcome = observer.launch(launch);
+        self.seen.push(observer);
+        outcome
     }
 }

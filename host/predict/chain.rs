@@ -45,9 +45,10 @@ pub struct Chain {
     cycles: Cycles,
     /// Of all warps that have ended, together.
     pub total: [f64; 2],
-    /// Operands of their arithmetic that come from the constant bank, as far as it does not hold them next to the units: of
-    /// parameters of more bytes than that, the share that exceeds it.
-    pub operands: f64,
+    /// Operands of their arithmetic that are parameters at fixed addresses, and so come from the constant bank.
+    operands: f64,
+    /// The registers that name these parameters in PTX.
+    parameters: HashSet<u32>,
     warps_per_block: u32,
     program: Arc<Vec<Static>>,
     /// Of each basic block, whether it stores or waits: such loops are not unrolled.
@@ -62,8 +63,8 @@ struct Static {
     writes: Vec<u32>,
     latency: f64,
     issue: f64,
-    /// Share of its operands that the constant bank has to fetch from afar.
-    fetched: f64,
+    /// Of arithmetic: the register of an operand that is a parameter at a fixed address.
+    parameter: Option<u32>,
 }
 
 /// Rounds of a loop that the assembler unrolls.
@@ -95,6 +96,7 @@ impl Chain {
             cycles,
             total: [0.0; 2],
             operands: 0.0,
+            parameters: HashSet::new(),
             warps_per_block: 0,
             program: Arc::default(),
             stores: Arc::default(),
@@ -103,11 +105,21 @@ impl Chain {
     }
 }
 
+impl Chain {
+    /// Operands that the constant bank has to fetch from afar: it holds some bytes next to the units, and of parameters of more
+    /// bytes than that the share that exceeds them comes from farther away.
+    pub fn fetched_operands(&self) -> f64 {
+        let bytes = (self.parameters.len() * size_of::<f32>()) as f64;
+        self.operands * (1.0 - NEAR_CONSTANT_BYTES / bytes.max(1.0)).max(0.0)
+    }
+}
+
 impl Observer for Chain {
     fn fork(&self) -> Self {
         Chain {
             total: [0.0; 2],
             operands: 0.0,
+            parameters: HashSet::new(),
             ..self.clone()
         }
     }
@@ -117,6 +129,7 @@ impl Observer for Chain {
             *total += more;
         }
         self.operands += worker.operands;
+        self.parameters.extend(worker.parameters);
     }
 
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
@@ -127,7 +140,7 @@ impl Observer for Chain {
         for id in blocks.flat_map(|block| block.instructions()) {
             program[id.index()] = self.cycles.of(kernel.instruction(id), &mut names);
         }
-        fetch_operands(kernel, &mut program);
+        find_parameters(kernel, &mut program);
         self.program = Arc::new(program);
         let stores = kernel.basic_blocks().iter().map(|block| {
             let mut classes = block
@@ -173,14 +186,17 @@ impl Observer for Chain {
         }
     }
 
-    fn instruction(&mut self, context: &WarpContext<'_>, id: InstructionId, _: u32) {
+    fn instruction(&mut self, context: &WarpContext<'_>, id: InstructionId, executing: u32) {
         if context.warp != 0 {
             return;
         }
         let instruction = &self.program[id.index()];
         let warp = &mut self.warp;
         warp.used += instruction.issue;
-        self.operands += instruction.fetched * f64::from(self.warps_per_block);
+        if let Some(parameter) = instruction.parameter.filter(|_| executing != 0) {
+            self.operands += f64::from(self.warps_per_block);
+            self.parameters.insert(parameter);
+        }
         for scenario in 0..2 {
             let operands = instruction.reads.iter();
             let operands = operands.map(|&register| warp.ready[register as usize][scenario]);
@@ -257,7 +273,7 @@ impl Cycles {
             writes,
             latency,
             issue,
-            fetched: 0.0,
+            parameter: None,
         }
     }
 }
@@ -267,7 +283,7 @@ const NEAR_CONSTANT_BYTES: f64 = 2048.0;
 
 /// Finds the arithmetic that takes operands from parameters at fixed addresses, which is how the assembler uses what PTX
 /// loads from there.
-fn fetch_operands(kernel: &Kernel, program: &mut [Static]) {
+fn find_parameters(kernel: &Kernel, program: &mut [Static]) {
     let blocks = kernel.basic_blocks().iter();
     let ids: Vec<InstructionId> = blocks.flat_map(|block| block.instructions()).collect();
     let is_parameter = |id: &&InstructionId| {
@@ -280,14 +296,12 @@ fn fetch_operands(kernel: &Kernel, program: &mut [Static]) {
         .filter(is_parameter)
         .flat_map(|id| program[id.index()].writes.iter().copied())
         .collect();
-    let bytes = (parameters.len() * size_of::<f32>()) as f64;
-    let exceeding = (1.0 - NEAR_CONSTANT_BYTES / bytes).max(0.0);
     for id in ids {
         let class = kernel.instruction(id).class();
-        let reads = &program[id.index()].reads;
-        let operand = reads.iter().any(|register| parameters.contains(register));
-        if operand && matches!(class, InstructionClass::Fma32 | InstructionClass::Float32) {
-            program[id.index()].fetched = exceeding;
+        if matches!(class, InstructionClass::Fma32 | InstructionClass::Float32) {
+            let reads = &program[id.index()].reads;
+            let operand = reads.iter().find(|register| parameters.contains(register));
+            program[id.index()].parameter = operand.copied();
         }
     }
 }

@@ -6,17 +6,21 @@
 //! such multiples; elsewhere up to what the edges differ.
 //!
 //! A grid-stride loop has as many threads as the device has room for, and what they do is linear in the elements of one
-//! thread. It is run with few threads, so that each has several, and scaled to those of the device. A plan that suits itself
-//! to the size is run at a small size, on a device of few multiprocessors, for which it chooses the same kernel.
+//! thread. It is run with few threads, so that each has several, and scaled to those of the device.
+//!
+//! A plan that suits itself to the size is made for a small size and a device of few multiprocessors, for which it chooses the
+//! same kernels. Where tiles of the large product are cut or shared along k, those of the small one are not: each does the
+//! same work, and what the parts of a tile hand each other is left out.
 
 use super::ForecastError;
 use super::chain::{Chain, Cycles};
+use super::stores::Stored;
 use super::traffic::{SECTOR_BYTES, Traffic};
 use crate::catalogue::{Implementation, Precondition, Rung};
 use crate::element::{Element, ElementType};
 use crate::engine::emulator::EmulatorEngine;
-use crate::engine::observed::ObservedEngine;
-use crate::plan::Request;
+use crate::engine::observed::{ObservedEngine, PerLaunch};
+use crate::plan::{Plan, Request};
 use crate::problem::Shape;
 use crate::run::{self, RunError};
 use half::f16;
@@ -33,6 +37,8 @@ macro_rules! counts {
         #[derive(Clone, Copy, Debug, Default)]
         pub struct Counts {
             $($(#[$doc])* pub $field: f64,)*
+            /// What lanes store: see [`Traffic::stored`].
+            pub stored: Stored,
         }
 
         impl Counts {
@@ -40,6 +46,7 @@ macro_rules! counts {
             fn line(one: &Counts, two: &Counts, at: f64) -> Counts {
                 Counts {
                     $($field: one.$field + (two.$field - one.$field) * at,)*
+                    stored: one.stored + (two.stored - one.stored) * at,
                 }
             }
 
@@ -47,6 +54,7 @@ macro_rules! counts {
             fn times(&self, factor: f64) -> Counts {
                 Counts {
                     $($field: self.$field * factor,)*
+                    stored: self.stored * factor,
                 }
             }
         }
@@ -76,17 +84,17 @@ counts! {
     read_sectors,
     /// See [`Traffic::write_sectors`].
     write_sectors,
-    /// See [`Traffic::partial_sectors`].
-    partial_sectors,
+    /// See [`Traffic::half_warp_sectors`].
+    half_warp_sectors,
     /// Addresses of constant memory and of parameters, request by request.
     constant_addresses,
     /// Wavefronts of shared memory.
     shared_wavefronts,
-    /// Warps at barriers.
+    /// See [`Traffic::barriers`].
     barriers,
     /// Bytes of all distinct sectors.
     footprint,
-    /// See [`Chain::operands`].
+    /// See [`Chain::fetched_operands`].
     constant_operands,
     /// See [`Chain::total`]: where loads take as long as from the L2 cache.
     chain_l2,
@@ -94,22 +102,24 @@ counts! {
     chain_dram,
 }
 
-/// What a rung does at the size of a request, on a device of these cycles. `entry` is the kernel that its plan launches.
+/// What the launches of a rung that does not dispatch do at the size of a request, on a device of these cycles.
 ///
 /// # Errors
-/// Where the rung cannot run on the emulator at the small sizes.
+/// Where the rung cannot run on the emulator at the small sizes, or chooses other kernels there.
 pub fn at(
     rung: &'static Rung,
     request: &Request,
-    entry: &str,
     cycles: Cycles,
     seed: u64,
-) -> Result<Counts, ForecastError> {
+) -> Result<Vec<Counts>, ForecastError> {
     let shape = request.shape;
-    let rung = rung.resolve(shape);
     let run = |multiprocessors, shape| {
-        let emulator = EmulatorEngine::new().with_multiprocessors(multiprocessors);
-        counts(&emulator, rung, shape, cycles, seed)
+        let request = Request {
+            shape,
+            multiprocessors,
+            ..*request
+        };
+        counts(rung, &request, cycles, seed)
     };
     match rung.implementation {
         Implementation::Kernel {
@@ -121,38 +131,61 @@ pub fn at(
             let [blocks, ..] = geometry.grid(rows, columns, request.multiprocessors);
             let small = elements(shape) <= elements(STRIDE_RUNS[1]);
             match Strided::of(rung, cycles, seed)? {
-                Some(strided) if !small => Ok(strided.at(shape, blocks * u64::from(block))),
+                Some(strided) if !small => Ok(vec![strided.at(shape, blocks * u64::from(block))]),
                 _ => Ok(run(request.multiprocessors, shape)?),
             }
         }
-        Implementation::Planned { plan, .. } => {
-            let small = [1, 2, 4, 8].into_iter().find_map(|multiprocessors| {
-                let chooses = |least: [u32; 3]| {
-                    corners(least).into_iter().all(|[m, n, k]| {
-                        let plan = plan(&Request {
-                            shape: Shape { m, n, k },
-                            multiprocessors,
-                            ..*request
-                        });
-                        plan.launches.len() == 1 && plan.launches[0].entry == entry
-                    })
-                };
-                let sizes = [2, 4].map(|times| [times * LEAST, times * LEAST, 2 * LEAST]);
-                let least = sizes.into_iter().find(|&least| chooses(least));
-
-                least.map(|least| (multiprocessors, least))
-            });
-            match small {
-                Some((multiprocessors, least)) => Ok(linear(rung, shape, least, |shape| {
-                    run(multiprocessors, shape)
-                })?),
-                None => Err(ForecastError::ChosenAtNoSmallSize(rung.name)),
-            }
+        Implementation::Planned { .. } if is_within(rung, shape, [2 * LEAST; 3]) => {
+            Ok(run(request.multiprocessors, shape)?)
         }
-        _ => Ok(linear(rung, shape, least(rung), |shape| {
-            run(request.multiprocessors, shape)
-        })?),
+        Implementation::Planned { plan, .. } => match small_plans(plan, request) {
+            Some((multiprocessors, least)) => Ok(linear(rung, shape, least, |shape| {
+                run(multiprocessors, shape)
+            })?),
+            None => Err(ForecastError::ChosenAtNoSmallSize(rung.name)),
+        },
+        _ => {
+            let least = least(rung);
+            // Where the size is small, it is run as it is.
+            if is_within(rung, shape, least.map(|extent| 2 * extent)) {
+                return Ok(run(request.multiprocessors, shape)?);
+            }
+            Ok(linear(rung, shape, least, |shape| {
+                run(request.multiprocessors, shape)
+            })?)
+        }
     }
+}
+
+/// Whether no extent that means anything is more than these.
+fn is_within(rung: &Rung, shape: Shape, [m, n, k]: [u32; 3]) -> bool {
+    shape.m <= m && shape.n <= n && (!rung.operation.uses_k() || shape.k <= k)
+}
+
+/// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no tile cut or shared, at all
+/// sizes that are sampled.
+fn small_plans(plan: fn(&Request) -> Plan, request: &Request) -> Option<(u32, [u32; 3])> {
+    let kernels = |plan: &Plan| -> Vec<&str> {
+        let launches = plan.launches.iter();
+        launches.map(|launch| launch.entry).collect()
+    };
+    let wanted = kernels(&plan(request));
+    let sizes = [2, 4].map(|times| [times * LEAST, times * LEAST, 2 * LEAST]);
+    let candidates = sizes
+        .into_iter()
+        .flat_map(|least| [1, 2, 4, 8].map(|multiprocessors| (multiprocessors, least)));
+    let mut candidates = candidates;
+    candidates.find(|&(multiprocessors, least)| {
+        corners(least).into_iter().all(|[m, n, k]| {
+            let small = plan(&Request {
+                shape: Shape { m, n, k },
+                multiprocessors,
+                ..*request
+            });
+            // Counts of arrivals, which are 0 between launches, are what parts of a tile meet by.
+            small.zeroed_bytes == 0 && kernels(&small) == wanted
+        })
+    })
 }
 
 /// The sizes at which a polynomial is sampled.
@@ -198,9 +231,18 @@ impl Strided {
         let Geometry::GridStride { block } = geometry else {
             return Ok(None);
         };
-        let emulator = EmulatorEngine::new().with_multiprocessors(1);
+        let run = |shape| -> Result<Counts, RunError> {
+            let request = Request {
+                operation: rung.operation,
+                shape,
+                multiprocessors: 1,
+                compute_capability: 0,
+                transposed: [false; 2],
+            };
+            let launches = counts(rung, &request, cycles, seed)?;
+            Ok(launches.into_iter().next().unwrap_or_default())
+        };
         let [one, two] = STRIDE_RUNS;
-        let run = |shape| counts(&emulator, rung, shape, cycles, seed);
         let (rows, columns) = rung.operation.extent(one);
         let blocks = geometry.grid(rows, columns, 1)[0];
         Ok(Some(Strided {
@@ -219,35 +261,35 @@ impl Strided {
     }
 }
 
-/// A polynomial that is linear in each extent, from runs at `least` and twice that.
+/// A polynomial that is linear in each extent, from runs at `least` and twice that; one for each launch.
 fn linear(
     rung: &Rung,
     shape: Shape,
     [m, n, k]: [u32; 3],
-    run: impl Fn(Shape) -> Result<Counts, RunError>,
-) -> Result<Counts, RunError> {
-    let uses_k = rung.operation.uses_k();
-    // Where the size is small, it is run as it is.
-    let exact = shape.m <= 2 * m && shape.n <= 2 * n && (!uses_k || shape.k <= 2 * k);
-    if exact {
-        return run(shape);
-    }
-    let from = |extent: u32, least: u32| (f64::from(extent) - f64::from(least)) / f64::from(least);
+    run: impl Fn(Shape) -> Result<Vec<Counts>, RunError>,
+) -> Result<Vec<Counts>, RunError> {
+    let line = |one: &[Counts], two: &[Counts], extent: u32, least: u32| -> Vec<Counts> {
+        let at = (f64::from(extent) - f64::from(least)) / f64::from(least);
+        let launches = one.iter().zip(two);
+        launches
+            .map(|(one, two)| Counts::line(one, two, at))
+            .collect()
+    };
     let mut along_m = Vec::new();
     for m in [m, 2 * m] {
         let mut along_n = Vec::new();
         for n in [n, 2 * n] {
             let one = run(Shape { m, n, k })?;
-            along_n.push(if uses_k {
+            along_n.push(if rung.operation.uses_k() {
                 let two = run(Shape { m, n, k: 2 * k })?;
-                Counts::line(&one, &two, from(shape.k, k))
+                line(&one, &two, shape.k, k)
             } else {
                 one
             });
         }
-        along_m.push(Counts::line(&along_n[0], &along_n[1], from(shape.n, n)));
+        along_m.push(line(&along_n[0], &along_n[1], shape.n, n));
     }
-    Ok(Counts::line(&along_m[0], &along_m[1], from(shape.m, m)))
+    Ok(line(&along_m[0], &along_m[1], shape.m, m))
 }
 
 /// The least extents of a run that the rung takes.
@@ -260,37 +302,42 @@ fn least(rung: &Rung) -> [u32; 3] {
     }
 }
 
+/// Runs a rung as it is planned for a request, and counts what each launch does.
 fn counts(
-    emulator: &EmulatorEngine,
     rung: &'static Rung,
-    shape: Shape,
+    request: &Request,
     cycles: Cycles,
     seed: u64,
-) -> Result<Counts, RunError> {
+) -> Result<Vec<Counts>, RunError> {
     match rung.element {
-        ElementType::F16 => counts_of::<f16>(emulator, rung, shape, cycles, seed),
-        ElementType::F32 => counts_of::<f32>(emulator, rung, shape, cycles, seed),
-        ElementType::F64 => counts_of::<f64>(emulator, rung, shape, cycles, seed),
+        ElementType::F16 => counts_of::<f16>(rung, request, cycles, seed),
+        ElementType::F32 => counts_of::<f32>(rung, request, cycles, seed),
+        ElementType::F64 => counts_of::<f64>(rung, request, cycles, seed),
     }
 }
 
 fn counts_of<T: Element>(
-    emulator: &EmulatorEngine,
     rung: &'static Rung,
-    shape: Shape,
+    request: &Request,
     cycles: Cycles,
     seed: u64,
-) -> Result<Counts, RunError> {
-    let problem = rung.operation.problem::<T>(shape, seed);
-    let counters = observed(emulator, Counters::new(), |engine| {
-        run::launch(engine, rung, shape, &*problem)
+) -> Result<Vec<Counts>, RunError> {
+    let emulator = EmulatorEngine::new();
+    let problem = rung.operation.problem::<T>(request.shape, seed);
+    let counters = observed(&emulator, Counters::new(), |engine| {
+        run::launch_as(engine, rung, request, &*problem)
     })?;
-    let traffic = observed(emulator, Traffic::default(), |engine| {
-        run::launch(engine, rung, shape, &*problem)
+    let others = (Traffic::default(), Chain::new(cycles));
+    let others = observed(&emulator, others, |engine| {
+        run::launch_as(engine, rung, request, &*problem)
     })?;
-    let chain = observed(emulator, Chain::new(cycles), |engine| {
-        run::launch(engine, rung, shape, &*problem)
-    })?;
+    let launches = counters.iter().zip(&others);
+    Ok(launches
+        .map(|(counters, (traffic, chain))| of_launch(counters, traffic, chain))
+        .collect())
+}
+
+fn of_launch(counters: &Counters, traffic: &Traffic, chain: &Chain) -> Counts {
     let mut counts = Counts::default();
     for count in counters.by_class() {
         use InstructionClass::{
@@ -312,22 +359,22 @@ fn counts_of<T: Element>(
             Control | Barrier | Other => &mut counts.other,
         } += issued as f64;
     }
-    let barriers = counters.total().barriers as f64;
     let footprint = counters.footprint();
-    Ok(Counts {
+    Counts {
         l1_wavefronts: traffic.wavefronts as f64,
         read_sectors: traffic.read_sectors as f64,
         write_sectors: traffic.write_sectors as f64,
-        partial_sectors: traffic.partial_sectors as f64,
+        stored: traffic.stored(),
+        half_warp_sectors: traffic.half_warp_sectors as f64,
         constant_addresses: traffic.constant_addresses as f64,
-        constant_operands: chain.operands,
+        constant_operands: chain.fetched_operands(),
         chain_l2: chain.total[0],
         chain_dram: chain.total[1],
-        shared_wavefronts: shared_wavefronts(&counters),
-        barriers,
+        shared_wavefronts: shared_wavefronts(counters),
+        barriers: traffic.barriers as f64,
         footprint: ((footprint.sectors_read + footprint.sectors_written) * SECTOR_BYTES) as f64,
         ..counts
-    })
+    }
 }
 
 /// Wavefronts of shared memory. Data of asynchronous copies arrive line by line, whichever lanes asked for them.
@@ -347,12 +394,13 @@ fn shared_wavefronts(counters: &Counters) -> f64 {
     wavefronts.sum()
 }
 
-fn observed<O: Observer>(
+/// What an observer that starts as `observer` sees of each launch.
+fn observed<O: Observer + Clone>(
     emulator: &EmulatorEngine,
     observer: O,
-    run: impl FnOnce(&ObservedEngine<'_, O>) -> Result<(), RunError>,
-) -> Result<O, RunError> {
-    let engine = ObservedEngine::new(emulator, observer);
+    run: impl FnOnce(&ObservedEngine<'_, PerLaunch<O>>) -> Result<(), RunError>,
+) -> Result<Vec<O>, RunError> {
+    let engine = ObservedEngine::new(emulator, PerLaunch::new(observer));
     run(&engine)?;
-    Ok(engine.into_observer())
+    Ok(engine.into_observer().seen)
 }

@@ -2,10 +2,12 @@
 
 mod chain;
 mod counts;
+mod stores;
 mod traffic;
 
 pub use chain::{Chain, Cycles};
 pub use counts::{Counts, Strided};
+pub use stores::{Sectors, Stored};
 pub use traffic::Traffic;
 
 use crate::catalogue::{Implementation, Rung};
@@ -23,13 +25,22 @@ use crate::run::{RunError, check_shape};
 use std::sync::OnceLock;
 use traffic::SECTOR_BYTES;
 
-/// A predicted launch.
+/// A predicted rung.
 #[derive(Clone, Debug)]
 pub struct Forecast {
     /// The rung.
     pub rung: &'static Rung,
     /// The size.
     pub shape: Shape,
+    /// Its launches, one after the other: at least one.
+    pub launches: Vec<LaunchForecast>,
+}
+
+/// A predicted launch.
+#[derive(Clone, Debug)]
+pub struct LaunchForecast {
+    /// The PTX entry.
+    pub entry: &'static str,
     /// What a multiprocessor is asked for.
     pub launch: Launch,
     /// What the launch does.
@@ -38,18 +49,36 @@ pub struct Forecast {
     pub prediction: Prediction,
 }
 
+impl Forecast {
+    /// How long all launches take, in seconds.
+    pub fn seconds(&self) -> f64 {
+        let launches = self.launches.iter();
+        launches.map(|launch| launch.prediction.seconds).sum()
+    }
+
+    /// The launch that takes longest.
+    pub fn longest(&self) -> &LaunchForecast {
+        let seconds = |launch: &&LaunchForecast| launch.prediction.seconds;
+        let longest = self
+            .launches
+            .iter()
+            .max_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+        longest.expect("a forecast has at least one launch")
+    }
+}
+
 /// Why there is no forecast.
 #[derive(Debug, thiserror::Error)]
 pub enum ForecastError {
     /// It is a function of the host.
     #[error("{0} runs on the host and not as a kernel: choose a kernel, see `warpladder list`")]
     NotAKernel(&'static str),
-    /// It is several kernels.
-    #[error("{0} is a plan of several kernels, and only single ones are predicted: choose another")]
-    SeveralKernels(&'static str),
+    /// There is nothing to launch.
+    #[error("{0} has nothing to compute at this size: use a larger one")]
+    Nothing(&'static str),
     /// Its counts cannot be found by small runs.
     #[error(
-        "{0} chooses a kernel for this size that it chooses for no small one: predict another size or device"
+        "{0} chooses kernels for this size that it chooses for no small one: predict another size or device"
     )]
     ChosenAtNoSmallSize(&'static str),
     /// Its registers are not in the table.
@@ -66,7 +95,7 @@ pub enum ForecastError {
     Predict(#[from] PredictError),
 }
 
-/// Predicts one launch of a rung on a device, whose caches hold what fits of the launch before.
+/// Predicts one run of a rung on a device, whose caches hold what fits of the launch before.
 ///
 /// # Errors
 /// See [`ForecastError`].
@@ -90,21 +119,41 @@ pub fn forecast(
         transposed: [false; 2],
     };
     let plan = runs.plan(&request, Vec::new());
-    let launches = plan.map(|plan| plan.launches).unwrap_or_default();
-    let [planned] = &launches[..] else {
-        return Err(ForecastError::SeveralKernels(rung.name));
-    };
-    let launch = launch(emulator, planned)?;
-    let counts = counts::at(runs, &request, planned.entry, cycles(device), seed)?;
-    let rounds = predict::rounds(device, &launch)?;
-    let work = work(device, runs, shape, &launch, rounds, &counts);
-    let prediction = predict::predict(device, &launch, &work)?;
+    let planned = plan.map(|plan| plan.launches).unwrap_or_default();
+    if planned.iter().all(|launch| launch.grid.contains(&0)) {
+        return Err(ForecastError::Nothing(rung.name));
+    }
+    let counts = counts::at(runs, &request, cycles(device), seed)?;
+    let mut launches = Vec::new();
+    for (planned, counts) in planned.iter().zip(&counts) {
+        let launch = launch(emulator, device, planned)?;
+        let mut next = predicted(device, runs, shape, planned.entry, launch, counts)?;
+        if !launches.is_empty() {
+            next.prediction = next.prediction.behind_another(device);
+        }
+        launches.push(next);
+    }
     Ok(Forecast {
         rung,
         shape,
+        launches,
+    })
+}
+
+fn predicted(
+    device: &Device,
+    rung: &Rung,
+    shape: Shape,
+    entry: &'static str,
+    launch: Launch,
+    counts: &Counts,
+) -> Result<LaunchForecast, ForecastError> {
+    let work = work(device, rung, shape, &launch, counts)?;
+    Ok(LaunchForecast {
+        entry,
         launch,
         work,
-        prediction,
+        prediction: predict::predict(device, &launch, &work)?,
     })
 }
 
@@ -122,36 +171,43 @@ pub fn forecast_strided(
     let launch = Launch {
         blocks: blocks.into(),
         threads_per_block: threads,
-        registers_per_thread: registers(rung.name).ok_or(ForecastError::NoRegisters(rung.name))?,
+        registers_per_thread: registers(device, rung.name)?,
         shared_bytes_per_block: 0,
     };
     let counts = strided.at(shape, u64::from(blocks) * u64::from(threads));
-    let rounds = predict::rounds(device, &launch)?;
-    let work = work(device, rung, shape, &launch, rounds, &counts);
-    let prediction = predict::predict(device, &launch, &work)?;
     Ok(Forecast {
         rung,
         shape,
-        launch,
-        work,
-        prediction,
+        launches: vec![predicted(device, rung, shape, rung.name, launch, &counts)?],
     })
 }
 
-fn launch(emulator: &EmulatorEngine, planned: &PlannedLaunch) -> Result<Launch, ForecastError> {
+fn launch(
+    emulator: &EmulatorEngine,
+    device: &Device,
+    planned: &PlannedLaunch,
+) -> Result<Launch, ForecastError> {
     let entry = planned.entry;
     let text = ptx::module(planned.compute_capability).only(entry);
     let kernel = emulator.load(&text, entry)?;
     Ok(Launch {
         blocks: planned.grid.iter().product(),
         threads_per_block: planned.block.count() as u32,
-        registers_per_thread: registers(entry).ok_or(ForecastError::NoRegisters(entry))?,
+        registers_per_thread: registers(device, entry)?,
         shared_bytes_per_block: emulator.static_shared_bytes(kernel) + planned.shared_bytes,
     })
 }
 
-/// Registers of a thread, as `ptxas` assigns them for compute capability 9.0; other generations differ by a few.
-fn registers(entry: &str) -> Option<u32> {
+/// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have so many. Other
+/// generations differ by a few.
+fn registers(device: &Device, entry: &'static str) -> Result<u32, ForecastError> {
+    let most = device.architecture.limits.value.registers_per_thread;
+    let assigned = assigned_registers(entry).ok_or(ForecastError::NoRegisters(entry))?;
+    Ok(assigned.min(most))
+}
+
+/// Registers of a thread, as `ptxas` assigns them for compute capability 9.0.
+fn assigned_registers(entry: &str) -> Option<u32> {
     static TABLE: OnceLock<Vec<(String, u32)>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
         let mut reader =
@@ -189,15 +245,16 @@ pub fn cycles(device: &Device) -> Cycles {
     }
 }
 
-/// The counts as work on a device, whose busiest multiprocessor does so many rounds of resident blocks.
+/// The counts as work on a device.
 fn work(
     device: &Device,
     rung: &Rung,
     shape: Shape,
     launch: &Launch,
-    rounds: u64,
     counts: &Counts,
-) -> Work {
+) -> Result<Work, PredictError> {
+    let rounds = predict::rounds(device, launch)?;
+    let stored = counts.stored.by(predict::resident_warps(device, launch)?);
     let whole = |count: f64| count.round().max(0.0) as u64;
     let warps = launch.blocks * u64::from(launch.warps_per_block());
     let operation = rung.operation;
@@ -216,7 +273,7 @@ fn work(
     let read_bytes = counts.read_sectors * SECTOR_BYTES as f64;
     let missing = (dram_bytes / read_bytes.max(1.0)).min(1.0);
     let chain = counts.chain_l2 + missing * (counts.chain_dram - counts.chain_l2);
-    Work {
+    Ok(Work {
         instructions: WarpInstructions {
             fp32: whole(counts.fp32),
             fp64: whole(counts.fp64),
@@ -230,31 +287,37 @@ fn work(
         tensor,
         l1_wavefronts: whole(counts.l1_wavefronts),
         l2_read_sectors: whole(counts.read_sectors),
-        l2_write_sectors: whole(counts.write_sectors),
-        l2_partial_sectors: whole(counts.partial_sectors),
+        l2_write_sectors: whole(counts.write_sectors + stored.whole),
+        l2_partial_sectors: whole(stored.partial),
         constant_addresses: whole(counts.constant_addresses),
         constant_operands: whole(counts.constant_operands),
         dram_bytes: whole(dram_bytes),
         shared_wavefronts: whole(counts.shared_wavefronts),
-        barriers_per_block: whole(counts.barriers) / warps.max(1),
+        barriers_per_block: whole(counts.barriers / launch.blocks.max(1) as f64),
         warp_latency_cycles: Some(chain / warps.max(1) as f64),
-    }
+    })
 }
 
 /// Bytes that device memory moves.
 ///
-/// Timed launches follow each other: what fits stays in the L2 cache, and of what does not, nothing does. Of a product
+/// A GPU without caches moves what each half of a warp asks for, sector by sector. Elsewhere timed launches follow each
+/// other: what fits stays in the L2 cache, and of what does not, nothing does. Of a product
 /// whose larger input does not fit, each round of resident blocks reads that input again: it runs along the whole extent of
 /// the grid, while the other input's part is shared by the blocks of a round.
 fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &Counts) -> f64 {
-    let l2 = device.l2_bytes.map_or(0.0, |figure| figure.value as f64);
+    let Some(l2) = device.l2_bytes else {
+        return counts.half_warp_sectors * SECTOR_BYTES as f64;
+    };
+    let l2 = l2.value as f64;
     if counts.footprint <= l2 {
         return 0.0;
     }
-    let product = matches!(
-        rung.operation,
-        Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_)
-    );
+    // Copies before a product have no arithmetic.
+    let product = counts.fp32 + counts.fp64 + counts.tensor > 0.0
+        && matches!(
+            rung.operation,
+            Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_)
+        );
     let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
     let element = match rung.operation {
         Operation::TensorProduct(input) => 4.0 / f64::from(input.per_word()),
@@ -279,11 +342,20 @@ mod tests {
         for module in ptx::MODULES {
             for entry in module.entries() {
                 assert!(
-                    registers(entry).is_some(),
+                    assigned_registers(entry).is_some(),
                     "{entry}: see ForecastError::NoRegisters"
                 );
             }
         }
+    }
+
+    /// Warps of a block.
+    fn rung_warps(rung: &Rung) -> f64 {
+        let Implementation::Kernel { geometry, .. } = rung.implementation else {
+            unreachable!("{} is a kernel", rung.name);
+        };
+        let [x, y, z] = geometry.block();
+        f64::from((x * y * z).div_ceil(32))
     }
 
     #[test]
@@ -303,15 +375,18 @@ mod tests {
                 compute_capability: 90,
                 transposed: [false; 2],
             };
-            let plan = rung.plan(&request, Vec::new()).unwrap();
             let h200 = devices::find("H200").unwrap();
-            let entry = plan.launches[0].entry;
-            let extrapolated = counts::at(rung, &request, entry, cycles(h200), 1).unwrap();
+            let extrapolated = counts::at(rung, &request, cycles(h200), 1).unwrap()[0];
             let run = crate::profile::profile(&emulator, rung, shape, 1).unwrap();
             let total = run.counters.total();
             let wavefronts = total.shared().wavefronts as f64;
             assert_eq!(extrapolated.shared_wavefronts, wavefronts, "{name}");
-            assert_eq!(extrapolated.barriers, total.barriers as f64, "{name}");
+            let warps = rung_warps(rung);
+            assert_eq!(
+                extrapolated.barriers * warps,
+                total.barriers as f64,
+                "{name}"
+            );
             let loads = total.global_loads.sectors as f64;
             assert!(extrapolated.read_sectors <= loads, "{name}");
         }
@@ -328,10 +403,7 @@ mod tests {
         };
         let seconds = |name| {
             let rung = catalogue::find(name).unwrap();
-            forecast(&emulator, h200, rung, shape, 1)
-                .unwrap()
-                .prediction
-                .seconds
+            forecast(&emulator, h200, rung, shape, 1).unwrap().seconds()
         };
         let outputs = seconds("outputs_4");
         assert!(seconds("naive") > 1.5 * outputs);

@@ -1,14 +1,15 @@
 //! What a kernel asks of the memory hierarchy beyond what [`Counters`](ptx_emulator::Counters) count.
 
-use ptx_emulator::{AccessKind, Kernel, MemoryAccess, Observer, Space, WarpContext};
-use std::collections::{HashMap, HashSet, VecDeque};
+use ptx_emulator::{
+    AccessKind, AsyncAccess, BarrierComplete, Kernel, MemoryAccess, Observer, Progress, Space,
+    WarpContext,
+};
+use std::collections::HashSet;
+
+use super::stores::{Stored, Stores};
 
 /// Bytes of a line of the L1 caches: what one pass through their data path reaches.
-const LINE_BYTES: u64 = 128;
-
-/// Lines whose stores a warp has under way before the oldest goes to the L2 cache: stores into a line that is still there are
-/// merged. As many as fit the counts of an H200 for stores 4 to 32 words apart.
-const PENDING_LINES: usize = 8;
+pub(super) const LINE_BYTES: u64 = 128;
 
 /// Bytes of a sector.
 pub(super) const SECTOR_BYTES: u64 = 32;
@@ -18,6 +19,8 @@ const PASS_BYTES: u32 = 128;
 
 /// Counts passes through the L1 data path, and sectors that each block fetches.
 ///
+/// What the copy engine moves is counted each time.
+///
 /// A block that runs alone on its multiprocessor fetches each sector from the L2 cache once, as long as what it uses over
 /// and over fits the L1 cache. Blocks beside it are other blocks' business: they fetch the same sectors again.
 #[derive(Clone, Debug, Default)]
@@ -26,19 +29,34 @@ pub struct Traffic {
     pub wavefronts: u64,
     /// Sectors that blocks load, each once per block.
     pub read_sectors: u64,
-    /// Sectors that go to the L2 cache as a whole.
+    /// Sectors that the copy engine stores.
     pub write_sectors: u64,
-    /// Sectors that go there in parts, each part counted, which cost the L2 cache more.
-    pub partial_sectors: u64,
+    /// Sectors of all loads and stores, half a warp at a time: what GPUs without caches move.
+    pub half_warp_sectors: u64,
+    /// Barriers of whole blocks, from a block's first access to global memory on: those before keep nothing apart, and those of
+    /// some warps leave the others at work.
+    pub barriers: u64,
     /// Addresses of constant memory and of parameters, request by request.
     pub constant_addresses: u64,
     /// The sectors that the block at hand has loaded.
     loaded: HashSet<u64>,
-    /// Of each warp of the block, the lines that it has stored to, the oldest first, with a bit for each byte.
-    pending: HashMap<u32, VecDeque<(u64, u128)>>,
+    /// What its lanes store.
+    stores: Stores,
+    /// Whether the block has accessed global memory.
+    accessed: bool,
 }
 
 impl Traffic {
+    /// What the copy engine fetches passes the L1 caches by, and what it stores is whole.
+    fn bulk(&mut self, access: &MemoryAccess<'_>) {
+        let lanes = (0..32).filter(|lane| access.mask >> lane & 1 == 1);
+        let sectors = sectors(access, lanes, u64::from(access.bytes.max(1))).len() as u64;
+        match access.kind {
+            AccessKind::Load => self.read_sectors += sectors,
+            AccessKind::Store | AccessKind::Atomic => self.write_sectors += sectors,
+        }
+    }
+
     fn constant(&mut self, access: &MemoryAccess<'_>) {
         let lanes = (0..32).filter(|lane| access.mask >> lane & 1 == 1);
         let mut addresses: Vec<u64> = lanes.map(|lane| access.addresses[lane]).collect();
@@ -47,33 +65,22 @@ impl Traffic {
         self.constant_addresses += addresses.len() as u64;
     }
 
-    /// A lane of a warp stores so many bytes, at most 16, which are aligned and so in one line.
-    fn store(&mut self, warp: u32, start: u64, bytes: u64) {
-        let line = start / LINE_BYTES;
-        let stored = ((1u128 << bytes) - 1) << (start % LINE_BYTES);
-        let pending = self.pending.entry(warp).or_default();
-        if let Some((_, before)) = pending.iter_mut().rev().find(|(of, _)| *of == line) {
-            *before |= stored;
-            return;
-        }
-        pending.push_back((line, stored));
-        if pending.len() > PENDING_LINES
-            && let Some((_, stored)) = pending.pop_front()
-        {
-            self.sent(stored);
-        }
+    /// Sectors that lanes store.
+    pub fn stored(&self) -> Stored {
+        self.stores.stored
     }
+}
 
-    /// A line goes to the L2 cache.
-    fn sent(&mut self, stored: u128) {
-        for sector in 0..LINE_BYTES / SECTOR_BYTES {
-            match (stored >> (sector * SECTOR_BYTES)) as u32 {
-                0 => {}
-                u32::MAX => self.write_sectors += 1,
-                _ => self.partial_sectors += 1,
-            }
-        }
-    }
+/// The distinct sectors that these lanes access, so many bytes each.
+fn sectors(access: &MemoryAccess<'_>, lanes: impl Iterator<Item = usize>, bytes: u64) -> Vec<u64> {
+    let of_lane = |lane: usize| {
+        let start = access.addresses[lane];
+        start / SECTOR_BYTES..=(start + bytes - 1) / SECTOR_BYTES
+    };
+    let mut sectors: Vec<u64> = lanes.flat_map(of_lane).collect();
+    sectors.sort_unstable();
+    sectors.dedup();
+    sectors
 }
 
 impl Observer for Traffic {
@@ -85,24 +92,25 @@ impl Observer for Traffic {
         self.wavefronts += worker.wavefronts;
         self.read_sectors += worker.read_sectors;
         self.write_sectors += worker.write_sectors;
-        self.partial_sectors += worker.partial_sectors;
+        self.stores.stored = self.stores.stored + worker.stores.stored;
+        self.half_warp_sectors += worker.half_warp_sectors;
+        self.barriers += worker.barriers;
         self.constant_addresses += worker.constant_addresses;
     }
 
     fn block_start(&mut self, _: &Kernel, _: [u32; 3]) {
         self.loaded.clear();
+        self.accessed = false;
     }
 
     fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
         self.read_sectors += self.loaded.len() as u64;
-        for (_, stored) in std::mem::take(&mut self.pending).into_values().flatten() {
-            self.sent(stored);
-        }
+        self.stores.end();
     }
 
     fn memory_access(&mut self, context: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         match access.space {
-            Space::Global => {}
+            Space::Global => self.accessed = true,
             Space::Const | Space::Param => return self.constant(access),
             _ => return,
         }
@@ -120,6 +128,10 @@ impl Observer for Traffic {
             lines.dedup();
             self.wavefronts += lines.len() as u64;
         }
+        for half in [0..16, 16..32] {
+            let bytes = u64::from(access.bytes.max(1));
+            self.half_warp_sectors += sectors(access, half.filter(active), bytes).len() as u64;
+        }
         for lane in (0..32).filter(active) {
             let (start, bytes) = (access.addresses[lane], u64::from(access.bytes.max(1)));
             if access.kind == AccessKind::Load {
@@ -127,8 +139,22 @@ impl Observer for Traffic {
                 self.loaded
                     .extend(start / SECTOR_BYTES..=end / SECTOR_BYTES);
             } else {
-                self.store(context.warp, start, bytes);
+                self.stores.store(context.warp, start, bytes);
             }
         }
+    }
+
+    fn async_access(&mut self, context: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+        let done = access.progress != Progress::Begins;
+        let access = &access.access;
+        let opcode = context.kernel.instruction(access.instruction).opcode();
+        if done && access.space == Space::Global && opcode.starts_with("cp.async.bulk") {
+            self.accessed = true;
+            self.bulk(access);
+        }
+    }
+
+    fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
+        self.barriers += u64::from(barrier.whole_block && self.accessed);
     }
 }

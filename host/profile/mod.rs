@@ -1,18 +1,20 @@
 //! What a kernel does to the machine: a rung run on the emulator under [`Counters`].
 
 mod record;
+mod source;
 
 pub use record::{Measurement, Record};
+pub use source::{Sources, distinct};
 
 use crate::catalogue::{Implementation, Rung};
 use crate::check::Verdict;
 use crate::element::{Element, ElementType};
 use crate::engine::emulator::EmulatorEngine;
-use crate::engine::observed::ObservedEngine;
+use crate::engine::observed::{ObservedEngine, PerLaunch};
 use crate::problem::Shape;
 use crate::run::{self, RunError};
 use half::f16;
-use ptx_emulator::{Counters, LaunchError, ObservedLaunch, Observer, Report};
+use ptx_emulator::Counters;
 
 /// A rung that ran once and was counted.
 #[derive(Clone, Debug)]
@@ -56,13 +58,13 @@ pub fn profile(
     if let Implementation::Cpu(_) = rung.implementation {
         return Err(ProfileError::NotAKernel(rung.name));
     }
-    let engine = ObservedEngine::new(emulator, PerLaunch::default());
+    let engine = ObservedEngine::new(emulator, PerLaunch::new(Counters::new()));
     let verdict = match rung.element {
         ElementType::F16 => checked::<f16>(&engine, rung, shape, seed),
         ElementType::F32 => checked::<f32>(&engine, rung, shape, seed),
         ElementType::F64 => checked::<f64>(&engine, rung, shape, seed),
     }?;
-    let mut launches = engine.into_observer().0.into_iter();
+    let mut launches = engine.into_observer().seen.into_iter();
     Ok(Profile {
         rung,
         ran: rung.resolve(shape),
@@ -73,30 +75,8 @@ pub fn profile(
     })
 }
 
-/// Counters for each launch: they count one kernel.
-#[derive(Default)]
-struct PerLaunch(Vec<Counters>);
-
-impl Observer for PerLaunch {
-    // Nothing is observed: each launch is handed to counters of its own.
-    const ACCESSES: bool = false;
-
-    fn fork(&self) -> Self {
-        PerLaunch::default()
-    }
-
-    fn join(&mut self, _: Self) {}
-
-    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
-        let mut counters = Counters::new();
-        let outcome = launch.run(&mut counters);
-        self.0.push(counters);
-        outcome
-    }
-}
-
 fn checked<T: Element>(
-    engine: &ObservedEngine<'_, PerLaunch>,
+    engine: &ObservedEngine<'_, PerLaunch<Counters>>,
     rung: &'static Rung,
     shape: Shape,
     seed: u64,

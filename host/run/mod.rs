@@ -15,6 +15,7 @@ use crate::catalogue::{Implementation, Rung};
 use crate::check::Verdict;
 use crate::element::{Element, ElementType};
 use crate::engine::{Engine, EngineError};
+use crate::plan::Request;
 use crate::problem::{Operation, Problem, Shape};
 
 use half::f16;
@@ -104,6 +105,24 @@ pub fn launch<T: Element>(
     problem: &dyn Problem<T>,
 ) -> Result<(), RunError> {
     let case = Case::new(engine, rung, shape, problem)?;
+    Ok(case.run_on_fresh_output(problem)?)
+}
+
+/// [`launch`] with the launches that are planned for a request, which may be for another device than the engine's; the rung is
+/// one that takes the size, and does not dispatch.
+///
+/// # Errors
+/// As [`output`].
+pub fn launch_as<T: Element>(
+    engine: &dyn Engine,
+    rung: &'static Rung,
+    request: &Request,
+    problem: &dyn Problem<T>,
+) -> Result<(), RunError> {
+    let Some(plan) = rung.plan(request, problem.params()) else {
+        unreachable!("{} is not launched", rung.name);
+    };
+    let case = Case::of_plan(engine, plan, problem)?;
     Ok(case.run_on_fresh_output(problem)?)
 }
 

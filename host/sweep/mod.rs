@@ -178,13 +178,13 @@ fn throughput(rung: &Rung, shape: Shape, ms: f64) -> f64 {
 }
 
 fn point(rung: &Rung, x: u32, forecast: &Forecast, measured_ms: Option<[f64; 3]>) -> Point {
-    let predicted_ms = forecast.prediction.seconds * 1e3;
+    let predicted_ms = forecast.seconds() * 1e3;
     let of = |ms| throughput(rung, forecast.shape, ms);
     Point {
         x,
         predicted_ms,
         predicted: of(predicted_ms),
-        bound: forecast.prediction.bound,
+        bound: forecast.longest().prediction.bound,
         measured_ms,
         measured: measured_ms.map(|[_, median, _]| of(median)),
     }
@@ -278,7 +278,7 @@ fn launches(
     for (index, &(x, launch)) in launches.iter().enumerate() {
         let forecast = predict::forecast_strided(device, rung, shape, &strided, launch)?;
         // Registers may keep some of these blocks out: then there are fewer warps than the point says.
-        if over == Over::Warps && forecast.prediction.rounds > 1 {
+        if over == Over::Warps && forecast.longest().prediction.rounds > 1 {
             break;
         }
         let measured = times.as_ref().map(|times| times[index]);

@@ -100,6 +100,11 @@ fn wrong_usage_is_exit_2() {
         "predict",
         "predict naive --device GT9",
         "predict cpu_naive",
+        "explain",
+        "explain cpu_naive",
+        "explain naife",
+        "explain tiled_32 --size 33",
+        "explain naive --device GT9",
     ] {
         warpladder(args).assert_refused(&[]);
     }

@@ -2,13 +2,12 @@
 
 use super::{grouped, share};
 use crate::cli::table;
-use crate::profile::Measurement;
+use crate::profile::{Measurement, Sources, distinct};
 use comfy_table::CellAlignment;
 use ptx_emulator::InstructionId;
 use ptx_emulator::counters::{Counts, LineCounts, Place};
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::Path;
 
 /// Lines with a smaller share of the instructions are left out unasked, unless they access memory.
 const LEAST_SHARE: f64 = 0.005;
@@ -99,60 +98,18 @@ fn row(
         share(counts.warp_instructions, record),
         distinct(sectors),
         distinct(conflicts),
-        sources.line(place),
+        shortened(sources.line(place)),
     ]
 }
-
-/// Up to three different ratios, else the range of them; a dash where there is none.
-fn distinct(ratios: impl Iterator<Item = Option<f64>>) -> String {
-    let mut ratios: Vec<f64> = ratios.flatten().collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios.dedup();
-    match ratios.as_slice() {
-        [] => "-".to_owned(),
-        [least, .., most] if ratios.len() > 3 => format!("{least:.2} to {most:.2}"),
-        few => {
-            let texts: Vec<String> = few.iter().map(|ratio| format!("{ratio:.2}")).collect();
-            texts.join(", ")
-        }
-    }
-}
-
-/// Source files, read once each.
-#[derive(Default)]
-struct Sources(HashMap<String, Vec<String>>);
 
 /// Longest piece of a source line that is shown, in characters.
 const SOURCE_WIDTH: usize = 72;
 
-impl Sources {
-    /// The text of a line, where the source tree is there.
-    fn line(&mut self, place: &Place) -> String {
-        let lines = self.0.entry(place.file.clone()).or_insert_with(|| {
-            let here = std::fs::read_to_string(&place.file);
-            let built =
-                || std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&place.file));
-            let text = here.or_else(|_| built()).unwrap_or_default();
-            text.lines().map(|line| line.trim().to_owned()).collect()
-        });
-        let index = (place.line as usize).wrapping_sub(1);
-        let text = lines.get(index).map_or("", String::as_str);
-        match text.char_indices().nth(SOURCE_WIDTH) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text.to_owned(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::distinct;
-
-    #[test]
-    fn ratios_stand_once_each() {
-        let text = |ratios: &[f64]| distinct(ratios.iter().copied().map(Some));
-        assert_eq!(text(&[32.0, 1.0, 32.0]), "1.00, 32.00");
-        assert_eq!(text(&[4.0, 3.0, 2.0, 1.0]), "1.00 to 4.00");
-        assert_eq!(distinct([None].into_iter()), "-");
+/// What of a line is shown.
+fn shortened(text: &str) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(SOURCE_WIDTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }

@@ -116,7 +116,8 @@ pub(super) const CC_2_0: Architecture = Architecture {
     load_store: Some(Figure::datasheet(16, "NVIDIA Fermi whitepaper")),
     issue: Some(Figure::datasheet(1.0, GUIDE_4)),
     banks: Figure::datasheet(Banks::CC_2, GUIDE_4),
-    l1_bytes_per_cycle: None,
+    // One memory is L1 cache and shared memory, behind these units with 4 bytes each.
+    l1_bytes_per_cycle: Some(Figure::datasheet(64.0, "NVIDIA Fermi whitepaper")),
 };
 
 /// GK110. Each of four schedulers can issue two independent instructions of a warp.

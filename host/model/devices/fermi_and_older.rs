@@ -48,7 +48,8 @@ pub(super) const DEVICES: &[Device] = &[
             l1: None,
             shared: None,
             l2: None,
-            dram: None,
+            // "400 to 800 clock cycles": the middle.
+            dram: Some(Figure::datasheet(600.0, GUIDE_4)),
         },
         tensor_f16_tflops: None,
         calibration: Calibration::UNKNOWN,

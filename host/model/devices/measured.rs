@@ -62,7 +62,8 @@ impl Device {
             (&mut self.l2_gbs, "l2_read"),
             (&mut self.dram_read_gbs, "dram_read"),
             (&mut self.architecture.l1_bytes_per_cycle, "l1_read"),
-            (&mut self.calibration.launch_us, "launch_in_a_row"),
+            (&mut self.calibration.launch_us, "launch"),
+            (&mut self.calibration.next_launch_us, "launch_in_a_row"),
         ] {
             *place = read(name).or(*place);
         }

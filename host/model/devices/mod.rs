@@ -69,8 +69,10 @@ pub struct Calibration {
     pub block_cycles: Option<Figure<f64>>,
     /// Cycles that each warp adds to what it takes to start a block and to free its place.
     pub warp_cycles: Option<Figure<f64>>,
-    /// From a launch to its first block, and from its last to the next launch, in µs.
+    /// What a launch that is timed alone takes beside its work, in µs: from one event over an empty kernel to the next.
     pub launch_us: Option<Figure<f64>>,
+    /// What each further launch behind it takes beside its work, in µs.
+    pub next_launch_us: Option<Figure<f64>>,
 }
 
 impl Calibration {
@@ -83,6 +85,7 @@ impl Calibration {
         block_cycles: None,
         warp_cycles: None,
         launch_us: None,
+        next_launch_us: None,
     };
 }
 

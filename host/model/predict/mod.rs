@@ -92,6 +92,28 @@ impl Prediction {
         flops as f64 / self.seconds / 1e9
     }
 
+    /// The prediction for a launch right behind another one, instead of one that is timed alone.
+    #[must_use]
+    pub fn behind_another(mut self, device: &Device) -> Self {
+        let calibration = &device.calibration;
+        if let (Some(alone), Some(next)) = (calibration.launch_us, calibration.next_launch_us) {
+            self.seconds -= (alone.value - next.value) * 1e-6;
+        }
+        self
+    }
+
+    /// What the time would be without the work of the resource that this bound is of, in seconds.
+    pub fn seconds_without(&self, bound: Bound) -> f64 {
+        let of_others = |time: &&BoundTime| resource(time.bound) != resource(bound);
+        let others: Vec<BoundTime> = self.times.iter().filter(of_others).copied().collect();
+        self.seconds - combined(&self.times) + combined(&others)
+    }
+
+    /// The time of the resource that this bound is of, in seconds: that of the longest of its bounds.
+    pub fn seconds_of_resource(&self, bound: Bound) -> f64 {
+        longest(&self.times, |other| resource(other) == resource(bound))
+    }
+
     /// The time of one bound, in seconds; 0 where it has no work or no known rate.
     pub fn seconds_of(&self, bound: Bound) -> f64 {
         let found = self.times.iter().find(|time| time.bound == bound);
@@ -190,6 +212,18 @@ pub fn rounds(device: &Device, launch: &Launch) -> Result<u64, PredictError> {
     Ok(busiest(device, launch).div_ceil(resident).max(1))
 }
 
+/// Warps of the busiest multiprocessor that are resident at a time.
+///
+/// # Errors
+/// A launch that the device cannot run.
+pub fn resident_warps(device: &Device, launch: &Launch) -> Result<u32, PredictError> {
+    let architecture = &device.architecture;
+    let limits = &architecture.limits.value;
+    let occupancy = occupancy(limits, &architecture.allocation.value, launch)?;
+    let blocks = busiest(device, launch).min(u64::from(occupancy.blocks.max(1)));
+    Ok(blocks as u32 * launch.warps_per_block())
+}
+
 fn value(figure: Option<Figure<f64>>) -> f64 {
     figure.map_or(0.0, |figure| figure.value)
 }
@@ -213,21 +247,26 @@ pub fn memory_latency(device: &Device, work: &Work) -> Option<f64> {
 
 /// Resources that are one and the same path count once, with the one that takes longest.
 fn combined(times: &[BoundTime]) -> f64 {
-    let arithmetic = |bound| {
-        use Bound::{Conversion, Fp32, Fp64, Half, Integer, Special};
-        matches!(
-            bound,
-            Bound::Issue | Fp32 | Fp64 | Half | Integer | Special | Conversion
-        )
-    };
-    let data_path = |bound| matches!(bound, Bound::L1 | Bound::Shared | Bound::LoadStore);
-    let others = times
-        .iter()
-        .filter(|time| !arithmetic(time.bound) && !data_path(time.bound));
-    let powers = others.map(|time| time.seconds.powf(OVERLAP)).sum::<f64>()
-        + longest(times, arithmetic).powf(OVERLAP)
-        + longest(times, data_path).powf(OVERLAP);
-    powers.powf(1.0 / OVERLAP)
+    let mut longest: Vec<BoundTime> = Vec::new();
+    for time in times {
+        let same = |other: &&mut BoundTime| resource(other.bound) == resource(time.bound);
+        match longest.iter_mut().find(same) {
+            Some(other) => other.seconds = other.seconds.max(time.seconds),
+            None => longest.push(*time),
+        }
+    }
+    let powers = longest.iter().map(|time| time.seconds.powf(OVERLAP));
+    powers.sum::<f64>().powf(1.0 / OVERLAP)
+}
+
+/// The bound that stands for all of one path: issue for the units that it feeds, L1 for the data path.
+fn resource(bound: Bound) -> Bound {
+    use Bound::{Conversion, Fp32, Fp64, Half, Integer, Issue, L1, LoadStore, Shared, Special};
+    match bound {
+        Fp32 | Fp64 | Half | Integer | Special | Conversion => Issue,
+        Shared | LoadStore => L1,
+        other => other,
+    }
 }
 
 fn longest(times: &[BoundTime], of: impl Fn(Bound) -> bool) -> f64 {
