@@ -185,7 +185,7 @@ fn predictions_are_as_good_as_the_document_says() {
     let close = at_4096.iter().filter(|row| row.within(1.25)).count();
     let far = at_4096.iter().filter(|row| !row.within(2.0)).count();
     assert!(
-        close >= 82 && far <= 3,
+        close * 5 >= at_4096.len() * 4 && far <= 3,
         "{close} close, {far} far of {}",
         at_4096.len()
     );
