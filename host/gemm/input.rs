@@ -12,7 +12,7 @@ use kernels_gpu::gemm::choose::{
     DGEMM, DGEMM_90, DGEMM_PORTABLE, Instances, OF_BF16, OF_F16, SGEMM, SGEMM_PORTABLE,
 };
 
-/// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`] and [`bf16`], which are multiplied exactly
+/// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16) and [`bf16`], which are multiplied exactly
 /// and summed in `f32`.
 pub trait GemmInput: bytemuck::Pod {
     /// Element type of C, α and β.
