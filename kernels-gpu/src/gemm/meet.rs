@@ -32,7 +32,7 @@ const SIDE_BY_SIDE: usize = 4;
 /// shared memory, is overwritten. As the last one, a thread loads `AHEAD` times 4 elements of a part before it adds the first.
 ///
 /// # Safety
-/// The block's sums are where [`Target`](super::Target) said. Before `partials` lie [`COUNTED_BYTES`], zero before the launch;
+/// The block's sums are where [`Target`] said. Before `partials` lie [`COUNTED_BYTES`], zero before the launch;
 /// `c` is the matrix that `gemm` describes.
 #[inline(always)]
 pub unsafe fn meet<
