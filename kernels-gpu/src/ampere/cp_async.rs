@@ -46,6 +46,7 @@ const ROWS: usize = THREADS / DEPTH;
 /// 256 threads for 128 × 128 elements of C; 33,792 bytes of shared memory.
 pub const GEOMETRY: Geometry = Geometry::tiles([THREADS, 1], [BLOCK, BLOCK]);
 
+// ANCHOR: start_copies
 /// This thread's copies of one tile of A and one of B, from element `k` on.
 ///
 /// # Safety
@@ -81,7 +82,9 @@ unsafe fn start_copies(
         );
     }
 }
+// ANCHOR_END: start_copies
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, n: usize, k: usize) {
     let memory = shared_array![f32; STAGES * STAGE];
@@ -130,6 +133,7 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, n: usize, k: usize) {
         }
     }
 }
+// ANCHOR_END: body
 
 /// 4 elements from `from` on, and 4 from half a tile further.
 ///

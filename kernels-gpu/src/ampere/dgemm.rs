@@ -24,6 +24,7 @@ use crate::gemm::dgemm_tile::{Fragments, PAIRS_A, PAIRS_B, Sums, body, dgemm_ins
 use crate::gemm::instance::Instance;
 use crate::gemm::operand::way;
 
+// ANCHOR: multiply
 /// Adds the products of fragments by `mma.sync` of 8 × 8 × 4.
 #[inline(always)]
 fn multiply(sums: &mut Sums, fragments: &Fragments) {
@@ -45,6 +46,7 @@ fn multiply(sums: &mut Sums, fragments: &Fragments) {
         }
     }
 }
+// ANCHOR_END: multiply
 
 dgemm_instances! {
     multiply;

@@ -203,15 +203,18 @@ impl<E: Element> Job<E> {
     }
 }
 
+// ANCHOR: place_in_a
 /// The place of a piece in A's tile. Two rows fill all banks once, so the row's second bit and up are added.
 #[inline(always)]
 fn place_in_a(row: usize, piece: usize) -> u32 {
     (row * DEPTH_BYTES + (piece ^ (row / 2 % 4)) * PIECE) as u32
 }
+// ANCHOR_END: place_in_a
 
 /// The sums of a warp: 4 × 8 products.
 type Sums = [[[f32; 4]; ACROSS]; DOWN];
 
+// ANCHOR: multiply_add
 /// Adds the product of a stage's tiles to a warp's sums.
 ///
 /// # Safety
@@ -243,7 +246,9 @@ unsafe fn multiply_add<E: Element>(sums: &mut Sums, stage: SharedAddress, top: u
         }
     }
 }
+// ANCHOR_END: multiply_add
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<E: Element>(
     a: &[E::Stored],
@@ -295,6 +300,7 @@ unsafe fn body<E: Element>(
         store(&sums, c, &job, top, left);
     }
 }
+// ANCHOR_END: body
 
 /// The stage after this one, in bytes from the first.
 #[inline(always)]

@@ -39,12 +39,14 @@ use cuda_std::vector::{F32x4, Vector};
 const WARP_ROWS: usize = 8;
 const WARP_COLUMNS: usize = 4;
 
+// ANCHOR: fragments
 /// What a thread multiplies for one k.
 #[derive(Clone, Copy)]
 struct Fragments<const TM: usize, const TN: usize> {
     a: [f32; TM],
     b: [f32; TN],
 }
+// ANCHOR_END: fragments
 
 impl<const TM: usize, const TN: usize> Fragments<TM, TN> {
     /// Loads blocks of 4 that are one warp of threads apart.
@@ -185,12 +187,14 @@ unsafe fn body<
                             }
                             next.load(from_a, from_b);
                         }
+                        // ANCHOR: serpentine
                         let Fragments { a, b } = fragments[u % 2];
                         for i in 0..TM {
                             for step in 0..TN {
                                 let j = if i % 2 == 0 { step } else { TN - 1 - step };
                                 sums[i][j] = a[i].mul_add(b[j], sums[i][j]);
                             }
+                            // ANCHOR_END: serpentine
                             // In the middle of a tile: the other warps have left the stage before the last by now.
                             let middle = if UNROLL < BK {
                                 u == UNROLL - 1 && k == BK / 2 - UNROLL

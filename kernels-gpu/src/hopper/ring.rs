@@ -78,6 +78,7 @@ impl<S: Stages> Ring<S> {
         self.base.at((S::COUNT * S::BYTES) as u32)
     }
 
+    // ANCHOR: wait_until_empty
     /// Waits until the stage is empty, in the role that fills it. At first all are.
     ///
     /// # Safety
@@ -87,7 +88,9 @@ impl<S: Stages> Ring<S> {
         // SAFETY: the phase before the first counts as over.
         unsafe { self.empty().sleep(self.parity ^ 1) }
     }
+    // ANCHOR_END: wait_until_empty
 
+    // ANCHOR: wait_until_full
     /// Waits until the stage is full, in a role that uses it.
     ///
     /// # Safety
@@ -97,7 +100,9 @@ impl<S: Stages> Ring<S> {
         // SAFETY: a role is never more than once around behind.
         unsafe { self.full().sleep(self.parity) }
     }
+    // ANCHOR_END: wait_until_full
 
+    // ANCHOR: advance
     /// Goes on to the next stage.
     #[inline(always)]
     pub fn advance(&mut self) {
@@ -107,4 +112,5 @@ impl<S: Stages> Ring<S> {
             self.parity ^= 1;
         }
     }
+    // ANCHOR_END: advance
 }

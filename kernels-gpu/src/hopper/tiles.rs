@@ -78,6 +78,7 @@ pub struct Place {
     pub matrices: [u32; 2],
 }
 
+// ANCHOR: fetch
 /// Starts to copy the tiles of a stage, for `WARPGROUPS` of them one below the other. `A` and `B` say how the operands are stored.
 ///
 /// # Safety
@@ -121,6 +122,7 @@ pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, co
         }
     }
 }
+// ANCHOR_END: fetch
 
 /// The operands of a warpgroup in a stage.
 #[derive(Clone, Copy, Debug)]
@@ -168,6 +170,7 @@ impl<const A: i32, const B: i32> Operands<A, B> {
         }
     }
 
+    // ANCHOR: multiply_add
     /// Starts to add the product of a stage's tiles to sums.
     ///
     /// # Safety
@@ -184,6 +187,7 @@ impl<const A: i32, const B: i32> Operands<A, B> {
             wgmma::commit_group();
         }
     }
+    // ANCHOR_END: multiply_add
 }
 
 /// Steps of a tile: stages along k, for stages of so many elements. Where k is 0 there is one all the same, of zeros: see

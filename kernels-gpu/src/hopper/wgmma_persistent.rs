@@ -81,6 +81,7 @@ struct Job {
 }
 
 impl Job {
+    // ANCHOR: fetch
     /// Fetches the tiles of this block.
     ///
     /// # Safety
@@ -108,7 +109,9 @@ impl Job {
             tile += thread::grid_dim_x();
         }
     }
+    // ANCHOR_END: fetch
 
+    // ANCHOR: multiply
     /// Computes the rows of a warpgroup in the tiles of this block.
     ///
     /// # Safety
@@ -151,8 +154,10 @@ impl Job {
             tile += thread::grid_dim_x();
         }
     }
+    // ANCHOR_END: multiply
 }
 
+// ANCHOR: kernel
 /// Inputs are bfloat16.
 ///
 /// # Safety
@@ -191,3 +196,4 @@ pub unsafe fn wgmma_bf16_persistent(maps: *const Maps, c: *mut f32, m: u32, n: u
         }
     }
 }
+// ANCHOR_END: kernel

@@ -53,6 +53,7 @@ pub const A_ROWS: usize = ROWS;
 /// Dynamic shared memory: the stages and a barrier for each.
 pub const SHARED_BYTES: usize = STAGES * (STAGE_BYTES + 8);
 
+// ANCHOR: kernel
 /// Inputs are bfloat16.
 ///
 /// # Safety
@@ -111,3 +112,4 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
         store::pairs(&sums, c, size, top as usize, left as usize);
     }
 }
+// ANCHOR_END: kernel

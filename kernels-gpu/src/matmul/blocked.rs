@@ -52,6 +52,7 @@ pub struct Position {
 }
 
 impl Position {
+    // ANCHOR: position
     /// The position of this thread.
     #[inline(always)]
     pub fn of_this_thread() -> Self {
@@ -67,6 +68,7 @@ impl Position {
             col: t % (BLOCK / OWNED) * HALF,
         }
     }
+    // ANCHOR_END: position
 }
 
 /// What one thread carries from global to shared memory: 4 elements of each tile.
@@ -107,6 +109,7 @@ impl Fragment {
         }
     }
 
+    // ANCHOR: store
     /// Stores the part: A's transposed.
     ///
     /// # Safety
@@ -121,6 +124,7 @@ impl Fragment {
             F32x4::store(tile_b.add(at.b_k * BLOCK + at.b_col), self.b);
         }
     }
+    // ANCHOR_END: store
 }
 
 /// The 8 × 8 sums of a thread.
@@ -133,6 +137,7 @@ impl Accumulators {
         Accumulators([[0.0; OWNED]; OWNED])
     }
 
+    // ANCHOR: multiply_add
     /// Adds the product of the tiles.
     ///
     /// # Safety
@@ -154,6 +159,7 @@ impl Accumulators {
             }
         }
     }
+    // ANCHOR_END: multiply_add
 
     /// Stores the sums to C, whose rows have `n` elements.
     ///
@@ -174,6 +180,7 @@ impl Accumulators {
     }
 }
 
+// ANCHOR: halves
 /// 4 elements from `from` and 4 from half a block further.
 ///
 /// # Safety
@@ -185,3 +192,4 @@ unsafe fn halves(from: *const f32) -> [f32; OWNED] {
         unsafe { (F32x4::load(from), F32x4::load(from.add(BLOCK / 2))) };
     [a, b, c, d, e, f, g, h]
 }
+// ANCHOR_END: halves

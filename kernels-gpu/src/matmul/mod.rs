@@ -20,6 +20,7 @@
 //! Up to `double_buffered` matrices are row-major and dense; from `volkov_sgemm` on they are column-major with
 //! leading dimensions.
 
+// ANCHOR: row_major
 /// Kernels that are instances of one body, with their launch bounds and the parameters of every row-major product:
 /// `a` (m × k), `b` (k × n), `c` (m × n), then m, n and k.
 macro_rules! row_major_kernels {
@@ -38,6 +39,7 @@ macro_rules! row_major_kernels {
         )*
     };
 }
+// ANCHOR_END: row_major
 
 /// Kernels that are instances of one body, with the parameters of every column-major product: `a` (m × k), `b`
 /// (k × n), `c` (m × n), then m, n, k and the leading dimensions of a, b and c.

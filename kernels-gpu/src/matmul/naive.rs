@@ -28,13 +28,16 @@ pub const BLOCK: usize = 32;
 /// One block for 32 × 32 elements of C.
 pub const GEOMETRY: Geometry = Geometry::square(BLOCK);
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<T: GpuFloat>(a: &[T], b: &[T], c: *mut T, m: usize, n: usize, k: usize) {
     let thread::UVec2 { x, y } = thread::index_2d();
     // SAFETY: passed on to the caller.
     unsafe { element(a, b, c, [m, n, k], y as usize, x as usize) }
 }
+// ANCHOR_END: body
 
+// ANCHOR: element
 /// Computes element (`row`, `col`) of C, if there is one.
 ///
 /// # Safety
@@ -61,10 +64,13 @@ pub(super) unsafe fn element<T: GpuFloat>(
     // SAFETY: as above.
     unsafe { *c.add(row * n + col) = sum };
 }
+// ANCHOR_END: element
 
+// ANCHOR: kernels
 row_major_kernels! {
     /// One output per thread, x along the columns.
     naive, f32, (max_threads = (BLOCK * BLOCK) as u32, min_blocks = 1) => body;
     /// [`naive`] in double precision.
     naive_f64, f64, (max_threads = (BLOCK * BLOCK) as u32, min_blocks = 1) => body;
 }
+// ANCHOR_END: kernels

@@ -27,12 +27,14 @@ pub const BLOCK: usize = 32;
 /// One block for 32 × 32 elements of C, the grid's x along the rows.
 pub const GEOMETRY: Geometry = Geometry::square(BLOCK).along_rows();
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<T: GpuFloat>(a: &[T], b: &[T], c: *mut T, m: usize, n: usize, k: usize) {
     let thread::UVec2 { x, y } = thread::index_2d();
     // SAFETY: passed on to the caller.
     unsafe { element(a, b, c, [m, n, k], x as usize, y as usize) }
 }
+// ANCHOR_END: body
 
 row_major_kernels! {
     /// One output per thread, x along the rows.

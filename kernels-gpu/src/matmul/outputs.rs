@@ -32,6 +32,7 @@ pub const fn geometry(outputs: usize) -> Geometry {
     Geometry::tiles([TILE, TILE / outputs], [TILE, TILE])
 }
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<T: GpuFloat, const OUTPUTS: usize>(
     a: &[T],
@@ -85,7 +86,9 @@ unsafe fn body<T: GpuFloat, const OUTPUTS: usize>(
         unsafe { *c.add((top + r * step) * n + col) = sums[r] };
     }
 }
+// ANCHOR_END: body
 
+// ANCHOR: kernels
 row_major_kernels! {
     /// 1 output per thread, 32 × 32 threads.
     outputs_1, f32, (max_threads = 1024, min_blocks = 1) => body::<f32, 1>;
@@ -96,3 +99,4 @@ row_major_kernels! {
     /// 8 outputs per thread, 32 × 4 threads.
     outputs_8, f32, (max_threads = 128, min_blocks = 1) => body::<f32, 8>;
 }
+// ANCHOR_END: kernels

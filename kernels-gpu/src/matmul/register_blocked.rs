@@ -26,6 +26,7 @@
 use super::blocked::{Accumulators, DEPTH, Fragment, Position, TILE_A, TILE_B};
 use cuda_std::prelude::*;
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, _m: usize, n: usize, k: usize) {
     let tile_a = shared_array![f32; TILE_A];
@@ -46,6 +47,7 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, _m: usize, n: usize, k: usize)
     // SAFETY: as above.
     unsafe { sums.store(c, &at, n) };
 }
+// ANCHOR_END: body
 
 /// 256 threads for 128 × 128 elements of C; 4,224 + 4,096 bytes of shared memory.
 pub const GEOMETRY: crate::geometry::Geometry = super::blocked::GEOMETRY;

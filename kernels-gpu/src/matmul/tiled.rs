@@ -31,6 +31,7 @@ pub const GEOMETRY_16: Geometry = Geometry::square(16);
 /// Geometry of `tiled_32`: 1,024 threads, 2 × 32 × 32 × 4 = 8,192 bytes of shared memory (16,384 in f64).
 pub const GEOMETRY_32: Geometry = Geometry::square(32);
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<T: GpuFloat, const TILE: usize>(
     a: &[T],
@@ -68,7 +69,9 @@ unsafe fn body<T: GpuFloat, const TILE: usize>(
     // SAFETY: as above, and no other thread writes this element.
     unsafe { *c.add(row * n + col) = sum };
 }
+// ANCHOR_END: body
 
+// ANCHOR: kernels
 row_major_kernels! {
     /// Tiles of 16 × 16.
     tiled_16, f32, (max_threads = 256, min_blocks = 1) => body::<f32, 16>;
@@ -79,3 +82,4 @@ row_major_kernels! {
     /// [`tiled_32`] in double precision.
     tiled_32_f64, f64, (max_threads = 1024, min_blocks = 1) => body::<f64, 32>;
 }
+// ANCHOR_END: kernels

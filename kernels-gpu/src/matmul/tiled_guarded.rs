@@ -26,6 +26,7 @@ pub const GEOMETRY_16: Geometry = Geometry::square(16);
 /// Geometry of `tiled_guarded_32`: 1,024 threads, 8,192 bytes of shared memory.
 pub const GEOMETRY_32: Geometry = Geometry::square(32);
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<T: GpuFloat, const TILE: usize>(
     a: &[T],
@@ -73,6 +74,7 @@ unsafe fn body<T: GpuFloat, const TILE: usize>(
         unsafe { *c.add(row * n + col) = sum };
     }
 }
+// ANCHOR_END: body
 
 row_major_kernels! {
     /// Tiles of 16 × 16, any size.

@@ -41,6 +41,7 @@ pub const GEOMETRY: Geometry = Geometry::Tiles {
     grid_x: Along::Rows,
 };
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: super::Pitched) {
     let block_b = shared_array![f32; COLUMNS * PITCH];
@@ -75,6 +76,7 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: super::Pitched) {
         unsafe { *c.add(row + size.ldc * (first_col + j)) = sums[j] };
     }
 }
+// ANCHOR_END: body
 
 column_major_kernels! {
     /// 64 threads own a 64 × 16 block of C.

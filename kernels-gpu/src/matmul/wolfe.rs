@@ -25,6 +25,7 @@ pub const fn geometry(width: usize, rows: usize, columns: usize) -> Geometry {
     }
 }
 
+// ANCHOR: strip
 /// The body of K2, K3 and K4: a strip of `W` elements of B's columns in shared memory, and `I` · `J` sums per
 /// thread: rows i, i + W, … and columns j, j + 1, …
 ///
@@ -79,3 +80,4 @@ pub(super) unsafe fn strip<const W: usize, const I: usize, const J: usize, const
         }
     }
 }
+// ANCHOR_END: strip

@@ -43,6 +43,7 @@ pub const GEOMETRY_KS: Geometry = Geometry::Tiles {
     grid_x: Along::Columns,
 };
 
+// ANCHOR: element
 /// The sum for element (i, j) of C.
 #[inline(always)]
 unsafe fn element(a: &[f32], b: &[f32], c: *mut f32, size: Pitched, i: usize, j: usize) {
@@ -62,7 +63,9 @@ unsafe fn element(a: &[f32], b: &[f32], c: *mut f32, size: Pitched, i: usize, j:
     // SAFETY: as above, and no other thread writes this element.
     unsafe { *c.add(i + size.ldc * j) = sum };
 }
+// ANCHOR_END: element
 
+// ANCHOR: k1
 #[inline(always)]
 unsafe fn k1<const W: usize>(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     let i = thread::block_idx_x() as usize * W + thread::thread_idx_x() as usize;
@@ -70,7 +73,9 @@ unsafe fn k1<const W: usize>(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     // SAFETY: passed on to the caller.
     unsafe { element(a, b, c, size, i, j) }
 }
+// ANCHOR_END: k1
 
+// ANCHOR: inverted
 #[inline(always)]
 unsafe fn inverted(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     let i = thread::block_idx_y() as usize * 32 + thread::thread_idx_x() as usize;
@@ -78,7 +83,9 @@ unsafe fn inverted(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     // SAFETY: passed on to the caller.
     unsafe { element(a, b, c, size, i, j) }
 }
+// ANCHOR_END: inverted
 
+// ANCHOR: ks
 #[inline(always)]
 unsafe fn ks(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     let i = thread::block_idx_y() as usize;
@@ -86,6 +93,7 @@ unsafe fn ks(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     // SAFETY: passed on to the caller.
     unsafe { element(a, b, c, size, i, j) }
 }
+// ANCHOR_END: ks
 
 column_major_kernels! {
     /// Threads along columns of C: no access is stride 1.

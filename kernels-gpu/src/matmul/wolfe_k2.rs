@@ -27,6 +27,7 @@ pub const fn geometry(width: usize) -> Geometry {
     super::wolfe::geometry(width, 1, 1)
 }
 
+// ANCHOR: kernels
 column_major_kernels! {
     /// K2 with 32 threads in a block.
     wolfe_k2_w32, (max_threads = 32, min_blocks = 1) => strip::<32, 1, 1, 1>;
@@ -37,3 +38,4 @@ column_major_kernels! {
     /// K2 with 128 threads in a block.
     wolfe_k2_w128, (max_threads = 128, min_blocks = 1) => strip::<128, 1, 1, 1>;
 }
+// ANCHOR_END: kernels

@@ -25,6 +25,7 @@ pub const fn geometry(width: usize, rows: usize) -> Geometry {
     super::wolfe::geometry(width, rows, 1)
 }
 
+// ANCHOR: kernels
 column_major_kernels! {
     /// K3 with 32 threads, 2 rows each.
     wolfe_k3_w32_i2, (max_threads = 32, min_blocks = 1) => strip::<32, 2, 1, 1>;
@@ -33,3 +34,4 @@ column_major_kernels! {
     /// K3 with 64 threads, 2 rows each.
     wolfe_k3_w64_i2, (max_threads = 64, min_blocks = 1) => strip::<64, 2, 1, 1>;
 }
+// ANCHOR_END: kernels

@@ -26,6 +26,7 @@ pub const fn geometry(width: usize, columns: usize) -> Geometry {
     super::wolfe::geometry(width, 1, columns)
 }
 
+// ANCHOR: kernels
 column_major_kernels! {
     /// K4 with 32 threads, 2 columns each.
     wolfe_k4_w32_j2, (max_threads = 32, min_blocks = 1) => strip::<32, 1, 2, 1>;
@@ -40,3 +41,4 @@ column_major_kernels! {
     /// K4 with 128 threads, 4 columns each, k unrolled to 4.
     wolfe_k4_w128_j4_k4, (max_threads = 128, min_blocks = 1) => strip::<128, 1, 4, 4>;
 }
+// ANCHOR_END: kernels

@@ -32,6 +32,7 @@ const COLUMNS: usize = 2;
 /// 32 threads for 32 rows and 2 columns of C; 256 bytes of shared memory.
 pub const GEOMETRY: Geometry = super::wolfe::geometry(WIDTH, 1, COLUMNS);
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     let strips = shared_array![f32; COLUMNS * WIDTH];
@@ -74,6 +75,7 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
         }
     }
 }
+// ANCHOR_END: body
 
 column_major_kernels! {
     /// K4 with 32 threads, 2 columns each, any size.

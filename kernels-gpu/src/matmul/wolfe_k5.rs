@@ -31,6 +31,7 @@ pub const GEOMETRY: Geometry = Geometry::Tiles {
     grid_x: Along::Rows,
 };
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     // Column-major like the matrices: element (i, k) of the tile of A is at i + 16 k.
@@ -61,6 +62,7 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     // SAFETY: as above, and no other thread writes this element.
     unsafe { *c.add(i + size.ldc * j) = sum };
 }
+// ANCHOR_END: body
 
 column_major_kernels! {
     /// 16 × 16 tiles, column-major.

@@ -38,12 +38,15 @@ pub const GEOMETRY: Geometry = Geometry::Linear {
     elements: (BLOCK * SIZE) as u32,
 };
 
+// ANCHOR: place
 /// Place in shared memory, in elements, of quarter `quarter` of vector `vector`.
 #[inline(always)]
 fn place(vector: usize, quarter: usize) -> usize {
     (vector * QUARTERS + (quarter ^ (vector / 2 % QUARTERS))) * 4
 }
+// ANCHOR_END: place
 
+// ANCHOR: kernel
 /// One product per thread, staged through shared memory.
 ///
 /// # Safety
@@ -101,3 +104,4 @@ pub unsafe fn matvec_fast(matrix: Matrix<SIZE, SIZE>, input: &[f32], output: *mu
         }
     }
 }
+// ANCHOR_END: kernel

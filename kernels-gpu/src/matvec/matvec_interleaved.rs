@@ -22,6 +22,7 @@
 use super::Size;
 use cuda_std::prelude::*;
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<const M: usize, const N: usize>(
     size: Size,
@@ -57,6 +58,7 @@ unsafe fn body<const M: usize, const N: usize>(
         h += threads;
     }
 }
+// ANCHOR_END: body
 
 matvec_kernels! {
     body, "One thread per vector: load an element, use it, load the next.": matvec_interleaved_any,

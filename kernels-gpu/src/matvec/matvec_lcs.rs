@@ -21,6 +21,7 @@
 use super::Size;
 use cuda_std::prelude::*;
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<const M: usize, const N: usize>(
     size: Size,
@@ -57,6 +58,7 @@ unsafe fn body<const M: usize, const N: usize>(
         h += threads;
     }
 }
+// ANCHOR_END: body
 
 matvec_kernels! {
     body, "One thread per vector: load all, compute, store.": matvec_lcs_any,

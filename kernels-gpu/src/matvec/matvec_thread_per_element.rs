@@ -21,6 +21,7 @@
 use super::Size;
 use cuda_std::prelude::*;
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<const M: usize, const N: usize>(
     size: Size,
@@ -51,6 +52,7 @@ unsafe fn body<const M: usize, const N: usize>(
         h += vectors;
     }
 }
+// ANCHOR_END: body
 
 matvec_kernels! {
     body, "One thread per element of the product.": matvec_thread_per_element_any,

@@ -26,6 +26,7 @@ pub const GEOMETRY: Geometry = Geometry::GridStride {
     block: BLOCK as u32,
 };
 
+// ANCHOR: kernel
 /// `output[h] = input[h] + 1` for every h.
 ///
 /// # Safety
@@ -40,3 +41,4 @@ pub unsafe fn add_one(input: &[f32], output: *mut f32) {
         h += threads;
     }
 }
+// ANCHOR_END: kernel

@@ -30,6 +30,7 @@ pub const fn geometry(elements: usize) -> Geometry {
     }
 }
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<const R: usize>(input: &[f32], output: *mut f32) {
     let first = thread::block_idx_x() as usize * (BLOCK * R) + thread::thread_idx_x() as usize;
@@ -45,6 +46,7 @@ unsafe fn body<const R: usize>(input: &[f32], output: *mut f32) {
         unsafe { *output.add(first + r * BLOCK) = elements[r] };
     }
 }
+// ANCHOR_END: body
 
 copy_kernels! {
     /// 1 element per thread.

@@ -26,12 +26,14 @@ pub const fn geometry(elements: usize) -> Geometry {
     super::copy_elements::geometry(elements)
 }
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<V: Vector<Element = f32>>(input: &[f32], output: *mut f32) {
     let first = thread::index_1d() as usize * (size_of::<V>() / size_of::<f32>());
     // SAFETY: the number of elements is a multiple of what a block copies, and the arrays are aligned.
     unsafe { V::store(output.add(first), V::load(input.as_ptr().add(first))) }
 }
+// ANCHOR_END: body
 
 copy_kernels! {
     /// 64 bits per access.

@@ -36,6 +36,7 @@ pub const GEOMETRY: Geometry = Geometry::Linear {
     elements: BLOCK as u32,
 };
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body<const R: usize>(
     input: &[f32],
@@ -65,6 +66,7 @@ unsafe fn body<const R: usize>(
     // SAFETY: the output has an element for each thread of the grid.
     unsafe { *output.add(thread::index_1d() as usize) = sum };
 }
+// ANCHOR_END: body
 
 fma_kernels! {
     /// 1 chain per thread.

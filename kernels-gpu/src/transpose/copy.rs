@@ -20,6 +20,7 @@ use super::{Size, TILE};
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let thread::UVec2 { x, y } = thread::index_2d();
@@ -29,6 +30,7 @@ unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
         unsafe { *output.add(index) = *input.get_unchecked(index) };
     }
 }
+// ANCHOR_END: body
 
 transpose_kernels! {
     /// Copies `input` to `output` without turning it.

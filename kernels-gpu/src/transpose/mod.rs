@@ -63,6 +63,7 @@ pub mod transpose_naive;
 pub mod transpose_padded;
 pub mod transpose_swizzled;
 
+// ANCHOR: tile
 /// The body of the rungs that go through a shared tile: load a tile by rows, store it by rows, and turn it in
 /// between by reading its columns. `word` is the place of element (row, column) in the tile's `WORDS` words.
 ///
@@ -97,6 +98,7 @@ unsafe fn through_shared_tile<const WORDS: usize>(
         }
     }
 }
+// ANCHOR_END: tile
 
 /// The size of a transpose, in elements, and how often to do it.
 #[derive(Clone, Copy, Debug)]

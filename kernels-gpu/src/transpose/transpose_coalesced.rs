@@ -20,12 +20,14 @@
 
 use super::{Size, TILE, through_shared_tile};
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let word = |row, column| row * TILE + column;
     // SAFETY: passed on to the caller; the words of a dense tile are distinct.
     unsafe { through_shared_tile::<{ TILE * TILE }>(input, output, size, word) }
 }
+// ANCHOR_END: body
 
 transpose_kernels! {
     /// Transposes `input` into `output` through a 32 × 32 tile.

@@ -149,6 +149,7 @@ struct Move<T> {
 }
 
 impl<T> Move<T> {
+    // ANCHOR: by_vectors
     /// Moves the tile by vectors.
     ///
     /// # Safety
@@ -208,6 +209,7 @@ impl<T> Move<T> {
             }
         }
     }
+    // ANCHOR_END: by_vectors
 
     /// Moves the tile where rows start anywhere.
     ///

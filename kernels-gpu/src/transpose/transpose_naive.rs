@@ -20,6 +20,7 @@ use super::{Size, TILE};
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let thread::UVec2 { x, y } = thread::index_2d();
@@ -31,6 +32,7 @@ unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
         unsafe { *output.add(to) = *input.get_unchecked(from) };
     }
 }
+// ANCHOR_END: body
 
 transpose_kernels! {
     /// Transposes `input` into `output` with strided stores.

@@ -21,12 +21,14 @@ use super::{Size, TILE, through_shared_tile};
 /// Distance of two rows of the tile in words: 33, coprime to the 32 banks.
 const PITCH: usize = TILE + 1;
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let word = |row, column| row * PITCH + column;
     // SAFETY: passed on to the caller; rows do not overlap because PITCH > TILE.
     unsafe { through_shared_tile::<{ TILE * PITCH }>(input, output, size, word) }
 }
+// ANCHOR_END: body
 
 transpose_kernels! {
     /// Transposes `input` into `output` through a 32 × 33 tile.

@@ -22,12 +22,14 @@ use super::{Size, TILE, through_shared_tile};
 // The XOR of two indices below a power of two stays below it.
 const _: () = assert!(TILE.is_power_of_two());
 
+// ANCHOR: body
 #[inline(always)]
 unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let word = |row, column| row * TILE + (column ^ row);
     // SAFETY: passed on to the caller; within a row the XOR is a permutation.
     unsafe { through_shared_tile::<{ TILE * TILE }>(input, output, size, word) }
 }
+// ANCHOR_END: body
 
 transpose_kernels! {
     /// Transposes `input` into `output` through a swizzled 32 × 32 tile.
