@@ -15,7 +15,7 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   warpladder compare sgemm --shape 1024 --shape 4096 --shape 4095x33x1000
   warpladder compare dgemm --shape 2048 --layout nn,nt,tn,tt")]
 pub(super) struct Args {

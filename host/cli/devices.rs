@@ -9,6 +9,10 @@ use std::fmt::{Display, Write as _};
 use std::io::Write;
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder devices
+  warpladder devices --json")]
 pub(super) struct Args {
     /// Print a JSON array instead of text
     #[arg(long)]

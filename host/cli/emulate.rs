@@ -55,9 +55,9 @@ Arguments:
   f32[64,64]=zero                    also nan, iota (0, 1, 2 ...), none (nothing is written), a number
   f32[]=a.npy                        the array of a NumPy file, with its shape; bf16 is kept as u16
 
-Example:
-  warpladder emulate saxpy.ptx saxpy --grid 16 --block 256 --arg u32:4096 --arg f32:2 \\
-      --arg f32[4096]=iota --arg f32[4096]=random --out 3:y.npy --profile --sanitize";
+Example, in a clone of the repository:
+  warpladder emulate examples/axpy.ptx axpy --grid 16 --block 256 --arg 'f32[4096]=iota' --arg 'f32[4096]=random' \\
+      --arg f32:2 --arg u32:4096 --out 1:y.npy --profile --sanitize";
 
 /// Elements of an array that are shown.
 const SHOWN: usize = 6;

@@ -8,6 +8,10 @@ use crate::problem::Operation;
 use std::io::Write;
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder list
+  warpladder list --json")]
 pub(super) struct Args {
     /// Print a JSON array instead of a table
     #[arg(long)]

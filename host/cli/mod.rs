@@ -6,12 +6,14 @@ mod baseline;
 mod calibrate;
 #[cfg(target_os = "linux")]
 mod compare;
+mod completions;
 mod conditions;
 mod devices;
 mod doctor;
 mod emulate;
 mod explain;
 mod list;
+mod man;
 mod output;
 mod predict;
 mod profile;
@@ -26,13 +28,24 @@ mod table;
 mod tune;
 mod units;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::io::Write;
 use std::process::ExitCode;
 
 /// GPU kernels in Rust: run, checked and timed, on an NVIDIA GPU or without one
 #[derive(Parser)]
-#[command(name = "warpladder", version, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "warpladder",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  warpladder --size 64
+  warpladder explain tiled_32
+  warpladder profile naive --size 64
+
+Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage or environment."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -64,6 +77,7 @@ enum Command {
     /// Say what every GPU of this machine is
     Devices(devices::Args),
     /// Say what works here, and what to do about the rest
+    #[command(after_help = "Example:\n  warpladder doctor")]
     Doctor,
     /// Measure what the models need to know of this machine's GPU, and keep it
     Calibrate(calibrate::Args),
@@ -75,6 +89,15 @@ enum Command {
     Sweep(sweep::Args),
     /// Run one kernel on the emulator and say what it does to the machine, line by line
     Profile(profile::Args),
+    /// Print what lets a shell complete the arguments
+    Completions(completions::Args),
+    /// Print the manual page, or write it and those of all commands
+    Man(man::Args),
+}
+
+/// The command line, as clap knows it: what the completions, the manual pages and the tests of its examples are made from.
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// What a command came to.
@@ -121,6 +144,8 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Explain(args)) => explain::execute(&args),
         Some(Command::Sweep(args)) => sweep::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
+        Some(Command::Completions(args)) => completions::execute(&args),
+        Some(Command::Man(args)) => man::execute(&args),
         None => run::execute(&cli.run),
     }
 }
@@ -150,11 +175,10 @@ fn exit_status(outcome: anyhow::Result<Outcome>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]

@@ -13,6 +13,10 @@ use crate::run::{RunError, describe};
 use std::io::{self, Write};
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder profile naive_uncoalesced --size 64
+  warpladder profile transpose_padded --size 64 --json -")]
 pub(super) struct Args {
     /// The kernel
     kernel: String,

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Examples:
   warpladder report --out report.html
-  warpladder run --json run.json
+  warpladder run --family transpose --json run.json
   warpladder report --from run.json --out report.html")]
 pub(super) struct ReportArgs {
     /// Where the page goes; - is standard output
@@ -28,7 +28,8 @@ pub(super) struct ReportArgs {
 #[command(after_help = "\
 Examples:
   warpladder plot --out plots
-  warpladder plot ladder roofline --out plots")]
+  warpladder run --family transpose --json run.json
+  warpladder plot ladder roofline --from run.json --out plots")]
 pub(super) struct PlotArgs {
     /// Which plots [default: all]
     #[arg(value_enum, value_name = "KIND")]

@@ -14,6 +14,10 @@ use std::io::Write;
 use std::num::{NonZeroU32, NonZeroUsize};
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder reproduce --source 003 --engine emulator
+  warpladder reproduce --source 000 --json figures.json")]
 pub(super) struct Args {
     /// Only this source [default: all]
     #[arg(long, value_enum)]

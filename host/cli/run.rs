@@ -16,10 +16,10 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  warpladder run --kernel naive,tiled_32 --size 512
+  warpladder run --kernel naive,tiled_32 --size 128
   warpladder run --family transpose --json before.json
-  warpladder run --family transpose --baseline before.json
-  warpladder run --kernel naive --precision 1 --time-limit 5")]
+  warpladder run --family transpose --baseline before.json --floor 50
+  warpladder run --kernel naive --size 64 --precision 10 --time-limit 1")]
 pub(super) struct Args {
     /// Where to run: auto takes the GPU where there is one
     #[arg(long, value_enum, default_value_t = Choice::Auto)]

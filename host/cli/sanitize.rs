@@ -11,6 +11,10 @@ use ptx_emulator::sanitize::{Finding, Tool};
 use std::io::Write;
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder sanitize tiled_32
+  warpladder sanitize transpose_padded --tool racecheck --size 64")]
 pub(super) struct Args {
     /// Only these kernels, by name [default: the whole catalogue]
     #[arg(value_name = "KERNEL", value_delimiter = ',')]

@@ -16,7 +16,8 @@ use std::num::NonZeroUsize;
 #[command(after_help = "\
 Examples:
   warpladder tune --shape 4096
-  warpladder tune --element f64 --shape 333x777x1234 --layout nn,tt --dry-run")]
+  warpladder tune --element f64 --shape 333x777x1234 --layout nn,tt --dry-run
+  warpladder tune --engine emulator --shape 48 --reps 1 --dry-run")]
 pub(super) struct Args {
     /// The element type
     #[arg(long, value_enum, default_value = "f32", value_name = "TYPE")]

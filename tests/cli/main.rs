@@ -9,6 +9,8 @@ mod fake_driver;
 mod files;
 mod formats;
 mod pipes;
+#[cfg(unix)]
+mod printed;
 mod refusals;
 
 use serde_json::Value;
