@@ -230,12 +230,13 @@ pub fn plan_choice<T: GemmInput>(
     let cut = choice.cut.map_or(0, |cut| cut.elements);
     let mut workspace_bytes = zeroed_bytes + cut * size_of::<T::Output>() as u64;
     if choice.splits > 1 {
-        let (blocks, threads) = instances.reduce_launch(description.extents, description.batch);
+        let (blocks, [width, lanes]) =
+            instances.reduce_launch(description.extents, description.batch, choice.splits);
         launches.push(PlannedLaunch {
             entry: instances.reduce,
             compute_capability: PORTABLE,
             grid: grid(blocks),
-            block: Dim3::new(threads, 1, 1),
+            block: Dim3::new(width, lanes, 1),
             shared_bytes: 0,
             params: vec![Param::Workspace, Param::Output, parameters],
         });

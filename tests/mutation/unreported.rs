@@ -12,11 +12,6 @@ struct Unreported {
 /// Mutants that are right all the same.
 const EQUIVALENT: &[Unreported] = &[
     Unreported {
-        kernels: &["dgemm_90_128x128_nn"],
-        mutants: ("guard", &[8]),
-        reason: "Whether rows of C are aligned: to store element by element is right for all.",
-    },
-    Unreported {
         kernels: &["dgemm_90_64x64_nn"],
         mutants: ("guard", &[6]),
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
@@ -44,11 +39,7 @@ const WARPGROUPS: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64", "wgmma_tf32
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
     Unreported {
-        kernels: &[
-            "dgemm_90_128x128_nn",
-            "dgemm_90_128x128_nn_elements",
-            "dgemm_90_64x64_nn",
-        ],
+        kernels: &["dgemm_90_64x64_nn"],
         mutants: ("barrier", &[1]),
         reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of k here that fill each stage once.",
     },

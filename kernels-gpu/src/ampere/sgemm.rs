@@ -401,4 +401,10 @@ instances! {
         sgemm_32x64_tn: ELEMENTS, ELEMENTS;
         sgemm_32x64_tt: ELEMENTS, ALONG_K;
     }
+    "128 × 32": [128, 32, 8], [8, 8], 64, 6, 6, false {
+        sgemm_128x32_nn: ALONG_K, ELEMENTS;
+        sgemm_128x32_nt: ALONG_K, ALONG_K;
+        sgemm_128x32_tn: ELEMENTS, ELEMENTS;
+        sgemm_128x32_tt: ELEMENTS, ALONG_K;
+    }
 }

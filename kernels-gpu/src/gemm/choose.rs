@@ -2,13 +2,13 @@
 //!
 //! Each instance is given the time that it would take, by a model of a multiprocessor: so many tiles come to the busiest one,
 //! each takes as long as its multiply-adds at the rate that the instance was seen to reach, beginning and end take a fixed
-//! time, and partial products are written and read again. The constants are fitted to times on an H200; other GPUs have
-//! other rates, but much the same ratios.
+//! time, and partial products are written and read again. The constants are fitted to times on an H200 (`results/h200/tuning/ways-*.txt`:
+//! 2,364 ways to compute 85 products), where the choice takes 1.01 times as long as the fastest way, on the geometric mean; other GPUs have other rates, but much the same ratios.
 
 use super::instance::Instance;
 use super::meet::MOST_CUT;
 use super::operand::way;
-use super::{partials, portable, skinny};
+use super::{partials, partials_pitch, portable, skinny};
 use crate::ampere::{dgemm, sgemm};
 use crate::hopper;
 
@@ -77,6 +77,8 @@ pub struct Instances {
     pub reduce: &'static str,
     /// Bytes of an element of C.
     pub element_bytes: u32,
+    /// What the model knows of the tiles; the last entry is for sizes that are not listed.
+    models: &'static [Model],
 }
 
 /// Those of f32.
@@ -90,6 +92,7 @@ pub const SGEMM: Instances = Instances {
     ]),
     reduce: "sgemm_reduce",
     element_bytes: 4,
+    models: F32_MODELS,
 };
 
 /// Those of f64.
@@ -103,6 +106,7 @@ pub const DGEMM: Instances = Instances {
     ]),
     reduce: "dgemm_reduce",
     element_bytes: 8,
+    models: F64_MODELS,
 };
 
 /// Those of f64 for compute capability 9.0, whose tensor cores have a shape of their own: its tiles are in that generation's
@@ -143,26 +147,32 @@ impl Instances {
         self.skinny.into_iter().flatten().chain([self.reduce])
     }
 
-    /// The grid and threads of the reducing kernel for C of m × n.
-    pub fn reduce_launch(&self, [m, n, _]: [u32; 3], batch: u32) -> ([u64; 3], u32) {
-        let across = u64::from(n).div_ceil(partials::COLUMNS as u64);
+    /// The grid, and the threads of a block in x and y, of the kernel that adds up so many parts of C of m × n.
+    pub fn reduce_launch(
+        &self,
+        [m, n, _]: [u32; 3],
+        batch: u32,
+        splits: u32,
+    ) -> ([u64; 3], [u32; 2]) {
+        let vectors = u64::from(m) * (partials_pitch(n) / partials::SIDE_BY_SIDE) as u64;
+        let mut lanes = 1;
+        while lanes < partials::MOST_LANES as u32
+            && 2 * lanes <= splits
+            && vectors * u64::from(batch * lanes) < REDUCING_THREADS
+        {
+            lanes *= 2;
+        }
+        let width = partials::THREADS as u32 / lanes;
         (
-            [
-                across,
-                u64::from(m.min(MOST_ROWS_OF_BLOCKS)),
-                u64::from(batch),
-            ],
-            partials::THREADS as u32,
+            [vectors.div_ceil(u64::from(width)), 1, u64::from(batch)],
+            [width, lanes],
         )
     }
 
-    /// The fastest choice by the model, among those that it is right about.
+    /// The fastest choice by the model.
     pub fn choose(&self, request: &Request) -> Choice {
-        let trusted =
-            |choice: &Choice| choice.cut.is_none_or(|cut| cut.parts <= MOST_TRUSTED_PARTS);
         let (_, best) = self
             .candidates(request)
-            .filter(|(_, choice)| trusted(choice))
             .min_by(|(a, _), (b, _)| a.total_cmp(b))
             .expect("the instances for single elements take any product");
         best
@@ -194,20 +204,13 @@ impl Instances {
         ];
         let blocks = grid[0] * grid[1] * grid[2];
         let busiest = blocks.div_ceil(u64::from(request.multiprocessors));
-        let model = Model::of(tile);
+        let model = self.model(tile);
         let work = model.work(tile, k_per_split);
         let resident = u64::from(tile.resident);
         let (full, rest) = (busiest / resident, busiest % resident);
-        let saturating = |blocks: u64| {
-            if blocks == 0 {
-                0.0
-            } else {
-                blocks.max(model.saturating) as f64
-            }
-        };
         let rounds = busiest.div_ceil(resident) as f64;
         let clocks = START
-            + (full as f64 * saturating(resident) + saturating(rest)) * work
+            + (full as f64 * model.together(tile, resident) + model.together(tile, rest)) * work
             + rounds * model.fixed
             + self.reducing(request, splits);
         let choice = Choice {
@@ -236,7 +239,7 @@ impl Instances {
         {
             return None;
         }
-        let model = Model::of(tile);
+        let model = self.model(tile);
         let work = model.work(tile, k) * tile.resident as f64;
         let fixed = model.fixed + MEETING;
         let few = (room / last).min(MOST_PARTS_OF_TILE);
@@ -253,10 +256,15 @@ impl Instances {
             return None;
         }
         let rounds = (tiles / room) as f64;
-        let longest = f64::from(k_first) / f64::from(k);
+        let last_round = if few >= 2 {
+            let busiest = (last * few).div_ceil(u64::from(request.multiprocessors));
+            model.together(tile, busiest) * model.work(tile, k_first)
+        } else {
+            work * f64::from(k_first) / f64::from(k)
+        };
         let took_up = f64::from(parts) * f64::from(rows * columns * self.element_bytes)
             / TAKEN_UP_BYTES_PER_CLOCK;
-        let clocks = START + rounds * (work + model.fixed) + work * longest + fixed + took_up;
+        let clocks = START + rounds * (work + model.fixed) + last_round + fixed + took_up;
         let choice = Choice {
             entry: tile.entry,
             grid: [tiles - last + last * u64::from(parts), 1, 1],
@@ -343,6 +351,12 @@ impl Instances {
         Some((clocks, choice))
     }
 
+    fn model(&self, tile: &Instance) -> Model {
+        let of = |model: &&Model| tile.tile[..2] == model.tile;
+        let known = self.models.iter().find(of).or(self.models.last());
+        *known.expect("each type has a model")
+    }
+
     /// Clocks of writing partial products, and of the kernel that reads them.
     fn reducing(&self, request: &Request, splits: u32) -> f64 {
         if splits == 1 {
@@ -351,39 +365,43 @@ impl Instances {
         let [m, n, _] = request.extents;
         let bytes =
             f64::from(m) * f64::from(n) * f64::from(self.element_bytes) * f64::from(request.batch);
+        let (_, [_, lanes]) = self.reduce_launch(request.extents, request.batch, splits);
+        let waits = splits.div_ceil(lanes * partials::AHEAD as u32);
         REDUCE_START
-            + f64::from(splits) * REDUCE_LATENCY
+            + f64::from(waits) * REDUCE_LATENCY
             + bytes * f64::from(splits + 1) / REDUCED_BYTES_PER_CLOCK
     }
 }
+
+/// Threads that the reducing kernel has at least, if there are parts enough: half of what a large GPU holds.
+const REDUCING_THREADS: u64 = 1 << 17;
 
 /// Numbers of parts of k that are tried.
 const SPLITS: [u32; 19] = [
     1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 22, 24, 32, 48, 64, 96, 132, 200, 264,
 ];
 
+/// Schedulers of a multiprocessor.
+const SCHEDULERS: u64 = 4;
+
 /// Multiply-adds of f32 that a multiprocessor starts in a clock. f64 has half of them, which changes no order.
 const FMAS_PER_CLOCK: f64 = 128.0;
 
 /// Clocks of a launch.
-const START: f64 = 3800.0;
+const START: f64 = 3480.0;
 
-/// Clocks of the reducing kernel's launch, of each part it adds, and bytes that it moves in a clock.
-const REDUCE_START: f64 = 5900.0;
-const REDUCE_LATENCY: f64 = 190.0;
-const REDUCED_BYTES_PER_CLOCK: f64 = 4150.0;
+/// Clocks of the reducing kernel's launch and of each time that its threads wait for parts, and bytes that it moves in a clock.
+const REDUCE_START: f64 = 3130.0;
+const REDUCE_LATENCY: f64 = 370.0;
+const REDUCED_BYTES_PER_CLOCK: f64 = 2250.0;
 
 /// The most parts of a tile that is cut: one block takes up the sums of all.
 const MOST_PARTS_OF_TILE: u64 = 8;
 
-/// The most parts of a cut tile for which times come out as the model says. 4097³ by `sgemm_128x128_nn` took 13 % longer with 8 parts than
-/// with k split for all tiles, where the model expected 5 % less (`warpladder tune`).
-const MOST_TRUSTED_PARTS: u32 = 3;
-
 /// Clocks that a block of a cut tile takes beside its multiply-adds and what all tiles take, and bytes of sums that the last
 /// one adds up in a clock.
-const MEETING: f64 = 5000.0;
-const TAKEN_UP_BYTES_PER_CLOCK: f64 = 16.0;
+const MEETING: f64 = 6350.0;
+const TAKEN_UP_BYTES_PER_CLOCK: f64 = 17.2;
 
 /// Bytes that the kernels for a short side load in a clock, and the blocks of a multiprocessor that this takes.
 const BYTES_PER_CLOCK: f64 = 2200.0;
@@ -402,28 +420,51 @@ const MOST_ROWS_OF_BLOCKS: u32 = 65_535;
 const MOST_PARTS: u32 = 65_535;
 
 /// What the model knows of a tile.
+#[derive(Clone, Copy, Debug)]
 struct Model {
+    /// Its rows and columns.
+    tile: [u32; 2],
     /// The share of the multiprocessor's multiply-adds that it reaches.
     rate: f64,
     /// Clocks before the first and after the last of them.
     fixed: f64,
     /// Blocks without which a multiprocessor is not busy.
-    saturating: u64,
+    saturating: f64,
 }
 
+const F32_MODELS: &[Model] = &[
+    Model::new([128, 256], 0.872, 8400.0, 1.0),
+    Model::new([128, 128], 0.816, 7730.0, 1.28),
+    Model::new([128, 32], 0.724, 5400.0, 4.05),
+    Model::new([64, 64], 0.77, 4700.0, 4.06),
+    Model::new([32, 64], 0.577, 3415.0, 2.53),
+];
+
+const F64_MODELS: &[Model] = &[
+    Model::new([128, 128], 0.987, 13_600.0, 1.0),
+    Model::new([64, 64], 0.70, 9_700.0, 2.6),
+];
+
 impl Model {
-    fn of(tile: &Instance) -> Self {
-        let (rate, fixed, saturating) = match (tile.tile[0], tile.tile[1]) {
-            (128, 256) => (0.80, 5000.0, 1),
-            (128, 128) => (0.775, 4400.0, tile.resident as u64),
-            (64, 64) => (0.71, 5000.0, 4),
-            _ => (0.58, 4000.0, 5),
-        };
+    const fn new(tile: [u32; 2], rate: f64, fixed: f64, saturating: f64) -> Self {
         Model {
+            tile,
             rate,
             fixed,
             saturating,
         }
+    }
+
+    /// How many times as long as one would take that keeps a whole multiprocessor busy, so many blocks take together. Their warps
+    /// are dealt out to schedulers, and it is the fullest one that ends last.
+    fn together(&self, tile: &Instance, blocks: u64) -> f64 {
+        if blocks == 0 {
+            return 0.0;
+        }
+        let warps = u64::from(tile.threads / 32);
+        let fullest = (blocks * warps).div_ceil(SCHEDULERS);
+        self.saturating
+            .max((fullest * SCHEDULERS) as f64 / warps as f64)
     }
 
     /// Clocks of a tile's multiply-adds over this extent along k, where its multiprocessor does nothing else.

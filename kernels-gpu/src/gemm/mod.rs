@@ -321,6 +321,31 @@ impl<T: GpuFloat> Target<T> {
         }
     }
 
+    /// Stores four sums of a row from a multiple of 4 on, as far as there are such elements; there is the first.
+    ///
+    /// # Safety
+    /// The target is a matrix of `rows` × `columns` elements, these nobody else's; the first is one of them.
+    #[inline(always)]
+    pub unsafe fn store_4(&self, row: usize, column: usize, sums: [T; 4])
+    where
+        T: scalar::Scalar,
+    {
+        if self.beta == T::ZERO
+            && self.vectors()
+            && self.columns.is_multiple_of(4)
+            && self.leading.is_multiple_of(4)
+        {
+            let scaled = sums.map(|sum| sum * self.alpha);
+            // SAFETY: inside of the matrix because rows are of whole vectors, and aligned because all are.
+            unsafe { T::store_4(self.start.add(row * self.leading + column), scaled) };
+        } else {
+            for (q, sum) in sums.into_iter().enumerate() {
+                // SAFETY: passed on to the caller.
+                unsafe { self.store(row, column + q, sum) };
+            }
+        }
+    }
+
     /// Whether rows start at multiples of 16 bytes and end with a whole vector of 4 `f32` or 2 `f64`.
     #[inline(always)]
     pub fn vectors(&self) -> bool {

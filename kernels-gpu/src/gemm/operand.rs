@@ -7,8 +7,9 @@
 //! time costs registers that the sums need.
 //!
 //! Only the first tile is guarded: it takes what k has beyond a multiple of `DEPTH` and fills up with zeros, so that every
-//! later tile is whole. At the edges of m and n, threads copy the last row or column again instead of one outside; what
-//! is computed from it is not stored.
+//! later tile is whole. At the edges of m and n, threads copy something else again instead of what is outside; what is computed
+//! from it is not stored. It must not be the same element for all threads of a warp: an asynchronous copy of one word to 32
+//! places takes as long as 32 copies, and the blocks at the edge, for which the whole grid waits, took 12 % longer.
 
 use cuda_std::async_copy::{self, SharedAddress};
 use cuda_std::prelude::*;
@@ -126,6 +127,9 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
     /// Threads, or copies, of one k-row of vectors.
     const VECTORS: usize = EXTENT / T::VECTOR;
 
+    /// Elements that a copy takes.
+    const SIDE_BY_SIDE: usize = if WAY == way::VECTORS { T::VECTOR } else { 1 };
+
     /// The loader of this thread.
     #[inline(always)]
     pub fn new(panel: &Panel<T>) -> Self {
@@ -143,34 +147,43 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
             assert!(THREADS.is_multiple_of(EXTENT) || EXTENT.is_multiple_of(THREADS));
         }
         let Place { k, i } = Self::place();
-        let last = panel.extent as usize - 1;
-        let first = panel.first as usize + i;
+        let extent = panel.extent as usize;
+        let place = panel.first as usize + i;
+        // From the other edge on, as far as there is something; vectors stay whole, since then the extent is of whole ones.
+        let first = if place < extent {
+            place
+        } else {
+            (place - extent).min(extent - Self::SIDE_BY_SIDE)
+        };
+        // A later copy of this thread that would be beyond the edge is that of the first one.
+        let inside = |distance: usize| {
+            if place + distance < extent {
+                distance
+            } else {
+                0
+            }
+        };
         let leading = panel.leading as usize;
         let k_first = panel.start as usize + k;
         let mut offsets = [0; MOST_OFFSETS];
         let (start, advance) = match WAY {
             way::ALONG_K => {
-                let first = first.min(last);
                 for pass in 0..EXTENT / Self::ROWS {
-                    let row = (first + pass * Self::ROWS).min(last);
-                    offsets[pass] = ((row - first) * leading) as u32;
+                    offsets[pass] = (inside(pass * Self::ROWS) * leading) as u32;
                 }
                 (first * leading + k_first, DEPTH)
             }
             way::VECTORS => {
                 offsets[0] = (THREADS / Self::VECTORS * leading) as u32;
-                (
-                    k_first * leading + first.min(last + 1 - T::VECTOR),
-                    DEPTH * leading,
-                )
+                (k_first * leading + first, DEPTH * leading)
             }
             _ => {
                 // A k-row takes several passes where the block is narrower: the other offsets are along the row.
                 offsets[0] = (THREADS.div_ceil(EXTENT) * leading) as u32;
                 for part in 1..EXTENT.div_ceil(THREADS) {
-                    offsets[part] = ((first + part * THREADS).min(last) - first.min(last)) as u32;
+                    offsets[part] = inside(part * THREADS) as u32;
                 }
-                (k_first * leading + first.min(last), DEPTH * leading)
+                (k_first * leading + first, DEPTH * leading)
             }
         };
         Loader {

@@ -6,8 +6,10 @@
 //! would not give.
 //!
 //! # Thread mapping
-//! A thread per 4 elements of a row: x along the rows of C, y along their numbers, in steps of the grid's height; z counts
-//! the batch.
+//! The partial sums of a part lie one behind the other, rows of whole vectors of 4: a thread has a vector. x counts vectors, z the
+//! batch. Where C is small, its vectors would keep few multiprocessors busy, and each thread would wait for one part after the
+//! other; so y counts `lanes` of threads of a block, each of which adds up every `lanes`-th part before their sums meet in
+//! shared memory.
 //!
 //! # Preconditions
 //! None. The partial products are those of a launch with the same [`Gemm`].
@@ -22,17 +24,17 @@ use super::scalar::Scalar;
 use super::{Gemm, Target, partials_pitch};
 use cuda_std::prelude::*;
 
-/// Threads of a block.
+/// Threads of a block, of all lanes.
 pub const THREADS: usize = 256;
 
-/// Elements of a row that a thread adds up, side by side.
-const SIDE_BY_SIDE: usize = 4;
+/// The most lanes of a block: 16 vectors of f32 are still two whole cache lines.
+pub const MOST_LANES: usize = THREADS / 16;
 
-/// Elements of C in a row that a block adds up.
-pub const COLUMNS: usize = THREADS * SIDE_BY_SIDE;
+/// Elements of a vector.
+pub const SIDE_BY_SIDE: usize = 4;
 
 /// Partial sums that a thread loads before it adds the first.
-const AHEAD: usize = 4;
+pub const AHEAD: usize = 4;
 
 /// The body of the kernels.
 ///
@@ -40,26 +42,31 @@ const AHEAD: usize = 4;
 /// As for the kernels.
 #[inline(always)]
 pub unsafe fn body<T: Scalar>(partials: *const T, c: *mut T, gemm: Gemm<T>) {
-    let column =
-        thread::block_idx_x() as usize * COLUMNS + thread::thread_idx_x() as usize * SIDE_BY_SIDE;
+    let meeting = shared_array![T; THREADS * SIDE_BY_SIDE];
+    let (x, lane) = (
+        thread::thread_idx_x() as usize,
+        thread::thread_idx_y() as usize,
+    );
+    let (width, lanes) = (
+        thread::block_dim_x() as usize,
+        thread::block_dim_y() as usize,
+    );
     let batch = thread::block_idx_z() as usize;
-    let (rows, columns, splits) = (gemm.m as usize, gemm.n as usize, gemm.splits as usize);
+    let (rows, splits) = (gemm.m as usize, gemm.splits as usize);
     let pitch = partials_pitch(gemm.n);
-    if column >= columns {
-        return;
-    }
-    let target = Target::of_c(&gemm, batch as u32, c);
-    let mut row = thread::block_idx_y() as usize;
-    while row < rows {
-        let first = partials.wrapping_add((batch * splits * rows + row) * pitch + column);
-        let mut sums = [T::ZERO; SIDE_BY_SIDE];
-        let mut split = 0;
+    let elements = rows * pitch;
+    let place = (thread::block_idx_x() as usize * width + x) * SIDE_BY_SIDE;
+    let mut sums = [T::ZERO; SIDE_BY_SIDE];
+    if place < elements {
+        let first = partials.wrapping_add(batch * splits * elements + place);
+        let mut split = lane;
         while split < splits {
             let mut loaded = [[T::ZERO; SIDE_BY_SIDE]; AHEAD];
             for i in 0..AHEAD {
-                if split + i < splits {
-                    // SAFETY: inside of the partial products by the test, and aligned because rows are whole vectors.
-                    loaded[i] = unsafe { T::load_4(first.add((split + i) * rows * pitch)) };
+                let split = split + i * lanes;
+                if split < splits {
+                    // SAFETY: inside of the partial products by the tests, and aligned because rows are whole vectors.
+                    loaded[i] = unsafe { T::load_4(first.add(split * elements)) };
                 }
             }
             for i in 0..AHEAD {
@@ -67,13 +74,32 @@ pub unsafe fn body<T: Scalar>(partials: *const T, c: *mut T, gemm: Gemm<T>) {
                     sums[q] += loaded[i][q];
                 }
             }
-            split += AHEAD;
+            split += AHEAD * lanes;
         }
-        for q in 0..SIDE_BY_SIDE {
-            // SAFETY: no other thread owns the element.
-            unsafe { target.store(row, column + q, sums[q]) };
+    }
+    if lanes > 1 {
+        // SAFETY: each thread has a vector of its own, and the barrier separates writing from reading.
+        unsafe {
+            T::store_4(meeting.add((lane * width + x) * SIDE_BY_SIDE), sums);
+            thread::sync_threads();
         }
-        row += thread::grid_dim_y() as usize;
+        if lane > 0 {
+            return;
+        }
+        for other in 1..lanes {
+            // SAFETY: as before.
+            let others = unsafe { T::load_4(meeting.add((other * width + x) * SIDE_BY_SIDE)) };
+            for q in 0..SIDE_BY_SIDE {
+                sums[q] += others[q];
+            }
+        }
+    }
+    if place < elements {
+        let target = Target::of_c(&gemm, batch as u32, c);
+        let (row, column) = (place / pitch, place % pitch);
+        // SAFETY: no other thread owns the elements, and the first is one of C's: `pitch` is less than a vector longer than its
+        // rows.
+        unsafe { target.store_4(row, column, sums) };
     }
 }
 
@@ -83,8 +109,9 @@ macro_rules! reduce_kernels {
             #[doc = concat!("Adds up partial products of `", stringify!($element), "`.")]
             ///
             /// # Safety
-            /// `partials` holds the partial products of a launch with the same `gemm`, `c` is its C. The grid has
-            /// n / [`COLUMNS`], rounded up, blocks in x, any number in y, and the number of matrices in z.
+            /// `partials` holds the partial products of a launch with the same `gemm`, `c` is its C. A block has at most
+            /// [`THREADS`] threads, in y at most [`MOST_LANES`]; the grid has as many in x as there are vectors, or more,
+            /// and the number of matrices in z.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
             pub unsafe fn $name(partials: *const $element, c: *mut $element, gemm: Gemm<$element>) {
                 // SAFETY: passed on to the caller.
