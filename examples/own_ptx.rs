@@ -1,36 +1,29 @@
-//! A kernel of your own, from PTX text, on the GPU or on the emulator.
+//! A kernel of your own, from PTX text, on the GPU or on the emulator: launched, checked and timed.
 //!
 //! `cargo run --release --example own_ptx`
 
-use warpladder::engine::{self, Arg, Buffer, Choice, Dim3, EngineError, Launch};
+use warpladder::gpu::{Error, Gpu, Grid};
 
-fn main() -> Result<(), EngineError> {
-    let (engine, why_not_a_gpu) = engine::open(Choice::Auto)?;
-    if let Some(reason) = why_not_a_gpu {
-        println!("on the emulator, since there is {reason}");
-    }
+fn main() -> Result<(), Error> {
+    let gpu = Gpu::new_or_emulated();
+    let axpy = gpu.module(include_str!("axpy.ptx"))?.kernel("axpy")?;
+
     let x: Vec<f32> = (0..1000).map(|i| i as f32).collect();
-    let mut y = vec![1.0_f32; x.len()];
-    let on_device = |values: &[f32]| {
-        let buffer = Buffer::new(&*engine, size_of_val(values))?;
-        buffer.upload(values)?;
-        Ok::<_, EngineError>(buffer)
-    };
-    let (x_buffer, y_buffer) = (on_device(&x)?, on_device(&y)?);
-    engine.run(&Launch {
-        kernel: engine.load(include_str!("axpy.ptx"), "axpy")?,
-        grid: Dim3::new((x.len() as u32).div_ceil(256), 1, 1),
-        block: Dim3::new(256, 1, 1),
-        shared_bytes: 0,
-        args: &[
-            Arg::Ptr(x_buffer.ptr()),
-            Arg::Ptr(y_buffer.ptr()),
-            Arg::F32(0.5),
-            Arg::U32(x.len() as u32),
-        ],
-    })?;
-    y_buffer.download(&mut y)?;
-    println!("{}: y[999] = {}", engine.device_name(), y[999]);
-    assert!(x.iter().zip(&y).all(|(x, y)| *y == 0.5 * x + 1.0));
+    let expected: Vec<f32> = x.iter().map(|x| 0.5 * x + 1.0).collect();
+    let (x, mut y) = (gpu.upload(&x)?, gpu.upload(&[1.0_f32; 1000])?);
+    let grid = Grid::covering(1000, 256);
+    // The types of the arguments are compared with the parameters of the PTX entry.
+    gpu.launch(&axpy, grid, (&x, &mut y, 0.5_f32, 1000_u32))?;
+
+    let verdict = y.check(&expected, 1e-6)?;
+    println!("{}: error {:e}", gpu.name(), verdict.error);
+    assert!(verdict.ok, "{:?}", verdict.complaint);
+
+    let timing = gpu.time(&axpy, grid, (&x, &mut y, 0.5_f32, 1000_u32), 20)?;
+    let (median, half) = (timing.summary.median, timing.quartiles);
+    println!(
+        "{median:.4} ms, half of them {:.4} to {:.4}",
+        half.low, half.high
+    );
     Ok(())
 }

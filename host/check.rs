@@ -102,6 +102,19 @@ pub fn elementwise(
     })
 }
 
+/// Compares arrays of the same length element by element.
+pub fn slices<T: Copy + Into<f64>>(found: &[T], expected: &[T], tolerance: f64) -> Verdict {
+    let pair = |index: usize| -> (f64, f64) { (found[index].into(), expected[index].into()) };
+    let differences = (0..found.len()).map(|index| {
+        let (found, expected) = pair(index);
+        (found - expected).abs()
+    });
+    judge(differences, tolerance, Method::Reference, |index| {
+        let (found, expected) = pair(index);
+        format!("element {index} is {found}, not {expected}")
+    })
+}
+
 /// A random vector and what a product times it has to be.
 #[derive(Clone, Debug)]
 pub struct Projection {

@@ -9,12 +9,12 @@
 //! | [`device`] | what a GPU is: the device query |
 //! | [`cpu`] | products on the host, to compare with |
 //! | [`element`], [`check`], [`problem`] | inputs, parameters, right answers |
+//! | [`measure`] | how launches are timed, and statistics |
 //! | [`plan`] | the launches that a rung consists of |
 //! | [`gemm`] | general products as launches |
 //! | [`gpu`] | what other programs call: products, transposes and own kernels on nalgebra matrices and slices |
 //! | [`catalogue`] | the only list of kernels |
 //! | [`model`] | performance models: pure functions of numbers |
-//! | [`measure`] | statistics |
 //! | [`calibrate`] | what only kernels tell of a GPU, measured |
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`baseline`] | a run beside a saved one |

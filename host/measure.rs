@@ -1,4 +1,8 @@
-//! Statistics of repeated measurements.
+//! How launches are timed, and the statistics of what was measured.
+
+mod sampling;
+
+pub use sampling::{Cache, Sampling, Stop};
 
 /// Times of repeated runs, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

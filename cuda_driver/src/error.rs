@@ -15,6 +15,7 @@ impl Code {
     pub(crate) const INVALID_VALUE: Code = Code(1);
     pub(crate) const STUB_LIBRARY: Code = Code(34);
     pub(crate) const NOT_FOUND: Code = Code(500);
+    pub(crate) const NOT_READY: Code = Code(600);
     pub(crate) const UNKNOWN: Code = Code(999);
 
     /// The code itself where `cust_raw`'s `cudaError_enum` (CUDA 11.4) has it, else [`Code::UNKNOWN`]: cust

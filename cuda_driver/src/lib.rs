@@ -34,7 +34,7 @@
 //! # Beyond cust
 //!
 //! What cust 0.3.2 lacks is wrapped here, with typed errors: function attributes and occupancy
-//! ([`Function`]), launches with thread block clusters and programmatic dependent launch ([`LaunchConfig`]),
+//! ([`Function`]), events that several streams wait for ([`Event`]), launches with thread block clusters and programmatic dependent launch ([`LaunchConfig`]),
 //! just-in-time compilation with its logs ([`Module`], [`JitOptions`]), tensor maps ([`TensorMap`]), and the
 //! properties of devices ([`Device`]). Handles are those of `cust_raw`, so they go both ways.
 //!
@@ -48,6 +48,8 @@ mod load;
 mod device;
 #[cfg(target_os = "linux")]
 mod error;
+#[cfg(target_os = "linux")]
+mod event;
 #[cfg(target_os = "linux")]
 mod function;
 #[cfg(target_os = "linux")]
@@ -67,6 +69,7 @@ pub use load::{Driver, LoadError, Version, load};
 pub use {
     device::{Device, DeviceAttribute},
     error::DriverError,
+    event::Event,
     function::{Function, FunctionAttribute},
     launch::LaunchConfig,
     module::{JitError, JitLog, JitOptions, Module},

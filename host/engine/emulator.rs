@@ -1,5 +1,8 @@
 //! The emulator engine: kernels on the CPU, through `ptx-emulator`.
 
+mod streams;
+
+use super::streams::{Slots, Streams};
 use super::{
     Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap,
     TENSOR_MAP_BYTES,
@@ -34,6 +37,9 @@ pub struct EmulatorEngine {
     modules: RefCell<Vec<(String, Module)>>,
     /// Each with the number of its module.
     kernels: RefCell<Vec<(usize, Kernel)>>,
+    streams: RefCell<Slots<()>>,
+    /// When each was recorded, if it was.
+    events: RefCell<Slots<Option<Instant>>>,
 }
 
 impl Default for EmulatorEngine {
@@ -54,6 +60,8 @@ impl EmulatorEngine {
             workers: None,
             modules: RefCell::default(),
             kernels: RefCell::default(),
+            streams: RefCell::default(),
+            events: RefCell::default(),
         }
     }
 
@@ -215,6 +223,10 @@ impl Engine for EmulatorEngine {
 
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
         self.run_observed(launch, &mut NoObserver)
+    }
+
+    fn streams(&self) -> Option<&dyn Streams> {
+        Some(self)
     }
 
     fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {

@@ -5,23 +5,25 @@
 
 mod geometry;
 mod queue;
-mod signature;
+mod streams;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 use cuda_driver::{
-    DriverError, Function, FunctionAttribute, JitOptions, LaunchConfig, Module, TensorDescription,
-    TensorElement, TensorMap, TensorOutOfBounds, TensorPromotion, TensorSwizzle,
+    DriverError, Event, Function, FunctionAttribute, JitOptions, LaunchConfig, Module,
+    TensorDescription, TensorElement, TensorMap, TensorOutOfBounds, TensorPromotion, TensorSwizzle,
 };
 use cust::context::{Context, CurrentContext};
 use cust::error::CudaError;
-use cust::event::{Event, EventFlags};
+use cust::event::EventFlags;
 use cust::memory::{CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc};
 use cust::stream::{Stream, StreamFlags};
 
 use self::geometry::Limits;
+use super::signature::parameters;
+use super::streams::{Slots, Streams};
 use super::{
     Arg, DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap,
     TENSOR_MAP_BYTES,
@@ -33,8 +35,10 @@ pub struct GpuEngine {
     // Fields are dropped in this order: what lives in the context goes before the context.
     kernels: RefCell<Vec<Kernel>>,
     modules: RefCell<Vec<LoadedModule>>,
-    start: Event,
-    stop: Event,
+    start: cust::event::Event,
+    stop: cust::event::Event,
+    events: RefCell<Slots<Event>>,
+    streams: RefCell<Slots<Stream>>,
     stream: Stream,
     context: Context,
     properties: DeviceProperties,
@@ -86,8 +90,10 @@ impl GpuEngine {
             Ok(GpuEngine {
                 kernels: RefCell::default(),
                 modules: RefCell::default(),
-                start: Event::new(EventFlags::DEFAULT)?,
-                stop: Event::new(EventFlags::DEFAULT)?,
+                start: cust::event::Event::new(EventFlags::DEFAULT)?,
+                stop: cust::event::Event::new(EventFlags::DEFAULT)?,
+                events: RefCell::default(),
+                streams: RefCell::default(),
                 stream: Stream::new(StreamFlags::DEFAULT, None)?,
                 context,
                 properties: properties.clone(),
@@ -140,9 +146,10 @@ impl GpuEngine {
 
     /// Finds a kernel in a loaded module, with what its launches are checked against.
     fn kernel(&self, module: usize, ptx: &str, entry: &str) -> Result<Kernel, EngineError> {
-        let Some(parameters) = signature::parameter_sizes(ptx, entry) else {
+        let Some(parameters) = parameters(ptx, entry) else {
             return Err(load_error(entry, "the PTX has no such entry".to_owned()));
         };
+        let parameters = parameters.iter().map(|parameter| parameter.bytes).collect();
         let open = || {
             let function = self.modules.borrow()[module].module.function(entry)?;
             let read = |attribute| function.attribute(attribute).map(i32::unsigned_abs);
@@ -186,8 +193,13 @@ impl GpuEngine {
         }
     }
 
-    /// Checks a launch and puts it on the stream.
-    fn queue(&self, kernel: &Kernel, launch: &Launch<'_>) -> Result<(), EngineError> {
+    /// Checks a launch and puts it on a stream.
+    fn queue(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+    ) -> Result<(), EngineError> {
         let refused = |message| EngineError::Launch {
             entry: kernel.entry.clone(),
             message,
@@ -211,12 +223,8 @@ impl GpuEngine {
         // SAFETY: the stream is of the function's context, which is current. `argument_pointers` has matched
         // number and size of the arguments with the parameters, and they live through the call. Accesses of the
         // kernel outside of device memory are caught by the device and reported by the next call.
-        unsafe {
-            kernel
-                .function
-                .launch(&config, self.stream.as_inner(), pointers)
-        }
-        .map_err(|error| self.work_failed(&kernel.entry, &error))
+        unsafe { kernel.function.launch(&config, stream.as_inner(), pointers) }
+            .map_err(|error| self.work_failed(&kernel.entry, &error))
     }
 
     /// Waits for the stream; an error of the kernel comes out here.
@@ -415,21 +423,27 @@ impl Engine for GpuEngine {
 
     fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
         self.with_kernel(launch, |kernel| {
-            self.queue(kernel, launch)?;
+            self.queue(&self.stream, kernel, launch)?;
             self.finish(kernel)
         })
     }
 
     fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
-        self.with_kernel(launch, |kernel| self.queue(kernel, launch))
+        self.with_kernel(launch, |kernel| self.queue(&self.stream, kernel, launch))
     }
 
     fn synchronize(&self) -> Result<(), EngineError> {
         self.enter()?;
-        self.stream.synchronize().map_err(|error| {
-            let error = driver_error("cuStreamSynchronize", error);
-            self.work_failed("a kernel that was started before", &error)
-        })
+        let (call, done) = if self.streams.borrow().is_empty() {
+            ("cuStreamSynchronize", self.stream.synchronize())
+        } else {
+            ("cuCtxSynchronize", CurrentContext::synchronize())
+        };
+        done.map_err(|error| self.work_failed(EARLIER, &driver_error(call, error)))
+    }
+
+    fn streams(&self) -> Option<&dyn Streams> {
+        Some(self)
     }
 
     fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
@@ -447,6 +461,9 @@ impl Engine for GpuEngine {
         })
     }
 }
+
+/// What is named where an error of a kernel comes out later than it was started.
+const EARLIER: &str = "a kernel that was started before";
 
 /// Most arguments of a launch: they are passed on from the stack, so that a launch allocates nothing.
 const MOST_ARGUMENTS: usize = 64;

@@ -10,6 +10,8 @@ pub mod emulator;
 #[cfg(target_os = "linux")]
 pub mod gpu;
 pub mod observed;
+pub mod signature;
+pub mod streams;
 
 /// Which engine: the name on the command line and in every record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -92,6 +94,18 @@ impl Dim3 {
     /// Number of blocks in the grid, or of threads in the block.
     pub const fn count(self) -> u64 {
         self.x as u64 * self.y as u64 * self.z as u64
+    }
+}
+
+impl From<u32> for Dim3 {
+    fn from(x: u32) -> Self {
+        Dim3 { x, y: 1, z: 1 }
+    }
+}
+
+impl From<[u32; 2]> for Dim3 {
+    fn from([x, y]: [u32; 2]) -> Self {
+        Dim3 { x, y, z: 1 }
     }
 }
 
@@ -300,6 +314,11 @@ pub trait Engine {
     /// [`EngineError::Launch`] where a kernel failed.
     fn synchronize(&self) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    /// Its streams and events beside its own stream; `None` where it has that one alone.
+    fn streams(&self) -> Option<&dyn streams::Streams> {
+        None
     }
 
     /// Runs launches one after the other, all of them `rounds` times, and returns how long that took together, in

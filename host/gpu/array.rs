@@ -1,6 +1,7 @@
 //! Memory on the device.
 
 use super::{Error, Layout, MatrixMut, MatrixRef};
+use crate::check::{self, Verdict};
 use crate::engine::{DevicePtr, Engine, EngineError};
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -54,6 +55,27 @@ impl<T: Pod> DeviceArray<T> {
         self.engine
             .download(bytemuck::cast_slice_mut(&mut values), self.pointer)?;
         Ok(values)
+    }
+
+    /// Waits for what was started, and compares the elements with those expected: each may be off by `tolerance`, and NaN is
+    /// wrong. The verdict has the largest error, and names the first element that is wrong.
+    ///
+    /// An array of NaN before a kernel runs shows what the kernel did not write.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`] where there are not as many, [`Error::Engine`] where a kernel failed before.
+    pub fn check(&self, expected: &[T], tolerance: f64) -> Result<Verdict, Error>
+    where
+        T: Into<f64>,
+    {
+        if expected.len() != self.len {
+            return Err(Error::Lengths {
+                found: self.len,
+                expected: expected.len(),
+            });
+        }
+        let found = self.download()?;
+        Ok(check::slices(&found, expected, tolerance))
     }
 
     /// A matrix among the elements.

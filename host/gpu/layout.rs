@@ -41,6 +41,11 @@ impl Layout {
         Self::row_major(columns, rows).transposed()
     }
 
+    /// A column: the elements of a vector, one behind the other.
+    pub const fn vector(elements: usize) -> Self {
+        Self::column_major(elements, 1)
+    }
+
     /// The transpose: the same elements, rows for columns.
     pub const fn transposed(self) -> Self {
         Layout {
@@ -101,6 +106,20 @@ impl Layout {
         } else {
             None
         }
+    }
+
+    /// The vectors of a batch as the columns of one matrix, where their elements are neighbours.
+    pub(super) const fn side_by_side(self) -> Option<Self> {
+        if self.columns != 1 || self.row_stride != 1 {
+            return None;
+        }
+        Some(Layout {
+            columns: self.batch,
+            column_stride: self.batch_stride,
+            batch: 1,
+            batch_stride: 0,
+            ..self
+        })
     }
 
     /// Why an array of `len` elements cannot have this layout, if it cannot.

@@ -1,7 +1,9 @@
 //! Products on the device: planned once for a size, then launched.
 
+use super::queue::Queue;
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
-use crate::engine::{DevicePtr, Engine};
+use crate::engine::streams::StreamId;
+use crate::engine::{DevicePtr, Engine, Launch};
 use crate::gemm::{self, Description, Device, GemmInput, tuning};
 use crate::plan::{Operands, Prepared};
 use std::any::TypeId;
@@ -21,9 +23,9 @@ pub(super) struct Products {
     plans: RefCell<HashMap<Key, Rc<Planned>>>,
     /// What `warpladder tune` found on this device, read when the first product is planned.
     tuned: OnceCell<tuning::Choices>,
-    /// Memory for partial products, by the number of bytes at its start that hold zeros between launches: these must stay so.
-    /// Launches run one after the other, so that one of each kind is enough.
-    workspaces: RefCell<HashMap<usize, DeviceArray<u8>>>,
+    /// Memory for partial products, by the stream, and the number of bytes at its start that hold zeros between launches:
+    /// these must stay so. Launches of a stream run one after the other, so that one of each kind is enough.
+    workspaces: RefCell<HashMap<(StreamId, usize), DeviceArray<u8>>>,
 }
 
 /// A plan, and the tensor maps of the operands that it was started with.
@@ -57,12 +59,13 @@ impl Products {
     /// Starts C ← α · A · B + β · C.
     pub(super) fn start<T: GemmInput>(
         &self,
-        engine: &Rc<dyn Engine>,
+        queue: &Queue,
         factors: [T::Output; 2],
         a: MatrixRef<'_, T>,
         b: MatrixRef<'_, T>,
         c: MatrixMut<'_, T::Output>,
     ) -> Result<(), Error> {
+        let engine = &queue.engine;
         let here = [
             a.array.is_on(engine),
             b.array.is_on(engine),
@@ -87,11 +90,12 @@ impl Products {
         let mut operands = Operands {
             inputs: &inputs,
             output,
-            workspace: self.workspace(engine, &planned.prepared)?,
+            workspace: self.workspace(queue, &planned.prepared)?,
             maps: DevicePtr(0),
         };
         operands.maps = planned.maps(engine, &operands)?;
-        Ok(planned.prepared.enqueue(&**engine, &operands, factors)?)
+        let start = |launch: &Launch<'_>| queue.enqueue(launch);
+        Ok(planned.prepared.start(&operands, factors, start)?)
     }
 
     /// The plan of a product, made where there is none yet.
@@ -131,24 +135,25 @@ impl Products {
     }
 
     /// The workspace of a plan.
-    fn workspace(&self, engine: &Rc<dyn Engine>, plan: &Prepared) -> Result<DevicePtr, Error> {
+    fn workspace(&self, queue: &Queue, plan: &Prepared) -> Result<DevicePtr, Error> {
         let (bytes, zeroed) = (plan.workspace_bytes(), plan.zeroed_bytes());
         if bytes == 0 {
             return Ok(DevicePtr(0));
         }
+        let key = (queue.id(), zeroed);
         let mut workspaces = self.workspaces.borrow_mut();
-        if let Some(array) = workspaces.get(&zeroed)
+        if let Some(array) = workspaces.get(&key)
             && array.len() >= bytes
         {
             return Ok(array.pointer());
         }
         // What was started may still use the old one.
-        engine.synchronize()?;
-        workspaces.remove(&zeroed);
-        let array = DeviceArray::new(engine, bytes)?;
+        queue.synchronize()?;
+        workspaces.remove(&key);
+        let array = DeviceArray::new(&queue.engine, bytes)?;
         let pointer = array.pointer();
-        engine.upload(pointer, &vec![0; zeroed])?;
-        workspaces.insert(zeroed, array);
+        queue.engine.upload(pointer, &vec![0; zeroed])?;
+        workspaces.insert(key, array);
         Ok(pointer)
     }
 }
@@ -181,7 +186,7 @@ impl Planned {
 }
 
 /// The first element of a matrix, and the number of elements of its array from there on.
-fn place<T: bytemuck::Pod>(array: &DeviceArray<T>, layout: Layout) -> (DevicePtr, u64) {
+pub(super) fn place<T: bytemuck::Pod>(array: &DeviceArray<T>, layout: Layout) -> (DevicePtr, u64) {
     let offset = layout.offset.min(array.len());
     let address = array.pointer().0 + (offset * size_of::<T>()) as u64;
     (DevicePtr(address), (array.len() - offset) as u64)
@@ -213,14 +218,17 @@ fn matching(a: Layout, b: Layout, c: Layout) -> Result<(), Error> {
     })
 }
 
+/// A number that kernels have 32 bits for.
+pub(super) fn number(what: &'static str, value: usize) -> Result<u32, Error> {
+    u32::try_from(value).map_err(|_| Error::TooLarge { what, value })
+}
+
 /// The product of matrices whose layouts match, into a row-major C.
 fn describe<T: GemmInput>(
     [a, b, c]: [Layout; 3],
     [alpha, beta]: [T::Output; 2],
     places: [DevicePtr; 3],
 ) -> Result<Description<T>, Error> {
-    let number =
-        |what, value: usize| u32::try_from(value).map_err(|_| Error::TooLarge { what, value });
     // Columns where those are neighbours, otherwise rows: one of the two, by `Layout::fault`.
     let operand = |layout: Layout| match layout.leading_of_rows() {
         Some(leading) => (false, leading),

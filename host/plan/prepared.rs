@@ -143,6 +143,19 @@ impl Prepared {
         operands: &Operands<'_>,
         factors: [T; 2],
     ) -> Result<(), EngineError> {
+        self.start(operands, factors, |launch| engine.enqueue(launch))
+    }
+
+    /// Starts the launches of a general product with these factors α and β, each by `start`. Nothing is allocated.
+    ///
+    /// # Errors
+    /// Those of `start`.
+    pub fn start<T: bytemuck::Pod>(
+        &self,
+        operands: &Operands<'_>,
+        factors: [T; 2],
+        mut start: impl FnMut(&Launch<'_>) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let factors = bytemuck::bytes_of(&factors);
         self.launches.iter().try_for_each(|loaded| {
             let mut bytes = [0; MOST_BYTES];
@@ -157,7 +170,7 @@ impl Prepared {
                 &bytes[..len]
             });
             let args = loaded.args(operands, product);
-            engine.enqueue(&loaded.with(&args))
+            start(&loaded.with(&args))
         })
     }
 

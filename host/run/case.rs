@@ -1,19 +1,15 @@
 //! One rung with its buffers on a device.
 
 use super::preflight::{RunError, plan, preflight};
-use super::{Cache, Sampling, Shape, Times};
+use super::{Sampling, Shape, Times};
 use crate::catalogue::Rung;
 use crate::check::Verdict;
 use crate::element::Element;
-use crate::engine::{Buffer, DevicePtr, Dim3, Engine, EngineError, EngineKind, Launch};
+use crate::engine::{Buffer, DevicePtr, Dim3, Engine, EngineError, Launch};
 use crate::measure::Summary;
 use crate::plan::{Operands, Plan, Prepared};
 use crate::problem::{Operation, Problem};
 use std::time::Instant;
-
-/// Launches on a GPU before the first sample, so that clocks and caches have settled. The emulator needs none
-/// beside the run that is checked.
-const GPU_WARM_UP: usize = 3;
 
 /// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as well.
 const HOST_TO_HOST_RUNS: usize = 3;
@@ -165,25 +161,7 @@ impl<'e> Case<'e> {
         problem: &dyn Problem<T>,
         sampling: &Sampling,
     ) -> Result<Times, EngineError> {
-        let warm_up = match self.engine.kind() {
-            EngineKind::Gpu => GPU_WARM_UP,
-            EngineKind::Cpu | EngineKind::Emulator => 0,
-        };
-        for _ in 0..warm_up {
-            self.run()?;
-        }
-        let cache_bytes = self.engine.cache_bytes();
-        let evicted = match (sampling.cache, cache_bytes) {
-            (Cache::Cold, Some(bytes)) => Some(2 * bytes as usize),
-            _ => None,
-        };
-        let scratch = Buffer::new(self.engine, evicted.unwrap_or(0))?;
-        let (kernel, stop) = sampling.take(|| {
-            if let Some(bytes) = evicted {
-                self.engine.fill(scratch.ptr(), bytes, 0)?;
-            }
-            self.time(1)
-        })?;
+        let (kernel, stop) = self.launches(|launches| sampling.time(self.engine, launches))?;
         let reps = kernel.len().min(MOST_IN_A_ROW);
         let outer_ms = match self.repetitions {
             Some(_) => Some(self.time(reps as u32)? / reps as f64),
@@ -206,7 +184,7 @@ impl<'e> Case<'e> {
         Ok(Times {
             kernel,
             stop,
-            cache: cache_bytes.map(|_| sampling.cache),
+            cache: self.engine.cache_bytes().map(|_| sampling.cache),
             host_to_host_ms: Summary::of(&host_to_host).map(|summary| summary.median),
             outer_ms,
             inner_ms,

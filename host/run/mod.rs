@@ -4,12 +4,11 @@ mod case;
 mod cpu;
 mod preflight;
 mod record;
-mod sampling;
 
+pub use crate::measure::{Cache, Sampling, Stop};
 pub use case::Case;
 pub use preflight::{RunError, check_shape, describe, preflight, request};
 pub use record::{Detailed, Record, SCHEMA};
-pub use sampling::{Cache, Sampling, Stop};
 
 use crate::catalogue::{Implementation, Rung};
 use crate::check::Verdict;

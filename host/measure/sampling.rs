@@ -1,6 +1,7 @@
 //! How often a kernel is timed, and when that is enough.
 
-use crate::measure::median_interval;
+use super::median_interval;
+use crate::engine::{Buffer, Engine, EngineError, EngineKind, Launch};
 use std::time::{Duration, Instant};
 
 /// Samples after which no more are taken, whatever the precision: single times are kept in records.
@@ -8,6 +9,10 @@ const MOST_SAMPLES: usize = 10_000;
 
 /// The precision is looked at after so many samples each: it needs them sorted.
 const LOOK_EVERY: usize = 10;
+
+/// Launches on a GPU before the first sample, so that clocks and caches have settled. The emulator needs none
+/// beside the run that is checked.
+const GPU_WARM_UP: usize = 3;
 
 /// What the caches of a GPU hold when a sample begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
@@ -60,8 +65,38 @@ pub enum Stop {
 }
 
 impl Sampling {
+    /// Times launches that run one after the other, at least once, after warm-up: each sample in milliseconds, and why there
+    /// are no more.
+    ///
+    /// # Errors
+    /// Those of the launches; [`EngineError::OutOfMemory`] where there is none to fill the caches with.
+    pub fn time(
+        &self,
+        engine: &dyn Engine,
+        launches: &[Launch<'_>],
+    ) -> Result<(Vec<f64>, Stop), EngineError> {
+        let warm_up = match engine.kind() {
+            EngineKind::Gpu => GPU_WARM_UP,
+            EngineKind::Cpu | EngineKind::Emulator => 0,
+        };
+        for _ in 0..warm_up {
+            launches.iter().try_for_each(|launch| engine.run(launch))?;
+        }
+        let evicted = match (self.cache, engine.cache_bytes()) {
+            (Cache::Cold, Some(bytes)) => Some(2 * bytes as usize),
+            _ => None,
+        };
+        let scratch = Buffer::new(engine, evicted.unwrap_or(0))?;
+        self.take(|| {
+            if let Some(bytes) = evicted {
+                engine.fill(scratch.ptr(), bytes, 0)?;
+            }
+            engine.time(launches, 1)
+        })
+    }
+
     /// Takes samples by `time`, at least one.
-    pub(super) fn take<E>(
+    pub(crate) fn take<E>(
         &self,
         mut time: impl FnMut() -> Result<f64, E>,
     ) -> Result<(Vec<f64>, Stop), E> {

@@ -1,7 +1,11 @@
 //! The library: products of nalgebra matrices, of slices, and of matrices on the device, beside nalgebra's.
 
-#[path = "common/gpu.rs"]
+#[path = "../common/gpu.rs"]
 mod gpu;
+mod kernels;
+mod streams;
+mod transposes;
+mod vectors;
 
 use half::{bf16, f16};
 use nalgebra::{DMatrix, Matrix3x2, SMatrix};
