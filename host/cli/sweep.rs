@@ -56,7 +56,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         json.write_json(&sweep)?;
     }
     if let Some(svg) = svg {
-        svg.write(sweep::svg(&sweep).as_bytes())?;
+        svg.write(sweep::plot(&sweep).file()?.as_bytes())?;
     }
     print(&mut people, &sweep)?;
     Ok(Outcome::Done)

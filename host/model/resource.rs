@@ -3,7 +3,9 @@
 use std::fmt;
 
 /// What bounds an execution: a resource that work uses up, or a wait that no resource explains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// Issue slots of the warp schedulers.

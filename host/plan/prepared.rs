@@ -16,6 +16,7 @@ pub struct Prepared {
     launches: Vec<Loaded>,
     workspace_bytes: usize,
     zeroed_bytes: usize,
+    has_tensor_maps: bool,
 }
 
 /// A launch whose kernel is loaded.
@@ -64,10 +65,12 @@ impl Prepared {
                 maps_at,
             })
         };
+        let launches = launches.map(load).collect::<Result<_, EngineError>>()?;
         Ok(Prepared {
-            launches: launches.map(load).collect::<Result<_, EngineError>>()?,
+            launches,
             workspace_bytes,
             zeroed_bytes,
+            has_tensor_maps: maps > 0,
         })
     }
 
@@ -98,9 +101,7 @@ impl Prepared {
 
     /// Whether its kernels read tensor maps, which name the addresses of operands.
     pub fn has_tensor_maps(&self) -> bool {
-        self.launches
-            .iter()
-            .any(|loaded| !tensor_maps(&loaded.launch).is_empty())
+        self.has_tensor_maps
     }
 
     /// The tensor maps of all launches, as they must lie at [`Operands::maps`], which is not looked at.

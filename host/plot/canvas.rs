@@ -177,6 +177,29 @@ pub(super) fn legend_height(width: u32, entries: &[Entry<'_>]) -> i32 {
     layout(width as i32, entries).1
 }
 
+/// Height of the numbers and the name along x.
+pub(super) const X_LABELS: i32 = 44;
+/// Width of the numbers along y.
+pub(super) const Y_LABELS: u32 = 58;
+/// Height of the unit of y, and of the room around it.
+const UNIT_HEIGHT: i32 = TEXT as i32 + 4;
+
+/// Height of a plot with axes: its head, so much for the curves, and the numbers along x.
+pub(super) fn height_with_axes(width: u32, entries: &[Entry<'_>], curves: i32) -> u32 {
+    (legend_height(width, entries) + UNIT_HEIGHT + 8 + curves + X_LABELS) as u32
+}
+
+/// Draws the head of a plot with axes, which is its legend and the unit of y; returns the area below.
+pub(super) fn head<'a>(
+    area: &Area<'a>,
+    entries: &[Entry<'_>],
+    unit: &str,
+) -> Result<Area<'a>, DrawError> {
+    let legend = legend(area, entries)?;
+    text(area, Ink::Muted, HPos::Left, (0, legend + 8), unit)?;
+    Ok(area.split_vertically(legend + UNIT_HEIGHT).1)
+}
+
 /// A number for an axis: with k for a thousand and M for a million.
 pub(super) fn axis_number(value: f64) -> String {
     match value.abs() {

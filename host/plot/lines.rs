@@ -1,7 +1,7 @@
 //! Curves over sizes, warps and the like.
 
 use super::Size;
-use super::canvas::{self, Area, Drawn, Entry, Ink, Mark, TEXT, legend_height, text_style};
+use super::canvas::{self, Area, Drawn, Entry, Ink, Mark, X_LABELS, Y_LABELS, text_style};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -31,8 +31,6 @@ pub struct Series {
 
 /// Height of the curves.
 const HEIGHT: i32 = 260;
-/// Height of the numbers and the name along x.
-const X_LABELS: i32 = 44;
 
 impl Lines {
     fn legend(&self) -> Vec<Entry<'_>> {
@@ -45,13 +43,11 @@ impl Lines {
     }
 
     pub(super) fn height(&self, size: Size) -> u32 {
-        let legend = legend_height(size.width(), &self.legend());
-        (legend + TEXT as i32 + 12 + HEIGHT + X_LABELS) as u32
+        canvas::height_with_axes(size.width(), &self.legend(), HEIGHT)
     }
 
     pub(super) fn draw(&self, area: &Area<'_>, size: Size) -> Drawn {
-        let legend = canvas::legend(area, &self.legend())?;
-        canvas::text(area, Ink::Muted, HPos::Left, (0, legend + 8), &self.y)?;
+        let below = canvas::head(area, &self.legend(), &self.y)?;
         let points = || self.series.iter().flat_map(|series| &series.points);
         let least = points().fold(f64::INFINITY, |least, point| least.min(point.0));
         let most = points().fold(0.0, |most: f64, point| most.max(point.0));
@@ -60,12 +56,11 @@ impl Lines {
             return Ok(());
         }
         let ticks = ticks(points().map(|point| point.0), size);
-        let (_, below) = area.split_vertically(legend + TEXT as i32 + 4);
         let mut chart = ChartBuilder::on(&below)
             .margin_right(16)
             .margin_top(8)
             .x_label_area_size(X_LABELS)
-            .y_label_area_size(58)
+            .y_label_area_size(Y_LABELS)
             .build_cartesian_2d(
                 (least * 0.94..most * 1.06)
                     .log_scale()

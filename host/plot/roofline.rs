@@ -2,7 +2,7 @@
 
 use super::Size;
 use super::canvas::{
-    self, Area, Drawn, Entry, Ink, Mark, TEXT, legend_height, text_style, width_of,
+    self, Area, Drawn, Entry, Ink, Mark, TEXT, X_LABELS, Y_LABELS, text_style, width_of,
 };
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -46,8 +46,6 @@ pub struct Kernel {
 
 /// Height of the plot without its legend.
 const HEIGHT: i32 = 440;
-const X_LABELS: i32 = 44;
-const Y_LABELS: u32 = 58;
 
 impl Roofline {
     fn legend(&self) -> Vec<Entry<'_>> {
@@ -65,8 +63,7 @@ impl Roofline {
     }
 
     pub(super) fn height(&self, size: Size) -> u32 {
-        let legend = legend_height(size.width(), &self.legend());
-        (legend + TEXT as i32 + 12 + HEIGHT + X_LABELS) as u32
+        canvas::height_with_axes(size.width(), &self.legend(), HEIGHT)
     }
 
     fn kernels(&self) -> impl Iterator<Item = &Kernel> {
@@ -74,9 +71,7 @@ impl Roofline {
     }
 
     pub(super) fn draw(&self, area: &Area<'_>, size: Size) -> Drawn {
-        let legend = canvas::legend(area, &self.legend())?;
-        canvas::text(area, Ink::Muted, HPos::Left, (0, legend + 8), "GFLOP/s")?;
-        let (_, below) = area.split_vertically(legend + TEXT as i32 + 4);
+        let below = canvas::head(area, &self.legend(), "GFLOP/s")?;
         let intensities = || self.kernels().map(|kernel| kernel.intensity);
         let left = intensities().fold(f64::INFINITY, f64::min);
         let right = intensities().fold(0.0, f64::max);

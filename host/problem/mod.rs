@@ -54,7 +54,7 @@ pub enum Operation {
 }
 
 /// The size of a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Shape {
     /// Rows of a product; rows of the input of a transpose.
     pub m: u32,

@@ -1,5 +1,6 @@
 //! What a report is made of: results as the other commands wrote them.
 
+use crate::sweep::Sweep;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -154,34 +155,6 @@ pub struct Compared {
     pub gbs: f64,
     /// The peer's.
     pub peer_gbs: f64,
-}
-
-/// What `sweep --json` writes.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Sweep {
-    /// Name of the rung.
-    pub kernel: String,
-    /// `warps`, `size` or `block`.
-    pub over: String,
-    /// Unit of the throughput.
-    pub unit: String,
-    /// The points.
-    pub points: Vec<SweepPoint>,
-    /// Where the predicted curve bends.
-    pub predicted_knee: Option<f64>,
-    /// Where the measured curve bends.
-    pub measured_knee: Option<f64>,
-}
-
-/// A point of a sweep.
-#[derive(Clone, Debug, Deserialize)]
-pub struct SweepPoint {
-    /// Warps, extent or threads.
-    pub x: u32,
-    /// Predicted throughput.
-    pub predicted: f64,
-    /// Measured throughput.
-    pub measured: Option<f64>,
 }
 
 /// The device query, as far as a report shows it.

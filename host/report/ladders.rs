@@ -1,6 +1,6 @@
 //! Which measurement is drawn beside which, and in which unit.
 
-use super::data::{Data, Measured, Sweep};
+use super::data::{Data, Measured};
 use super::listing::Counted;
 use crate::catalogue::{self, Implementation, Rung};
 use crate::element::ElementType;
@@ -305,57 +305,6 @@ pub fn sizes(data: &Data) -> Vec<Plot> {
         });
     }
     plots
-}
-
-/// Throughput over warps per multiprocessor, or what else was varied.
-pub fn sweeps(data: &Data) -> Vec<Plot> {
-    data.sweeps.iter().map(sweep).collect()
-}
-
-fn sweep(sweep: &Sweep) -> Plot {
-    let points = |value: fn(&super::data::SweepPoint) -> Option<f64>| {
-        let points = sweep.points.iter();
-        points
-            .filter_map(|point| Some((f64::from(point.x), value(point)?)))
-            .collect::<Vec<_>>()
-    };
-    let measured = Series {
-        name: "measured".to_owned(),
-        ink: Ink::Measured,
-        mark: Mark::Disc,
-        points: points(|point| point.measured),
-    };
-    let predicted = Series {
-        name: "predicted".to_owned(),
-        ink: Ink::Predicted,
-        mark: Mark::Ring,
-        points: points(|point| Some(point.predicted)),
-    };
-    let x = match sweep.over.as_str() {
-        "warps" => "warps of a multiprocessor",
-        "block" => "threads of a block",
-        _ => "extent of the problem",
-    };
-    let knee = |what: &str, knee: Option<f64>| {
-        knee.map(|knee| format!(" The {what} curve bends at {knee:.1}."))
-    };
-    Plot {
-        name: format!("sweep-{}-{}", sweep.kernel, sweep.over),
-        title: format!("{} over {x}", sweep.kernel),
-        caption: format!(
-            "Throughput, by warpladder sweep.{}{}",
-            knee("predicted", sweep.predicted_knee).unwrap_or_default(),
-            knee("measured", sweep.measured_knee).unwrap_or_default(),
-        ),
-        chart: Chart::Lines(Lines {
-            x,
-            y: sweep.unit.clone(),
-            series: [measured, predicted]
-                .into_iter()
-                .filter(|series| !series.points.is_empty())
-                .collect(),
-        }),
-    }
 }
 
 #[cfg(test)]

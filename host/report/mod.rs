@@ -14,6 +14,7 @@ pub use listing::{Counted, Line, LineCounts, Listing, count};
 
 use crate::catalogue::{self, Rung};
 use crate::plot::{DrawError, Plot};
+use crate::sweep;
 use std::collections::HashMap;
 
 /// What a page shows.
@@ -43,7 +44,7 @@ impl Report {
         let mut plots = ladders::ladders(&self.data);
         plots.extend(ladders::roofline(&self.data, &self.counted));
         plots.extend(ladders::sizes(&self.data));
-        plots.extend(ladders::sweeps(&self.data));
+        plots.extend(self.data.sweeps.iter().map(sweep::plot));
         plots
     }
 

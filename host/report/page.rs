@@ -6,6 +6,7 @@ use super::ladders::{self, Metric, metric};
 use super::listing::Counted;
 use crate::catalogue::{self, Rung};
 use crate::plot::{Chart, DrawError, Plot, Size, number, style_sheet};
+use crate::sweep;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::HashMap;
 
@@ -26,7 +27,7 @@ pub fn html(data: &Data, counted: &HashMap<String, Counted>) -> Result<String, D
         plots(&ladders::ladders(data))?,
         plots(ladders::roofline(data, counted).as_slice())?,
         plots(&ladders::sizes(data))?,
-        plots(&ladders::sweeps(data))?,
+        plots(&data.sweeps.iter().map(sweep::plot).collect::<Vec<_>>())?,
         sources(&data.reproduced),
         kernels(data, counted),
     ];

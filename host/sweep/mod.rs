@@ -1,9 +1,9 @@
 //! Throughput over warps per multiprocessor, over the size of a problem, or over the width of blocks: predicted, and
 //! measured where there is a GPU. The curve of source 002, with its knee.
 
-mod svg;
+mod plot;
 
-pub use svg::svg;
+pub use plot::plot;
 
 use crate::catalogue::{Implementation, Rung};
 use crate::element::ElementType;
@@ -18,7 +18,9 @@ use crate::run::{Case, Problems, RunError, check_shape};
 use kernels_gpu::geometry::Geometry;
 
 /// What is varied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Over {
     /// Resident warps of a multiprocessor.
@@ -30,7 +32,7 @@ pub enum Over {
 }
 
 /// One point of a curve.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Point {
     /// Warps of a multiprocessor, extent, or threads of a block.
     pub x: u32,
@@ -47,10 +49,10 @@ pub struct Point {
 }
 
 /// A curve.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Sweep {
     /// Name of the rung.
-    pub kernel: &'static str,
+    pub kernel: String,
     /// The GPU that is predicted, and measured where anything is.
     pub device: String,
     /// What is varied.
@@ -58,7 +60,7 @@ pub struct Sweep {
     /// The problem; of a sweep over sizes, the last one.
     pub shape: Shape,
     /// `GFLOP/s` or `GB/s`.
-    pub unit: &'static str,
+    pub unit: String,
     /// The points, by x.
     pub points: Vec<Point>,
     /// Where the rise of the predicted curve's first point reaches its best: 002's P, in the unit of x; of a sweep over warps.
@@ -138,14 +140,14 @@ pub fn sweep(
         knee(&|point| point.measured),
     );
     Ok(Sweep {
-        kernel: rung.name,
+        kernel: rung.name.to_owned(),
         device: device.name.to_string(),
         over,
         shape: match (over, points.last()) {
             (Over::Size, Some(last)) => square(last.x),
             _ => shape,
         },
-        unit: unit(rung),
+        unit: unit(rung).to_owned(),
         points,
         predicted_knee,
         measured_knee,
