@@ -51,6 +51,12 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
+    // `cfg(gpu)`: the GPU engine is wanted, and this is a system that it is made for.
+    println!("cargo::rustc-check-cfg=cfg(gpu)");
+    let on_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
+    if on_linux && env::var_os("CARGO_FEATURE_GPU").is_some() {
+        println!("cargo::rustc-cfg=gpu");
+    }
     let ptx = checked_in_ptx(env::var("CARGO_MANIFEST_DIR")?.into());
     for path in ptx.watched() {
         println!("cargo::rerun-if-changed={}", path.display());

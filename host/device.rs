@@ -1,6 +1,6 @@
 //! Device query: what a GPU is, as reports and performance models need it.
 
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 mod nvml;
 
 use crate::engine::{Dim3, EngineError};
@@ -165,7 +165,7 @@ impl ThrottleReason {
     }
 
     /// Every reason that is set in NVML's bit mask.
-    #[cfg(target_os = "linux")]
+    #[cfg(gpu)]
     fn from_mask(mask: u64) -> Vec<ThrottleReason> {
         let bits = [
             (0x001, ThrottleReason::Idle),
@@ -187,7 +187,7 @@ impl ThrottleReason {
 ///
 /// # Errors
 /// [`EngineError::Unavailable`] where there is no driver or no device.
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 pub fn devices() -> Result<Vec<DeviceProperties>, EngineError> {
     let unavailable = |reason: String| EngineError::Unavailable(reason);
     let driver = cuda_driver::load().map_err(|reason| unavailable(reason.to_string()))?;
@@ -199,18 +199,21 @@ pub fn devices() -> Result<Vec<DeviceProperties>, EngineError> {
         .collect()
 }
 
+/// Why there is no GPU where the engine was left out.
+#[cfg(not(gpu))]
+pub(crate) const NO_GPU_ENGINE: &str =
+    "no GPU engine in this build: build on Linux with the feature `gpu`, or use the emulator";
+
 /// All devices of this machine.
 ///
 /// # Errors
-/// Always [`EngineError::Unavailable`]: the GPU engine is for Linux.
-#[cfg(not(target_os = "linux"))]
+/// Always [`EngineError::Unavailable`]: this build is without the GPU engine.
+#[cfg(not(gpu))]
 pub fn devices() -> Result<Vec<DeviceProperties>, EngineError> {
-    Err(EngineError::Unavailable(
-        "GPUs are supported on Linux only".to_owned(),
-    ))
+    Err(EngineError::Unavailable(NO_GPU_ENGINE.to_owned()))
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 mod query {
     use cuda_driver::{Device, DeviceAttribute as Attribute, Driver, DriverError};
 
@@ -333,7 +336,7 @@ mod query {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, gpu))]
 mod tests {
     use super::*;
 

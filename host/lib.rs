@@ -36,7 +36,7 @@ pub mod calibrate;
 pub mod catalogue;
 pub mod check;
 pub mod cli;
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 pub mod compare;
 pub mod cpu;
 pub mod device;
@@ -49,7 +49,7 @@ pub mod gpu;
 pub mod measure;
 pub mod memory;
 pub mod model;
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 pub mod peer;
 pub mod plan;
 pub mod plot;

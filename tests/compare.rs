@@ -1,5 +1,5 @@
 //! Kernels beside their peers. Needs a GPU, and cuBLAS for products.
-#![cfg(target_os = "linux")]
+#![cfg(gpu)]
 
 use std::time::Duration;
 use warpladder::catalogue;

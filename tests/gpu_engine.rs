@@ -1,6 +1,6 @@
 //! The GPU engine's own logic, against a stand-in for the CUDA driver: no GPU is needed.
 
-#![cfg(target_os = "linux")]
+#![cfg(gpu)]
 
 #[path = "../cuda_driver/tests/fake_driver/mod.rs"]
 mod fake_driver;

@@ -1,10 +1,28 @@
-//! The tables in the README are those of the results that are kept in the repository.
+//! The tables in the README and in docs/h200.md are those of the results that are kept in the repository, and the output that
+//! the README shows is the program's.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test --test readme` writes them.
 
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The rungs of the README's table, all at 4096.
+const SHORT: [&str; 12] = [
+    "naive_uncoalesced",
+    "naive",
+    "tiled_32",
+    "register_blocked",
+    "sgemm",
+    "dgemm",
+    "mma_bf16",
+    "wgmma_bf16",
+    "copy_vec4",
+    "transpose_naive",
+    "transpose_fast",
+    "matvec_fast",
+];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -15,8 +33,8 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
-/// The table of one run, with the device that it ran on above it.
-fn table(folder: &Path) -> String {
+/// The table of these files of one run, with the device that it ran on above it.
+fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String {
     let devices = read_json(&folder.join("devices.json"));
     let device = &devices[0];
     let mut text = String::new();
@@ -38,30 +56,55 @@ fn table(folder: &Path) -> String {
     )
     .unwrap();
     writeln!(text, "|---|---|--:|--:|--:|--:|--:|").unwrap();
-    for file in ["run.json", "run-2048.json"] {
-        for record in read_json(&folder.join(file)).as_array().unwrap() {
-            assert_eq!(record["ok"], true, "{record}");
-            let number = |field: &str, digits: usize| match record[field].as_f64() {
-                Some(value) => format!("{value:.digits$}"),
-                None => String::new(),
-            };
-            let size = ["m", "n", "k"].map(|name| record[name].as_u64().map(|x| x.to_string()));
-            let size: Vec<String> = size.into_iter().flatten().collect();
-            writeln!(
-                text,
-                "| `{}` | {} | {} | {} | {} | {} | {} |",
-                record["kernel"].as_str().unwrap(),
-                size.join(" × "),
-                number("median_ms", 4),
-                number("noise_pct", 1),
-                number("gflops", 0),
-                number("gbs", 0),
-                number("host_to_host_ms", 1),
-            )
-            .unwrap();
-        }
+    let records = files.iter().flat_map(|file| {
+        let records = read_json(&folder.join(file));
+        records.as_array().unwrap().clone()
+    });
+    for record in records.filter(|record| shown(record["kernel"].as_str().unwrap())) {
+        assert_eq!(record["ok"], true, "{record}");
+        let number = |field: &str, digits: usize| match record[field].as_f64() {
+            Some(value) => format!("{value:.digits$}"),
+            None => String::new(),
+        };
+        let size = ["m", "n", "k"].map(|name| record[name].as_u64().map(|x| x.to_string()));
+        let size: Vec<String> = size.into_iter().flatten().collect();
+        writeln!(
+            text,
+            "| `{}` | {} | {} | {} | {} | {} | {} |",
+            record["kernel"].as_str().unwrap(),
+            size.join(" × "),
+            number("median_ms", 4),
+            number("noise_pct", 1),
+            number("gflops", 0),
+            number("gbs", 0),
+            number("host_to_host_ms", 1),
+        )
+        .unwrap();
     }
     text
+}
+
+/// A console with commands of the program and what they print, where that is the same on every machine.
+fn console(commands: &[&str]) -> String {
+    let mut text = "```console\n".to_owned();
+    for command in commands {
+        let mut words = command.split_whitespace();
+        assert_eq!(words.next(), Some("warpladder"));
+        let arguments = words.take_while(|word| *word != "|");
+        let lines = command.split_once(" | head -");
+        let lines = lines.map_or(usize::MAX, |(_, lines)| lines.parse().unwrap());
+        let output = Command::new(env!("CARGO_BIN_EXE_warpladder"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command}: {output:?}");
+        writeln!(text, "$ {command}").unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        for line in printed.lines().take(lines) {
+            writeln!(text, "{}", line.trim_end()).unwrap();
+        }
+    }
+    text + "```\n"
 }
 
 /// The ratios of the comparisons: a row for each kernel and peer, a column for each size.
@@ -95,32 +138,45 @@ fn ratios(folder: &Path) -> String {
     text
 }
 
-/// What stands in the README between two markers must be `text`.
-fn check(marker: &str, text: &str) {
-    let path = root().join("README.md");
-    let readme = std::fs::read_to_string(&path).unwrap();
+/// What stands in a file between two markers must be `text`.
+fn check(file: &str, marker: &str, text: &str) {
+    let path = root().join(file);
+    let document = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = (
         format!("<!-- {marker} -->\n"),
         format!("<!-- /{marker} -->"),
     );
-    let start = readme.find(&begin).unwrap() + begin.len();
-    let stop = readme.find(&end).unwrap();
+    let start = document.find(&begin).unwrap() + begin.len();
+    let stop = document.find(&end).unwrap();
     let expected = format!("\n{text}\n");
     if std::env::var_os("WARPLADDER_UPDATE").is_some() {
-        let written = format!("{}{expected}{}", &readme[..start], &readme[stop..]);
+        let written = format!("{}{expected}{}", &document[..start], &document[stop..]);
         std::fs::write(&path, written).unwrap();
         return;
     }
     assert_eq!(
-        &readme[start..stop],
+        &document[start..stop],
         expected,
-        "run `WARPLADDER_UPDATE=1 cargo test --test readme`"
+        "{file}: run `WARPLADDER_UPDATE=1 cargo test --test readme`"
     );
 }
 
+// One test, not several: they would write the same file at the same time.
 #[test]
-fn the_tables_are_those_of_the_results() {
+fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     let folder = root().join("results/h200");
-    check("h200", &table(&folder));
-    check("compare", &ratios(&folder));
+    let all = ["run.json", "run-2048.json"];
+    check("docs/h200.md", "h200", &table(&folder, &all, |_| true));
+    check("docs/h200.md", "compare", &ratios(&folder));
+    let short = table(&folder, &all[..1], |kernel| SHORT.contains(&kernel));
+    check("README.md", "short", &short);
+    let profile = "warpladder profile transpose_coalesced --size 64 | head -10";
+    check("README.md", "profile", &console(&[profile]));
+    let predict = ["transpose_coalesced", "transpose_padded"]
+        .map(|kernel| format!("warpladder predict {kernel} --device V100 --size 2048 | head -5"));
+    check(
+        "README.md",
+        "predict",
+        &console(&predict.each_ref().map(String::as_str)),
+    );
 }

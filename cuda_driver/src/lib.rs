@@ -16,13 +16,13 @@
 //!
 //! # Linking
 //!
-//! The build script of `cust_raw` insists on a CUDA installation and asks the linker for `-lcuda`. The folder
-//! `stub` of this crate is such an installation: its `libcuda.so` is an empty linker script. Name it in
-//! `.cargo/config.toml` of the workspace:
+//! The build script of `cust_raw` insists on a CUDA installation, by which it means a folder with a folder `lib64`, and asks
+//! the linker for `-lcuda`. The linker finds an empty `libcuda.so` in the folder `stub` of this crate, whose build script says
+//! so. The other folder is named in `.cargo/config.toml` of the program, and may be empty:
 //!
 //! ```toml
 //! [env]
-//! CUDA_LIBRARY_PATH = { value = "cuda_driver/stub", relative = true, force = true }
+//! CUDA_LIBRARY_PATH = "/usr"
 //! ```
 //!
 //! # Functions that a driver lacks

@@ -4,7 +4,7 @@
 
 mod baseline;
 mod calibrate;
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 mod compare;
 mod completions;
 mod conditions;
@@ -64,7 +64,7 @@ enum Command {
     /// List every kernel of the catalogue
     List(list::Args),
     /// Time kernels beside cuBLAS or a copy, in turn on one GPU, and check both
-    #[cfg(target_os = "linux")]
+    #[cfg(gpu)]
     Compare(compare::Args),
     /// Find the fastest way to compute products of a size on this device, and keep it for programs that use the library
     Tune(tune::Args),
@@ -131,7 +131,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::Emulate(args)) => emulate::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
-        #[cfg(target_os = "linux")]
+        #[cfg(gpu)]
         Some(Command::Compare(args)) => compare::execute(&args),
         Some(Command::Tune(args)) => tune::execute(&args),
         Some(Command::Reproduce(args)) => reproduce::execute(&args),

@@ -7,7 +7,7 @@ use crate::device::DeviceState;
 use std::fmt;
 
 pub mod emulator;
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 pub mod gpu;
 pub mod observed;
 pub mod signature;
@@ -62,15 +62,15 @@ pub fn open(choice: Choice) -> Result<(Box<dyn Engine>, Option<EngineError>), En
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
     Ok(Box::new(gpu::GpuEngine::new(0)?))
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(gpu))]
 fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
     Err(EngineError::Unavailable(
-        "the GPU engine is built on Linux only: use --engine emulator".to_owned(),
+        crate::device::NO_GPU_ENGINE.to_owned(),
     ))
 }
 

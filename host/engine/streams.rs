@@ -140,7 +140,7 @@ impl<T> Slots<T> {
     }
 
     /// Whether there is nothing.
-    #[cfg(target_os = "linux")]
+    #[cfg(gpu)]
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(Option::is_none)
     }

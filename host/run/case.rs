@@ -106,6 +106,7 @@ impl<'e> Case<'e> {
     }
 
     /// The device address of an input.
+    #[cfg(gpu)]
     pub(crate) fn input(&self, index: usize) -> DevicePtr {
         self.inputs[index].0.ptr()
     }

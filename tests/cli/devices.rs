@@ -92,7 +92,7 @@ fn doctor_takes_a_toolchain_that_is_none_for_wrong() {
     );
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 mod with_a_gpu {
     use super::{parse, state, warpladder};
     use crate::fake_driver::with_fake_driver;

@@ -3,7 +3,7 @@
 mod baseline;
 mod catalogue;
 mod devices;
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 #[path = "../../cuda_driver/tests/fake_driver/mod.rs"]
 mod fake_driver;
 mod files;

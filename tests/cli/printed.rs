@@ -32,10 +32,7 @@ const NOT_RUN: &[(&str, Needs)] = &[
         "cargo run --release\n",
         Needs::More("it runs the whole ladder, for minutes where nothing is optimised"),
     ),
-    (
-        "cargo test --workspace",
-        Needs::More("this is a part of it"),
-    ),
+    ("cargo install", Needs::More("it changes the machine")),
     (
         "rustup toolchain install",
         Needs::More("it changes the machine"),

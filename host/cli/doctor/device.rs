@@ -73,17 +73,17 @@ pub(super) fn processor() -> Check {
 }
 
 /// The driver and its GPUs.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(gpu))]
 pub(super) fn gpus() -> Vec<Check> {
     let no_gpu = crate::device::devices().err();
     let missing = |error: EngineError| Check::missing("GPU", error.to_string());
     no_gpu.map(missing).into_iter().collect()
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 pub(super) use linux::gpus;
 
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 mod linux {
     use super::Check;
     use crate::cli::units::{bytes, capability, count};

@@ -3,15 +3,15 @@
 use super::Check;
 
 /// NVIDIA's libraries for GPUs are looked for on Linux only.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(gpu))]
 pub(super) fn all() -> Vec<Check> {
     Vec::new()
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 pub(super) use linux::all;
 
-#[cfg(target_os = "linux")]
+#[cfg(gpu)]
 mod linux {
     use super::Check;
     use libloading::os::unix::Library;
