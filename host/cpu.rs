@@ -17,6 +17,7 @@ const BLOCK_DEPTH: usize = 128;
 /// Columns of B and C that a block has.
 const BLOCK_COLUMNS: usize = 512;
 
+// ANCHOR: naive
 /// Three loops, the inner one along rows of B and C.
 pub fn naive(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
     c.fill(0.0);
@@ -29,7 +30,9 @@ pub fn naive(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
         }
     }
 }
+// ANCHOR_END: naive
 
+// ANCHOR: strided
 /// Three loops, the inner one along columns of A and C: every access is a row apart from the one before.
 pub fn strided(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
     c.fill(0.0);
@@ -42,6 +45,7 @@ pub fn strided(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
         }
     }
 }
+// ANCHOR_END: strided
 
 /// [`naive`] in blocks that stay in the caches.
 pub fn blocked(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {

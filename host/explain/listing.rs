@@ -1,6 +1,6 @@
 //! The Rust source of a rung, with what each line did.
 
-use crate::profile::{Measurement, Sources};
+use crate::profile::{Measurement, Sources, is_anchor};
 use ptx_emulator::InstructionId;
 use ptx_emulator::counters::{Counts, LineCounts};
 use std::collections::{BTreeMap, HashMap};
@@ -98,11 +98,12 @@ fn lines_of(
             && number - last.number <= LONGEST_GAP + 1
         {
             let between = last.number + 1..number;
-            lines.extend(between.map(|number| SourceLine {
+            let between = between.map(|number| SourceLine {
                 number,
                 text: text(number),
                 counters: None,
-            }));
+            });
+            lines.extend(between.filter(|line| !is_anchor(&line.text)));
         }
         lines.push(SourceLine {
             number,
@@ -263,6 +264,23 @@ mod tests {
         ] {
             assert_eq!(notes(entry, entry).0.as_deref(), Some(file), "{entry}");
         }
+    }
+
+    #[test]
+    fn marks_for_the_book_are_not_listed() {
+        let file = "kernels-gpu/src/hopper/ring.rs";
+        let text: Vec<String> = Sources::default().lines(file).to_vec();
+        let mark = text.iter().position(|line| is_anchor(line)).unwrap() as u32 + 1;
+        let nothing = LineCounters {
+            warp_instructions: 0,
+            share: 0.0,
+            sectors_per_request: Vec::new(),
+            wavefronts_per_ideal: Vec::new(),
+        };
+        let counted = BTreeMap::from([(mark - 1, nothing.clone()), (mark + 2, nothing)]);
+        let lines = lines_of(file, counted, &mut Sources::default());
+        let numbers: Vec<u32> = lines.iter().map(|line| line.number).collect();
+        assert_eq!(numbers, [mark - 1, mark + 1, mark + 2]);
     }
 
     #[test]

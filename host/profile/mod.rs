@@ -4,7 +4,7 @@ mod record;
 mod source;
 
 pub use record::{Measurement, Record};
-pub use source::{Sources, distinct};
+pub use source::{Sources, distinct, is_anchor};
 
 use crate::catalogue::{Implementation, Rung};
 use crate::check::Verdict;

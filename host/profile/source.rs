@@ -28,6 +28,12 @@ impl Sources {
     }
 }
 
+/// Whether a line only marks where an excerpt of a file begins or ends, for the book. Listings leave such lines out.
+pub fn is_anchor(line: &str) -> bool {
+    let comment = line.trim_start().strip_prefix("// ANCHOR");
+    comment.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("_END:"))
+}
+
 /// Up to three different ratios, else the range of them; a dash where there is none.
 pub fn distinct(ratios: impl Iterator<Item = Option<f64>>) -> String {
     let mut ratios: Vec<f64> = ratios.flatten().collect();
@@ -45,7 +51,13 @@ pub fn distinct(ratios: impl Iterator<Item = Option<f64>>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::distinct;
+    use super::{distinct, is_anchor};
+
+    #[test]
+    fn anchors_are_comments_of_one_form() {
+        assert!(is_anchor("    // ANCHOR: body") && is_anchor("// ANCHOR_END: body"));
+        assert!(!is_anchor("// An anchor: body") && !is_anchor("let x = 1; // ANCHOR: body"));
+    }
 
     #[test]
     fn ratios_stand_once_each() {

@@ -3,7 +3,7 @@
 use crate::catalogue::{Implementation, Precondition, Rung};
 use crate::engine::emulator::EmulatorEngine;
 use crate::problem::Shape;
-use crate::profile::{Measurement, profile};
+use crate::profile::{Measurement, is_anchor, profile};
 use crate::run::describe;
 use ptx_emulator::counters::Counts;
 use rayon::prelude::*;
@@ -158,6 +158,10 @@ fn lines(text: &str, counts: &BTreeMap<usize, &Counts>, all: f64) -> Vec<Option<
         if counts.range(around).next().is_none() {
             continue;
         }
+        if is_anchor(text) {
+            last = last.map(|last| if last + 1 == number { number } else { last });
+            continue;
+        }
         if last.is_some_and(|last| last + 1 < number) {
             lines.push(None);
         }
@@ -213,5 +217,17 @@ mod tests {
         let expected = [Some(1), Some(2), Some(3), Some(4), Some(5), None];
         assert_eq!(numbers[..6], expected);
         assert_eq!(numbers[6..], [13, 14, 15, 16, 17].map(Some));
+    }
+
+    #[test]
+    fn marks_for_the_book_are_not_listed() {
+        let text = "one\n// ANCHOR: body\nthree\n// ANCHOR_END: body\nfive\n";
+        let none = Counts::default();
+        let counts = BTreeMap::from([(1, &none), (4, &none)]);
+        let numbers: Vec<Option<usize>> = lines(text, &counts, 1.0)
+            .iter()
+            .map(|line| line.as_ref().map(|line| line.number))
+            .collect();
+        assert_eq!(numbers, [1, 3, 5].map(Some));
     }
 }

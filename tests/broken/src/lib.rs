@@ -12,6 +12,7 @@ use cuda_std::vector::{F32x4, Vector};
 
 const TILE: usize = 16;
 
+// ANCHOR: product
 /// A tiled product of n × n matrices, with or without its two barriers.
 ///
 /// # Safety
@@ -52,6 +53,7 @@ unsafe fn product<const BEFORE: bool, const AFTER: bool>(
     // SAFETY: in bounds, by the caller.
     unsafe { *c.add(row * n + col) = sum };
 }
+// ANCHOR_END: product
 
 /// A tiled product as it should be.
 ///
@@ -83,6 +85,7 @@ pub unsafe fn missing_second_barrier(a: *const f32, b: *const f32, c: *mut f32, 
     unsafe { product::<true, false>(a, b, c, n) };
 }
 
+// ANCHOR: off_by_one
 /// `<=` instead of `<`.
 ///
 /// # Safety
@@ -98,6 +101,7 @@ pub unsafe fn guard_off_by_one(input: *const f32, output: *mut f32, n: u32) {
         }
     }
 }
+// ANCHOR_END: off_by_one
 
 /// Stores one element too far.
 ///
@@ -124,6 +128,7 @@ pub unsafe fn sound_copy(input: *const f32, output: *mut f32) {
     unsafe { *output.add(i) = *input.add(i) }; //@ sound_copy
 }
 
+// ANCHOR: misaligned
 /// Loads vectors of 16 bytes from addresses that are multiples of 4.
 ///
 /// # Safety
@@ -137,7 +142,9 @@ pub unsafe fn misaligned_vector(input: *const f32, output: *mut f32) {
         F32x4::store(output.add(4 * i), value);
     }
 }
+// ANCHOR_END: misaligned
 
+// ANCHOR: uninitialised
 /// Sums a tile of which the threads behind the end of the input have written nothing.
 ///
 /// # Safety
@@ -158,6 +165,7 @@ pub unsafe fn uninitialised_tail(input: *const f32, output: *mut f32, n: u32) {
         }
     }
 }
+// ANCHOR_END: uninitialised
 
 /// Adds to an output that nobody has set to zero.
 ///
@@ -173,6 +181,7 @@ pub unsafe fn uninitialised_accumulator(input: *const f32, output: *mut f32) {
     }
 }
 
+// ANCHOR: divergent
 /// Half of a warp waits, the other half goes on.
 ///
 /// # Safety
@@ -186,6 +195,7 @@ pub unsafe fn barrier_in_divergent_code(output: *mut u32) {
     // SAFETY: in bounds.
     unsafe { *output.add(i as usize) = i }; //@ barrier_in_divergent_code
 }
+// ANCHOR_END: divergent
 
 /// Threads without work leave before the barrier, which is allowed.
 ///
@@ -202,6 +212,7 @@ pub unsafe fn sound_early_return(output: *mut u32, n: u32) {
     unsafe { *output.add(i as usize) = i };
 }
 
+// ANCHOR: deadlock
 /// Half of a warp waits at the barrier, the other half for all lanes of the warp.
 ///
 /// # Safety
@@ -218,6 +229,7 @@ pub unsafe fn deadlock(output: *mut u32) {
     // SAFETY: in bounds.
     unsafe { *output.add(i as usize) = i };
 }
+// ANCHOR_END: deadlock
 
 /// All lanes shuffle, half of them are in the mask.
 ///
@@ -233,6 +245,7 @@ pub unsafe fn shuffle_outside_of_its_mask(output: *mut u32) {
     }
 }
 
+// ANCHOR: inactive
 /// Half of a warp shuffles, and reads from the other half.
 ///
 /// # Safety
@@ -248,7 +261,9 @@ pub unsafe fn shuffle_from_inactive_lanes(output: *mut u32) {
         }
     }
 }
+// ANCHOR_END: inactive
 
+// ANCHOR: exchange
 /// Lanes exchange values through shared memory.
 ///
 /// # Safety
@@ -266,6 +281,7 @@ unsafe fn exchange<const SYNC: bool>(output: *mut u32) {
         *output.add(i) = *tile.add(i ^ 1); //@ exchange read
     }
 }
+// ANCHOR_END: exchange
 
 /// The lanes of a warp exchange values without a barrier of the warp.
 ///
@@ -287,6 +303,7 @@ pub unsafe fn sound_warp_exchange(output: *mut u32) {
     unsafe { exchange::<true>(output) };
 }
 
+// ANCHOR: block_offset
 /// All blocks write to the elements of the first.
 ///
 /// # Safety
@@ -297,7 +314,9 @@ pub unsafe fn missing_block_offset(output: *mut u32) {
     // SAFETY: in bounds.
     unsafe { *output.add(i) = i as u32 }; //@ missing_block_offset
 }
+// ANCHOR_END: block_offset
 
+// ANCHOR: histogram
 /// Counts with plain additions.
 ///
 /// # Safety
@@ -311,7 +330,9 @@ pub unsafe fn plain_histogram(input: *const u32, counts: *mut u32) {
         *count += 1; //@ plain_histogram
     }
 }
+// ANCHOR_END: histogram
 
+// ANCHOR: sound_histogram
 /// Counts with atomic additions.
 ///
 /// # Safety
@@ -325,6 +346,7 @@ pub unsafe fn sound_histogram(input: *const u32, counts: *mut u32) {
         count.fetch_add(1, Ordering::Relaxed);
     }
 }
+// ANCHOR_END: sound_histogram
 
 /// Each block writes a partial sum; the last one to finish adds them up.
 ///
