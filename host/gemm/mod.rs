@@ -201,6 +201,7 @@ pub fn plan_choice<T: GemmInput>(
         alpha: description.alpha,
         beta: description.beta,
     }));
+    let meeting = choice.meeting.or(choice.cut.map(|cut| cut.elements));
     let mut launches = vec![PlannedLaunch {
         entry: choice.entry,
         compute_capability: if instances
@@ -218,18 +219,17 @@ pub fn plan_choice<T: GemmInput>(
             Param::Input(0),
             Param::Input(1),
             Param::Output,
-            // Counts of arrivals lie before partial sums.
-            match choice.cut {
+            // Counts of arrivals lie before the sums of blocks that meet.
+            match meeting {
                 Some(_) => Param::WorkspaceAt(COUNTED_BYTES as u64),
                 None => Param::Workspace,
             },
             parameters.clone(),
         ],
     }];
-    let zeroed_bytes = choice.cut.map_or(0, |_| COUNTED_BYTES as u64);
-    let cut = choice.cut.map_or(0, |cut| cut.elements);
-    let mut workspace_bytes = zeroed_bytes + cut * size_of::<T::Output>() as u64;
-    if choice.splits > 1 {
+    let zeroed_bytes = meeting.map_or(0, |_| COUNTED_BYTES as u64);
+    let mut workspace_bytes = zeroed_bytes + meeting.unwrap_or(0) * size_of::<T::Output>() as u64;
+    if choice.splits > 1 && choice.meeting.is_none() {
         let (blocks, [width, lanes]) =
             instances.reduce_launch(description.extents, description.batch, choice.splits);
         launches.push(PlannedLaunch {

@@ -1,10 +1,8 @@
 //! Which instance computes a product, and with how many parts of k.
 //!
-//! Each instance is given the time that it would take, by a model of a multiprocessor: so many tiles come to the busiest one,
-//! each takes as long as its multiply-adds at the rate that the instance was seen to reach, beginning and end take a fixed
-//! time, and partial products are written and read again. The constants are fitted to times on an H200 (`results/h200/tuning/ways-*.txt`:
-//! 2,364 ways to compute 85 products), where the choice takes 1.01 times as long as the fastest way, on the geometric mean; other GPUs have other rates, but much the same ratios.
+//! Each instance is given the time that it should take by [`cost`](super::cost), and the least one is chosen.
 
+use super::cost::{self, F32_MODELS, F64_MODELS, Few, Model};
 use super::instance::Instance;
 use super::meet::MOST_CUT;
 use super::operand::way;
@@ -41,12 +39,15 @@ pub struct Choice {
     pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Parts of k: [`Gemm::splits`](super::Gemm::splits). With more than 1, the reducing kernel follows.
+    /// Parts of k: [`Gemm::splits`](super::Gemm::splits). With more than 1, the reducing kernel follows, unless blocks
+    /// add them up themselves.
     pub splits: u32,
     /// [`Gemm::k_per_split`](super::Gemm::k_per_split).
     pub k_per_split: u32,
     /// How the tiles of the last round are cut, where they are.
     pub cut: Option<Cut>,
+    /// Where the blocks add up the parts of k themselves: the elements of all of their sums.
+    pub meeting: Option<u64>,
 }
 
 /// How the tiles of the last round are cut along k: see [`Gemm::parts`](super::Gemm::parts).
@@ -71,8 +72,9 @@ pub struct Cut {
 pub struct Instances {
     /// By tiles.
     pub tiles: &'static [Instance],
-    /// For a short side, if there are such kernels: `rows` of 1 and 4, `dots` of 1 and 4.
-    pub skinny: Option<[&'static str; 4]>,
+    /// For a short side, if there are such kernels: `rows` of 1 and 4, `dots` of 1 and 4, each with the blocks that fit on a
+    /// multiprocessor of the largest GPUs.
+    pub skinny: Option<[(&'static str, u64); 4]>,
     /// The sum of partial products.
     pub reduce: &'static str,
     /// Bytes of an element of C.
@@ -85,10 +87,10 @@ pub struct Instances {
 pub const SGEMM: Instances = Instances {
     tiles: sgemm::INSTANCES,
     skinny: Some([
-        "sgemm_rows_1",
-        "sgemm_rows_4",
-        "sgemm_dots_1",
-        "sgemm_dots_4",
+        ("sgemm_rows_1", 4),
+        ("sgemm_rows_4", 2),
+        ("sgemm_dots_1", 3),
+        ("sgemm_dots_4", 2),
     ]),
     reduce: "sgemm_reduce",
     element_bytes: 4,
@@ -99,10 +101,10 @@ pub const SGEMM: Instances = Instances {
 pub const DGEMM: Instances = Instances {
     tiles: dgemm::INSTANCES,
     skinny: Some([
-        "dgemm_rows_1",
-        "dgemm_rows_4",
-        "dgemm_dots_1",
-        "dgemm_dots_4",
+        ("dgemm_rows_1", 3),
+        ("dgemm_rows_4", 1),
+        ("dgemm_dots_1", 2),
+        ("dgemm_dots_4", 1),
     ]),
     reduce: "dgemm_reduce",
     element_bytes: 8,
@@ -144,7 +146,8 @@ pub const OF_BF16: Instances = Instances {
 impl Instances {
     /// The entries that any generation runs.
     pub fn portable_entries(&self) -> impl Iterator<Item = &'static str> {
-        self.skinny.into_iter().flatten().chain([self.reduce])
+        let skinny = self.skinny.into_iter().flatten();
+        skinny.map(|(entry, _)| entry).chain([self.reduce])
     }
 
     /// The grid, and the threads of a block in x and y, of the kernel that adds up so many parts of C of m × n.
@@ -209,7 +212,7 @@ impl Instances {
         let resident = u64::from(tile.resident);
         let (full, rest) = (busiest / resident, busiest % resident);
         let rounds = busiest.div_ceil(resident) as f64;
-        let clocks = START
+        let clocks = cost::START
             + (full as f64 * model.together(tile, resident) + model.together(tile, rest)) * work
             + rounds * model.fixed
             + self.reducing(request, splits);
@@ -221,6 +224,7 @@ impl Instances {
             splits,
             k_per_split,
             cut: None,
+            meeting: None,
         };
         Some((clocks, choice))
     }
@@ -241,7 +245,7 @@ impl Instances {
         }
         let model = self.model(tile);
         let work = model.work(tile, k) * tile.resident as f64;
-        let fixed = model.fixed + MEETING;
+        let fixed = model.fixed + cost::MEETING;
         let few = (room / last).min(MOST_PARTS_OF_TILE);
         let (parts, rest) = if few >= 2 {
             (few as u32, 1.0 / few as f64)
@@ -262,9 +266,12 @@ impl Instances {
         } else {
             work * f64::from(k_first) / f64::from(k)
         };
-        let took_up = f64::from(parts) * f64::from(rows * columns * self.element_bytes)
-            / TAKEN_UP_BYTES_PER_CLOCK;
-        let clocks = START + rounds * (work + model.fixed) + last_round + fixed + took_up;
+        let sums = f64::from(parts) * f64::from(rows * columns * self.element_bytes);
+        let clocks = cost::START
+            + rounds * (work + model.fixed)
+            + last_round
+            + fixed
+            + cost::taking_up(sums);
         let choice = Choice {
             entry: tile.entry,
             grid: [tiles - last + last * u64::from(parts), 1, 1],
@@ -280,6 +287,7 @@ impl Instances {
                 k_rest,
                 elements: last * u64::from(parts) * u64::from(rows * columns),
             }),
+            meeting: None,
         };
         Some((clocks, choice))
     }
@@ -317,38 +325,34 @@ impl Instances {
             parts,
         ];
         let blocks = grid[0] * grid[1] * grid[2];
-        let loaded = f64::from(long)
-            * f64::from(k)
-            * f64::from(self.element_bytes)
-            * f64::from(request.batch);
-        let again = 1.0
-            + 0.5 * f64::from(passes - 1)
-            + if along_k && short > 1 {
-                SHORT_ALONG_K
-            } else {
-                0.0
-            }
-            + if request.vectors[usize::from(n >= m)] {
-                0.0
-            } else {
-                NO_VECTORS
-            };
-        let busy =
-            (blocks as f64 / (SATURATING_BLOCKS * f64::from(request.multiprocessors))).min(1.0);
-        let clocks = START
-            + 2000.0
-            + loaded * again / (BYTES_PER_CLOCK * busy)
-            + self.reducing(request, splits);
+        let meeting = (splits > 1).then_some(blocks * u64::from(height) * columns as u64);
+        if meeting.is_some() && blocks / u64::from(splits) > u64::from(MOST_CUT) {
+            return None;
+        }
+        let (entry, resident) = entries[kind];
+        let elements = f64::from(long) * f64::from(k) * f64::from(request.batch);
+        let few = Few {
+            bytes: elements * f64::from(self.element_bytes),
+            along_k,
+            vectors: request.vectors[usize::from(n >= m)],
+            several: short > 1,
+            passes,
+            splits,
+            blocks,
+            resident,
+            multiprocessors: request.multiprocessors,
+        };
         let choice = Choice {
-            entry: entries[kind],
+            entry,
             grid,
             threads: skinny::THREADS as u32,
             shared_bytes: 0,
             splits,
             k_per_split,
             cut: None,
+            meeting,
         };
-        Some((clocks, choice))
+        Some((few.clocks(), choice))
     }
 
     fn model(&self, tile: &Instance) -> Model {
@@ -359,17 +363,10 @@ impl Instances {
 
     /// Clocks of writing partial products, and of the kernel that reads them.
     fn reducing(&self, request: &Request, splits: u32) -> f64 {
-        if splits == 1 {
-            return 0.0;
-        }
         let [m, n, _] = request.extents;
-        let bytes =
-            f64::from(m) * f64::from(n) * f64::from(self.element_bytes) * f64::from(request.batch);
+        let elements = f64::from(m) * f64::from(n) * f64::from(request.batch);
         let (_, [_, lanes]) = self.reduce_launch(request.extents, request.batch, splits);
-        let waits = splits.div_ceil(lanes * partials::AHEAD as u32);
-        REDUCE_START
-            + f64::from(waits) * REDUCE_LATENCY
-            + bytes * f64::from(splits + 1) / REDUCED_BYTES_PER_CLOCK
+        cost::reducing(splits, elements * f64::from(self.element_bytes), lanes)
     }
 }
 
@@ -381,98 +378,14 @@ const SPLITS: [u32; 19] = [
     1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 22, 24, 32, 48, 64, 96, 132, 200, 264,
 ];
 
-/// Schedulers of a multiprocessor.
-const SCHEDULERS: u64 = 4;
-
-/// Multiply-adds of f32 that a multiprocessor starts in a clock. f64 has half of them, which changes no order.
-const FMAS_PER_CLOCK: f64 = 128.0;
-
-/// Clocks of a launch.
-const START: f64 = 3480.0;
-
-/// Clocks of the reducing kernel's launch and of each time that its threads wait for parts, and bytes that it moves in a clock.
-const REDUCE_START: f64 = 3130.0;
-const REDUCE_LATENCY: f64 = 370.0;
-const REDUCED_BYTES_PER_CLOCK: f64 = 2250.0;
-
 /// The most parts of a tile that is cut: one block takes up the sums of all.
 const MOST_PARTS_OF_TILE: u64 = 8;
-
-/// Clocks that a block of a cut tile takes beside its multiply-adds and what all tiles take, and bytes of sums that the last
-/// one adds up in a clock.
-const MEETING: f64 = 6350.0;
-const TAKEN_UP_BYTES_PER_CLOCK: f64 = 17.2;
-
-/// Bytes that the kernels for a short side load in a clock, and the blocks of a multiprocessor that this takes.
-const BYTES_PER_CLOCK: f64 = 2200.0;
-const SATURATING_BLOCKS: f64 = 3.0;
-
-/// What `dots` loses where the short operand has several rows, which it loads again for each column.
-const SHORT_ALONG_K: f64 = 0.93;
-
-/// What they all lose where rows of the long operand are no vectors.
-const NO_VECTORS: f64 = 0.5;
 
 /// The most blocks of a grid in y.
 const MOST_ROWS_OF_BLOCKS: u32 = 65_535;
 
 /// The most parts of all matrices of a batch: blocks of a grid in z.
 const MOST_PARTS: u32 = 65_535;
-
-/// What the model knows of a tile.
-#[derive(Clone, Copy, Debug)]
-struct Model {
-    /// Its rows and columns.
-    tile: [u32; 2],
-    /// The share of the multiprocessor's multiply-adds that it reaches.
-    rate: f64,
-    /// Clocks before the first and after the last of them.
-    fixed: f64,
-    /// Blocks without which a multiprocessor is not busy.
-    saturating: f64,
-}
-
-const F32_MODELS: &[Model] = &[
-    Model::new([128, 256], 0.872, 8400.0, 1.0),
-    Model::new([128, 128], 0.816, 7730.0, 1.28),
-    Model::new([128, 32], 0.724, 5400.0, 4.05),
-    Model::new([64, 64], 0.77, 4700.0, 4.06),
-    Model::new([32, 64], 0.577, 3415.0, 2.53),
-];
-
-const F64_MODELS: &[Model] = &[
-    Model::new([128, 128], 0.987, 13_600.0, 1.0),
-    Model::new([64, 64], 0.70, 9_700.0, 2.6),
-];
-
-impl Model {
-    const fn new(tile: [u32; 2], rate: f64, fixed: f64, saturating: f64) -> Self {
-        Model {
-            tile,
-            rate,
-            fixed,
-            saturating,
-        }
-    }
-
-    /// How many times as long as one would take that keeps a whole multiprocessor busy, so many blocks take together. Their warps
-    /// are dealt out to schedulers, and it is the fullest one that ends last.
-    fn together(&self, tile: &Instance, blocks: u64) -> f64 {
-        if blocks == 0 {
-            return 0.0;
-        }
-        let warps = u64::from(tile.threads / 32);
-        let fullest = (blocks * warps).div_ceil(SCHEDULERS);
-        self.saturating
-            .max((fullest * SCHEDULERS) as f64 / warps as f64)
-    }
-
-    /// Clocks of a tile's multiply-adds over this extent along k, where its multiprocessor does nothing else.
-    fn work(&self, tile: &Instance, k: u32) -> f64 {
-        let [rows, columns, _] = tile.tile;
-        f64::from(rows) * f64::from(columns) * f64::from(k) / (FMAS_PER_CLOCK * self.rate)
-    }
-}
 
 /// The number of parts and their extent, multiples of `unit`, for about so many; `None` where k has not as many.
 fn split(k: u32, wanted: u32, unit: u32) -> Option<(u32, u32)> {

@@ -27,6 +27,35 @@ pub const MOST_CUT: u32 = (COUNTED_BYTES / size_of::<u32>()) as u32;
 /// Elements that a thread adds up side by side.
 const SIDE_BY_SIDE: usize = 4;
 
+/// Counts this block among the `blocks` that meet at `count`: whether it is the last of them. What the others have written before
+/// is then visible to all of its threads, and the count is zero again. The whole block calls it, and `memory`, a word of shared
+/// memory, is overwritten.
+///
+/// # Safety
+/// `count` is a word of device memory, zero before the launch, and only for these blocks; nobody uses `memory`.
+#[inline(always)]
+pub unsafe fn is_last(count: *mut u32, blocks: u32, memory: *mut u32) -> bool {
+    thread::device_fence();
+    thread::sync_threads();
+    if thread::thread_idx_x() == 0 {
+        // SAFETY: the caller ensures both; barriers separate the word from its other uses.
+        unsafe {
+            let count = AtomicU32::from_ptr(count);
+            let before = count.fetch_add(1, AcqRel);
+            if before + 1 == blocks {
+                // Nobody else comes: the count is ready for the next launch.
+                count.store(0, Relaxed);
+            }
+            *memory = before;
+        }
+    }
+    thread::sync_threads();
+    // SAFETY: written before the barrier.
+    let last = unsafe { *memory } + 1 == blocks;
+    thread::device_fence();
+    last
+}
+
 /// Where the block, of `THREADS` threads, has left the sums of a share of a tile of `ROWS` × `COLUMNS` in memory: counts it in and,
 /// as the last of its tile, computes the tile from the sums of all. The whole block calls it, and a word of `memory`, which is
 /// shared memory, is overwritten. As the last one, a thread loads `AHEAD` times 4 elements of a part before it adds the first.
@@ -53,27 +82,11 @@ pub unsafe fn meet<
         return;
     };
     let t = thread::thread_idx_x() as usize;
-    thread::device_fence();
-    thread::sync_threads();
-    if t == 0 {
-        // SAFETY: the caller ensures both; barriers separate the word from its other uses.
-        unsafe {
-            let counts = partials.wrapping_byte_sub(COUNTED_BYTES).cast::<u32>();
-            let count = AtomicU32::from_ptr(counts.add(share.tile as usize));
-            let before = count.fetch_add(1, AcqRel);
-            if before + 1 == gemm.parts {
-                // Nobody else comes: the count is ready for the next launch.
-                count.store(0, Relaxed);
-            }
-            *memory = before;
-        }
-    }
-    thread::sync_threads();
-    // SAFETY: written before the barrier.
-    if unsafe { *memory } + 1 < gemm.parts {
+    let counts = partials.wrapping_byte_sub(COUNTED_BYTES).cast::<u32>();
+    // SAFETY: the caller ensures the counts, and `memory`.
+    if !unsafe { is_last(counts.add(share.tile as usize), gemm.parts, memory) } {
         return;
     }
-    thread::device_fence();
     let first = Share { part: 0, ..share }.place(gemm, partials, ROWS * COLUMNS);
     let target = Target::of_c(gemm, 0, c);
     let step = THREADS * SIDE_BY_SIDE;

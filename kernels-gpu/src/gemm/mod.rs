@@ -5,7 +5,7 @@
 //! | [`portable`] | tiles, for GPUs of any generation |
 //! | [`skinny`] | products of which one side is short |
 //! | [`partials`] | the sum of the parts of k |
-//! | [`choose`](mod@choose), [`instance`] | which of these, and of `ampere` and `hopper`, computes a product |
+//! | [`choose`](mod@choose), [`instance`], `cost` | which of these, and of `ampere` and `hopper`, computes a product |
 //! | [`operand`], [`ring`], [`dgemm_tile`] | parts of those kernels: asynchronous copies, stages, f64 on tensor cores |
 //! | [`meet`](mod@meet), [`scalar`] | tiles that blocks share; floats, four at a time |
 //!
@@ -30,6 +30,8 @@
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod choose;
+#[cfg(not(target_arch = "nvptx64"))]
+mod cost;
 pub mod dgemm_tile;
 pub mod instance;
 pub mod meet;

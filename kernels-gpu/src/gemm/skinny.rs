@@ -4,7 +4,8 @@
 //! Where m or n is small, a product reads the long operand once and does little with it: it is as fast as memory. A tile
 //! would be mostly empty. Here each element of the long operand goes from global memory into a register, is multiplied
 //! with up to `SHORT` elements of the short one, and is forgotten. To have enough bytes on their way, k is split: among the
-//! threads of a block, whose sums meet in shared memory, and among blocks ([`Gemm::splits`]).
+//! threads of a block, whose sums meet in shared memory, and among blocks ([`Gemm::splits`]). These leave their sums in memory,
+//! few as they are, and the last one adds them up: a second kernel would take longer than that to start.
 //!
 //! With n < m the kernels compute Cᵀ = op(B)ᵀ · op(A)ᵀ, so the short side is always that of the rows.
 //!
@@ -22,8 +23,10 @@
 //! # Source
 //! Beyond the sources.
 
+use super::meet::{COUNTED_BYTES, is_last};
 use super::scalar::Scalar;
 use super::{Gemm, Target};
+use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
 /// Threads of a block.
@@ -98,38 +101,38 @@ impl<T> Strided<T> {
     }
 }
 
-/// The product with its short side first.
+/// Sums of other blocks that a thread loads before it adds the first.
+const PARTS_AHEAD: usize = 8;
+
+/// The product with its short side first, and what of it is this block's.
 struct Skinny<T> {
     short: Strided<T>,
     long: Strided<T>,
     /// Its extents.
     rows: usize,
     columns: usize,
+    /// This block's first row and column, and its extents.
+    first_row: usize,
+    first_column: usize,
+    height: usize,
+    width: usize,
     /// This block's part of k.
     start: usize,
     end: usize,
-    target: Target<T>,
     /// Whether the short side is that of the columns.
     swapped: bool,
 }
 
 impl<T: Scalar> Skinny<T> {
+    /// The product, of which a block has `height` × `width` elements.
     #[inline(always)]
-    fn new(a: *const T, b: *const T, c: *mut T, partials: *mut T, gemm: &Gemm<T>) -> Self {
+    fn new([a, b]: [*const T; 2], gemm: &Gemm<T>, [height, width]: [usize; 2]) -> Self {
         let z = thread::block_idx_z();
         let (batch, split) = ((z / gemm.splits) as usize, z % gemm.splits);
         let start = (split * gemm.k_per_split).min(gemm.k);
         let a = a.wrapping_add(batch * gemm.stride_a as usize);
         let b = b.wrapping_add(batch * gemm.stride_b as usize);
         let (m, n) = (gemm.m as usize, gemm.n as usize);
-        let target = if gemm.splits > 1 {
-            Target {
-                columns: n,
-                ..Target::of_part(gemm, [batch as u32, split], partials)
-            }
-        } else {
-            Target::of_c(gemm, batch as u32, c)
-        };
         let left = Strided::new(a, gemm.lda, gemm.transpose_a == 0);
         let right = Strided::new(b, gemm.ldb, gemm.transpose_b != 0);
         let swapped = n < m;
@@ -138,19 +141,87 @@ impl<T: Scalar> Skinny<T> {
             long: if swapped { left } else { right },
             rows: m.min(n),
             columns: m.max(n),
+            first_row: thread::block_idx_y() as usize * height,
+            first_column: thread::block_idx_x() as usize * width,
+            height,
+            width,
             start: start as usize,
             end: (start + gemm.k_per_split).min(gemm.k) as usize,
-            target,
             swapped,
         }
     }
 
-    /// Stores the sum for an element, if there is one.
+    /// Where the block's sums go. It is found out by a number that the compiler does not know, so that it holds no registers
+    /// through the loop before.
+    #[inline(always)]
+    fn results(&self, [c, partials]: [*mut T; 2], gemm: &Gemm<T>) -> Results<T> {
+        let z = opaque(thread::block_idx_z() as usize) as u32;
+        let (batch, split) = (z / gemm.splits, z % gemm.splits);
+        let (across, down) = (thread::grid_dim_x(), thread::grid_dim_y());
+        let block = (batch * down + thread::block_idx_y()) * across + thread::block_idx_x();
+        let elements = self.height * self.width;
+        let parts = partials.wrapping_add(block as usize * gemm.splits as usize * elements);
+        Results {
+            first_row: self.first_row,
+            first_column: self.first_column,
+            height: self.height,
+            width: self.width,
+            target: Target::of_c(gemm, batch, c),
+            swapped: self.swapped,
+            splits: gemm.splits as usize,
+            parts,
+            part: parts.wrapping_add(split as usize * elements),
+            count: partials
+                .wrapping_byte_sub(COUNTED_BYTES)
+                .cast::<u32>()
+                .wrapping_add(block as usize),
+        }
+    }
+}
+
+/// Where a block's sums go.
+struct Results<T> {
+    first_row: usize,
+    first_column: usize,
+    height: usize,
+    width: usize,
+    /// C.
+    target: Target<T>,
+    swapped: bool,
+    /// Into how many parts k is split. With one there is none of the following.
+    splits: usize,
+    /// Sums of all parts of k, `height` × `width` each.
+    parts: *mut T,
+    /// Those of this block's.
+    part: *mut T,
+    /// The number of those that are there.
+    count: *mut u32,
+}
+
+impl<T: Scalar> Results<T> {
+    /// Leaves the sum for element (i, x) of the block: in C, if there is such an element, or with those of its part of k.
+    ///
+    /// # Safety
+    /// No other thread owns the element, and the block has it.
+    #[inline(always)]
+    unsafe fn leave(&self, i: usize, x: usize, sum: T) {
+        // SAFETY: the caller ensures it.
+        unsafe {
+            if self.splits == 1 {
+                self.store(i, x, sum);
+            } else {
+                *self.part.add(i * self.width + x) = sum;
+            }
+        }
+    }
+
+    /// Stores the sum for element (i, x) of the block in C, if there is such an element.
     ///
     /// # Safety
     /// No other thread owns the element.
     #[inline(always)]
-    unsafe fn store(&self, row: usize, column: usize, sum: T) {
+    unsafe fn store(&self, i: usize, x: usize, sum: T) {
+        let (row, column) = (self.first_row + i, self.first_column + x);
         let (row, column) = if self.swapped {
             (column, row)
         } else {
@@ -158,6 +229,42 @@ impl<T: Scalar> Skinny<T> {
         };
         // SAFETY: passed on to the caller.
         unsafe { self.target.store(row, column, sum) }
+    }
+
+    /// Adds up the sums of all parts of k, in their order, in the block that has left its own last. The whole block calls it,
+    /// and a word of `memory`, which is shared memory, is overwritten.
+    ///
+    /// # Safety
+    /// Every element has been left; before the partial sums lie [`COUNTED_BYTES`], zero before the launch.
+    #[inline(always)]
+    unsafe fn meet(&self, memory: *mut u32) {
+        // SAFETY: the caller ensures the counts.
+        if self.splits == 1 || !unsafe { is_last(self.count, self.splits as u32, memory) } {
+            return;
+        }
+        let elements = self.height * self.width;
+        let mut element = thread::thread_idx_x() as usize;
+        while element < elements {
+            let mut sum = T::ZERO;
+            let mut part = 0;
+            while part < self.splits {
+                let mut others = [T::ZERO; PARTS_AHEAD];
+                for ahead in 0..PARTS_AHEAD {
+                    if part + ahead < self.splits {
+                        // SAFETY: all parts have been left.
+                        others[ahead] =
+                            unsafe { *self.parts.add((part + ahead) * elements + element) };
+                    }
+                }
+                for ahead in 0..PARTS_AHEAD {
+                    sum += others[ahead];
+                }
+                part += PARTS_AHEAD;
+            }
+            // SAFETY: each element has one thread of one block.
+            unsafe { self.store(element / self.width, element % self.width, sum) };
+            element += THREADS;
+        }
     }
 }
 
@@ -167,19 +274,18 @@ impl<T: Scalar> Skinny<T> {
 /// As for the kernels.
 #[inline(always)]
 pub unsafe fn rows<T: Scalar, const SHORT: usize>(
-    [a, b]: [*const T; 2],
-    [c, partials]: [*mut T; 2],
+    operands: [*const T; 2],
+    results: [*mut T; 2],
     gemm: Gemm<T>,
 ) {
     let meeting = shared_array![T; THREADS * SIDE_BY_SIDE];
-    let skinny = Skinny::new(a, b, c, partials, &gemm);
+    let skinny = Skinny::new(operands, &gemm, [SHORT, ROWS_COLUMNS]);
     let t = thread::thread_idx_x() as usize;
     let (x, y) = (
         t % (ROWS_COLUMNS / SIDE_BY_SIDE),
         t / (ROWS_COLUMNS / SIDE_BY_SIDE),
     );
-    let column = thread::block_idx_x() as usize * ROWS_COLUMNS + x * SIDE_BY_SIDE;
-    let first_row = thread::block_idx_y() as usize * SHORT;
+    let column = skinny.first_column + x * SIDE_BY_SIDE;
     let whole = column + SIDE_BY_SIDE <= skinny.columns && skinny.long.vectors(skinny.long.along_k);
     let mut sums = [[T::ZERO; SIDE_BY_SIDE]; SHORT];
     // SAFETY: indices are below the extents by the tests and minima; sums meet between barriers.
@@ -208,7 +314,7 @@ pub unsafe fn rows<T: Scalar, const SHORT: usize>(
             for ahead in 0..AHEAD {
                 let k = (k + ahead * ROWS_DEEP).min(skinny.end - 1);
                 for i in 0..SHORT {
-                    let row = (first_row + i).min(skinny.rows - 1);
+                    let row = (skinny.first_row + i).min(skinny.rows - 1);
                     let factor = *skinny
                         .short
                         .start
@@ -220,6 +326,7 @@ pub unsafe fn rows<T: Scalar, const SHORT: usize>(
             }
             k += AHEAD * ROWS_DEEP;
         }
+        let results = skinny.results(results, &gemm);
         for i in 0..SHORT {
             for q in 0..SIDE_BY_SIDE {
                 *meeting.add(y * ROWS_COLUMNS + x * SIDE_BY_SIDE + q) = sums[i][q];
@@ -230,14 +337,11 @@ pub unsafe fn rows<T: Scalar, const SHORT: usize>(
                 for part in 0..ROWS_DEEP {
                     sum += *meeting.add(part * ROWS_COLUMNS + t);
                 }
-                skinny.store(
-                    first_row + i,
-                    thread::block_idx_x() as usize * ROWS_COLUMNS + t,
-                    sum,
-                );
+                results.leave(i, t, sum);
             }
             thread::sync_threads();
         }
+        results.meet(meeting.cast());
     }
 }
 
@@ -247,19 +351,19 @@ pub unsafe fn rows<T: Scalar, const SHORT: usize>(
 /// As for the kernels.
 #[inline(always)]
 pub unsafe fn dots<T: Scalar, const SHORT: usize>(
-    [a, b]: [*const T; 2],
-    [c, partials]: [*mut T; 2],
+    operands: [*const T; 2],
+    results: [*mut T; 2],
     gemm: Gemm<T>,
 ) {
     let meeting = shared_array![T; MOST_SHORT * WARPS * DOTS_COLUMNS];
     const { assert!(SHORT <= MOST_SHORT) };
-    let skinny = Skinny::new(a, b, c, partials, &gemm);
+    let columns = dots_columns(gemm.k_per_split);
+    let skinny = Skinny::new(operands, &gemm, [SHORT, columns]);
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (t / 32, t % 32);
     let sharing = warps_along_k(gemm.k_per_split as usize);
-    let first_column =
-        (thread::block_idx_x() as usize * (WARPS / sharing) + warp / sharing) * DOTS_COLUMNS;
-    let first_row = thread::block_idx_y() as usize * SHORT;
+    // The warp's columns are from there on in the block's.
+    let first_x = warp / sharing * DOTS_COLUMNS;
     // Parts of k start at multiples of RUN, so vectors are aligned where rows are.
     let vectors = [
         skinny.short.along_k == 1 && skinny.short.vectors(skinny.short.along),
@@ -292,7 +396,7 @@ pub unsafe fn dots<T: Scalar, const SHORT: usize>(
             long[j] = load(
                 &skinny.long,
                 vectors[1],
-                (first_column + j).min(skinny.columns - 1),
+                (skinny.first_column + first_x + j).min(skinny.columns - 1),
                 k,
             );
         }
@@ -300,7 +404,7 @@ pub unsafe fn dots<T: Scalar, const SHORT: usize>(
             let short = load(
                 &skinny.short,
                 vectors[0],
-                (first_row + i).min(skinny.rows - 1),
+                (skinny.first_row + i).min(skinny.rows - 1),
                 k,
             );
             for j in 0..DOTS_COLUMNS {
@@ -311,6 +415,7 @@ pub unsafe fn dots<T: Scalar, const SHORT: usize>(
         }
         k += sharing * RUN;
     }
+    let results = skinny.results(results, &gemm);
     // SAFETY: all lanes are here; sums meet before and are read after the barrier.
     unsafe {
         for i in 0..SHORT {
@@ -331,12 +436,9 @@ pub unsafe fn dots<T: Scalar, const SHORT: usize>(
             for other in warp..warp + sharing {
                 sum += *meeting.add(other * SHORT * DOTS_COLUMNS + lane);
             }
-            skinny.store(
-                first_row + lane / DOTS_COLUMNS,
-                first_column + lane % DOTS_COLUMNS,
-                sum,
-            );
+            results.leave(lane / DOTS_COLUMNS, first_x + lane % DOTS_COLUMNS, sum);
         }
+        results.meet(meeting.cast());
     }
 }
 
