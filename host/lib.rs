@@ -29,6 +29,7 @@
 //! | `peer`, `compare` | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
 //! | [`tune`] | ways to compute a general product, timed, and the fastest one kept |
 //! | [`emulate`] | arguments for kernels of any PTX file |
+//! | [`learn`] | exercises: kernels with a hole, checked on the emulator |
 //! | [`cli`] | the command line |
 
 pub mod baseline;
@@ -46,6 +47,7 @@ pub mod engine;
 pub mod explain;
 pub mod gemm;
 pub mod gpu;
+pub mod learn;
 pub mod measure;
 pub mod memory;
 pub mod model;

@@ -12,6 +12,7 @@ mod devices;
 mod doctor;
 mod emulate;
 mod explain;
+mod learn;
 mod list;
 mod man;
 mod output;
@@ -61,6 +62,8 @@ enum Command {
     Sanitize(sanitize::Args),
     /// Run a kernel of any PTX file on the emulator
     Emulate(emulate::Args),
+    /// Learn to write kernels: exercises, checked without a GPU
+    Learn(learn::Args),
     /// List every kernel of the catalogue
     List(list::Args),
     /// Time kernels beside cuBLAS or a copy, in turn on one GPU, and check both
@@ -130,6 +133,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Run(args)) => run::execute(&args),
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::Emulate(args)) => emulate::execute(&args),
+        Some(Command::Learn(args)) => learn::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
         #[cfg(gpu)]
         Some(Command::Compare(args)) => compare::execute(&args),

@@ -1,0 +1,51 @@
+//! # Two buffers
+//!
+//! `matmul_tiled` has two barriers in each round: one before the tiles are read, one before the next ones are written. With two copies
+//! of the tiles, the next ones are written to the other copy, and one barrier per round is enough. The loads of the next tiles are also
+//! on their way while these are used.
+//!
+//! ```text
+//! round      0             1             2
+//! read       copy 0        copy 1        copy 0
+//! write      copy 1        copy 0        copy 1         the tiles of the round after
+//!                   barrier       barrier       barrier
+//! ```
+//!
+//! # What to do
+//!
+//! The kernel is `matmul_tiled` with room for two copies of each tile, of which it uses the first. Load the tiles of round 0 before the loop; in
+//! the loop, load those of the round after, if there is one, to the other copy, sum up this one, and pass one barrier.
+
+use cuda_std::prelude::*;
+
+#[kernel]
+pub unsafe fn double_buffer(
+    a: *const f32,
+    b: *const f32,
+    c: *mut f32,
+    m: usize,
+    n: usize,
+    k: usize,
+) {
+    // Copy 0 begins at 0, copy 1 at 256.
+    let tile_a = shared_array![f32; 2 * 256];
+    let tile_b = shared_array![f32; 2 * 256];
+    let (tx, ty) = (
+        thread::thread_idx_x() as usize,
+        thread::thread_idx_y() as usize,
+    );
+    let row = thread::block_idx_y() as usize * 16 + ty;
+    let column = thread::block_idx_x() as usize * 16 + tx;
+    let mut sum = 0.0f32;
+    for round in 0..k / 16 {
+        let start = 16 * round;
+        *tile_a.add(ty * 16 + tx) = *a.add(row * k + start + tx);
+        *tile_b.add(ty * 16 + tx) = *b.add((start + ty) * n + column);
+        thread::sync_threads();
+        for i in 0..16 {
+            sum = (*tile_a.add(ty * 16 + i)).mul_add(*tile_b.add(i * 16 + tx), sum);
+        }
+        thread::sync_threads();
+    }
+    *c.add(row * n + column) = sum;
+}

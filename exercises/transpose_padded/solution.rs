@@ -1,0 +1,15 @@
+use cuda_std::prelude::*;
+
+#[kernel]
+pub unsafe fn transpose_padded(input: *const f32, output: *mut f32, rows: usize, columns: usize) {
+    let tile = shared_array![f32; 32 * 33];
+    let (tx, ty) = (
+        thread::thread_idx_x() as usize,
+        thread::thread_idx_y() as usize,
+    );
+    let left = thread::block_idx_x() as usize * 32;
+    let top = thread::block_idx_y() as usize * 32;
+    *tile.add(ty * 33 + tx) = *input.add((top + ty) * columns + left + tx);
+    thread::sync_threads();
+    *output.add((left + ty) * rows + top + tx) = *tile.add(tx * 33 + ty);
+}

@@ -1,0 +1,74 @@
+//! Global memory: coalescing and vectors.
+
+use super::*;
+
+pub(super) const COALESCED: Exercise = Exercise {
+    name: "coalesced",
+    part: Part::Memory,
+    teaches: "neighbouring threads, neighbouring elements",
+    files: files!("coalesced"),
+    problem: Problem {
+        cases: &[plane(
+            [2, 16],
+            [32, 4],
+            &[
+                matrix("input", 64, 64, Holds::Count),
+                matrix("output", 64, 64, Holds::Result),
+                Argument::Size(64),
+                Argument::Size(64),
+            ],
+        )],
+        expected: |given| given.arrays[0].iter().map(|x| x + 1.0).collect(),
+    },
+    demands: &[demand(
+        Figure::GlobalSectors,
+        1.0,
+        "neighbouring threads access elements of different rows, each in a sector of its own",
+    )],
+};
+
+pub(super) const CHUNKS: Exercise = Exercise {
+    name: "chunks",
+    part: Part::Memory,
+    teaches: "several elements per thread, coalesced",
+    files: files!("chunks"),
+    problem: Problem {
+        cases: &[linear(
+            5,
+            96,
+            &[
+                array("input", 1920, Holds::Count),
+                array("output", 1920, Holds::Result),
+            ],
+        )],
+        expected: |given| given.arrays[0].iter().map(|x| 3.0 * x).collect(),
+    },
+    demands: &[demand(
+        Figure::GlobalSectors,
+        1.0,
+        "in one round the threads of a warp access elements that are not neighbours",
+    )],
+};
+
+pub(super) const VECTOR_LOADS: Exercise = Exercise {
+    name: "vector_loads",
+    part: Part::Memory,
+    teaches: "16 bytes in one access",
+    files: files!("vector_loads"),
+    problem: Problem {
+        cases: &[linear(
+            5,
+            96,
+            &[
+                array("input", 1920, Holds::Count),
+                array("output", 1920, Holds::Result),
+            ],
+        )],
+        expected: |given| given.arrays[0].iter().map(|x| 2.0 * x).collect(),
+    },
+    demands: &[demand(
+        Figure::GlobalRequests,
+        1.0,
+        "one load and one store per thread are enough for its 4 elements",
+    )],
+};
