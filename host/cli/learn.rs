@@ -22,8 +22,10 @@ pub(super) struct Args {
 #[derive(clap::Subcommand)]
 enum Command {
     /// List the exercises, and which of them are passed (the default)
+    #[command(after_help = LIST_EXAMPLE)]
     List(At),
     /// Put the exercises into a folder; files that are there already are left as they are
+    #[command(after_help = START_EXAMPLES)]
     Start(At),
 }
 
@@ -51,16 +53,31 @@ struct Attempt {
     at: At,
 }
 
-const AFTER_HELP: &str = "\
-Exercises are compiled by a nightly Rust with the component rust-src (`warpladder doctor` says whether it is there)
-and run on the PTX emulator, without a GPU.
+const LIST_EXAMPLE: &str = "\
+Example:
+  warpladder learn list";
+
+const START_EXAMPLES: &str = "\
+To begin an exercise again, remove its file first.
 
 Examples:
-  warpladder learn start                 put the exercises into ./warpladder-exercises
-  warpladder learn                       list them
-  warpladder learn add_one               check warpladder-exercises/01_add_one.rs
-  warpladder learn add_one --hint        show a hint
-  warpladder learn --watch               check the first open exercise whenever it is saved";
+  warpladder learn start
+  warpladder learn start --dir exercises";
+
+const AFTER_HELP: &str = "\
+`learn start` puts the exercises into ./warpladder-exercises, a crate with one file each. Edit a file, then check it by
+its exercise's name; --watch checks the first open exercise whenever its file is saved, and goes on when it passes.
+
+Exercises are compiled by a nightly Rust with the component rust-src (`warpladder doctor` says whether it is there) and
+run on the PTX emulator, without a GPU.
+
+Examples:
+  warpladder learn start
+  warpladder learn
+  warpladder learn add_one --hint
+  warpladder learn add_one --solution
+  warpladder learn add_one
+  warpladder learn --watch";
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     match &args.command {

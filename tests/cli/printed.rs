@@ -17,6 +17,10 @@ enum Needs {
 const ALL_KERNELS: &str =
     "it counts every kernel, for half a minute; tests/report.rs looks at what it makes";
 
+/// What compiles an exercise.
+const LEARNS: &str =
+    "it compiles an exercise that is not solved; tests/learn solves and checks them";
+
 /// Commands that start like this are not run here. One that ends with its line is the whole command.
 const NOT_RUN: &[(&str, Needs)] = &[
     ("warpladder compare", Needs::Gpu),
@@ -33,6 +37,8 @@ const NOT_RUN: &[(&str, Needs)] = &[
         Needs::More("it runs the whole ladder, for minutes where nothing is optimised"),
     ),
     ("cargo install", Needs::More("it changes the machine")),
+    ("warpladder learn add_one\n", Needs::More(LEARNS)),
+    ("warpladder learn --watch", Needs::More(LEARNS)),
     (
         "rustup toolchain install",
         Needs::More("it changes the machine"),
