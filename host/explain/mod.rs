@@ -5,14 +5,15 @@
 
 mod change;
 mod levels;
-mod listing;
 mod measured;
+mod notes;
 mod page;
 
+pub use crate::profile::{LineCounters, SourceFile, SourceLine};
 pub use change::{Change, OtherRung};
 pub use levels::LevelUse;
-pub use listing::{LineCounters, Note, SourceFile, SourceLine};
 pub use measured::measured_ms;
+pub use notes::Note;
 pub use page::page;
 
 use crate::catalogue::{Family, Rung};
@@ -174,7 +175,7 @@ impl Explainer {
         let measurement = Measurement::from(counters);
         let entry = counters.kernel().map_or("", |kernel| kernel.name());
         let counted = counted(entry, &profile, &measurement);
-        let (file, notes) = listing::notes(entry, runs.name);
+        let (file, notes) = notes::notes(entry, runs.name);
         let seconds = forecast.seconds();
         let flops = runs.operation.flops(*shape);
         let bytes = runs.operation.elements_moved(*shape) * runs.element.bytes() as f64;
@@ -185,7 +186,7 @@ impl Explainer {
             element: rung.element,
             source: rung.source,
             summary: rung.summary,
-            listing: listing::listing(&measurement, file.as_deref()),
+            listing: crate::profile::listing(&measurement, file.as_deref()),
             file,
             notes,
             device: device.name.to_string(),

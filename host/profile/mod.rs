@@ -1,8 +1,10 @@
 //! What a kernel does to the machine: a rung run on the emulator under [`Counters`].
 
+mod listing;
 mod record;
 mod source;
 
+pub use listing::{LineCounters, SourceFile, SourceLine, listing};
 pub use record::{Measurement, Record};
 pub use source::{Sources, distinct, is_anchor};
 

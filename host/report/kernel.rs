@@ -1,10 +1,11 @@
 //! The part of the page that is about one kernel.
 
+use super::counted::Counted;
 use super::data::{Data, Measured};
 use super::ladders::shape;
-use super::listing::{Counted, Listing};
 use super::page::{cell, figure};
 use crate::catalogue::Rung;
+use crate::profile::{LineCounters, SourceFile, SourceLine, distinct};
 use crate::run::describe;
 use maud::{Markup, html};
 
@@ -26,11 +27,11 @@ pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
             (times(data, rung, &measured))
             @if let Some(counted) = counted {
                 (counts(counted))
-                @if !counted.listings.is_empty() {
+                @if !counted.listing.is_empty() {
                     details {
                         summary { "Rust source of " (rung.name) ", line by line" }
-                        @for listing in &counted.listings {
-                            (source(listing, &counted.size))
+                        @for file in &counted.listing {
+                            (source(file, &counted.size))
                         }
                     }
                 }
@@ -98,12 +99,12 @@ fn counts(counted: &Counted) -> Markup {
     }
 }
 
-fn source(listing: &Listing, size: &str) -> Markup {
+fn source(file: &SourceFile, size: &str) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label={ "Source in " (listing.file) } {
+        div.scroll tabindex="0" role="region" aria-label={ "Source in " (file.file) } {
             table.source {
                 caption {
-                    code { (listing.file) }
+                    code { (file.file) }
                     ": share of the warp instructions at " (size)
                     ", sectors per global request, shared wavefronts per ideal one"
                 }
@@ -115,21 +116,18 @@ fn source(listing: &Listing, size: &str) -> Markup {
                     th scope="col" { "source" }
                 } }
                 tbody {
-                    @for line in &listing.lines {
-                        @match line {
-                            None => tr { td {} td {} td {} td.n { "⋯" } td.code {} },
-                            Some(line) => {
-                                @let counts = line.counts;
-                                @let share = counts.map(|counts| 100.0 * counts.share);
-                                @let heat = share.map(|share| format!("--h:{:.0}%", share.min(60.0)));
-                                tr {
-                                    td.n { @if let Some(share) = share { (format!("{share:.1}")) } }
-                                    td.n { (ratio(counts.and_then(|counts| counts.sectors))) }
-                                    td.n { (ratio(counts.and_then(|counts| counts.conflicts))) }
-                                    td.n { (line.number) }
-                                    td.code style=[heat] { (line.text) }
-                                }
-                            }
+                    @for (index, line) in file.lines.iter().enumerate() {
+                        @if index > 0 && file.lines[index - 1].number + LONGEST_STEP < line.number {
+                            tr { td {} td {} td {} td.n { "⋯" } td.code {} }
+                        }
+                        @let share = line.counters.as_ref().map(|counters| 100.0 * counters.share);
+                        @let heat = share.map(|share| format!("--h:{:.0}%", share.min(60.0)));
+                        tr {
+                            td.n { @if let Some(share) = share { (format!("{share:.1}")) } }
+                            td.n { (ratios(line, |counters| &counters.sectors_per_request)) }
+                            td.n { (ratios(line, |counters| &counters.wavefronts_per_ideal)) }
+                            td.n { (line.number) }
+                            td.code style=[heat] { (line.text) }
                         }
                     }
                 }
@@ -138,7 +136,13 @@ fn source(listing: &Listing, size: &str) -> Markup {
     }
 }
 
-/// A ratio; nothing where there is none.
-fn ratio(value: Option<f64>) -> String {
-    value.map_or(String::new(), |value| format!("{value:.1}"))
+/// The ratios of a line's accesses; nothing where there is none.
+fn ratios(line: &SourceLine, of: fn(&LineCounters) -> &Vec<f64>) -> String {
+    match line.counters.as_ref().map(of) {
+        Some(ratios) if !ratios.is_empty() => distinct(ratios.iter().copied().map(Some)),
+        _ => String::new(),
+    }
 }
+
+/// From a line to the next one, where no more than a mark for the book is left out between them.
+const LONGEST_STEP: u32 = 2;

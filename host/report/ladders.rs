@@ -1,7 +1,7 @@
 //! Which measurement is drawn beside which, and in which unit.
 
+use super::counted::Counted;
 use super::data::{Data, Measured};
-use super::listing::Counted;
 use crate::catalogue::{self, Implementation, Rung};
 use crate::element::ElementType;
 use crate::model::Bound;

@@ -3,14 +3,14 @@
 //! The page is a single HTML file without scripts, fonts or pictures from elsewhere. It is made from saved results, so it
 //! needs no GPU; what each line of a kernel does is counted on the emulator while it is made.
 
+mod counted;
 pub mod data;
 mod kernel;
 mod ladders;
-mod listing;
 mod page;
 
+pub use counted::{Counted, count};
 pub use data::{Data, DataError};
-pub use listing::{Counted, Line, LineCounts, Listing, count};
 
 use crate::catalogue::{self, Rung};
 use crate::plot::{DrawError, Plot};

@@ -1,9 +1,9 @@
 //! The page as a whole.
 
+use super::counted::Counted;
 use super::data::{Data, Measured, Reproduced};
 use super::kernel;
 use super::ladders::{self, Metric, metric};
-use super::listing::Counted;
 use crate::catalogue::{self, Rung};
 use crate::plot::{Chart, DrawError, Plot, Size, number, style_sheet};
 use crate::sweep;
