@@ -1,5 +1,8 @@
 //! The PTX that ships: the modules of `ptx/`, compiled into the program.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 /// One PTX module, for one GPU generation and newer ones.
 #[derive(Debug)]
 pub struct PtxModule {
@@ -31,23 +34,59 @@ impl PtxModule {
     /// The module with one kernel alone, so that a driver compiles what is launched and nothing else. The other kernels
     /// leave empty lines behind: line numbers stay those of the file.
     pub fn only(&self, entry: &str) -> String {
-        let wanted = format!("{ENTRY}{entry}(");
-        let mut text = String::new();
-        let mut dropping = false;
-        for line in self.text.lines() {
-            if line.starts_with(ENTRY) {
-                dropping = !line.starts_with(&wanted);
-            }
-            if !dropping {
-                text.push_str(line);
-            }
-            text.push('\n');
-            if line == "}" {
-                dropping = false;
+        let (mut text, mut from) = (String::new(), 0);
+        for kernel in self.kernels().iter() {
+            if kernel.name != entry {
+                text.push_str(&self.text[from..kernel.start]);
+                text.extend(std::iter::repeat_n('\n', kernel.lines));
+                from = kernel.end;
             }
         }
+        text.push_str(&self.text[from..]);
         text
     }
+
+    /// Where its kernels are: modules have megabytes, so this is found out once.
+    fn kernels(&self) -> Cow<'static, [Kernel]> {
+        static KERNELS: [OnceLock<Vec<Kernel>>; MODULES.len()] =
+            [const { OnceLock::new() }; MODULES.len()];
+        match MODULES.iter().position(|module| module.name == self.name) {
+            Some(module) => Cow::from(KERNELS[module].get_or_init(|| kernels(self.text))),
+            None => Cow::from(kernels(self.text)),
+        }
+    }
+}
+
+/// A kernel in the text of a module.
+#[derive(Clone, Debug)]
+struct Kernel {
+    name: &'static str,
+    /// Of its first line, and of the one behind its last, in bytes.
+    start: usize,
+    end: usize,
+    lines: usize,
+}
+
+fn kernels(text: &'static str) -> Vec<Kernel> {
+    let (mut all, mut from) = (Vec::new(), 0);
+    while let Some(start) = find_line(text, from, ENTRY) {
+        let name = &text[start + ENTRY.len()..];
+        let end = find_line(text, start, "}\n").map_or(text.len(), |brace| brace + 2);
+        all.push(Kernel {
+            name: name.split('(').next().unwrap_or(name),
+            start,
+            end,
+            lines: text[start..end].matches('\n').count(),
+        });
+        from = end;
+    }
+    all
+}
+
+/// The first line behind a position that begins so.
+fn find_line(text: &str, from: usize, begin: &str) -> Option<usize> {
+    let found = text[from..].find(&format!("\n{begin}"))?;
+    Some(from + found + 1)
 }
 
 /// How a kernel begins. It ends with a line that is a brace alone, as blocks inside of it do not: those are indented or

@@ -2,7 +2,9 @@
 
 use criterion::{Criterion, Throughput};
 use ptx_emulator::sanitize::Tool;
-use ptx_emulator::{Args, Counters, Kernel, LaunchConfig, Memory, Module, Observer, Sanitizer};
+use ptx_emulator::{
+    Args, Counters, Kernel, LaunchConfig, Memory, Module, Observer, ParseError, Sanitizer,
+};
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 
@@ -70,20 +72,21 @@ fn observers(criterion: &mut Criterion, texts: &[String]) {
     group.finish();
 }
 
-/// Parses all of the workspace's PTX and decodes every kernel; the throughput is in bytes per second.
+/// Finds the kernels of all of the workspace's PTX, parses and decodes every one; the throughput is in bytes per second.
 fn reading(criterion: &mut Criterion, texts: &[String]) {
     let mut group = criterion.benchmark_group("emulator/reading");
     benches::configure(&mut group);
     let bytes: usize = texts.iter().map(String::len).sum();
     group.throughput(Throughput::Bytes(bytes as u64));
-    let parse = || -> Vec<Module> {
-        let parsed = texts.iter().map(|text| Module::parse(text));
-        parsed.collect::<Result<_, _>>().expect("well formed")
+    let read = |read: fn(&str) -> Result<Module, ParseError>| -> Vec<Module> {
+        let modules = texts.iter().map(|text| read(text));
+        modules.collect::<Result<_, _>>().expect("well formed")
     };
-    group.bench_function("parse", |bencher| bencher.iter(parse));
-    group.bench_function("parse+decode", |bencher| {
+    group.bench_function("index", |bencher| bencher.iter(|| read(Module::index)));
+    group.bench_function("parse", |bencher| bencher.iter(|| read(Module::parse)));
+    group.bench_function("index+decode", |bencher| {
         bencher.iter(|| {
-            for module in parse() {
+            for module in read(Module::index) {
                 for name in module.kernel_names() {
                     module.kernel(name).expect("known instructions");
                 }

@@ -34,7 +34,7 @@ pub struct EmulatorEngine {
     instruction_budget: u64,
     /// Worker threads; none for as many as the machine runs at once.
     workers: Option<usize>,
-    modules: RefCell<Vec<(String, Module)>>,
+    modules: RefCell<Vec<Module>>,
     /// Each with the number of its module.
     kernels: RefCell<Vec<(usize, Kernel)>>,
     streams: RefCell<Slots<()>>,
@@ -127,14 +127,14 @@ impl EmulatorEngine {
         &self.memory
     }
 
-    /// Parses a module, or finds it among those parsed; returns its number.
+    /// Finds a module among those loaded, or loads it; returns its number. Of a module's kernels those are parsed that are
+    /// launched: a problem needs one or two of many.
     fn module(&self, ptx: &str, entry: &str) -> Result<usize, EngineError> {
         let mut modules = self.modules.borrow_mut();
-        if let Some(index) = modules.iter().position(|(text, _)| text == ptx) {
+        if let Some(index) = modules.iter().position(|module| module.text() == ptx) {
             return Ok(index);
         }
-        let module = Module::parse(ptx).map_err(|error| load_error(entry, &error))?;
-        modules.push((ptx.to_owned(), module));
+        modules.push(Module::index(ptx).map_err(|error| load_error(entry, &error))?);
         Ok(modules.len() - 1)
     }
 }
@@ -167,7 +167,7 @@ impl Engine for EmulatorEngine {
         if let Some(index) = kernels.iter().position(loaded) {
             return Ok(KernelId(index));
         }
-        let kernel = self.modules.borrow()[module].1.kernel(entry);
+        let kernel = self.modules.borrow()[module].kernel(entry);
         kernels.push((module, kernel.map_err(|error| load_error(entry, &error))?));
         Ok(KernelId(kernels.len() - 1))
     }

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use ptx_emulator::sanitize::{Initcheck, Racecheck, Sanitizer, Synccheck, Tool};
+use ptx_emulator::sanitize::{Sanitizer, Tool};
 use ptx_emulator::{Args, Counters, Kernel, LaunchConfig, Memory, Module, NoObserver, Observer};
 
 /// A kernel's name, the threads of its block, and the elements of C that a block computes.
@@ -38,11 +38,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("  {what:10} {ms:8.2} {times:6.1}");
         };
         show("counters", time(&kernel, &config, size, Counters::new)?);
-        show("racecheck", time(&kernel, &config, size, Racecheck::new)?);
-        show("initcheck", time(&kernel, &config, size, Initcheck::new)?);
-        show("synccheck", time(&kernel, &config, size, Synccheck::new)?);
-        let all = || Sanitizer::new(&Tool::ALL);
-        show("all four", time(&kernel, &config, size, all)?);
+        for (what, tools) in [
+            ("memcheck", &[Tool::Memcheck][..]),
+            ("racecheck", &[Tool::Racecheck]),
+            ("initcheck", &[Tool::Initcheck]),
+            ("synccheck", &[Tool::Synccheck]),
+            ("all four", &Tool::ALL),
+        ] {
+            show(
+                what,
+                time(&kernel, &config, size, || Sanitizer::new(tools))?,
+            );
+        }
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p ptx-emulator --example speed [FILE.ptx] [WORKERS] [SIZE] [KERNEL]`
 //!
+//! With `loading` in the place of a file: how long it takes to parse and decode all of the workspace's PTX.
+//!
 //! Times are the best of several runs: alone; under counters; under counters and memcheck; under these
 //! and racecheck. Speeds are in 10^9 lane-instructions per second.
 
@@ -29,29 +31,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let checked_in = concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx/kernels_sm_70.ptx");
     let file = arguments.next().unwrap_or_else(|| checked_in.to_string());
+    if file == "loading" {
+        return loading();
+    }
     let workers = arguments.next().map_or(Ok(1), |text| text.parse())?;
     let size = arguments.next().map_or(Ok(512), |text| text.parse())?;
     let only = arguments.next();
 
     let text = std::fs::read_to_string(&file)?;
-    let start = Instant::now();
-    let module = Module::parse(&text)?;
-    let parsed = start.elapsed();
-    let names: Vec<String> = module.kernel_names().map(String::from).collect();
-    let mut refused = 0;
-    for name in &names {
-        if let Err(error) = module.kernel(name) {
-            println!("{error}");
-            refused += 1;
-        }
-    }
-    println!(
-        "{file}: {} lines, {} kernels ({refused} refused), parsed in {:.1} ms, decoded in {:.1} ms",
-        text.lines().count(),
-        names.len(),
-        parsed.as_secs_f64() * 1e3,
-        (start.elapsed() - parsed).as_secs_f64() * 1e3,
-    );
+    let module = Module::index(&text)?;
     println!("{size} x {size} x {size} f32, {workers} worker(s):");
     for (name, block, tile) in PRODUCTS {
         if only.as_deref().is_some_and(|only| only != name) {
@@ -63,6 +51,57 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         measure(&kernel, block, tile, size, workers)?;
     }
+    Ok(())
+}
+
+/// Times what comes before the first launch.
+fn loading() -> Result<(), Box<dyn Error>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx");
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "ptx") {
+            texts.push(std::fs::read_to_string(path)?);
+        }
+    }
+    let bytes: usize = texts.iter().map(String::len).sum();
+    let [mut indexed, mut slowest, mut decoded, mut parsed] = [Duration::MAX; 4];
+    let mut kernels = 0;
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        let modules: Vec<Module> = texts
+            .iter()
+            .map(|text| Module::index(text))
+            .collect::<Result<_, _>>()?;
+        indexed = indexed.min(start.elapsed());
+        let mut each = Vec::new();
+        for module in &modules {
+            for name in module.kernel_names() {
+                let start = Instant::now();
+                module.kernel(name)?;
+                each.push(start.elapsed());
+            }
+        }
+        kernels = each.len();
+        decoded = decoded.min(each.iter().sum());
+        slowest = slowest.min(each.into_iter().max().unwrap_or_default());
+        drop(modules);
+        let start = Instant::now();
+        for text in &texts {
+            Module::parse(text)?;
+        }
+        parsed = parsed.min(start.elapsed());
+    }
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    println!(
+        "{:.1} MB of PTX: {:.1} ms to index; {:.1} ms more to parse and decode all {kernels} kernels, {:.1} ms at most for one; \
+         {:.1} ms to parse all, and decode none",
+        bytes as f64 / 1e6,
+        ms(indexed),
+        ms(decoded),
+        ms(slowest),
+        ms(parsed),
+    );
     Ok(())
 }
 

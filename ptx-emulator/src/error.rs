@@ -47,7 +47,7 @@ pub enum KernelError {
         /// The kernels that there are.
         known: String,
     },
-    /// An instruction that the emulator does not know, or operands that do not fit it.
+    /// An instruction that the emulator does not know, operands that do not fit it, or a body that is not well formed.
     #[error("kernel `{kernel}`, line {line}:{column}: {message}")]
     Instruction {
         /// The kernel.

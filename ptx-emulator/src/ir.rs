@@ -15,7 +15,7 @@ pub(crate) use matrix::{
 };
 
 use crate::observer::GroupedLoad;
-use crate::parse::ast::Type;
+use crate::parse::ast::{LineTable, Type};
 
 /// A word register: 32 lanes of up to 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -532,6 +532,14 @@ pub(crate) enum Constant {
     Variable(u32, i64),
 }
 
+impl Constant {
+    /// Whether it is the same in all lanes of a warp.
+    pub(crate) fn is_uniform(self) -> bool {
+        use Special::{Lane, LaneMask, ThreadId};
+        !matches!(self, Constant::Special(ThreadId(_) | Lane | LaneMask(_)))
+    }
+}
+
 /// Special registers that are constant for a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Special {
@@ -742,4 +750,5 @@ pub(crate) struct Program {
     pub dynamic_align: u32,
     /// Program function of each module function, for indirect calls.
     pub addresses: Vec<Option<u32>>,
+    pub lines: LineTable,
 }

@@ -1,8 +1,8 @@
 //! Modules, kernels, arguments and launches: the crate's interface.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::decode;
 use crate::error::{KernelError, LaunchError};
@@ -10,7 +10,7 @@ use crate::ir::{Info, InstructionClass, Op, Program};
 use crate::memory::Memory;
 use crate::observer::{NoObserver, ObservedLaunch, Observer};
 use crate::parse::ast::{DeclaredSpace, Function, Initializer, NO_LOCATION, Tree};
-use crate::parse::{self, ParseError, position};
+use crate::parse::{self, Bodies, ParseError, position};
 
 #[derive(Debug)]
 pub(crate) struct ModuleInner {
@@ -18,11 +18,11 @@ pub(crate) struct ModuleInner {
     pub id: u64,
     pub text: String,
     pub tree: Tree,
-    /// Where the lines after the first one start, in bytes.
-    line_starts: Vec<u32>,
+    /// Where the lines after the first one start, in bytes; found when it is first asked for.
+    line_starts: OnceLock<Vec<u32>>,
 }
 
-/// A parsed PTX module. Clones share it.
+/// A PTX module. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Module(Arc<ModuleInner>);
 
@@ -33,17 +33,33 @@ impl Module {
     /// The first place where the text is not well formed. Instructions are looked at when a kernel
     /// is taken out of the module.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
+        Self::with_bodies(text, Bodies::Check)
+    }
+
+    /// Finds what is in PTX text, and leaves the bodies of its functions for later: for large modules
+    /// of which few kernels are run. It takes a small part of the time of [`Module::parse`].
+    ///
+    /// # Errors
+    /// The first place outside of the bodies where the text is not well formed, or a body without an
+    /// end. [`Module::kernel`] tells where a body is not well formed.
+    pub fn index(text: &str) -> Result<Self, ParseError> {
+        Self::with_bodies(text, Bodies::Skip)
+    }
+
+    fn with_bodies(text: &str, bodies: Bodies) -> Result<Self, ParseError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let tree = parse::parse(text)?;
+        let tree = parse::parse(text, bodies).map_err(|error| *error)?;
         Ok(Module(Arc::new(ModuleInner {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             text: text.to_string(),
             tree,
-            line_starts: text
-                .match_indices('\n')
-                .map(|(at, _)| at as u32 + 1)
-                .collect(),
+            line_starts: OnceLock::new(),
         })))
+    }
+
+    /// The PTX text.
+    pub fn text(&self) -> &str {
+        &self.0.text
     }
 
     /// Names of the kernels, in the order of the text.
@@ -65,7 +81,8 @@ impl Module {
     /// Decodes a kernel and the functions that it calls.
     ///
     /// # Errors
-    /// [`KernelError`] names an unknown kernel, or the instruction that is not known and its line.
+    /// [`KernelError`] names an unknown kernel, or the instruction that is not known, or not well
+    /// formed, and its line.
     pub fn kernel(&self, name: &str) -> Result<Kernel, KernelError> {
         let inner = &self.0;
         let found = inner
@@ -109,6 +126,13 @@ fn is_kernel(function: &Function) -> bool {
 }
 
 impl ModuleInner {
+    fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| {
+            let ends = self.text.match_indices('\n');
+            ends.map(|(at, _)| at as u32 + 1).collect()
+        })
+    }
+
     /// Addresses of the module's variables in a memory, which are made and filled at first use.
     pub(crate) fn variables(
         &self,
@@ -320,7 +344,7 @@ impl<'a> Instruction<'a> {
 
     /// Line of the PTX text, from 1.
     pub fn line(&self) -> u32 {
-        let starts = &self.kernel.module.line_starts;
+        let starts = self.kernel.module.line_starts();
         1 + starts.partition_point(|&start| start <= self.info.span.start) as u32
     }
 
@@ -331,20 +355,21 @@ impl<'a> Instruction<'a> {
 
     /// The place in the kernel's source, from `.loc`.
     pub fn location(&self) -> Option<SourceLocation> {
-        location(&self.kernel.module, self.info.location, 0)
+        location(self.kernel, self.info.location, 0)
     }
 }
 
 /// Chains of inlined calls longer than this are cut.
 const MAX_INLINING: u32 = 64;
 
-fn location(module: &ModuleInner, index: u32, depth: u32) -> Option<SourceLocation> {
+fn location(kernel: &KernelInner, index: u32, depth: u32) -> Option<SourceLocation> {
     if index == NO_LOCATION || depth > MAX_INLINING {
         return None;
     }
-    let entry = module.tree.locations.get(index as usize)?;
-    let files = &module.tree.files;
-    let file = files.iter().find(|(number, _)| *number == entry.file);
+    let (module, lines) = (&kernel.module, &kernel.program.lines);
+    let entry = lines.locations.get(index as usize)?;
+    let mut files = lines.files.iter().chain(&module.tree.files);
+    let file = files.find(|(number, _)| *number == entry.file);
     let function = entry.function.and_then(|label| {
         let label = label.of(&module.text);
         let strings = &module.tree.debug_strings;
@@ -355,7 +380,7 @@ fn location(module: &ModuleInner, index: u32, depth: u32) -> Option<SourceLocati
     });
     let inlined_at = entry
         .inlined_at
-        .and_then(|call| location(module, call, depth + 1));
+        .and_then(|call| location(kernel, call, depth + 1));
     Some(SourceLocation {
         file: file
             .map_or("?", |(_, name)| name.of(&module.text))

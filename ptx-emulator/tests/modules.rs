@@ -92,6 +92,44 @@ fn lines_and_their_inlining() {
 }
 
 #[test]
+fn the_bodies_of_an_indexed_module_are_parsed_when_a_kernel_is_taken() {
+    let text = "
+        .version 8.0
+        .target sm_80
+        .address_size 64
+        .visible .entry bad() {
+            .reg .b32 %r<2>;
+            mov.u32 %r1 0;
+        }
+        .visible .entry good() {
+            .pragma \"}\"; // }
+            /* { */
+            { ret; }
+        }
+        # 1 \"}\"
+        .visible .entry last() { ret; }";
+    let error = Module::parse(text).expect_err("a comma is missing");
+    assert_eq!(error.to_string(), "7:25: expected `,` or `;`, found `0`");
+    let module = Module::index(text).expect("the bodies are not looked at");
+    let names: Vec<&str> = module.kernel_names().collect();
+    assert_eq!(names, ["bad", "good", "last"]);
+    let error = module.kernel("bad").expect_err("a comma is missing");
+    assert_eq!(
+        error.to_string(),
+        "kernel `bad`, line 7:25: expected `,` or `;`, found `0`"
+    );
+    for name in ["good", "last"] {
+        assert_eq!(module.kernel(name).expect("known").instruction_count(), 1);
+    }
+    // Without an end the next kernels cannot be found.
+    let error = Module::index(&text[..text.len() - 1]).expect_err("the last brace is missing");
+    assert_eq!(
+        error.to_string(),
+        "15:39: expected `}`, found the end of the text"
+    );
+}
+
+#[test]
 fn syntax_errors_name_line_and_column() {
     let head = ".version 8.0\n.target sm_80\n.address_size 64\n";
     let cases = [

@@ -1,4 +1,6 @@
-//! Two observers of one launch, and accesses that repeat.
+//! Several observers of one launch, and accesses that repeat.
+//!
+//! The executor is compiled for each type of observer: all tests have one in common, [`All`].
 
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{
@@ -67,10 +69,18 @@ impl Observer for Trace {
     }
 }
 
+/// Counters, the sanitizers, and a trace.
+type All = (Counters, (Sanitizer, Trace));
+
+fn all(tools: &[Tool]) -> All {
+    (Counters::new(), (Sanitizer::new(tools), Trace::default()))
+}
+
 #[test]
 fn an_observer_without_a_faster_way_sees_repeated_accesses_in_full() {
-    let mut trace = Trace::default();
-    run(&mut trace, 8).expect("runs");
+    let mut observers = all(&[]);
+    run(&mut observers, 8).expect("runs");
+    let (_, (_, trace)) = observers;
     assert_eq!(trace.0.len(), 2 * 8 + 1);
     let first = trace.0[0].1[0];
     for (index, (_, addresses)) in trace.0[..16].iter().enumerate() {
@@ -81,15 +91,13 @@ fn an_observer_without_a_faster_way_sees_repeated_accesses_in_full() {
 }
 
 #[test]
-fn two_observers_see_what_each_sees_alone() {
-    let (mut counters, mut trace) = (Counters::new(), Trace::default());
+fn counters_see_beside_others_what_they_see_alone() {
+    let mut counters = Counters::new();
     run(&mut counters, 8).expect("runs");
-    run(&mut trace, 8).expect("runs");
-    let mut both = (Counters::new(), Trace::default());
+    let mut both = all(&Tool::ALL);
     run(&mut both, 8).expect("runs");
     assert_eq!(both.0.total(), counters.total());
     assert_eq!(both.0.footprint(), counters.footprint());
-    assert_eq!(both.1.0, trace.0);
     let total = counters.total();
     assert_eq!(total.global_loads.requests, 16);
     assert_eq!(total.global_loads.sectors, 16 * 4);
@@ -99,9 +107,9 @@ fn two_observers_see_what_each_sees_alone() {
 
 #[test]
 fn a_fault_behind_repeated_accesses_is_found() {
-    let mut both = (Counters::new(), Sanitizer::new(&[Tool::Memcheck]));
+    let mut both = all(&[Tool::Memcheck]);
     assert!(run(&mut both, 9).is_err());
-    let findings = both.1.findings();
+    let findings = both.1.0.findings();
     assert_eq!(findings.len(), 1, "{findings:?}");
     // The round that ends in the fault is counted, with the access that caused it.
     assert_eq!(both.0.total().global_loads.requests, 17);
@@ -148,7 +156,7 @@ fn loads_reported_together_are_counted_as_each_would_be() {
     // The second warp is not full.
     let config = LaunchConfig::new([3, 1, 1], [48, 1, 1]);
     let mut alone = Counters::new();
-    let mut traced = (Counters::new(), Trace::default());
+    let mut traced = all(&[]);
     kernel
         .launch_observed(&memory, &config, &args, &mut alone)
         .expect("runs");

@@ -14,14 +14,22 @@ use crate::ir::{Double, Function, Predicate, Program, Register, Terminator, Word
 const MAX_LIVENESS_BITS: usize = 1 << 30;
 
 /// Numbers of all registers of a function in one sequence.
-struct Numbering {
+pub(super) struct Numbering {
     words: u32,
     doubles: u32,
     predicates: u32,
 }
 
 impl Numbering {
-    fn of(&self, register: Register) -> usize {
+    pub(super) fn new(function: &Function) -> Self {
+        Numbering {
+            words: function.words,
+            doubles: function.doubles,
+            predicates: function.predicates,
+        }
+    }
+
+    pub(super) fn of(&self, register: Register) -> usize {
         (match register {
             Register::Word(Word(index)) => index,
             Register::Double(Double(index)) => self.words + index,
@@ -40,7 +48,7 @@ impl Numbering {
         }
     }
 
-    fn total(&self) -> usize {
+    pub(super) fn total(&self) -> usize {
         (self.words + self.doubles + self.predicates) as usize
     }
 }
@@ -56,13 +64,16 @@ fn has(bits: &[u64], index: usize) -> bool {
 }
 
 fn each(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    bits.iter().enumerate().flat_map(|(word, &bits)| {
-        let mut rest = bits;
-        std::iter::from_fn(move || {
-            let bit = rest.trailing_zeros() as usize;
-            rest &= rest.wrapping_sub(1);
-            (bit < 64).then_some(word * 64 + bit)
-        })
+    let words = bits.iter().enumerate();
+    words.flat_map(|(word, &bits)| each_of_word(word, bits))
+}
+
+fn each_of_word(word: usize, bits: u64) -> impl Iterator<Item = usize> {
+    let mut rest = bits;
+    std::iter::from_fn(move || {
+        let bit = rest.trailing_zeros() as usize;
+        rest &= rest.wrapping_sub(1);
+        (bit < 64).then_some(word * 64 + bit)
     })
 }
 
@@ -140,18 +151,20 @@ fn liveness(
     while changed {
         changed = false;
         for index in (0..drafts.len()).rev() {
+            let out = &mut live_out[index];
             for &successor in &next[index] {
-                let incoming = std::mem::take(&mut live_in[successor as usize]);
-                for (out, bits) in live_out[index].iter_mut().zip(&incoming) {
+                for (out, bits) in out.iter_mut().zip(&live_in[successor as usize]) {
                     *out |= bits;
                 }
-                live_in[successor as usize] = incoming;
             }
-            for word in 0..words {
-                let bits = live_in[index][word] | (live_out[index][word] & !writes[index][word]);
-                changed |= bits != live_in[index][word];
-                live_in[index][word] = bits;
+            let mut added = 0;
+            let passed = out.iter().zip(&writes[index]);
+            for (live, (out, writes)) in live_in[index].iter_mut().zip(passed) {
+                let bits = out & !writes;
+                added |= bits & !*live;
+                *live |= bits;
             }
+            changed |= added != 0;
         }
     }
     (live_in, live_out)
@@ -159,11 +172,7 @@ fn liveness(
 
 /// Renames the registers of a function to slots.
 pub(super) fn allocate(function: &mut Function, drafts: &mut [BlockDraft], program: &mut Program) {
-    let numbering = Numbering {
-        words: function.words,
-        doubles: function.doubles,
-        predicates: function.predicates,
-    };
+    let numbering = Numbering::new(function);
     let total = numbering.total();
     if total.saturating_mul(drafts.len()) > MAX_LIVENESS_BITS {
         function.unset = (0..total)
@@ -230,29 +239,46 @@ fn intervals(
     live_in: &[Bits],
     live_out: &[Bits],
 ) -> Vec<Option<(u32, u32)>> {
-    let mut intervals: Vec<Option<(u32, u32)>> = vec![None; numbering.total()];
-    let mut extend = |number: usize, position: u32| {
-        let interval = intervals[number].get_or_insert((position, position));
-        interval.0 = interval.0.min(position);
-        interval.1 = interval.1.max(position);
-    };
+    let mut starts = vec![u32::MAX; numbering.total()];
+    let mut ends = vec![0; numbering.total()];
+    let mut known = vec![0u64; numbering.total().div_ceil(64)];
+    let mut block_ends = Vec::with_capacity(drafts.len());
     let mut position = 0;
     for (index, draft) in drafts.iter_mut().enumerate() {
-        for number in each(&live_in[index]) {
-            extend(number, position);
+        for number in each_new(&live_in[index], &mut known) {
+            starts[number] = starts[number].min(position);
         }
         // Every mention is a position of its own: operands of one operation never share.
         scan(draft, program, |_, register| {
-            extend(numbering.of(register), position + 1);
+            let number = numbering.of(register);
             position += 1;
+            starts[number] = starts[number].min(position);
+            ends[number] = position;
         });
         position += 2;
-        for number in each(&live_out[index]) {
-            extend(number, position);
-        }
+        block_ends.push(position);
         position += 1;
     }
-    intervals
+    // What is live when a block ends was live when it began, or is mentioned in it: only ends follow.
+    known.fill(0);
+    for (live_out, &end) in live_out.iter().zip(&block_ends).rev() {
+        for number in each_new(live_out, &mut known) {
+            ends[number] = ends[number].max(end);
+        }
+    }
+    let both = starts.into_iter().zip(ends);
+    both.map(|(start, end)| (start != u32::MAX).then_some((start, end)))
+        .collect()
+}
+
+/// The bits that are not among those known; they are from now on.
+fn each_new<'b>(bits: &'b [u64], known: &'b mut [u64]) -> impl Iterator<Item = usize> + 'b {
+    let both = bits.iter().zip(known).enumerate();
+    both.flat_map(|(word, (&bits, known))| {
+        let new = bits & !*known;
+        *known |= new;
+        each_of_word(word, new)
+    })
 }
 
 /// By number: the slot of each register that occurs. Linear scan (Poletto and Sarkar 1999) without a limit on the slots.

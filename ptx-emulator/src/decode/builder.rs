@@ -45,20 +45,74 @@ pub(crate) enum Binding {
     Prototype,
 }
 
+/// `.reg .b32 %r<16>;`
+struct Range<'a> {
+    prefix: &'a str,
+    count: u32,
+    ty: Type,
+    /// The registers with low numbers that have been used; the others are among the scope's names.
+    registers: Vec<Option<Register>>,
+}
+
+/// Registers of a range that are found by their number.
+const MOST_NUMBERED: u32 = 1 << 16;
+
 #[derive(Default)]
 pub(crate) struct Scope<'a> {
-    pub names: SmallMap<&'a str, Binding>,
-    /// `%r<16>`: prefix, count, type.
-    ranges: Vec<(&'a str, u32, Type)>,
+    names: SmallMap<&'a str, Binding>,
+    /// Whether there are names that begin as those of registers do.
+    any_percent: bool,
+    ranges: Vec<Range<'a>>,
 }
 
 impl<'a> Scope<'a> {
     pub(crate) fn with_names(names: SmallMap<&'a str, Binding>) -> Self {
+        let any_percent = names.keys().any(|name| name.starts_with('%'));
         Scope {
             names,
+            any_percent,
             ranges: Vec::new(),
         }
     }
+
+    fn get(&self, name: &str) -> Option<&Binding> {
+        match name.starts_with('%') && !self.any_percent {
+            true => None,
+            false => self.names.get(name),
+        }
+    }
+
+    fn insert(&mut self, name: &'a str, binding: Binding) {
+        self.any_percent |= name.starts_with('%');
+        self.names.insert(name, binding);
+    }
+
+    /// Notes a register of a range that is used for the first time.
+    fn number(&mut self, name: &'a str, range: usize, index: u32, register: Register) {
+        let range = &mut self.ranges[range];
+        if index >= MOST_NUMBERED {
+            let binding = Binding::Register(register, range.ty);
+            return self.insert(name, binding);
+        }
+        let place = index as usize;
+        if place >= range.registers.len() {
+            range
+                .registers
+                .resize((place + 1).next_power_of_two(), None);
+        }
+        range.registers[place] = Some(register);
+    }
+}
+
+/// A name and the number at its end, where it has one that a range of registers may hold.
+fn split_number(name: &str) -> Option<(&str, u32)> {
+    let bytes = name.as_bytes();
+    let digits = bytes.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    let (prefix, digits) = name.split_at(name.len() - digits.count());
+    if digits.len() > 1 && digits.starts_with('0') {
+        return None;
+    }
+    Some((prefix, digits.parse().ok()?))
 }
 
 pub(crate) struct Builder<'a, 'p> {
@@ -165,32 +219,43 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     pub(crate) fn bind(&mut self, name: &'a str, binding: Binding) {
-        self.scope().names.insert(name, binding);
+        self.scope().insert(name, binding);
     }
 
     pub(crate) fn bind_range(&mut self, prefix: &'a str, count: u32, ty: Type) {
-        self.scope().ranges.push((prefix, count, ty));
+        self.scope().ranges.push(Range {
+            prefix,
+            count,
+            ty,
+            registers: Vec::new(),
+        });
     }
 
     /// Innermost meaning of a name; a register of a range comes into being at its first use.
     pub(crate) fn lookup(&mut self, name: &'a str) -> Result<Option<Binding>, Failure> {
-        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let index: Option<u32> = name[prefix.len()..].parse().ok();
+        let number = split_number(name);
         for depth in (0..self.scopes.len()).rev() {
-            if let Some(binding) = self.scopes[depth].names.get(name) {
+            if let Some(binding) = self.scopes[depth].get(name) {
                 return Ok(Some(binding.clone()));
             }
-            let Some(index) = index else { continue };
-            let range = self.scopes[depth]
-                .ranges
-                .iter()
-                .rev()
-                .find(|(range, count, _)| *range == prefix && index < *count);
-            if let Some(&(_, _, ty)) = range {
-                let binding = Binding::Register(self.new_register(ty)?, ty);
-                self.scopes[depth].names.insert(name, binding.clone());
-                return Ok(Some(binding));
-            }
+            let Some((prefix, index)) = number else {
+                continue;
+            };
+            let ranges = &self.scopes[depth].ranges;
+            let holds = |range: &Range<'_>| range.prefix == prefix && index < range.count;
+            let Some(range) = ranges.iter().rposition(holds) else {
+                continue;
+            };
+            let (ty, registers) = (ranges[range].ty, &ranges[range].registers);
+            let register = match registers.get(index as usize) {
+                Some(&Some(register)) => register,
+                _ => {
+                    let register = self.new_register(ty)?;
+                    self.scopes[depth].number(name, range, index, register);
+                    register
+                }
+            };
+            return Ok(Some(Binding::Register(register, ty)));
         }
         Ok(None)
     }

@@ -254,12 +254,7 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
             redirect(terminator, |block| place[block as usize]);
         }
     }
-    let results: Vec<Register> = function
-        .results
-        .iter()
-        .map(|&w| Register::Word(w))
-        .collect();
-    used::mark(&results, &mut drafts, program);
+    used::mark(&function, &mut drafts, program);
     allocate::allocate(&mut function, &mut drafts, program);
     for draft in &mut drafts {
         number_spreads(draft, program);

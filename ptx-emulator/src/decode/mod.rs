@@ -31,8 +31,10 @@ pub(crate) use layout::successors;
 use crate::error::KernelError;
 use crate::hash::{SmallMap, SmallSet};
 use crate::ir::{CallTarget, Function, Info, Op, Program, Terminator, Word};
-use crate::parse::ast::{self, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
-use crate::parse::position;
+use crate::parse::ast::{
+    self, Body, DeclaredSpace, Instruction, LineTable, Span, Statement, Tree, Variable,
+};
+use crate::parse::{self, position};
 
 /// A kernel parameter's place in the parameter block: (offset, total bytes).
 pub(crate) fn parameter_offsets(params: &[Variable]) -> (Vec<u32>, u32) {
@@ -52,7 +54,8 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
         addresses: vec![None; tree.functions.len()],
         ..Program::default()
     };
-    let names = module_names(tree, text, &mut program, kernel)?;
+    let mut bodies = Bodies::new(tree, text, kernel);
+    let names = module_names(&mut bodies, &mut program)?;
     let mut order = vec![kernel as u32];
     program.addresses[kernel] = Some(0);
     let mut next = 0;
@@ -64,8 +67,10 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
             text,
             kernel,
             function,
+            named: SmallSet::default(),
         };
-        let (code, callees, takes_addresses) = decoder.decode(&mut program, &names)?;
+        let body = bodies.get(index as usize)?;
+        let (code, callees, takes_addresses) = decoder.decode(body, &mut program, &names)?;
         program.functions.push(code);
         indirect |= takes_addresses;
         let mut wanted = callees;
@@ -86,7 +91,46 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
         next += 1;
     }
     link(tree, text, kernel, &mut program)?;
+    program.lines = bodies.lines;
     Ok(program)
+}
+
+/// The bodies of the functions that a kernel may reach, parsed when they are first asked for.
+struct Bodies<'t, 'a> {
+    tree: &'t Tree,
+    text: &'a str,
+    kernel: usize,
+    parsed: Vec<Option<Body>>,
+    lines: LineTable,
+}
+
+impl<'t, 'a> Bodies<'t, 'a> {
+    fn new(tree: &'t Tree, text: &'a str, kernel: usize) -> Self {
+        Bodies {
+            tree,
+            text,
+            kernel,
+            parsed: vec![None; tree.functions.len()],
+            lines: LineTable::default(),
+        }
+    }
+
+    /// The body of a function; nothing where it is but declared.
+    fn get(&mut self, function: usize) -> Result<&Body, KernelError> {
+        let parsed = &mut self.parsed[function];
+        if parsed.is_none()
+            && let Some(body) = self.tree.functions[function].body
+        {
+            let body = parse::parse_body(self.text, body, &mut self.lines);
+            *parsed = Some(body.map_err(|error| KernelError::Instruction {
+                kernel: self.tree.functions[self.kernel].name.of(self.text).into(),
+                line: error.line,
+                column: error.column,
+                message: error.message,
+            })?);
+        }
+        Ok(parsed.get_or_insert_default())
+    }
 }
 
 /// Turns the module's function indices in calls into the program's, and checks the arguments.
@@ -134,11 +178,10 @@ fn error(tree: &Tree, text: &str, kernel: usize, span: Span, message: String) ->
 
 /// The module's variables and functions by name.
 fn module_names<'a>(
-    tree: &Tree,
-    text: &'a str,
+    bodies: &mut Bodies<'_, 'a>,
     program: &mut Program,
-    kernel: usize,
 ) -> Result<SmallMap<&'a str, Binding>, KernelError> {
+    let (tree, text) = (bodies.tree, bodies.text);
     let mut names = SmallMap::default();
     for (index, function) in tree.functions.iter().enumerate() {
         let binding = Binding::Function(index as u32);
@@ -159,18 +202,17 @@ fn module_names<'a>(
         };
         names.insert(variable.name.of(text), binding);
     }
-    place_used_shared(tree, text, program, kernel, &mut names)?;
+    place_used_shared(bodies, program, &mut names)?;
     Ok(names)
 }
 
 /// Places the module's static shared variables that the kernel's functions name.
 fn place_used_shared<'a>(
-    tree: &Tree,
-    text: &'a str,
+    bodies: &mut Bodies<'_, 'a>,
     program: &mut Program,
-    kernel: usize,
     names: &mut SmallMap<&'a str, Binding>,
 ) -> Result<(), KernelError> {
+    let (tree, text, kernel) = (bodies.tree, bodies.text, bodies.kernel);
     let mut used = SmallSet::default();
     // Most names are those of registers, which start so; of modules' names hardly any does.
     let variables = tree.variables.iter().map(|variable| variable.name);
@@ -184,7 +226,7 @@ fn place_used_shared<'a>(
         if std::mem::replace(&mut seen[index], true) {
             continue;
         }
-        for name in named_symbols(tree.functions[index].body.as_deref().unwrap_or(&[])) {
+        for name in bodies.get(index)?.names() {
             let name = name.of(text);
             if name.starts_with('%') && !any_percent {
                 continue;
@@ -219,32 +261,6 @@ fn place_used_shared<'a>(
     Ok(())
 }
 
-/// Every name that the operands of a body hold.
-fn named_symbols(body: &[Statement]) -> Vec<Span> {
-    let mut names = Vec::new();
-    for statement in body {
-        match statement {
-            Statement::Scope(inner) => names.extend(named_symbols(inner)),
-            Statement::Instruction(instruction) => {
-                for operand in &instruction.operands {
-                    match operand {
-                        ast::Operand::Name(name) | ast::Operand::NameOffset(name, _) => {
-                            names.push(*name);
-                        }
-                        ast::Operand::Address {
-                            base: Some(name), ..
-                        }
-                        | ast::Operand::Tensor { map: name, .. } => names.push(*name),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    names
-}
-
 fn describe(failure: Failure, opcode: &str) -> String {
     match failure {
         Failure::Unknown => format!("unknown instruction `{opcode}`"),
@@ -257,6 +273,9 @@ struct FunctionDecoder<'t, 'a> {
     text: &'a str,
     kernel: usize,
     function: &'t ast::Function,
+    /// Names in operands and in lists of labels, those of registers left out. Compilers write many labels that only debug
+    /// sections name.
+    named: SmallSet<&'a str>,
 }
 
 impl<'a> FunctionDecoder<'_, 'a> {
@@ -264,16 +283,18 @@ impl<'a> FunctionDecoder<'_, 'a> {
     /// function addresses.
     fn decode(
         &mut self,
+        body: &Body,
         program: &mut Program,
         names: &SmallMap<&'a str, Binding>,
     ) -> Result<(Function, Vec<u32>, bool), KernelError> {
+        let named = body.names().map(|name| name.of(self.text));
+        self.named = named.filter(|name| !name.starts_with('%')).collect();
         let module = Scope::with_names(names.clone());
         let mut builder = Builder::new(self.text, program, module);
         let params = self
             .declare_parameters(&mut builder)
             .map_err(|failure| self.failure(failure, self.function.name, ""))?;
-        let body = self.function.body.as_deref().unwrap_or(&[]);
-        self.scope(&mut builder, body)?;
+        self.scope(&mut builder, body, &body.statements)?;
         // A body may end without `ret`.
         let end = builder.new_block();
         builder.end_block(Terminator::Return, false, end);
@@ -340,18 +361,22 @@ impl<'a> FunctionDecoder<'_, 'a> {
     fn scope(
         &mut self,
         builder: &mut Builder<'a, '_>,
-        body: &[Statement],
+        body: &Body,
+        statements: &[Statement],
     ) -> Result<(), KernelError> {
         builder.scopes.push(Scope::default());
-        for statement in body {
-            if let Statement::Label(name) = statement {
+        for statement in statements {
+            if let Statement::Label(name) = statement
+                && self.is_named(*name)
+            {
                 let block = builder.new_block();
                 builder.bind(name.of(self.text), Binding::Label(block));
             }
         }
-        for statement in body {
+        for statement in statements {
             match statement {
                 Statement::BranchTargets(name, labels) => {
+                    let labels = body.branch_targets(*labels);
                     let targets = labels
                         .iter()
                         .map(|label| builder.label(*label))
@@ -365,19 +390,27 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 _ => {}
             }
         }
-        for statement in body {
-            self.statement(builder, statement)?;
+        for statement in statements {
+            self.statement(builder, body, statement)?;
         }
         builder.scopes.pop();
         Ok(())
     }
 
+    /// Whether control may come to a label from elsewhere.
+    fn is_named(&self, label: Span) -> bool {
+        let name = label.of(self.text);
+        name.starts_with('%') || self.named.contains(name)
+    }
+
     fn statement(
         &mut self,
         builder: &mut Builder<'a, '_>,
+        body: &Body,
         statement: &Statement,
     ) -> Result<(), KernelError> {
         match statement {
+            Statement::Label(name) if !self.is_named(*name) => {}
             Statement::Label(name) => {
                 let block = builder
                     .label(*name)
@@ -402,8 +435,11 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 .map_err(|failure| self.failure(failure, variable.name, ""))?;
                 builder.bind(variable.name.of(self.text), binding);
             }
-            Statement::Scope(inner) => self.scope(builder, inner)?,
-            Statement::Instruction(instruction) => self.instruction(builder, instruction)?,
+            Statement::Scope(inner) => self.scope(builder, body, inner)?,
+            Statement::Instruction(instruction) => {
+                let operands = body.operands(instruction);
+                self.instruction(builder, instruction, operands)?;
+            }
             Statement::BranchTargets(..) | Statement::CallPrototype(..) => {}
         }
         Ok(())
@@ -432,6 +468,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         &mut self,
         builder: &mut Builder<'a, '_>,
         instruction: &Instruction,
+        operands: &[ast::Operand],
     ) -> Result<(), KernelError> {
         let opcode = instruction.opcode.of(self.text);
         let mut parts = opcode.split('.');
@@ -456,7 +493,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         }
         .and_then(|guard| {
             builder.guard = guard;
-            builder.dispatch(base, Modifiers(modifiers), &instruction.operands)
+            builder.dispatch(base, Modifiers(modifiers), operands)
         });
         builder.guard = None;
         outcome.map_err(|failure| self.failure(failure, instruction.span, opcode))

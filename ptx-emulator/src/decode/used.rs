@@ -1,17 +1,19 @@
 //! Which bytes of a load matter: compilers join loads over gaps, and never use what lies between.
 
+use super::allocate::Numbering;
 use super::builder::BlockDraft;
 use super::registers::{Role, Visitor};
-use crate::hash::SmallSet;
-use crate::ir::{Op, Program, Register};
+use crate::ir::{Function, Op, Program, Register};
 
 /// Says of each load of a function which of its bytes reach a register that is read anywhere.
-pub(super) fn mark(results: &[Register], drafts: &mut [BlockDraft], program: &mut Program) {
-    let mut read: SmallSet<Register> = results.iter().copied().collect();
+pub(super) fn mark(function: &Function, drafts: &mut [BlockDraft], program: &mut Program) {
+    let numbering = Numbering::new(function);
+    let mut read = vec![false; numbering.total()];
+    for &word in &function.results {
+        read[numbering.of(Register::Word(word))] = true;
+    }
     let mut visitor = Visitor(|role, register| {
-        if role == Role::Use {
-            read.insert(register);
-        }
+        read[numbering.of(register)] |= role == Role::Use;
         register
     });
     for draft in drafts.iter_mut() {
@@ -34,7 +36,7 @@ pub(super) fn mark(results: &[Register], drafts: &mut [BlockDraft], program: &mu
         let element = u32::MAX >> (32 - load.bytes);
         let mut used = 0;
         for (at, destination) in load.destinations.iter().enumerate() {
-            if destination.is_some_and(|register| read.contains(&register)) {
+            if destination.is_some_and(|register| read[numbering.of(register)]) {
                 used |= element << (at as u32 * load.bytes);
             }
         }

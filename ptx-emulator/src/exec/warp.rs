@@ -115,18 +115,21 @@ impl Warp {
         wanted: impl Fn(Constant) -> bool,
     ) {
         let first = 32 * self.index;
+        let row = |constant: Constant| -> [u64; LANES] {
+            let of_lane = |lane| launch.constant(constant, first + lane as u32, block);
+            match constant.is_uniform() {
+                true => [of_lane(0); LANES],
+                false => std::array::from_fn(of_lane),
+            }
+        };
         for &(word, constant) in &function.word_constants {
             if wanted(constant) {
-                self.words[words + word.0 as usize] = std::array::from_fn(|lane| {
-                    launch.constant(constant, first + lane as u32, block) as u32
-                });
+                self.words[words + word.0 as usize] = row(constant).map(|value| value as u32);
             }
         }
         for &(double, constant) in &function.double_constants {
             if wanted(constant) {
-                self.doubles[doubles + double.0 as usize] = std::array::from_fn(|lane| {
-                    launch.constant(constant, first + lane as u32, block)
-                });
+                self.doubles[doubles + double.0 as usize] = row(constant);
             }
         }
         for &(predicate, value) in &function.predicate_constants {

@@ -193,10 +193,11 @@ pub(crate) struct Instruction {
     pub guard: Option<Guard>,
     /// The dotted opcode, for example `ld.global.nc.v4.b32`.
     pub opcode: Span,
-    pub operands: Vec<Operand>,
+    /// Its operands among those of the body: the first, and the one behind the last.
+    pub operands: (u32, u32),
     /// The whole instruction without its semicolon.
     pub span: Span,
-    /// Index into the module's line table, or `NO_LOCATION`.
+    /// Index into the line table, or `NO_LOCATION`.
     pub location: u32,
 }
 
@@ -207,12 +208,45 @@ pub(crate) const NO_LOCATION: u32 = u32::MAX;
 pub(crate) enum Statement {
     Label(Span),
     Registers(Vec<RegisterDeclaration>),
-    Variable(Variable),
+    Variable(Box<Variable>),
     Scope(Vec<Statement>),
     Instruction(Instruction),
-    BranchTargets(Span, Vec<Span>),
+    /// A name for some of the body's branch targets, the first and the one behind the last.
+    BranchTargets(Span, (u32, u32)),
     /// Calls check their arguments against the function that they reach, not against this.
     CallPrototype(Span),
+}
+
+/// What stands between the braces of a function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Body {
+    pub statements: Vec<Statement>,
+    /// The operands of all instructions.
+    pub operands: Vec<Operand>,
+    /// The labels of all `.branchtargets`.
+    pub branch_targets: Vec<Span>,
+}
+
+impl Body {
+    pub(crate) fn operands(&self, instruction: &Instruction) -> &[Operand] {
+        let (first, end) = instruction.operands;
+        &self.operands[first as usize..end as usize]
+    }
+
+    pub(crate) fn branch_targets(&self, (first, end): (u32, u32)) -> &[Span] {
+        &self.branch_targets[first as usize..end as usize]
+    }
+
+    /// The names in the operands and the lists of labels.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Span> {
+        let operands = self.operands.iter().filter_map(|operand| match operand {
+            Operand::Name(name) | Operand::NameOffset(name, _) => Some(*name),
+            Operand::Address { base, .. } => *base,
+            Operand::Tensor { map: name, .. } => Some(*name),
+            _ => None,
+        });
+        operands.chain(self.branch_targets.iter().copied())
+    }
 }
 
 /// A `.entry` or `.func`.
@@ -224,7 +258,8 @@ pub(crate) struct Function {
     pub returns: Vec<Variable>,
     pub max_threads: Option<[u32; 3]>,
     pub required_threads: Option<[u32; 3]>,
-    pub body: Option<Vec<Statement>>,
+    /// From brace to brace; none of a declaration.
+    pub body: Option<Span>,
 }
 
 /// An entry of the line table, from one `.loc`.
@@ -239,12 +274,20 @@ pub(crate) struct Location {
     pub inlined_at: Option<u32>,
 }
 
+/// What the numbers in the `.loc` lines of some functions mean.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LineTable {
+    /// Those that bodies name; see [`Tree::files`].
+    pub files: Vec<(u32, Span)>,
+    pub locations: Vec<Location>,
+}
+
+/// A module without the bodies of its functions.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub version: (u32, u32),
     pub target: String,
     pub files: Vec<(u32, Span)>,
-    pub locations: Vec<Location>,
     /// Labels of `.debug_str` and the text that stands there.
     pub debug_strings: Vec<(Span, String)>,
     pub variables: Vec<Variable>,

@@ -5,14 +5,14 @@ use super::ast::{
     Variable,
 };
 use super::lexer::Token;
-use super::{ParseError, Parser};
+use super::{Bodies, Parser, Result};
 
 /// Modules that declare more bytes than this in one variable are refused.
 const MAX_VARIABLE_BYTES: u64 = 1 << 40;
 
 impl Parser<'_> {
     /// A module-level variable or function, with its linkage.
-    pub(super) fn declaration(&mut self) -> Result<(), ParseError> {
+    pub(super) fn declaration(&mut self) -> Result<()> {
         let mut external = false;
         loop {
             match self.current() {
@@ -34,7 +34,7 @@ impl Parser<'_> {
         }
     }
 
-    fn declared_space(&mut self) -> Result<DeclaredSpace, ParseError> {
+    fn declared_space(&mut self) -> Result<DeclaredSpace> {
         let space = match self.current() {
             ".global" => DeclaredSpace::Global,
             ".const" => DeclaredSpace::Const,
@@ -48,7 +48,7 @@ impl Parser<'_> {
     }
 
     /// `.space [.align n] .type name[…] [= …] {, name …};`
-    pub(super) fn variables(&mut self, external: bool) -> Result<Vec<Variable>, ParseError> {
+    pub(super) fn variables(&mut self, external: bool) -> Result<Vec<Variable>> {
         let space = self.declared_space()?;
         let (ty, elements, align) = self.variable_type()?;
         let mut all = Vec::new();
@@ -62,14 +62,14 @@ impl Parser<'_> {
         Ok(all)
     }
 
-    fn variable(&mut self, external: bool) -> Result<Variable, ParseError> {
+    fn variable(&mut self, external: bool) -> Result<Variable> {
         let space = self.declared_space()?;
         let (ty, elements, align) = self.variable_type()?;
         self.declarator(space, ty, elements, align, external)
     }
 
     /// Type, vector length and alignment, in whatever order the attributes come.
-    fn variable_type(&mut self) -> Result<(Type, u32, u32), ParseError> {
+    fn variable_type(&mut self) -> Result<(Type, u32, u32)> {
         let mut align = None;
         let mut elements = 1;
         loop {
@@ -125,7 +125,7 @@ impl Parser<'_> {
     }
 
     /// Skips `.ptr .space .align n` after a parameter's type; true where there was one.
-    fn pointer_attributes(&mut self) -> Result<bool, ParseError> {
+    fn pointer_attributes(&mut self) -> Result<bool> {
         if !self.eat_word(".ptr")? {
             return Ok(false);
         }
@@ -148,7 +148,7 @@ impl Parser<'_> {
         elements: u32,
         align: u32,
         external: bool,
-    ) -> Result<Variable, ParseError> {
+    ) -> Result<Variable> {
         let start = self.span;
         let name = self.name("a variable's name")?;
         let element_bytes = u64::from(ty.bytes()) * u64::from(elements);
@@ -186,7 +186,7 @@ impl Parser<'_> {
         })
     }
 
-    fn initializer(&mut self, out: &mut Vec<Initializer>, depth: u32) -> Result<(), ParseError> {
+    fn initializer(&mut self, out: &mut Vec<Initializer>, depth: u32) -> Result<()> {
         if !self.at(b'{') {
             let value = self.initial_value()?;
             out.push(value);
@@ -205,7 +205,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn initial_value(&mut self) -> Result<Initializer, ParseError> {
+    fn initial_value(&mut self) -> Result<Initializer> {
         let negative = self.eat(b'-')?;
         let value = match self.token {
             Token::Integer(value) => {
@@ -232,7 +232,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn initial_symbol(&mut self, mask: Option<u64>) -> Result<Initializer, ParseError> {
+    fn initial_symbol(&mut self, mask: Option<u64>) -> Result<Initializer> {
         let generic = self.eat_word("generic")?;
         if generic {
             self.expect(b'(')?;
@@ -246,7 +246,7 @@ impl Parser<'_> {
     }
 
     /// `+n`, `-n`, `+-n` or nothing.
-    pub(super) fn optional_offset(&mut self) -> Result<i64, ParseError> {
+    pub(super) fn optional_offset(&mut self) -> Result<i64> {
         let plus = self.eat(b'+')?;
         let negative = self.eat(b'-')?;
         if !plus && !negative {
@@ -261,7 +261,7 @@ impl Parser<'_> {
     }
 
     /// `.reg .type name {, name}` or `name<count>`.
-    pub(super) fn registers(&mut self) -> Result<Statement, ParseError> {
+    pub(super) fn registers(&mut self) -> Result<Statement> {
         self.advance()?;
         let (ty, elements, _) = self.variable_type()?;
         let mut all = Vec::new();
@@ -287,7 +287,7 @@ impl Parser<'_> {
     }
 
     /// `(.param … , …)` of a function; absent where no parenthesis stands.
-    fn parameters(&mut self) -> Result<Vec<Variable>, ParseError> {
+    fn parameters(&mut self) -> Result<Vec<Variable>> {
         let mut all = Vec::new();
         if !self.eat(b'(')? {
             return Ok(all);
@@ -316,7 +316,7 @@ impl Parser<'_> {
         Ok(all)
     }
 
-    fn function(&mut self, entry: bool) -> Result<(), ParseError> {
+    fn function(&mut self, entry: bool) -> Result<()> {
         self.advance()?;
         self.location = NO_LOCATION;
         self.function_locations.clear();
@@ -351,7 +351,7 @@ impl Parser<'_> {
             }
         }
         if self.at(b'{') {
-            function.body = Some(self.scope()?);
+            function.body = Some(self.body()?);
         } else {
             self.expect(b';')?;
         }
@@ -359,8 +359,31 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// The body of a function, which is not kept.
+    fn body(&mut self) -> Result<Span> {
+        let start = self.span.start;
+        match self.bodies {
+            Bodies::Check => {
+                let files = self.lines.files.len();
+                self.scope(&mut Vec::new())?;
+                // All of it is found again when the body is decoded.
+                self.lines.files.truncate(files);
+                self.lines.locations.clear();
+                self.operands.clear();
+                self.branch_targets.clear();
+            }
+            Bodies::Skip => {
+                self.lexer.skip_braces(start as usize)?;
+                self.span = Span::new(start as usize, self.lexer.at());
+                self.advance()?;
+            }
+        }
+        let end = self.previous_end;
+        Ok(Span { start, end })
+    }
+
     /// One to three numbers after a performance directive.
-    fn extents(&mut self) -> Result<[u32; 3], ParseError> {
+    fn extents(&mut self) -> Result<[u32; 3]> {
         self.advance()?;
         let mut extents = [self.integer32("a number")?, 1, 1];
         for extent in &mut extents[1..] {
@@ -373,7 +396,7 @@ impl Parser<'_> {
     }
 
     /// `.callprototype (returns) _ (params) [.noreturn];` after its label.
-    pub(super) fn call_prototype(&mut self, label: Span) -> Result<Statement, ParseError> {
+    pub(super) fn call_prototype(&mut self, label: Span) -> Result<Statement> {
         self.advance()?;
         self.parameters()?;
         self.name("`_`")?;

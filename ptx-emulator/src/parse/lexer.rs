@@ -1,7 +1,7 @@
 //! Splits PTX text into tokens.
 
 use super::ast::Span;
-use super::{ParseError, position};
+use super::{Error, Result, position};
 
 /// What a token is; its text is found through its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,33 +28,63 @@ pub(crate) struct Lexer<'a> {
     at: usize,
 }
 
-fn is_word_start(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'%' | b'.')
-}
+/// What a byte may be: bits of the constants below.
+const KINDS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0u8;
+    loop {
+        table[byte as usize] = match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'%' | b'.' => WORD_START | WORD,
+            b'0'..=b'9' => WORD | DIGIT,
+            b'{' | b'}' => IN_BODY | PUNCTUATION,
+            b'"' | b'/' | b'#' => IN_BODY,
+            b',' | b';' | b'[' | b']' | b':' | b'@' | b'+' | b'-' => PUNCTUATION,
+            _ => 0,
+        };
+        if byte == u8::MAX {
+            break table;
+        }
+        byte += 1;
+    }
+};
 
-fn is_word(byte: u8) -> bool {
-    is_word_start(byte) || byte.is_ascii_digit()
+const WORD_START: u8 = 1;
+const WORD: u8 = 2;
+const DIGIT: u8 = 4;
+/// Some of the characters that are tokens, and begin no comment.
+const PUNCTUATION: u8 = 16;
+/// A brace, or what begins something that may hold braces: by these [`Lexer::skip_braces`] finds the end of a body.
+const IN_BODY: u8 = 8;
+
+fn is(byte: u8, kind: u8) -> bool {
+    KINDS[usize::from(byte)] & kind != 0
 }
 
 impl<'a> Lexer<'a> {
-    pub(crate) fn new(text: &'a str) -> Self {
-        Lexer { text, at: 0 }
+    /// Reads from a byte position on.
+    pub(crate) fn new(text: &'a str, at: usize) -> Self {
+        Lexer { text, at }
+    }
+
+    /// The byte position behind the last token.
+    pub(crate) fn at(&self) -> usize {
+        self.at
     }
 
     fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
 
-    fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
+    fn error(&self, at: usize, message: impl Into<String>) -> Error {
         let (line, column) = position(self.text, at);
-        ParseError {
+        Error::new(super::ParseError {
             line,
             column,
             message: message.into(),
-        }
+        })
     }
 
-    fn skip_blanks(&mut self) -> Result<(), ParseError> {
+    fn skip_blanks(&mut self) -> Result<()> {
         loop {
             match self.byte(self.at) {
                 b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
@@ -79,23 +109,22 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token and where it stands.
-    pub(crate) fn next(&mut self) -> Result<(Token, Span), ParseError> {
-        self.skip_blanks()?;
+    pub(crate) fn next(&mut self) -> Result<(Token, Span)> {
+        if !is(self.byte(self.at), WORD | PUNCTUATION) {
+            self.skip_blanks()?;
+        }
         let start = self.at;
         if start >= self.text.len() {
             return Ok((Token::End, Span::new(start, start)));
         }
         let first = self.byte(start);
-        let token = if first.is_ascii_digit() {
+        let token = if is(first, DIGIT) {
             self.number()?
-        } else if is_word_start(first) {
+        } else if is(first, WORD_START) {
             self.word();
             Token::Word
         } else if first == b'"' {
-            match self.text[start + 1..].find(['"', '\n']) {
-                Some(length) if self.byte(start + 1 + length) == b'"' => self.at += length + 2,
-                _ => return Err(self.error(start, "this string has no end quote")),
-            }
+            self.string()?;
             Token::Text
         } else if first.is_ascii_graphic() {
             self.at += 1;
@@ -107,14 +136,58 @@ impl<'a> Lexer<'a> {
         Ok((token, Span::new(start, self.at)))
     }
 
+    fn string(&mut self) -> Result<()> {
+        let start = self.at;
+        match self.text[start + 1..].find(['"', '\n']) {
+            Some(length) if self.byte(start + 1 + length) == b'"' => self.at += length + 2,
+            _ => return Err(self.error(start, "this string has no end quote")),
+        }
+        Ok(())
+    }
+
+    /// Goes on behind the brace that closes the one at `open`.
+    pub(crate) fn skip_braces(&mut self, open: usize) -> Result<()> {
+        self.at = open;
+        let mut depth = 0u32;
+        loop {
+            let rest = &self.text.as_bytes()[self.at..];
+            let found = rest.iter().position(|&byte| is(byte, IN_BODY));
+            let Some(length) = found else {
+                let end = self.text.len();
+                return Err(self.error(end, "expected `}`, found the end of the text"));
+            };
+            self.at += length;
+            match self.byte(self.at) {
+                b'{' => depth += 1,
+                b'}' if depth == 1 => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                b'}' => depth -= 1,
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                _ => {
+                    let start = self.at;
+                    self.skip_blanks()?;
+                    if self.at != start {
+                        continue;
+                    }
+                }
+            }
+            self.at += 1;
+        }
+    }
+
     fn word(&mut self) {
         self.at += 1;
         loop {
-            if is_word(self.byte(self.at)) {
+            if is(self.byte(self.at), WORD) {
                 self.at += 1;
             } else if self.byte(self.at) == b':'
                 && self.byte(self.at + 1) == b':'
-                && is_word(self.byte(self.at + 2))
+                && is(self.byte(self.at + 2), WORD)
             {
                 // A qualified modifier such as `L1::no_allocate`.
                 self.at += 2;
@@ -124,9 +197,19 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn number(&mut self) -> Result<Token, ParseError> {
+    fn number(&mut self) -> Result<Token> {
         let start = self.at;
-        while is_word(self.byte(self.at)) {
+        // Most numbers have a few decimal digits and nothing else.
+        let mut value = 0;
+        while is(self.byte(self.at), DIGIT) && self.at - start < 18 {
+            value = 10 * value + u64::from(self.byte(self.at) - b'0');
+            self.at += 1;
+        }
+        let is_decimal = self.byte(start) != b'0' || self.at - start == 1;
+        if is_decimal && !is(self.byte(self.at), WORD) {
+            return Ok(Token::Integer(value));
+        }
+        while is(self.byte(self.at), WORD) {
             self.at += 1;
         }
         let body = &self.text[start..self.at];
@@ -185,7 +268,7 @@ mod tests {
     use super::*;
 
     fn tokens(text: &str) -> Vec<(Token, &str)> {
-        let mut lexer = Lexer::new(text);
+        let mut lexer = Lexer::new(text, 0);
         let mut all = Vec::new();
         loop {
             let (token, span) = lexer.next().expect("valid text");
@@ -244,7 +327,7 @@ mod tests {
     #[test]
     fn comments_are_blanks_and_must_end() {
         assert_eq!(tokens("a // b\n/* c\n d */ e").len(), 2);
-        let error = Lexer::new("  /* open").next().expect_err("no end");
+        let error = Lexer::new("  /* open", 0).next().expect_err("no end");
         assert_eq!((error.line, error.column), (1, 3));
     }
 }

@@ -6,9 +6,8 @@ mod lexer;
 mod section;
 mod statement;
 
-use std::collections::HashMap;
-
-use ast::{NO_LOCATION, Span, Tree};
+use crate::hash::SmallMap;
+use ast::{Body, LineTable, NO_LOCATION, Operand, Span, Tree};
 use lexer::{Lexer, Token};
 
 /// PTX text that is not well formed.
@@ -22,6 +21,11 @@ pub struct ParseError {
     /// What was expected or wrong.
     pub message: String,
 }
+
+/// Boxed, so that what goes well costs little.
+type Error = Box<ParseError>;
+
+type Result<T> = std::result::Result<T, Error>;
 
 /// Line and column of a byte position, both from 1.
 pub(crate) fn position(text: &str, at: usize) -> (u32, u32) {
@@ -49,38 +53,78 @@ pub(crate) struct Parser<'a> {
     previous_end: u32,
     nesting: u32,
     tree: Tree,
+    bodies: Bodies,
+    lines: LineTable,
+    operands: Vec<Operand>,
+    branch_targets: Vec<Span>,
     location: u32,
     /// Line table entries of the current function, to resolve `inlined_at`.
-    function_locations: HashMap<(u32, u32, u32), u32>,
+    function_locations: SmallMap<(u32, u32, u32), u32>,
 }
 
-/// Parses a whole module.
-pub(crate) fn parse(text: &str) -> Result<Tree, ParseError> {
+/// What to do with the bodies of functions, of which a tree holds only where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bodies {
+    /// They must be well formed.
+    Check,
+    /// Their ends are looked for, and nothing else.
+    Skip,
+}
+
+/// Parses a module.
+pub(crate) fn parse(text: &str, bodies: Bodies) -> Result<Tree> {
     if u32::try_from(text.len()).is_err() {
-        return Err(ParseError {
+        return Err(Error::new(ParseError {
             line: 1,
             column: 1,
             message: "PTX texts of 4 GiB and more are not supported".to_string(),
-        });
+        }));
     }
-    let mut parser = Parser {
-        text,
-        lexer: Lexer::new(text),
-        token: Token::End,
-        span: Span::default(),
-        previous_end: 0,
-        nesting: 0,
-        tree: Tree::default(),
-        location: NO_LOCATION,
-        function_locations: HashMap::new(),
-    };
+    let mut parser = Parser::new(text, 0, bodies, LineTable::default());
     parser.advance()?;
     parser.module()?;
+    parser.tree.files = parser.lines.files;
     Ok(parser.tree)
 }
 
+/// Parses a function's body. Its lines are added to a line table.
+pub(crate) fn parse_body(text: &str, body: Span, lines: &mut LineTable) -> Result<Body> {
+    let start = body.start as usize;
+    let mut parser = Parser::new(text, start, Bodies::Check, std::mem::take(lines));
+    parser.advance()?;
+    // Most statements have about so many bytes.
+    let expected = (body.end - body.start) as usize / 32;
+    let mut statements = Vec::with_capacity(expected);
+    parser.operands = Vec::with_capacity(2 * expected);
+    parser.scope(&mut statements)?;
+    *lines = parser.lines;
+    Ok(Body {
+        statements,
+        operands: parser.operands,
+        branch_targets: parser.branch_targets,
+    })
+}
+
 impl<'a> Parser<'a> {
-    fn advance(&mut self) -> Result<(), ParseError> {
+    fn new(text: &'a str, start: usize, bodies: Bodies, lines: LineTable) -> Self {
+        Parser {
+            text,
+            lexer: Lexer::new(text, start),
+            token: Token::End,
+            span: Span::default(),
+            previous_end: 0,
+            nesting: 0,
+            tree: Tree::default(),
+            bodies,
+            lines,
+            operands: Vec::new(),
+            branch_targets: Vec::new(),
+            location: NO_LOCATION,
+            function_locations: SmallMap::default(),
+        }
+    }
+
+    fn advance(&mut self) -> Result<()> {
         self.previous_end = self.span.end;
         (self.token, self.span) = self.lexer.next()?;
         Ok(())
@@ -90,17 +134,17 @@ impl<'a> Parser<'a> {
         self.span.of(self.text)
     }
 
-    fn error_at(&self, span: Span, message: impl Into<String>) -> ParseError {
+    fn error_at(&self, span: Span, message: impl Into<String>) -> Error {
         let (line, column) = position(self.text, span.start as usize);
-        ParseError {
+        Error::new(ParseError {
             line,
             column,
             message: message.into(),
-        }
+        })
     }
 
     /// "expected X, found Y" at the current token.
-    fn expected<T>(&self, what: &str) -> Result<T, ParseError> {
+    fn expected<T>(&self, what: &str) -> Result<T> {
         let found = match self.token {
             Token::End => "the end of the text".to_string(),
             _ => format!("`{}`", self.current()),
@@ -116,7 +160,7 @@ impl<'a> Parser<'a> {
         self.token == Token::Word && self.current() == word
     }
 
-    fn eat(&mut self, punctuation: u8) -> Result<bool, ParseError> {
+    fn eat(&mut self, punctuation: u8) -> Result<bool> {
         let found = self.at(punctuation);
         if found {
             self.advance()?;
@@ -124,7 +168,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn eat_word(&mut self, word: &str) -> Result<bool, ParseError> {
+    fn eat_word(&mut self, word: &str) -> Result<bool> {
         let found = self.at_word(word);
         if found {
             self.advance()?;
@@ -132,7 +176,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn expect(&mut self, punctuation: u8) -> Result<(), ParseError> {
+    fn expect(&mut self, punctuation: u8) -> Result<()> {
         if self.eat(punctuation)? {
             Ok(())
         } else {
@@ -141,7 +185,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An identifier, not a directive.
-    fn name(&mut self, what: &str) -> Result<Span, ParseError> {
+    fn name(&mut self, what: &str) -> Result<Span> {
         if self.token == Token::Word && !self.current().starts_with('.') {
             let span = self.span;
             self.advance()?;
@@ -151,7 +195,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn integer(&mut self, what: &str) -> Result<u64, ParseError> {
+    fn integer(&mut self, what: &str) -> Result<u64> {
         match self.token {
             Token::Integer(value) => {
                 self.advance()?;
@@ -161,14 +205,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn integer32(&mut self, what: &str) -> Result<u32, ParseError> {
+    fn integer32(&mut self, what: &str) -> Result<u32> {
         let span = self.span;
         let value = self.integer(what)?;
         u32::try_from(value)
             .map_err(|_| self.error_at(span, format!("{value} is too large for {what}")))
     }
 
-    fn module(&mut self) -> Result<(), ParseError> {
+    fn module(&mut self) -> Result<()> {
         self.header()?;
         while self.token != Token::End {
             if self.token != Token::Word {
@@ -189,7 +233,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn header(&mut self) -> Result<(), ParseError> {
+    fn header(&mut self) -> Result<()> {
         if !self.eat_word(".version")? {
             return self.expected("`.version` at the start of the module");
         }
@@ -224,7 +268,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `.pragma "text", …;`
-    fn pragma(&mut self) -> Result<(), ParseError> {
+    fn pragma(&mut self) -> Result<()> {
         self.advance()?;
         loop {
             if self.token != Token::Text {

@@ -2,18 +2,18 @@
 
 use super::ast::{Location, Span};
 use super::lexer::Token;
-use super::{ParseError, Parser};
+use super::{Parser, Result};
 
 impl Parser<'_> {
     /// `.file index "name" [, timestamp, size]`
-    pub(super) fn file(&mut self) -> Result<(), ParseError> {
+    pub(super) fn file(&mut self) -> Result<()> {
         self.advance()?;
         let index = self.integer32("a file index")?;
         if self.token != Token::Text {
             return self.expected("a file name in quotes");
         }
         let name = Span::new(self.span.start as usize + 1, self.span.end as usize - 1);
-        self.tree.files.push((index, name));
+        self.lines.files.push((index, name));
         self.advance()?;
         while self.eat(b',')? {
             self.integer("an integer")?;
@@ -22,7 +22,7 @@ impl Parser<'_> {
     }
 
     /// `.loc file line column [, function_name label [+offset], inlined_at file line column]`
-    pub(super) fn location(&mut self) -> Result<(), ParseError> {
+    pub(super) fn location(&mut self) -> Result<()> {
         self.advance()?;
         let mut location = Location {
             file: self.integer32("a file index")?,
@@ -49,8 +49,8 @@ impl Parser<'_> {
                 return self.expected("`function_name` or `inlined_at`");
             }
         }
-        self.location = self.tree.locations.len() as u32;
-        self.tree.locations.push(location);
+        self.location = self.lines.locations.len() as u32;
+        self.lines.locations.push(location);
         self.function_locations.insert(key, self.location);
         Ok(())
     }
@@ -61,8 +61,8 @@ impl Parser<'_> {
         if let Some(&known) = self.function_locations.get(&call) {
             return known;
         }
-        let index = self.tree.locations.len() as u32;
-        self.tree.locations.push(Location {
+        let index = self.lines.locations.len() as u32;
+        self.lines.locations.push(Location {
             file: call.0,
             line: call.1,
             column: call.2,
@@ -74,7 +74,7 @@ impl Parser<'_> {
     }
 
     /// `.section name { … }`: only the strings of `.debug_str` are kept.
-    pub(super) fn section(&mut self) -> Result<(), ParseError> {
+    pub(super) fn section(&mut self) -> Result<()> {
         self.advance()?;
         let strings = self.at_word(".debug_str");
         if self.token != Token::Word {

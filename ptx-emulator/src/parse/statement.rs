@@ -2,30 +2,30 @@
 
 use super::ast::{Guard, Instruction, Operand, Span, Statement};
 use super::lexer::Token;
-use super::{MAX_NESTING, ParseError, Parser};
+use super::{MAX_NESTING, Parser, Result};
 
 impl Parser<'_> {
     /// `{ … }`
-    pub(super) fn scope(&mut self) -> Result<Vec<Statement>, ParseError> {
+    pub(super) fn scope(&mut self, body: &mut Vec<Statement>) -> Result<()> {
         if self.nesting >= MAX_NESTING {
             return self.expected("fewer than 64 nested scopes");
         }
         self.nesting += 1;
         self.expect(b'{')?;
-        let mut body = Vec::new();
         while !self.eat(b'}')? {
             if self.token == Token::End {
                 return self.expected("`}`");
             }
-            self.statement(&mut body)?;
+            self.statement(body)?;
         }
         self.nesting -= 1;
-        Ok(body)
+        Ok(())
     }
 
-    fn statement(&mut self, body: &mut Vec<Statement>) -> Result<(), ParseError> {
+    fn statement(&mut self, body: &mut Vec<Statement>) -> Result<()> {
         if self.at(b'{') {
-            let scope = self.scope()?;
+            let mut scope = Vec::new();
+            self.scope(&mut scope)?;
             body.push(Statement::Scope(scope));
             return Ok(());
         }
@@ -47,12 +47,12 @@ impl Parser<'_> {
             ".reg" => body.push(self.registers()?),
             ".shared" | ".local" | ".param" | ".global" | ".const" => {
                 let variables = self.variables(false)?;
-                body.extend(variables.into_iter().map(Statement::Variable));
+                body.extend(variables.into_iter().map(Box::new).map(Statement::Variable));
             }
             ".extern" => {
                 self.advance()?;
                 let variables = self.variables(true)?;
-                body.extend(variables.into_iter().map(Statement::Variable));
+                body.extend(variables.into_iter().map(Box::new).map(Statement::Variable));
             }
             word if word.starts_with('.') => {
                 return self.expected("an instruction, a label or a declaration");
@@ -62,7 +62,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn label_or_instruction(&mut self, body: &mut Vec<Statement>) -> Result<(), ParseError> {
+    fn label_or_instruction(&mut self, body: &mut Vec<Statement>) -> Result<()> {
         let word = self.span;
         self.advance()?;
         if !self.eat(b':')? {
@@ -73,12 +73,17 @@ impl Parser<'_> {
         match self.current() {
             ".branchtargets" => {
                 self.advance()?;
-                let mut targets = vec![self.name("a label")?];
-                while self.eat(b',')? {
-                    targets.push(self.name("a label")?);
+                let first = self.branch_targets.len() as u32;
+                loop {
+                    let label = self.name("a label")?;
+                    self.branch_targets.push(label);
+                    if !self.eat(b',')? {
+                        break;
+                    }
                 }
                 self.expect(b';')?;
-                body.push(Statement::BranchTargets(word, targets));
+                let end = self.branch_targets.len() as u32;
+                body.push(Statement::BranchTargets(word, (first, end)));
             }
             ".callprototype" => body.push(self.call_prototype(word)?),
             _ => body.push(Statement::Label(word)),
@@ -87,7 +92,7 @@ impl Parser<'_> {
     }
 
     /// An instruction that starts with its guard.
-    fn instruction(&mut self) -> Result<Instruction, ParseError> {
+    fn instruction(&mut self) -> Result<Instruction> {
         let start = self.span.start;
         self.expect(b'@')?;
         let negated = self.eat(b'!')?;
@@ -101,11 +106,12 @@ impl Parser<'_> {
         guard: Option<Guard>,
         opcode: Span,
         start: u32,
-    ) -> Result<Instruction, ParseError> {
-        let mut operands = Vec::new();
+    ) -> Result<Instruction> {
+        let first = self.operands.len() as u32;
         if !self.at(b';') {
             loop {
-                operands.push(self.operand(0)?);
+                let operand = self.operand(0)?;
+                self.operands.push(operand);
                 if !self.eat(b',')? {
                     break;
                 }
@@ -121,13 +127,13 @@ impl Parser<'_> {
         Ok(Instruction {
             guard,
             opcode,
-            operands,
+            operands: (first, self.operands.len() as u32),
             span,
             location: self.location,
         })
     }
 
-    fn operand(&mut self, depth: u32) -> Result<Operand, ParseError> {
+    fn operand(&mut self, depth: u32) -> Result<Operand> {
         if depth > 2 {
             return self.expected("less deeply nested operands");
         }
@@ -161,7 +167,7 @@ impl Parser<'_> {
         }
     }
 
-    fn operands_until(&mut self, close: u8, depth: u32) -> Result<Vec<Operand>, ParseError> {
+    fn operands_until(&mut self, close: u8, depth: u32) -> Result<Vec<Operand>> {
         self.advance()?;
         let mut all = Vec::new();
         while !self.eat(close)? {
@@ -173,7 +179,7 @@ impl Parser<'_> {
         Ok(all)
     }
 
-    fn literal(&mut self, negative: bool) -> Result<Operand, ParseError> {
+    fn literal(&mut self, negative: bool) -> Result<Operand> {
         let operand = match self.token {
             Token::Integer(value) => Operand::Integer(if negative {
                 value.wrapping_neg()
@@ -189,7 +195,7 @@ impl Parser<'_> {
     }
 
     /// `[base]`, `[base+offset]`, `[number]`, `[map, {x, y}]`
-    fn address(&mut self) -> Result<Operand, ParseError> {
+    fn address(&mut self) -> Result<Operand> {
         self.advance()?;
         let mut base = None;
         let offset;
