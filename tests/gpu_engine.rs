@@ -8,6 +8,7 @@ mod fake_driver;
 use fake_driver::with_fake_driver;
 use warpladder::device;
 use warpladder::engine::gpu::GpuEngine;
+use warpladder::engine::streams::StreamId;
 use warpladder::engine::{Arg, Buffer, DevicePtr, Dim3, Engine, EngineError, KernelId, Launch};
 
 const PTX: &str = "
@@ -45,6 +46,47 @@ fn a_launch_gets_its_arguments_and_its_time() {
         let mut words = [0_u32; 2];
         output.download(&mut words).unwrap();
         assert_eq!(words, [7, 0.5_f32.to_bits()]);
+    });
+}
+
+#[test]
+fn streams_and_events_reach_the_driver() {
+    with_fake_driver("streams_and_events_reach_the_driver", &[], || {
+        let engine = GpuEngine::new(0).unwrap();
+        let output = Buffer::new(&engine, 8).unwrap();
+        let copy = Buffer::new(&engine, 8).unwrap();
+        output.upload(&[1_u32, 2]).unwrap();
+        let echo = engine.load(PTX, "echo").unwrap();
+        let args = [Arg::Ptr(output.ptr()), Arg::U32(7), Arg::F32(0.5)];
+        let streams = engine.streams().unwrap();
+        let stream = streams.open_stream().unwrap();
+        let [start, stop] = [(); 2].map(|()| streams.open_event().unwrap());
+        streams.record(start, StreamId::OWN).unwrap();
+        streams.wait(stream, start).unwrap();
+        for _ in 0..2 {
+            streams.enqueue_on(stream, &launch(echo, &args)).unwrap();
+        }
+        streams
+            .copy_on(stream, copy.ptr(), output.ptr(), 8)
+            .unwrap();
+        streams.record(stop, stream).unwrap();
+        streams.synchronize_event(stop).unwrap();
+        assert!(streams.is_reached(stop).unwrap());
+        // Each launch takes 1.25 ms.
+        assert_eq!(streams.elapsed_ms(start, stop).unwrap(), 2.5);
+        streams.synchronize_stream(stream).unwrap();
+        engine.synchronize().unwrap();
+        let mut words = [0_u32; 2];
+        copy.download(&mut words).unwrap();
+        assert_eq!(words, [7, 0.5_f32.to_bits()]);
+
+        streams.close_stream(stream);
+        streams.close_event(stop);
+        let error = streams
+            .enqueue_on(stream, &launch(echo, &args))
+            .unwrap_err();
+        assert!(error.to_string().contains("is not one of this engine"));
+        assert!(streams.record(stop, StreamId::OWN).is_err());
     });
 }
 

@@ -326,6 +326,19 @@ unsafe extern "C" fn cuMemcpyDtoH_v2(to: *mut u8, from: u64, bytes: usize) -> c_
     })
 }
 
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cuMemcpyDtoDAsync_v2(
+    to: u64,
+    from: u64,
+    bytes: usize,
+    _stream: usize,
+) -> c_uint {
+    in_context(|_| {
+        unsafe { (to as *mut u8).copy_from_nonoverlapping(from as *const u8, bytes) };
+        SUCCESS
+    })
+}
+
 // Streams and events.
 
 #[unsafe(no_mangle)]
@@ -388,6 +401,27 @@ unsafe extern "C" fn cuEventElapsedTime(
             state.events[end - 1] - state.events[start - 1],
         )
     })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuEventQuery(event: usize) -> c_uint {
+    cuEventSynchronize(event)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuEventSynchronize(event: usize) -> c_uint {
+    in_context(|state| match state.events.get(event - 1) {
+        Some(_) => SUCCESS,
+        None => INVALID_VALUE,
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn cuStreamWaitEvent(stream: usize, event: usize, _flags: c_uint) -> c_uint {
+    match cuStreamSynchronize(stream) {
+        SUCCESS => cuEventSynchronize(event),
+        wrong => wrong,
+    }
 }
 
 #[unsafe(no_mangle)]

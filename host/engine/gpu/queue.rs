@@ -1,8 +1,8 @@
 //! Work on the engine's stream that is not waited for: launches beside those of another library.
 
 use super::{GpuEngine, driver_error, failed};
+use crate::engine::streams::{StreamId, Streams};
 use crate::engine::{DevicePtr, EngineError};
-use cust::memory::AsyncCopyDestination;
 use std::ffi::c_void;
 
 impl GpuEngine {
@@ -25,13 +25,7 @@ impl GpuEngine {
         from: DevicePtr,
         bytes: usize,
     ) -> Result<(), EngineError> {
-        const CALL: &str = "cuMemcpyDtoDAsync";
-        self.enter()?;
-        let mut to = self.slice(CALL, to, bytes)?;
-        let from = self.slice(CALL, from, bytes)?;
-        // SAFETY: both ranges are device memory that is allocated; they stay so while the caller's buffers live, whose
-        // release waits for the device.
-        unsafe { to.async_copy_from(&from, &self.stream) }.map_err(|error| failed(CALL, error))
+        self.copy_on(StreamId::OWN, to, from, bytes)
     }
 
     /// Times what `work` puts on the stream, between two events, in milliseconds, and waits for it. `what` names it where
