@@ -1,8 +1,9 @@
 //! # Shared memory
 //!
-//! The threads of a block have memory in common, on the chip: `shared_array![f32; 128]` is a pointer to 128 elements of it. What
-//! one thread writes there, others can read, once they know that it is written: `thread::sync_threads()` is a barrier that a thread
-//! leaves when all threads of the block have reached it.
+//! The threads of a block have memory in common, on the chip: `shared_array![f32; 128]` is a
+//! pointer to 128 elements of it. What one thread writes there, others can read, once they know
+//! that it is written: `thread::sync_threads()` is a barrier that a thread leaves when all threads
+//! of the block have reached it.
 //!
 //! ```text
 //! thread      0    1   ...  127
@@ -15,7 +16,8 @@
 //!
 //! # What to do
 //!
-//! Each block of 128 threads reverses its own 128 elements: read in order, write in order, and turn them around in `tile`.
+//! Each block of 128 threads reverses its own 128 elements: read in order, write in order, and turn
+//! them around in `tile`.
 
 use cuda_std::prelude::*;
 

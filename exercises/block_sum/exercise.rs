@@ -1,6 +1,7 @@
 //! # A sum, all together
 //!
-//! To sum 128 numbers with 128 threads takes 7 rounds: in each, the lower half of what is left adds the upper half to itself.
+//! To sum 128 numbers with 128 threads takes 7 rounds: in each, the lower half of what is left adds
+//! the upper half to itself.
 //!
 //! ```text
 //! tile, 8 places for example
@@ -15,8 +16,9 @@
 //!
 //! # What to do
 //!
-//! Each block of 128 threads sums its 128 elements of `input`, and its thread 0 writes the sum to `output[block]`. Behind the end
-//! of the input, `n`, take 0. Each round reads what the round before has written.
+//! Each block of 128 threads sums its 128 elements of `input`, and its thread 0 writes the sum to
+//! `output[block]`. Behind the end of the input, `n`, take 0. Each round reads what the round
+//! before has written.
 
 use cuda_std::prelude::*;
 

@@ -1,7 +1,8 @@
 //! # A block's sum with one barrier
 //!
-//! `block_sum` passes a barrier in each of its rounds. Shuffles need none: each warp sums its 32 elements by shuffles, lane 0 of each
-//! writes the warp's sum to shared memory, and after one barrier the first warp sums those.
+//! `block_sum` passes a barrier in each of its rounds. Shuffles need none: each warp sums its 32
+//! elements by shuffles, lane 0 of each writes the warp's sum to shared memory, and after one
+//! barrier the first warp sums those.
 //!
 //! ```text
 //! warp 0   warp 1  ...  warp 7        8 warps of 32 lanes

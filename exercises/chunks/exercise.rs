@@ -1,8 +1,9 @@
 //! # Several elements per thread
 //!
-//! A thread with more to do brings more bytes on their way at once, which is what hides the latency of memory. This kernel
-//! gives each thread 4 elements, and gives it the wrong ones: for a thread alone, 4 neighbours look best, but the 32 threads of a
-//! warp load together, and in each round their elements are 4 apart.
+//! A thread with more to do brings more bytes on their way at once, which is what hides the latency
+//! of memory. This kernel gives each thread 4 elements, and gives it the wrong ones: for a thread
+//! alone, 4 neighbours look best, but the 32 threads of a warp load together, and in each round
+//! their elements are 4 apart.
 //!
 //! ```text
 //!            as it is: round 0            as it should be: round 0
@@ -13,8 +14,9 @@
 //!
 //! # What to do
 //!
-//! Give each thread 4 other elements, so that in each of the 4 rounds neighbouring threads access neighbouring elements. A block
-//! still does 4 times as many consecutive elements as it has threads.
+//! Give each thread 4 other elements, so that in each of the 4 rounds neighbouring threads access
+//! neighbouring elements. A block still does 4 times as many consecutive elements as it has
+//! threads.
 
 use cuda_std::prelude::*;
 

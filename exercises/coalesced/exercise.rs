@@ -1,8 +1,9 @@
 //! # Neighbours in memory
 //!
-//! This kernel is right, and slow. A warp, 32 threads with consecutive x, executes a load together. Memory is moved in sectors
-//! of 32 bytes, 8 elements. Where the 32 threads access 32 neighbouring elements, a load moves 4 sectors; where each accesses
-//! another row, it moves 32 and uses an eighth of what it moves.
+//! This kernel is right, and slow. A warp, 32 threads with consecutive x, executes a load together.
+//! Memory is moved in sectors of 32 bytes, 8 elements. Where the 32 threads access 32 neighbouring
+//! elements, a load moves 4 sectors; where each accesses another row, it moves 32 and uses an
+//! eighth of what it moves.
 //!
 //! ```text
 //! as it is                             as it should be

@@ -1,8 +1,8 @@
 //! # A warp goes one way at a time
 //!
-//! This kernel is right, and slow. Elements with an even index are to be treated in one way, those with an odd index in another. Each
-//! warp has threads of both kinds. Its 32 lanes execute the same instruction at a time, so it goes through both branches, and half
-//! of its lanes rest in each.
+//! This kernel is right, and slow. Elements with an even index are to be treated in one way, those
+//! with an odd index in another. Each warp has threads of both kinds. Its 32 lanes execute the same
+//! instruction at a time, so it goes through both branches, and half of its lanes rest in each.
 //!
 //! ```text
 //! as it is                               as it should be
@@ -12,8 +12,8 @@
 //!
 //! # What to do
 //!
-//! A block has 64 threads for 64 elements. Choose the element `i` of each thread so that each warp has only even ones or only odd ones.
-//! The two branches stay as they are.
+//! A block has 64 threads for 64 elements. Choose the element `i` of each thread so that each warp
+//! has only even ones or only odd ones. The two branches stay as they are.
 
 use cuda_std::prelude::*;
 

@@ -1,8 +1,9 @@
 //! # Two buffers
 //!
-//! `matmul_tiled` has two barriers in each round: one before the tiles are read, one before the next ones are written. With two copies
-//! of the tiles, the next ones are written to the other copy, and one barrier per round is enough. The loads of the next tiles are also
-//! on their way while these are used.
+//! `matmul_tiled` has two barriers in each round: one before the tiles are read, one before the
+//! next ones are written. With two copies of the tiles, the next ones are written to the other
+//! copy, and one barrier per round is enough. The loads of the next tiles are also on their way
+//! while these are used.
 //!
 //! ```text
 //! round      0             1             2
@@ -13,8 +14,9 @@
 //!
 //! # What to do
 //!
-//! The kernel is `matmul_tiled` with room for two copies of each tile, of which it uses the first. Load the tiles of round 0 before the loop; in
-//! the loop, load those of the round after, if there is one, to the other copy, sum up this one, and pass one barrier.
+//! The kernel is `matmul_tiled` with room for two copies of each tile, of which it uses the first.
+//! Load the tiles of round 0 before the loop; in the loop, load those of the round after, if there
+//! is one, to the other copy, sum up this one, and pass one barrier.
 
 use cuda_std::prelude::*;
 

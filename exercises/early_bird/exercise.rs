@@ -1,7 +1,8 @@
 //! # Detective: the early bird
 //!
-//! Running sums of a block of 128 elements, in shared memory: with distance 1, 2, 4, ..., 64, each place adds the place `distance`
-//! below it. There is a barrier in each round. The sums are wrong all the same, and not always.
+//! Running sums of a block of 128 elements, in shared memory: with distance 1, 2, 4, ..., 64, each
+//! place adds the place `distance` below it. There is a barrier in each round. The sums are wrong
+//! all the same, and not always.
 //!
 //! ```text
 //! thread t         reads place t - d     writes place t
@@ -10,7 +11,8 @@
 //!
 //! # What to do
 //!
-//! Run the check. It names the two accesses that race: which of them has to come first? Put what is missing between them.
+//! Run the check. It names the two accesses that race: which of them has to come first? Put what is
+//! missing between them.
 
 use cuda_std::prelude::*;
 

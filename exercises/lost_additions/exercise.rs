@@ -1,6 +1,7 @@
 //! # Detective: lost additions
 //!
-//! All threads add their element to one total. The total comes out too small, and on a GPU it comes out different each time.
+//! All threads add their element to one total. The total comes out too small, and on a GPU it comes
+//! out different each time.
 //!
 //! `*total += x` is three steps: read the total, add, write it back.
 //!
@@ -11,8 +12,8 @@
 //!
 //! # What to do
 //!
-//! Run the check: it names two accesses that nothing orders. Make one step of the three: `f32::atomic_add(total, x)` reads, adds and
-//! writes while nobody else can.
+//! Run the check: it names two accesses that nothing orders. Make one step of the three:
+//! `f32::atomic_add(total, x)` reads, adds and writes while nobody else can.
 
 use cuda_std::atomic::AtomicFloat;
 use cuda_std::prelude::*;

@@ -1,7 +1,7 @@
 //! # A matrix product
 //!
-//! C = A B, where A has m rows of k elements, B k rows of n, and C m rows of n. Element (row, column) of C is row `row` of A times
-//! column `column` of B.
+//! C = A B, where A has m rows of k elements, B k rows of n, and C m rows of n. Element (row,
+//! column) of C is row `row` of A times column `column` of B.
 //!
 //! ```text
 //!                 B  k x n
@@ -18,8 +18,8 @@
 //!
 //! # What to do
 //!
-//! One thread for each element of C. Let x be the column: neighbouring threads then read neighbouring elements of B, and the same
-//! element of A.
+//! One thread for each element of C. Let x be the column: neighbouring threads then read
+//! neighbouring elements of B, and the same element of A.
 
 use cuda_std::prelude::*;
 

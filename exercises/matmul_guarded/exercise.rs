@@ -1,7 +1,7 @@
 //! # Tiles at the edge
 //!
-//! m, n and k are any numbers now, and the last tiles reach past the matrices. What lies outside is filled with zeros, which add
-//! nothing to a sum.
+//! m, n and k are any numbers now, and the last tiles reach past the matrices. What lies outside is
+//! filled with zeros, which add nothing to a sum.
 //!
 //! ```text
 //! A, k = 29             tile 0          tile 1
@@ -12,8 +12,8 @@
 //!
 //! # What to do
 //!
-//! This is `matmul_tiled` without any test. Put them in. A thread outside of C has no output, but its part of the tiles is needed, and
-//! all threads must reach the barriers.
+//! This is `matmul_tiled` without any test. Put them in. A thread outside of C has no output, but
+//! its part of the tiles is needed, and all threads must reach the barriers.
 
 use cuda_std::prelude::*;
 

@@ -1,7 +1,8 @@
 //! # Several outputs per thread
 //!
-//! In `matmul_tiled` each product of two numbers takes two loads from shared memory. A thread with 4 outputs in one column uses each
-//! element of B that it loads for 4 products: 5 loads for 4 products in place of 8.
+//! In `matmul_tiled` each product of two numbers takes two loads from shared memory. A thread with
+//! 4 outputs in one column uses each element of B that it loads for 4 products: 5 loads for 4
+//! products in place of 8.
 //!
 //! ```text
 //! tile of C, 32 x 32, by 32 x 8 threads
@@ -13,8 +14,8 @@
 //!
 //! # What to do
 //!
-//! The tiles are loaded. Sum up the products, so that each element of `tile_b` is loaded once, and write the 4 outputs. m, n and k are
-//! multiples of 32.
+//! The tiles are loaded. Sum up the products, so that each element of `tile_b` is loaded once, and
+//! write the 4 outputs. m, n and k are multiples of 32.
 
 use cuda_std::prelude::*;
 

@@ -1,6 +1,7 @@
 //! # A block of registers
 //!
-//! A thread with 4 x 4 outputs loads 4 numbers of A and 4 of B, and makes 16 products of them: half a load per product.
+//! A thread with 4 x 4 outputs loads 4 numbers of A and 4 of B, and makes 16 products of them: half
+//! a load per product.
 //!
 //! ```text
 //!                right  [ p q r s ]        4 numbers of B's tile, row i
@@ -10,14 +11,15 @@
 //!      [ d ]            [ . . . . ]        4 numbers of A's tile, column i
 //! ```
 //!
-//! A block of 16 x 16 threads has 64 x 64 outputs: thread (tx, ty) has rows 4 ty to 4 ty + 3 and columns 4 tx to 4 tx + 3. The tiles
-//! are 16 deep. That of A lies turned, so that the 4 numbers of a column are neighbours: `tile_a[i * 64 + row]`, `tile_b[i * 64 + column]`.
+//! A block of 16 x 16 threads has 64 x 64 outputs: thread (tx, ty) has rows 4 ty to 4 ty + 3 and
+//! columns 4 tx to 4 tx + 3. The tiles are 16 deep. That of A lies turned, so that the 4 numbers of
+//! a column are neighbours: `tile_a[i * 64 + row]`, `tile_b[i * 64 + column]`.
 //! `F32x4::load(pointer)` brings 4 neighbours at once, as `[f32; 4]`.
 //!
 //! # What to do
 //!
-//! Sum up the products of a tile, and write the outputs, 4 at a time by `F32x4::store(pointer, array)`. m and n are multiples of 64, k of
-//! 16.
+//! Sum up the products of a tile, and write the outputs, 4 at a time by
+//! `F32x4::store(pointer, array)`. m and n are multiples of 64, k of 16.
 
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, Vector};

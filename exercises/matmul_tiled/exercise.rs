@@ -1,7 +1,8 @@
 //! # Tiles
 //!
-//! In `matmul` each element of A is read by n threads, each of B by m. A block of 16 x 16 threads that computes a tile of C needs 16 rows of
-//! A and 16 columns of B. It brings them to shared memory in tiles of 16 x 16, each element with one load, and reads them 16 times there.
+//! In `matmul` each element of A is read by n threads, each of B by m. A block of 16 x 16 threads
+//! that computes a tile of C needs 16 rows of A and 16 columns of B. It brings them to shared
+//! memory in tiles of 16 x 16, each element with one load, and reads them 16 times there.
 //!
 //! ```text
 //!                    B   [ | ]
@@ -14,7 +15,8 @@
 //!
 //! # What to do
 //!
-//! Fill the loop. m, n and k are multiples of 16. Thread (tx, ty) loads element (ty, tx) of each tile.
+//! Fill the loop. m, n and k are multiples of 16. Thread (tx, ty) loads element (ty, tx) of each
+//! tile.
 
 use cuda_std::prelude::*;
 

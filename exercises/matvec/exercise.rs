@@ -1,6 +1,7 @@
 //! # A matrix times a vector
 //!
-//! Each element of the product is the sum of a row of the matrix, element by element times the vector.
+//! Each element of the product is the sum of a row of the matrix, element by element times the
+//! vector.
 //!
 //! ```text
 //! matrix, rows x columns       x          y

@@ -1,7 +1,8 @@
 //! # The layout is a choice
 //!
-//! In `matvec` neighbouring threads read elements that are a whole row apart: 32 sectors per load. Here the matrix comes
-//! interleaved, that is by columns: first the first elements of all rows, then the second ones.
+//! In `matvec` neighbouring threads read elements that are a whole row apart: 32 sectors per load.
+//! Here the matrix comes interleaved, that is by columns: first the first elements of all rows,
+//! then the second ones.
 //!
 //! ```text
 //! by rows       [ row 0: a b c | row 1: d e f ]

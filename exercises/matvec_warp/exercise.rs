@@ -1,7 +1,8 @@
 //! # A warp for each row
 //!
-//! Where the matrix comes by rows and has to stay so, let the 32 lanes of a warp share a row: lane l takes the columns l, l + 32,
-//! l + 64, ..., and neighbours read neighbours. In the end each lane has a part of the sum, and shuffles add them up.
+//! Where the matrix comes by rows and has to stay so, let the 32 lanes of a warp share a row: lane
+//! l takes the columns l, l + 32, l + 64, ..., and neighbours read neighbours. In the end each lane
+//! has a part of the sum, and shuffles add them up.
 //!
 //! ```text
 //! row   [ 0 1 2 ... 31 | 0 1 2 ... 31 | 0 1 2 ]      the lane that takes each element

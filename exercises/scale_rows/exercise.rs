@@ -1,7 +1,7 @@
 //! # Two dimensions
 //!
-//! Blocks and grids may have two dimensions. `thread::index_2d()` gives `.x` and `.y` of a thread in the whole grid. A matrix
-//! lies in memory row after row ("row-major"):
+//! Blocks and grids may have two dimensions. `thread::index_2d()` gives `.x` and `.y` of a thread
+//! in the whole grid. A matrix lies in memory row after row ("row-major"):
 //!
 //! ```text
 //!              column 0  1  2 ... columns - 1
@@ -12,9 +12,9 @@
 //!
 //! # What to do
 //!
-//! Multiply each row of the matrix with its number: row 0 becomes 0, row 1 stays, row 2 is doubled, .... Let x be the column
-//! and y the row: threads that are neighbours in x access neighbours in memory. The grid is larger than the matrix in both
-//! directions.
+//! Multiply each row of the matrix with its number: row 0 becomes 0, row 1 stays, row 2 is doubled,
+//! .... Let x be the column and y the row: threads that are neighbours in x access neighbours in
+//! memory. The grid is larger than the matrix in both directions.
 
 use cuda_std::prelude::*;
 

@@ -1,12 +1,13 @@
 //! # Detective: silent lanes
 //!
-//! The lower half of each warp is to add what the upper half has: lane l, for l below 16, writes its own element plus that of lane
-//! l + 16. Only the lower half has something to write, so only the lower half executes the shuffle. It gets nonsense.
+//! The lower half of each warp is to add what the upper half has: lane l, for l below 16, writes
+//! its own element plus that of lane l + 16. Only the lower half has something to write, so only
+//! the lower half executes the shuffle. It gets nonsense.
 //!
 //! # What to do
 //!
-//! Run the check. A shuffle is an exchange: lanes give and take in the same instruction, and all lanes that the mask names have to execute
-//! it. Let them.
+//! Run the check. A shuffle is an exchange: lanes give and take in the same instruction, and all
+//! lanes that the mask names have to execute it. Let them.
 
 use cuda_std::prelude::*;
 

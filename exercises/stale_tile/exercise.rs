@@ -1,12 +1,14 @@
 //! # Detective: somebody else's leftovers
 //!
-//! Each block finds the largest of its 64 elements. All elements are 0 or more. For full blocks the kernel is right. In the last block,
-//! which is not full, it now and then finds a number that is not even in the input.
+//! Each block finds the largest of its 64 elements. All elements are 0 or more. For full blocks the
+//! kernel is right. In the last block, which is not full, it now and then finds a number that is
+//! not even in the input.
 //!
 //! # What to do
 //!
-//! Run the check. It names a read of shared memory that nobody has written to. Which threads should have written there, and why did
-//! they not? Shared memory is not empty at the start of a block: it holds what the last kernel left.
+//! Run the check. It names a read of shared memory that nobody has written to. Which threads should
+//! have written there, and why did they not? Shared memory is not empty at the start of a block: it
+//! holds what the last kernel left.
 
 use cuda_std::prelude::*;
 

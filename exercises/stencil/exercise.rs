@@ -1,6 +1,7 @@
 //! # Neighbours
 //!
-//! A thread may read as many elements as it likes. At the ends of the array there is a neighbour on one side only.
+//! A thread may read as many elements as it likes. At the ends of the array there is a neighbour on
+//! one side only.
 //!
 //! ```text
 //! input      [ 5 | 1 | 2 | ... | 7 | 3 ]
@@ -10,7 +11,8 @@
 //!
 //! # What to do
 //!
-//! Let `output[i]` become the sum of `input[i - 1]`, `input[i]` and `input[i + 1]`, as far as these exist.
+//! Let `output[i]` become the sum of `input[i - 1]`, `input[i]` and `input[i + 1]`, as far as these
+//! exist.
 
 use cuda_std::prelude::*;
 

@@ -1,7 +1,8 @@
 //! # Load once, use often
 //!
-//! Each output here is the sum of 7 inputs, and each input is part of 7 outputs. Straight from global memory that makes 7 loads per
-//! thread. A block of 128 threads needs only 128 + 6 different elements: bring them to shared memory, each with one load.
+//! Each output here is the sum of 7 inputs, and each input is part of 7 outputs. Straight from
+//! global memory that makes 7 loads per thread. A block of 128 threads needs only 128 + 6 different
+//! elements: bring them to shared memory, each with one load.
 //!
 //! ```text
 //!              first - 3     first                     first + 128   + 3
@@ -13,8 +14,9 @@
 //!
 //! # What to do
 //!
-//! Fill the tile: place p holds the input at `first + p - 3`, and 0 where that is outside of the input. The block has 128 threads
-//! and the tile 134 places, so some threads fill two. Then sum 7 places, and write the sum where there is an output.
+//! Fill the tile: place p holds the input at `first + p - 3`, and 0 where that is outside of the
+//! input. The block has 128 threads and the tile 134 places, so some threads fill two. Then sum 7
+//! places, and write the sum where there is an output.
 
 use cuda_std::prelude::*;
 

@@ -1,7 +1,7 @@
 //! # A transpose
 //!
-//! Rows become columns: element (row, column) of the input is element (column, row) of the output. The input has `rows` rows of
-//! `columns` elements, the output `columns` rows of `rows` elements.
+//! Rows become columns: element (row, column) of the input is element (column, row) of the output.
+//! The input has `rows` rows of `columns` elements, the output `columns` rows of `rows` elements.
 //!
 //! ```text
 //! input                output
@@ -12,8 +12,8 @@
 //!
 //! # What to do
 //!
-//! Transpose. Let x be the column of the input. A warp then reads neighbours and writes elements that are `rows` apart; no choice of
-//! x and y makes both good. The exercises that follow do.
+//! Transpose. Let x be the column of the input. A warp then reads neighbours and writes elements
+//! that are `rows` apart; no choice of x and y makes both good. The exercises that follow do.
 
 use cuda_std::prelude::*;
 

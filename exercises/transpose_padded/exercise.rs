@@ -1,8 +1,9 @@
 //! # Bank conflicts
 //!
-//! This is `transpose_tile`, solved. It is right, and its reads of the tile are slow. Shared memory has 32 banks: element i lies in bank
-//! i % 32, and in one pass each bank delivers one element. A warp that reads a row meets each bank once. A warp that reads a column meets
-//! the elements 0, 32, 64, ..., all of them in bank 0, and takes 32 passes.
+//! This is `transpose_tile`, solved. It is right, and its reads of the tile are slow. Shared memory
+//! has 32 banks: element i lies in bank i % 32, and in one pass each bank delivers one element. A
+//! warp that reads a row meets each bank once. A warp that reads a column meets the elements 0, 32,
+//! 64, ..., all of them in bank 0, and takes 32 passes.
 //!
 //! ```text
 //! rows of 32                      rows of 33

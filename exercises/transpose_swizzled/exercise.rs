@@ -1,8 +1,9 @@
 //! # A swizzle
 //!
-//! Padding costs memory and breaks alignment. The other way: leave rows at 32 elements, and put the elements of each row into another
-//! order, so that a column is spread over all banks. Element (row, column) goes to `row * 32 + (column ^ row)`, where ^ is the
-//! exclusive or. Within a row each place is taken once, because x ^ row is different for every x.
+//! Padding costs memory and breaks alignment. The other way: leave rows at 32 elements, and put the
+//! elements of each row into another order, so that a column is spread over all banks. Element
+//! (row, column) goes to `row * 32 + (column ^ row)`, where ^ is the exclusive or. Within a row
+//! each place is taken once, because x ^ row is different for every x.
 //!
 //! ```text
 //! with 4 banks: where (row, column) lies

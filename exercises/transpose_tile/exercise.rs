@@ -1,7 +1,8 @@
 //! # A transpose through shared memory
 //!
-//! Read a tile of 32 x 32 elements by rows, write it by rows, and turn it in between, in shared memory, where the order of
-//! accesses costs less. Both accesses to global memory are then coalesced.
+//! Read a tile of 32 x 32 elements by rows, write it by rows, and turn it in between, in shared
+//! memory, where the order of accesses costs less. Both accesses to global memory are then
+//! coalesced.
 //!
 //! ```text
 //! input                    tile             output
@@ -16,8 +17,8 @@
 //!
 //! # What to do
 //!
-//! A block has 32 x 32 threads for a tile; `rows` and `columns` are multiples of 32. Thread (tx, ty) reads row ty of the tile and
-//! writes row ty of the turned one.
+//! A block has 32 x 32 threads for a tile; `rows` and `columns` are multiples of 32. Thread (tx,
+//! ty) reads row ty of the tile and writes row ty of the turned one.
 
 use cuda_std::prelude::*;
 

@@ -1,7 +1,8 @@
 //! # Running sums
 //!
-//! Lane l is to have the sum of the elements of lanes 0 to l. `warp::warp_shuffle_up(warp::FULL_MASK, value, distance, 32)` gives two
-//! things: the `value` of the lane that is `distance` below, and whether there is one.
+//! Lane l is to have the sum of the elements of lanes 0 to l.
+//! `warp::warp_shuffle_up(warp::FULL_MASK, value, distance, 32)` gives two things: the `value` of
+//! the lane that is `distance` below, and whether there is one.
 //!
 //! ```text
 //! lane            0     1     2     3

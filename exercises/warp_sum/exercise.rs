@@ -1,7 +1,8 @@
 //! # A sum without memory
 //!
-//! The 32 threads of a warp, its lanes, can read each other's registers. `warp::warp_shuffle_xor(warp::FULL_MASK, value, mask, 32).0`
-//! is the `value` of the lane whose number differs from this one's in the bits of `mask`: with 1 the lanes 0 and 1 swap, 2 and 3,
+//! The 32 threads of a warp, its lanes, can read each other's registers.
+//! `warp::warp_shuffle_xor(warp::FULL_MASK, value, mask, 32).0` is the `value` of the lane whose
+//! number differs from this one's in the bits of `mask`: with 1 the lanes 0 and 1 swap, 2 and 3,
 //! and so on; with 16 lane 0 and lane 16. No shared memory, no barrier.
 //!
 //! ```text
@@ -11,8 +12,8 @@
 //!
 //! # What to do
 //!
-//! Sum the 32 elements of each warp. After the masks 16, 8, 4, 2 and 1, each lane has the whole sum; lane 0 writes it to
-//! `output[warp]`.
+//! Sum the 32 elements of each warp. After the masks 16, 8, 4, 2 and 1, each lane has the whole
+//! sum; lane 0 writes it to `output[warp]`.
 
 use cuda_std::prelude::*;
 

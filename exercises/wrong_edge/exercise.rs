@@ -1,11 +1,13 @@
 //! # Detective: the wrong edge
 //!
-//! This kernel adds two matrices. It worked in all tests, which were with square matrices. Now it stops.
+//! This kernel adds two matrices. It worked in all tests, which were with square matrices. Now it
+//! stops.
 //!
 //! # What to do
 //!
-//! Run the check. Its report says which access went wrong, in which line and in which thread. From the thread you can work out row
-//! and column: was it meant to be there? Repair the line that let it pass.
+//! Run the check. Its report says which access went wrong, in which line and in which thread. From
+//! the thread you can work out row and column: was it meant to be there? Repair the line that let
+//! it pass.
 
 use cuda_std::prelude::*;
 

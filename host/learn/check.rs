@@ -2,11 +2,11 @@
 
 use super::exercise::{Argument, Case, Exercise};
 use super::figures::{self, Figures};
-use super::verdict::{Array, Site, Verdict, Wrong};
+use super::verdict::{Array, Site, UNWRITTEN, Verdict, Wrong};
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{
-    Args, Counters, Kernel, KernelError, LaunchConfig, LaunchError, Memory, MemoryError, Module,
-    Sanitizer,
+    Args, Counters, FaultKind, Kernel, KernelError, LaunchConfig, LaunchError, Memory, MemoryError,
+    Module, Sanitizer,
 };
 
 /// Why a kernel could not be judged.
@@ -121,20 +121,24 @@ impl Launch {
     }
 }
 
-/// What the sanitizers say of a launch, where they say something.
+/// What is wrong with a launch before its result is looked at.
 fn sanitize(kernel: &Kernel, case: &'static Case) -> Result<Option<Verdict>, CheckError> {
     let launch = Launch::new(case, None)?;
-    let Launch {
-        memory,
-        config,
-        args,
-        arrays,
-    } = &launch;
-    let findings = Sanitizer::new(&Tool::ALL).launch(kernel, memory, config, args)?;
+    let mut sanitizer = Sanitizer::new(&Tool::ALL);
+    let ended =
+        kernel.launch_observed(&launch.memory, &launch.config, &launch.args, &mut sanitizer);
+    match ended {
+        Err(LaunchError::Fault(fault)) if matches!(fault.kind, FaultKind::Budget(_)) => {
+            return Ok(Some(Verdict::Endless { case }));
+        }
+        Ok(_) | Err(LaunchError::Fault(_)) => {}
+        Err(refused) => return Err(refused.into()),
+    }
+    let findings = sanitizer.findings();
     let more = findings.len().saturating_sub(1);
     Ok(findings.into_iter().next().map(|finding| {
         let region = finding.region.as_ref();
-        let site = region.and_then(|region| Site::find(arrays, region));
+        let site = region.and_then(|region| Site::find(&launch.arrays, region));
         Verdict::Found {
             case,
             finding: Box::new(finding),
@@ -144,9 +148,9 @@ fn sanitize(kernel: &Kernel, case: &'static Case) -> Result<Option<Verdict>, Che
     }))
 }
 
-/// What a launch asks of the machine, and its result. What nobody writes is NaN afterwards.
+/// What a launch asks of the machine, and its result, which is [`UNWRITTEN`] where nobody wrote it.
 fn count(kernel: &Kernel, case: &Case) -> Result<(Figures, Vec<f32>), CheckError> {
-    let launch = Launch::new(case, Some(f32::NAN))?;
+    let launch = Launch::new(case, Some(UNWRITTEN))?;
     let mut counters = Counters::new();
     kernel.launch_observed(&launch.memory, &launch.config, &launch.args, &mut counters)?;
     Ok((counters.total().into(), launch.result()?))

@@ -22,6 +22,11 @@ pub enum Verdict {
         /// How many more there are.
         more: usize,
     },
+    /// It does not end.
+    Endless {
+        /// The launch.
+        case: &'static Case,
+    },
     /// The result is wrong.
     Wrong {
         /// The launch.
@@ -64,6 +69,10 @@ impl Verdict {
                 }
                 text + &format!("\n  {}", launch(case))
             }
+            Verdict::Endless { case } => format!(
+                "the kernel does not end: is there a loop whose condition stays true?\n  {}",
+                launch(case)
+            ),
             Verdict::Wrong { case, wrong } => {
                 let element = result_of(case).map_or(String::new(), |(name, shape)| {
                     element(name, shape, wrong.index)
@@ -75,7 +84,7 @@ impl Verdict {
                     of,
                     ..
                 } = wrong;
-                let what = match got.is_nan() {
+                let what = match got.to_bits() == UNWRITTEN.to_bits() {
                     true => format!("{element} was never written; it should be {expected}"),
                     false => format!("{element} is {got}; it should be {expected}"),
                 };
@@ -187,6 +196,9 @@ fn advice(problem: Problem) -> Option<&'static str> {
         Problem::Deadlock | Problem::DivergentBarrier => {
             Some("All threads of a block must reach the same barrier.")
         }
+        Problem::Stopped => Some(
+            "A panic stops a kernel: an index outside of a slice or an array, or a division by 0.",
+        ),
         _ => None,
     }
 }
@@ -250,6 +262,9 @@ impl fmt::Display for Site {
     }
 }
 
+/// What a result holds before a launch: a NaN that no arithmetic makes.
+pub(super) const UNWRITTEN: f32 = f32::from_bits(0x7fc5_5a5a);
+
 /// How a result differs from what it should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wrong {
@@ -257,7 +272,7 @@ pub struct Wrong {
     pub index: usize,
     /// What it should be.
     pub expected: f32,
-    /// What it is; NaN where it was never written.
+    /// What it is.
     pub got: f32,
     /// How many are wrong.
     pub count: usize,

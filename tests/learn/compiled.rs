@@ -74,8 +74,8 @@ pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// What says where the toolchain is missing.
-pub fn toolchain() -> Option<Toolchain> {
+/// The toolchain; none, and a line that says why, where it is missing.
+fn toolchain() -> Option<Toolchain> {
     let found = Toolchain::find(&workspace().join("exercises"));
     match found {
         _ if !workspace().join("Cargo.toml").is_file() => {

@@ -4,6 +4,7 @@
 //! exercises are compiled as one crate.
 
 mod compiled;
+mod program;
 mod table;
 mod wrong;
 

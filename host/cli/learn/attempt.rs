@@ -4,10 +4,13 @@ use super::first_open;
 use crate::cli::{Outcome, output};
 use crate::learn::{self, CheckError, Exercise, Figure, Figures, Folder, Verdict};
 use anyhow::Context;
-use cuda_builder::CudaBuilderError;
+use cuda_builder::{CudaBuilderError, Toolchain};
 use ptx_emulator::Module;
 use ptx_emulator::counters::Place;
 use std::io::{self, Write};
+
+/// What an error about the toolchain is about.
+const NIGHTLY: &str = "exercises are compiled by a nightly Rust";
 
 /// Checks the learner's file of an exercise, says what it came to, and keeps it.
 pub(super) fn attempt(folder: &Folder, exercise: &'static Exercise) -> anyhow::Result<Outcome> {
@@ -63,6 +66,8 @@ enum Judged {
 
 fn judge(folder: &Folder, exercise: &Exercise) -> anyhow::Result<Judged> {
     if !folder.is_compiled() {
+        // Before half a minute is promised.
+        Toolchain::find(folder.path()).context(NIGHTLY)?;
         writeln!(
             output::stderr(),
             "compiling Rust's core library for the GPU: once, about half a minute"
@@ -78,7 +83,7 @@ fn judge(folder: &Folder, exercise: &Exercise) -> anyhow::Result<Judged> {
         Err(error @ CudaBuilderError::PtxText { .. }) => {
             return Ok(Judged::Unusable(error.to_string()));
         }
-        Err(error) => return Err(error).context("exercises are compiled by a nightly Rust"),
+        Err(error) => return Err(error).context(NIGHTLY),
     };
     let module = Module::parse(&ptx)?;
     match learn::check(exercise, &module, exercise.name) {
@@ -111,7 +116,7 @@ fn print(
             writeln!(to, "{name}: {}", verdict.complaint(&source))?;
             score(to, name, figures)
         }
-        Verdict::Found { .. } | Verdict::Wrong { .. } => {
+        Verdict::Found { .. } | Verdict::Endless { .. } | Verdict::Wrong { .. } => {
             writeln!(to, "{name}: {}", verdict.complaint(&source))
         }
     }
