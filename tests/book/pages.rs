@@ -5,7 +5,7 @@ use crate::terminal::words;
 use crate::{chapters, read, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use warpladder::catalogue;
+use warpladder::{catalogue, learn};
 
 /// The chapters by their path in `book/src`, with their text; not the table of contents.
 fn pages() -> BTreeMap<String, String> {
@@ -203,6 +203,14 @@ fn check(page: &str, command: &str) {
         return;
     }
     let words = words(command);
+    let exercise = words
+        .get(2)
+        .filter(|word| words[1] == "learn" && !word.starts_with("--"));
+    if let Some(name) = exercise {
+        let is_known = ["start", "list"].contains(&name.as_str())
+            || learn::ALL.iter().any(|exercise| exercise.name == name);
+        assert!(is_known, "{page}: {command}");
+    }
     let takes_kernels = [
         "profile", "explain", "predict", "sweep", "sanitize", "compare",
     ];
