@@ -1,6 +1,6 @@
 //! Which instance computes a product, and with how many parts of k.
 //!
-//! Each instance is given the time that it should take by [`cost`](super::cost), and the least one is chosen.
+//! Each instance is given the time that it should take by `cost.rs`, and the least one is chosen.
 
 use super::cost::{self, F32_MODELS, F64_MODELS, Few, Model};
 use super::instance::Instance;
