@@ -57,6 +57,33 @@ fn loops_with_different_trip_counts() {
 }
 
 #[test]
+fn rounds_of_a_loop_that_end_in_several_places() {
+    // One lane does something before it goes back, another one goes back from the middle: all begin the next round together.
+    let body = format!(
+        "mov.u32 %r0, 0; mov.u32 %r1, 0;
+         setp.eq.u32 %p1, %thread, 0; setp.eq.u32 %p2, %thread, 7;
+         LOOP: activemask.b32 %r3; setp.ne.b32 %p3, %r3, 0xffffffff; @%p3 trap;
+         add.u32 %r1, %r1, 1; setp.gt.u32 %p3, %r1, 5; @%p3 bra DONE;
+         add.u32 %r0, %r0, 1;
+         @%p2 bra LOOP;
+         add.u32 %r0, %r0, 10;
+         @!%p1 bra LOOP;
+         add.u32 %r0, %r0, 100;
+         bra.uni LOOP;
+         DONE:
+         {STORE}"
+    );
+    let expected: Vec<u32> = (0..32)
+        .map(|lane| match lane {
+            0 => 555,
+            7 => 5,
+            _ => 55,
+        })
+        .collect();
+    assert_eq!(run(&body, 32, &[0; 32]), expected);
+}
+
+#[test]
 fn a_loop_with_two_entries() {
     // Irreducible: half of the lanes jump into the middle of the loop.
     let body = format!(

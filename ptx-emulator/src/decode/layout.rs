@@ -2,7 +2,8 @@
 //!
 //! The executor always advances the lanes that stand at the lowest block. With every loop
 //! contiguous and every forward edge going up, lanes that wait at a higher block are joined by the
-//! others before anyone runs past it.
+//! others before anyone runs past it. Lanes that end a round of a loop at different blocks must not
+//! start the next round apart: such loops get a block that all rounds end with.
 
 use super::builder::{BlockDraft, Builder};
 use super::registers::{Role, Visitor};
@@ -119,13 +120,14 @@ fn reachable(blocks: &[BlockDraft]) -> Vec<u32> {
 }
 
 /// Order of the reachable blocks: a weak topological order (Bourdoncle 1993), in which every loop
-/// is contiguous and starts with its header.
-fn reconvergence_order(blocks: &[BlockDraft]) -> Vec<u32> {
+/// is contiguous, starts with its header and has one block from which it goes back there: one is
+/// added where there are several.
+fn reconvergence_order(blocks: &mut Vec<BlockDraft>) -> Vec<u32> {
     enum Item {
         Block(u32),
         Region(Vec<u32>),
     }
-    let edges: Vec<Vec<u32>> = blocks
+    let mut edges: Vec<Vec<u32>> = blocks
         .iter()
         .map(|draft| {
             let terminator = draft.terminator.as_ref();
@@ -153,12 +155,48 @@ fn reconvergence_order(blocks: &[BlockDraft]) -> Vec<u32> {
         for component in components(&edges, &region, regions, &members) {
             let header = component[0];
             if component.len() > 1 {
-                pending.push(Item::Region(component[1..].to_vec()));
+                let mut rest = component[1..].to_vec();
+                rest.extend(join_rounds(blocks, &mut edges, &component));
+                region.resize(edges.len(), 0);
+                pending.push(Item::Region(rest));
             }
             pending.push(Item::Block(header));
         }
     }
     order
+}
+
+/// Makes the edges of a loop back to its header, its first block, go through a block of their own
+/// if there are several; returns that.
+fn join_rounds(
+    blocks: &mut Vec<BlockDraft>,
+    edges: &mut Vec<Vec<u32>>,
+    members: &[u32],
+) -> Option<u32> {
+    let header = members[0];
+    let ends = members.iter().copied();
+    let ends: Vec<u32> = ends
+        .filter(|&block| edges[block as usize].contains(&header))
+        .collect();
+    if ends.len() < 2 {
+        return None;
+    }
+    let last = blocks.len() as u32;
+    blocks.push(BlockDraft {
+        terminator: Some((Terminator::Jump(header), None)),
+        ..BlockDraft::default()
+    });
+    edges.push(vec![header]);
+    for end in ends {
+        let back = |block: u32| if block == header { last } else { block };
+        if let Some((terminator, _)) = &mut blocks[end as usize].terminator {
+            redirect(terminator, back);
+        }
+        for edge in &mut edges[end as usize] {
+            *edge = back(*edge);
+        }
+    }
+    Some(last)
 }
 
 /// Strongly connected components of one region (Tarjan 1972), each with its header first; in
@@ -228,7 +266,7 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
         }
     }
     merge_chains(&mut builder.blocks);
-    let order = reconvergence_order(&builder.blocks);
+    let order = reconvergence_order(&mut builder.blocks);
     let mut function = Function {
         entry: 0,
         words: builder.words,
