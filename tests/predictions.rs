@@ -59,11 +59,6 @@ const REASONS: &[(&[&str], &str)] = &[
          has, and these have fewer, since they wait for loads in between",
     ),
     (
-        &["sgemm", "dgemm"],
-        "a lane that alone tells a barrier that its warp is done goes on apart from the other lanes on the emulator, and what \
-         comes after it counts twice; on a GPU they come together again",
-    ),
-    (
         &["naive_uncoalesced"],
         "at sizes that are no multiple of a tile, sectors that two blocks share and the edges are extrapolated from small sizes",
     ),
@@ -185,7 +180,7 @@ fn predictions_are_as_good_as_the_document_says() {
     let close = at_4096.iter().filter(|row| row.within(1.25)).count();
     let far = at_4096.iter().filter(|row| !row.within(2.0)).count();
     assert!(
-        close * 5 >= at_4096.len() * 4 && far <= 3,
+        close * 5 >= at_4096.len() * 4 && far <= 2,
         "{close} close, {far} far of {}",
         at_4096.len()
     );
