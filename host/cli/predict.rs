@@ -77,18 +77,15 @@ struct LaunchRecord<'a> {
 impl<'a> Record<'a> {
     fn new(device: &'a Device, forecast: &'a Forecast) -> Self {
         let (rung, shape) = (forecast.rung, forecast.shape);
-        let seconds = forecast.seconds();
-        let flops = rung.operation.flops(shape);
-        let bytes = rung.operation.elements_moved(shape) * rung.element.bytes() as f64;
         Record {
             kernel: rung.name,
             device: &device.name,
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
-            ms: seconds * 1e3,
-            gflops: (flops > 0.0).then(|| flops / seconds / 1e9),
-            gbs: bytes / seconds / 1e9,
+            ms: forecast.seconds() * 1e3,
+            gflops: forecast.gflops(),
+            gbs: forecast.gbs(),
             bound: forecast.longest().prediction.bound,
             launches: forecast.launches.iter().map(LaunchRecord::new).collect(),
         }

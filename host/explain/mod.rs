@@ -176,9 +176,6 @@ impl Explainer {
         let entry = counters.kernel().map_or("", |kernel| kernel.name());
         let counted = counted(entry, &profile, &measurement);
         let (file, notes) = notes::notes(entry, runs.name);
-        let seconds = forecast.seconds();
-        let flops = runs.operation.flops(*shape);
-        let bytes = runs.operation.elements_moved(*shape) * runs.element.bytes() as f64;
         Ok(Explanation {
             kernel: rung.name,
             ran: (runs.name != rung.name).then_some(runs.name),
@@ -193,10 +190,10 @@ impl Explainer {
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
-            predicted_ms: seconds * 1e3,
+            predicted_ms: forecast.seconds() * 1e3,
             measured_ms: measured_ms(device, rung, *shape),
-            gflops: (flops > 0.0).then(|| flops / seconds / 1e9),
-            gbs: bytes / seconds / 1e9,
+            gflops: forecast.gflops(),
+            gbs: forecast.gbs(),
             bound: forecast.longest().prediction.bound,
             launches: forecast
                 .launches

@@ -50,6 +50,18 @@ pub struct LaunchForecast {
 }
 
 impl Forecast {
+    /// 10⁹ floating-point operations per second; `None` where there are none.
+    pub fn gflops(&self) -> Option<f64> {
+        let flops = self.rung.operation.flops(self.shape);
+        (flops > 0.0).then(|| flops / self.seconds() / 1e9)
+    }
+
+    /// 10⁹ bytes per second: every input read once, the output written once.
+    pub fn gbs(&self) -> f64 {
+        let elements = self.rung.operation.elements_moved(self.shape);
+        elements * self.rung.element.bytes() as f64 / self.seconds() / 1e9
+    }
+
     /// How long all launches take, in seconds.
     pub fn seconds(&self) -> f64 {
         let launches = self.launches.iter();

@@ -1,9 +1,8 @@
 //! Source files with what each of their lines did.
 
 use super::{Measurement, Sources, is_anchor};
-use ptx_emulator::InstructionId;
 use ptx_emulator::counters::{Counts, LineCounts};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// The part of a source file that was counted.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -46,14 +45,10 @@ const LONGEST_GAP: u32 = 6;
 
 /// The files that were counted, the rung's own first, then by instructions.
 pub fn listing(measurement: &Measurement, own: Option<&str>) -> Vec<SourceFile> {
-    let of_instructions: HashMap<InstructionId, &Counts> = measurement
-        .instructions
-        .iter()
-        .map(|instruction| (instruction.id, &instruction.counts))
-        .collect();
+    let parts = measurement.parts();
     let mut files: BTreeMap<&str, BTreeMap<u32, LineCounters>> = BTreeMap::new();
     for line in measurement.lines.iter().filter(|line| line.place.line > 0) {
-        let counters = counters(line, measurement, &of_instructions);
+        let counters = counters(line, measurement, &parts(line));
         let accesses = counters.sectors_per_request.len() + counters.wavefronts_per_ideal.len();
         if counters.share >= LEAST_SHARE || accesses > 0 {
             let lines = files.entry(&line.place.file).or_default();
@@ -104,15 +99,7 @@ fn lines_of(
     lines
 }
 
-fn counters(
-    line: &LineCounts,
-    measurement: &Measurement,
-    of_instructions: &HashMap<InstructionId, &Counts>,
-) -> LineCounters {
-    let instructions = line.instructions.iter();
-    let parts: Vec<&Counts> = instructions
-        .filter_map(|id| of_instructions.get(id).copied())
-        .collect();
+fn counters(line: &LineCounts, measurement: &Measurement, parts: &[&Counts]) -> LineCounters {
     let ratios = |ratio: fn(&Counts) -> Option<f64>| {
         let mut ratios: Vec<f64> = parts.iter().filter_map(|part| ratio(part)).collect();
         ratios.sort_by(f64::total_cmp);

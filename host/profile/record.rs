@@ -5,6 +5,7 @@ use crate::catalogue::Family;
 use crate::element::ElementType;
 use ptx_emulator::InstructionId;
 use ptx_emulator::counters::{ClassCounts, Counters, Counts, Footprint, LineCounts};
+use std::collections::HashMap;
 
 /// A profile: what `profile --json` writes. Units stand with the fields of the parts, in the documentation of
 /// [`ptx_emulator::counters`].
@@ -96,6 +97,23 @@ pub struct Measurement {
     pub lines: Vec<LineCounts>,
     /// What each instruction did that was issued.
     pub instructions: Vec<InstructionRecord>,
+}
+
+impl Measurement {
+    /// A function from a line to what each of its instructions did.
+    pub fn parts<'m>(&'m self) -> impl Fn(&LineCounts) -> Vec<&'m Counts> {
+        let of_instructions: HashMap<InstructionId, &'m Counts> = self
+            .instructions
+            .iter()
+            .map(|instruction| (instruction.id, &instruction.counts))
+            .collect();
+        move |line| {
+            let instructions = line.instructions.iter();
+            instructions
+                .filter_map(|id| of_instructions.get(id).copied())
+                .collect()
+        }
+    }
 }
 
 impl From<&Counters> for Measurement {

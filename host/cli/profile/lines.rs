@@ -4,9 +4,7 @@ use super::{grouped, share};
 use crate::cli::table;
 use crate::profile::{Measurement, Sources, distinct};
 use comfy_table::CellAlignment;
-use ptx_emulator::InstructionId;
 use ptx_emulator::counters::{Counts, LineCounts, Place};
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// Lines with a smaller share of the instructions are left out unasked, unless they access memory.
@@ -29,23 +27,14 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::
         "source",
     ]);
     table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-    let of_instructions: HashMap<InstructionId, &Counts> = record
-        .instructions
-        .iter()
-        .map(|instruction| (instruction.id, &instruction.counts))
-        .collect();
+    let parts = record.parts();
     let mut sources = Sources::default();
     for line in &shown {
-        let parts: Vec<&Counts> = line
-            .instructions
-            .iter()
-            .filter_map(|id| of_instructions.get(id).copied())
-            .collect();
         table.add_row(row(
             "",
             &line.place,
             &line.counts,
-            &parts,
+            &parts(line),
             record,
             &mut sources,
         ));
