@@ -1,4 +1,4 @@
-//! The parameters of a PTX entry: what a launch must pass.
+//! What the text of a PTX entry says of its launches: the parameters that they must pass, and its instructions.
 //!
 //! The driver reads as many bytes behind each argument pointer as the parameter is long, so the lengths must
 //! be known before a launch. Drivers for CUDA 12.4 and newer can be asked; the PTX text can be on any.
@@ -35,6 +35,14 @@ pub fn parameters(ptx: &str, entry: &str) -> Option<Vec<Parameter>> {
         return Some(Vec::new());
     }
     list.split(',').map(parameter).collect()
+}
+
+/// The text from the first instruction of `entry` to the next entry; `None` where the text has no such entry. Functions
+/// in front of the entry, which it may call, are not in it.
+pub fn body<'p>(ptx: &'p str, entry: &str) -> Option<&'p str> {
+    let rest = heads(ptx).find_map(|(name, rest)| (name == entry).then_some(rest))?;
+    let (_, body) = rest.split_once('{')?;
+    body.split(".entry").next()
 }
 
 /// The names of the entries.
@@ -141,6 +149,15 @@ mod tests {
     fn an_entry_may_have_no_parameters() {
         assert_eq!(sizes("none"), Some(vec![]));
         assert_eq!(sizes("bare"), Some(vec![]));
+    }
+
+    #[test]
+    fn a_body_ends_before_the_next_entry() {
+        let two = ".entry first() { griddepcontrol.wait; ret; } .entry second() { exit; }";
+        assert!(body(two, "first").unwrap().contains("griddepcontrol.wait"));
+        let second = body(two, "second").unwrap();
+        assert!(second.contains("exit") && !second.contains("wait"));
+        assert_eq!(body(two, "third"), None);
     }
 
     #[test]
