@@ -2,10 +2,10 @@
 
 use super::output::{Destination, people};
 use super::select;
-use super::shape::ShapeArg;
+use super::shape::Problems;
 use super::{Outcome, table};
 use crate::catalogue::Rung;
-use crate::compare::{Comparer, Comparison, Layout, Options, Peer};
+use crate::compare::{Comparer, Comparison, Options, Peer};
 use crate::engine::gpu::GpuEngine;
 use crate::problem::Shape;
 use crate::run::describe;
@@ -25,18 +25,8 @@ pub(super) struct Args {
     /// What to compare with [default: cublas for products, memcpy for transposes]
     #[arg(long, value_enum)]
     peer: Option<Peer>,
-    /// A size: N for all dimensions, MxN or MxNxK; may be given several times
-    #[arg(long = "shape", value_name = "SHAPE", default_value = "4096")]
-    shapes: Vec<ShapeArg>,
-    /// How the operands of products are stored: as they are (n) or transposed (t), A first; several are parted by commas
-    #[arg(
-        long = "layout",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "nn",
-        value_name = "LAYOUT"
-    )]
-    layouts: Vec<Layout>,
+    #[command(flatten)]
+    problems: Problems,
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,
@@ -70,10 +60,8 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let mut comparisons = Vec::new();
     for &rung in &rungs {
         let peer = args.peer.unwrap_or_else(|| Peer::usual(rung.operation));
-        for &ShapeArg(shape) in &args.shapes {
-            for &layout in &args.layouts {
-                comparisons.push((rung, comparer.compare(rung, shape, layout, peer)?));
-            }
+        for (shape, layout) in args.problems.each() {
+            comparisons.push((rung, comparer.compare(rung, shape, layout, peer)?));
         }
     }
     let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));

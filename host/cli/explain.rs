@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::output::{Destination, people};
-use super::select::{self, Size};
+use super::select::{self, Target};
 use crate::explain::{Explainer, page};
 use std::io::Write;
 
@@ -13,23 +13,18 @@ Example:
 pub(super) struct Args {
     /// The kernel
     kernel: String,
-    /// The GPU, by its name in the table of devices [default: the first of this machine, else H200]
-    #[arg(long, value_name = "D")]
-    device: Option<String>,
     #[command(flatten)]
-    size: Size,
+    target: Target,
     /// Write the explanation as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
 }
 
-const DEFAULT_SIZE: u32 = 4096;
-
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rung = select::kernel(&args.kernel)?;
-    let device = super::predict::device(args.device.as_deref())?;
+    let device = args.target.device()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let explanation = Explainer::new(device, args.size.shape(DEFAULT_SIZE)).explain(rung)?;
+    let explanation = Explainer::new(device, args.target.shape()).explain(rung)?;
     let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&explanation)?;

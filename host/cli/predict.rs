@@ -1,12 +1,11 @@
 //! `warpladder predict`.
 
 use super::output::{Destination, people};
-use super::select::{self, Size};
+use super::select::{self, Target};
 use super::{Outcome, table};
-use crate::calibrate;
 use crate::engine::emulator::EmulatorEngine;
 use crate::model::Bound;
-use crate::model::devices::{self, Device};
+use crate::model::devices::Device;
 use crate::model::occupancy::{Launch, Occupancy};
 use crate::model::predict::{BoundTime, Work};
 use crate::predict::{Forecast, LaunchForecast, forecast};
@@ -21,17 +20,12 @@ pub(super) struct Args {
     /// The kernels
     #[arg(required = true, value_name = "KERNEL")]
     kernels: Vec<String>,
-    /// The GPU, by its name in the table of devices [default: the first of this machine, else H200]
-    #[arg(long, value_name = "D")]
-    device: Option<String>,
     #[command(flatten)]
-    size: Size,
+    target: Target,
     /// Write the predictions as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
 }
-
-const DEFAULT_SIZE: u32 = 4096;
 
 /// Seed of the inputs: these kernels' counts do not depend on it.
 const SEED: u64 = 1;
@@ -113,9 +107,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         .iter()
         .map(|name| select::kernel(name))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let device = device(args.device.as_deref())?;
+    let device = args.target.device()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let shape = args.size.shape(DEFAULT_SIZE);
+    let shape = args.target.shape();
     let emulator = EmulatorEngine::new();
     let forecasts = rungs
         .into_iter()
@@ -136,22 +130,6 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         print(&mut people, forecast, record)?;
     }
     Ok(Outcome::Done)
-}
-
-/// The device of this name, or of this machine with what was calibrated of it.
-pub(super) fn device(name: Option<&str>) -> anyhow::Result<Device> {
-    const WITHOUT_GPU: &str = "H200";
-    Ok(match (name, crate::device::devices()) {
-        (Some(name), _) => devices::find(name)?.clone(),
-        (None, Ok(gpus)) if !gpus.is_empty() => {
-            let device = Device::from_properties(&gpus[0]);
-            match calibrate::load(&gpus[0].name)? {
-                Some(measured) => device.calibrated(&measured),
-                None => device,
-            }
-        }
-        (None, _) => devices::find(WITHOUT_GPU)?.clone(),
-    })
 }
 
 fn print(to: &mut dyn Write, forecast: &Forecast, record: &Record<'_>) -> anyhow::Result<()> {

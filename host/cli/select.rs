@@ -1,13 +1,15 @@
-//! Kernels and sizes, as arguments name them.
+//! Kernels, sizes and devices, as arguments name them.
 
+use crate::calibrate;
 use crate::catalogue::{self, Rung};
+use crate::model::devices::{self, Device};
 use crate::problem::Shape;
 use anyhow::bail;
 
 /// The size of a problem.
 #[derive(clap::Args)]
 pub(super) struct Size {
-    /// Size in every dimension [default: 256 on the emulator, 4096 on a GPU]
+    /// Size in every dimension [default: 4096; 256 where the emulator runs it]
     #[arg(long, value_name = "N", conflicts_with_all = ["m", "n", "k"])]
     size: Option<u32>,
     /// Rows of a product, or of a transpose's input
@@ -31,6 +33,45 @@ impl Size {
             k: self.k.unwrap_or(size),
         }
     }
+}
+
+/// What a prediction is for.
+#[derive(clap::Args)]
+pub(super) struct Target {
+    /// The GPU, by its name in the table of devices [default: the first of this machine, else H200]
+    #[arg(long, value_name = "D")]
+    device: Option<String>,
+    #[command(flatten)]
+    size: Size,
+}
+
+impl Target {
+    pub(super) fn device(&self) -> anyhow::Result<Device> {
+        device(self.device.as_deref())
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        self.size.shape(PREDICTED_SIZE)
+    }
+}
+
+/// What is predicted where no size is given.
+pub(super) const PREDICTED_SIZE: u32 = 4096;
+
+/// The device of this name, or of this machine with what was calibrated of it.
+pub(super) fn device(name: Option<&str>) -> anyhow::Result<Device> {
+    const WITHOUT_GPU: &str = "H200";
+    Ok(match (name, crate::device::devices()) {
+        (Some(name), _) => devices::find(name)?.clone(),
+        (None, Ok(gpus)) if !gpus.is_empty() => {
+            let device = Device::from_properties(&gpus[0]);
+            match calibrate::load(&gpus[0].name)? {
+                Some(measured) => device.calibrated(&measured),
+                None => device,
+            }
+        }
+        (None, _) => devices::find(WITHOUT_GPU)?.clone(),
+    })
 }
 
 /// The kernel of this name; the error names the nearest one.

@@ -1,11 +1,37 @@
-//! Sizes on the command line.
+//! Sizes and layouts on the command line.
 
+use crate::gemm::layout::Layout;
 use crate::problem::Shape;
 use std::str::FromStr;
 
 /// The size of a problem as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShapeArg(pub Shape);
+
+/// Each of some sizes, in each of some layouts.
+#[derive(clap::Args)]
+pub(super) struct Problems {
+    /// A size: N for all dimensions, MxN or MxNxK; may be given several times
+    #[arg(long = "shape", value_name = "SHAPE", default_value = "4096")]
+    shapes: Vec<ShapeArg>,
+    /// How the operands of products are stored: as they are (n) or transposed (t), A first; several are parted by commas
+    #[arg(
+        long = "layout",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "nn",
+        value_name = "LAYOUT"
+    )]
+    layouts: Vec<Layout>,
+}
+
+impl Problems {
+    /// The problems, a size with all its layouts before the next one.
+    pub(super) fn each(&self) -> impl Iterator<Item = (Shape, Layout)> {
+        let shapes = self.shapes.iter();
+        shapes.flat_map(|&ShapeArg(shape)| self.layouts.iter().map(move |&layout| (shape, layout)))
+    }
+}
 
 impl FromStr for ShapeArg {
     type Err = String;

@@ -33,20 +33,18 @@ pub(super) struct Args {
     svg: Option<String>,
 }
 
-const DEFAULT_SIZE: u32 = 4096;
-
 /// Seed of the inputs.
 const SEED: u64 = 1;
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rung = select::kernel(&args.kernel)?;
     let [json, svg] = Destination::open_both([args.json.as_deref(), args.svg.as_deref()])?;
-    let device = super::predict::device(args.device.as_deref())?;
+    let device = select::device(args.device.as_deref())?;
     let gpu = match args.device {
         None => engine::open(Choice::Gpu).ok().map(|(gpu, _)| gpu),
         Some(_) => None,
     };
-    let shape = args.size.shape(DEFAULT_SIZE);
+    let shape = args.size.shape(select::PREDICTED_SIZE);
     let sweep = sweep::sweep(&device, gpu.as_deref(), rung, args.over, shape, SEED)?;
     if sweep.points.is_empty() {
         bail!("not one warp of {} fits: choose another device", rung.name);

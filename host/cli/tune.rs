@@ -1,7 +1,7 @@
 //! `warpladder tune`.
 
 use super::output::{Destination, people};
-use super::shape::ShapeArg;
+use super::shape::Problems;
 use super::{Outcome, table};
 use crate::engine::{self, Choice as EngineChoice, Engine};
 use crate::gemm::GemmElement;
@@ -22,18 +22,8 @@ pub(super) struct Args {
     /// The element type
     #[arg(long, value_enum, default_value = "f32", value_name = "TYPE")]
     element: ElementArg,
-    /// A size: N for all dimensions, MxN or MxNxK; may be given several times
-    #[arg(long = "shape", value_name = "SHAPE", default_value = "4096")]
-    shapes: Vec<ShapeArg>,
-    /// How the operands are stored: as they are (n) or transposed (t), A first; several are parted by commas
-    #[arg(
-        long = "layout",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "nn",
-        value_name = "LAYOUT"
-    )]
-    layouts: Vec<Layout>,
+    #[command(flatten)]
+    problems: Problems,
     /// Where to run
     #[arg(long, value_enum, default_value = "gpu")]
     engine: EngineChoice,
@@ -65,16 +55,14 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     writeln!(people, "{}", engine.identity())?;
     let mut kept = Vec::new();
     let mut wrong = 0;
-    for &ShapeArg(shape) in &args.shapes {
-        for &layout in &args.layouts {
-            let (ways, best) = match args.element {
-                ElementArg::F32 => search::<f32>(&*engine, shape, layout, args.reps)?,
-                ElementArg::F64 => search::<f64>(&*engine, shape, layout, args.reps)?,
-            };
-            print(&mut people, shape, layout, &ways)?;
-            wrong += ways.iter().filter(|way| !way.verdict.ok).count();
-            kept.extend(best);
-        }
+    for (shape, layout) in args.problems.each() {
+        let (ways, best) = match args.element {
+            ElementArg::F32 => search::<f32>(&*engine, shape, layout, args.reps)?,
+            ElementArg::F64 => search::<f64>(&*engine, shape, layout, args.reps)?,
+        };
+        print(&mut people, shape, layout, &ways)?;
+        wrong += ways.iter().filter(|way| !way.verdict.ok).count();
+        kept.extend(best);
     }
     if !args.dry_run {
         let path = tuning::path()?;
