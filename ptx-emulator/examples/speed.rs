@@ -65,7 +65,8 @@ fn loading() -> Result<(), Box<dyn Error>> {
         }
     }
     let bytes: usize = texts.iter().map(String::len).sum();
-    let [mut indexed, mut slowest, mut decoded, mut parsed] = [Duration::MAX; 4];
+    let [mut indexed, mut slowest, mut parsed] = [Duration::MAX; 3];
+    let mut decoded = [Duration::MAX; 2];
     let mut kernels = 0;
     for _ in 0..RUNS {
         let start = Instant::now();
@@ -74,17 +75,22 @@ fn loading() -> Result<(), Box<dyn Error>> {
             .map(|text| Module::index(text))
             .collect::<Result<_, _>>()?;
         indexed = indexed.min(start.elapsed());
-        let mut each = Vec::new();
+        let mut longest = Duration::ZERO;
         for module in &modules {
             for name in module.kernel_names() {
                 let start = Instant::now();
                 module.kernel(name)?;
-                each.push(start.elapsed());
+                longest = longest.max(start.elapsed());
             }
         }
-        kernels = each.len();
-        decoded = decoded.min(each.iter().sum());
-        slowest = slowest.min(each.into_iter().max().unwrap_or_default());
+        slowest = slowest.min(longest);
+        for (workers, decoded) in (1..).zip(&mut decoded) {
+            let start = Instant::now();
+            let all = modules.iter().map(|module| module.kernels(Some(workers)));
+            let all: Vec<Vec<Kernel>> = all.collect::<Result<_, _>>()?;
+            *decoded = start.elapsed().min(*decoded);
+            kernels = all.iter().map(Vec::len).sum();
+        }
         drop(modules);
         let start = Instant::now();
         for text in &texts {
@@ -94,11 +100,12 @@ fn loading() -> Result<(), Box<dyn Error>> {
     }
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!(
-        "{:.1} MB of PTX: {:.1} ms to index; {:.1} ms more to parse and decode all {kernels} kernels, {:.1} ms at most for one; \
-         {:.1} ms to parse all, and decode none",
+        "{:.1} MB of PTX: {:.1} ms to index; {:.1} ms more to parse and decode all {kernels} kernels, {:.1} ms with two \
+         workers, {:.1} ms at most for one kernel; {:.1} ms to parse all, and decode none",
         bytes as f64 / 1e6,
         ms(indexed),
-        ms(decoded),
+        ms(decoded[0]),
+        ms(decoded[1]),
         ms(slowest),
         ms(parsed),
     );

@@ -1,7 +1,7 @@
 //! Modules, kernels, arguments and launches: the crate's interface.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::decode;
@@ -97,12 +97,51 @@ impl Module {
                 known: known.join(", "),
             });
         };
-        let program = decode::decode(&inner.tree, &inner.text, index)?;
-        Ok(Kernel(Arc::new(KernelInner::new(
-            inner.clone(),
-            index,
-            program,
-        ))))
+        self.decode(index)
+    }
+
+    /// Decodes all kernels, in the order of the text, on as many threads as `workers` says, or else as the machine
+    /// has processors.
+    ///
+    /// # Errors
+    /// As [`Module::kernel`], of the first kernel that has any.
+    pub fn kernels(&self, workers: Option<usize>) -> Result<Vec<Kernel>, KernelError> {
+        let functions = self.0.tree.functions.iter().enumerate();
+        let kernels: Vec<usize> = functions
+            .filter(|(_, function)| is_kernel(function))
+            .map(|(index, _)| index)
+            .collect();
+        let available = || std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = workers.unwrap_or_else(available).min(kernels.len());
+        let decoded: Vec<OnceLock<_>> = kernels.iter().map(|_| OnceLock::new()).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(&function) = kernels.get(place) else {
+                    break;
+                };
+                // Each place is one worker's alone.
+                _ = decoded[place].set(self.decode(function));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..workers {
+                scope.spawn(work);
+            }
+            work();
+        });
+        decoded
+            .into_iter()
+            .filter_map(OnceLock::into_inner)
+            .collect()
+    }
+
+    fn decode(&self, function: usize) -> Result<Kernel, KernelError> {
+        let inner = &self.0;
+        let program = decode::decode(&inner.tree, &inner.text, function)?;
+        let kernel = KernelInner::new(inner.clone(), function, program);
+        Ok(Kernel(Arc::new(kernel)))
     }
 
     /// The address in `memory` of a `.global` or `.const` variable of the module, and its bytes;
@@ -242,12 +281,9 @@ impl KernelInner {
             .map(|block| {
                 let code = &program.code[block.start as usize..block.end as usize];
                 let of_code = code.iter().filter(|inst| inst.first).map(|inst| inst.info);
-                BasicBlock {
-                    instructions: of_code
-                        .chain(block.terminator_info)
-                        .map(InstructionId)
-                        .collect(),
-                }
+                let mut instructions = Vec::with_capacity(block.instructions as usize);
+                instructions.extend(of_code.chain(block.terminator_info).map(InstructionId));
+                BasicBlock { instructions }
             })
             .collect();
         KernelInner {
@@ -457,7 +493,7 @@ impl Kernel {
     pub(crate) fn successors(&self, block: usize) -> impl Iterator<Item = usize> {
         let terminator = &self.0.program.blocks[block].terminator;
         let next = decode::successors(terminator);
-        next.into_iter().map(|block| block as usize)
+        next.map(|block| block as usize)
     }
 
     /// Runs the kernel and waits for its end.

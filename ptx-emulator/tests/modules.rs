@@ -226,3 +226,22 @@ fn damaged_text_never_panics() {
     );
     try_all(&nested);
 }
+
+#[test]
+fn all_kernels_come_in_the_order_of_the_text() {
+    let body = |name: &str, code: &str| format!(".visible .entry {name}() {{ {code} ret; }}\n");
+    let names: Vec<String> = (0..20).map(|index| format!("kernel_{index}")).collect();
+    let header = ".version 7.0\n.target sm_70\n.address_size 64\n";
+    let kernels = names.iter().map(|name| body(name, ""));
+    let text = header.to_string() + &kernels.collect::<String>();
+    let module = Module::parse(&text).expect("well formed");
+    for workers in [None, Some(0), Some(1), Some(3)] {
+        let all = module.kernels(workers).expect("known instructions");
+        let found: Vec<&str> = all.iter().map(|kernel| kernel.name()).collect();
+        assert_eq!(found, names, "{workers:?}");
+    }
+    let text = text + &body("first", "one;") + &body("second", "two;");
+    let module = Module::parse(&text).expect("well formed");
+    let error = module.kernels(Some(2)).expect_err("unknown instructions");
+    assert!(error.to_string().contains("`one`"), "{error}");
+}

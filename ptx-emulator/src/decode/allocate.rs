@@ -5,7 +5,7 @@
 //! liveness per thread is what counts.
 
 use super::builder::BlockDraft;
-use super::layout::successors;
+use super::layout::Edges;
 use super::registers::{Role, Visitor};
 use crate::ir::{Double, Function, Predicate, Program, Register, Terminator, Word};
 
@@ -53,7 +53,34 @@ impl Numbering {
     }
 }
 
-type Bits = Vec<u64>;
+/// A set of registers for each block, one bit each.
+struct Sets {
+    bits: Vec<u64>,
+    /// Words of a set.
+    words: usize,
+}
+
+impl Sets {
+    fn new(blocks: usize, registers: usize) -> Self {
+        let words = registers.div_ceil(64).max(1);
+        Sets {
+            bits: vec![0; blocks * words],
+            words,
+        }
+    }
+
+    fn of_block(&self, block: usize) -> &[u64] {
+        &self.bits[block * self.words..][..self.words]
+    }
+
+    fn of_block_mut(&mut self, block: usize) -> &mut [u64] {
+        &mut self.bits[block * self.words..][..self.words]
+    }
+
+    fn each(&self) -> impl DoubleEndedIterator<Item = &[u64]> + ExactSizeIterator {
+        self.bits.chunks_exact(self.words)
+    }
+}
 
 fn set(bits: &mut [u64], index: usize) {
     bits[index / 64] |= 1 << (index % 64);
@@ -109,18 +136,17 @@ fn scan(draft: &mut BlockDraft, program: &mut Program, mut see: impl FnMut(Role,
     }
 }
 
-/// Per block: registers live when it starts, and when it ends.
+/// Registers live when each block starts, and when it ends.
 fn liveness(
     function: &Function,
     drafts: &mut [BlockDraft],
     program: &mut Program,
     numbering: &Numbering,
-) -> (Vec<Bits>, Vec<Bits>) {
-    let words = numbering.total().div_ceil(64);
-    let mut reads = vec![vec![0u64; words]; drafts.len()];
-    let mut writes = vec![vec![0u64; words]; drafts.len()];
+) -> (Sets, Sets) {
+    let empty = || Sets::new(drafts.len(), numbering.total());
+    let (mut live_in, mut written, mut live_out) = (empty(), empty(), empty());
     for (index, draft) in drafts.iter_mut().enumerate() {
-        let (reads, writes) = (&mut reads[index], &mut writes[index]);
+        let (reads, writes) = (live_in.of_block_mut(index), written.of_block_mut(index));
         scan(draft, program, |role, register| {
             let number = numbering.of(register);
             match role {
@@ -138,28 +164,20 @@ fn liveness(
             }
         }
     }
-    let next: Vec<Vec<u32>> = drafts
-        .iter()
-        .map(|draft| {
-            let terminator = draft.terminator.as_ref();
-            terminator.map_or(Vec::new(), |(terminator, _)| successors(terminator))
-        })
-        .collect();
-    let mut live_in = reads;
-    let mut live_out = vec![vec![0u64; words]; drafts.len()];
+    let edges = Edges::of(drafts);
     let mut changed = true;
     while changed {
         changed = false;
         for index in (0..drafts.len()).rev() {
-            let out = &mut live_out[index];
-            for &successor in &next[index] {
-                for (out, bits) in out.iter_mut().zip(&live_in[successor as usize]) {
+            let out = live_out.of_block_mut(index);
+            for &successor in edges.of_block(index as u32) {
+                for (out, bits) in out.iter_mut().zip(live_in.of_block(successor as usize)) {
                     *out |= bits;
                 }
             }
             let mut added = 0;
-            let passed = out.iter().zip(&writes[index]);
-            for (live, (out, writes)) in live_in[index].iter_mut().zip(passed) {
+            let passed = out.iter().zip(written.of_block(index));
+            for (live, (out, writes)) in live_in.of_block_mut(index).iter_mut().zip(passed) {
                 let bits = out & !writes;
                 added |= bits & !*live;
                 *live |= bits;
@@ -183,13 +201,11 @@ pub(super) fn allocate(function: &mut Function, drafts: &mut [BlockDraft], progr
     let (live_in, live_out) = liveness(function, drafts, program, &numbering);
     let intervals = intervals(drafts, program, &numbering, &live_in, &live_out);
     let fixed = fixed_registers(function, &numbering);
-    function.unset = match live_in.first() {
-        Some(entry) => each(entry)
-            .map(|number| numbering.register(number))
-            .filter(|&register| !fixed[numbering.of(register)])
-            .collect(),
-        None => Vec::new(),
-    };
+    let entry = live_in.each().next().unwrap_or(&[]);
+    function.unset = each(entry)
+        .map(|number| numbering.register(number))
+        .filter(|&register| !fixed[numbering.of(register)])
+        .collect();
     let slots = assign(&numbering, intervals, &fixed);
     let map = |register: Register| slots[numbering.of(register)].unwrap_or(register);
     rename(function, drafts, program, map);
@@ -236,8 +252,8 @@ fn intervals(
     drafts: &mut [BlockDraft],
     program: &mut Program,
     numbering: &Numbering,
-    live_in: &[Bits],
-    live_out: &[Bits],
+    live_in: &Sets,
+    live_out: &Sets,
 ) -> Vec<Option<(u32, u32)>> {
     let mut starts = vec![u32::MAX; numbering.total()];
     let mut ends = vec![0; numbering.total()];
@@ -245,7 +261,7 @@ fn intervals(
     let mut block_ends = Vec::with_capacity(drafts.len());
     let mut position = 0;
     for (index, draft) in drafts.iter_mut().enumerate() {
-        for number in each_new(&live_in[index], &mut known) {
+        for number in each_new(live_in.of_block(index), &mut known) {
             starts[number] = starts[number].min(position);
         }
         // Every mention is a position of its own: operands of one operation never share.
@@ -261,7 +277,7 @@ fn intervals(
     }
     // What is live when a block ends was live when it began, or is mentioned in it: only ends follow.
     known.fill(0);
-    for (live_out, &end) in live_out.iter().zip(&block_ends).rev() {
+    for (live_out, &end) in live_out.each().zip(&block_ends).rev() {
         for number in each_new(live_out, &mut known) {
             ends[number] = ends[number].max(end);
         }

@@ -107,12 +107,20 @@ impl<'a> Scope<'a> {
 /// A name and the number at its end, where it has one that a range of registers may hold.
 fn split_number(name: &str) -> Option<(&str, u32)> {
     let bytes = name.as_bytes();
-    let digits = bytes.iter().rev().take_while(|byte| byte.is_ascii_digit());
-    let (prefix, digits) = name.split_at(name.len() - digits.count());
-    if digits.len() > 1 && digits.starts_with('0') {
+    let (mut start, mut number, mut place) = (bytes.len(), 0u64, 1u64);
+    while let Some(digit) = start.checked_sub(1).map(|at| bytes[at].wrapping_sub(b'0'))
+        && digit < 10
+    {
+        number = number.checked_add(place.checked_mul(u64::from(digit))?)?;
+        place = place.saturating_mul(10);
+        start -= 1;
+    }
+    let digits = &bytes[start..];
+    let is_padded = digits.len() > 1 && digits[0] == b'0';
+    if digits.is_empty() || is_padded {
         return None;
     }
-    Some((prefix, digits.parse().ok()?))
+    Some((&name[..start], u32::try_from(number).ok()?))
 }
 
 pub(crate) struct Builder<'a, 'p> {
@@ -238,26 +246,54 @@ impl<'a, 'p> Builder<'a, 'p> {
             if let Some(binding) = self.scopes[depth].get(name) {
                 return Ok(Some(binding.clone()));
             }
-            let Some((prefix, index)) = number else {
-                continue;
-            };
-            let ranges = &self.scopes[depth].ranges;
-            let holds = |range: &Range<'_>| range.prefix == prefix && index < range.count;
-            let Some(range) = ranges.iter().rposition(holds) else {
-                continue;
-            };
-            let (ty, registers) = (ranges[range].ty, &ranges[range].registers);
-            let register = match registers.get(index as usize) {
-                Some(&Some(register)) => register,
-                _ => {
-                    let register = self.new_register(ty)?;
-                    self.scopes[depth].number(name, range, index, register);
-                    register
-                }
-            };
-            return Ok(Some(Binding::Register(register, ty)));
+            if let Some(number) = number
+                && let Some((register, ty)) = self.numbered(depth, name, number)?
+            {
+                return Ok(Some(Binding::Register(register, ty)));
+            }
         }
         Ok(None)
+    }
+
+    /// What [`Self::lookup`] finds where that is a register of a range, and no name comes before it: nearly always.
+    pub(crate) fn lookup_numbered(
+        &mut self,
+        name: &'a str,
+    ) -> Result<Option<(Register, Type)>, Failure> {
+        let Some(number) = split_number(name).filter(|_| name.starts_with('%')) else {
+            return Ok(None);
+        };
+        for depth in (0..self.scopes.len()).rev() {
+            if self.scopes[depth].any_percent {
+                return Ok(None);
+            }
+            let found = self.numbered(depth, name, number)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The register of a scope's ranges that has a name, which is split into prefix and number.
+    fn numbered(
+        &mut self,
+        depth: usize,
+        name: &'a str,
+        (prefix, index): (&str, u32),
+    ) -> Result<Option<(Register, Type)>, Failure> {
+        let ranges = &self.scopes[depth].ranges;
+        let holds = |range: &Range<'_>| range.prefix == prefix && index < range.count;
+        let Some(range) = ranges.iter().rposition(holds) else {
+            return Ok(None);
+        };
+        let (ty, registers) = (ranges[range].ty, &ranges[range].registers);
+        if let Some(&Some(register)) = registers.get(index as usize) {
+            return Ok(Some((register, ty)));
+        }
+        let register = self.new_register(ty)?;
+        self.scopes[depth].number(name, range, index, register);
+        Ok(Some((register, ty)))
     }
 
     /// Meaning of a name that must be declared.
@@ -268,6 +304,9 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     pub(crate) fn register(&mut self, name: Span) -> Result<(Register, Type), Failure> {
+        if let Some(found) = self.lookup_numbered(name.of(self.text))? {
+            return Ok(found);
+        }
         match self.resolve(name)? {
             Binding::Register(register, ty) => Ok((register, ty)),
             _ => Err(format!("`{}` is not a register", name.of(self.text)).into()),

@@ -5,24 +5,73 @@
 //! others before anyone runs past it. Lanes that end a round of a loop at different blocks must not
 //! start the next round apart: such loops get a block that all rounds end with.
 
+use std::ops::Range;
+
+use super::allocate::{self, Numbering};
 use super::builder::{BlockDraft, Builder};
 use super::registers::{Role, Visitor};
-use super::{allocate, groups, used};
-use crate::hash::SmallMap;
+use super::{groups, used};
 use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Word};
 
 /// Blocks that control may go to.
-pub(crate) fn successors(terminator: &Terminator) -> Vec<u32> {
-    match terminator {
-        Terminator::Jump(next) => vec![*next],
-        Terminator::Branch { taken, next, .. } => vec![*taken, *next],
-        Terminator::Switch { targets, .. } => targets.clone(),
-        Terminator::Call(call) => vec![call.next],
-        Terminator::Barrier(barrier) => vec![barrier.next],
-        Terminator::BarrierObject(object) => vec![object.next],
-        Terminator::BulkCopy(copy) => vec![copy.next],
-        Terminator::BulkWait { next, .. } => vec![*next],
-        Terminator::Return | Terminator::Exit | Terminator::Trap => Vec::new(),
+pub(crate) fn successors(terminator: &Terminator) -> impl Iterator<Item = u32> {
+    let (next, all): ([Option<u32>; 2], &[u32]) = match terminator {
+        Terminator::Jump(next) => ([Some(*next), None], &[]),
+        Terminator::Branch { taken, next, .. } => ([Some(*taken), Some(*next)], &[]),
+        Terminator::Switch { targets, .. } => ([None, None], targets),
+        Terminator::Call(call) => ([Some(call.next), None], &[]),
+        Terminator::Barrier(barrier) => ([Some(barrier.next), None], &[]),
+        Terminator::BarrierObject(object) => ([Some(object.next), None], &[]),
+        Terminator::BulkCopy(copy) => ([Some(copy.next), None], &[]),
+        Terminator::BulkWait { next, .. } => ([Some(*next), None], &[]),
+        Terminator::Return | Terminator::Exit | Terminator::Trap => ([None, None], &[]),
+    };
+    next.into_iter().flatten().chain(all.iter().copied())
+}
+
+/// The successors of a block.
+fn next_blocks(draft: &BlockDraft) -> impl Iterator<Item = u32> {
+    let terminator = draft.terminator.iter();
+    terminator.flat_map(|(terminator, _)| successors(terminator))
+}
+
+/// The successors of all blocks, one list behind the other.
+pub(super) struct Edges {
+    /// Where the list of each block starts, and the end of the last.
+    starts: Vec<u32>,
+    targets: Vec<u32>,
+}
+
+impl Edges {
+    pub(super) fn of(blocks: &[BlockDraft]) -> Self {
+        let mut edges = Edges {
+            starts: Vec::with_capacity(blocks.len() + 2),
+            targets: Vec::with_capacity(2 * blocks.len()),
+        };
+        edges.starts.push(0);
+        for draft in blocks {
+            edges.add_block(next_blocks(draft));
+        }
+        edges
+    }
+
+    fn add_block(&mut self, next: impl IntoIterator<Item = u32>) {
+        self.targets.extend(next);
+        self.starts.push(self.targets.len() as u32);
+    }
+
+    fn range(&self, block: u32) -> Range<usize> {
+        let at = block as usize;
+        self.starts[at] as usize..self.starts[at + 1] as usize
+    }
+
+    pub(super) fn of_block(&self, block: u32) -> &[u32] {
+        &self.targets[self.range(block)]
+    }
+
+    fn of_block_mut(&mut self, block: u32) -> &mut [u32] {
+        let range = self.range(block);
+        &mut self.targets[range]
     }
 }
 
@@ -79,10 +128,8 @@ fn merge_chains(blocks: &mut [BlockDraft]) {
     // Unreachable blocks must not take in reachable ones.
     let reachable = reachable(blocks);
     for &block in &reachable {
-        if let Some((terminator, _)) = &blocks[block as usize].terminator {
-            for next in successors(terminator) {
-                predecessors[next as usize] += 1;
-            }
+        for next in next_blocks(&blocks[block as usize]) {
+            predecessors[next as usize] += 1;
         }
     }
     for block in reachable.into_iter().map(|block| block as usize) {
@@ -112,9 +159,7 @@ fn reachable(blocks: &[BlockDraft]) -> Vec<u32> {
             continue;
         }
         all.push(block);
-        if let Some((terminator, _)) = &blocks[block as usize].terminator {
-            pending.extend(successors(terminator));
-        }
+        pending.extend(next_blocks(&blocks[block as usize]));
     }
     all
 }
@@ -126,18 +171,13 @@ fn reconvergence_order(blocks: &mut Vec<BlockDraft>) -> Vec<u32> {
     enum Item {
         Block(u32),
         Region(Vec<u32>),
+        /// Its header comes first, and is ordered already.
+        Loop(Vec<u32>),
     }
-    let mut edges: Vec<Vec<u32>> = blocks
-        .iter()
-        .map(|draft| {
-            let terminator = draft.terminator.as_ref();
-            terminator.map_or(Vec::new(), |(terminator, _)| successors(terminator))
-        })
-        .collect();
-    // The region that each block belongs to; edges count only within a region.
-    let mut region = vec![0u32; blocks.len()];
+    let mut edges = Edges::of(blocks);
+    let mut visits = vec![Visit::default(); blocks.len()];
     let mut regions = 0;
-    let mut order = Vec::new();
+    let mut order = Vec::with_capacity(blocks.len());
     let mut pending = vec![Item::Region(reachable(blocks))];
     while let Some(item) = pending.pop() {
         let members = match item {
@@ -146,37 +186,39 @@ fn reconvergence_order(blocks: &mut Vec<BlockDraft>) -> Vec<u32> {
                 continue;
             }
             Item::Region(members) => members,
+            Item::Loop(mut members) => {
+                members.extend(join_rounds(blocks, &mut edges, &members));
+                visits.resize(blocks.len(), Visit::default());
+                members.remove(0);
+                members
+            }
         };
         regions += 1;
         for &block in &members {
-            region[block as usize] = regions;
+            visits[block as usize] = Visit {
+                region: regions,
+                ..Visit::default()
+            };
         }
         // Components come out in reverse topological order, which is what a stack wants.
-        for component in components(&edges, &region, regions, &members) {
+        components(&edges, &mut visits, &members, |component| {
             let header = component[0];
             if component.len() > 1 {
-                let mut rest = component[1..].to_vec();
-                rest.extend(join_rounds(blocks, &mut edges, &component));
-                region.resize(edges.len(), 0);
-                pending.push(Item::Region(rest));
+                pending.push(Item::Loop(component.to_vec()));
             }
             pending.push(Item::Block(header));
-        }
+        });
     }
     order
 }
 
 /// Makes the edges of a loop back to its header, its first block, go through a block of their own
 /// if there are several; returns that.
-fn join_rounds(
-    blocks: &mut Vec<BlockDraft>,
-    edges: &mut Vec<Vec<u32>>,
-    members: &[u32],
-) -> Option<u32> {
+fn join_rounds(blocks: &mut Vec<BlockDraft>, edges: &mut Edges, members: &[u32]) -> Option<u32> {
     let header = members[0];
     let ends = members.iter().copied();
     let ends: Vec<u32> = ends
-        .filter(|&block| edges[block as usize].contains(&header))
+        .filter(|&block| edges.of_block(block).contains(&header))
         .collect();
     if ends.len() < 2 {
         return None;
@@ -186,76 +228,84 @@ fn join_rounds(
         terminator: Some((Terminator::Jump(header), None)),
         ..BlockDraft::default()
     });
-    edges.push(vec![header]);
+    edges.add_block([header]);
     for end in ends {
         let back = |block: u32| if block == header { last } else { block };
         if let Some((terminator, _)) = &mut blocks[end as usize].terminator {
             redirect(terminator, back);
         }
-        for edge in &mut edges[end as usize] {
+        for edge in edges.of_block_mut(end) {
             *edge = back(*edge);
         }
     }
     Some(last)
 }
 
-/// Strongly connected components of one region (Tarjan 1972), each with its header first; in
+/// What the search for components knows of a block.
+#[derive(Clone, Copy, Default)]
+struct Visit {
+    /// The region that the block belongs to; edges count only within a region.
+    region: u32,
+    /// When it was first seen, from 1 on; 0 before.
+    number: u32,
+    /// The lowest number that is known to be reachable from it, and on the stack.
+    low: u32,
+    on_stack: bool,
+}
+
+/// Finds the strongly connected components of one region (Tarjan 1972), each with its header first; in
 /// reverse topological order.
-fn components(edges: &[Vec<u32>], region: &[u32], tag: u32, members: &[u32]) -> Vec<Vec<u32>> {
-    const UNSEEN: u32 = u32::MAX;
-    let mut index = SmallMap::with_capacity_and_hasher(members.len(), Default::default());
-    for &block in members {
-        index.insert(block, (UNSEEN, UNSEEN, false));
-    }
+fn components(edges: &Edges, visits: &mut [Visit], members: &[u32], mut found: impl FnMut(&[u32])) {
     let mut counter = 0;
     let mut stack = Vec::new();
-    let mut found = Vec::new();
+    let mut path: Vec<(u32, usize)> = Vec::new();
     for &root in members {
-        if index[&root].0 != UNSEEN {
+        if visits[root as usize].number != 0 {
             continue;
         }
-        let mut path: Vec<(u32, usize)> = vec![(root, 0)];
-        index.insert(root, (counter, counter, true));
-        counter += 1;
-        stack.push(root);
-        while let Some((block, edge)) = path.last_mut() {
-            let block = *block;
-            if let Some(&next) = edges[block as usize].get(*edge) {
+        let mut entered = Some(root);
+        loop {
+            if let Some(block) = entered.take() {
+                counter += 1;
+                let visit = &mut visits[block as usize];
+                (visit.number, visit.low, visit.on_stack) = (counter, counter, true);
+                stack.push(block);
+                path.push((block, 0));
+            }
+            let Some((block, edge)) = path.last_mut() else {
+                break;
+            };
+            let block = *block as usize;
+            if let Some(&next) = edges.of_block(block as u32).get(*edge) {
                 *edge += 1;
-                if region[next as usize] != tag {
+                let to = visits[next as usize];
+                if to.region != visits[block].region {
                     continue;
                 }
-                let (seen, _, on_stack) = index[&next];
-                if seen == UNSEEN {
-                    index.insert(next, (counter, counter, true));
-                    counter += 1;
-                    stack.push(next);
-                    path.push((next, 0));
-                } else if on_stack && let Some(entry) = index.get_mut(&block) {
-                    entry.1 = entry.1.min(seen);
+                if to.number == 0 {
+                    entered = Some(next);
+                } else if to.on_stack {
+                    visits[block].low = visits[block].low.min(to.number);
                 }
                 continue;
             }
             path.pop();
-            let (number, low, _) = index[&block];
-            if let Some(&(parent, _)) = path.last()
-                && let Some(entry) = index.get_mut(&parent)
-            {
-                entry.1 = entry.1.min(low);
+            let Visit { number, low, .. } = visits[block];
+            if let Some(&(parent, _)) = path.last() {
+                let parent = &mut visits[parent as usize];
+                parent.low = parent.low.min(low);
             }
             if number == low {
-                let start = stack.iter().rposition(|&other| other == block).unwrap_or(0);
-                let component = stack.split_off(start);
-                for member in &component {
-                    if let Some(entry) = index.get_mut(member) {
-                        entry.2 = false;
-                    }
+                let start = stack.iter().rposition(|&other| other as usize == block);
+                let start = start.unwrap_or(0);
+                for &member in &stack[start..] {
+                    visits[member as usize].on_stack = false;
                 }
-                found.push(component);
+                found(&stack[start..]);
+                stack.truncate(start);
             }
         }
     }
-    found
 }
 
 /// Orders, allocates and appends the builder's blocks; returns the function.
@@ -294,8 +344,9 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
     }
     used::mark(&function, &mut drafts, program);
     allocate::allocate(&mut function, &mut drafts, program);
+    let mut known = Known::of(&function);
     for draft in &mut drafts {
-        number_spreads(draft, program);
+        number_spreads(draft, program, &mut known);
         groups::note(draft, program);
     }
     let base = program.blocks.len() as u32;
@@ -319,42 +370,64 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
     function
 }
 
+/// The spreads of the registers that hold addresses, in one block after the other.
+struct Known {
+    numbering: Numbering,
+    /// By number: the block that the spread belongs to, and the spread.
+    spreads: Vec<(u32, u32)>,
+    /// Counts the blocks from 1 on.
+    block: u32,
+}
+
+impl Known {
+    fn of(function: &Function) -> Self {
+        let numbering = Numbering::new(function);
+        Known {
+            spreads: vec![(0, 0); numbering.total()],
+            numbering,
+            block: 0,
+        }
+    }
+
+    fn forget(&mut self, register: Register) {
+        self.spreads[self.numbering.of(register)].0 = 0;
+    }
+
+    /// The register's spread; `new` gives it one where it has none.
+    fn spread(&mut self, register: Register, new: impl FnOnce() -> u32) -> u32 {
+        let (block, spread) = &mut self.spreads[self.numbering.of(register)];
+        if *block != self.block {
+            (*block, *spread) = (self.block, new());
+        }
+        *spread
+    }
+}
+
 /// Gives accesses that share an unchanged base register the same spread.
-fn number_spreads(draft: &mut BlockDraft, program: &mut Program) {
-    let mut known: SmallMap<Register, u32> = SmallMap::default();
+fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Known) {
+    known.block += 1;
     for inst in &mut draft.insts {
-        let (base, guarded) = match inst.op {
-            Op::Load(index) => (
-                program.loads[index as usize].address.base,
-                inst.guard.is_some(),
-            ),
-            Op::Store(index) => (
-                program.stores[index as usize].address.base,
-                inst.guard.is_some(),
-            ),
-            _ => (AddressBase::None, true),
+        let address = match inst.op {
+            Op::Load(index) => Some(&mut program.loads[index as usize].address),
+            Op::Store(index) => Some(&mut program.stores[index as usize].address),
+            _ => None,
         };
-        let register = match base {
-            AddressBase::Word(word) => Some(Register::Word(word)),
-            AddressBase::Double(double) => Some(Register::Double(double)),
-            AddressBase::None | AddressBase::Frame => None,
-        };
-        if let Some(register) = register
-            && !guarded
-        {
-            let spread = *known.entry(register).or_insert_with(|| {
-                program.spreads += 1;
-                program.spreads
-            });
-            match inst.op {
-                Op::Load(index) => program.loads[index as usize].address.spread = spread,
-                Op::Store(index) => program.stores[index as usize].address.spread = spread,
-                _ => {}
+        if let Some(address) = address.filter(|_| inst.guard.is_none()) {
+            let register = match address.base {
+                AddressBase::Word(word) => Some(Register::Word(word)),
+                AddressBase::Double(double) => Some(Register::Double(double)),
+                AddressBase::None | AddressBase::Frame => None,
+            };
+            if let Some(register) = register {
+                address.spread = known.spread(register, || {
+                    program.spreads += 1;
+                    program.spreads
+                });
             }
         }
         Visitor(|role, register| {
             if role == Role::Define {
-                known.remove(&register);
+                known.forget(register);
             }
             register
         })

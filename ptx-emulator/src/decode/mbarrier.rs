@@ -20,7 +20,7 @@ impl Builder<'_, '_> {
         take_order(&mut mods);
         mods.drop_known(|name| matches!(name, "cta" | "cluster"));
         let parity = mods.take("parity");
-        let [name] = *mods.0.as_slice() else {
+        let [name] = *mods.rest() else {
             return self.arrive_and_expect(mods, space, operands);
         };
         match (name, operands) {

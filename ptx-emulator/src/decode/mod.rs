@@ -24,7 +24,7 @@ mod used;
 mod warp;
 
 use builder::{Binding, Builder, Scope};
-use modifiers::{Failure, Modifiers};
+use modifiers::{Failure, MOST_PARTS, Modifiers};
 
 pub(crate) use layout::successors;
 
@@ -471,16 +471,16 @@ impl<'a> FunctionDecoder<'_, 'a> {
         operands: &[ast::Operand],
     ) -> Result<(), KernelError> {
         let opcode = instruction.opcode.of(self.text);
-        let mut parts = opcode.split('.');
-        let base = parts.next().unwrap_or("");
-        let modifiers: Vec<&str> = parts.collect();
+        let mut parts = [""; MOST_PARTS];
+        let (base, modifiers) = Modifiers::split(opcode, &mut parts)
+            .map_err(|failure| self.failure(failure, instruction.span, opcode))?;
         builder.info = builder.program.info.len() as u32;
         builder.first = true;
         builder.program.info.push(Info {
             span: instruction.span,
             opcode: instruction.opcode,
             location: instruction.location,
-            class: class::classify(base, &modifiers),
+            class: class::classify(base, modifiers.rest()),
         });
         let outcome = match instruction.guard {
             None => Ok(None),
@@ -493,7 +493,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         }
         .and_then(|guard| {
             builder.guard = guard;
-            builder.dispatch(base, Modifiers(modifiers), operands)
+            builder.dispatch(base, modifiers, operands)
         });
         builder.guard = None;
         outcome.map_err(|failure| self.failure(failure, instruction.span, opcode))

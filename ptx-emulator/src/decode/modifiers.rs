@@ -24,32 +24,63 @@ impl From<&str> for Failure {
     }
 }
 
+/// The parts of an opcode; no instruction of PTX ISA 9.0 has as many.
+pub(crate) const MOST_PARTS: usize = 16;
+
 /// The modifiers of an opcode that no one has asked for yet.
-pub(crate) struct Modifiers<'a>(pub Vec<&'a str>);
+pub(crate) struct Modifiers<'a>(&'a mut [&'a str]);
 
 impl<'a> Modifiers<'a> {
+    /// The first part of an opcode, and what follows its dots. The parts are kept in `parts`.
+    pub(crate) fn split(
+        opcode: &'a str,
+        parts: &'a mut [&'a str; MOST_PARTS],
+    ) -> Result<(&'a str, Self), Failure> {
+        let mut count = 0;
+        let mut start = 0;
+        let dots = opcode.bytes().enumerate().filter(|(_, byte)| *byte == b'.');
+        for end in dots.map(|(at, _)| at).chain([opcode.len()]) {
+            *parts.get_mut(count).ok_or(Failure::Unknown)? = &opcode[start..end];
+            start = end + 1;
+            count += 1;
+        }
+        Ok((parts[0], Modifiers(&mut parts[1..count])))
+    }
+
+    /// Those that are left, in the order of the text.
+    pub(crate) fn rest(&self) -> &[&'a str] {
+        self.0
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.0.copy_within(at + 1.., at);
+        self.truncate(self.0.len() - 1);
+    }
+
+    fn truncate(&mut self, count: usize) {
+        self.0 = &mut std::mem::take(&mut self.0)[..count];
+    }
+
     /// Whether the modifier is there; it is used up.
     pub(crate) fn take(&mut self, name: &str) -> bool {
-        match self.0.iter().position(|&modifier| modifier == name) {
-            Some(at) => {
-                self.0.remove(at);
-                true
-            }
-            None => false,
+        let found = self.rest().iter().position(|&modifier| modifier == name);
+        if let Some(at) = found {
+            self.remove(at);
         }
+        found.is_some()
     }
 
     /// The first modifier, if `accept` knows it.
     pub(crate) fn take_first<T>(&mut self, accept: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let found = accept(self.0.first()?)?;
-        self.0.remove(0);
+        let found = accept(self.rest().first()?)?;
+        self.remove(0);
         Some(found)
     }
 
     /// The last modifier, if `accept` knows it.
     pub(crate) fn take_last<T>(&mut self, accept: impl Fn(&str) -> Option<T>) -> Option<T> {
-        let found = accept(self.0.last()?)?;
-        self.0.pop();
+        let found = accept(self.rest().last()?)?;
+        self.truncate(self.0.len() - 1);
         Some(found)
     }
 
@@ -75,15 +106,20 @@ impl<'a> Modifiers<'a> {
 
     /// Removes every modifier for which `known` holds.
     pub(crate) fn drop_known(&mut self, known: impl Fn(&str) -> bool) {
-        self.0.retain(|modifier| !known(modifier));
+        let mut kept = 0;
+        for at in 0..self.0.len() {
+            let modifier = self.0[at];
+            self.0[kept] = modifier;
+            kept += usize::from(!known(modifier));
+        }
+        self.truncate(kept);
     }
 
     /// Fails if a modifier is left: then the instruction is one that we do not know.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            Err(Failure::Unknown)
+        match self.0 {
+            [] => Ok(()),
+            _ => Err(Failure::Unknown),
         }
     }
 }

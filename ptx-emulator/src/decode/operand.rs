@@ -67,6 +67,9 @@ impl Builder<'_, '_> {
 
     fn named_source(&mut self, name: Span, ty: Type) -> Result<Register, Failure> {
         let text = name.of(self.text);
+        if let Some((register, _)) = self.lookup_numbered(text)? {
+            return Ok(register);
+        }
         if let Some(Binding::Register(register, _)) = self.lookup(text)? {
             return Ok(register);
         }
@@ -205,6 +208,9 @@ impl Builder<'_, '_> {
         let Some(name) = base else {
             return Ok(plain(AddressBase::None, offset));
         };
+        if let Some((Register::Double(double), _)) = self.lookup_numbered(name.of(self.text))? {
+            return Ok(plain(AddressBase::Double(double), offset));
+        }
         Ok(match self.resolve(name)? {
             Binding::Register(Register::Word(word), _) => plain(AddressBase::Word(word), offset),
             Binding::Register(Register::Double(double), _) => {

@@ -49,7 +49,7 @@ impl Builder<'_, '_> {
             [operands @ .., _] if mods.take("L2::cache_hint") => operands,
             operands => operands,
         };
-        let loads = mods.take("shared::cluster") || mods.0.first() == Some(&"shared::cta");
+        let loads = mods.take("shared::cluster") || mods.rest().first() == Some(&"shared::cta");
         mods.take("shared::cta");
         if !mods.take("global") {
             return Err(Failure::Unknown);

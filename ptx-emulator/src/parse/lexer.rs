@@ -183,9 +183,10 @@ impl<'a> Lexer<'a> {
     fn word(&mut self) {
         self.at += 1;
         loop {
-            if is(self.byte(self.at), WORD) {
-                self.at += 1;
-            } else if self.byte(self.at) == b':'
+            let rest = &self.text.as_bytes()[self.at..];
+            let end = rest.iter().position(|&byte| !is(byte, WORD));
+            self.at += end.unwrap_or(rest.len());
+            if self.byte(self.at) == b':'
                 && self.byte(self.at + 1) == b':'
                 && is(self.byte(self.at + 2), WORD)
             {
