@@ -225,6 +225,9 @@ pub(crate) struct Inst {
     pub info: u32,
     /// Whether this is the first operation of its PTX instruction.
     pub first: bool,
+    /// Whether it is one of the operations that most of a kernel's time goes into, and has no guard: a fused product and
+    /// sum of floats, or a load whose base register is that of an access before it in the block, and unchanged.
+    pub frequent: bool,
 }
 
 /// An operation that is evaluated lane by lane, on the lanes' 64-bit patterns.

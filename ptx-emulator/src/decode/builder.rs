@@ -391,6 +391,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             guard,
             info: self.info,
             first: self.first,
+            frequent: false,
         };
         self.first = false;
         self.blocks[self.current as usize].insts.push(inst);

@@ -11,7 +11,7 @@ use super::allocate::{self, Numbering};
 use super::builder::{BlockDraft, Builder};
 use super::registers::{Role, Visitor};
 use super::{groups, used};
-use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Word};
+use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Ternary, Word};
 
 /// Blocks that control may go to.
 pub(crate) fn successors(terminator: &Terminator) -> impl Iterator<Item = u32> {
@@ -393,17 +393,18 @@ impl Known {
         self.spreads[self.numbering.of(register)].0 = 0;
     }
 
-    /// The register's spread; `new` gives it one where it has none.
-    fn spread(&mut self, register: Register, new: impl FnOnce() -> u32) -> u32 {
+    /// The register's spread, and whether it had one; else `new` gives it one.
+    fn spread(&mut self, register: Register, new: impl FnOnce() -> u32) -> (u32, bool) {
         let (block, spread) = &mut self.spreads[self.numbering.of(register)];
-        if *block != self.block {
+        let again = *block == self.block;
+        if !again {
             (*block, *spread) = (self.block, new());
         }
-        *spread
+        (*spread, again)
     }
 }
 
-/// Gives accesses that share an unchanged base register the same spread.
+/// Gives accesses that share an unchanged base register the same spread, and finds the frequent operations.
 fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Known) {
     known.block += 1;
     for inst in &mut draft.insts {
@@ -412,6 +413,7 @@ fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Kno
             Op::Store(index) => Some(&mut program.stores[index as usize].address),
             _ => None,
         };
+        let mut again = false;
         if let Some(address) = address.filter(|_| inst.guard.is_none()) {
             let register = match address.base {
                 AddressBase::Word(word) => Some(Register::Word(word)),
@@ -419,12 +421,17 @@ fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Kno
                 AddressBase::None | AddressBase::Frame => None,
             };
             if let Some(register) = register {
-                address.spread = known.spread(register, || {
+                (address.spread, again) = known.spread(register, || {
                     program.spreads += 1;
                     program.spreads
                 });
             }
         }
+        inst.frequent = match inst.op {
+            Op::Load(_) => again,
+            Op::TernaryWord(Ternary::FloatFma, ..) => inst.guard.is_none(),
+            _ => false,
+        };
         Visitor(|role, register| {
             if role == Role::Define {
                 known.forget(register);

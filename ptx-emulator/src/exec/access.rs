@@ -5,14 +5,14 @@ use std::sync::atomic::{Ordering, fence};
 use super::convert::{sign_extend, truncate};
 use super::pattern::Pattern;
 use super::run::{Outcome, Run};
-use super::simd;
-use super::spread::Report;
+use super::spread::{Report, Spread};
 use super::transfer::{
     Global, Source, Target, Transfer, read_double, read_row, read_word, write_double, write_row,
     write_word,
 };
 use super::vector::{LANES, Registers, Words};
 use super::warp_ops::{lanes, read, write};
+use super::{Launch, simd};
 use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
 use crate::memory::{space_of, window};
@@ -388,6 +388,43 @@ impl<O: Observer> Run<'_, '_, O> {
             }
         }
         Ok(())
+    }
+}
+
+/// What loads of full warps read from.
+pub(super) struct Sources<'r, 'l> {
+    pub launch: &'r Launch<'l>,
+    pub shared: &'r [u32],
+    pub spreads: &'r [Spread],
+    pub visit: u64,
+}
+
+impl Sources<'_, '_> {
+    /// A load of a row or of one place; false, with nothing done, unless its addresses are known to be in bounds and
+    /// observers of the kind `O` know of it already.
+    #[inline(always)]
+    pub(super) fn read_again<O: Observer>(
+        &self,
+        pattern: &mut Pattern,
+        registers: &mut [Words],
+    ) -> bool {
+        let spread = &self.spreads[pattern.spread as usize];
+        let is_known = !O::ACCESSES || O::LOAD_GROUPS && spread.report == Report::Done;
+        let Some(place) = pattern.known_place(spread, self.visit).filter(|_| is_known) else {
+            return false;
+        };
+        let at = place.offset / 4;
+        match place.space {
+            Space::Shared => read_row(&self.shared, at, pattern, registers),
+            _ => {
+                let allocation = &self.launch.allocations[place.allocation as usize];
+                let (words, level) = (allocation.words(), self.launch.level);
+                if pattern.transfer == Transfer::Row {
+                    simd::prefetch_row(words, pattern.ahead(at));
+                }
+                read_row(&Global { words, level }, at, pattern, registers)
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The vectorised arithmetic operations.
 
 use super::float::{bits32, bits64, max32, max64, min32, min64};
-use super::vector::{Registers, collect, store_doubles};
+use super::vector::{Registers, Words, collect, store_doubles, store_words};
 use crate::ir::{Binary, Comparison, Shift, Ternary, Unary};
 
 fn f32_of(bits: u32) -> f32 {
@@ -148,8 +148,21 @@ pub(crate) fn ternary_word<const FULL: bool>(
         Ternary::MulAdd => {
             r.map_words3::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
         }
-        Ternary::FloatFma => r.map_floats3::<FULL>(mask, d, abc, |x, y, z| x.mul_add(y, z)),
+        Ternary::FloatFma => float_fma::<FULL>(r.words, mask, d, abc),
     }
+}
+
+#[inline(always)]
+pub(crate) fn float_fma<const FULL: bool>(
+    words: &mut [Words],
+    mask: u32,
+    d: u32,
+    (a, b, c): (u32, u32, u32),
+) {
+    let (a, b, c) = (words[a as usize], words[b as usize], words[c as usize]);
+    store_words::<FULL>(&mut words[d as usize], mask, |lane| {
+        bits32(f32_of(a[lane]).mul_add(f32_of(b[lane]), f32_of(c[lane])))
+    });
 }
 
 #[inline(always)]

@@ -37,17 +37,10 @@ pub(super) struct Pattern {
     pub bytes: u32,
     /// The version of the spread that this was made for.
     version: u64,
-    /// Address of lane 0 minus the lowest one.
-    below: u32,
-    /// The allocation that was accessed last.
-    allocation: u32,
-    /// Where the space or the allocation starts that was accessed last.
-    extent: u64,
-    /// How many bytes there are in it at which the lowest access of the pattern can start; none when
-    /// it is not known.
-    starts: u64,
-    /// The space of `extent`.
-    space: Space,
+    /// The same where the fast paths do it; else 0, which no spread has.
+    fast: u64,
+    /// From the value of the base register in lane 0 to the lowest address.
+    lowest: i64,
     /// How the words of all lanes together lie.
     pub whole: Shape,
     /// The space in which the observer last saw an access of this pattern; generic for none.
@@ -58,6 +51,17 @@ pub(super) struct Pattern {
     pub word: u32,
     /// The space that the instruction names.
     named: Space,
+    /// The space of `extent`.
+    space: Space,
+    /// Address of lane 0 minus the lowest one.
+    below: u32,
+    /// The allocation that was accessed last.
+    allocation: u32,
+    /// Where the space or the allocation starts that was accessed last.
+    extent: u64,
+    /// How many bytes there are in it at which the lowest access of the pattern can start; none when
+    /// it is not known.
+    starts: u64,
     pub groups: [Shape; LANES / GROUP],
     /// Whether the fast paths may do the instruction at all.
     plain: bool,
@@ -97,6 +101,8 @@ impl Pattern {
             spread: address.spread,
             bytes,
             version: 0,
+            fast: 0,
+            lowest: address.offset,
             below: 0,
             allocation: 0,
             extent: 0,
@@ -184,14 +190,8 @@ impl Pattern {
         if self.version != spread.version {
             self.learn(spread);
         }
-        if spread.safe && self.transfer != Transfer::Slow {
-            let lowest = self.offset.wrapping_sub(i64::from(self.below));
-            return Some(Place {
-                space: spread.space,
-                allocation: spread.allocation,
-                offset: spread.at.wrapping_add_signed(lowest) as usize,
-                first: spread.reported.wrapping_add_signed(self.offset),
-            });
+        if let Some(place) = self.known_place(spread, visit) {
+            return Some(place);
         }
         let base = match self.base {
             AddressBase::Double(double) => r.doubles[double.0 as usize][0],
@@ -216,6 +216,17 @@ impl Pattern {
             allocation: self.allocation,
             offset: offset as usize,
             first,
+        })
+    }
+
+    /// The same where the spread is known to be in bounds in this visit, and spread as when the pattern was made.
+    #[inline(always)]
+    pub(super) fn known_place(&self, spread: &Spread, visit: u64) -> Option<Place> {
+        (spread.safe == visit && self.fast == spread.version).then(|| Place {
+            space: spread.space,
+            allocation: spread.allocation,
+            offset: spread.at.wrapping_add_signed(self.lowest) as usize,
+            first: spread.reported.wrapping_add_signed(self.offset),
         })
     }
 
@@ -254,12 +265,15 @@ impl Pattern {
                 .iter()
                 .all(|delta| delta.unsigned_abs().is_multiple_of(bytes));
         self.transfer = Transfer::Slow;
+        self.fast = 0;
         if !regular {
             return;
         }
         let above = signed.map(|delta| delta.abs_diff(lowest));
         self.places = above.map(|distance| distance as u32 / 4);
+        self.fast = spread.version;
         self.below = lowest.unsigned_abs() as u32;
+        self.lowest = self.offset.wrapping_sub(i64::from(self.below));
         self.span = highest.abs_diff(lowest) + bytes;
         let shape = |lanes: &[u64]| {
             let strided = |step: u64| {

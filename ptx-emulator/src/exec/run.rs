@@ -1,6 +1,7 @@
 //! The inner loop: runs the lanes of one warp that stand at the same place until they part, park
 //! or end.
 
+use super::access::Sources;
 use super::async_copy::CopyQueue;
 use super::pattern::Pattern;
 use super::spread::Spread;
@@ -9,7 +10,7 @@ use super::warp_ops::{self, lanes};
 use super::warpgroup::ProductQueue;
 use super::{Launch, arithmetic, lane};
 use crate::error::FaultKind;
-use crate::ir::{Guard, Inst, Op, PredicateOp, Program, Register, Terminator, Timer};
+use crate::ir::{Guard, Inst, Op, PredicateOp, Program, Register, Terminator, Ternary, Timer};
 use crate::kernel::InstructionId;
 use crate::observer::{Observer, WarpContext, WarpSync, WarpSyncKind};
 
@@ -108,8 +109,15 @@ impl<O: Observer> Run<'_, '_, O> {
             let code = &program.code[current.start as usize..current.end as usize];
             match current.members {
                 None => {
-                    for inst in code {
-                        self.step::<FULL>(inst, mask)?;
+                    let mut rest = code;
+                    while let [inst, ..] = rest {
+                        if inst.frequent {
+                            rest = self.frequent::<FULL>(rest, mask);
+                        }
+                        if let [inst, behind @ ..] = rest {
+                            self.step::<FULL>(inst, mask)?;
+                            rest = behind;
+                        }
                     }
                 }
                 Some(members) => self.together(code, members.0, mask)?,
@@ -228,6 +236,44 @@ impl<O: Observer> Run<'_, '_, O> {
     fn guarded(&self, guard: Guard) -> u32 {
         let bits = self.r.predicates[guard.predicate.0 as usize];
         if guard.negated { !bits } else { bits }
+    }
+
+    /// Executes the frequent operations that the code begins with, up to a load of which something is still to be found
+    /// out or reported; gives what is behind them. Few values are alive here, so that they stay in the processor's
+    /// registers.
+    #[inline(always)]
+    fn frequent<'c, const FULL: bool>(&mut self, code: &'c [Inst], mask: u32) -> &'c [Inst] {
+        let words = &mut *self.r.words;
+        let sources = Sources {
+            launch: self.launch,
+            shared: self.shared,
+            spreads: self.spreads,
+            visit: *self.visit,
+        };
+        let mut rest = code;
+        while let [inst, behind @ ..] = rest
+            && inst.frequent
+        {
+            let done = match inst.op {
+                Op::TernaryWord(Ternary::FloatFma, d, a, b, c) => {
+                    arithmetic::float_fma::<FULL>(words, mask, d.0, (a.0, b.0, c.0));
+                    true
+                }
+                Op::Load(index) if FULL && mask == u32::MAX => {
+                    sources.read_again::<O>(&mut self.patterns[index as usize], words)
+                }
+                _ => false,
+            };
+            if !done {
+                break;
+            }
+            if inst.first {
+                self.observer
+                    .instruction(&self.context, InstructionId(inst.info), mask);
+            }
+            rest = behind;
+        }
+        rest
     }
 
     #[inline(always)]

@@ -16,8 +16,8 @@ pub(super) struct Spread {
     pub version: u64,
     /// The visit at which the deltas were last compared with the register.
     pub visit: u64,
-    /// Whether every access of the spread is in bounds and aligned in this visit.
-    pub safe: bool,
+    /// The last visit in which every access of the spread was in bounds and aligned.
+    pub safe: u64,
     pub space: Space,
     pub allocation: u32,
     /// Lane 0's value, from the start of the allocation or of shared memory on, in bytes.
@@ -71,7 +71,7 @@ impl Spread {
         Spread {
             version: 1,
             visit: 0,
-            safe: false,
+            safe: 0,
             space: Space::Generic,
             allocation: 0,
             at: 0,
@@ -128,7 +128,8 @@ impl Spread {
         const PARTS: usize = 8;
         self.visit = visit;
         let before = (self.version, self.space);
-        let first = base(0);
+        // Compilers that know lane 0 to be the same as itself treat it apart, and the others not as vectors.
+        let first = std::hint::black_box(base(0));
         let mut different = [0; PARTS];
         for row in 0..LANES / PARTS {
             for (part, different) in different.iter_mut().enumerate() {
@@ -147,18 +148,21 @@ impl Spread {
         let low = self.at.wrapping_sub(self.hull.below);
         let low = low.wrapping_add_signed(self.hull.from);
         let misaligned = first & u64::from(self.hull.bytes - 1);
-        self.safe = low < self.starts && misaligned == 0 || self.find(launch, first);
+        let safe = low < self.starts && misaligned == 0 || self.find(launch, first);
+        if safe {
+            self.safe = visit;
+        }
         self.reported = match self.space {
             Space::Shared => self.at,
             _ => first,
         };
         // Each load was seen in the last visit, then: this one is like it.
-        let repeats = self.steady && self.safe && before == (self.version, self.space);
+        let repeats = self.steady && safe && before == (self.version, self.space);
         self.report = match repeats && self.grouped {
             true => Report::Now,
             false => Report::Each,
         };
-        self.steady = self.safe;
+        self.steady = safe;
     }
 
     #[cold]

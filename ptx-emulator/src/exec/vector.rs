@@ -4,8 +4,6 @@
 //! instruction set. Sources are copied before the destination is written, so that the copies need
 //! no memory and slots may coincide.
 
-use super::float::bits32;
-
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 
@@ -98,34 +96,6 @@ impl Registers<'_> {
         store_words::<FULL>(&mut self.words[d as usize], mask, |lane| {
             f(a[lane], b[lane], c[lane])
         });
-    }
-
-    /// As [`Self::map_words3`], on floats. NaNs are looked for in all lanes at once: there are hardly any.
-    #[inline(always)]
-    pub(crate) fn map_floats3<const FULL: bool>(
-        &mut self,
-        mask: u32,
-        d: u32,
-        (a, b, c): (u32, u32, u32),
-        f: impl Fn(f32, f32, f32) -> f32,
-    ) {
-        let a = self.words[a as usize];
-        let b = self.words[b as usize];
-        let c = self.words[c as usize];
-        let mut values = [0.0; LANES];
-        for lane in 0..LANES {
-            values[lane] = f(
-                f32::from_bits(a[lane]),
-                f32::from_bits(b[lane]),
-                f32::from_bits(c[lane]),
-            );
-        }
-        let to = &mut self.words[d as usize];
-        if collect(|lane| values[lane].is_nan()) == 0 {
-            store_words::<FULL>(to, mask, |lane| values[lane].to_bits());
-        } else {
-            store_words::<FULL>(to, mask, |lane| bits32(values[lane]));
-        }
     }
 
     #[inline(always)]

@@ -315,8 +315,15 @@ impl Warp {
     /// The split to run next and the block at which it meets another one: the deepest frame first,
     /// then the lowest block.
     pub(crate) fn choose(&mut self) -> Option<(usize, u32)> {
-        if self.splits.len() == 1 && self.splits[0].state == State::Ready {
-            return Some((0, u32::MAX));
+        if let [split] = self.splits.as_mut_slice() {
+            match split.state {
+                State::Ready => return Some((0, u32::MAX)),
+                State::Barrier(_) | State::Phase(_) => {
+                    split.turns = 0;
+                    return None;
+                }
+                State::Members { .. } => {}
+            }
         }
         self.merge();
         let live = self.live;

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use super::cells::{Who, refine};
+use super::cells::{Who, fill_row, refine};
 use super::finding::{Actor, Example, Problem, Tally};
 use super::meetings::Blocks;
 use super::scene::Scene;
+use super::shape::LANES;
 use crate::ir::Space;
 use crate::kernel::InstructionId;
 
@@ -63,6 +64,29 @@ impl Ends {
         }
     }
 
+    /// Notes the cells of all lanes, `CELLS` for each; `who` is of the same warp.
+    fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
+        let row = from..from + LANES * CELLS;
+        let (first, last) = (&mut self.first[row.clone()], &mut self.last[row.clone()]);
+        let lane = |lane: usize| who.with_lane(lane).0;
+        // A worker's blocks come in order: all of the row is new, or was noted by earlier blocks.
+        let fresh = first.iter().fold(0, |any, first| any | first) == 0;
+        let other = first.iter().zip(&*last).fold(0, |any, (&first, &last)| {
+            any | u32::from(first == 0) | u32::from(first.max(last) >= block)
+        });
+        if fresh {
+            first.fill(block);
+            fill_row::<CELLS>(&mut self.first_who[row], lane);
+        } else if other == 0 {
+            last.fill(block);
+            fill_row::<CELLS>(&mut self.last_who[row], lane);
+        } else {
+            for cell in row {
+                self.note(cell, block, lane((cell - from) / CELLS));
+            }
+        }
+    }
+
     fn merge(&mut self, other: &Ends) {
         for cell in 0..self.first.len().min(other.first.len()) {
             for (block, who) in other.at(cell) {
@@ -113,6 +137,17 @@ impl Between {
     #[inline(always)]
     pub(super) fn note_read(&mut self, cell: usize, block: u32, who: Who) {
         self.reads.note(cell, block, who.0);
+    }
+
+    /// As [`Self::note_write`], for all lanes one behind the other, of `CELLS` cells each.
+    pub(super) fn note_write_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
+        self.wrote = true;
+        self.writes.note_row::<CELLS>(from, block, who);
+    }
+
+    /// As [`Self::note_read`], for all lanes one behind the other, of `CELLS` cells each.
+    pub(super) fn note_read_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
+        self.reads.note_row::<CELLS>(from, block, who);
     }
 
     /// Makes cells of `1 << shift` bytes.
@@ -195,6 +230,37 @@ impl Between {
                 };
                 tally.add(Problem::RaceBetweenBlocks, 1, example);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row at once is noted as its cells are one by one, whatever blocks were there before.
+    #[test]
+    fn rows_are_noted_as_their_cells() {
+        const CELLS: usize = 2;
+        let count = 3 * LANES * CELLS;
+        let (mut rows, mut cells) = (Ends::new(count), Ends::new(count));
+        let steps = [
+            (0, 3),
+            (0, 3),
+            (0, 5),
+            (7, 5),
+            (90, 8),
+            (40, 4),
+            (0, 9),
+            (128, 1),
+        ];
+        for (instruction, (from, block)) in steps.into_iter().enumerate() {
+            let who = Who::new(instruction, false, 1, 0);
+            rows.note_row::<CELLS>(from, block, who);
+            for at in 0..LANES * CELLS {
+                cells.note(from + at, block, who.with_lane(at / CELLS).0);
+            }
+            assert_eq!(rows.columns(), cells.columns(), "block {block} at {from}");
         }
     }
 }

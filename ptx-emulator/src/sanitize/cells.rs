@@ -117,6 +117,14 @@ impl Cells {
     }
 }
 
+/// Gives the cells of a row, `CELLS` for each lane, the value of their lane.
+#[inline(always)]
+pub(super) fn fill_row<const CELLS: usize>(row: &mut [u32], value: impl Fn(usize) -> u32) {
+    for (lane, cells) in row.as_chunks_mut::<CELLS>().0.iter_mut().enumerate() {
+        *cells = [value(lane); CELLS];
+    }
+}
+
 /// Repeats every element.
 pub(super) fn refine(column: &mut Vec<u32>, times: usize, count: usize) {
     let repeated = column

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::between::Between;
-use super::cells::{Cells, Who};
+use super::cells::{Cells, Who, fill_row};
 use super::clocks::IN_FLIGHT;
 use super::finding::{Actor, Example, Problem, Tally};
 use super::racecheck::{BlockState, block_number};
@@ -223,89 +223,70 @@ impl Spot<'_> {
         }
     }
 
-    /// Reads of all lanes, one behind the other; false, with nothing done, unless all cells are in the
-    /// same simple case.
-    pub(super) fn read_row(&mut self, first: usize, per_lane: usize, who: Who) -> bool {
-        let count = LANES * per_lane;
+    /// Reads of all lanes, one behind the other, of `CELLS` cells each; false, with nothing done, unless all cells
+    /// are in the same simple case.
+    pub(super) fn read_row<const CELLS: usize>(&mut self, first: usize, who: Who) -> bool {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
-        let row = first..first + count;
-        let all_before = |stamps: &[u32], limit: u32| {
-            stamps
-                .iter()
-                .fold(0, |late, &stamp| late | u32::from(stamp >= limit))
-                == 0
-        };
+        let row = first..first + LANES * CELLS;
         if !all_before(&cells.written[row.clone()], since) {
             return false;
         }
-        let lane_of = |at: usize| who.with_lane(at / per_lane);
         if all_before(&cells.read[row.clone()], since) {
-            let is_first = all_before(&cells.read[row.clone()], start);
             if let Some(between) = &mut self.between {
                 let block = block_number(self.block.index);
-                for at in 0..count {
-                    if is_first || cells.read[first + at] < start {
-                        between.note_read(first + at, block, lane_of(at));
+                if all_before(&cells.read[row.clone()], start) {
+                    between.note_read_row::<CELLS>(first, block, who);
+                } else {
+                    for at in row.clone().filter(|&cell| cells.read[cell] < start) {
+                        between.note_read(at, block, who.with_lane((at - first) / CELLS));
                     }
                 }
             }
             cells.read[row.clone()].fill(now);
-            let marks = cells.reader[row.clone()].iter_mut();
-            for (at, (reader, mask)) in marks.zip(&mut cells.readers[row]).enumerate() {
-                *reader = lane_of(at).0;
-                *mask = 1 << (at / per_lane);
-            }
+            fill_row::<CELLS>(&mut cells.reader[row.clone()], |lane| who.with_lane(lane).0);
+            fill_row::<CELLS>(&mut cells.readers[row], |lane| 1 << lane);
             return true;
         }
         let own = who.thread().0;
         let elsewhere = cells.read[row.clone()]
             .iter()
             .zip(&cells.reader[row.clone()]);
-        let mut another_warp = true;
-        for (&stamp, &reader) in elsewhere {
-            another_warp &= stamp >= since && Who(reader).thread().0 != own;
-        }
-        if !another_warp || !all_before(&cells.read_elsewhere[row.clone()], since) {
+        let own_or_old = elsewhere.fold(0, |any, (&stamp, &reader)| {
+            any | u32::from(stamp < since) | u32::from(Who(reader).thread().0 == own)
+        });
+        if own_or_old != 0 || !all_before(&cells.read_elsewhere[row.clone()], since) {
             return false;
         }
         cells.read_elsewhere[row.clone()].fill(now);
-        for (at, reader) in cells.other_reader[row].iter_mut().enumerate() {
-            *reader = lane_of(at).0;
-        }
+        fill_row::<CELLS>(&mut cells.other_reader[row], |lane| who.with_lane(lane).0);
         true
     }
 
     /// Weak writes of all lanes, one behind the other; as [`Self::read_row`].
-    pub(super) fn write_row(&mut self, first: usize, per_lane: usize, who: Who) -> bool {
-        let count = LANES * per_lane;
+    pub(super) fn write_row<const CELLS: usize>(&mut self, first: usize, who: Who) -> bool {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
-        let row = first..first + count;
-        let touched = cells.written[row.clone()]
-            .iter()
-            .zip(&cells.read[row.clone()]);
-        let touched = touched.fold(0, |late, (&written, &read)| {
-            late | u32::from(written >= since) | u32::from(read >= since)
-        });
-        if touched != 0 {
+        let row = first..first + LANES * CELLS;
+        let quiet = all_before(&cells.written[row.clone()], since)
+            && all_before(&cells.read[row.clone()], since);
+        if !quiet {
             return false;
         }
-        let lane_of = |at: usize| who.with_lane(at / per_lane);
         if let Some(between) = &mut self.between {
             let block = block_number(self.block.index);
-            for at in 0..count {
-                if cells.written[first + at] < start {
-                    between.note_write(first + at, block, lane_of(at));
+            if all_before(&cells.written[row.clone()], start) {
+                between.note_write_row::<CELLS>(first, block, who);
+            } else {
+                for at in row.clone().filter(|&cell| cells.written[cell] < start) {
+                    between.note_write(at, block, who.with_lane((at - first) / CELLS));
                 }
             }
         }
         cells.written[row.clone()].fill(now);
-        for (at, writer) in cells.writer[row].iter_mut().enumerate() {
-            *writer = lane_of(at).0;
-        }
+        fill_row::<CELLS>(&mut cells.writer[row], |lane| who.with_lane(lane).0);
         true
     }
 
@@ -332,6 +313,12 @@ impl Spot<'_> {
         };
         self.tally.add(Problem::RaceInBlock, 1, example);
     }
+}
+
+/// Whether all stamps are older than a limit.
+fn all_before(stamps: &[u32], limit: u32) -> bool {
+    let late = |any, &stamp: &u32| any | u32::from(stamp >= limit);
+    stamps.iter().fold(0, late) == 0
 }
 
 /// Whether reads of these cells need no note: two warps have read them since the last synchronisation, and

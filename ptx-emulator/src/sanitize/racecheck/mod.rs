@@ -313,11 +313,16 @@ impl Racecheck {
             return;
         }
         let stride = if shape == Shape::Uniform { 0 } else { per_lane };
-        let done = stride != 0
-            && match writes {
-                true => spot.write_row(first, per_lane, who),
-                false => spot.read_row(first, per_lane, who),
-            };
+        // Words, and vectors of words; others go lane by lane.
+        let done = match (stride, writes) {
+            (1, true) => spot.write_row::<1>(first, who),
+            (2, true) => spot.write_row::<2>(first, who),
+            (4, true) => spot.write_row::<4>(first, who),
+            (1, false) => spot.read_row::<1>(first, who),
+            (2, false) => spot.read_row::<2>(first, who),
+            (4, false) => spot.read_row::<4>(first, who),
+            _ => false,
+        };
         if !done {
             for lane in 0..LANES {
                 let first = first + lane * stride;
