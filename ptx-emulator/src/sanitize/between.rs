@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::cells::{Who, fill_row, refine};
+use super::cells::{Who, refine};
 use super::finding::{Actor, Example, Problem, Tally};
 use super::meetings::Blocks;
 use super::scene::Scene;
@@ -14,94 +14,72 @@ use crate::ir::Space;
 use crate::kernel::InstructionId;
 
 /// The first and the last block of those that did something with a cell.
-#[derive(Clone, Debug, Default)]
+///
+/// All of a cell is in one place, since the shadow of large allocations is in no cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ends {
     /// Index in the grid plus 1; 0 for none.
-    first: Vec<u32>,
-    first_who: Vec<u32>,
+    first: u32,
+    first_who: u32,
     /// The same of the last block; 0 where there was but one.
-    last: Vec<u32>,
-    last_who: Vec<u32>,
+    last: u32,
+    last_who: u32,
 }
 
 impl Ends {
-    fn new(count: usize) -> Self {
-        Ends {
-            first: vec![0; count],
-            first_who: vec![0; count],
-            last: vec![0; count],
-            last_who: vec![0; count],
-        }
-    }
-
-    fn columns(&mut self) -> [&mut Vec<u32>; 4] {
-        [
-            &mut self.first,
-            &mut self.first_who,
-            &mut self.last,
-            &mut self.last_who,
-        ]
-    }
-
     #[inline(always)]
-    fn note(&mut self, cell: usize, block: u32, who: u32) {
-        let first = self.first[cell];
-        if first == 0 {
-            self.first[cell] = block;
-            self.first_who[cell] = who;
-        } else if block > first {
-            if block > self.last[cell] {
-                self.last[cell] = block;
-                self.last_who[cell] = who;
+    fn note(&mut self, block: u32, who: u32) {
+        if self.first == 0 {
+            (self.first, self.first_who) = (block, who);
+        } else if block > self.first {
+            if block > self.last {
+                (self.last, self.last_who) = (block, who);
             }
-        } else if block < first {
-            if self.last[cell] == 0 {
-                self.last[cell] = first;
-                self.last_who[cell] = self.first_who[cell];
+        } else if block < self.first {
+            if self.last == 0 {
+                (self.last, self.last_who) = (self.first, self.first_who);
             }
-            self.first[cell] = block;
-            self.first_who[cell] = who;
+            (self.first, self.first_who) = (block, who);
         }
     }
 
-    /// Notes the cells of all lanes, `CELLS` for each; `who` is of the same warp.
-    fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
-        let row = from..from + LANES * CELLS;
-        let (first, last) = (&mut self.first[row.clone()], &mut self.last[row.clone()]);
-        let lane = |lane: usize| who.with_lane(lane).0;
-        // A worker's blocks come in order: all of the row is new, or was noted by earlier blocks.
-        let fresh = first.iter().fold(0, |any, first| any | first) == 0;
-        let other = first.iter().zip(&*last).fold(0, |any, (&first, &last)| {
-            any | u32::from(first == 0) | u32::from(first.max(last) >= block)
-        });
-        if fresh {
-            first.fill(block);
-            fill_row::<CELLS>(&mut self.first_who[row], lane);
-        } else if other == 0 {
-            last.fill(block);
-            fill_row::<CELLS>(&mut self.last_who[row], lane);
-        } else {
-            for cell in row {
-                self.note(cell, block, lane((cell - from) / CELLS));
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Ends) {
-        for cell in 0..self.first.len().min(other.first.len()) {
-            for (block, who) in other.at(cell) {
-                self.note(cell, block, who.0);
-            }
-        }
-    }
-
-    /// The blocks of a cell.
-    fn at(&self, cell: usize) -> impl Iterator<Item = (u32, Who)> + Clone + use<> {
+    /// The blocks.
+    fn each(self) -> impl Iterator<Item = (u32, Who)> + Clone {
         let ends = [
-            (self.first[cell], Who(self.first_who[cell])),
-            (self.last[cell], Who(self.last_who[cell])),
+            (self.first, Who(self.first_who)),
+            (self.last, Who(self.last_who)),
         ];
         ends.into_iter().filter(|(block, _)| *block != 0)
+    }
+}
+
+/// Notes the cells of all lanes, `CELLS` for each; `who` is of the same warp.
+fn note_row<const CELLS: usize>(row: &mut [Ends], block: u32, who: Who) {
+    // A worker's blocks come in order: mostly all of the row is new, or was noted by earlier blocks.
+    let (mut noted, mut other) = (0, false);
+    for ends in &*row {
+        noted |= ends.first;
+        other |= (ends.first == 0) | (ends.first.max(ends.last) >= block);
+    }
+    let cells = row.as_chunks_mut::<CELLS>().0.iter_mut().enumerate();
+    let cells = cells.flat_map(|(lane, cells)| cells.iter_mut().map(move |ends| (lane, ends)));
+    for (lane, ends) in cells {
+        let who = who.with_lane(lane).0;
+        if noted == 0 {
+            (ends.first, ends.first_who) = (block, who);
+        } else if !other {
+            (ends.last, ends.last_who) = (block, who);
+        } else {
+            ends.note(block, who);
+        }
+    }
+}
+
+fn merge(all: &mut [Ends], others: &[Ends]) {
+    for (ends, other) in all.iter_mut().zip(others) {
+        for (block, who) in other.each() {
+            ends.note(block, who.0);
+        }
     }
 }
 
@@ -111,8 +89,9 @@ pub(super) struct Between {
     bytes: u64,
     shift: u32,
     wrote: bool,
-    writes: Ends,
-    reads: Ends,
+    /// By cell.
+    writes: Vec<Ends>,
+    reads: Vec<Ends>,
 }
 
 impl Between {
@@ -122,32 +101,32 @@ impl Between {
             bytes,
             shift,
             wrote: false,
-            writes: Ends::new(count),
-            reads: Ends::new(count),
+            writes: vec![Ends::default(); count],
+            reads: vec![Ends::default(); count],
         }
     }
 
     #[inline(always)]
     pub(super) fn note_write(&mut self, cell: usize, block: u32, who: Who) {
         self.wrote = true;
-        self.writes.note(cell, block, who.0);
+        self.writes[cell].note(block, who.0);
     }
 
     /// Notes a read or a strong access.
     #[inline(always)]
     pub(super) fn note_read(&mut self, cell: usize, block: u32, who: Who) {
-        self.reads.note(cell, block, who.0);
+        self.reads[cell].note(block, who.0);
     }
 
     /// As [`Self::note_write`], for all lanes one behind the other, of `CELLS` cells each.
     pub(super) fn note_write_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
         self.wrote = true;
-        self.writes.note_row::<CELLS>(from, block, who);
+        note_row::<CELLS>(&mut self.writes[from..][..LANES * CELLS], block, who);
     }
 
     /// As [`Self::note_read`], for all lanes one behind the other, of `CELLS` cells each.
     pub(super) fn note_read_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
-        self.reads.note_row::<CELLS>(from, block, who);
+        note_row::<CELLS>(&mut self.reads[from..][..LANES * CELLS], block, who);
     }
 
     /// Makes cells of `1 << shift` bytes.
@@ -156,9 +135,7 @@ impl Between {
         self.shift = shift;
         let count = (self.bytes as usize).div_ceil(1 << shift);
         for ends in [&mut self.writes, &mut self.reads] {
-            for column in ends.columns() {
-                refine(column, times, count);
-            }
+            refine(ends, times, count);
         }
     }
 
@@ -169,8 +146,8 @@ impl Between {
             self.refine(other.shift);
         }
         self.wrote |= other.wrote;
-        self.writes.merge(&other.writes);
-        self.reads.merge(&other.reads);
+        merge(&mut self.writes, &other.writes);
+        merge(&mut self.reads, &other.reads);
     }
 
     /// Adds the conflicts over an allocation at `base`. `seen` are the blocks that a block has learned of, that they are
@@ -192,11 +169,11 @@ impl Between {
         let free = |(a, by_a): (u32, Who), (b, by_b): (u32, Who)| {
             a != b && !(by_a.acquired() && has_seen(a, b)) && !(by_b.acquired() && has_seen(b, a))
         };
-        for cell in 0..self.writes.first.len() {
-            if self.writes.first[cell] == 0 {
+        for (cell, (writes, reads)) in self.writes.iter().zip(&self.reads).enumerate() {
+            if writes.first == 0 {
                 continue;
             }
-            let writes = self.writes.at(cell);
+            let writes = writes.each();
             let pairs = |others: Vec<(u32, Who)>| {
                 writes
                     .clone()
@@ -205,13 +182,13 @@ impl Between {
                     })
                     .find(|&(write, other)| free(write, other))
             };
-            let with_writes = pairs(self.writes.at(cell).collect());
+            let with_writes = pairs(writes.clone().collect());
             let with_writes =
                 with_writes.map(|(a, b)| match a.1.instruction() <= b.1.instruction() {
                     true => (a, b),
                     false => (b, a),
                 });
-            let with_reads = pairs(self.reads.at(cell).collect());
+            let with_reads = pairs(reads.each().collect());
             for (write, other) in with_writes.into_iter().chain(with_reads) {
                 let actor = |(block, who): (u32, Who)| Actor {
                     instruction: InstructionId(who.instruction()),
@@ -242,8 +219,8 @@ mod tests {
     #[test]
     fn rows_are_noted_as_their_cells() {
         const CELLS: usize = 2;
-        let count = 3 * LANES * CELLS;
-        let (mut rows, mut cells) = (Ends::new(count), Ends::new(count));
+        let mut rows = vec![Ends::default(); 3 * LANES * CELLS];
+        let mut cells = rows.clone();
         let steps = [
             (0, 3),
             (0, 3),
@@ -256,11 +233,11 @@ mod tests {
         ];
         for (instruction, (from, block)) in steps.into_iter().enumerate() {
             let who = Who::new(instruction, false, 1, 0);
-            rows.note_row::<CELLS>(from, block, who);
+            note_row::<CELLS>(&mut rows[from..][..LANES * CELLS], block, who);
             for at in 0..LANES * CELLS {
-                cells.note(from + at, block, who.with_lane(at / CELLS).0);
+                cells[from + at].note(block, who.with_lane(at / CELLS).0);
             }
-            assert_eq!(rows.columns(), cells.columns(), "block {block} at {from}");
+            assert_eq!(rows, cells, "block {block} at {from}");
         }
     }
 }

@@ -126,7 +126,7 @@ pub(super) fn fill_row<const CELLS: usize>(row: &mut [u32], value: impl Fn(usize
 }
 
 /// Repeats every element.
-pub(super) fn refine(column: &mut Vec<u32>, times: usize, count: usize) {
+pub(super) fn refine<T: Copy>(column: &mut Vec<T>, times: usize, count: usize) {
     let repeated = column
         .iter()
         .flat_map(|&cell| std::iter::repeat_n(cell, times));

@@ -59,27 +59,49 @@ impl Spot<'_> {
         self.note_read(cell, who, mask);
     }
 
+    #[inline(always)]
     fn check_read(&mut self, cell: usize, who: Who, mask: u32) {
         if self.cells.written[cell] >= self.block.clocks.since {
-            let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
-            let racing = lanes(mask)
-                .map(|lane| who.with_lane(lane))
-                .find(|&reader| !self.is_ordered(writer, stamp, reader));
-            if let Some(reader) = racing {
-                self.report(cell, writer, reader, false, "");
-            }
+            self.check_read_of_new(cell, who, mask);
         }
     }
 
+    /// As [`Self::check_read`], of a cell that was written since the last barrier of the block.
+    #[inline(never)]
+    fn check_read_of_new(&mut self, cell: usize, who: Who, mask: u32) {
+        let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
+        let racing = lanes(mask)
+            .map(|lane| who.with_lane(lane))
+            .find(|&reader| !self.is_ordered(writer, stamp, reader));
+        if let Some(reader) = racing {
+            self.report(cell, writer, reader, false, "");
+        }
+    }
+
+    #[inline(always)]
     fn note_read(&mut self, cell: usize, who: Who, mask: u32) {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
-        if cells.read[cell] < start
+        let stamp = cells.read[cell];
+        if stamp >= since {
+            return self.note_another_read(cell, who, mask);
+        }
+        if stamp < start
             && let Some(between) = &mut self.between
         {
             between.note_read(cell, block_number(self.block.index), who);
         }
+        cells.read[cell] = now;
+        cells.reader[cell] = who.0;
+        cells.readers[cell] = mask;
+    }
+
+    /// Notes a read of a cell that was read since the last barrier of the block.
+    #[inline(never)]
+    fn note_another_read(&mut self, cell: usize, who: Who, mask: u32) {
+        let now = self.block.clocks.now;
+        let cells = &mut *self.cells;
         let (stamp, reader) = (cells.read[cell], Who(cells.reader[cell]));
         let same_warp = reader.thread().0 == who.thread().0;
         if stamp == now && same_warp && !reader.is_async() && !who.is_async() {
@@ -87,10 +109,9 @@ impl Spot<'_> {
             return;
         }
         // A read that is ordered behind the noted one takes its place: what is ordered behind it is so behind both.
-        let replaces = stamp < since
-            || stamp != IN_FLIGHT
-                && (same_warp && !reader.is_async() && cells.readers[cell] & !mask == 0
-                    || self.is_read_ordered(cell, who));
+        let replaces = stamp != IN_FLIGHT
+            && (same_warp && !reader.is_async() && cells.readers[cell] & !mask == 0
+                || self.is_read_ordered(cell, who));
         if replaces {
             self.cells.read[cell] = now;
             self.cells.reader[cell] = who.0;
@@ -114,7 +135,7 @@ impl Spot<'_> {
         if cells.clone().all(quiet) {
             let first = who.with_lane(mask.trailing_zeros() as usize);
             for cell in cells {
-                self.read(cell, first, mask);
+                self.note_read(cell, first, mask);
             }
         } else {
             // Each may be a finding of its own.
@@ -316,6 +337,7 @@ impl Spot<'_> {
 }
 
 /// Whether all stamps are older than a limit.
+#[inline(always)]
 fn all_before(stamps: &[u32], limit: u32) -> bool {
     let late = |any, &stamp: &u32| any | u32::from(stamp >= limit);
     stamps.iter().fold(0, late) == 0
