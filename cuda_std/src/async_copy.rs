@@ -59,7 +59,7 @@ impl SharedAddress {
 }
 
 macro_rules! copies {
-    ($($(#[$doc:meta])* $name:ident, $guarded:ident, $bytes:literal, $cache:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident, $guarded:ident, $predicated:ident, $bytes:literal, $cache:literal;)*) => {
         $(
             $(#[$doc])*
             ///
@@ -81,6 +81,34 @@ macro_rules! copies {
                 #[cfg(not(target_arch = "nvptx64"))]
                 {
                     let _ = (to, from);
+                    panic!("cuda_std: asynchronous copies run on a GPU or on the PTX emulator only")
+                }
+            }
+
+            #[doc = concat!("[`", stringify!($name), "`] where `really`, and otherwise nothing: without a branch, around which the")]
+            /// compiler could not move other work.
+            ///
+            /// # Safety
+            #[doc = concat!("As for [`", stringify!($name), "`], where `really`.")]
+            #[inline(always)]
+            pub unsafe fn $predicated<T>(to: SharedAddress, from: *const T, really: bool) {
+                #[cfg(target_arch = "nvptx64")]
+                // SAFETY: the caller ensures it.
+                unsafe {
+                    core::arch::asm!(
+                        concat!(
+                            "{{ .reg .pred really; setp.ne.b32 really, {really}, 0; @really cp.async.",
+                            $cache, ".shared.global [{to}], [{from}], ", $bytes, "; }}"
+                        ),
+                        to = in(reg32) to.0,
+                        from = in(reg64) from,
+                        really = in(reg32) really as u32,
+                        options(nostack, preserves_flags),
+                    );
+                }
+                #[cfg(not(target_arch = "nvptx64"))]
+                {
+                    let _ = (to, from, really);
                     panic!("cuda_std: asynchronous copies run on a GPU or on the PTX emulator only")
                 }
             }
@@ -114,11 +142,11 @@ macro_rules! copies {
 
 copies! {
     /// Starts to copy 4 bytes, through L1.
-    copy_4, copy_4_or_zero, 4, "ca";
+    copy_4, copy_4_or_zero, copy_4_if, 4, "ca";
     /// Starts to copy 8 bytes, through L1.
-    copy_8, copy_8_or_zero, 8, "ca";
+    copy_8, copy_8_or_zero, copy_8_if, 8, "ca";
     /// Starts to copy 16 bytes, past L1.
-    copy_16, copy_16_or_zero, 16, "cg";
+    copy_16, copy_16_or_zero, copy_16_if, 16, "cg";
 }
 
 /// Makes a group of the copies that this thread started since the last one (PTX ISA, "cp.async.commit_group").

@@ -6,7 +6,8 @@
 //! multiply-adds, and the elements of the next k are loaded into a second set of registers while those of this one are
 //! multiplied. Stages of shared memory form a ring in which each has two barriers, "full" and "empty": a warp waits for a
 //! stage, never for the other warps. FMAs go through the sums in serpentines, so that of the three operands of an
-//! instruction one was an operand of the instruction before: register banks deliver two per cycle.
+//! instruction one was an operand of the instruction before: register banks deliver two per cycle. The large tiles multiply two
+//! rows along k in a loop that the instruction cache holds; waits and copies lie among the FMAs of the last two.
 //!
 //! # Thread mapping
 //! A warp owns 8 · `TM` × 4 · `TN` elements of the block's tile of C, a thread `TM` × `TN` of them: 4 × 4 blocks, 32 rows and
@@ -69,8 +70,12 @@ impl<const TM: usize, const TN: usize> Fragments<TM, TN> {
     }
 }
 
-/// The product, for tiles of `BM` × `BN`, `BK` deep, of which `UNROLL` rows are unrolled. `DIRECT` leaves out the second way
-/// of storing, which costs the main loop registers.
+/// The product, for tiles of `BM` × `BN`, `BK` deep, of which `UNROLL` rows are unrolled at a time. `DIRECT` leaves out the
+/// second way of storing, which costs the main loop registers.
+///
+/// Where warps are few, a loop over two rows keeps them busiest: the instruction cache holds it, and `ptxas` keeps its FMAs in
+/// order and its loads early, which it does not do with 16 rows one behind the other. Copies are then predicated, so
+/// that FMAs lie between them. Where warps are many, they fill each other's gaps, and fewer instructions count for more.
 ///
 /// # Safety
 /// As for the kernels; `memory` has `ring::shared_bytes::<f32>([BM, BN, BK], STAGES)` bytes, aligned to 16.
@@ -102,9 +107,14 @@ unsafe fn body<
                 && BN.is_multiple_of(WARP_COLUMNS * TN)
         );
         assert!(
-            TM.is_multiple_of(4) && TN.is_multiple_of(4) && BK.is_multiple_of(2) && STAGES >= 3
+            TM.is_multiple_of(4)
+                && TN.is_multiple_of(4)
+                && UNROLL.is_multiple_of(2)
+                && BK.is_multiple_of(UNROLL)
+                && STAGES >= 3
         );
     }
+    let rolled_up = const { UNROLL < BK };
     let task = Task::of_this_block(&gemm, BM as u32, BN as u32);
     let mut left = Loader::<f32, WAY_A, BM, BK, THREADS>::new(&Panel {
         matrix: a.wrapping_add(task.batch as usize * gemm.stride_a as usize),
@@ -164,58 +174,54 @@ unsafe fn body<
             let (mut from_a, mut from_b) = (first_a, first_b);
             let mut fragments: [Fragments<TM, TN>; 2] = core::mem::zeroed();
             fragments[0].load(from_a, from_b);
-            for tile in 1..=tiles {
+            let mut tile = 1;
+            while tile <= tiles {
                 let reading = ring.read;
-                let mut k = 0;
-                loop {
+                let mut k = UNROLL as u32;
+                while k < BK as u32 {
                     for u in 0..UNROLL {
-                        let next = &mut fragments[(u + 1) % 2];
-                        if u + 1 < UNROLL {
-                            next.load(from_a.add((u + 1) * pitch_a), from_b.add((u + 1) * pitch_b));
-                        } else {
-                            if k + UNROLL < BK {
-                                from_a = from_a.add(UNROLL * pitch_a);
-                                from_b = from_b.add(UNROLL * pitch_b);
-                            } else {
-                                ring.next();
-                                // After the last tile the fragments are loaded once more from where they were, for nothing.
-                                if tile < tiles {
-                                    ring.wait_full();
-                                    from_a = first_a.add(ring.read as usize * stage_words);
-                                    from_b = first_b.add(ring.read as usize * stage_words);
-                                }
-                            }
-                            next.load(from_a, from_b);
-                        }
-                        // ANCHOR: serpentine
-                        let Fragments { a, b } = fragments[u % 2];
-                        for i in 0..TM {
-                            for step in 0..TN {
-                                let j = if i % 2 == 0 { step } else { TN - 1 - step };
-                                sums[i][j] = a[i].mul_add(b[j], sums[i][j]);
-                            }
-                            // ANCHOR_END: serpentine
-                            // In the middle of a tile: the other warps have left the stage before the last by now.
-                            let middle = if UNROLL < BK {
-                                u == UNROLL - 1 && k == BK / 2 - UNROLL
-                            } else {
-                                u == BK / 2 - 1
-                            };
-                            if middle && i == TM / 2 - 1 && copied < tiles {
-                                ring.wait_empty();
-                                left.copy(stage(ring.write));
-                                right.copy(right_of(stage(ring.write)));
-                                ring.filled();
-                                copied += 1;
-                            }
-                        }
+                        let (next, row) = (&mut fragments[(u + 1) % 2], u + 1);
+                        next.load(from_a.add(row * pitch_a), from_b.add(row * pitch_b));
+                        multiply(&mut sums, &fragments[u % 2]);
                     }
-                    if UNROLL == BK || k == BK - UNROLL {
-                        break;
+                    from_a = from_a.add(UNROLL * pitch_a);
+                    from_b = from_b.add(UNROLL * pitch_b);
+                    k = rolled(k as usize + UNROLL) as u32;
+                }
+                // The last rows of a tile. Meanwhile a tile is copied; the other warps have left the stage before the last.
+                let more = copied < tiles;
+                if rolled_up {
+                    ring.wait_empty();
+                }
+                for u in 0..UNROLL {
+                    let next = &mut fragments[(u + 1) % 2];
+                    if u + 1 < UNROLL {
+                        let row = u + 1;
+                        next.load(from_a.add(row * pitch_a), from_b.add(row * pitch_b));
+                    } else {
+                        ring.next();
+                        // After the last tile the fragments are loaded once more from where they were, for nothing.
+                        if tile < tiles {
+                            ring.wait_full();
+                            from_a = first_a.add(ring.read as usize * stage_words);
+                            from_b = first_b.add(ring.read as usize * stage_words);
+                        }
+                        next.load(from_a, from_b);
                     }
-                    k = rolled(k + UNROLL);
+                    multiply(&mut sums, &fragments[u % 2]);
+                    if u == UNROLL / 2 - 1 && (rolled_up || more) {
+                        if !rolled_up {
+                            ring.wait_empty();
+                        }
+                        left.copy_if(stage(ring.write), more);
+                        right.copy_if(right_of(stage(ring.write)), more);
+                        // Without more tiles nobody waits for the stage.
+                        ring.filled();
+                        copied += 1;
+                    }
                 }
                 ring.emptied(reading);
+                tile += 1;
             }
         }
         let target = Target::new(&gemm, &task, c, partials, [BM, BN]);
@@ -234,6 +240,43 @@ unsafe fn body<
             store_strips(&target, &sums, strip, row + warp_row, column + warp_column);
         }
         meet::<f32, BM, BN, THREADS, 8>(&gemm, &task, c, partials, memory.cast());
+    }
+}
+
+// ANCHOR: serpentine
+/// Adds the products of one row along k to a thread's sums.
+#[inline(always)]
+fn multiply<const TM: usize, const TN: usize>(
+    sums: &mut [[f32; TN]; TM],
+    Fragments { a, b }: &Fragments<TM, TN>,
+) {
+    for i in 0..TM {
+        for step in 0..TN {
+            let j = if i % 2 == 0 { step } else { TN - 1 - step };
+            multiply_add(a[i], b[j], &mut sums[i][j]);
+        }
+    }
+}
+// ANCHOR_END: serpentine
+
+/// Adds a · b to a sum, as [`f32::mul_add`] does, but where it is written: LLVM would gather the multiply-adds of several rows
+/// behind the waits and copies that lie between them, and nothing would be left to do meanwhile.
+#[inline(always)]
+fn multiply_add(a: f32, b: f32, sum: &mut f32) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: arithmetic on registers.
+    unsafe {
+        core::arch::asm!(
+            "fma.rn.f32 {sum}, {a}, {b}, {sum};",
+            sum = inout(reg32) *sum,
+            a = in(reg32) a,
+            b = in(reg32) b,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        *sum = a.mul_add(b, *sum);
     }
 }
 
@@ -349,7 +392,7 @@ unsafe fn store_strips<const TM: usize, const TN: usize>(
 }
 
 macro_rules! instances {
-    ($($tile:literal: [$bm:literal, $bn:literal, $bk:literal], [$tm:literal, $tn:literal], $threads:literal, $stages:literal, $min_blocks:literal, $direct:literal {
+    ($($tile:literal: [$bm:literal, $bn:literal, $bk:literal], [$tm:literal, $tn:literal], $threads:literal, $stages:literal, $unroll:literal, $min_blocks:literal, $direct:literal {
         $($name:ident: $way_a:ident, $way_b:ident;)*
     })*) => {
         $($(
@@ -362,7 +405,7 @@ macro_rules! instances {
                 let memory = cuda_std::shared::dynamic_shared_mem();
                 // SAFETY: passed on to the caller.
                 unsafe {
-                    body::<$bm, $bn, $bk, $tm, $tn, $threads, $stages, $bk, { way::$way_a }, { way::$way_b }, $direct>(
+                    body::<$bm, $bn, $bk, $tm, $tn, $threads, $stages, $unroll, { way::$way_a }, { way::$way_b }, $direct>(
                         memory, a.as_ptr(), b.as_ptr(), c, partials, gemm,
                     )
                 }
@@ -377,31 +420,31 @@ macro_rules! instances {
 }
 
 instances! {
-    "128 × 256": [128, 256, 16], [8, 16], 256, 5, 1, true {
+    "128 × 256": [128, 256, 16], [8, 16], 256, 5, 2, 1, true {
         sgemm_128x256_nn: ALONG_K, VECTORS;
         sgemm_128x256_nt: ALONG_K, ALONG_K;
         sgemm_128x256_tn: VECTORS, VECTORS;
         sgemm_128x256_tt: VECTORS, ALONG_K;
     }
-    "128 × 128": [128, 128, 8], [8, 16], 128, 4, 2, false {
+    "128 × 128": [128, 128, 8], [8, 16], 128, 4, 2, 2, false {
         sgemm_128x128_nn: ALONG_K, ELEMENTS;
         sgemm_128x128_nt: ALONG_K, ALONG_K;
         sgemm_128x128_tn: ELEMENTS, ELEMENTS;
         sgemm_128x128_tt: ELEMENTS, ALONG_K;
     }
-    "64 × 64": [64, 64, 8], [8, 8], 64, 4, 6, false {
+    "64 × 64": [64, 64, 8], [8, 8], 64, 4, 8, 6, false {
         sgemm_64x64_nn: ALONG_K, ELEMENTS;
         sgemm_64x64_nt: ALONG_K, ALONG_K;
         sgemm_64x64_tn: ELEMENTS, ELEMENTS;
         sgemm_64x64_tt: ELEMENTS, ALONG_K;
     }
-    "32 × 64": [32, 64, 8], [4, 8], 64, 4, 8, false {
+    "32 × 64": [32, 64, 8], [4, 8], 64, 4, 8, 8, false {
         sgemm_32x64_nn: ALONG_K, ELEMENTS;
         sgemm_32x64_nt: ALONG_K, ALONG_K;
         sgemm_32x64_tn: ELEMENTS, ELEMENTS;
         sgemm_32x64_tt: ELEMENTS, ALONG_K;
     }
-    "128 × 32": [128, 32, 8], [8, 8], 64, 6, 6, false {
+    "128 × 32": [128, 32, 8], [8, 8], 64, 6, 8, 6, false {
         sgemm_128x32_nn: ALONG_K, ELEMENTS;
         sgemm_128x32_nt: ALONG_K, ALONG_K;
         sgemm_128x32_tn: ELEMENTS, ELEMENTS;

@@ -131,7 +131,8 @@ pub unsafe fn body<
             let steps = BK / PIECE_DEPTH;
             let mut fragments: [Fragments; 2] = core::mem::zeroed();
             fragments[0].load(from_a, from_b);
-            for tile in 1..=tiles {
+            let mut tile = 1;
+            while tile <= tiles {
                 let reading = ring.read;
                 for step in 0..steps {
                     if step + 1 < steps {
@@ -142,23 +143,26 @@ pub unsafe fn body<
                         ring.next();
                         // After the last tile the fragments are loaded once more from where they were, for nothing.
                         if tile < tiles {
-                            ring.wait_full();
+                            ring.wait_both();
                             from_a = first_a.add(ring.read as usize * stage_words);
                             from_b = first_b.add(ring.read as usize * stage_words);
                         }
                         fragments[0].load(from_a, from_b);
                     }
                     multiply(&mut sums, &fragments[step % 2]);
-                    // In the middle of a tile: the other warps have left the stage before the last by now.
-                    if step == (steps - 1) / 2 && copied < tiles {
-                        ring.wait_empty();
-                        left.copy(stage(ring.write));
-                        right.copy(right_of(stage(ring.write)));
+                    // In the middle of a tile, into the stage that was waited for with this tile, or that nobody used yet. Predicated,
+                    // so that products lie between the copies.
+                    if step == (steps - 1) / 2 {
+                        let more = copied < tiles;
+                        left.copy_if(stage(ring.write), more);
+                        right.copy_if(right_of(stage(ring.write)), more);
+                        // Without more tiles nobody waits for the stage.
                         ring.filled();
                         copied += 1;
                     }
                 }
                 ring.emptied(reading);
+                tile += 1;
             }
         }
         let target = Target::new(&gemm, &task, c, partials, [BM, BN]);

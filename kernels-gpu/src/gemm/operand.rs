@@ -19,11 +19,11 @@ pub trait Copied: Copy {
     /// Elements of 16 bytes.
     const VECTOR: usize = 16 / size_of::<Self>();
 
-    /// Starts to copy one element.
+    /// Starts to copy one element, or nothing.
     ///
     /// # Safety
-    /// As for [`async_copy::copy_4`].
-    unsafe fn copy(to: SharedAddress, from: *const Self);
+    /// As for [`async_copy::copy_4_if`].
+    unsafe fn copy_if(to: SharedAddress, from: *const Self, really: bool);
 
     /// The same, or zero.
     ///
@@ -33,12 +33,12 @@ pub trait Copied: Copy {
 }
 
 macro_rules! copied {
-    ($($element:ty, $copy:ident, $copy_or_zero:ident;)*) => {
+    ($($element:ty, $copy_if:ident, $copy_or_zero:ident;)*) => {
         $(impl Copied for $element {
             #[inline(always)]
-            unsafe fn copy(to: SharedAddress, from: *const Self) {
+            unsafe fn copy_if(to: SharedAddress, from: *const Self, really: bool) {
                 // SAFETY: passed on to the caller.
-                unsafe { async_copy::$copy(to, from) }
+                unsafe { async_copy::$copy_if(to, from, really) }
             }
 
             #[inline(always)]
@@ -51,8 +51,8 @@ macro_rules! copied {
 }
 
 copied! {
-    f32, copy_4, copy_4_or_zero;
-    f64, copy_8, copy_8_or_zero;
+    f32, copy_4_if, copy_4_or_zero;
+    f64, copy_8_if, copy_8_or_zero;
 }
 
 /// How an operand lies in global memory, as a constant of a kernel.
@@ -213,32 +213,32 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
         }
     }
 
-    /// Starts to copy the next tile, which is whole, to `stage`.
+    /// Starts to copy the next tile, which is whole, to `stage`, or, if not `really`, nothing.
     ///
     /// # Safety
-    /// The tile lies inside of the operand along k. Nobody else touches the [`BYTES`](Self::BYTES) bytes from `stage` on until
-    /// the copies have arrived.
+    /// If `really`, the tile lies inside of the operand along k. Nobody else touches the [`BYTES`](Self::BYTES) bytes from
+    /// `stage` on until the copies have arrived.
     #[inline(always)]
-    pub unsafe fn copy(&mut self, stage: SharedAddress) {
+    pub unsafe fn copy_if(&mut self, stage: SharedAddress, really: bool) {
         // SAFETY: passed on to the caller.
-        unsafe { self.start::<false>(stage, DEPTH) };
+        unsafe { self.start::<false>(stage, DEPTH, really) };
         self.from = self.from.wrapping_add(self.advance as usize);
     }
 
     /// Starts to copy a tile of `depth` ≤ `DEPTH` k-rows, and zeros for the rest.
     ///
     /// # Safety
-    /// As for [`copy`](Self::copy).
+    /// As for [`copy_if`](Self::copy_if).
     #[inline(always)]
     pub unsafe fn copy_part(&mut self, stage: SharedAddress, depth: u32) {
         // SAFETY: passed on to the caller.
-        unsafe { self.start::<true>(stage, depth as usize) };
+        unsafe { self.start::<true>(stage, depth as usize, true) };
         let per_k = self.advance as usize / DEPTH;
         self.from = self.from.wrapping_add(depth as usize * per_k);
     }
 
     #[inline(always)]
-    unsafe fn start<const GUARDED: bool>(&self, stage: SharedAddress, depth: usize) {
+    unsafe fn start<const GUARDED: bool>(&self, stage: SharedAddress, depth: usize, really: bool) {
         let to = |k: usize, i: usize| {
             stage
                 .at(self.to)
@@ -255,7 +255,7 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
                             if GUARDED {
                                 T::copy_or_zero(to(k, pass * Self::ROWS), from, present(k));
                             } else {
-                                T::copy(to(k, pass * Self::ROWS), from);
+                                T::copy_if(to(k, pass * Self::ROWS), from, really);
                             }
                         }
                     }
@@ -267,7 +267,7 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
                         if GUARDED {
                             async_copy::copy_16_or_zero(to(k, 0), from, present(k));
                         } else {
-                            async_copy::copy_16(to(k, 0), from);
+                            async_copy::copy_16_if(to(k, 0), from, really);
                         }
                     }
                 }
@@ -287,7 +287,7 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
                         if GUARDED {
                             T::copy_or_zero(to(k, part * THREADS), from, present(k));
                         } else {
-                            T::copy(to(k, part * THREADS), from);
+                            T::copy_if(to(k, part * THREADS), from, really);
                         }
                     }
                 }

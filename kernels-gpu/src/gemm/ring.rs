@@ -92,6 +92,19 @@ impl<const STAGES: usize> Ring<STAGES> {
         unsafe { Barrier::new(self.full.at(Barrier::BYTES * self.read)).wait(self.read_parity) }
     }
 
+    /// Waits until the stage that is next to be read is full, and the one that is next to be filled is empty: in one loop,
+    /// because `ptxas` lets all work in flight end before each.
+    ///
+    /// # Safety
+    /// The ring is of this block.
+    #[inline(always)]
+    pub unsafe fn wait_both(&self) {
+        let full = Barrier::new(self.full.at(Barrier::BYTES * self.read));
+        let empty = Barrier::new(self.empty.at(Barrier::BYTES * self.write));
+        // SAFETY: as for `wait_empty` and `wait_full`.
+        while !unsafe { full.is_over(self.read_parity) & empty.is_over(self.write_parity) } {}
+    }
+
     /// Goes on to read the next stage.
     #[inline(always)]
     pub fn next(&mut self) {
