@@ -1,8 +1,9 @@
-//! Products of matrices by a warpgroup, four warps, with both operands in shared memory (PTX ISA, "wgmma.mma_async").
+//! Products of matrices by a warpgroup, four warps, with both operands in shared memory, or B alone (PTX ISA, "wgmma.mma_async").
 //!
 //! D += A · B, where A has 64 rows, B up to 256 columns, and a step along k is 32 bytes. D is spread over the 128 threads of the
 //! warpgroup: with g = lane / 4 and t = lane mod 4, warp w of the warpgroup holds in register i the row 16 w + g + 8 (i / 2 mod 2) and the column
-//! 8 (i / 4) + 2 t + i mod 2.
+//! 8 (i / 4) + 2 t + i mod 2. A in registers is spread likewise: a word of 32 bits, one element or two of neighbouring k, of register i
+//! holds the row 16 w + g + 8 (i mod 2) and the word t + 4 (i / 2) of the step.
 //!
 //! Instructions run beside the program until somebody [waits](Sums::wait_all) for them. Before the first one, and whenever the
 //! sums were touched by other instructions, comes a [`fence`].
@@ -62,75 +63,51 @@ impl Descriptor {
     }
 }
 
-/// An element type of A and B.
-pub trait Input {
-    /// Bytes of an element.
-    const BYTES: usize;
+/// A's share of a thread, where A lies in registers.
+pub type Rows = [u32; 4];
 
-    /// `a · b`: 64 × 256 sums, 32 bytes of k. `A` and `B` are [`ALONG_K`] or [`ACROSS_K`]; 32-bit elements lie along k.
-    ///
-    /// # Safety
-    /// The operands lie where and how the descriptors say, and stay there until the instruction is waited for; until then the
-    /// sums are only added to. Before it there was a [`fence`]. The whole warpgroup is here.
-    unsafe fn multiply_256<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; 128];
+macro_rules! input {
+    ($($columns:literal, $registers:literal: $multiply:ident, $multiply_add:ident, $multiply_rows:ident, $multiply_rows_add:ident;)*) => {
+        /// An element type of A and B.
+        pub trait Input {
+            /// Bytes of an element.
+            const BYTES: usize;
 
-    /// `sums += a · b`.
-    ///
-    /// # Safety
-    /// As for [`multiply_256`](Self::multiply_256). The sums are those of an earlier product, and nothing else has touched them.
-    unsafe fn multiply_add_256<const A: i32, const B: i32>(
-        sums: &mut [f32; 128],
-        a: Descriptor,
-        b: Descriptor,
-    );
+            $(
+                #[doc = concat!("`a · b`: 64 × ", $columns, " sums, 32 bytes of k. `A` and `B` are [`ALONG_K`] or [`ACROSS_K`]; 32-bit elements lie along k.")]
+                ///
+                /// # Safety
+                /// The operands lie where and how the descriptors say, and stay there until the instruction is waited for; until then the
+                /// sums are only added to. Before it there was a [`fence`]. The whole warpgroup is here.
+                unsafe fn $multiply<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; $registers];
 
-    /// The same for 64 × 192 sums.
-    ///
-    /// # Safety
-    /// As for [`multiply_256`](Self::multiply_256).
-    unsafe fn multiply_192<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; 96];
+                /// `sums += a · b`.
+                ///
+                /// # Safety
+                #[doc = concat!("As for [`", stringify!($multiply), "`](Self::", stringify!($multiply), "). The sums are those of an earlier product, and nothing else has touched them.")]
+                unsafe fn $multiply_add<const A: i32, const B: i32>(sums: &mut [f32; $registers], a: Descriptor, b: Descriptor);
 
-    /// The same for 64 × 192 sums.
-    ///
-    /// # Safety
-    /// As for [`multiply_add_256`](Self::multiply_add_256).
-    unsafe fn multiply_add_192<const A: i32, const B: i32>(
-        sums: &mut [f32; 96],
-        a: Descriptor,
-        b: Descriptor,
-    );
+                /// `a · b` with A in registers.
+                ///
+                /// # Safety
+                #[doc = concat!("As for [`", stringify!($multiply), "`](Self::", stringify!($multiply), "). The registers of A are loaded before the [`fence`], and not again before the instruction is waited for.")]
+                unsafe fn $multiply_rows<const B: i32>(a: Rows, b: Descriptor) -> [f32; $registers];
 
-    /// The same for 64 × 128 sums.
-    ///
-    /// # Safety
-    /// As for [`multiply_256`](Self::multiply_256).
-    unsafe fn multiply_128<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; 64];
+                /// `sums += a · b` with A in registers.
+                ///
+                /// # Safety
+                #[doc = concat!("As for [`", stringify!($multiply_rows), "`](Self::", stringify!($multiply_rows), ") and [`", stringify!($multiply_add), "`](Self::", stringify!($multiply_add), ").")]
+                unsafe fn $multiply_rows_add<const B: i32>(sums: &mut [f32; $registers], a: Rows, b: Descriptor);
+            )*
+        }
+    };
+}
 
-    /// The same for 64 × 128 sums.
-    ///
-    /// # Safety
-    /// As for [`multiply_add_256`](Self::multiply_add_256).
-    unsafe fn multiply_add_128<const A: i32, const B: i32>(
-        sums: &mut [f32; 64],
-        a: Descriptor,
-        b: Descriptor,
-    );
-
-    /// The same for 64 × 64 sums.
-    ///
-    /// # Safety
-    /// As for [`multiply_256`](Self::multiply_256).
-    unsafe fn multiply_64<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; 32];
-
-    /// The same for 64 × 64 sums.
-    ///
-    /// # Safety
-    /// As for [`multiply_add_256`](Self::multiply_add_256).
-    unsafe fn multiply_add_64<const A: i32, const B: i32>(
-        sums: &mut [f32; 32],
-        a: Descriptor,
-        b: Descriptor,
-    );
+input! {
+    256, 128: multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256;
+    192, 96: multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192;
+    128, 64: multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128;
+    64, 32: multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64;
 }
 
 /// The sums of a thread for 64 × [`COLUMNS`](Self::COLUMNS) results of a warpgroup: `[f32; 32]`, `[f32; 64]`, `[f32; 96]` or `[f32; 128]`.
@@ -153,6 +130,18 @@ pub trait Sums: Copy {
         a: Descriptor,
         b: Descriptor,
     );
+
+    /// `a · b` with A in registers.
+    ///
+    /// # Safety
+    /// As for [`Input::multiply_rows_256`].
+    unsafe fn multiply_rows<E: Input, const B: i32>(a: Rows, b: Descriptor) -> Self;
+
+    /// `self += a · b` with A in registers.
+    ///
+    /// # Safety
+    /// As for [`Input::multiply_rows_add_256`].
+    unsafe fn multiply_rows_add<E: Input, const B: i32>(&mut self, a: Rows, b: Descriptor);
 
     /// Waits for all products; the sums may be used after it (PTX ISA, "wgmma.wait_group"). That it takes them keeps the
     /// compiler from using them before.
@@ -205,19 +194,20 @@ macro_rules! with_registers {
     };
 }
 
-/// One product into registers that `$direction` says: `out` where they begin, `inlateout` where they are added to.
+/// One product into registers that `$direction` says: `out` where they begin, `inlateout` where they are added to. `$a` is the text
+/// of A, after what `$prepare` does for it.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! product {
-    ($direction:ident, $keep:literal, $instruction:expr, $ways:literal, [$($way:ident)*], $sums:ident, $a:ident, $b:ident; $first:literal $($i:literal)*) => {
+    ($direction:ident, $keep:literal, $instruction:expr, [$($way:ident)*], $sums:ident, $prepare:literal, $a:literal, $b:ident, [$($operand:ident = $value:expr),*]; $first:literal $($i:literal)*) => {
         core::arch::asm!(
             concat!(
-                "{{ .reg .pred keep; .reg .b64 a, b; mov.b64 a, {{{a}, {upper}}}; mov.b64 b, {{{b}, {upper}}}; setp.ne.b32 keep, ", $keep,
+                "{{ .reg .pred keep; .reg .b64 a, b; ", $prepare, "mov.b64 b, {{{b}, {upper}}}; setp.ne.b32 keep, ", $keep,
                 ", 0; wgmma.mma_async.sync.aligned.", $instruction,
-                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, a, b, keep, 1, 1", $ways, "; }}",
+                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, ", $a, ", b, keep, 1, 1" $(, ", {", stringify!($way), "}")*, "; }}",
             ),
             $direction(reg32) $sums[$first],
             $($direction(reg32) $sums[$i],)*
-            a = in(reg32) $a.0,
+            $($operand = in(reg32) $value,)*
             b = in(reg32) $b.0,
             upper = const UPPER,
             $($way = const $way,)*
@@ -226,58 +216,100 @@ macro_rules! product {
     };
 }
 
-/// The functions of an element type, two for each width.
-macro_rules! products {
-    ($types:literal, $ways:literal, $way:tt: $($name:ident, $adding:ident, $registers:tt, $shape:expr;)*) => {
-        $(
-            #[inline(always)]
-            unsafe fn $name<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; $registers] {
-                const { assert!(Self::BYTES == 2 || A == ALONG_K && B == ALONG_K) };
-                #[cfg(target_arch = "nvptx64")]
-                {
-                    let mut sums = [0.0; $registers];
-                    // SAFETY: the caller ensures it.
-                    unsafe {
-                        with_registers!($registers, product!(out, 0, concat!($shape, ".f32.", $types), $ways, $way, sums, a, b));
-                    }
-                    sums
-                }
-                #[cfg(not(target_arch = "nvptx64"))]
-                {
-                    let _ = (a, b);
-                    on_the_device_only()
-                }
-            }
+/// A product whose A lies in shared memory.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! product_of_shared {
+    ($direction:ident, $keep:literal, $instruction:expr, $ways:tt, $sums:ident, $a:ident, $b:ident; $($i:literal)*) => {
+        product!($direction, $keep, $instruction, $ways, $sums, "mov.b64 a, {{{a}, {upper}}}; ", "a", $b, [a = $a.0]; $($i)*)
+    };
+}
 
-            #[inline(always)]
-            unsafe fn $adding<const A: i32, const B: i32>(sums: &mut [f32; $registers], a: Descriptor, b: Descriptor) {
-                const { assert!(Self::BYTES == 2 || A == ALONG_K && B == ALONG_K) };
-                #[cfg(target_arch = "nvptx64")]
+/// A product whose A lies in registers.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! product_of_rows {
+    ($direction:ident, $keep:literal, $instruction:expr, $ways:tt, $sums:ident, $a:ident, $b:ident; $($i:literal)*) => {
+        product!(
+            $direction, $keep, $instruction, $ways, $sums, "", "{{{a0}, {a1}, {a2}, {a3}}}", $b,
+            [a0 = $a[0], a1 = $a[1], a2 = $a[2], a3 = $a[3]]; $($i)*
+        )
+    };
+}
+
+/// One function of an element type: `$macro` is the way of its product.
+macro_rules! product_function {
+    (begins $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr, $macro:ident, $ways:tt, $check:expr) => {
+        #[inline(always)]
+        unsafe fn $name<$(const $side: i32),*>(a: $a, b: Descriptor) -> [f32; $registers] {
+            const { assert!($check) };
+            #[cfg(target_arch = "nvptx64")]
+            {
+                let mut sums = [0.0; $registers];
                 // SAFETY: the caller ensures it.
                 unsafe {
-                    with_registers!($registers, product!(inlateout, 1, concat!($shape, ".f32.", $types), $ways, $way, sums, a, b));
+                    with_registers!($registers, $macro!(out, 0, $instruction, $ways, sums, a, b));
                 }
-                #[cfg(not(target_arch = "nvptx64"))]
-                {
-                    let _ = (sums, a, b);
-                    on_the_device_only()
-                }
+                sums
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            {
+                let _ = (a, b);
+                on_the_device_only()
+            }
+        }
+    };
+    (adds $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr, $macro:ident, $ways:tt, $check:expr) => {
+        #[inline(always)]
+        unsafe fn $name<$(const $side: i32),*>(sums: &mut [f32; $registers], a: $a, b: Descriptor) {
+            const { assert!($check) };
+            #[cfg(target_arch = "nvptx64")]
+            // SAFETY: the caller ensures it.
+            unsafe {
+                with_registers!($registers, $macro!(inlateout, 1, $instruction, $ways, sums, a, b));
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            {
+                let _ = (sums, a, b);
+                on_the_device_only()
+            }
+        }
+    };
+}
+
+/// The functions of an element type, four for each width.
+macro_rules! products {
+    ($types:literal, $ways:tt, $way_of_b:tt: $($name:ident, $adding:ident, $rows:ident, $rows_adding:ident, $registers:tt, $shape:expr;)*) => {
+        $(
+            product_function! {
+                begins $name, [A B], Descriptor, $registers, concat!($shape, ".f32.", $types), product_of_shared, $ways,
+                Self::BYTES == 2 || A == ALONG_K && B == ALONG_K
+            }
+            product_function! {
+                adds $adding, [A B], Descriptor, $registers, concat!($shape, ".f32.", $types), product_of_shared, $ways,
+                Self::BYTES == 2 || A == ALONG_K && B == ALONG_K
+            }
+            product_function! {
+                begins $rows, [B], Rows, $registers, concat!($shape, ".f32.", $types), product_of_rows, $way_of_b,
+                Self::BYTES == 2 || B == ALONG_K
+            }
+            product_function! {
+                adds $rows_adding, [B], Rows, $registers, concat!($shape, ".f32.", $types), product_of_rows, $way_of_b,
+                Self::BYTES == 2 || B == ALONG_K
             }
         )*
     };
 }
 
 macro_rules! inputs {
-    ($($ty:ident, $bytes:literal, $depth:literal, $types:literal, $ways:literal, $way:tt;)*) => {
+    ($($ty:ident, $bytes:literal, $depth:literal, $types:literal, $ways:tt, $way_of_b:tt;)*) => {
         $(
             impl Input for $ty {
                 const BYTES: usize = $bytes;
 
-                products! { $types, $ways, $way:
-                    multiply_256, multiply_add_256, 128, concat!("m64n256", $depth);
-                    multiply_192, multiply_add_192, 96, concat!("m64n192", $depth);
-                    multiply_128, multiply_add_128, 64, concat!("m64n128", $depth);
-                    multiply_64, multiply_add_64, 32, concat!("m64n64", $depth);
+                products! { $types, $ways, $way_of_b:
+                    multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256, 128, concat!("m64n256", $depth);
+                    multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192, 96, concat!("m64n192", $depth);
+                    multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128, 64, concat!("m64n128", $depth);
+                    multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64, 32, concat!("m64n64", $depth);
                 }
             }
         )*
@@ -285,9 +317,9 @@ macro_rules! inputs {
 }
 
 inputs! {
-    F16, 2, "k16", "f16.f16", ", {A}, {B}", [A B];
-    Bf16, 2, "k16", "bf16.bf16", ", {A}, {B}", [A B];
-    Tf32, 4, "k8", "tf32.tf32", "", [];
+    F16, 2, "k16", "f16.f16", [A B], [B];
+    Bf16, 2, "k16", "bf16.bf16", [A B], [B];
+    Tf32, 4, "k8", "tf32.tf32", [], [];
 }
 
 macro_rules! statements {
@@ -318,6 +350,8 @@ statements! {
     commit_group, "wgmma.commit_group.sync.aligned;";
     /// Waits until one group at most is on its way (PTX ISA, "wgmma.wait_group"). The sums must not be touched yet.
     wait_all_but_one, "wgmma.wait_group.sync.aligned 1;";
+    /// Waits until two groups at most are on their way. The sums must not be touched yet.
+    wait_all_but_two, "wgmma.wait_group.sync.aligned 2;";
 }
 
 #[cfg(target_arch = "nvptx64")]
@@ -332,7 +366,7 @@ macro_rules! wait_all_of {
 }
 
 macro_rules! sums {
-    ($($registers:tt, $columns:literal, $multiply:ident, $multiply_add:ident;)*) => {
+    ($($registers:tt, $columns:literal, $multiply:ident, $multiply_add:ident, $multiply_rows:ident, $multiply_rows_add:ident;)*) => {
         $(
             impl Sums for [f32; $registers] {
                 const COLUMNS: usize = $columns;
@@ -347,6 +381,18 @@ macro_rules! sums {
                 unsafe fn multiply_add<E: Input, const A: i32, const B: i32>(&mut self, a: Descriptor, b: Descriptor) {
                     // SAFETY: the caller ensures it.
                     unsafe { E::$multiply_add::<A, B>(self, a, b) }
+                }
+
+                #[inline(always)]
+                unsafe fn multiply_rows<E: Input, const B: i32>(a: Rows, b: Descriptor) -> Self {
+                    // SAFETY: the caller ensures it.
+                    unsafe { E::$multiply_rows::<B>(a, b) }
+                }
+
+                #[inline(always)]
+                unsafe fn multiply_rows_add<E: Input, const B: i32>(&mut self, a: Rows, b: Descriptor) {
+                    // SAFETY: the caller ensures it.
+                    unsafe { E::$multiply_rows_add::<B>(self, a, b) }
                 }
 
                 #[inline(always)]
@@ -375,10 +421,10 @@ macro_rules! sums {
 }
 
 sums! {
-    128, 256, multiply_256, multiply_add_256;
-    96, 192, multiply_192, multiply_add_192;
-    64, 128, multiply_128, multiply_add_128;
-    32, 64, multiply_64, multiply_add_64;
+    128, 256, multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256;
+    96, 192, multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192;
+    64, 128, multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128;
+    32, 64, multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64;
 }
 
 macro_rules! register_limits {

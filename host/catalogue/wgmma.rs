@@ -91,7 +91,7 @@ fn dense(
         params: vec![
             Param::TensorMaps(vec![
                 map(0, m, k, [depth, a_rows]),
-                map(1, k, n, [tiles::ACROSS_BOX; 2]),
+                map(1, k, n, [depth; 2]),
             ]),
             Param::Output,
             Param::U32(m),

@@ -9,7 +9,7 @@ use kernels_gpu::gemm::choose::Request;
 use kernels_gpu::hopper::choose::{Choice, choose};
 use kernels_gpu::hopper::pack::{self, Pack};
 use kernels_gpu::hopper::schedule::Schedule;
-use kernels_gpu::hopper::store::BOX_COLUMNS;
+use kernels_gpu::hopper::store::{BOX_COLUMNS, box_rows};
 use kernels_gpu::hopper::wgmma::{Instance, OF_BF16, OF_F16, OF_TF32};
 use kernels_gpu::hopper::wgmma_persistent::A_ROWS;
 use kernels_gpu::hopper::{tiles, wgmma};
@@ -86,40 +86,97 @@ impl TensorGemm {
 
     /// The launches on a device with so many multiprocessors.
     pub fn plan(&self, multiprocessors: u32) -> Plan {
-        let Gemm { m, n, k, .. } = self.gemm;
+        // The tensor cores take TF32 along k only. A that does not lie so can go through registers, and in Cᵀ = Bᵀ · Aᵀ it is B that does.
+        if self.input == TensorInput::Tf32 && self.gemm.transpose_b == 0 {
+            Oriented::turned(self).plan(multiprocessors)
+        } else {
+            Oriented::upright(self).plan(multiprocessors)
+        }
+    }
+}
+
+/// A product as a kernel computes it: of C or of its transpose.
+struct Oriented {
+    /// What the kernel knows of the product: where it is turned, m counts the columns of C, and A is the transpose of input 1.
+    product: TensorGemm,
+    /// Which inputs A and B are.
+    inputs: [usize; 2],
+    /// Whether C lies column by column, and A is stored across k.
+    turned: bool,
+}
+
+impl Oriented {
+    fn upright(product: &TensorGemm) -> Self {
+        Oriented {
+            product: *product,
+            inputs: [0, 1],
+            turned: false,
+        }
+    }
+
+    fn turned(product: &TensorGemm) -> Self {
+        let gemm = &product.gemm;
+        let [a, b, c] = product.aligned;
+        Oriented {
+            product: TensorGemm {
+                gemm: Gemm {
+                    m: gemm.n,
+                    n: gemm.m,
+                    lda: gemm.ldb,
+                    ldb: gemm.lda,
+                    transpose_a: 1 - gemm.transpose_b,
+                    transpose_b: 1 - gemm.transpose_a,
+                    stride_a: gemm.stride_b,
+                    stride_b: gemm.stride_a,
+                    ..*gemm
+                },
+                aligned: [b, a, c],
+                ..*product
+            },
+            inputs: [1, 0],
+            turned: true,
+        }
+    }
+
+    fn plan(&self, multiprocessors: u32) -> Plan {
+        let Gemm { m, n, k, .. } = self.product.gemm;
         let mut plan = Plan {
             launches: Vec::new(),
             workspace_bytes: 0,
             zeroed_bytes: 0,
         };
-        if m == 0 || n == 0 || self.batch == 0 {
+        if m == 0 || n == 0 || self.product.batch == 0 {
             return plan;
         }
-        let stored_across = self.input == TensorInput::Tf32;
-        let transposed = match stored_across {
-            true => [false, true],
-            false => [self.gemm.transpose_a != 0, self.gemm.transpose_b != 0],
+        let Gemm {
+            transpose_a,
+            transpose_b,
+            ..
+        } = self.product.gemm;
+        let transposed = match self.product.input {
+            TensorInput::Tf32 => [self.turned, true],
+            _ => [transpose_a != 0, transpose_b != 0],
         };
         let request = Request {
             extents: [m, n, k],
             transposed,
             vectors: [true; 2],
-            batch: self.batch,
+            batch: self.product.batch,
             multiprocessors,
             shared_bytes: SHARED_BYTES,
         };
-        let depth = tiles::depth(self.input.bytes() as usize);
+        let depth = tiles::depth(self.product.input.bytes() as usize);
         let choice = choose(self.instances(), &request, depth as u32, self.bulk());
         plan.zeroed_bytes = choice.zeroed_bytes;
         plan.workspace_bytes = choice.workspace_bytes;
-        let operands = [0, 1].map(|index| {
-            let operand = self.operand(index, plan.workspace_bytes);
+        let operands = [0, 1].map(|side| {
+            let operand = self.operand(side, plan.workspace_bytes);
             if let Some(copy) = &operand.copy {
                 plan.launches.push(copy.clone());
                 let Place::Workspace(start) = operand.place else {
                     unreachable!("copies are made into the workspace");
                 };
-                plan.workspace_bytes = start + operand.bytes(self.input.bytes());
+                plan.workspace_bytes = start + operand.bytes(self.product.input.bytes());
             }
             operand
         });
@@ -128,7 +185,7 @@ impl TensorGemm {
     }
 
     fn instances(&self) -> &'static [Instance] {
-        match self.input {
+        match self.product.input {
             TensorInput::Bf16 => OF_BF16,
             TensorInput::F16 => OF_F16,
             TensorInput::Tf32 => OF_TF32,
@@ -138,32 +195,33 @@ impl TensorGemm {
     /// Whether C can be stored by bulk copies.
     fn bulk(&self) -> bool {
         let vector = ROW_BYTES / 4;
-        let single = self.batch == 1;
-        self.aligned[2]
-            && self.gemm.ldc.is_multiple_of(vector)
-            && (single || self.gemm.stride_c.is_multiple_of(vector.into()))
+        let single = self.product.batch == 1;
+        self.product.aligned[2]
+            && self.product.gemm.ldc.is_multiple_of(vector)
+            && (single || self.product.gemm.stride_c.is_multiple_of(vector.into()))
     }
 
-    /// A or B, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
-    fn operand(&self, index: usize, workspace_bytes: u64) -> Operand {
-        let gemm = &self.gemm;
+    /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
+    fn operand(&self, side: usize, workspace_bytes: u64) -> Operand {
+        let gemm = &self.product.gemm;
         let Gemm { m, n, k, .. } = *gemm;
         let ([rows, columns], pitch, stride, along_k) =
-            match (index, gemm.transpose_a, gemm.transpose_b) {
+            match (side, gemm.transpose_a, gemm.transpose_b) {
                 (0, 0, _) => ([m, k], gemm.lda, gemm.stride_a, true),
                 (0, _, _) => ([k, m], gemm.lda, gemm.stride_a, false),
                 (_, _, 0) => ([k, n], gemm.ldb, gemm.stride_b, false),
                 _ => ([n, k], gemm.ldb, gemm.stride_b, true),
             };
-        let vector = ROW_BYTES / self.input.bytes();
-        let matrices = if stride == 0 { 1 } else { self.batch };
-        let turn = self.input == TensorInput::Tf32 && !along_k;
-        let lies = self.aligned[index]
+        let vector = ROW_BYTES / self.product.input.bytes();
+        let matrices = if stride == 0 { 1 } else { self.product.batch };
+        let through_registers = self.turned && side == 0;
+        let turn = self.product.input == TensorInput::Tf32 && !along_k && !through_registers;
+        let lies = self.product.aligned[side]
             && pitch.is_multiple_of(vector)
             && (matrices == 1 || stride.is_multiple_of(vector.into()));
         if lies && !turn {
             return Operand {
-                place: Place::Input(index),
+                place: Place::Input(self.inputs[side]),
                 rows,
                 columns,
                 pitch,
@@ -197,25 +255,26 @@ impl TensorGemm {
             matrices,
             stride: to_stride,
             along_k: along_k || turn,
-            copy: (k > 0).then(|| self.copy(index, start, &description, (turn, matrices))),
+            copy: (k > 0).then(|| self.copy(side, start, &description, (turn, matrices))),
         }
     }
 
     fn copy(
         &self,
-        index: usize,
+        side: usize,
         start: u64,
         pack: &Pack,
         (turn, matrices): (bool, u32),
     ) -> PlannedLaunch {
         let dense = matrices == 1
-            && self.aligned[index]
+            && self.product.aligned[side]
             && pack.from_pitch == pack.columns
             && pack.to_pitch == pack.rows;
+        let index = self.inputs[side];
         if turn && dense {
             return turned_dense(index, start, pack);
         }
-        let (entry, [height, width]) = match (turn, self.input.bytes()) {
+        let (entry, [height, width]) = match (turn, self.product.input.bytes()) {
             (true, _) => ("pack_transposed_32", [pack::TILE; 2]),
             (false, 2) => ("pack_16", [pack::COPIED_ROWS, pack::THREADS]),
             (false, _) => ("pack_32", [pack::COPIED_ROWS, pack::THREADS]),
@@ -243,24 +302,25 @@ impl TensorGemm {
     fn launch(&self, choice: &Choice, operands: &[Operand; 2]) -> PlannedLaunch {
         let [a, b] = operands;
         let mut maps = vec![
-            a.map(self.input, A_ROWS as u32),
-            b.map(self.input, choice.instance.columns),
+            a.map(self.product.input, A_ROWS as u32),
+            b.map(self.product.input, choice.instance.columns),
         ];
         if self.bulk() {
-            let Gemm { m, n, ldc, .. } = self.gemm;
+            let Gemm { m, n, ldc, .. } = self.product.gemm;
+            let [rows, columns] = if self.turned { [n, m] } else { [m, n] };
             maps.push(TensorMap {
                 place: Place::Output,
                 element_bytes: 4,
-                columns: n,
-                rows: m,
-                matrices: self.batch,
+                columns,
+                rows,
+                matrices: self.product.batch,
                 pitch: ldc,
-                stride: match self.batch {
-                    1 => u64::from(m) * u64::from(ldc),
-                    _ => self.gemm.stride_c,
+                stride: match self.product.batch {
+                    1 => u64::from(rows) * u64::from(ldc),
+                    _ => self.product.gemm.stride_c,
                 },
                 box_columns: BOX_COLUMNS as u32,
-                box_rows: tiles::ROWS as u32,
+                box_rows: box_rows(self.turned) as u32,
             });
         }
         PlannedLaunch {
@@ -273,7 +333,7 @@ impl TensorGemm {
                 Param::TensorMaps(maps),
                 Param::Output,
                 Param::Workspace,
-                Param::Product(super::bytes(&self.gemm)),
+                Param::Product(super::bytes(&self.product.gemm)),
                 Param::Bytes(bytes_of_schedule(&choice.schedule)),
             ],
         }
@@ -308,10 +368,10 @@ impl Operand {
     /// Its map, for tiles of so many rows of A or columns of B.
     fn map(&self, input: TensorInput, extent: u32) -> TensorMap {
         let element_bytes = input.bytes();
-        let across = tiles::ACROSS_BOX as u32;
+        let depth = tiles::depth(element_bytes as usize) as u32;
         let [box_columns, box_rows] = match self.along_k {
-            true => [tiles::depth(element_bytes as usize) as u32, extent],
-            false => [across, across],
+            true => [depth, extent],
+            false => [depth, depth],
         };
         // Nothing cannot be mapped, and is not fetched.
         let vector = ROW_BYTES / element_bytes;
@@ -339,11 +399,11 @@ fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
     let Schedule {
         batch,
         whole,
-        sharers,
+        parts,
         bulk,
         partials,
     } = *schedule;
-    bytemuck::bytes_of(&[batch, whole, sharers, bulk, partials]).to_vec()
+    bytemuck::bytes_of(&[batch, whole, parts, bulk, partials]).to_vec()
 }
 
 /// See [`bytes_of_schedule`].

@@ -4,7 +4,7 @@
 //! block, a tile takes a while to store, and the parts of shared tiles are written and read again. The constants are
 //! fitted to times on an H200.
 
-use super::schedule::{PARTS_OF_A_BLOCK, Schedule, Tiles, counters};
+use super::schedule::{Schedule, Tiles, counters};
 use super::store::part_elements;
 use super::tiles::steps;
 use super::wgmma::Instance;
@@ -58,31 +58,31 @@ struct Sharing {
     /// Tiles, and those of them that are not shared.
     tiles: u32,
     whole: u32,
-    /// Blocks, and those of them that share the other tiles.
+    /// Blocks, and how many of them share each of the other tiles.
     blocks: u32,
-    sharers: u32,
+    parts: u32,
 }
 
-/// No shared tiles, or those of the last rounds, each by the same number of blocks. That number divides the steps, so that
-/// shares end where tiles do.
+/// No shared tiles, or those of the last rounds, each by the same number of blocks. That number divides the steps: blocks of unequal
+/// parts drift apart, and find less in the cache.
 fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sharing> {
     let blocks = tiles.min(processors).max(1);
     let alone = Sharing {
         tiles,
         whole: tiles,
         blocks,
-        sharers: 1,
+        parts: 1,
     };
     let whole = tiles / processors * processors;
     let shared = tiles - whole;
     let most = processors.checked_div(shared).unwrap_or(0).min(steps);
     let together = (2..=most)
-        .filter(move |&times| steps.is_multiple_of(times))
-        .map(move |times| Sharing {
+        .filter(move |&parts| steps.is_multiple_of(parts))
+        .map(move |parts| Sharing {
             tiles,
             whole,
-            blocks: blocks.max(times * shared),
-            sharers: times * shared,
+            blocks: blocks.max(parts * shared),
+            parts,
         });
     together.chain([alone])
 }
@@ -116,10 +116,10 @@ impl Sharing {
         let shared = self.tiles - self.whole;
         let rounds = f64::from(self.whole.div_ceil(self.blocks));
         let mut clocks = START + rounds * (f64::from(steps) * step + columns * STORE);
-        if let Some(parts) = self.sharers.checked_div(shared) {
+        if shared > 0 {
             // Everybody writes a part, and somebody reads all of a tile's.
-            let share = f64::from(steps.div_ceil(parts));
-            clocks += share * step + columns * (STORE + f64::from(1 + parts) * PART);
+            let share = f64::from(steps.div_ceil(self.parts));
+            clocks += share * step + columns * (STORE + f64::from(1 + self.parts) * PART);
             if self.whole > 0 {
                 clocks += share * columns * SPREAD;
             }
@@ -131,7 +131,7 @@ impl Sharing {
         let shared = self.tiles - self.whole;
         let zeroed_bytes = counters(shared, CONSUMERS) * 4;
         let partials = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
-        let parts = u64::from(self.sharers * PARTS_OF_A_BLOCK) * CONSUMERS as u64;
+        let parts = u64::from(self.parts * shared) * CONSUMERS as u64;
         let part_bytes = part_elements(instance.columns as usize) as u64 * 4;
         Choice {
             instance,
@@ -140,7 +140,7 @@ impl Sharing {
             schedule: Schedule {
                 batch,
                 whole: self.whole,
-                sharers: self.sharers,
+                parts: self.parts,
                 bulk: bulk.into(),
                 partials: (partials / 4) as u32,
             },

@@ -4,10 +4,9 @@
 //! neighbouring numbers find each other's rows and columns in the cache.
 //!
 //! A product of fewer tiles than multiprocessors, or of a few more than a multiple of them, leaves many idle. So only the first
-//! tiles are computed each by one block. Of the others as many blocks together take the *steps* along k, an equal share of their
-//! row each (Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023). A block then begins in the middle of one
-//! tile and ends in the middle of another; what it has of a tile is a *part* of its sums. Where the blocks are a multiple of
-//! the shared tiles, all are at few places along k at a time, and find the operands in the cache.
+//! tiles are computed each by one block. Each of the others is *shared* by as many blocks as there are for it, which take equal parts of
+//! its *steps* along k, to within one step. As the parts of all tiles begin at the same few places along k, blocks find the operands in
+//! the cache; shares that begin anywhere (Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023) do not.
 
 /// Rows of tiles in a group.
 const GROUP: u32 = 8;
@@ -20,8 +19,8 @@ pub struct Schedule {
     pub batch: u32,
     /// The first tiles, as many as are computed each by one block.
     pub whole: u32,
-    /// Blocks that share the other tiles, at most as many as there are steps of those; at least 1.
-    pub sharers: u32,
+    /// Blocks that share each of the other tiles, at most as many as it has steps; at least 1.
+    pub parts: u32,
     /// 1 where C can be stored by bulk copies: it, its rows and its matrices begin at multiples of 16 bytes.
     pub bulk: u32,
     /// Where partial sums begin in the workspace, in elements; [`counters`] of the tiles that are shared lie before them.
@@ -32,9 +31,6 @@ pub struct Schedule {
 pub const fn counters(shared: u32, warpgroups: usize) -> u64 {
     shared as u64 * warpgroups as u64
 }
-
-/// Places for parts that a block has: for that of the tile in whose middle it begins, and of the one in which it ends.
-pub const PARTS_OF_A_BLOCK: u32 = 2;
 
 /// The tiles of C.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +91,7 @@ impl Tiles {
     }
 }
 
-/// Steps along k of one tile, in the middle of which a block may begin or end.
+/// Steps along k of one tile: all or a part of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The tile.
@@ -106,30 +102,28 @@ pub struct Piece {
     pub steps: u32,
 }
 
-/// The pieces of one block, one after the other: its share of the shared tiles, then its whole ones.
+/// The pieces of one block, one after the other: its part of a shared tile, then its whole ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     shares: Shares,
-    /// The next step of its share, and the end of that.
-    step: u32,
-    end: u32,
+    /// The piece of a shared tile, if that is next.
+    shared: Option<Piece>,
     /// The next whole tile.
     tile: u32,
 }
 
-/// The steps of all shared tiles in a row, shared equally by the blocks.
+/// How the steps of tiles are dealt out.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
     /// Steps of a tile.
     of_tile: u32,
-    /// Tiles that are computed as a whole.
+    /// Tiles that are computed as a whole, and the others.
     whole: u32,
-    /// Blocks of the grid, and those of them that have shares.
+    shared: u32,
+    /// Parts of a shared tile.
+    parts: u32,
+    /// Blocks of the grid.
     blocks: u32,
-    sharers: u32,
-    /// Steps of each share; the first `longer` ones have one more.
-    each: u32,
-    longer: u32,
 }
 
 /// A part of the sums of a shared tile.
@@ -147,69 +141,47 @@ impl Shares {
     /// The shares in what is not `whole` of `tiles` of so many steps, for a grid of so many blocks.
     #[inline(always)]
     pub const fn new(tiles: u32, schedule: &Schedule, of_tile: u32, blocks: u32) -> Self {
-        let Schedule { whole, sharers, .. } = *schedule;
-        let steps = (tiles - whole) * of_tile;
         Shares {
             of_tile,
-            whole,
+            whole: schedule.whole,
+            shared: tiles - schedule.whole,
+            parts: schedule.parts,
             blocks,
-            sharers,
-            each: steps / sharers,
-            longer: steps % sharers,
         }
     }
 
-    /// The first step of a block's share: the end, for those that have none.
+    /// The first step of a part: the first parts have one more where the steps are no multiple of them.
     #[inline(always)]
-    fn start(&self, block: u32) -> u32 {
-        let block = block.min(self.sharers);
-        block * self.each + block.min(self.longer)
-    }
-
-    /// The block whose share a step is in.
-    #[inline(always)]
-    fn block_of(&self, step: u32) -> u32 {
-        let in_longer = self.longer * (self.each + 1);
-        if step < in_longer {
-            step / (self.each + 1)
-        } else {
-            self.longer + (step - in_longer) / self.each.max(1)
-        }
+    const fn start(&self, part: u32) -> u32 {
+        let (each, longer) = (self.of_tile / self.parts, self.of_tile % self.parts);
+        part * each + if part < longer { part } else { longer }
     }
 
     /// The parts that a piece is one of; `None` where it is all of its tile.
     #[inline(always)]
     pub fn part(&self, piece: &Piece) -> Option<Part> {
-        if piece.steps == self.of_tile {
-            return None;
-        }
-        let tile = piece.tile - self.whole;
-        let first_block = self.block_of(tile * self.of_tile);
-        let last_block = self.block_of((tile + 1) * self.of_tile - 1);
+        let tile = piece.tile.checked_sub(self.whole)?;
         Some(Part {
             tile,
-            first_block,
-            count: last_block - first_block + 1,
+            first_block: tile * self.parts,
+            count: self.parts,
         })
     }
 
     /// The pieces of a block.
     #[inline(always)]
     pub fn walk(&self, block: u32) -> Walk {
+        let (tile, part) = (block / self.parts, block % self.parts);
+        let first = self.start(part);
         Walk {
             shares: *self,
-            step: self.start(block),
-            end: self.start(block + 1),
+            shared: (tile < self.shared).then_some(Piece {
+                tile: self.whole + tile,
+                first,
+                steps: self.start(part + 1) - first,
+            }),
             tile: block,
         }
-    }
-}
-
-impl Part {
-    /// The place of the part of a block: that of the first ends where its share ends, the others where a share begins.
-    #[inline(always)]
-    pub fn place(&self, block: u32) -> u32 {
-        block * PARTS_OF_A_BLOCK + (block == self.first_block) as u32
     }
 }
 
@@ -217,25 +189,16 @@ impl Walk {
     /// Goes on to the next piece, and returns it.
     #[inline(always)]
     pub fn advance(&mut self) -> Option<Piece> {
-        let Shares { of_tile, whole, .. } = self.shares;
-        if self.step < self.end {
-            let tile = self.step / of_tile.max(1);
-            let first = self.step - tile * of_tile;
-            let steps = (of_tile - first).min(self.end - self.step);
-            self.step += steps;
-            let tile = whole + tile;
-            Some(Piece { tile, first, steps })
-        } else if self.tile < whole {
-            let tile = self.tile;
-            self.tile += self.shares.blocks;
-            Some(Piece {
-                tile,
-                first: 0,
-                steps: of_tile,
-            })
-        } else {
-            None
+        if let Some(piece) = self.shared.take() {
+            return Some(piece);
         }
+        let tile = self.tile;
+        self.tile += self.shares.blocks;
+        (tile < self.shares.whole).then_some(Piece {
+            tile,
+            first: 0,
+            steps: self.shares.of_tile,
+        })
     }
 }
 
@@ -250,51 +213,46 @@ mod tests {
 
     #[test]
     fn every_step_of_every_tile_is_in_one_piece() {
-        for (tiles, whole, steps, sharers, blocks) in [
-            (72, 0, 256, 132, 132),
-            (300, 132, 7, 132, 132),
-            (182, 132, 70, 100, 132),
-            (5, 5, 3, 4, 4),
+        for (tiles, whole, steps, parts, blocks) in [
+            (18, 0, 256, 7, 132),
+            (300, 300, 7, 1, 132),
+            (182, 132, 70, 2, 132),
+            (5, 5, 3, 1, 4),
             (1, 0, 5, 5, 8),
-            (9, 4, 11, 4, 4),
+            (9, 8, 11, 4, 4),
         ] {
             let schedule = Schedule {
                 batch: 1,
                 whole,
-                sharers,
+                parts,
                 bulk: 1,
                 partials: 0,
             };
             let shares = Shares::new(tiles, &schedule, steps, blocks);
             let mut seen = vec![0; (tiles * steps) as usize];
-            let mut parts = HashMap::new();
-            let mut pieces = 0;
+            let mut sharers = HashMap::new();
             for block in 0..blocks {
                 let mut walk = shares.walk(block);
                 while let Some(piece) = walk.advance() {
-                    pieces += 1;
+                    assert!(piece.steps > 0);
                     for step in piece.first..piece.first + piece.steps {
                         seen[(piece.tile * steps + step) as usize] += 1;
                     }
                     if let Some(part) = shares.part(&piece) {
-                        let places = parts.entry(piece.tile).or_insert((part, Vec::new()));
-                        assert_eq!(places.0, part);
-                        assert!((part.first_block..part.first_block + part.count).contains(&block));
-                        places.1.push(part.place(block));
+                        assert_eq!(part.count, parts);
+                        let (of_tile, blocks) =
+                            sharers.entry(piece.tile).or_insert((part, Vec::new()));
+                        assert_eq!(*of_tile, part);
+                        blocks.push(block);
                     }
                 }
             }
             assert!(seen.iter().all(|&times| times == 1));
-            assert!(pieces >= tiles);
-            let mut all = Vec::new();
-            for (part, places) in parts.into_values() {
-                assert_eq!(places.len(), part.count as usize);
-                all.extend(places);
+            assert_eq!(sharers.len(), (tiles - whole) as usize);
+            for (part, blocks) in sharers.into_values() {
+                let expected: Vec<_> = (part.first_block..part.first_block + part.count).collect();
+                assert_eq!(blocks, expected);
             }
-            let count = all.len();
-            all.sort_unstable();
-            all.dedup();
-            assert_eq!(all.len(), count, "two parts have one place");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The way of sums from registers to C.
 
+use super::rows;
 use super::schedule::{Corner, Schedule};
 use super::tiles::{Maps, ROW_BYTES, ROWS, WARPGROUP};
 use crate::gemm::Gemm;
@@ -11,6 +12,11 @@ use cuda_std::wgmma::{self, Sums};
 
 /// Columns of a box of C.
 pub const BOX_COLUMNS: usize = ROW_BYTES / 4;
+
+/// Rows of a box of C, and of one that is stored column by column.
+pub const fn box_rows(turned: bool) -> usize {
+    if turned { BOX_COLUMNS } else { ROWS }
+}
 
 /// Bytes of a box of C: 64 rows of 32 columns.
 const BOX_BYTES: usize = ROWS * ROW_BYTES;
@@ -32,6 +38,17 @@ fn first() -> [usize; 2] {
     let lane = warp::lane_id() as usize;
     let warp = thread::thread_idx_x() as usize / 32 % 4;
     [16 * warp + lane / 4, 2 * (lane % 4)]
+}
+
+/// Row and column of this thread's sum of a box where its rows are as [`rows::row`] says.
+#[inline(always)]
+fn turned(register: usize) -> [usize; 2] {
+    let column = 2 * (warp::lane_id() as usize % 4);
+    let second = register % EIGHT_REGISTERS >= 2;
+    [
+        rows::row(second) as usize,
+        register / EIGHT_REGISTERS * 8 + column + register % 2,
+    ]
 }
 
 /// Stores the sums of a warpgroup to C, from row `top` and column `left` on, each thread its pairs.
@@ -69,6 +86,8 @@ pub struct Target<'a> {
     pub boxes: *mut u8,
     /// A barrier of the warpgroup's own.
     pub barrier: u32,
+    /// Whether C lies column by column, and the sums' rows as [`rows::row`] says.
+    pub turned: bool,
 }
 
 impl Target<'_> {
@@ -78,11 +97,17 @@ impl Target<'_> {
     /// The products have been waited for; `gemm`, `schedule`, `c` and `maps` are as the kernel's; all of the warpgroup is here.
     #[inline(always)]
     pub unsafe fn store<S: Sums>(&self, sums: &S, corner: Corner) {
+        // The first of the warps that write a box stores it.
+        let writers = if self.turned {
+            2
+        } else {
+            WARPGROUP as u32 / 32
+        };
         // SAFETY: the whole warp is here. The same lane is elected each time, which the groups of its copies need.
         let leader = unsafe {
             let warp =
                 warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
-            warp.is_multiple_of(WARPGROUP as u32 / 32) && tma::elect()
+            warp.is_multiple_of(writers) && tma::elect()
         };
         for index in 0..S::COLUMNS / BOX_COLUMNS {
             let corner = Corner {
@@ -99,7 +124,9 @@ impl Target<'_> {
                         values[register] = self.gemm.beta.mul_add(*place, values[register]);
                     });
                 }
-                if self.schedule.bulk != 0 {
+                if self.schedule.bulk != 0 && self.turned {
+                    self.by_bulk_turned(&values, corner, index % BOXES, leader);
+                } else if self.schedule.bulk != 0 {
                     self.by_bulk(&values, corner, index % BOXES, leader);
                 } else {
                     self.each(corner, |register, place| *place = values[register]);
@@ -112,6 +139,18 @@ impl Target<'_> {
     #[inline(always)]
     fn each(&self, corner: Corner, mut action: impl FnMut(usize, *mut f32)) {
         let gemm = self.gemm;
+        if self.turned {
+            let matrix = corner.matrix as usize * gemm.stride_c as usize;
+            for register in 0..BOX_REGISTERS {
+                let [row, column] = turned(register);
+                let (x, y) = (corner.row as usize + row, corner.column as usize + column);
+                if x < gemm.m as usize && y < gemm.n as usize {
+                    let place = matrix + y * gemm.ldc as usize + x;
+                    action(register, self.c.wrapping_add(place));
+                }
+            }
+            return;
+        }
         let [row, column] = first();
         let left = corner.column as usize + column;
         let matrix = corner.matrix as usize * gemm.stride_c as usize;
@@ -177,6 +216,45 @@ impl Target<'_> {
             }
         }
     }
+
+    /// The same for a C that lies column by column: two boxes of 32 × 32 elements side by side, which two warps write each.
+    ///
+    /// # Safety
+    /// As for [`by_bulk`](Self::by_bulk), where the leaders are those of two warps each.
+    #[inline(always)]
+    unsafe fn by_bulk_turned(
+        &self,
+        values: &[f32; BOX_REGISTERS],
+        corner: Corner,
+        index: usize,
+        leader: bool,
+    ) {
+        let warp = thread::thread_idx_x() as usize / 32 % 4;
+        let first = warp / 2 * BOX_COLUMNS;
+        let half = BOX_BYTES / 2 * (warp / 2);
+        let start = self.boxes.wrapping_add(index * BOX_BYTES + half);
+        // SAFETY: as above.
+        unsafe {
+            if leader {
+                tma::wait_until_read::<{ BOXES as u32 - 1 }>();
+            }
+            wgmma::sync(self.barrier);
+            for register in 0..BOX_REGISTERS {
+                let [row, column] = turned(register);
+                let row = row - first;
+                let piece = row / 4 ^ column % 8;
+                let place = start.wrapping_add(column * ROW_BYTES + piece * 16 + row % 4 * 4);
+                *place.cast() = values[register];
+            }
+            tma::publish_shared();
+            wgmma::sync(self.barrier);
+            if leader {
+                let map = &raw const (*self.maps).c;
+                let at = [corner.row + first as u32, corner.column, corner.matrix];
+                tma::store_3d(map, at, SharedAddress::of(start));
+            }
+        }
+    }
 }
 
 /// Elements of a vector of partial sums.
@@ -192,6 +270,12 @@ const fn vectors_in_hand(registers: usize) -> usize {
         96 => 48 / VECTOR,
         _ => 32 / VECTOR,
     }
+}
+
+/// Whether the sums of a tile of so many columns stay in registers while those of the other parts are added to them: those of the
+/// widest leave too few for that, and are read again like the others.
+const fn stay(columns: usize) -> bool {
+    columns < 256
 }
 
 /// Elements that a warpgroup's part takes in the workspace, for tiles of so many columns.
@@ -212,34 +296,44 @@ pub unsafe fn keep<S: Sums>(sums: &S, to: *mut f32) {
     }
 }
 
-/// Replaces the sums by those of all parts, added up in their order: whoever does it, the result is the same.
+/// Replaces the sums, which are part `own` of `count`, by those of all parts, added up in their order: whoever does it, the result is
+/// the same.
 ///
 /// # Safety
-/// `part` gives the place of each of `count` parts, which [`keep`] has stored and this thread sees.
+/// `part` gives the place of each, which [`keep`] has stored and this thread sees.
 #[inline(always)]
-pub unsafe fn add_up<S: Sums>(sums: &mut S, count: u32, part: impl Fn(u32) -> *mut f32) {
+pub unsafe fn add_up<S: Sums>(
+    sums: &mut S,
+    [own, count]: [u32; 2],
+    part: impl Fn(u32) -> *mut f32,
+) {
     let registers = S::COLUMNS / 2;
     let vectors = vectors_in_hand(registers);
     for group in 0..registers / (vectors * VECTOR) {
+        let first = group * vectors;
         let mut total = [[0.0; VECTOR]; IN_HAND / VECTOR];
         let mut index = 0;
         while index < count {
             let from = part(index);
-            let mut loaded = [[0.0; VECTOR]; IN_HAND / VECTOR];
+            let mut more = [[0.0; VECTOR]; IN_HAND / VECTOR];
             for vector in 0..vectors {
-                // SAFETY: the caller ensures it.
-                loaded[vector] = unsafe { F32x4::load(place_of(from, group * vectors + vector)) };
+                more[vector] = if index == own && stay(S::COLUMNS) {
+                    core::array::from_fn(|i| sums.get((first + vector) * VECTOR + i))
+                } else {
+                    // SAFETY: the caller ensures it.
+                    unsafe { F32x4::load(place_of(from, first + vector)) }
+                };
             }
             for vector in 0..vectors {
                 for i in 0..VECTOR {
-                    total[vector][i] += loaded[vector][i];
+                    total[vector][i] += more[vector][i];
                 }
             }
             index += 1;
         }
         for vector in 0..vectors {
             for i in 0..VECTOR {
-                sums.set((group * vectors + vector) * VECTOR + i, total[vector][i]);
+                sums.set((first + vector) * VECTOR + i, total[vector][i]);
             }
         }
     }

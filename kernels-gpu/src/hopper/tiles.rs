@@ -12,27 +12,27 @@ pub const ROW_BYTES: usize = 128;
 /// Rows of C that a warpgroup owns.
 pub const ROWS: usize = 64;
 
-/// Elements of a row, and rows, of a box of an operand that is stored across k.
-pub const ACROSS_BOX: usize = 64;
-
 /// Threads of a warpgroup.
 pub const WARPGROUP: usize = 128;
 
 /// Bytes of the part of A's tile that one warpgroup uses.
-const A_BYTES: usize = ROWS * ROW_BYTES;
-
-/// Bytes of a box of an operand that is stored across k.
-const ACROSS_BYTES: usize = ACROSS_BOX * ROW_BYTES;
+pub const A_BYTES: usize = ROWS * ROW_BYTES;
 
 /// Bytes along k of one product.
-const STEP_BYTES: usize = 32;
+pub const STEP_BYTES: usize = 32;
 
 /// Products of a stage.
-const STEPS: usize = ROW_BYTES / STEP_BYTES;
+pub const STEPS: usize = ROW_BYTES / STEP_BYTES;
 
-/// Elements along k of a stage, for elements of so many bytes: 64 of 16 bits, 32 of 32 bits.
+/// Elements along k of a stage, for elements of so many bytes: 64 of 16 bits, 32 of 32 bits. An operand that is stored across k has
+/// as many rows in a box, of as many elements.
 pub const fn depth(element_bytes: usize) -> usize {
     ROW_BYTES / element_bytes
+}
+
+/// Bytes of a box of an operand that is stored across k.
+pub const fn across_bytes(element_bytes: usize) -> usize {
+    depth(element_bytes) * ROW_BYTES
 }
 
 /// Bytes of a stage for so many warpgroups, one below the other, and so many columns.
@@ -44,7 +44,7 @@ pub const fn stage_bytes(warpgroups: usize, columns: usize) -> usize {
 /// counts the matrices of a batch, and swizzle by 128 bytes. C's is only of those kernels that store by bulk copies.
 ///
 /// An operand that is stored along k has boxes of [`depth`] elements along k and the rows (of B: columns) of a block's tile; one
-/// that is stored across k has boxes of 64 × 64 elements.
+/// that is stored across k has boxes of [`depth`] × [`depth`] elements.
 #[repr(C)]
 pub struct Maps {
     /// A's.
@@ -103,9 +103,9 @@ pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, co
         if A == ALONG_K {
             tma::load_3d(stage, map, [start, top, matrix_a], full);
         } else {
-            for i in 0..WARPGROUPS {
-                let to = stage.at((i * A_BYTES) as u32);
-                let at = [top + (i * ROWS) as u32, start, matrix_a];
+            for i in 0..WARPGROUPS * ROWS / depth(E::BYTES) {
+                let to = stage.at((i * across_bytes(E::BYTES)) as u32);
+                let at = [top + (i * depth(E::BYTES)) as u32, start, matrix_a];
                 tma::load_3d(to, map, at, full);
             }
         }
@@ -114,9 +114,9 @@ pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, co
         if B == ALONG_K {
             tma::load_3d(stage, map, [start, left, matrix_b], full);
         } else {
-            for i in 0..S::COLUMNS / ACROSS_BOX {
-                let to = stage.at((i * ACROSS_BYTES) as u32);
-                let at = [left + (i * ACROSS_BOX) as u32, start, matrix_b];
+            for i in 0..S::COLUMNS / depth(E::BYTES) {
+                let to = stage.at((i * across_bytes(E::BYTES)) as u32);
+                let at = [left + (i * depth(E::BYTES)) as u32, start, matrix_b];
                 tma::load_3d(to, map, at, full);
             }
         }
@@ -210,7 +210,8 @@ fn operand<const WAY: i32>(place: SharedAddress) -> Descriptor {
     if WAY == ALONG_K {
         Descriptor::along_k(place)
     } else {
-        Descriptor::across_k(place, ACROSS_BYTES as u32)
+        // Elements of 16 bits, as all that are stored across k and multiplied from shared memory.
+        Descriptor::across_k(place, across_bytes(2) as u32)
     }
 }
 

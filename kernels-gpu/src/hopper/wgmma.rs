@@ -10,12 +10,15 @@
 //!
 //! A launch behind another one begins while that is still at its last tiles (see [`dependent`]).
 //!
+//! The tensor cores take TF32 along k only, and a row-major B lies across it. Of a product in which A does, A can go [through
+//! registers](super::rows); and Cᵀ = Bᵀ · Aᵀ is one.
+//!
 //! # Thread mapping
 //! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns.
 //!
 //! # Preconditions
 //! The matrices A and B, their rows and the matrices of a batch begin at multiples of 16 bytes; k is fewer than 2³² elements less one
-//! stage. TF32 operands are stored along k. Other operands are [copied](super::pack) first. C is as it likes.
+//! stage. TF32 operands are stored along k, but for a row-major B. Other operands are [copied](super::pack) first. C is as it likes.
 //!
 //! # What changed since the rung before
 //! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; stores by bulk copies; shared tiles; launches that overlap.
@@ -24,9 +27,11 @@
 //! Beyond the sources; for the shared tiles see [`schedule`](super::schedule).
 
 use super::ring::{Ring, Stages};
+use super::rows::ThroughRegisters;
 use super::schedule::{Corner, Part, Schedule, Shares, Tiles};
 use super::store::{self, Target};
-use super::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
+use super::tiles::{self, Maps, Place, ROWS, WARPGROUP};
+use super::ways::{FromShared, Way};
 use super::wgmma_persistent::{
     A_ROWS, CONSUMER_WARPS, CONSUMERS, FETCHING_REGISTERS, MULTIPLYING_REGISTERS,
 };
@@ -38,7 +43,7 @@ use cuda_std::mma::{Bf16, F16, Tf32};
 use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma;
-use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Input, Sums};
+use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Sums};
 
 /// Bytes that stages may take: what a block can have, less the boxes of C, the barriers and the words.
 const MOST_STAGE_BYTES: usize = 226 * 1024 - BOXES_BYTES;
@@ -75,7 +80,7 @@ struct Job {
 
 impl Job {
     #[inline(always)]
-    fn new<E: Input, S: Sums>(
+    fn new<W: Way, S: Sums>(
         maps: *const Maps,
         [c, workspace]: [*mut f32; 2],
         gemm: Gemm<f32>,
@@ -83,7 +88,7 @@ impl Job {
     ) -> Self {
         let size = [A_ROWS as u32, S::COLUMNS as u32];
         let tiles = Tiles::new([gemm.m, gemm.n], size, schedule.batch);
-        let steps = tiles::steps(gemm.k, tiles::depth(E::BYTES));
+        let steps = tiles::steps(gemm.k, tiles::depth(W::BYTES));
         let blocks = thread::grid_dim_x();
         Job {
             maps,
@@ -101,10 +106,7 @@ impl Job {
     /// # Safety
     /// One thread does it.
     #[inline(always)]
-    unsafe fn fetch<E: Input, S: Sums, const A: i32, const B: i32>(
-        &self,
-        mut ring: Ring<AsFit<S>>,
-    ) {
+    unsafe fn fetch<W: Way, S: Sums>(&self, mut ring: Ring<AsFit<S>>) {
         // A matrix that the whole batch has in common is the only one of its map.
         let common = [self.gemm.stride_a == 0, self.gemm.stride_b == 0];
         let mut walk = self.shares.walk(thread::block_idx_x());
@@ -114,18 +116,13 @@ impl Job {
                 let place = Place {
                     top: corner.row,
                     left: corner.column,
-                    start: tiles::start(self.gemm.k, tiles::depth(E::BYTES), step),
+                    start: tiles::start(self.gemm.k, tiles::depth(W::BYTES), step),
                     matrices: common.map(|common| if common { 0 } else { corner.matrix }),
                 };
                 // SAFETY: the stage is empty once all warps that multiply have said so.
                 unsafe {
                     ring.wait_until_empty();
-                    tiles::fetch::<E, S, CONSUMERS, A, B>(
-                        ring.stage(),
-                        self.maps,
-                        place,
-                        ring.full(),
-                    );
+                    W::fetch::<S, CONSUMERS>(ring.stage(), self.maps, place, ring.full());
                 }
                 ring.advance();
             }
@@ -137,15 +134,13 @@ impl Job {
     /// # Safety
     /// A whole warpgroup does it. `boxes` and `word` are its own.
     #[inline(always)]
-    unsafe fn multiply<E: Input, S: Sums, const A: i32, const B: i32>(
+    unsafe fn multiply<W: Way, S: Sums>(
         &self,
         mut ring: Ring<AsFit<S>>,
         warpgroup: usize,
         boxes: *mut u8,
         word: *mut u32,
     ) {
-        // One lane speaks for its warp.
-        let leader = warp::lane_id() == 0;
         let barrier = 1 + warpgroup as u32;
         let target = Target {
             gemm: &self.gemm,
@@ -154,32 +149,13 @@ impl Job {
             maps: self.maps,
             boxes,
             barrier,
+            turned: W::TURNED,
         };
-        let operands =
-            |ring: &Ring<AsFit<S>>| Operands::<A, B>::new(ring.stage(), CONSUMERS, warpgroup);
         let mut walk = self.shares.walk(thread::block_idx_x());
         while let Some(piece) = walk.advance() {
-            // SAFETY: a stage is full, and given back when its products are done: one step later, so that there are always
-            // products to do. The sums are this warpgroup's alone.
+            // SAFETY: the ring has the stages of this piece, which all of the warpgroup computes.
             unsafe {
-                ring.wait_until_full();
-                let mut sums: S = operands(&ring).multiply::<E, S>();
-                let mut used = ring.empty();
-                ring.advance();
-                for _ in 1..piece.steps {
-                    ring.wait_until_full();
-                    operands(&ring).multiply_add::<E, S>(&mut sums);
-                    wgmma::wait_all_but_one();
-                    if leader {
-                        used.arrive();
-                    }
-                    used = ring.empty();
-                    ring.advance();
-                }
-                sums.wait_all();
-                if leader {
-                    used.arrive();
-                }
+                let mut sums: S = W::multiply::<S, _, CONSUMERS>(&mut ring, piece.steps, warpgroup);
                 if let Some(part) = self.shares.part(&piece)
                     && !self.meet(&mut sums, &part, warpgroup, word)
                 {
@@ -208,14 +184,15 @@ impl Job {
         let barrier = 1 + warpgroup as u32;
         let partials = self.workspace.wrapping_add(self.schedule.partials as usize);
         let place_of = |block: u32| {
-            let number = part.place(block) as usize * CONSUMERS + warpgroup;
+            let number = block as usize * CONSUMERS + warpgroup;
             partials.wrapping_add(number * store::part_elements(S::COLUMNS))
         };
+        let own = thread::block_idx_x();
         let counter = part.tile as usize * CONSUMERS + warpgroup;
         // SAFETY: the counter is a word of the workspace that is 0 before the first part and after the last one. A part is
         // complete before it is counted, which all that met at the barrier are ordered by, and counted before it is read.
         unsafe {
-            store::keep(sums, place_of(thread::block_idx_x()));
+            store::keep(sums, place_of(own));
             wgmma::sync(barrier);
             if (thread::thread_idx_x() as usize).is_multiple_of(WARPGROUP) {
                 let counter = self.workspace.wrapping_add(counter).cast::<u32>();
@@ -229,7 +206,8 @@ impl Job {
             // All lanes read the same; by a vote the compiler knows it.
             let last = warp::warp_vote_any(warp::FULL_MASK, *word != 0);
             if last {
-                store::add_up(sums, part.count, |index| place_of(part.first_block + index));
+                let parts = [own - part.first_block, part.count];
+                store::add_up(sums, parts, |index| place_of(part.first_block + index));
             }
             last
         }
@@ -241,7 +219,7 @@ impl Job {
 /// # Safety
 /// As for the kernels.
 #[inline(always)]
-unsafe fn body<E: Input, S: Sums, const A: i32, const B: i32>(
+unsafe fn body<W: Way, S: Sums>(
     maps: *const Maps,
     arrays: [*mut f32; 2],
     gemm: Gemm<f32>,
@@ -249,7 +227,7 @@ unsafe fn body<E: Input, S: Sums, const A: i32, const B: i32>(
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
     let base = tiles::stages().at(BOXES_BYTES as u32);
-    let job = Job::new::<E, S>(maps, arrays, gemm, schedule);
+    let job = Job::new::<W, S>(maps, arrays, gemm, schedule);
     // SAFETY: the whole warp is here, and below the whole warpgroup.
     unsafe {
         // The compiler then knows that a warp is of one role.
@@ -266,7 +244,7 @@ unsafe fn body<E: Input, S: Sums, const A: i32, const B: i32>(
                 tma::prefetch(&raw const (*maps).a);
                 tma::prefetch(&raw const (*maps).b);
                 dependent::wait_for_previous();
-                job.fetch::<E, S, A, B>(Ring::new(base));
+                job.fetch::<W, S>(Ring::new(base));
             }
         } else {
             wgmma::take_registers::<MULTIPLYING_REGISTERS>();
@@ -275,7 +253,7 @@ unsafe fn body<E: Input, S: Sums, const A: i32, const B: i32>(
             let boxes = memory.wrapping_add(warpgroup * store::BYTES);
             let words = BOXES_BYTES + AsFit::<S>::TOTAL_BYTES;
             let word = memory.wrapping_add(words + 4 * warpgroup).cast();
-            job.multiply::<E, S, A, B>(Ring::new(base), warpgroup, boxes, word);
+            job.multiply::<W, S>(Ring::new(base), warpgroup, boxes, word);
         }
     }
 }
@@ -291,10 +269,13 @@ pub struct Instance {
     pub shared_bytes: u32,
     /// Whether A and B are stored across k.
     pub across: [bool; 2],
+    /// Whether the result is stored as the transpose of C: with the rows and columns, A and B that the kernel knows, C lies column
+    /// by column.
+    pub turned: bool,
 }
 
 macro_rules! kernels {
-    ($($inputs:literal: $instances:ident, $element:ty { $($name:ident: $a:ident, $b:ident, $registers:literal;)* })*) => {
+    ($($inputs:literal: $instances:ident, $element:ty { $($name:ident: $way:ident<$a:ident, $b:ident>, $registers:literal;)* })*) => {
         $(
             $(
                 #[doc = concat!("Inputs are ", $inputs, ", A ", stringify!($a), ", B ", stringify!($b), ".")]
@@ -313,7 +294,7 @@ macro_rules! kernels {
                 ) {
                     // SAFETY: passed on to the caller.
                     unsafe {
-                        body::<$element, [f32; $registers], $a, $b>(maps, [c, workspace], gemm, schedule)
+                        body::<$way<$element, $a, $b>, [f32; $registers]>(maps, [c, workspace], gemm, schedule)
                     }
                 }
             )*
@@ -325,6 +306,7 @@ macro_rules! kernels {
                     columns: 2 * $registers,
                     shared_bytes: shared_bytes::<[f32; $registers]>() as u32,
                     across: [$a == ACROSS_K, $b == ACROSS_K],
+                    turned: <$way<$element, $a, $b> as Way>::TURNED,
                 },
             )*];
         )*
@@ -333,47 +315,51 @@ macro_rules! kernels {
 
 kernels! {
     "bfloat16": OF_BF16, Bf16 {
-        wgmma_bf16_nn: ALONG_K, ACROSS_K, 128;
-        wgmma_bf16_nt: ALONG_K, ALONG_K, 128;
-        wgmma_bf16_tn: ACROSS_K, ACROSS_K, 128;
-        wgmma_bf16_tt: ACROSS_K, ALONG_K, 128;
-        wgmma_bf16_nn_192: ALONG_K, ACROSS_K, 96;
-        wgmma_bf16_nn_128: ALONG_K, ACROSS_K, 64;
-        wgmma_bf16_nt_192: ALONG_K, ALONG_K, 96;
-        wgmma_bf16_nt_128: ALONG_K, ALONG_K, 64;
-        wgmma_bf16_tn_192: ACROSS_K, ACROSS_K, 96;
-        wgmma_bf16_tn_128: ACROSS_K, ACROSS_K, 64;
-        wgmma_bf16_tt_192: ACROSS_K, ALONG_K, 96;
-        wgmma_bf16_tt_128: ACROSS_K, ALONG_K, 64;
-        wgmma_bf16_nn_64: ALONG_K, ACROSS_K, 32;
-        wgmma_bf16_nt_64: ALONG_K, ALONG_K, 32;
-        wgmma_bf16_tn_64: ACROSS_K, ACROSS_K, 32;
-        wgmma_bf16_tt_64: ACROSS_K, ALONG_K, 32;
+        wgmma_bf16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
+        wgmma_bf16_nt: FromShared<ALONG_K, ALONG_K>, 128;
+        wgmma_bf16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
+        wgmma_bf16_tt: FromShared<ACROSS_K, ALONG_K>, 128;
+        wgmma_bf16_nn_192: FromShared<ALONG_K, ACROSS_K>, 96;
+        wgmma_bf16_nn_128: FromShared<ALONG_K, ACROSS_K>, 64;
+        wgmma_bf16_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
+        wgmma_bf16_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
+        wgmma_bf16_tn_192: FromShared<ACROSS_K, ACROSS_K>, 96;
+        wgmma_bf16_tn_128: FromShared<ACROSS_K, ACROSS_K>, 64;
+        wgmma_bf16_tt_192: FromShared<ACROSS_K, ALONG_K>, 96;
+        wgmma_bf16_tt_128: FromShared<ACROSS_K, ALONG_K>, 64;
+        wgmma_bf16_nn_64: FromShared<ALONG_K, ACROSS_K>, 32;
+        wgmma_bf16_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
+        wgmma_bf16_tn_64: FromShared<ACROSS_K, ACROSS_K>, 32;
+        wgmma_bf16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
     }
 
     "IEEE binary16": OF_F16, F16 {
-        wgmma_f16_nn: ALONG_K, ACROSS_K, 128;
-        wgmma_f16_nt: ALONG_K, ALONG_K, 128;
-        wgmma_f16_tn: ACROSS_K, ACROSS_K, 128;
-        wgmma_f16_tt: ACROSS_K, ALONG_K, 128;
-        wgmma_f16_nn_192: ALONG_K, ACROSS_K, 96;
-        wgmma_f16_nn_128: ALONG_K, ACROSS_K, 64;
-        wgmma_f16_nt_192: ALONG_K, ALONG_K, 96;
-        wgmma_f16_nt_128: ALONG_K, ALONG_K, 64;
-        wgmma_f16_tn_192: ACROSS_K, ACROSS_K, 96;
-        wgmma_f16_tn_128: ACROSS_K, ACROSS_K, 64;
-        wgmma_f16_tt_192: ACROSS_K, ALONG_K, 96;
-        wgmma_f16_tt_128: ACROSS_K, ALONG_K, 64;
-        wgmma_f16_nn_64: ALONG_K, ACROSS_K, 32;
-        wgmma_f16_nt_64: ALONG_K, ALONG_K, 32;
-        wgmma_f16_tn_64: ACROSS_K, ACROSS_K, 32;
-        wgmma_f16_tt_64: ACROSS_K, ALONG_K, 32;
+        wgmma_f16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
+        wgmma_f16_nt: FromShared<ALONG_K, ALONG_K>, 128;
+        wgmma_f16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
+        wgmma_f16_tt: FromShared<ACROSS_K, ALONG_K>, 128;
+        wgmma_f16_nn_192: FromShared<ALONG_K, ACROSS_K>, 96;
+        wgmma_f16_nn_128: FromShared<ALONG_K, ACROSS_K>, 64;
+        wgmma_f16_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
+        wgmma_f16_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
+        wgmma_f16_tn_192: FromShared<ACROSS_K, ACROSS_K>, 96;
+        wgmma_f16_tn_128: FromShared<ACROSS_K, ACROSS_K>, 64;
+        wgmma_f16_tt_192: FromShared<ACROSS_K, ALONG_K>, 96;
+        wgmma_f16_tt_128: FromShared<ACROSS_K, ALONG_K>, 64;
+        wgmma_f16_nn_64: FromShared<ALONG_K, ACROSS_K>, 32;
+        wgmma_f16_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
+        wgmma_f16_tn_64: FromShared<ACROSS_K, ACROSS_K>, 32;
+        wgmma_f16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
     }
 
     "TF32, the upper 19 bits of `f32`": OF_TF32, Tf32 {
-        wgmma_tf32_nt: ALONG_K, ALONG_K, 128;
-        wgmma_tf32_nt_192: ALONG_K, ALONG_K, 96;
-        wgmma_tf32_nt_128: ALONG_K, ALONG_K, 64;
-        wgmma_tf32_nt_64: ALONG_K, ALONG_K, 32;
+        wgmma_tf32_nn: ThroughRegisters<ACROSS_K, ALONG_K>, 128;
+        wgmma_tf32_nn_192: ThroughRegisters<ACROSS_K, ALONG_K>, 96;
+        wgmma_tf32_nn_128: ThroughRegisters<ACROSS_K, ALONG_K>, 64;
+        wgmma_tf32_nn_64: ThroughRegisters<ACROSS_K, ALONG_K>, 32;
+        wgmma_tf32_nt: FromShared<ALONG_K, ALONG_K>, 128;
+        wgmma_tf32_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
+        wgmma_tf32_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
+        wgmma_tf32_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
     }
 }
