@@ -27,7 +27,7 @@ const EXTENTS: [[u32; 3]; 6] = [
 ];
 
 /// Tiles that are few, and a few more than a multiple of the multiprocessors: their steps are shared.
-const SHARED: [[u32; 3]; 2] = [[100, 60, 4000], [700, 60, 2000]];
+const SHARED: [[u32; 3]; 2] = [[100, 60, 4000], [700, 60, 4000]];
 
 /// An element type of A and B, and how a number is rounded to it.
 type Elements<T> = (TensorInput, fn(f64) -> T);

@@ -95,10 +95,11 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
         }
         Operation::Transpose => shapes.push(shape(200, 264, 1)),
         Operation::MatVec { .. } => shapes.push(shape(512, 512, 1)),
-        // A tile of which there is but the edge, and a wide one that passes every stage twice.
+        // A tile of which there is but the edge, a wide one that passes every stage twice, and one that blocks share.
         Operation::TensorProduct(_) => {
             shapes.insert(0, shape(72, 8, 64));
             shapes.push(shape(64, 256, 640));
+            shapes.push(shape(64, 64, 2560));
         }
         _ => {}
     }

@@ -63,8 +63,7 @@ struct Sharing {
     parts: u32,
 }
 
-/// No shared tiles, or those of the last rounds, each by the same number of blocks. That number divides the steps: blocks of unequal
-/// parts drift apart, and find less in the cache.
+/// No shared tiles, or those of the last rounds, each by the same number of blocks.
 fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sharing> {
     let blocks = tiles.min(processors).max(1);
     let alone = Sharing {
@@ -76,14 +75,12 @@ fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sha
     let whole = tiles / processors * processors;
     let shared = tiles - whole;
     let most = processors.checked_div(shared).unwrap_or(0).min(steps);
-    let together = (2..=most)
-        .filter(move |&parts| steps.is_multiple_of(parts))
-        .map(move |parts| Sharing {
-            tiles,
-            whole,
-            blocks: blocks.max(parts * shared),
-            parts,
-        });
+    let together = (2..=most).map(move |parts| Sharing {
+        tiles,
+        whole,
+        blocks: blocks.max(parts * shared),
+        parts,
+    });
     together.chain([alone])
 }
 
@@ -92,17 +89,19 @@ const START: f64 = 2800.0;
 
 /// Clocks in which a multiprocessor multiplies 128 × 1 columns by a stage, for tiles of so many columns: the narrow ones are
 /// held up by shared memory.
-const COLUMN_STEP: [(u32, f64); 4] = [(256, 4.32), (192, 4.34), (128, 4.74), (64, 6.5)];
+const COLUMN_STEP: [(u32, f64); 4] = [(256, 4.32), (192, 4.28), (128, 4.74), (64, 6.5)];
 
 /// Clocks of storing a column of a tile.
 const STORE: f64 = 25.0;
 
-/// Clocks of writing a column of a part, and of reading one.
-const PART: f64 = 25.6;
+/// Clocks until the last part of a tile knows that it is, and of writing a column of a part, or reading one.
+const MEET: f64 = 2500.0;
+const PART: f64 = 10.0;
 
-/// What a column's step takes in addition where tiles are shared before others that are not: blocks are then at different
-/// places along k for a while, and find less in the cache.
-const SPREAD: f64 = 1.9;
+/// What a column's step, and its part, take in addition where tiles are shared before others that are not: blocks are then at
+/// different places along k for a while, and find less in the cache.
+const SPREAD_STEP: f64 = 1.9;
+const SPREAD_PART: f64 = 11.0;
 
 impl Sharing {
     /// Clocks of a product with so many steps along k.
@@ -119,9 +118,10 @@ impl Sharing {
         if shared > 0 {
             // Everybody writes a part, and somebody reads all of a tile's.
             let share = f64::from(steps.div_ceil(self.parts));
-            clocks += share * step + columns * (STORE + f64::from(1 + self.parts) * PART);
+            let moved = f64::from(1 + self.parts) * columns;
+            clocks += share * step + columns * STORE + MEET + moved * PART;
             if self.whole > 0 {
-                clocks += share * columns * SPREAD;
+                clocks += share * columns * SPREAD_STEP + moved * SPREAD_PART;
             }
         }
         clocks

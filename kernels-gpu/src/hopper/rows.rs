@@ -55,7 +55,7 @@ impl Places {
             (warpgroup * A_BYTES) as u32
                 + of_box * tiles::across_bytes(Tf32::BYTES) as u32
                 + k * ROW_BYTES as u32
-                + (row / 4 ^ k) * VECTOR_BYTES
+                + ((row / 4) ^ k) * VECTOR_BYTES
                 + row % 4 * Tf32::BYTES as u32
         }))
     }

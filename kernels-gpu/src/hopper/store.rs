@@ -242,7 +242,7 @@ impl Target<'_> {
             for register in 0..BOX_REGISTERS {
                 let [row, column] = turned(register);
                 let row = row - first;
-                let piece = row / 4 ^ column % 8;
+                let piece = (row / 4) ^ (column % 8);
                 let place = start.wrapping_add(column * ROW_BYTES + piece * 16 + row % 4 * 4);
                 *place.cast() = values[register];
             }
