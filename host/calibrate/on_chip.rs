@@ -18,6 +18,10 @@ const CONSTANTS: [(u32, u32); 6] = [
     (12, 128),
 ];
 
+/// Distances between the words that the lanes of a warp read through the L1 cache: in one line, in the same banks of more and
+/// more lines, and in different banks of 32 lines.
+const APART: [u32; 9] = [1, 8, 16, 32, 33, 65, 129, 1001, 3001];
+
 /// A warp alone.
 const ALONE: Grid = Grid {
     blocks: 1,
@@ -34,6 +38,9 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), EngineError> {
     }
     clock(bench)?;
     bandwidths(bench)?;
+    for stride in APART {
+        apart(bench, stride)?;
+    }
     for (stride, words) in CONSTANTS {
         constant(bench, stride, words)?;
     }
@@ -98,6 +105,25 @@ fn bandwidths(bench: &mut Bench<'_>) -> Result<(), EngineError> {
             vec![Arg::Ptr(input.ptr()), clocks, Arg::U32(rounds)]
         })?;
         Ok(bytes / Bench::block_cycles(&clocks))
+    })?;
+    Ok(())
+}
+
+/// Cycles of a request to the L1 cache whose lanes are `stride` words apart.
+fn apart(bench: &mut Bench<'_>, stride: u32) -> Result<(), EngineError> {
+    let rounds = bench.extent.rounds;
+    let zeros = vec![0u32; 31 * stride as usize + on_chip::LANE_WORDS];
+    let input = Buffer::new(bench.engine, size_of_val(&zeros[..]))?;
+    input.upload(&zeros)?;
+    let name = format!("l1_stride_{stride}");
+    bench.measure(&name, "cycles/request", |bench, _| {
+        let grid = bench.full();
+        let clocks = bench.clocks("calibrate_l1_apart", grid, |clocks| {
+            let [rounds, stride] = [rounds, stride].map(Arg::U32);
+            vec![Arg::Ptr(input.ptr()), clocks, rounds, stride]
+        })?;
+        let requests = rounds * on_chip::PER_ROUND as u32 * (grid.threads / 32);
+        Ok(Bench::block_cycles(&clocks) / f64::from(requests))
     })?;
     Ok(())
 }

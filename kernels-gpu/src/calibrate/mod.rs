@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`chase`] | `calibrate_chase_global`, `calibrate_chase_shared` | latencies of loads |
 //! | [`chains`] | `calibrate_latency_…`, `calibrate_rate_…` | latency and rate of each class of instructions |
-//! | [`on_chip`] | `calibrate_shared`, `calibrate_l1`, `calibrate_constant` | bandwidths of a multiprocessor |
+//! | [`on_chip`] | `calibrate_shared`, `calibrate_l1`, `calibrate_l1_apart`, `calibrate_constant` | bandwidths of a multiprocessor |
 //! | [`code`] | `calibrate_code` | caches of instructions |
 //! | [`streams`] | `calibrate_read`, `calibrate_write`, `calibrate_write_parts` | bandwidths of the L2 cache and of device memory |
 //! | [`blocks`] | `calibrate_empty`, `calibrate_touch` | cost of a launch, of a block and of a warp |

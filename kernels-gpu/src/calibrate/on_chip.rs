@@ -1,9 +1,10 @@
-//! `calibrate_shared`, `calibrate_l1`, `calibrate_constant`: what a multiprocessor reads from its own memories.
+//! `calibrate_shared`, `calibrate_l1`, `calibrate_l1_apart`, `calibrate_constant`: what a multiprocessor reads from its own
+//! memories.
 //!
 //! # Idea
 //! All warps of a full block read without conflicts from a few KiB, over and over. Loads of 16 bytes a lane take four
-//! wavefronts of 128 bytes, so that the data path is busy and not the issue. In constant memory, lanes that are apart
-//! take different lines, one after the other.
+//! wavefronts of 128 bytes, so that the data path is busy and not the issue. Lanes that are apart take different lines: in
+//! constant memory one after the other, in the L1 cache as its banks and its search for lines allow.
 //!
 //! # Thread mapping
 //! Thread t reads 16-byte elements t, t + 32, … of 1024, further with each load and each round, or the words that its lane's distance says.
@@ -19,6 +20,9 @@ pub const PER_ROUND: usize = 8;
 
 /// Elements of 16 bytes in the array that shared memory or the L1 cache holds.
 pub const ELEMENTS: usize = 1024;
+
+/// Words after a lane's first one that it reads: those of a line.
+pub const LANE_WORDS: usize = 32;
 
 /// Words of the constant table.
 pub const CONSTANT_WORDS: usize = 1024;
@@ -106,6 +110,32 @@ pub unsafe fn calibrate_l1(input: *const u32, clocks: *mut u64, rounds: u32) {
     }
 }
 
+/// Reads global memory through the L1 cache: lane l reads the [`LANE_WORDS`] words from word l `stride` on, one with each load.
+///
+/// # Safety
+/// Blocks of whole warps; `clocks` has two elements for each warp of the grid, `input` 31 `stride` + [`LANE_WORDS`] words of 0.
+#[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
+pub unsafe fn calibrate_l1_apart(input: *const u32, clocks: *mut u64, rounds: u32, stride: u32) {
+    let lane = thread::thread_idx_x() % 32;
+    let first = input.wrapping_add((lane * stride) as usize);
+    let mut sum = 0;
+    let start = clock();
+    for round in 0..rounds as usize {
+        let part = first.wrapping_add(round * PER_ROUND % LANE_WORDS);
+        for i in 0..PER_ROUND {
+            sum ^= load(part.wrapping_add(i));
+        }
+    }
+    let stop = clock();
+    // SAFETY: passed on to the caller; the sum is 0.
+    unsafe {
+        report(clocks, start, stop);
+        if sum == u32::MAX {
+            *clocks = u64::from(sum);
+        }
+    }
+}
+
 /// Reads the constant bank: lane l reads word l `stride` of `words`, and the next one with each load.
 ///
 /// # Safety
@@ -135,6 +165,26 @@ pub unsafe fn calibrate_constant(
         if sum == u32::MAX {
             *clocks = u64::from(sum);
         }
+    }
+}
+
+/// The word at an address in one load, which is never left out.
+#[inline(always)]
+fn load(address: *const u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let word: u32;
+        // SAFETY: the address is aligned and inside of an array.
+        unsafe {
+            ::core::arch::asm!("ld.global.b32 {}, [{}];", out(reg32) word, in(reg64) address,
+                options(nostack, preserves_flags));
+        }
+        word
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    // SAFETY: as above.
+    unsafe {
+        address.read()
     }
 }
 
