@@ -2,12 +2,14 @@
 //!
 //! Instructions wait for the registers that they read, as [`schedule`](crate::model::interval::schedule()) has it. Which
 //! registers those are is in the PTX; which instructions follow each other, and which loads find their sectors in the L1
-//! cache, is seen on the emulator. A warp finds what it has loaded itself before; what other warps of its block load at the
+//! cache, is seen on the emulator. Loads and stores of global memory pass through the L1 cache in turn, each in as many cycles as
+//! it takes passes. A warp finds what it has loaded itself before; what other warps of its block load at the
 //! same time has not arrived yet.
 //!
 //! PTX is not the order of machine code: the assembler moves loads ahead of what waits for them, but not across branches.
 //! So an instruction issues as soon as its operands are there, from the start of its basic block on; the next block starts
-//! when all of them have issued. A loop whose body is one basic block without stores is unrolled by four, as `ptxas` does: its
+//! when all of them have issued. A short block that a branch leaves out is no block of its own: its instructions get
+//! predicates. A loop whose body is one basic block without stores is unrolled by four, as `ptxas` does: its
 //! rounds issue together, four at a time.
 //!
 //! The first warp of a block stands for all of it.
@@ -19,7 +21,8 @@ use ptx_emulator::{
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::traffic::SECTOR_BYTES;
+use super::constants::far_share;
+use super::traffic::{Passes, SECTOR_BYTES};
 
 /// Cycles of a device: from an instruction to the next one that needs its result, and from one issue to the next.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,8 @@ pub struct Cycles {
     pub miss: [f64; 2],
     /// From the issue of a load or store to the next instruction of the warp.
     pub load_store_issue: f64,
+    /// What arithmetic issues for longer with an operand from the constant bank.
+    pub constant_operand_issue: f64,
 }
 
 /// Sums up how many cycles the warps of all blocks take alone, where loads that miss the L1 cache take the one time and the
@@ -51,8 +56,7 @@ pub struct Chain {
     parameters: HashSet<u32>,
     warps_per_block: u32,
     program: Arc<Vec<Static>>,
-    /// Of each basic block, whether it stores or waits: such loops are not unrolled.
-    stores: Arc<Vec<bool>>,
+    blocks: Arc<Vec<Block>>,
     warp: Warp,
 }
 
@@ -67,8 +71,20 @@ struct Static {
     parameter: Option<u32>,
 }
 
+/// What is known of a basic block beforehand.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Whether it stores or waits: such loops are not unrolled.
+    stores: bool,
+    /// Whether the assembler gives its instructions predicates instead of branching around it.
+    predicated: bool,
+}
+
 /// Rounds of a loop that the assembler unrolls.
 const UNROLLED: u32 = 4;
+
+/// Most instructions of a block that the assembler gives predicates instead of branching around it.
+const MOST_PREDICATED: usize = 8;
 
 /// The first warp of a block, under way.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +101,8 @@ struct Warp {
     issued: [f64; 2],
     /// When each register can be read.
     ready: Vec<[f64; 2]>,
+    /// When the L1 cache has taken all that it has asked for.
+    taken: [f64; 2],
     /// Sectors that it has loaded.
     loaded: HashSet<u64>,
 }
@@ -99,18 +117,55 @@ impl Chain {
             parameters: HashSet::new(),
             warps_per_block: 0,
             program: Arc::default(),
-            stores: Arc::default(),
+            blocks: Arc::default(),
             warp: Warp::default(),
         }
     }
 }
 
+impl Block {
+    /// Those of a kernel, in order.
+    fn all(kernel: &Kernel) -> Vec<Block> {
+        use InstructionClass::{Barrier, Control, Store};
+        let mut after_branch = false;
+        let blocks = kernel.basic_blocks().iter().map(|block| {
+            let classes = block
+                .instructions()
+                .map(|id| kernel.instruction(id).class());
+            let classes: Vec<InstructionClass> = classes.collect();
+            let stores = classes.iter().any(|class| matches!(class, Store | Barrier));
+            let is_short = classes.len() <= MOST_PREDICATED && !classes.contains(&Control);
+            let predicated = after_branch && is_short && !stores;
+            let last = block.instructions().last();
+            let last = last.map_or("", |id| kernel.instruction(id).text());
+            after_branch = last.starts_with('@');
+            Block { stores, predicated }
+        });
+        blocks.collect()
+    }
+}
+
 impl Chain {
+    /// Whether a block and one that follows it, at once or around a third, are one for the assembler.
+    fn are_one(&self, before: usize, block: usize) -> bool {
+        let between = self.blocks.get(before..=block).unwrap_or_default();
+        match *between {
+            [first, second] => first.predicated || second.predicated,
+            [_, around, _] => around.predicated,
+            _ => false,
+        }
+    }
+
+    /// Instructions that fetch operands from the constant bank, near or far.
+    pub fn operand_instructions(&self) -> f64 {
+        self.operands * self.cycles.constant_operand_issue
+    }
+
     /// Operands that the constant bank has to fetch from afar: it holds some bytes next to the units, and of parameters of more
     /// bytes than that the share that exceeds them comes from farther away.
     pub fn fetched_operands(&self) -> f64 {
-        let bytes = (self.parameters.len() * size_of::<f32>()) as f64;
-        self.operands * (1.0 - NEAR_CONSTANT_BYTES / bytes.max(1.0)).max(0.0)
+        let bytes = self.parameters.len() * size_of::<f32>();
+        self.operands * far_share(bytes as f64)
     }
 }
 
@@ -140,16 +195,9 @@ impl Observer for Chain {
         for id in blocks.flat_map(|block| block.instructions()) {
             program[id.index()] = self.cycles.of(kernel.instruction(id), &mut names);
         }
-        find_parameters(kernel, &mut program);
+        find_parameters(kernel, &mut program, self.cycles.constant_operand_issue);
         self.program = Arc::new(program);
-        let stores = kernel.basic_blocks().iter().map(|block| {
-            let mut classes = block
-                .instructions()
-                .map(|id| kernel.instruction(id).class());
-            classes
-                .any(|class| matches!(class, InstructionClass::Store | InstructionClass::Barrier))
-        });
-        self.stores = Arc::new(stores.collect());
+        self.blocks = Arc::new(Block::all(kernel));
         self.warp.ready = vec![[0.0; 2]; names.len()];
         self.warps_per_block = launch.block.iter().product::<u32>().div_ceil(32);
     }
@@ -160,6 +208,7 @@ impl Observer for Chain {
         warp.loaded.clear();
         warp.block = (usize::MAX, 0);
         (warp.start, warp.end, warp.used) = ([0.0; 2], [0.0; 2], 0.0);
+        warp.taken = [0.0; 2];
     }
 
     fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
@@ -172,15 +221,16 @@ impl Observer for Chain {
         if context.warp != 0 {
             return;
         }
-        let warp = &mut self.warp;
-        let (before, rounds) = warp.block;
-        let rounds = if before == block && !self.stores[block] {
+        let (before, rounds) = self.warp.block;
+        let rounds = if before == block && !self.blocks[block].stores {
             rounds + 1
         } else {
             0
         };
+        let goes_on = self.are_one(before, block);
+        let warp = &mut self.warp;
         warp.block = (block, rounds);
-        if rounds.is_multiple_of(UNROLLED) {
+        if !goes_on && rounds.is_multiple_of(UNROLLED) {
             warp.start = warp.end;
             warp.used = 0.0;
         }
@@ -212,8 +262,18 @@ impl Observer for Chain {
     }
 
     fn memory_access(&mut self, context: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        let loads = access.space == Space::Global && access.kind == AccessKind::Load;
-        if context.warp != 0 || !loads {
+        if context.warp != 0 || access.space != Space::Global {
+            return;
+        }
+        let Static {
+            writes,
+            issue,
+            latency,
+            ..
+        } = &self.program[access.instruction.index()];
+        let loads = access.kind == AccessKind::Load;
+        // What an asynchronous copy loads goes into no register, and nothing waits for its turn.
+        if loads && writes.is_empty() {
             return;
         }
         let warp = &mut self.warp;
@@ -222,15 +282,22 @@ impl Observer for Chain {
             let start = access.addresses[lane];
             let end = start + u64::from(access.bytes.max(1)) - 1;
             for sector in start / SECTOR_BYTES..=end / SECTOR_BYTES {
-                misses |= warp.loaded.insert(sector);
+                misses |= loads && warp.loaded.insert(sector);
             }
         }
-        let writes = &self.program[access.instruction.index()].writes;
-        for &register in writes.iter().filter(|_| misses) {
-            let ready = &mut warp.ready[register as usize];
-            let misses = warp.issued.iter().zip(self.cycles.miss);
-            for (ready, (issued, latency)) in ready.iter_mut().zip(misses) {
-                *ready = issued + latency;
+        let passes = Passes::of(access).data as f64;
+        for scenario in 0..2 {
+            let begins = warp.issued[scenario].max(warp.taken[scenario]);
+            let taken = begins + passes.max(*issue);
+            warp.taken[scenario] = taken;
+            warp.end[scenario] = warp.end[scenario].max(begins + issue);
+            let latency = if misses {
+                self.cycles.miss[scenario]
+            } else {
+                *latency
+            };
+            for &register in writes {
+                warp.ready[register as usize][scenario] = taken - issue + latency;
             }
         }
     }
@@ -239,24 +306,16 @@ impl Observer for Chain {
 impl Cycles {
     /// What is known of an instruction; `names` numbers the registers.
     fn of(&self, instruction: Instruction<'_>, names: &mut HashMap<String, u32>) -> Static {
-        use InstructionClass::{Barrier, Control, Float64, Fma64, Load, Store};
+        use InstructionClass::{Float64, Fma64, Load, Store};
         let class = instruction.class();
         let opcode = instruction.opcode();
-        let text = instruction.text();
-        let mut registers = registers(text).map(|name| {
-            let next = names.len() as u32;
-            *names.entry(name.to_owned()).or_insert(next)
+        let [reads, writes] = reads_and_writes(instruction).map(|registers| {
+            let number = |name: &str| {
+                let next = names.len() as u32;
+                *names.entry(name.to_owned()).or_insert(next)
+            };
+            registers.into_iter().map(number).collect()
         });
-        // A predicate in front is read. The first operand is written, and a vector or a pair of predicates with it, but by
-        // those that have no result.
-        let guards = usize::from(text.starts_with('@'));
-        let written = match class {
-            Store | Control | Barrier => 0,
-            _ => destinations(text),
-        };
-        let mut reads: Vec<u32> = registers.by_ref().take(guards).collect();
-        let writes: Vec<u32> = registers.by_ref().take(written).collect();
-        reads.extend(registers);
         let global = opcode.starts_with("ld.global") || opcode.starts_with("ld.b");
         let (latency, issue) = match class {
             Load if opcode.starts_with("ld.param") => (0.0, 0.0),
@@ -278,12 +337,9 @@ impl Cycles {
     }
 }
 
-/// Bytes of the constant bank that are next to the units (Jia et al., arXiv 1804.06826, table 3.1: "L1 constant cache").
-const NEAR_CONSTANT_BYTES: f64 = 2048.0;
-
 /// Finds the arithmetic that takes operands from parameters at fixed addresses, which is how the assembler uses what PTX
 /// loads from there.
-fn find_parameters(kernel: &Kernel, program: &mut [Static]) {
+fn find_parameters(kernel: &Kernel, program: &mut [Static], constant_operand_issue: f64) {
     let blocks = kernel.basic_blocks().iter();
     let ids: Vec<InstructionId> = blocks.flat_map(|block| block.instructions()).collect();
     let is_parameter = |id: &&InstructionId| {
@@ -301,9 +357,31 @@ fn find_parameters(kernel: &Kernel, program: &mut [Static]) {
         if matches!(class, InstructionClass::Fma32 | InstructionClass::Float32) {
             let reads = &program[id.index()].reads;
             let operand = reads.iter().find(|register| parameters.contains(register));
-            program[id.index()].parameter = operand.copied();
+            let operand = operand.copied();
+            let arithmetic = &mut program[id.index()];
+            arithmetic.parameter = operand;
+            arithmetic.issue += operand.map_or(0.0, |_| constant_operand_issue);
         }
     }
+}
+
+/// The registers that an instruction reads, and those that it writes.
+///
+/// A predicate in front is read. The first operand is written, and a vector or a pair of predicates with it, but by those that
+/// have no result.
+pub(super) fn reads_and_writes(instruction: Instruction<'_>) -> [Vec<&str>; 2] {
+    use InstructionClass::{Barrier, Control, Store};
+    let text = instruction.text();
+    let guards = usize::from(text.starts_with('@'));
+    let written = match instruction.class() {
+        Store | Control | Barrier => 0,
+        _ => destinations(text),
+    };
+    let mut registers = registers(text);
+    let mut reads: Vec<&str> = registers.by_ref().take(guards).collect();
+    let writes = registers.by_ref().take(written).collect();
+    reads.extend(registers);
+    [reads, writes]
 }
 
 /// The registers that an instruction's text names, in its order.
@@ -332,6 +410,7 @@ fn destinations(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ptx_emulator::Module;
 
     #[test]
     fn results_are_told_from_operands() {
@@ -346,5 +425,19 @@ mod tests {
             assert_eq!(destinations(text), written, "{text}");
             assert_eq!(registers(text).count(), named, "{text}");
         }
+    }
+
+    #[test]
+    fn short_blocks_without_stores_are_predicated() {
+        let predicated = |entry| {
+            let module = Module::parse(&crate::ptx::module(70).only(entry)).unwrap();
+            let kernel = module.kernel(entry).unwrap();
+            let blocks = Block::all(&kernel).into_iter();
+            blocks.filter(|block| block.predicated).count()
+        };
+        // Each column but the first one is left out where the vector is shorter.
+        assert_eq!(predicated("matvec_thread_per_element_any"), 31);
+        // Stores that are left out are not moved.
+        assert_eq!(predicated("add_one"), 0);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! What these kernels do is a polynomial of the size that is linear in each of m, n and k: so many blocks, each with so
 //! many rounds, in each of which so many instructions. Such a polynomial is known from its values at two extents in each
-//! direction. So counts at 4096 are exact without running 4096³ multiply-adds: for kernels that take multiples of a tile, at
-//! such multiples; elsewhere up to what the edges differ.
+//! direction. So counts at 4096 are exact without running 4096³ multiply-adds. The runs are at extents that leave the same rest
+//! as the size's when they are divided by [`LEAST`]: the edges are the same, and so is how rows lie in sectors.
 //!
 //! A grid-stride loop has as many threads as the device has room for, and what they do is linear in the elements of one
 //! thread. It is run with few threads, so that each has several, and scaled to those of the device.
@@ -27,7 +27,8 @@ use half::f16;
 use kernels_gpu::geometry::Geometry;
 use ptx_emulator::{Counters, InstructionClass, Observer, Space};
 
-/// The least extent of a run: tiles of every kernel fit, and a block is a small part of the whole.
+/// The least extent of a run, and how far apart extents of runs are: tiles of every kernel fit, and a block is a small part of the
+/// whole.
 const LEAST: u32 = 128;
 
 /// Declares the counts of a launch with the line through two of them, so that no field is forgotten.
@@ -80,14 +81,18 @@ counts! {
     other,
     /// See [`Traffic::wavefronts`].
     l1_wavefronts,
+    /// See [`Traffic::lines`].
+    l1_lines,
     /// See [`Traffic::read_sectors`].
     read_sectors,
     /// See [`Traffic::write_sectors`].
     write_sectors,
     /// See [`Traffic::half_warp_sectors`].
     half_warp_sectors,
-    /// Addresses of constant memory and of parameters, request by request.
+    /// See [`Traffic::constant_addresses`].
     constant_addresses,
+    /// The same ahead of loops.
+    constant_addresses_ahead,
     /// Wavefronts of shared memory.
     shared_wavefronts,
     /// See [`Traffic::barriers`].
@@ -139,18 +144,24 @@ pub fn at(
             Ok(run(request.multiprocessors, shape)?)
         }
         Implementation::Planned { plan, .. } => match small_plans(plan, request) {
-            Some((multiprocessors, least)) => Ok(linear(rung, shape, least, |shape| {
-                run(multiprocessors, shape)
-            })?),
+            Some((multiprocessors, least)) => {
+                let samples = least.map(|extent| Samples {
+                    first: extent,
+                    period: extent,
+                });
+                Ok(linear(rung, shape, samples, |shape| {
+                    run(multiprocessors, shape)
+                })?)
+            }
             None => Err(ForecastError::ChosenAtNoSmallSize(rung.name)),
         },
         _ => {
-            let least = least(rung);
+            let samples = samples(rung, shape);
             // Where the size is small, it is run as it is.
-            if is_within(rung, shape, least.map(|extent| 2 * extent)) {
+            if is_within(rung, shape, samples.map(|of| of.first + of.period)) {
                 return Ok(run(request.multiprocessors, shape)?);
             }
-            Ok(linear(rung, shape, least, |shape| {
+            Ok(linear(rung, shape, samples, |shape| {
                 run(request.multiprocessors, shape)
             })?)
         }
@@ -261,45 +272,68 @@ impl Strided {
     }
 }
 
-/// A polynomial that is linear in each extent, from runs at `least` and twice that; one for each launch.
+/// A polynomial that is linear in each extent, from runs at the first extents and those a period larger; one for each launch.
 fn linear(
     rung: &Rung,
     shape: Shape,
-    [m, n, k]: [u32; 3],
+    samples: [Samples; 3],
     run: impl Fn(Shape) -> Result<Vec<Counts>, RunError>,
 ) -> Result<Vec<Counts>, RunError> {
-    let line = |one: &[Counts], two: &[Counts], extent: u32, least: u32| -> Vec<Counts> {
-        let at = (f64::from(extent) - f64::from(least)) / f64::from(least);
+    let line = |one: &[Counts], two: &[Counts], extent: u32, of: Samples| -> Vec<Counts> {
+        let at = (f64::from(extent) - f64::from(of.first)) / f64::from(of.period);
         let launches = one.iter().zip(two);
         launches
             .map(|(one, two)| Counts::line(one, two, at))
             .collect()
     };
+    let [of_m, of_n, of_k] = samples;
     let mut along_m = Vec::new();
-    for m in [m, 2 * m] {
+    for m in of_m.both() {
         let mut along_n = Vec::new();
-        for n in [n, 2 * n] {
-            let one = run(Shape { m, n, k })?;
+        for n in of_n.both() {
+            let [one, two] = of_k.both();
+            let one = run(Shape { m, n, k: one })?;
             along_n.push(if rung.operation.uses_k() {
-                let two = run(Shape { m, n, k: 2 * k })?;
-                line(&one, &two, shape.k, k)
+                let two = run(Shape { m, n, k: two })?;
+                line(&one, &two, shape.k, of_k)
             } else {
                 one
             });
         }
-        along_m.push(line(&along_n[0], &along_n[1], shape.n, n));
+        along_m.push(line(&along_n[0], &along_n[1], shape.n, of_n));
     }
-    Ok(line(&along_m[0], &along_m[1], shape.m, m))
+    Ok(line(&along_m[0], &along_m[1], shape.m, of_m))
 }
 
-/// The least extents of a run that the rung takes.
-fn least(rung: &Rung) -> [u32; 3] {
-    match rung.precondition {
-        Precondition::Multiples { m, n, k } => {
-            [m, n, k].map(|of| LEAST.next_multiple_of(of.max(1)))
-        }
-        Precondition::Any | Precondition::Elements(_) => [LEAST; 3],
+/// Two extents of runs.
+#[derive(Clone, Copy)]
+struct Samples {
+    first: u32,
+    /// How much larger the second one is.
+    period: u32,
+}
+
+impl Samples {
+    fn both(self) -> [u32; 2] {
+        [self.first, self.first + self.period]
     }
+}
+
+/// The extents of runs that tell what a rung does at a shape. They leave the same rest of the period as the shape's, so that
+/// the last tiles are cut and rows lie across sectors as they do there.
+fn samples(rung: &Rung, shape: Shape) -> [Samples; 3] {
+    let multiples = match rung.precondition {
+        Precondition::Multiples { m, n, k } => [m, n, k],
+        Precondition::Any | Precondition::Elements(_) => [1; 3],
+    };
+    let extents = [shape.m, shape.n, shape.k];
+    std::array::from_fn(|index| {
+        let period = LEAST.next_multiple_of(multiples[index].max(1));
+        Samples {
+            first: period + extents[index] % period,
+            period,
+        }
+    })
 }
 
 /// Runs a rung as it is planned for a request, and counts what each launch does.
@@ -360,14 +394,18 @@ fn of_launch(counters: &Counters, traffic: &Traffic, chain: &Chain) -> Counts {
         } += issued as f64;
     }
     let footprint = counters.footprint();
+    let [constant_addresses, constant_addresses_ahead] = traffic.constant_addresses();
     Counts {
         l1_wavefronts: traffic.wavefronts as f64,
+        l1_lines: traffic.lines as f64,
         read_sectors: traffic.read_sectors as f64,
         write_sectors: traffic.write_sectors as f64,
         stored: traffic.stored(),
         half_warp_sectors: traffic.half_warp_sectors as f64,
-        constant_addresses: traffic.constant_addresses as f64,
+        constant_addresses,
+        constant_addresses_ahead,
         constant_operands: chain.fetched_operands(),
+        other: counts.other + chain.operand_instructions(),
         chain_l2: chain.total[0],
         chain_dram: chain.total[1],
         shared_wavefronts: shared_wavefronts(counters),

@@ -1,6 +1,7 @@
 //! How long a rung should take: the models of [`model`](crate::model), fed with what the emulator counts.
 
 mod chain;
+mod constants;
 mod counts;
 mod stores;
 mod traffic;
@@ -254,6 +255,8 @@ pub fn cycles(device: &Device) -> Cycles {
         l1: value(latencies.l1).unwrap_or(shared),
         miss: [value(latencies.l2).unwrap_or(dram), dram],
         load_store_issue: 32.0 * issues / lanes,
+        // Since compute capability 9.0 `ptxas` loads each such operand by an instruction of its own (ULDC).
+        constant_operand_issue: f64::from(u8::from(architecture.compute_capability >= 90)),
     }
 }
 
@@ -281,6 +284,8 @@ fn work(
         },
         _ => TensorFlops { f16: flops, f64: 0 },
     };
+    // In further rounds of blocks other blocks have something to do meanwhile.
+    let ahead_of_others = counts.constant_addresses_ahead * (1.0 - 1.0 / rounds as f64);
     let dram_bytes = dram_bytes(device, rung, shape, rounds, counts);
     let read_bytes = counts.read_sectors * SECTOR_BYTES as f64;
     let missing = (dram_bytes / read_bytes.max(1.0)).min(1.0);
@@ -298,10 +303,12 @@ fn work(
         },
         tensor,
         l1_wavefronts: whole(counts.l1_wavefronts),
+        l1_lines: whole(counts.l1_lines),
         l2_read_sectors: whole(counts.read_sectors),
         l2_write_sectors: whole(counts.write_sectors + stored.whole),
         l2_partial_sectors: whole(stored.partial),
-        constant_addresses: whole(counts.constant_addresses),
+        constant_addresses: whole(counts.constant_addresses + ahead_of_others),
+        constant_addresses_ahead: whole(counts.constant_addresses_ahead - ahead_of_others),
         constant_operands: whole(counts.constant_operands),
         dram_bytes: whole(dram_bytes),
         shared_wavefronts: whole(counts.shared_wavefronts),
@@ -420,5 +427,35 @@ mod tests {
         let outputs = seconds("outputs_4");
         assert!(seconds("naive") > 1.5 * outputs);
         assert!(outputs > 1.5 * seconds("register_blocked"));
+    }
+
+    /// Addresses that the constant cache serves for a vector: requests of a round, times addresses of each, times warps.
+    #[test]
+    fn constants_are_asked_for_as_the_assembler_has_it() {
+        let shape = Shape {
+            m: 4096,
+            n: 4096,
+            k: 1,
+        };
+        let h200 = devices::find("H200").unwrap();
+        for (name, elements, expected) in [
+            // Loaded ahead of the loop.
+            ("matvec_thread_per_element_8", 8, 0.0),
+            // Four words of a row one by one, eight in pairs.
+            ("matvec_thread_per_element_12", 12, 8.0 * 12.0 * 12.0 / 32.0),
+            ("matvec_thread_per_element", 16, 16.0 * 16.0 / 2.0),
+            // Half of the words come from afar.
+            ("matvec_thread_per_element_32", 32, 1.5 * 32.0 * 32.0),
+        ] {
+            let rung = catalogue::find(name).unwrap();
+            let strided = Strided::of(rung, cycles(h200), 1).unwrap().unwrap();
+            let counts = strided.at(shape, 132 * 2048);
+            let vectors = f64::from(shape.m * shape.n / elements);
+            let each = counts.constant_addresses / vectors;
+            assert!(
+                (each - expected).abs() <= 0.02 * expected + 1.0,
+                "{name}: {each}"
+            );
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! What a kernel asks of the memory hierarchy beyond what [`Counters`](ptx_emulator::Counters) count.
 
 use ptx_emulator::{
-    AccessKind, AsyncAccess, BarrierComplete, Kernel, MemoryAccess, Observer, Progress, Space,
-    WarpContext,
+    AccessKind, AsyncAccess, BarrierComplete, Kernel, LaunchContext, MemoryAccess, Observer,
+    Progress, Space, WarpContext,
 };
 use std::collections::HashSet;
 
+use super::constants::Constants;
 use super::stores::{Stored, Stores};
 
 /// Bytes of a line of the L1 caches: what one pass through their data path reaches.
@@ -17,6 +18,60 @@ pub(super) const SECTOR_BYTES: u64 = 32;
 /// Bytes that one pass delivers at most.
 const PASS_BYTES: u32 = 128;
 
+/// Banks that the data of lines lie in, word after word, and bytes of a word.
+const BANKS: usize = 32;
+const WORD_BYTES: u64 = 4;
+
+/// What a load or store of global memory takes of the L1 cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Passes {
+    /// Passes through its data path.
+    pub data: u64,
+    /// Lines that it looks for. Those of stores pass one by one.
+    pub lines: u64,
+}
+
+impl Passes {
+    /// Lanes that fill a pass are served together. Words that they load from different lines come in one pass, unless they lie
+    /// in the same bank.
+    pub fn of(access: &MemoryAccess<'_>) -> Self {
+        Self::of_lanes(access.kind, access.bytes, access.mask, access.addresses)
+    }
+
+    fn of_lanes(kind: AccessKind, bytes: u32, mask: u32, addresses: &[u64; 32]) -> Self {
+        let lanes_at_once = (PASS_BYTES / bytes.max(4)).clamp(1, 32) as usize;
+        let bytes = u64::from(bytes.max(1));
+        let mut passes = Passes::default();
+        for first in (0..32).step_by(lanes_at_once) {
+            let lanes = (first..first + lanes_at_once).filter(|lane| mask >> lane & 1 == 1);
+            let mut words: Vec<u64> = lanes
+                .map(|lane| addresses[lane])
+                .flat_map(|start| start / WORD_BYTES..=(start + bytes - 1) / WORD_BYTES)
+                .collect();
+            words.sort_unstable();
+            words.dedup();
+            let mut banks = [0; BANKS];
+            for word in &words {
+                banks[*word as usize % BANKS] += 1;
+            }
+            let lines = words.chunk_by(|one, next| line(*one) == line(*next));
+            let lines = lines.count() as u64;
+            if kind == AccessKind::Load {
+                passes.data += banks.into_iter().max().unwrap_or(0);
+                passes.lines += lines;
+            } else {
+                passes.data += lines;
+            }
+        }
+        passes
+    }
+}
+
+/// The line that a word is in.
+fn line(word: u64) -> u64 {
+    word / (LINE_BYTES / WORD_BYTES)
+}
+
 /// Counts passes through the L1 data path, and sectors that each block fetches.
 ///
 /// What the copy engine moves is counted each time.
@@ -27,6 +82,8 @@ const PASS_BYTES: u32 = 128;
 pub struct Traffic {
     /// Passes of global loads and stores.
     pub wavefronts: u64,
+    /// Lines that global loads look for.
+    pub lines: u64,
     /// Sectors that blocks load, each once per block.
     pub read_sectors: u64,
     /// Sectors that the copy engine stores.
@@ -36,8 +93,8 @@ pub struct Traffic {
     /// Barriers of whole blocks, from a block's first access to global memory on: those before keep nothing apart, and those of
     /// some warps leave the others at work.
     pub barriers: u64,
-    /// Addresses of constant memory and of parameters, request by request.
-    pub constant_addresses: u64,
+    /// Requests for constants.
+    constants: Constants,
     /// The sectors that the block at hand has loaded.
     loaded: HashSet<u64>,
     /// What its lanes store.
@@ -57,17 +114,14 @@ impl Traffic {
         }
     }
 
-    fn constant(&mut self, access: &MemoryAccess<'_>) {
-        let lanes = (0..32).filter(|lane| access.mask >> lane & 1 == 1);
-        let mut addresses: Vec<u64> = lanes.map(|lane| access.addresses[lane]).collect();
-        addresses.sort_unstable();
-        addresses.dedup();
-        self.constant_addresses += addresses.len() as u64;
-    }
-
     /// Sectors that lanes store.
     pub fn stored(&self) -> Stored {
         self.stores.stored
+    }
+
+    /// Addresses that the constant cache serves: while loops run, and ahead of them.
+    pub fn constant_addresses(&self) -> [f64; 2] {
+        [self.constants.served(), self.constants.served_ahead()]
     }
 }
 
@@ -85,21 +139,30 @@ fn sectors(access: &MemoryAccess<'_>, lanes: impl Iterator<Item = usize>, bytes:
 
 impl Observer for Traffic {
     fn fork(&self) -> Self {
-        Traffic::default()
+        Traffic {
+            constants: self.constants.fork(),
+            ..Traffic::default()
+        }
     }
 
     fn join(&mut self, worker: Self) {
         self.wavefronts += worker.wavefronts;
+        self.lines += worker.lines;
         self.read_sectors += worker.read_sectors;
         self.write_sectors += worker.write_sectors;
         self.stores.stored = self.stores.stored + worker.stores.stored;
         self.half_warp_sectors += worker.half_warp_sectors;
         self.barriers += worker.barriers;
-        self.constant_addresses += worker.constant_addresses;
+        self.constants.join(worker.constants);
+    }
+
+    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
+        self.constants.launch_start(launch.kernel);
     }
 
     fn block_start(&mut self, _: &Kernel, _: [u32; 3]) {
         self.loaded.clear();
+        self.constants.block_start();
         self.accessed = false;
     }
 
@@ -111,23 +174,18 @@ impl Observer for Traffic {
     fn memory_access(&mut self, context: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         match access.space {
             Space::Global => self.accessed = true,
-            Space::Const | Space::Param => return self.constant(access),
+            Space::Const | Space::Param => return self.constants.load(context.warp, access),
             _ => return,
         }
         let opcode = context.kernel.instruction(access.instruction).opcode();
         // The copy engine and asynchronous copies pass their data to shared memory, where it is counted.
         let passes = !opcode.starts_with("cp.async");
-        let lanes_at_once = (PASS_BYTES / access.bytes.max(4)).clamp(1, 32) as usize;
-        let active = |lane: &usize| access.mask >> lane & 1 == 1;
-        for first in (0..32).step_by(lanes_at_once).filter(|_| passes) {
-            let lanes = (first..first + lanes_at_once).filter(active);
-            let mut lines: Vec<u64> = lanes
-                .map(|lane| access.addresses[lane] / LINE_BYTES)
-                .collect();
-            lines.sort_unstable();
-            lines.dedup();
-            self.wavefronts += lines.len() as u64;
+        if passes {
+            let Passes { data, lines } = Passes::of(access);
+            self.wavefronts += data;
+            self.lines += lines;
         }
+        let active = |lane: &usize| access.mask >> lane & 1 == 1;
         for half in [0..16, 16..32] {
             let bytes = u64::from(access.bytes.max(1));
             self.half_warp_sectors += sectors(access, half.filter(active), bytes).len() as u64;
@@ -156,5 +214,33 @@ impl Observer for Traffic {
 
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
         self.barriers += u64::from(barrier.whole_block && self.accessed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passes and lines of all lanes, so many bytes each, that are so many bytes apart.
+    fn apart(kind: AccessKind, bytes: u32, stride: u64) -> [u64; 2] {
+        let addresses = std::array::from_fn(|lane| 4096 + lane as u64 * stride);
+        let Passes { data, lines } = Passes::of_lanes(kind, bytes, u32::MAX, &addresses);
+        [data, lines]
+    }
+
+    #[test]
+    fn banks_decide_how_often_loads_pass_and_lines_how_often_stores_do() {
+        use AccessKind::{Load, Store};
+        assert_eq!(apart(Load, 4, 0), [1, 1]);
+        assert_eq!(apart(Load, 4, 4), [1, 1]);
+        assert_eq!(apart(Load, 8, 8), [2, 2]);
+        assert_eq!(apart(Load, 16, 16), [4, 4]);
+        // Columns of a matrix with rows of 32 and of 33 words.
+        assert_eq!(apart(Load, 4, 128), [32, 32]);
+        assert_eq!(apart(Load, 4, 132), [1, 32]);
+        assert_eq!(apart(Store, 4, 132), [32, 0]);
+        // A few lanes.
+        let passes = Passes::of_lanes(Load, 4, 0b111, &[0; 32]);
+        assert_eq!(passes, Passes { data: 1, lines: 1 });
     }
 }

@@ -38,8 +38,14 @@ const PARTIAL_WRITES: &str = "l2_write_words_stride_16";
 /// Bytes of a sector, which a partial write takes as much of the cache's time as.
 const SECTOR_BYTES: f64 = 32.0;
 
+/// The request that stands for all whose lanes read lines far apart: its words are in different banks.
+const LINES_APART: &str = "l1_stride_1001";
+
 /// Lanes of the request that stands for all that read the constant bank at different addresses.
 const CONSTANT_ADDRESSES: f64 = 16.0;
+
+/// Lanes of a warp.
+const WARP: f64 = 32.0;
 
 /// Blocks and warps of the sets of resident blocks that tell what blocks cost.
 const NARROW_BLOCKS: f64 = 16.0;
@@ -74,6 +80,8 @@ impl Device {
         let calibration = &mut self.calibration;
         let partial = of(PARTIAL_WRITES).map(|words| words * SECTOR_BYTES);
         derived(&mut calibration.l2_partial_gbs, partial);
+        let line = of(LINES_APART).map(|cycles| cycles / WARP);
+        derived(&mut calibration.l1_line_cycles, line);
         let constant = of("constant_stride_16_of_256").map(|cycles| cycles / CONSTANT_ADDRESSES);
         derived(&mut calibration.constant_cycles, constant);
         // Narrow blocks are bound by how fast they start; the rest of a wide one's time is its warps'.

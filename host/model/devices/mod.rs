@@ -61,6 +61,8 @@ pub struct Calibration {
     pub l2_partial_gbs: Option<Figure<f64>>,
     /// What the tensor cores reach with f16 or bf16 inputs within the chip's power, in TFLOP/s.
     pub tensor_f16_tflops: Option<Figure<f64>>,
+    /// Cycles in which the L1 cache of a multiprocessor finds a line of a request, where its words are in different banks.
+    pub l1_line_cycles: Option<Figure<f64>>,
     /// Cycles in which the constant cache of a multiprocessor serves one address of a request.
     pub constant_cycles: Option<Figure<f64>>,
     /// Cycles in which it fetches an operand of arithmetic that is not next to the units.
@@ -80,6 +82,7 @@ impl Calibration {
     pub const UNKNOWN: Self = Calibration {
         l2_partial_gbs: None,
         tensor_f16_tflops: None,
+        l1_line_cycles: None,
         constant_cycles: None,
         constant_operand_cycles: None,
         block_cycles: None,

@@ -119,7 +119,7 @@ pub(super) fn loads(device: &Device, launch: &Launch, work: &Work) -> Vec<Load> 
         ),
         per_cycle(
             Bound::L1,
-            (work.shared_wavefronts + work.l1_wavefronts) as f64 * LINE_BYTES,
+            l1_bytes(device, work),
             value(architecture.l1_bytes_per_cycle),
         ),
         constant(device, work),
@@ -130,6 +130,18 @@ pub(super) fn loads(device: &Device, launch: &Launch, work: &Work) -> Vec<Load> 
             Some(device.usable_dram_gbs().value),
         ),
     ]
+}
+
+/// What passes through the data path of the L1 caches and of shared memory, or could while lines are looked for. Where it is
+/// not known how long that takes, a line takes a pass.
+fn l1_bytes(device: &Device, work: &Work) -> f64 {
+    let rate = value(device.architecture.l1_bytes_per_cycle);
+    let cycles = value(device.calibration.l1_line_cycles);
+    let line = rate
+        .zip(cycles)
+        .map_or(LINE_BYTES, |(rate, cycles)| rate * cycles);
+    let passes = (work.shared_wavefronts + work.l1_wavefronts) as f64;
+    (passes * LINE_BYTES).max(work.l1_lines as f64 * line)
 }
 
 /// The constant caches: addresses of requests, and operands from afar.

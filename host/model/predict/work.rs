@@ -51,9 +51,12 @@ pub struct Work {
     pub instructions: WarpInstructions,
     /// Work of the tensor cores.
     pub tensor: TensorFlops,
-    /// Passes of loads and stores of global memory through the L1 caches' data path: one for each 128-byte line that a
-    /// group of lanes touches, where a group is 32 lanes of up to 4 bytes, 16 of 8, or 8 of 16.
+    /// Passes of loads and stores of global memory through the L1 caches' data path, group by group, where a group is 32 lanes
+    /// of up to 4 bytes, 16 of 8, or 8 of 16. A load takes one for each word of the bank that most of its words are in, a
+    /// store one for each 128-byte line.
     pub l1_wavefronts: u64,
+    /// Lines of 128 bytes that these loads look for.
+    pub l1_lines: u64,
     /// Sectors of 32 bytes that the L1 caches read from the L2 cache.
     pub l2_read_sectors: u64,
     /// Sectors that a request writes to the L2 cache as a whole.
@@ -62,6 +65,8 @@ pub struct Work {
     pub l2_partial_sectors: u64,
     /// Addresses that the constant caches serve, request by request.
     pub constant_addresses: u64,
+    /// Addresses that they serve before anything else can be done.
+    pub constant_addresses_ahead: u64,
     /// Operands that the constant caches fetch from afar.
     pub constant_operands: u64,
     /// Bytes that device memory moves. At least every byte touched once; at most all of `l2_sectors`.
