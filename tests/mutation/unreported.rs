@@ -27,14 +27,21 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "Whether C is stored from registers or through shared memory: both are right.",
     },
     Unreported {
+        kernels: THROUGH_REGISTERS,
+        mutants: ("guard", &[27]),
+        reason: "Whether a part of a tile is the block's own, which it has in registers: it lies in memory as well.",
+    },
+    Unreported {
         kernels: &["sgemm_32x64_nn"],
         mutants: ("barrier", &[10]),
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
 ];
 
-/// The general products by warpgroups.
+/// The general products by warpgroups, from shared memory and through registers.
 const WARPGROUPS: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64", "wgmma_tf32_nn_64"];
+const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
+const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
 
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
@@ -44,9 +51,19 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of k here that fill each stage once.",
     },
     Unreported {
-        kernels: WARPGROUPS,
+        kernels: FROM_SHARED,
         mutants: ("barrier", &[1, 5]),
         reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
+    },
+    Unreported {
+        kernels: THROUGH_REGISTERS,
+        mutants: ("barrier", &[3, 7]),
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: THROUGH_REGISTERS,
+        mutants: ("barrier", &[2]),
+        reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks have one tile here, and fetch no more.",
     },
     Unreported {
         kernels: WARPGROUPS,

@@ -97,8 +97,17 @@ impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
         steps: u32,
         warpgroup: usize,
     ) -> S {
-        // One lane speaks for its warp.
+        // One lane speaks for its warp, once all have read.
         let leader = warp::lane_id() == 0;
+        let give_back = |stage: Barrier| {
+            // SAFETY: the whole warp is here, and the barrier is that of a stage that it has used.
+            unsafe {
+                warp::sync_warp(warp::FULL_MASK);
+                if leader {
+                    stage.arrive();
+                }
+            }
+        };
         let places = Places::new(warpgroup);
         let b_of = |stage: SharedAddress, step: usize| {
             let b = Descriptor::along_k(stage.at((WARPGROUPS * A_BYTES) as u32));
@@ -130,17 +139,15 @@ impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
                     sums.multiply_rows_add::<Tf32, ALONG_K>(rows[step], b_of(ring.stage(), step));
                     wgmma::commit_group();
                     wgmma::wait_all_but_two();
-                    if step == 1 && leader {
-                        used.arrive();
+                    if step == 1 {
+                        give_back(used);
                     }
                 }
                 used = ring.empty();
                 ring.advance();
             }
             sums.wait_all();
-            if leader {
-                used.arrive();
-            }
+            give_back(used);
             sums
         }
     }
