@@ -39,9 +39,13 @@ pub struct Cycles {
     pub miss: [f64; 2],
     /// From the issue of a load or store to the next instruction of the warp.
     pub load_store_issue: f64,
-    /// What arithmetic issues for longer with an operand from the constant bank.
+    /// What arithmetic issues for longer with an operand from the constant bank, where not all of them fit into the uniform
+    /// registers.
     pub constant_operand_issue: f64,
 }
+
+/// Registers of a warp for what all its lanes share (CUDA Binary Utilities, "Instruction Set Reference": UR0 to UR62).
+const UNIFORM_REGISTERS: usize = 63;
 
 /// Sums up how many cycles the warps of all blocks take alone, where loads that miss the L1 cache take the one time and the
 /// other.
@@ -156,9 +160,13 @@ impl Chain {
         }
     }
 
-    /// Instructions that fetch operands from the constant bank, near or far.
+    /// Instructions that fetch operands from the constant bank, near or far: none where uniform registers keep them all.
     pub fn operand_instructions(&self) -> f64 {
-        self.operands * self.cycles.constant_operand_issue
+        if self.parameters.len() > UNIFORM_REGISTERS {
+            self.operands * self.cycles.constant_operand_issue
+        } else {
+            0.0
+        }
     }
 
     /// Operands that the constant bank has to fetch from afar: it holds some bytes next to the units, and of parameters of more
@@ -352,6 +360,11 @@ fn find_parameters(kernel: &Kernel, program: &mut [Static], constant_operand_iss
         .filter(is_parameter)
         .flat_map(|id| program[id.index()].writes.iter().copied())
         .collect();
+    let issue = if parameters.len() > UNIFORM_REGISTERS {
+        constant_operand_issue
+    } else {
+        0.0
+    };
     for id in ids {
         let class = kernel.instruction(id).class();
         if matches!(class, InstructionClass::Fma32 | InstructionClass::Float32) {
@@ -360,7 +373,7 @@ fn find_parameters(kernel: &Kernel, program: &mut [Static], constant_operand_iss
             let operand = operand.copied();
             let arithmetic = &mut program[id.index()];
             arithmetic.parameter = operand;
-            arithmetic.issue += operand.map_or(0.0, |_| constant_operand_issue);
+            arithmetic.issue += operand.map_or(0.0, |_| issue);
         }
     }
 }
