@@ -1,5 +1,6 @@
 //! Modules, kernels, arguments and launches: the crate's interface.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -114,15 +115,17 @@ impl Module {
         let available = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = workers.unwrap_or_else(available).min(kernels.len());
         let decoded: Vec<OnceLock<_>> = kernels.iter().map(|_| OnceLock::new()).collect();
+        // The largest come first, so that no worker begins one when the others have nothing left.
+        let mut order: Vec<usize> = (0..kernels.len()).collect();
+        order.sort_by_key(|&place| {
+            let body = self.0.tree.functions[kernels[place]].body;
+            Reverse(body.map(|body| body.end - body.start))
+        });
         let next = AtomicUsize::new(0);
         let work = || {
-            loop {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                let Some(&function) = kernels.get(place) else {
-                    break;
-                };
+            while let Some(&place) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 // Each place is one worker's alone.
-                _ = decoded[place].set(self.decode(function));
+                _ = decoded[place].set(self.decode(kernels[place]));
             }
         };
         std::thread::scope(|scope| {
@@ -258,7 +261,8 @@ pub(crate) struct KernelInner {
     name: String,
     params: Vec<Param>,
     pub param_bytes: u32,
-    basic_blocks: Vec<BasicBlock>,
+    /// Found when they are first asked for.
+    basic_blocks: OnceLock<Vec<BasicBlock>>,
 }
 
 impl KernelInner {
@@ -275,17 +279,6 @@ impl KernelInner {
                 offset,
             })
             .collect();
-        let basic_blocks = program
-            .blocks
-            .iter()
-            .map(|block| {
-                let code = &program.code[block.start as usize..block.end as usize];
-                let of_code = code.iter().filter(|inst| inst.first).map(|inst| inst.info);
-                let mut instructions = Vec::with_capacity(block.instructions as usize);
-                instructions.extend(of_code.chain(block.terminator_info).map(InstructionId));
-                BasicBlock { instructions }
-            })
-            .collect();
         KernelInner {
             function,
             name: module.tree.functions[function]
@@ -294,7 +287,7 @@ impl KernelInner {
                 .to_string(),
             params,
             param_bytes,
-            basic_blocks,
+            basic_blocks: OnceLock::new(),
             program,
             module,
         }
@@ -473,7 +466,17 @@ impl Kernel {
 
     /// The basic blocks of the kernel and of the functions that it calls.
     pub fn basic_blocks(&self) -> &[BasicBlock] {
-        &self.0.basic_blocks
+        let program = &self.0.program;
+        self.0.basic_blocks.get_or_init(|| {
+            let blocks = program.blocks.iter().map(|block| {
+                let code = &program.code[block.start as usize..block.end as usize];
+                let of_code = code.iter().filter(|inst| inst.first).map(|inst| inst.info);
+                let mut instructions = Vec::with_capacity(block.instructions as usize);
+                instructions.extend(of_code.chain(block.terminator_info).map(InstructionId));
+                BasicBlock { instructions }
+            });
+            blocks.collect()
+        })
     }
 
     /// Of each instruction, the bytes of a lane's load whose value the kernel uses, one bit each; all

@@ -4,10 +4,14 @@
 //! Lanes diverge, but a slot is 32 separate lanes and each lane follows the control flow graph, so
 //! liveness per thread is what counts.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::builder::BlockDraft;
 use super::layout::Edges;
-use super::registers::{Role, Visitor};
-use crate::ir::{Double, Function, Predicate, Program, Register, Terminator, Word};
+use super::mentions::{Mention, Mentions};
+use super::registers::Visitor;
+use crate::ir::{Double, Function, Predicate, Program, Register, Word};
 
 /// Above this many bits (blocks times registers) liveness is skipped and every register keeps a
 /// slot of its own.
@@ -104,63 +108,58 @@ fn each_of_word(word: usize, bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Reports the registers of a block in execution order. Writes under a guard are reported as reads
-/// first, since lanes that do not execute them keep the old value.
-fn scan(draft: &mut BlockDraft, program: &mut Program, mut see: impl FnMut(Role, Register)) {
-    let mut visitor = Visitor(|role, register| {
-        see(role, register);
-        register
-    });
-    if let Some(members) = &mut draft.members {
-        visitor.members(members);
-    }
-    for inst in &mut draft.insts {
-        if let Some(guard) = &mut inst.guard {
-            visitor.guard(&mut guard.predicate);
-            let mut writes = Vec::new();
-            Visitor(|role, register| {
-                if role == Role::Define {
-                    writes.push(register);
+/// The registers that may live from one block to another. Others, most of them, are written and read in one block alone.
+struct Crossing {
+    /// Their numbers, in rising order; sets of registers are sets of places in this list.
+    numbers: Vec<u32>,
+    /// By number: the place in the list.
+    places: Vec<Option<u32>>,
+}
+
+impl Crossing {
+    /// Those of a function, without the ones that keep their slots for good.
+    fn of(mentions: &Mentions, fixed: &[bool]) -> Self {
+        let mut crosses = vec![false; fixed.len()];
+        // By number: the block that writes the register, counted from 1 on, if that is the only one to mention it yet.
+        let mut homes = vec![0; fixed.len()];
+        for (block, mentions) in (1u32..).zip(mentions.blocks()) {
+            for &(mention, number) in mentions {
+                let number = number as usize;
+                if homes[number] == 0 && mention == Mention::Define {
+                    homes[number] = block;
                 }
-                register
-            })
-            .op(&mut inst.op, program);
-            for register in writes {
-                (visitor.0)(Role::Use, register);
+                crosses[number] |= homes[number] != block;
             }
         }
-        visitor.op(&mut inst.op, program);
+        let numbers = (0..fixed.len() as u32)
+            .filter(|&number| crosses[number as usize] && !fixed[number as usize])
+            .collect::<Vec<u32>>();
+        let mut places = vec![None; fixed.len()];
+        for (place, &number) in (0..).zip(&numbers) {
+            places[number as usize] = Some(place);
+        }
+        Crossing { numbers, places }
     }
-    if let Some((terminator, _)) = &mut draft.terminator {
-        visitor.terminator(terminator);
+
+    fn place(&self, number: u32) -> Option<usize> {
+        self.places[number as usize].map(|place| place as usize)
     }
 }
 
 /// Registers live when each block starts, and when it ends.
-fn liveness(
-    function: &Function,
-    drafts: &mut [BlockDraft],
-    program: &mut Program,
-    numbering: &Numbering,
-) -> (Sets, Sets) {
-    let empty = || Sets::new(drafts.len(), numbering.total());
+fn liveness(drafts: &[BlockDraft], mentions: &Mentions, crossing: &Crossing) -> (Sets, Sets) {
+    let empty = || Sets::new(drafts.len(), crossing.numbers.len());
     let (mut live_in, mut written, mut live_out) = (empty(), empty(), empty());
-    for (index, draft) in drafts.iter_mut().enumerate() {
+    for (index, mentions) in mentions.blocks().enumerate() {
         let (reads, writes) = (live_in.of_block_mut(index), written.of_block_mut(index));
-        scan(draft, program, |role, register| {
-            let number = numbering.of(register);
-            match role {
-                Role::Use if !has(writes, number) => set(reads, number),
-                Role::Use => {}
-                Role::Define => set(writes, number),
-            }
-        });
-        if let Some((Terminator::Return, _)) = draft.terminator {
-            for &word in &function.results {
-                let number = numbering.of(Register::Word(word));
-                if !has(writes, number) {
-                    set(reads, number);
-                }
+        for &(mention, number) in mentions {
+            let Some(place) = crossing.place(number) else {
+                continue;
+            };
+            match mention {
+                Mention::Define => set(writes, place),
+                Mention::Use | Mention::Keep if !has(writes, place) => set(reads, place),
+                Mention::Use | Mention::Keep => {}
             }
         }
     }
@@ -189,46 +188,38 @@ fn liveness(
 }
 
 /// Renames the registers of a function to slots.
-pub(super) fn allocate(function: &mut Function, drafts: &mut [BlockDraft], program: &mut Program) {
-    let numbering = Numbering::new(function);
-    let total = numbering.total();
-    if total.saturating_mul(drafts.len()) > MAX_LIVENESS_BITS {
-        function.unset = (0..total)
+pub(super) fn allocate(
+    function: &mut Function,
+    drafts: &mut [BlockDraft],
+    program: &mut Program,
+    numbering: &Numbering,
+    mentions: &Mentions,
+) {
+    let fixed = fixed_registers(function, numbering);
+    let crossing = Crossing::of(mentions, &fixed);
+    if crossing.numbers.len().saturating_mul(drafts.len()) > MAX_LIVENESS_BITS {
+        function.unset = (0..numbering.total())
             .map(|number| numbering.register(number))
             .collect();
         return;
     }
-    let (live_in, live_out) = liveness(function, drafts, program, &numbering);
-    let intervals = intervals(drafts, program, &numbering, &live_in, &live_out);
-    let fixed = fixed_registers(function, &numbering);
+    let (live_in, live_out) = liveness(drafts, mentions, &crossing);
     let entry = live_in.each().next().unwrap_or(&[]);
     function.unset = each(entry)
-        .map(|number| numbering.register(number))
-        .filter(|&register| !fixed[numbering.of(register)])
+        .map(|place| numbering.register(crossing.numbers[place] as usize))
         .collect();
-    let slots = assign(&numbering, intervals, &fixed);
-    let map = |register: Register| slots[numbering.of(register)].unwrap_or(register);
-    rename(function, drafts, program, map);
-    let count = |wanted: fn(&Register) -> Option<u32>| {
-        slots
-            .iter()
-            .flatten()
-            .filter_map(wanted)
-            .max()
-            .map_or(0, |highest| highest + 1)
-    };
-    function.words = count(|register| match register {
-        Register::Word(Word(index)) => Some(*index),
-        _ => None,
+    let lifetimes = Lifetimes::of(mentions, &crossing, &live_in, &live_out);
+    let (slots, pools) = assign(numbering, lifetimes, &fixed);
+    rename(function, drafts, program, |register| {
+        let slot = slots[numbering.of(register)];
+        match register {
+            Register::Word(_) => Register::Word(Word(slot)),
+            Register::Double(_) => Register::Double(Double(slot)),
+            Register::Predicate(_) => Register::Predicate(Predicate(slot)),
+        }
     });
-    function.doubles = count(|register| match register {
-        Register::Double(Double(index)) => Some(*index),
-        _ => None,
-    });
-    function.predicates = count(|register| match register {
-        Register::Predicate(Predicate(index)) => Some(*index),
-        _ => None,
-    });
+    let [words, doubles, predicates] = pools.map(|pool| pool.slots);
+    (function.words, function.doubles, function.predicates) = (words, doubles, predicates);
 }
 
 /// By number: whether the register holds a value from before the code runs, and keeps its slot for good.
@@ -247,44 +238,58 @@ fn fixed_registers(function: &Function, numbering: &Numbering) -> Vec<bool> {
     fixed
 }
 
-/// First and last position at which each register is live; none for one that never occurs.
-fn intervals(
-    drafts: &mut [BlockDraft],
-    program: &mut Program,
-    numbering: &Numbering,
-    live_in: &Sets,
-    live_out: &Sets,
-) -> Vec<Option<(u32, u32)>> {
-    let mut starts = vec![u32::MAX; numbering.total()];
-    let mut ends = vec![0; numbering.total()];
-    let mut known = vec![0u64; numbering.total().div_ceil(64)];
-    let mut block_ends = Vec::with_capacity(drafts.len());
-    let mut position = 0;
-    for (index, draft) in drafts.iter_mut().enumerate() {
-        for number in each_new(live_in.of_block(index), &mut known) {
-            starts[number] = starts[number].min(position);
-        }
-        // Every mention is a position of its own: operands of one operation never share.
-        scan(draft, program, |_, register| {
-            let number = numbering.of(register);
+/// From where to where registers are live; of those that occur.
+struct Lifetimes {
+    /// By number: the first position; the largest number of all where the register does not occur.
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    /// The numbers in the order of their starts.
+    order: Vec<u32>,
+}
+
+impl Lifetimes {
+    fn of(mentions: &Mentions, crossing: &Crossing, live_in: &Sets, live_out: &Sets) -> Self {
+        let total = crossing.places.len();
+        let mut lifetimes = Lifetimes {
+            starts: vec![u32::MAX; total],
+            ends: vec![0; total],
+            order: Vec::with_capacity(total),
+        };
+        let mut known = vec![0u64; crossing.numbers.len().div_ceil(64)];
+        let mut block_ends = Vec::with_capacity(live_in.each().len());
+        let mut position = 0;
+        for (live_in, mentions) in live_in.each().zip(mentions.blocks()) {
+            for place in each_new(live_in, &mut known) {
+                lifetimes.start(crossing.numbers[place], position);
+            }
+            // Every mention is a position of its own: operands of one operation never share.
+            for &(_, number) in mentions {
+                position += 1;
+                lifetimes.start(number, position);
+                lifetimes.ends[number as usize] = position;
+            }
+            position += 2;
+            block_ends.push(position);
             position += 1;
-            starts[number] = starts[number].min(position);
-            ends[number] = position;
-        });
-        position += 2;
-        block_ends.push(position);
-        position += 1;
+        }
+        // What is live when a block ends was live when it began, or is mentioned in it: only ends follow.
+        known.fill(0);
+        for (live_out, &end) in live_out.each().zip(&block_ends).rev() {
+            for place in each_new(live_out, &mut known) {
+                let last = &mut lifetimes.ends[crossing.numbers[place] as usize];
+                *last = end.max(*last);
+            }
+        }
+        lifetimes
     }
-    // What is live when a block ends was live when it began, or is mentioned in it: only ends follow.
-    known.fill(0);
-    for (live_out, &end) in live_out.each().zip(&block_ends).rev() {
-        for number in each_new(live_out, &mut known) {
-            ends[number] = ends[number].max(end);
+
+    fn start(&mut self, number: u32, position: u32) {
+        let start = &mut self.starts[number as usize];
+        if *start == u32::MAX {
+            *start = position;
+            self.order.push(number);
         }
     }
-    let both = starts.into_iter().zip(ends);
-    both.map(|(start, end)| (start != u32::MAX).then_some((start, end)))
-        .collect()
 }
 
 /// The bits that are not among those known; they are from now on.
@@ -297,58 +302,59 @@ fn each_new<'b>(bits: &'b [u64], known: &'b mut [u64]) -> impl Iterator<Item = u
     })
 }
 
-/// By number: the slot of each register that occurs. Linear scan (Poletto and Sarkar 1999) without a limit on the slots.
-fn assign(
-    numbering: &Numbering,
-    intervals: Vec<Option<(u32, u32)>>,
-    fixed: &[bool],
-) -> Vec<Option<Register>> {
-    let mut slots = vec![None; numbering.total()];
-    let kinds: [fn(Register) -> bool; 3] = [
-        |register| matches!(register, Register::Word(_)),
-        |register| matches!(register, Register::Double(_)),
-        |register| matches!(register, Register::Predicate(_)),
-    ];
-    let slot_of = |kind: usize, slot: u32| match kind {
-        0 => Register::Word(Word(slot)),
-        1 => Register::Double(Double(slot)),
-        _ => Register::Predicate(Predicate(slot)),
-    };
-    for (kind, is_kind) in kinds.into_iter().enumerate() {
-        let mut wanted: Vec<(u32, u32, usize)> = Vec::new();
-        let mut next_slot = 0;
-        for (number, interval) in intervals.iter().enumerate() {
-            let register = numbering.register(number);
-            if !is_kind(register) {
-                continue;
-            }
-            if fixed[number] {
-                slots[number] = Some(slot_of(kind, next_slot));
-                next_slot += 1;
-            } else if let Some((start, end)) = *interval {
-                wanted.push((start, end, number));
-            }
-        }
-        wanted.sort_by_key(|&(start, end, _)| (start, end));
-        let mut free: Vec<u32> = Vec::new();
-        let mut active = std::collections::BinaryHeap::new();
-        for (start, end, number) in wanted {
-            while let Some(&std::cmp::Reverse((expiry, slot))) = active.peek() {
-                if expiry >= start {
-                    break;
-                }
-                active.pop();
-                free.push(slot);
-            }
-            let slot = free.pop().unwrap_or_else(|| {
-                next_slot += 1;
-                next_slot - 1
-            });
-            active.push(std::cmp::Reverse((end, slot)));
-            slots[number] = Some(slot_of(kind, slot));
-        }
+/// The slots of one register file.
+#[derive(Default)]
+struct Pool {
+    slots: u32,
+    free: Vec<u32>,
+    /// Where the registers end that have slots now, and their slots.
+    active: BinaryHeap<Reverse<(u32, u32)>>,
+}
+
+impl Pool {
+    fn new_slot(&mut self) -> u32 {
+        self.slots += 1;
+        self.slots - 1
     }
-    slots
+
+    /// A slot for a register that is live from one position to another.
+    fn slot(&mut self, start: u32, end: u32) -> u32 {
+        while let Some(&Reverse((expiry, slot))) = self.active.peek() {
+            if expiry >= start {
+                break;
+            }
+            self.active.pop();
+            self.free.push(slot);
+        }
+        let slot = self.free.pop().unwrap_or_else(|| self.new_slot());
+        self.active.push(Reverse((end, slot)));
+        slot
+    }
+}
+
+/// By number: the slot of each register that occurs. Linear scan (Poletto and Sarkar 1999) without a limit on the slots.
+fn assign(numbering: &Numbering, lifetimes: Lifetimes, fixed: &[bool]) -> (Vec<u32>, [Pool; 3]) {
+    let Lifetimes {
+        starts,
+        ends,
+        mut order,
+    } = lifetimes;
+    let mut slots = vec![0; numbering.total()];
+    let mut pools = <[Pool; 3]>::default();
+    let file = |number: usize| match numbering.register(number) {
+        Register::Word(_) => 0,
+        Register::Double(_) => 1,
+        Register::Predicate(_) => 2,
+    };
+    for number in (0..slots.len()).filter(|&number| fixed[number]) {
+        slots[number] = pools[file(number)].new_slot();
+    }
+    order.retain(|&number| !fixed[number as usize]);
+    order.sort_by_key(|&number| (starts[number as usize], ends[number as usize]));
+    for number in order.into_iter().map(|number| number as usize) {
+        slots[number] = pools[file(number)].slot(starts[number], ends[number]);
+    }
+    (slots, pools)
 }
 
 fn rename(

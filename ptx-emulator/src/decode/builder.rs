@@ -6,7 +6,7 @@ use crate::ir::{
     Constant, Double, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Register,
     Terminator, Word,
 };
-use crate::parse::ast::{Span, Type, Variable};
+use crate::parse::ast::{Operand, Span, Type, Variable};
 
 /// Index of a block that is being built.
 pub(crate) type BlockId = u32;
@@ -48,6 +48,8 @@ pub(crate) enum Binding {
 /// `.reg .b32 %r<16>;`
 struct Range<'a> {
     prefix: &'a str,
+    /// Its first bytes.
+    head: u64,
     count: u32,
     ty: Type,
     /// The registers with low numbers that have been used; the others are among the scope's names.
@@ -106,25 +108,29 @@ impl<'a> Scope<'a> {
 
 /// A name and the number at its end, where it has one that a range of registers may hold.
 fn split_number(name: &str) -> Option<(&str, u32)> {
-    let bytes = name.as_bytes();
-    let (mut start, mut number, mut place) = (bytes.len(), 0u64, 1u64);
-    while let Some(digit) = start.checked_sub(1).map(|at| bytes[at].wrapping_sub(b'0'))
-        && digit < 10
-    {
-        number = number.checked_add(place.checked_mul(u64::from(digit))?)?;
-        place = place.saturating_mul(10);
-        start -= 1;
-    }
-    let digits = &bytes[start..];
-    let is_padded = digits.len() > 1 && digits[0] == b'0';
-    if digits.is_empty() || is_padded {
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (prefix, digits) = name.split_at(name.len() - digits);
+    let is_padded = digits.len() > 1 && digits.starts_with('0');
+    // No number of 32 bits has more than ten digits.
+    if digits.is_empty() || digits.len() > 10 || is_padded {
         return None;
     }
-    Some((&name[..start], u32::try_from(number).ok()?))
+    let number = digits
+        .bytes()
+        .fold(0, |number, digit| 10 * number + u64::from(digit - b'0'));
+    Some((prefix, u32::try_from(number).ok()?))
+}
+
+/// The first eight bytes of a name, which tell most names apart; zeros behind a shorter one.
+fn head(name: &str) -> u64 {
+    let bytes = name.bytes().take(8);
+    bytes.fold(0, |head, byte| head << 8 | u64::from(byte))
 }
 
 pub(crate) struct Builder<'a, 'p> {
     pub text: &'a str,
+    /// What stands within operands.
+    pub elements: &'p [Operand],
     pub program: &'p mut Program,
     pub scopes: Vec<Scope<'a>>,
     pub blocks: Vec<BlockDraft>,
@@ -155,9 +161,15 @@ pub(super) fn is_word(ty: Type) -> bool {
 }
 
 impl<'a, 'p> Builder<'a, 'p> {
-    pub(crate) fn new(text: &'a str, program: &'p mut Program, module: Scope<'a>) -> Self {
+    pub(crate) fn new(
+        text: &'a str,
+        elements: &'p [Operand],
+        program: &'p mut Program,
+        module: Scope<'a>,
+    ) -> Self {
         Builder {
             text,
+            elements,
             program,
             scopes: vec![module, Scope::default()],
             blocks: vec![BlockDraft::default()],
@@ -233,6 +245,7 @@ impl<'a, 'p> Builder<'a, 'p> {
     pub(crate) fn bind_range(&mut self, prefix: &'a str, count: u32, ty: Type) {
         self.scope().ranges.push(Range {
             prefix,
+            head: head(prefix),
             count,
             ty,
             registers: Vec::new(),
@@ -283,7 +296,12 @@ impl<'a, 'p> Builder<'a, 'p> {
         (prefix, index): (&str, u32),
     ) -> Result<Option<(Register, Type)>, Failure> {
         let ranges = &self.scopes[depth].ranges;
-        let holds = |range: &Range<'_>| range.prefix == prefix && index < range.count;
+        let head = head(prefix);
+        let holds = |range: &Range<'_>| {
+            let alike = range.head == head && range.prefix.len() == prefix.len();
+            let same = alike && (prefix.len() <= 8 || range.prefix == prefix);
+            same && index < range.count
+        };
         let Some(range) = ranges.iter().rposition(holds) else {
             return Ok(None);
         };

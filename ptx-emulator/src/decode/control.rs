@@ -92,7 +92,7 @@ impl<'a> Builder<'a, '_> {
         mods.take("uni");
         mods.finish()?;
         let (results, rest) = match operands {
-            [Operand::List(results), rest @ ..] => (results.as_slice(), rest),
+            [Operand::List(results), rest @ ..] => (self.elements(*results), rest),
             rest => (&[][..], rest),
         };
         let (target, rest) = match rest {
@@ -100,7 +100,7 @@ impl<'a> Builder<'a, '_> {
             _ => return Err("expected a function's name".into()),
         };
         let (arguments, rest) = match rest {
-            [Operand::List(arguments), rest @ ..] => (arguments.as_slice(), rest),
+            [Operand::List(arguments), rest @ ..] => (self.elements(*arguments), rest),
             rest => (&[][..], rest),
         };
         let target = match (self.resolve(target)?, rest) {

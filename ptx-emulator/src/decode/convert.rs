@@ -17,8 +17,8 @@ impl Builder<'_, '_> {
         let ty = mods.ty()?;
         mods.finish()?;
         match (to, from) {
-            (Operand::Vector(parts), _) => return self.unpack(ty, parts, from),
-            (_, Operand::Vector(parts)) => return self.pack(ty, to, parts),
+            (Operand::Vector(parts), _) => return self.unpack(ty, self.elements(*parts), from),
+            (_, Operand::Vector(parts)) => return self.pack(ty, to, self.elements(*parts)),
             _ => {}
         }
         let to = self.destination(to, ty)?;

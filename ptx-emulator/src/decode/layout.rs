@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::allocate::{self, Numbering};
 use super::builder::{BlockDraft, Builder};
+use super::mentions::Mentions;
 use super::registers::{Role, Visitor};
 use super::{groups, used};
 use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Ternary, Word};
@@ -56,7 +57,7 @@ impl Edges {
     }
 
     fn add_block(&mut self, next: impl IntoIterator<Item = u32>) {
-        self.targets.extend(next);
+        next.into_iter().for_each(|block| self.targets.push(block));
         self.starts.push(self.targets.len() as u32);
     }
 
@@ -159,7 +160,7 @@ fn reachable(blocks: &[BlockDraft]) -> Vec<u32> {
             continue;
         }
         all.push(block);
-        pending.extend(next_blocks(&blocks[block as usize]));
+        next_blocks(&blocks[block as usize]).for_each(|block| pending.push(block));
     }
     all
 }
@@ -342,8 +343,10 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
             redirect(terminator, |block| place[block as usize]);
         }
     }
-    used::mark(&function, &mut drafts, program);
-    allocate::allocate(&mut function, &mut drafts, program);
+    let numbering = Numbering::new(&function);
+    let mentions = Mentions::of(&mut drafts, program, &numbering);
+    used::mark(&function, &drafts, program, &numbering, &mentions);
+    allocate::allocate(&mut function, &mut drafts, program, &numbering, &mentions);
     let mut known = Known::of(&function);
     for draft in &mut drafts {
         number_spreads(draft, program, &mut known);
@@ -351,6 +354,9 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
     }
     let base = program.blocks.len() as u32;
     function.entry = base;
+    let operations = drafts.iter().map(|draft| draft.insts.len()).sum();
+    program.code.reserve_exact(operations);
+    program.blocks.reserve_exact(drafts.len());
     for draft in drafts {
         let start = program.code.len() as u32;
         let (mut terminator, terminator_info) =

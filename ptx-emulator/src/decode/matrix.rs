@@ -8,14 +8,6 @@ use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
-/// The parts of a vector operand, or the operand itself.
-pub(super) fn elements(operand: &Operand) -> &[Operand] {
-    match operand {
-        Operand::Vector(parts) => parts,
-        other => std::slice::from_ref(other),
-    }
-}
-
 /// The numbers of a shape such as `m16n8k16`.
 pub(super) fn parse_shape(name: &str) -> Option<[u32; 3]> {
     let (m, rest) = name.strip_prefix('m')?.split_once('n')?;
@@ -62,7 +54,7 @@ impl Builder<'_, '_> {
             return Err(Failure::Unknown);
         }
         mods.finish()?;
-        let parts = elements(registers);
+        let parts = self.parts(registers);
         if parts.len() != count {
             return Err(format!("expected {count} registers, found {}", parts.len()).into());
         }
@@ -142,7 +134,7 @@ impl Builder<'_, '_> {
         count: u32,
         ty: Type,
     ) -> Result<Vec<Register>, Failure> {
-        let parts = elements(operand);
+        let parts = self.parts(operand);
         check_count(parts, count)?;
         parts.iter().map(|part| self.source(part, ty)).collect()
     }
@@ -153,7 +145,7 @@ impl Builder<'_, '_> {
         count: u32,
         ty: Type,
     ) -> Result<Vec<Register>, Failure> {
-        let parts = elements(operand);
+        let parts = self.parts(operand);
         check_count(parts, count)?;
         parts
             .iter()

@@ -77,20 +77,20 @@ fn take_elements(mods: &mut Modifiers<'_>) -> usize {
         .map_or(1, |(_, count)| count)
 }
 
-/// An operand and its parts: the vector's elements or the operand itself.
-fn parts(operand: &Operand, count: usize) -> Result<&[Operand], Failure> {
-    let parts = match operand {
-        Operand::Vector(parts) => parts.as_slice(),
-        other => std::slice::from_ref(other),
-    };
-    if parts.len() == count {
-        Ok(parts)
-    } else {
-        Err(format!("expected {count} elements, found {}", parts.len()).into())
+impl<'p> Builder<'_, 'p> {
+    /// The parts of an operand, which must be so many.
+    fn parts_of<'o>(&self, operand: &'o Operand, count: usize) -> Result<&'o [Operand], Failure>
+    where
+        'p: 'o,
+    {
+        let parts = self.parts(operand);
+        if parts.len() == count {
+            Ok(parts)
+        } else {
+            Err(format!("expected {count} elements, found {}", parts.len()).into())
+        }
     }
-}
 
-impl Builder<'_, '_> {
     pub(super) fn load(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let (to, from) = match operands {
             [to, from] => (to, from),
@@ -107,7 +107,7 @@ impl Builder<'_, '_> {
         if ty == Type::B128 || ty == Type::Pred {
             return Err(Failure::Unknown);
         }
-        let to = parts(to, elements)?;
+        let to = self.parts_of(to, elements)?;
         if space == Space::Param
             && let Some(done) = self.load_parameter(ty, to, from)?
         {
@@ -229,7 +229,7 @@ impl Builder<'_, '_> {
         if ty == Type::B128 || ty == Type::Pred {
             return Err(Failure::Unknown);
         }
-        let from = parts(from, elements)?;
+        let from = self.parts_of(from, elements)?;
         let mut sources = Vec::new();
         for operand in from {
             let register = self.source_any(operand, ty)?;

@@ -16,6 +16,7 @@ mod layout;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod mentions;
 mod modifiers;
 mod operand;
 mod registers;
@@ -214,13 +215,12 @@ fn place_used_shared<'a>(
 ) -> Result<(), KernelError> {
     let (tree, text, kernel) = (bodies.tree, bodies.text, bodies.kernel);
     let mut used = SmallSet::default();
-    // Most names are those of registers, which start so; of modules' names hardly any does.
-    let variables = tree.variables.iter().map(|variable| variable.name);
-    let symbols = variables.chain(tree.functions.iter().map(|function| function.name));
-    let any_percent = symbols
-        .into_iter()
-        .any(|name| name.of(text).starts_with('%'));
+    // Names that begin as registers' do are not noted. Hardly any variable or function has one: it counts as used.
+    let is_noted = |name: Span| !name.of(text).starts_with('%');
     let mut pending = vec![kernel];
+    let functions = tree.functions.iter().enumerate();
+    let unnoted = functions.filter(|(_, function)| !function.entry && !is_noted(function.name));
+    pending.extend(unnoted.map(|(index, _)| index));
     let mut seen = vec![false; tree.functions.len()];
     while let Some(index) = pending.pop() {
         if std::mem::replace(&mut seen[index], true) {
@@ -228,9 +228,6 @@ fn place_used_shared<'a>(
         }
         for name in bodies.get(index)?.names() {
             let name = name.of(text);
-            if name.starts_with('%') && !any_percent {
-                continue;
-            }
             if let Some(&Binding::Function(callee)) = names.get(name) {
                 pending.push(callee as usize);
             }
@@ -240,7 +237,8 @@ fn place_used_shared<'a>(
     for variable in &tree.variables {
         let dynamic = variable.external || variable.bytes == 0;
         let name = variable.name.of(text);
-        if variable.space != DeclaredSpace::Shared || !used.contains(name) {
+        let used = used.contains(name) || !is_noted(variable.name);
+        if variable.space != DeclaredSpace::Shared || !used {
             continue;
         }
         if dynamic {
@@ -273,24 +271,27 @@ struct FunctionDecoder<'t, 'a> {
     text: &'a str,
     kernel: usize,
     function: &'t ast::Function,
-    /// Names in operands and in lists of labels, those of registers left out. Compilers write many labels that only debug
-    /// sections name.
+    /// Names in operands and in lists of labels. Compilers write many labels that only debug sections name.
     named: SmallSet<&'a str>,
 }
 
 impl<'a> FunctionDecoder<'_, 'a> {
     /// The function's code, the module functions that it calls, and whether it takes or calls
     /// function addresses.
-    fn decode(
+    fn decode<'p>(
         &mut self,
-        body: &Body,
-        program: &mut Program,
+        body: &'p Body,
+        program: &'p mut Program,
         names: &SmallMap<&'a str, Binding>,
     ) -> Result<(Function, Vec<u32>, bool), KernelError> {
         let named = body.names().map(|name| name.of(self.text));
-        self.named = named.filter(|name| !name.starts_with('%')).collect();
+        self.named = named.collect();
+        let is_instruction =
+            |statement: &&Statement| matches!(statement, Statement::Instruction(_));
+        let instructions = body.statements.iter().filter(is_instruction).count();
+        program.info.reserve_exact(instructions);
         let module = Scope::with_names(names.clone());
-        let mut builder = Builder::new(self.text, program, module);
+        let mut builder = Builder::new(self.text, &body.elements, program, module);
         let params = self
             .declare_parameters(&mut builder)
             .map_err(|failure| self.failure(failure, self.function.name, ""))?;
@@ -365,12 +366,15 @@ impl<'a> FunctionDecoder<'_, 'a> {
         statements: &[Statement],
     ) -> Result<(), KernelError> {
         builder.scopes.push(Scope::default());
+        // The blocks of the labels that control may come to, in the order of the text.
+        let mut blocks = Vec::new();
         for statement in statements {
-            if let Statement::Label(name) = statement
-                && self.is_named(*name)
-            {
-                let block = builder.new_block();
-                builder.bind(name.of(self.text), Binding::Label(block));
+            if let Statement::Label(name) = statement {
+                let block = self.is_named(*name).then(|| builder.new_block());
+                if let Some(block) = block {
+                    builder.bind(name.of(self.text), Binding::Label(block));
+                }
+                blocks.push(block);
             }
         }
         for statement in statements {
@@ -390,8 +394,16 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 _ => {}
             }
         }
+        let mut blocks = blocks.into_iter();
         for statement in statements {
-            self.statement(builder, body, statement)?;
+            match statement {
+                Statement::Label(_) => {
+                    if let Some(block) = blocks.next().flatten() {
+                        builder.fall_into(block);
+                    }
+                }
+                _ => self.statement(builder, body, statement)?,
+            }
         }
         builder.scopes.pop();
         Ok(())
@@ -410,13 +422,6 @@ impl<'a> FunctionDecoder<'_, 'a> {
         statement: &Statement,
     ) -> Result<(), KernelError> {
         match statement {
-            Statement::Label(name) if !self.is_named(*name) => {}
-            Statement::Label(name) => {
-                let block = builder
-                    .label(*name)
-                    .map_err(|failure| self.failure(failure, *name, ""))?;
-                builder.fall_into(block);
-            }
             Statement::Registers(all) => {
                 for declaration in all {
                     self.registers(builder, declaration)
@@ -440,7 +445,8 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 let operands = body.operands(instruction);
                 self.instruction(builder, instruction, operands)?;
             }
-            Statement::BranchTargets(..) | Statement::CallPrototype(..) => {}
+            // The scope has seen to them.
+            Statement::Label(_) | Statement::BranchTargets(..) | Statement::CallPrototype(..) => {}
         }
         Ok(())
     }

@@ -5,9 +5,24 @@ use super::modifiers::Failure;
 use crate::ir::{
     Address, AddressBase, Constant, Double, LaneMask, Op, Predicate, Register, Space, Special, Word,
 };
-use crate::parse::ast::{Operand, Span, Type};
+use crate::parse::ast::{Elements, Operand, Span, Type};
 
-impl Builder<'_, '_> {
+impl<'p> Builder<'_, 'p> {
+    pub(super) fn elements(&self, (first, end): Elements) -> &'p [Operand] {
+        &self.elements[first as usize..end as usize]
+    }
+
+    /// The parts of a vector operand, or the operand itself.
+    pub(super) fn parts<'o>(&self, operand: &'o Operand) -> &'o [Operand]
+    where
+        'p: 'o,
+    {
+        match operand {
+            Operand::Vector(elements) => self.elements(*elements),
+            other => std::slice::from_ref(other),
+        }
+    }
+
     /// An operand that is read, in a register of the type's width.
     pub(crate) fn source(&mut self, operand: &Operand, ty: Type) -> Result<Register, Failure> {
         let register = self.source_any(operand, ty)?;

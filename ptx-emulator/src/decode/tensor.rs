@@ -2,7 +2,7 @@
 
 use super::async_copy::group_count;
 use super::builder::Builder;
-use super::matrix::{elements, inputs, parse_shape};
+use super::matrix::{inputs, parse_shape};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
     BulkCopy, BulkDirection, Constant, Matrix, MatrixInputs, Op, Predicate, Register, Space,
@@ -78,6 +78,7 @@ impl Builder<'_, '_> {
         else {
             return Err("expected a tensor map and coordinates".into());
         };
+        let coordinates = self.elements(*coordinates);
         if coordinates.len() != rank {
             let found = coordinates.len();
             return Err(format!("expected {rank} coordinates, found {found}").into());
@@ -159,7 +160,7 @@ impl Builder<'_, '_> {
         };
         let a = match in_registers {
             true => WarpgroupRows::Registers(
-                elements(a)
+                self.parts(a)
                     .iter()
                     .map(|part| self.source(part, Type::B32))
                     .collect::<Result<_, _>>()?,

@@ -2,33 +2,23 @@
 
 use super::allocate::Numbering;
 use super::builder::BlockDraft;
-use super::registers::{Role, Visitor};
+use super::mentions::{Mention, Mentions};
 use crate::ir::{Function, Op, Program, Register};
 
 /// Says of each load of a function which of its bytes reach a register that is read anywhere.
-pub(super) fn mark(function: &Function, drafts: &mut [BlockDraft], program: &mut Program) {
-    let numbering = Numbering::new(function);
+pub(super) fn mark(
+    function: &Function,
+    drafts: &[BlockDraft],
+    program: &mut Program,
+    numbering: &Numbering,
+    mentions: &Mentions,
+) {
     let mut read = vec![false; numbering.total()];
     for &word in &function.results {
         read[numbering.of(Register::Word(word))] = true;
     }
-    let mut visitor = Visitor(|role, register| {
-        read[numbering.of(register)] |= role == Role::Use;
-        register
-    });
-    for draft in drafts.iter_mut() {
-        if let Some(members) = &mut draft.members {
-            visitor.members(members);
-        }
-        for inst in &mut draft.insts {
-            if let Some(guard) = &mut inst.guard {
-                visitor.guard(&mut guard.predicate);
-            }
-            visitor.op(&mut inst.op, program);
-        }
-        if let Some((terminator, _)) = &mut draft.terminator {
-            visitor.terminator(terminator);
-        }
+    for &(mention, number) in mentions.all() {
+        read[number as usize] |= mention == Mention::Use;
     }
     for inst in drafts.iter().flat_map(|draft| &draft.insts) {
         let Op::Load(index) = inst.op else { continue };

@@ -148,8 +148,11 @@ pub(crate) struct RegisterDeclaration {
     pub count: Option<u32>,
 }
 
+/// Operands within an operand, among [`Body::elements`]: the first, and the one behind the last.
+pub(crate) type Elements = (u32, u32);
+
 /// An instruction's operand.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand {
     /// A register, a special register, a symbol or a label.
     Name(Span),
@@ -167,16 +170,16 @@ pub(crate) enum Operand {
     Tensor {
         map: Span,
         offset: i64,
-        coordinates: Vec<Operand>,
+        coordinates: Elements,
     },
     /// `{a, b, c, d}`
-    Vector(Vec<Operand>),
+    Vector(Elements),
     /// `!p`
     Not(Span),
     /// `p|q`
     Pair(Span, Span),
     /// `(a, b)` of a call.
-    List(Vec<Operand>),
+    List(Elements),
     /// `_`: a result that is thrown away.
     Sink,
 }
@@ -223,8 +226,12 @@ pub(crate) struct Body {
     pub statements: Vec<Statement>,
     /// The operands of all instructions.
     pub operands: Vec<Operand>,
+    /// What stands within operands, in braces or parentheses.
+    pub elements: Vec<Operand>,
     /// The labels of all `.branchtargets`.
     pub branch_targets: Vec<Span>,
+    /// The names in operands that do not begin with `%`, as those of registers do.
+    pub symbols: Vec<Span>,
 }
 
 impl Body {
@@ -237,15 +244,10 @@ impl Body {
         &self.branch_targets[first as usize..end as usize]
     }
 
-    /// The names in the operands and the lists of labels.
+    /// The names of variables, functions and labels that the body uses; of those that begin with `%`, none.
     pub(crate) fn names(&self) -> impl Iterator<Item = Span> {
-        let operands = self.operands.iter().filter_map(|operand| match operand {
-            Operand::Name(name) | Operand::NameOffset(name, _) => Some(*name),
-            Operand::Address { base, .. } => *base,
-            Operand::Tensor { map: name, .. } => Some(*name),
-            _ => None,
-        });
-        operands.chain(self.branch_targets.iter().copied())
+        let symbols = self.symbols.iter().chain(&self.branch_targets);
+        symbols.copied()
     }
 }
 

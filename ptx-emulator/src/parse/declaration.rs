@@ -320,6 +320,7 @@ impl Parser<'_> {
         self.advance()?;
         self.location = NO_LOCATION;
         self.function_locations.clear();
+        self.unmapped = self.lines.locations.len();
         let returns = if entry {
             Vec::new()
         } else {
@@ -370,7 +371,9 @@ impl Parser<'_> {
                 self.lines.files.truncate(files);
                 self.lines.locations.clear();
                 self.operands.clear();
+                self.elements.clear();
                 self.branch_targets.clear();
+                self.symbols.clear();
             }
             Bodies::Skip => {
                 self.lexer.skip_braces(start as usize)?;

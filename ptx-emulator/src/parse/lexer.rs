@@ -39,6 +39,7 @@ const KINDS: [u8; 256] = {
             b'{' | b'}' => IN_BODY | PUNCTUATION,
             b'"' | b'/' | b'#' => IN_BODY,
             b',' | b';' | b'[' | b']' | b':' | b'@' | b'+' | b'-' => PUNCTUATION,
+            b' ' | b'\t' | b'\r' | b'\n' => BLANK,
             _ => 0,
         };
         if byte == u8::MAX {
@@ -53,11 +54,24 @@ const WORD: u8 = 2;
 const DIGIT: u8 = 4;
 /// Some of the characters that are tokens, and begin no comment.
 const PUNCTUATION: u8 = 16;
+const BLANK: u8 = 32;
 /// A brace, or what begins something that may hold braces: by these [`Lexer::skip_braces`] finds the end of a body.
 const IN_BODY: u8 = 8;
 
 fn is(byte: u8, kind: u8) -> bool {
     KINDS[usize::from(byte)] & kind != 0
+}
+
+/// Bytes of a body that are looked at together.
+const CHUNK: usize = 32;
+
+fn any_in_body(chunk: &[u8; CHUNK]) -> bool {
+    // One answer for each byte, without branches, so that it becomes comparisons of vectors.
+    let found = chunk.map(|byte| {
+        let brace = (byte == b'{') | (byte == b'}');
+        u8::from(brace | (byte == b'"') | (byte == b'/') | (byte == b'#'))
+    });
+    found != [0; CHUNK]
 }
 
 impl<'a> Lexer<'a> {
@@ -84,10 +98,17 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    fn skip_blanks(&mut self) -> Result<()> {
+    fn skip_blanks(&mut self) {
+        while is(self.byte(self.at), BLANK) {
+            self.at += 1;
+        }
+    }
+
+    /// Skips comments, and blanks in front of and behind them.
+    fn skip_comments(&mut self) -> Result<()> {
         loop {
+            self.skip_blanks();
             match self.byte(self.at) {
-                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
                 b'/' if self.byte(self.at + 1) == b'/' => self.skip_line(),
                 // A line marker of the C preprocessor.
                 b'#' => self.skip_line(),
@@ -110,8 +131,9 @@ impl<'a> Lexer<'a> {
 
     /// The next token and where it stands.
     pub(crate) fn next(&mut self) -> Result<(Token, Span)> {
+        self.skip_blanks();
         if !is(self.byte(self.at), WORD | PUNCTUATION) {
-            self.skip_blanks()?;
+            self.skip_comments()?;
         }
         let start = self.at;
         if start >= self.text.len() {
@@ -151,8 +173,12 @@ impl<'a> Lexer<'a> {
         let mut depth = 0u32;
         loop {
             let rest = &self.text.as_bytes()[self.at..];
-            let found = rest.iter().position(|&byte| is(byte, IN_BODY));
-            let Some(length) = found else {
+            // Whole chunks are looked at by vector instructions.
+            let (chunks, _) = rest.as_chunks();
+            let without = chunks.iter().take_while(|chunk| !any_in_body(chunk));
+            let skipped = CHUNK * without.count();
+            let found = rest[skipped..].iter().position(|&byte| is(byte, IN_BODY));
+            let Some(length) = found.map(|length| skipped + length) else {
                 let end = self.text.len();
                 return Err(self.error(end, "expected `}`, found the end of the text"));
             };
@@ -170,7 +196,7 @@ impl<'a> Lexer<'a> {
                 }
                 _ => {
                     let start = self.at;
-                    self.skip_blanks()?;
+                    self.skip_comments()?;
                     if self.at != start {
                         continue;
                     }
@@ -196,6 +222,26 @@ impl<'a> Lexer<'a> {
                 return;
             }
         }
+    }
+
+    /// Decimal numbers with blanks in front of each, if that is what stands here: their values. Else nothing is read.
+    pub(crate) fn small_numbers<const N: usize>(&mut self) -> Option<[u32; N]> {
+        let start = self.at;
+        let mut values = [0; N];
+        for value in &mut values {
+            self.skip_blanks();
+            let first = self.at;
+            while is(self.byte(self.at), DIGIT) && self.at - first < 9 {
+                *value = 10 * *value + u32::from(self.byte(self.at) - b'0');
+                self.at += 1;
+            }
+            let is_octal = self.byte(first) == b'0' && self.at - first > 1;
+            if self.at == first || is_octal || is(self.byte(self.at), WORD) {
+                self.at = start;
+                return None;
+            }
+        }
+        Some(values)
     }
 
     fn number(&mut self) -> Result<Token> {

@@ -56,10 +56,15 @@ pub(crate) struct Parser<'a> {
     bodies: Bodies,
     lines: LineTable,
     operands: Vec<Operand>,
+    elements: Vec<Operand>,
+    /// Elements of operands whose end has not been found yet.
+    open_elements: Vec<Operand>,
     branch_targets: Vec<Span>,
+    symbols: Vec<Span>,
     location: u32,
-    /// Line table entries of the current function, to resolve `inlined_at`.
-    function_locations: SmallMap<(u32, u32, u32), u32>,
+    /// Line table entries of the current function, to resolve `inlined_at`: those in front of `unmapped`.
+    function_locations: SmallMap<[u32; 3], u32>,
+    unmapped: usize,
 }
 
 /// What to do with the bodies of functions, of which a tree holds only where they are.
@@ -101,7 +106,9 @@ pub(crate) fn parse_body(text: &str, body: Span, lines: &mut LineTable) -> Resul
     Ok(Body {
         statements,
         operands: parser.operands,
+        elements: parser.elements,
         branch_targets: parser.branch_targets,
+        symbols: parser.symbols,
     })
 }
 
@@ -116,11 +123,15 @@ impl<'a> Parser<'a> {
             nesting: 0,
             tree: Tree::default(),
             bodies,
-            lines,
             operands: Vec::new(),
+            elements: Vec::new(),
+            open_elements: Vec::new(),
             branch_targets: Vec::new(),
+            symbols: Vec::new(),
             location: NO_LOCATION,
+            unmapped: lines.locations.len(),
             function_locations: SmallMap::default(),
+            lines,
         }
     }
 
@@ -132,6 +143,15 @@ impl<'a> Parser<'a> {
 
     fn current(&self) -> &'a str {
         self.span.of(self.text)
+    }
+
+    /// Whether the current token, if it is a word, begins with a dot.
+    fn at_directive(&self) -> bool {
+        self.begins_with(self.span, b'.')
+    }
+
+    fn begins_with(&self, span: Span, byte: u8) -> bool {
+        self.text.as_bytes().get(span.start as usize) == Some(&byte)
     }
 
     fn error_at(&self, span: Span, message: impl Into<String>) -> Error {
@@ -186,7 +206,7 @@ impl<'a> Parser<'a> {
 
     /// An identifier, not a directive.
     fn name(&mut self, what: &str) -> Result<Span> {
-        if self.token == Token::Word && !self.current().starts_with('.') {
+        if self.token == Token::Word && !self.at_directive() {
             let span = self.span;
             self.advance()?;
             Ok(span)

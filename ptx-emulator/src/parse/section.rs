@@ -23,27 +23,22 @@ impl Parser<'_> {
 
     /// `.loc file line column [, function_name label [+offset], inlined_at file line column]`
     pub(super) fn location(&mut self) -> Result<()> {
-        self.advance()?;
+        let [file, line, column] = self.place()?;
         let mut location = Location {
-            file: self.integer32("a file index")?,
-            line: self.integer32("a line")?,
-            column: self.integer32("a column")?,
+            file,
+            line,
+            column,
             function: None,
             inlined_at: None,
         };
-        let key = (location.file, location.line, location.column);
         while self.eat(b',')? {
             if self.eat_word("function_name")? {
                 location.function = Some(self.name("a label")?);
                 if self.eat(b'+')? {
                     self.integer("an offset")?;
                 }
-            } else if self.eat_word("inlined_at")? {
-                let call = (
-                    self.integer32("a file index")?,
-                    self.integer32("a line")?,
-                    self.integer32("a column")?,
-                );
+            } else if self.at_word("inlined_at") {
+                let call = self.place()?;
                 location.inlined_at = Some(self.call_site(call));
             } else {
                 return self.expected("`function_name` or `inlined_at`");
@@ -51,25 +46,43 @@ impl Parser<'_> {
         }
         self.location = self.lines.locations.len() as u32;
         self.lines.locations.push(location);
-        self.function_locations.insert(key, self.location);
         Ok(())
+    }
+
+    /// The file, the line and the column behind the current word.
+    fn place(&mut self) -> Result<[u32; 3]> {
+        let usual = self.lexer.small_numbers();
+        self.advance()?;
+        match usual {
+            Some(place) => Ok(place),
+            None => Ok([
+                self.integer32("a file index")?,
+                self.integer32("a line")?,
+                self.integer32("a column")?,
+            ]),
+        }
     }
 
     /// The entry of the place that a function was inlined into: compilers emit its own `.loc`
     /// first, with the rest of the chain.
-    fn call_site(&mut self, call: (u32, u32, u32)) -> u32 {
+    fn call_site(&mut self, call: [u32; 3]) -> u32 {
+        let new = self.lines.locations.iter().enumerate().skip(self.unmapped);
+        for (index, location) in new {
+            let key = [location.file, location.line, location.column];
+            self.function_locations.insert(key, index as u32);
+        }
+        self.unmapped = self.lines.locations.len();
         if let Some(&known) = self.function_locations.get(&call) {
             return known;
         }
         let index = self.lines.locations.len() as u32;
         self.lines.locations.push(Location {
-            file: call.0,
-            line: call.1,
-            column: call.2,
+            file: call[0],
+            line: call[1],
+            column: call[2],
             function: None,
             inlined_at: None,
         });
-        self.function_locations.insert(call, index);
         index
     }
 

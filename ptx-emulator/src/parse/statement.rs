@@ -1,6 +1,6 @@
 //! The body of a function: scopes, labels and instructions.
 
-use super::ast::{Guard, Instruction, Operand, Span, Statement};
+use super::ast::{Elements, Guard, Instruction, Operand, Span, Statement};
 use super::lexer::Token;
 use super::{MAX_NESTING, Parser, Result};
 
@@ -40,6 +40,9 @@ impl Parser<'_> {
         if self.token != Token::Word {
             return self.expected("an instruction, a label or a declaration");
         }
+        if !self.at_directive() {
+            return self.label_or_instruction(body);
+        }
         match self.current() {
             ".loc" => return self.location(),
             ".file" => return self.file(),
@@ -54,10 +57,7 @@ impl Parser<'_> {
                 let variables = self.variables(true)?;
                 body.extend(variables.into_iter().map(Box::new).map(Statement::Variable));
             }
-            word if word.starts_with('.') => {
-                return self.expected("an instruction, a label or a declaration");
-            }
-            _ => self.label_or_instruction(body)?,
+            _ => return self.expected("an instruction, a label or a declaration"),
         }
         Ok(())
     }
@@ -151,11 +151,11 @@ impl Parser<'_> {
             Token::Punctuation(b'(') => Ok(Operand::List(self.operands_until(b')', depth)?)),
             Token::Punctuation(b'[') => self.address(),
             Token::Word => {
-                let name = self.name("an operand")?;
+                let name = self.symbol("an operand")?;
                 if self.eat(b'|')? {
                     return Ok(Operand::Pair(name, self.name("a register")?));
                 }
-                if name.of(self.text) == "_" {
+                if name.end - name.start == 1 && self.begins_with(name, b'_') {
                     return Ok(Operand::Sink);
                 }
                 if self.at(b'+') || self.at(b'-') {
@@ -167,16 +167,29 @@ impl Parser<'_> {
         }
     }
 
-    fn operands_until(&mut self, close: u8, depth: u32) -> Result<Vec<Operand>> {
+    /// A name, which is noted if it is no register's.
+    fn symbol(&mut self, what: &str) -> Result<Span> {
+        let name = self.name(what)?;
+        if !self.begins_with(name, b'%') {
+            self.symbols.push(name);
+        }
+        Ok(name)
+    }
+
+    fn operands_until(&mut self, close: u8, depth: u32) -> Result<Elements> {
         self.advance()?;
-        let mut all = Vec::new();
+        // Those of operands within these are complete before these are.
+        let outer = self.open_elements.len();
         while !self.eat(close)? {
-            all.push(self.operand(depth + 1)?);
+            let operand = self.operand(depth + 1)?;
+            self.open_elements.push(operand);
             if !self.at(close) {
                 self.expect(b',')?;
             }
         }
-        Ok(all)
+        let first = self.elements.len() as u32;
+        self.elements.extend(self.open_elements.drain(outer..));
+        Ok((first, self.elements.len() as u32))
     }
 
     fn literal(&mut self, negative: bool) -> Result<Operand> {
@@ -200,7 +213,7 @@ impl Parser<'_> {
         let mut base = None;
         let offset;
         if self.token == Token::Word {
-            let name = self.name("an address")?;
+            let name = self.symbol("an address")?;
             base = Some(name);
             offset = self.optional_offset()?;
             if self.eat(b',')? {
