@@ -87,39 +87,46 @@ fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sha
 /// Clocks of a launch and of filling the first stages.
 const START: f64 = 2800.0;
 
-/// Clocks in which a multiprocessor multiplies 128 × 1 columns by a stage, for tiles of so many columns: the narrow ones are
-/// held up by shared memory.
-const COLUMN_STEP: [(u32, f64); 4] = [(256, 4.32), (192, 4.28), (128, 4.74), (64, 6.5)];
+/// What a column of a tile takes, in clocks: 128 × 1 columns times a stage, and to store it. Narrow tiles are held up by shared memory.
+struct OfColumn {
+    step: f64,
+    store: f64,
+}
 
-/// Clocks of storing a column of a tile.
-const STORE: f64 = 25.0;
+/// That of tiles of so many columns.
+const fn of_column(columns: u32) -> OfColumn {
+    let (step, store) = match columns {
+        256.. => (4.32, 21.0),
+        192.. => (4.28, 27.0),
+        128.. => (4.74, 25.0),
+        _ => (6.5, 25.0),
+    };
+    OfColumn { step, store }
+}
 
 /// Clocks until the last part of a tile knows that it is, and of writing a column of a part, or reading one.
 const MEET: f64 = 2500.0;
-const PART: f64 = 10.0;
+const PART: f64 = 16.0;
 
 /// What a column's step, and its part, take in addition where tiles are shared before others that are not: blocks are then at
 /// different places along k for a while, and find less in the cache.
 const SPREAD_STEP: f64 = 1.9;
-const SPREAD_PART: f64 = 11.0;
+const SPREAD_PART: f64 = 5.0;
 
 impl Sharing {
     /// Clocks of a product with so many steps along k.
     fn clocks(&self, instance: &Instance, steps: u32) -> f64 {
         let columns = f64::from(instance.columns);
-        let of_column = COLUMN_STEP
-            .iter()
-            .find(|(columns, _)| *columns == instance.columns)
-            .map_or(COLUMN_STEP[0].1, |(_, clocks)| *clocks);
-        let step = columns * of_column;
+        let OfColumn { step, store } = of_column(instance.columns);
+        let (step, store) = (columns * step, columns * store);
         let shared = self.tiles - self.whole;
         let rounds = f64::from(self.whole.div_ceil(self.blocks));
-        let mut clocks = START + rounds * (f64::from(steps) * step + columns * STORE);
+        let mut clocks = START + rounds * (f64::from(steps) * step + store);
         if shared > 0 {
             // Everybody writes a part, and somebody reads all of a tile's.
             let share = f64::from(steps.div_ceil(self.parts));
             let moved = f64::from(1 + self.parts) * columns;
-            clocks += share * step + columns * STORE + MEET + moved * PART;
+            clocks += share * step + store + MEET + moved * PART;
             if self.whole > 0 {
                 clocks += share * columns * SPREAD_STEP + moved * SPREAD_PART;
             }
