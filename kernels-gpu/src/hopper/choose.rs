@@ -98,7 +98,7 @@ const fn of_column(columns: u32) -> OfColumn {
     let (step, store) = match columns {
         256.. => (4.32, 21.0),
         192.. => (4.28, 27.0),
-        128.. => (4.74, 25.0),
+        128.. => (4.80, 25.0),
         _ => (6.5, 25.0),
     };
     OfColumn { step, store }
@@ -106,12 +106,12 @@ const fn of_column(columns: u32) -> OfColumn {
 
 /// Clocks until the last part of a tile knows that it is, and of writing a column of a part, or reading one.
 const MEET: f64 = 2500.0;
-const PART: f64 = 16.0;
+const PART: f64 = 12.0;
 
 /// What a column's step, and its part, take in addition where tiles are shared before others that are not: blocks are then at
 /// different places along k for a while, and find less in the cache.
 const SPREAD_STEP: f64 = 1.9;
-const SPREAD_PART: f64 = 5.0;
+const SPREAD_PART: f64 = 9.0;
 
 impl Sharing {
     /// Clocks of a product with so many steps along k.
