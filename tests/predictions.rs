@@ -44,8 +44,8 @@ impl Row {
 const REASONS: &[(&[&str], &str)] = &[
     (
         &["matvec_thread_per_element"],
-        "each warp waits for one vector's loads at a time, and memory that is busy answers later than at rest: the model adds \
-         both only through the norm of all bounds",
+        "each warp waits for one vector's loads at a time, and memory that is busy answers later still than the norm of latency \
+         and bandwidth has it",
     ),
     (
         &["matvec_lcs_28", "matvec_lcs_32", "matvec_interleaved_28"],
@@ -67,8 +67,8 @@ const REASONS: &[(&[&str], &str)] = &[
         "copies of the operands before the product are predicted as if nothing of them stayed in the L2 cache",
     ),
     (
-        &["add_one", "copy", "transpose", "matvec_fast"],
-        "memory answers later when it is busy, which the model adds only through the norm of all bounds",
+        &["matvec_fast"],
+        "with few rounds of blocks all of them load, compute and store at the same time: the model lets these phases overlap",
     ),
 ];
 
@@ -213,11 +213,11 @@ fn ranking(rows: &[&Row]) -> (usize, usize) {
 
 const SIZES: [u32; 3] = [4096, 2048, 3001];
 
-/// Share of the rungs of a size that are predicted within 1.25 times: 31 of 39 at 3001, more at the others.
-const LEAST_CLOSE: f64 = 0.79;
+/// Share of the rungs of a size that are predicted within 1.25 times, at least.
+const LEAST_CLOSE: f64 = 0.80;
 
-/// How far the predicted knee of a sweep may be from the measured one, as a factor: 1.53 for `matvec_lcs`.
-const KNEE_FACTOR: f64 = 1.54;
+/// How far the predicted knee of a sweep may be from the measured one, as a factor.
+const KNEE_FACTOR: f64 = 1.5;
 
 #[test]
 fn predictions_are_as_good_as_the_document_says() {
@@ -270,7 +270,7 @@ fn knees_of_the_gtx_1080_are_those_of_the_source() {
         .max_by(|a, b| a.predicted.total_cmp(&b.predicted));
     let peak = peak.unwrap();
     assert!((3..=6).contains(&peak.x), "{peak:?}");
-    assert!(lcs.last().unwrap().predicted < 0.7 * peak.predicted);
+    assert!(lcs.last().unwrap().predicted < 0.75 * peak.predicted);
     let knee = curve("matvec_thread_per_element").predicted_knee.unwrap();
     assert!((16.0..=20.0).contains(&knee), "{knee}");
 }

@@ -7,9 +7,9 @@
 //! same time has not arrived yet.
 //!
 //! PTX is not the order of machine code: the assembler moves loads ahead of what waits for them, but not across branches.
-//! So an instruction issues as soon as its operands are there, from the start of its basic block on; the next block starts
-//! when all of them have issued. A short block that a branch leaves out is no block of its own: its instructions get
-//! predicates. A loop whose body is one basic block without stores is unrolled by four, as `ptxas` does: its
+//! So an instruction issues as soon as its operands are there and no other one is issuing, from the start of its basic block
+//! on; the next block starts when all of them have issued. A short block that a branch leaves out is no block of its own: its
+//! instructions get predicates. A loop whose body is one basic block without stores is unrolled by four, as `ptxas` does: its
 //! rounds issue together, four at a time.
 //!
 //! The first warp of a block stands for all of it.
@@ -19,6 +19,7 @@ use ptx_emulator::{
     Observer, Space, WarpContext,
 };
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::constants::far_share;
@@ -99,8 +100,8 @@ struct Warp {
     start: [f64; 2],
     /// When the basic block after it can.
     end: [f64; 2],
-    /// Cycles for which this one has used the issue.
-    used: f64,
+    /// When this one has issued.
+    issues: [Issues; 2],
     /// When the instruction at hand issued.
     issued: [f64; 2],
     /// When each register can be read.
@@ -109,6 +110,36 @@ struct Warp {
     taken: [f64; 2],
     /// Sectors that it has loaded.
     loaded: HashSet<u64>,
+}
+
+/// When a warp has issued since its basic block began: spans of cycles, in order.
+#[derive(Clone, Debug, Default)]
+struct Issues(Vec<Range<f64>>);
+
+impl Issues {
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Issues for so many cycles as soon as it can, `ready` or later, and says when that begins.
+    fn take(&mut self, ready: f64, cycles: f64) -> f64 {
+        if cycles == 0.0 {
+            return ready;
+        }
+        let mut begin = ready;
+        let mut at = self.0.partition_point(|span| span.end < ready);
+        while let Some(span) = self.0.get(at)
+            && span.start < begin + cycles
+        {
+            begin = begin.max(span.end);
+            at += 1;
+        }
+        match self.0[..at].last_mut() {
+            Some(before) if before.end == begin => before.end = begin + cycles,
+            _ => self.0.insert(at, begin..begin + cycles),
+        }
+        begin
+    }
 }
 
 impl Chain {
@@ -215,8 +246,8 @@ impl Observer for Chain {
         warp.ready.fill([0.0; 2]);
         warp.loaded.clear();
         warp.block = (usize::MAX, 0);
-        (warp.start, warp.end, warp.used) = ([0.0; 2], [0.0; 2], 0.0);
-        warp.taken = [0.0; 2];
+        (warp.start, warp.end, warp.taken) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+        warp.issues.iter_mut().for_each(Issues::clear);
     }
 
     fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
@@ -240,7 +271,7 @@ impl Observer for Chain {
         warp.block = (block, rounds);
         if !goes_on && rounds.is_multiple_of(UNROLLED) {
             warp.start = warp.end;
-            warp.used = 0.0;
+            warp.issues.iter_mut().for_each(Issues::clear);
         }
     }
 
@@ -250,7 +281,6 @@ impl Observer for Chain {
         }
         let instruction = &self.program[id.index()];
         let warp = &mut self.warp;
-        warp.used += instruction.issue;
         if let Some(parameter) = instruction.parameter.filter(|_| executing != 0) {
             self.operands += f64::from(self.warps_per_block);
             self.parameters.insert(parameter);
@@ -258,11 +288,10 @@ impl Observer for Chain {
         for scenario in 0..2 {
             let operands = instruction.reads.iter();
             let operands = operands.map(|&register| warp.ready[register as usize][scenario]);
-            let issued = operands.fold(warp.start[scenario], f64::max);
+            let ready = operands.fold(warp.start[scenario], f64::max);
+            let issued = warp.issues[scenario].take(ready, instruction.issue);
             warp.issued[scenario] = issued;
-            warp.end[scenario] = warp.end[scenario]
-                .max(issued + instruction.issue)
-                .max(warp.start[scenario] + warp.used);
+            warp.end[scenario] = warp.end[scenario].max(issued + instruction.issue);
             for &register in &instruction.writes {
                 warp.ready[register as usize][scenario] = issued + instruction.latency;
             }
@@ -438,6 +467,22 @@ mod tests {
             assert_eq!(destinations(text), written, "{text}");
             assert_eq!(registers(text).count(), named, "{text}");
         }
+    }
+
+    #[test]
+    fn a_warp_issues_one_instruction_at_a_time() {
+        let mut issues = Issues::default();
+        let taken = [
+            (10.0, 4.0), // a gap before it
+            (0.0, 8.0),
+            (0.0, 2.0), // the rest of the gap
+            (0.0, 1.0), // behind all
+            (20.0, 1.0),
+            (5.0, 1.0),
+            (12.0, 0.0),
+        ];
+        let begun = taken.map(|(ready, cycles)| issues.take(ready, cycles));
+        assert_eq!(begun, [10.0, 0.0, 8.0, 14.0, 20.0, 15.0, 12.0]);
     }
 
     #[test]

@@ -55,6 +55,11 @@ fn a_copy_is_bound_by_device_memory() {
     assert_eq!(copy.bound, Bound::Dram);
     let dram = 1024.0 * WARPS as f64 / (1e9 * figure(|h200| h200.dram_read_gbs));
     assert_close(copy.seconds_of(Bound::Dram), dram, 1e-12);
+    // Whole sectors are written slower than they are read.
+    let read = 16.0 / (1e9 * figure(|h200| h200.l2_gbs));
+    let written = 16.0 / (1e9 * figure(|h200| h200.calibration.l2_write_gbs));
+    let l2 = (read + written) * 32.0 * WARPS as f64;
+    assert_close(copy.seconds_of(Bound::L2), l2, 1e-12);
     // Other bounds are in the way, but not much.
     let start = 1e-6 * figure(|h200| h200.calibration.launch_us);
     assert!(
@@ -70,9 +75,8 @@ fn a_copy_is_bound_by_device_memory() {
     };
     let naive = on_h200(&launch(BLOCKS), &naive);
     assert_eq!(naive.bound, Bound::L2);
-    let whole = 16.0 / (1e9 * figure(|h200| h200.l2_gbs));
     let partial = 128.0 / (1e9 * figure(|h200| h200.calibration.l2_partial_gbs));
-    let l2 = (whole + partial) * 32.0 * WARPS as f64;
+    let l2 = (read + partial) * 32.0 * WARPS as f64;
     assert_close(naive.seconds_of(Bound::L2), l2, 1e-12);
     assert!(naive.times.is_sorted_by(|a, b| a.seconds >= b.seconds));
 }
@@ -184,6 +188,14 @@ fn latency_bounds_what_has_too_few_warps() {
         64.0 * (2000.0 + start_cycles()) / 1.98e9,
         1e-12,
     );
+    // What is busy overlaps more with each other than latency does with it.
+    for prediction in [full, sparse] {
+        let [dram, blocks, latency] =
+            [Bound::Dram, Bound::Blocks, Bound::Latency].map(|bound| prediction.seconds_of(bound));
+        let busy = (dram.powi(3) + blocks.powi(3)).cbrt();
+        let start = 1e-6 * figure(|h200| h200.calibration.launch_us);
+        assert_close(prediction.seconds, start + busy.hypot(latency), 1e-12);
+    }
 }
 
 #[test]

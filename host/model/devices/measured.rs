@@ -68,6 +68,7 @@ impl Device {
             (&mut self.l2_gbs, "l2_read"),
             (&mut self.dram_read_gbs, "dram_read"),
             (&mut self.architecture.l1_bytes_per_cycle, "l1_read"),
+            (&mut self.calibration.l2_write_gbs, "l2_write"),
             (&mut self.calibration.launch_us, "launch"),
             (&mut self.calibration.next_launch_us, "launch_in_a_row"),
         ] {

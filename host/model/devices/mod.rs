@@ -57,6 +57,8 @@ pub struct Device {
 /// Figures that neither a query nor a datasheet tells: they are measured with kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Calibration {
+    /// What writing whole sectors to the L2 cache reaches, in GB/s.
+    pub l2_write_gbs: Option<Figure<f64>>,
     /// What writing parts of sectors to the L2 cache reaches, counted in whole sectors, in GB/s.
     pub l2_partial_gbs: Option<Figure<f64>>,
     /// What the tensor cores reach with f16 or bf16 inputs within the chip's power, in TFLOP/s.
@@ -80,6 +82,7 @@ pub struct Calibration {
 impl Calibration {
     /// Nobody has measured.
     pub const UNKNOWN: Self = Calibration {
+        l2_write_gbs: None,
         l2_partial_gbs: None,
         tensor_f16_tflops: None,
         l1_line_cycles: None,

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! t_r       = f W_r / (rate_r φ)                       units of a multiprocessor
-//! t_L2      = read sectors / Θ_2 + written sectors / Θ_2w,  t_DRAM = bytes / Θ_M
+//! t_L2      = read sectors / Θ_2 + whole ones written / Θ_2w + parts written / Θ_2p,  t_DRAM = bytes / Θ_M
 //! t_latency = ⌈n / R⌉ (L_block + L) / φ                R resident blocks, L cycles for one warp from start to end
 //! t_barrier = ⌈n / R⌉ ((L_block + b/2 · L_M) / φ + max t_r / n)    instead, where blocks have b barriers
 //! ```
@@ -19,13 +19,17 @@
 //! is the maximum, and none, which is the sum, lies the norm
 //!
 //! ```text
-//! t = t_launch + t_ahead + ( Σ t_i^p )^(1/p),   p = 3
+//! t_busy = ( Σ t_i^p )^(1/p),   p = 3
+//! t      = t_launch + t_ahead + ( t_busy^q + t_latency^q )^(1/q),   q = 2
 //! ```
 //!
-//! t_ahead is the time of constants that all warps load before they do anything else. The norm is over the resources that are
-//! separate: issue and the slowest unit of arithmetic, whichever is longer; the data path of L1 and shared memory; the constant
-//! cache; L2; DRAM; barriers; latency. p is the one constant that is fitted: to the cycles that Nsight Compute counted for 33
-//! kernels on an H200.
+//! t_ahead is the time of constants that all warps load before they do anything else. The inner norm is over the resources that
+//! are separate: issue and the slowest unit of arithmetic, whichever is longer; the data path of L1 and shared memory; the
+//! constant cache; L2; DRAM; and over barriers. p is fitted to the cycles that Nsight Compute counted for 33 kernels on an H200.
+//!
+//! Latency overlaps less with these than they do with each other. It is measured at rest, but requests to a busy resource
+//! queue, so that latency is longer the nearer both times are: as the square root of 1 + (t_busy / t_latency)². q is
+//! fitted to the times of all rungs at three sizes.
 //!
 //! A bound whose rate the device table does not know is left out and named in [`Prediction::unknown`]. What the
 //! model does not see: instructions that the assembler adds or removes, dependent instructions unless a latency is
@@ -233,8 +237,11 @@ fn value(figure: Option<Figure<f64>>) -> f64 {
 /// A round of loads and of arithmetic has two barriers: one after each.
 const BARRIERS_PER_ROUND: f64 = 2.0;
 
-/// p: how far the bounds overlap.
+/// p: how far the bounds of what is busy overlap.
 const OVERLAP: f64 = 3.0;
+
+/// q: how far latency overlaps with them.
+const LATENCY_OVERLAP: f64 = 2.0;
 
 /// L_M: the latency of loads that a block waits for, in cycles.
 pub fn memory_latency(device: &Device, work: &Work) -> Option<f64> {
@@ -257,8 +264,17 @@ fn combined(times: &[BoundTime]) -> f64 {
             None => longest.push(*time),
         }
     }
-    let powers = longest.iter().map(|time| time.seconds.powf(OVERLAP));
-    powers.sum::<f64>().powf(1.0 / OVERLAP)
+    let (waits, busy): (Vec<_>, Vec<_>) = longest
+        .into_iter()
+        .partition(|time| time.bound == Bound::Latency);
+    let busy = norm(OVERLAP, busy.iter().map(|time| time.seconds));
+    let waits = waits.iter().map(|time| time.seconds);
+    norm(LATENCY_OVERLAP, waits.chain([busy]))
+}
+
+fn norm(power: f64, times: impl Iterator<Item = f64>) -> f64 {
+    let powers = times.map(|time| time.powf(power));
+    powers.sum::<f64>().powf(1.0 / power)
 }
 
 /// The bound that stands for all of one path: issue for the units that it feeds, L1 for the data path.

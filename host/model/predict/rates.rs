@@ -164,17 +164,22 @@ fn constant(device: &Device, work: &Work) -> Load {
     }
 }
 
-/// The L2 cache: whole sectors, and parts of sectors, whose rate is another.
+/// The L2 cache: sectors that it reads, whole ones that it writes and parts, each with a rate of its own.
 fn l2(device: &Device, work: &Work) -> Load {
     let sector = f64::from(SECTOR_BYTES);
+    let calibration = &device.calibration;
     let read_rate = value(device.l2_gbs);
-    let partial_rate = value(device.calibration.l2_partial_gbs).or(read_rate);
-    let whole = (work.l2_read_sectors + work.l2_write_sectors) as f64;
-    let partial = work.l2_partial_sectors as f64;
+    // Counted in sectors that are read: what is written is as much work as the rates say.
+    let written = |sectors: u64, rate| {
+        let slower = read_rate.zip(value(rate));
+        sectors as f64 * slower.map_or(1.0, |(read, written)| read / written)
+    };
+    let read = work.l2_read_sectors as f64;
+    let whole = written(work.l2_write_sectors, calibration.l2_write_gbs);
+    let partial = written(work.l2_partial_sectors, calibration.l2_partial_gbs);
     Load {
         bound: Bound::L2,
-        // Counted in whole sectors: a part is as much work as the rates say.
-        work: (whole + partial * read_rate.unwrap_or(1.0) / partial_rate.unwrap_or(1.0)) * sector,
+        work: (read + whole + partial) * sector,
         rate: read_rate.map(|rate| Rate::Chip(rate * 1e9)),
     }
 }
