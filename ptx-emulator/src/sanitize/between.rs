@@ -75,6 +75,73 @@ fn note_row<const CELLS: usize>(row: &mut [Ends], block: u32, who: Who) {
     }
 }
 
+/// The blocks that wrote to the cells of an allocation, or that read them.
+#[derive(Clone, Debug, Default)]
+struct Deeds {
+    /// How many cells there are.
+    count: usize,
+    /// By 32 cells, from a multiple of 32 on: the blocks that accessed all of them at once, a cell by each lane, with lane 0.
+    rows: Vec<Ends>,
+    /// By cell: the others; empty as long as there are none.
+    cells: Vec<Ends>,
+}
+
+impl Deeds {
+    fn new(count: usize) -> Self {
+        Deeds {
+            count,
+            rows: vec![Ends::default(); count.div_ceil(LANES)],
+            cells: Vec::new(),
+        }
+    }
+
+    fn cells(&mut self) -> &mut [Ends] {
+        if self.cells.is_empty() {
+            self.cells = vec![Ends::default(); self.count];
+        }
+        &mut self.cells
+    }
+
+    #[inline(always)]
+    fn note(&mut self, cell: usize, block: u32, who: Who) {
+        self.cells()[cell].note(block, who.0);
+    }
+
+    /// Notes the cells of all lanes, `CELLS` for each; `who` is of the same warp.
+    fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
+        if CELLS == 1 && from.is_multiple_of(LANES) {
+            self.rows[from / LANES].note(block, who.with_lane(0).0);
+        } else {
+            note_row::<CELLS>(&mut self.cells()[from..][..LANES * CELLS], block, who);
+        }
+    }
+
+    /// The first and the last block of all.
+    fn of(&self, cell: usize) -> Ends {
+        let mut ends = self.cells.get(cell).copied().unwrap_or_default();
+        for (block, who) in self.rows[cell / LANES].each() {
+            ends.note(block, who.with_lane(cell % LANES).0);
+        }
+        ends
+    }
+
+    fn refine(&mut self, times: usize, count: usize) {
+        let mut cells = (0..self.count).map(|cell| self.of(cell)).collect();
+        refine(&mut cells, times, count);
+        *self = Deeds {
+            cells,
+            ..Deeds::new(count)
+        };
+    }
+
+    fn merge(&mut self, other: &Deeds) {
+        merge(&mut self.rows, &other.rows);
+        if !other.cells.is_empty() {
+            merge(self.cells(), &other.cells);
+        }
+    }
+}
+
 fn merge(all: &mut [Ends], others: &[Ends]) {
     for (ends, other) in all.iter_mut().zip(others) {
         for (block, who) in other.each() {
@@ -83,15 +150,20 @@ fn merge(all: &mut [Ends], others: &[Ends]) {
     }
 }
 
+/// Whether there is no conflict over what these blocks wrote to and read: one block alone did both, or nobody wrote.
+fn is_quiet(writes: Ends, reads: Ends) -> bool {
+    let alone = writes.last == 0 && reads.last == 0;
+    writes.first == 0 || alone && (reads.first == 0 || reads.first == writes.first)
+}
+
 /// What the blocks of a launch did with an allocation.
 #[derive(Clone, Debug)]
 pub(super) struct Between {
     bytes: u64,
     shift: u32,
     wrote: bool,
-    /// By cell.
-    writes: Vec<Ends>,
-    reads: Vec<Ends>,
+    writes: Deeds,
+    reads: Deeds,
 }
 
 impl Between {
@@ -101,32 +173,32 @@ impl Between {
             bytes,
             shift,
             wrote: false,
-            writes: vec![Ends::default(); count],
-            reads: vec![Ends::default(); count],
+            writes: Deeds::new(count),
+            reads: Deeds::new(count),
         }
     }
 
     #[inline(always)]
     pub(super) fn note_write(&mut self, cell: usize, block: u32, who: Who) {
         self.wrote = true;
-        self.writes[cell].note(block, who.0);
+        self.writes.note(cell, block, who);
     }
 
     /// Notes a read or a strong access.
     #[inline(always)]
     pub(super) fn note_read(&mut self, cell: usize, block: u32, who: Who) {
-        self.reads[cell].note(block, who.0);
+        self.reads.note(cell, block, who);
     }
 
     /// As [`Self::note_write`], for all lanes one behind the other, of `CELLS` cells each.
     pub(super) fn note_write_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
         self.wrote = true;
-        note_row::<CELLS>(&mut self.writes[from..][..LANES * CELLS], block, who);
+        self.writes.note_row::<CELLS>(from, block, who);
     }
 
     /// As [`Self::note_read`], for all lanes one behind the other, of `CELLS` cells each.
     pub(super) fn note_read_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
-        note_row::<CELLS>(&mut self.reads[from..][..LANES * CELLS], block, who);
+        self.reads.note_row::<CELLS>(from, block, who);
     }
 
     /// Makes cells of `1 << shift` bytes.
@@ -134,9 +206,8 @@ impl Between {
         let times = 1 << (self.shift - shift);
         self.shift = shift;
         let count = (self.bytes as usize).div_ceil(1 << shift);
-        for ends in [&mut self.writes, &mut self.reads] {
-            refine(ends, times, count);
-        }
+        self.writes.refine(times, count);
+        self.reads.refine(times, count);
     }
 
     pub(super) fn merge(&mut self, mut other: Between) {
@@ -146,8 +217,8 @@ impl Between {
             self.refine(other.shift);
         }
         self.wrote |= other.wrote;
-        merge(&mut self.writes, &other.writes);
-        merge(&mut self.reads, &other.reads);
+        self.writes.merge(&other.writes);
+        self.reads.merge(&other.reads);
     }
 
     /// Adds the conflicts over an allocation at `base`. `seen` are the blocks that a block has learned of, that they are
@@ -169,26 +240,31 @@ impl Between {
         let free = |(a, by_a): (u32, Who), (b, by_b): (u32, Who)| {
             a != b && !(by_a.acquired() && has_seen(a, b)) && !(by_b.acquired() && has_seen(b, a))
         };
-        for (cell, (writes, reads)) in self.writes.iter().zip(&self.reads).enumerate() {
-            if writes.first == 0 {
+        let only_rows = self.writes.cells.is_empty() && self.reads.cells.is_empty();
+        let rows = self.writes.rows.iter().zip(&self.reads.rows);
+        let rows = rows.enumerate().filter(|(_, (writes, reads))| {
+            // What holds for a row holds for its cells, unless there is more about them.
+            !(only_rows && is_quiet(**writes, **reads))
+        });
+        let cells = rows.flat_map(|(row, _)| row * LANES..(row + 1) * LANES);
+        for cell in cells.take_while(|&cell| cell < self.writes.count) {
+            let (writes, reads) = (self.writes.of(cell), self.reads.of(cell));
+            if is_quiet(writes, reads) {
                 continue;
             }
-            let writes = writes.each();
-            let pairs = |others: Vec<(u32, Who)>| {
+            let pairs = |others: Ends| {
                 writes
-                    .clone()
-                    .flat_map(move |write| {
-                        others.clone().into_iter().map(move |other| (write, other))
-                    })
+                    .each()
+                    .flat_map(move |write| others.each().map(move |other| (write, other)))
                     .find(|&(write, other)| free(write, other))
             };
-            let with_writes = pairs(writes.clone().collect());
+            let with_writes = pairs(writes);
             let with_writes =
                 with_writes.map(|(a, b)| match a.1.instruction() <= b.1.instruction() {
                     true => (a, b),
                     false => (b, a),
                 });
-            let with_reads = pairs(reads.each().collect());
+            let with_reads = pairs(reads);
             for (write, other) in with_writes.into_iter().chain(with_reads) {
                 let actor = |(block, who): (u32, Who)| Actor {
                     instruction: InstructionId(who.instruction()),
@@ -214,6 +290,30 @@ impl Between {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is noted of rows is known of their cells, whatever else is noted of these and wherever they are made smaller.
+    #[test]
+    fn cells_know_what_is_noted_of_rows() {
+        let mut deeds = Deeds::new(3 * LANES);
+        let mut cells = deeds.clone();
+        let steps = [(0, 3), (32, 3), (32, 5), (7, 4), (64, 8), (64, 2), (33, 9)];
+        for (instruction, (from, block)) in steps.into_iter().enumerate() {
+            let who = Who::new(instruction, false, 1, 0);
+            deeds.note_row::<1>(from, block, who);
+            for lane in 0..LANES {
+                cells.note(from + lane, block, who.with_lane(lane));
+            }
+            let all = |deeds: &Deeds| (0..deeds.count).map(|at| deeds.of(at)).collect::<Vec<_>>();
+            assert_eq!(all(&deeds), all(&cells), "block {block} at {from}");
+            let (mut finer, mut expected) = (deeds.clone(), cells.clone());
+            finer.refine(4, 12 * LANES);
+            expected.refine(4, 12 * LANES);
+            assert_eq!(all(&finer), all(&expected), "finer, block {block}");
+            let mut merged = Deeds::new(3 * LANES);
+            merged.merge(&deeds);
+            assert_eq!(all(&merged), all(&cells), "merged, block {block}");
+        }
+    }
 
     /// A row at once is noted as its cells are one by one, whatever blocks were there before.
     #[test]

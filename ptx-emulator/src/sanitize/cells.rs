@@ -1,5 +1,7 @@
 //! Shadow memory of the race checker: who accessed each cell last.
 
+use std::ops::Range;
+
 /// A thread of the running block and an instruction, in one word: instruction (20 bits), whether the access is
 /// asynchronous (1), whether something was acquired before (1), warp (5), lane (5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +99,23 @@ impl Cells {
             &mut self.read_elsewhere,
             &mut self.other_reader,
         ]
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether threads of one warp that is not this one's have read all of these cells since a stamp, and no others.
+    #[inline(always)]
+    pub(super) fn is_read_by_other_warp(&self, row: Range<usize>, who: Who, since: u32) -> bool {
+        let own = who.thread().0;
+        let noted = self.read[row.clone()].iter().zip(&self.reader[row.clone()]);
+        let noted = noted.zip(&self.read_elsewhere[row]);
+        let others = noted.fold(0, |any, ((&stamp, &reader), &elsewhere)| {
+            let is_own = Who(reader).thread().0 == own;
+            any | u32::from(stamp < since) | u32::from(is_own) | u32::from(elsewhere >= since)
+        });
+        others == 0
     }
 
     /// Forgets all accesses.

@@ -15,6 +15,8 @@ pub(super) struct Semantics {
     pub is_proxy_fence: bool,
     /// It is a fence between threads.
     pub is_fence: bool,
+    /// It arrives at a barrier of the block without waiting there.
+    pub only_arrives: bool,
 }
 
 impl Semantics {
@@ -32,6 +34,7 @@ impl Semantics {
                 semantics.releases = is(&["arrive", "arrive_drop"]) && !weaker;
                 semantics.acquires = is(&["test_wait", "try_wait"]) && !weaker;
             }
+            "bar" | "barrier" => semantics.only_arrives = is(&["arrive"]),
             "cp" => semantics.is_async = true,
             "membar" => semantics.is_fence = true,
             "fence" => {

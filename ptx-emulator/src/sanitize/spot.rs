@@ -28,16 +28,31 @@ impl Spot<'_> {
         Who::new(instruction.index(), self.block.acquired, warp, 0)
     }
 
+    /// Whether an access lies within this memory.
+    #[inline(always)]
+    pub(super) fn holds(&self, address: u64, bytes: u32) -> bool {
+        let after = self.cells.bytes().checked_sub(u64::from(bytes));
+        let at = address.wrapping_sub(self.base);
+        after.is_some_and(|last| at <= last)
+    }
+
     /// The first cell of an access, for which cells are made small enough.
+    #[inline(always)]
     pub(super) fn first_cell(&mut self, address: u64, bytes: u32) -> usize {
         let shift = bytes.trailing_zeros();
         if shift < self.cells.shift {
-            self.cells.refine(shift);
-            if let Some(between) = &mut self.between {
-                between.refine(shift);
-            }
+            self.refine(shift);
         }
         ((address - self.base) >> self.cells.shift) as usize
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refine(&mut self, shift: u32) {
+        self.cells.refine(shift);
+        if let Some(between) = &mut self.between {
+            between.refine(shift);
+        }
     }
 
     /// Whether a thread's access is ordered before what another does now.
@@ -147,13 +162,55 @@ impl Spot<'_> {
         }
     }
 
+    /// As [`Self::read_together`], of so many cells.
+    #[inline(always)]
+    pub(super) fn read_place<const CELLS: usize>(&mut self, first: usize, who: Who, mask: u32) {
+        let who = who.with_lane(mask.trailing_zeros() as usize);
+        let clocks = &self.block.clocks;
+        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
+        let cells = &mut *self.cells;
+        let row = first..first + CELLS;
+        let all = |stamps: &[u32], limit: u32| stamps[row.clone()].iter().all(|&s| s < limit);
+        if !all(&cells.written, since) {
+            return self.read_together(row, who, mask);
+        }
+        if all(&cells.read, since) {
+            if let Some(between) = &mut self.between {
+                for at in row.clone().filter(|&cell| cells.read[cell] < start) {
+                    between.note_read(at, block_number(self.block.index), who);
+                }
+            }
+            cells.read[row.clone()].fill(now);
+            cells.reader[row.clone()].fill(who.0);
+            cells.readers[row].fill(mask);
+            return;
+        }
+        if cells.is_read_by_other_warp(row.clone(), who, since) {
+            cells.read_elsewhere[row.clone()].fill(now);
+            cells.other_reader[row].fill(who.0);
+            return;
+        }
+        for cell in row {
+            self.note_read(cell, who, mask);
+        }
+    }
+
     /// A weak write by one thread, which takes part in `access`.
+    #[inline(always)]
     pub(super) fn write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
-        self.check_write(cell, who, access);
-        self.cells.written[cell] = self.block.clocks.now;
+        let clocks = &self.block.clocks;
+        let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
+        let (written, read) = (self.cells.written[cell], self.cells.read[cell]);
+        // Between blocks, a block's first write counts.
+        let is_first = self.between.is_some() && written < start;
+        if written >= since || read >= since || is_first {
+            self.check_write(cell, who, access);
+        }
+        self.cells.written[cell] = now;
         self.cells.writer[cell] = who.0;
     }
 
+    #[inline(never)]
     fn check_write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
         let clocks = &self.block.clocks;
         let (since, start) = (clocks.since, clocks.block_start);
@@ -270,14 +327,7 @@ impl Spot<'_> {
             fill_row::<CELLS>(&mut cells.readers[row], |lane| 1 << lane);
             return true;
         }
-        let own = who.thread().0;
-        let elsewhere = cells.read[row.clone()]
-            .iter()
-            .zip(&cells.reader[row.clone()]);
-        let own_or_old = elsewhere.fold(0, |any, (&stamp, &reader)| {
-            any | u32::from(stamp < since) | u32::from(Who(reader).thread().0 == own)
-        });
-        if own_or_old != 0 || !all_before(&cells.read_elsewhere[row.clone()], since) {
+        if !cells.is_read_by_other_warp(row.clone(), who, since) {
             return false;
         }
         cells.read_elsewhere[row.clone()].fill(now);

@@ -11,7 +11,7 @@ use super::finding::{Finding, Tally};
 use super::meetings::{Blocks, Meetings};
 use super::scene::Scene;
 use super::semantics::Semantics;
-use super::shape::{LANES, Shape, Shapes, lanes};
+use super::shape::{LANES, Place, Shape, Shapes, lanes};
 use super::spot::{Spot, is_settled, is_settled_slice};
 use crate::error::Fault;
 use crate::ir::Space;
@@ -255,19 +255,29 @@ impl Racecheck {
         }
         // Others use the shapes meanwhile, but not these.
         let places = self.shapes.take_places(access);
-        for place in &places {
-            let address = access.first_address.wrapping_add(place.distance);
-            let bytes = u64::from(access.bytes);
+        let address = |place: &Place| access.first_address.wrapping_add(place.distance);
+        let mut rest = places.iter().peekable();
+        while let Some(&place) = rest.peek() {
             let area = match access.space {
                 Space::Shared => Some(0),
-                _ => self.place(access.instruction, address, bytes),
+                _ => self.place(access.instruction, address(place), access.bytes.into()),
             };
-            let Some(area) = area else { continue };
-            let mut spot = self.spot(access.space, area);
+            let spot = area.map(|area| self.spot(access.space, area));
+            let Some(mut spot) = spot.filter(|spot| spot.holds(address(place), access.bytes))
+            else {
+                rest.next();
+                continue;
+            };
             let who = spot.who(access.instruction, warp);
-            let first = spot.first_cell(address, access.bytes);
-            let count = (access.bytes >> spot.cells.shift) as usize;
-            spot.read_together(first..first + count, who, place.lanes);
+            while let Some(place) = rest.next_if(|place| spot.holds(address(place), access.bytes)) {
+                let first = spot.first_cell(address(place), access.bytes);
+                match access.bytes >> spot.cells.shift {
+                    1 => spot.read_place::<1>(first, who, place.lanes),
+                    2 => spot.read_place::<2>(first, who, place.lanes),
+                    4 => spot.read_place::<4>(first, who, place.lanes),
+                    count => spot.read_together(first..first + count as usize, who, place.lanes),
+                }
+            }
         }
         self.shapes.give_places(access, places);
         true
@@ -342,36 +352,39 @@ impl Racecheck {
         self.writes += u64::from(writes);
         let mut rest = access.mask;
         while rest != 0 {
-            let lane = rest.trailing_zeros() as usize % LANES;
-            let address = access.addresses[lane];
-            // Lanes that read the same make one note.
-            let same = match writes {
-                true => 1 << lane,
-                false => lanes(rest)
-                    .filter(|&other| access.addresses[other] == address)
-                    .fold(0, |same, other| same | 1 << other),
-            };
-            rest &= !same;
-            let bytes = u64::from(access.bytes);
+            let address = access.addresses[rest.trailing_zeros() as usize % LANES];
             let place = match access.space {
-                Space::Shared
-                    if address.saturating_add(bytes) <= u64::from(self.scene.shared_bytes) =>
-                {
-                    Some(0)
-                }
-                Space::Shared => None,
-                _ => self.place(access.instruction, address, bytes),
+                Space::Shared => Some(0),
+                _ => self.place(access.instruction, address, access.bytes.into()),
             };
-            // An access out of bounds is a fault of its own.
-            let Some(place) = place else { continue };
-            let mut spot = self.spot(access.space, place);
-            let who = spot.who(access.instruction, warp).with_lane(lane);
-            let first = spot.first_cell(address, access.bytes);
-            let count = (access.bytes >> spot.cells.shift) as usize;
-            let cells = first..first + count;
-            match writes {
-                true => cells.for_each(|cell| spot.write(cell, who, access)),
-                false => spot.read_together(cells, who, same),
+            let spot = place.map(|place| self.spot(access.space, place));
+            let Some(mut spot) = spot.filter(|spot| spot.holds(address, access.bytes)) else {
+                // An access out of bounds is a fault of its own.
+                rest &= rest - 1;
+                continue;
+            };
+            let who = spot.who(access.instruction, warp);
+            while rest != 0 {
+                let lane = rest.trailing_zeros() as usize % LANES;
+                let address = access.addresses[lane];
+                if !spot.holds(address, access.bytes) {
+                    break;
+                }
+                // Lanes that read the same make one note.
+                let same = match writes {
+                    true => 1 << lane,
+                    false => lanes(rest)
+                        .filter(|&other| access.addresses[other] == address)
+                        .fold(0, |same, other| same | 1 << other),
+                };
+                rest &= !same;
+                let first = spot.first_cell(address, access.bytes);
+                let cells = first..first + (access.bytes >> spot.cells.shift) as usize;
+                let who = who.with_lane(lane);
+                match writes {
+                    true => cells.for_each(|cell| spot.write(cell, who, access)),
+                    false => spot.read_together(cells, who, same),
+                }
             }
         }
     }
@@ -545,8 +558,7 @@ impl Observer for Racecheck {
     }
 
     fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, _: u32) {
-        let opcode = warp.kernel.instruction(id).opcode();
-        if opcode.split('.').any(|part| part == "arrive") {
+        if self.semantics[id.index()].only_arrives {
             self.block.clocks.arrive(warp.warp, barrier);
         }
     }
