@@ -16,8 +16,8 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::{Engine, EngineKind};
 use warpladder::gemm::{self, Description, Device, GemmInput};
 
-/// Sizes that meet edges of every tile, short sides, and parts of k.
-const EXTENTS: [[u32; 3]; 8] = [
+/// Sizes that meet edges of every tile, short sides, parts of k, and slices of those.
+const EXTENTS: [[u32; 3]; 9] = [
     [1, 1, 1],
     [132, 68, 24],
     [33, 31, 17],
@@ -25,6 +25,7 @@ const EXTENTS: [[u32; 3]; 8] = [
     [5, 300, 64],
     [150, 3, 129],
     [1, 40, 700],
+    [70, 40, 600],
     [64, 64, 0],
 ];
 

@@ -194,7 +194,7 @@ pub fn plan_choice<T: GemmInput>(
         parts: choice.cut.map_or(1, |cut| cut.parts),
         k_first: choice.cut.map_or(k, |cut| cut.k_first),
         k_rest: choice.cut.map_or(0, |cut| cut.k_rest),
-        unused: 0,
+        slice: choice.slice,
         stride_a: description.strides[0],
         stride_b: description.strides[1],
         stride_c: description.strides[2],

@@ -7,7 +7,8 @@
 //! multiplied. Stages of shared memory form a ring in which each has two barriers, "full" and "empty": a warp waits for a
 //! stage, never for the other warps. FMAs go through the sums in serpentines, so that of the three operands of an
 //! instruction one was an operand of the instruction before: register banks deliver two per cycle. The large tiles multiply two
-//! rows along k in a loop that the instruction cache holds; waits and copies lie among the FMAs of the last two.
+//! rows along k in a loop that the instruction cache holds; waits and copies lie among the FMAs of the last two. Where k is
+//! long, sums are those of [slices](crate::gemm::slices), which round less.
 //!
 //! # Thread mapping
 //! A warp owns 8 · `TM` × 4 · `TN` elements of the block's tile of C, a thread `TM` × `TN` of them: 4 × 4 blocks, 32 rows and
@@ -29,7 +30,8 @@
 use crate::gemm::instance::Instance;
 use crate::gemm::meet::meet;
 use crate::gemm::operand::{Loader, PADDING, Panel, way};
-use crate::gemm::ring::Ring;
+use crate::gemm::ring::{self, Ring};
+use crate::gemm::slices::Totals;
 use crate::gemm::{Gemm, Target, Task};
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::hint::rolled;
@@ -78,7 +80,8 @@ impl<const TM: usize, const TN: usize> Fragments<TM, TN> {
 /// that FMAs lie between them. Where warps are many, they fill each other's gaps, and fewer instructions count for more.
 ///
 /// # Safety
-/// As for the kernels; `memory` has `ring::shared_bytes::<f32>([BM, BN, BK], STAGES)` bytes, aligned to 16.
+/// As for the kernels; `memory` has `ring::shared_bytes::<f32>([BM, BN, BK], STAGES)` bytes, aligned to 16, and where there are
+/// several slices of k, those of [`Totals`] behind them.
 #[inline(always)]
 unsafe fn body<
     const BM: usize,
@@ -136,6 +139,7 @@ unsafe fn body<
     let shared = SharedAddress::of(memory);
     let stage = |index: u32| shared.at(index * (stage_words * size_of::<f32>()) as u32);
     let right_of = |stage: SharedAddress| stage.at((words_a * size_of::<f32>()) as u32);
+    let ring_words = const { ring::shared_bytes::<f32>([BM, BN, BK], STAGES) / size_of::<f32>() };
 
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (t / 32, t % 32);
@@ -164,6 +168,11 @@ unsafe fn body<
             ring.filled();
             depth = BK as u32;
             copied += 1;
+        }
+        let totals = Totals::<TM, TN, THREADS>::new(memory.add(ring_words), t);
+        let sliced = task.depth > gemm.slice;
+        if sliced {
+            totals.clear();
         }
         if tiles > 0 {
             ring.wait_full();
@@ -221,8 +230,14 @@ unsafe fn body<
                     }
                 }
                 ring.emptied(reading);
+                if tile < tiles && (tile * BK as u32) & (gemm.slice - 1) == 0 {
+                    totals.take(&mut sums);
+                }
                 tile += 1;
             }
+        }
+        if sliced {
+            totals.give(&mut sums);
         }
         let target = Target::new(&gemm, &task, c, partials, [BM, BN]);
         let (row, column) = (task.row as usize, task.column as usize);
@@ -392,7 +407,7 @@ unsafe fn store_strips<const TM: usize, const TN: usize>(
 }
 
 macro_rules! instances {
-    ($($tile:literal: [$bm:literal, $bn:literal, $bk:literal], [$tm:literal, $tn:literal], $threads:literal, $stages:literal, $unroll:literal, $min_blocks:literal, $direct:literal {
+    ($($tile:literal: [$bm:literal, $bn:literal, $bk:literal], [$tm:literal, $tn:literal], $threads:literal, $stages:literal, $slice:literal, $unroll:literal, $min_blocks:literal, $direct:literal {
         $($name:ident: $way_a:ident, $way_b:ident;)*
     })*) => {
         $($(
@@ -414,37 +429,42 @@ macro_rules! instances {
 
         /// The instances.
         pub const INSTANCES: &[Instance] = &[$($(
-            Instance::new::<f32>(stringify!($name), [$bm, $bn, $bk], $threads, $stages, $min_blocks, [way::$way_a, way::$way_b]),
+            Instance {
+                slice: Some($slice),
+                ..Instance::new::<f32>(stringify!($name), [$bm, $bn, $bk], $threads, $stages, $min_blocks, [way::$way_a, way::$way_b])
+            },
         )*)*];
     };
 }
 
+// Slices are longest where a block has a multiprocessor to itself: nobody else multiplies while it adds up. Small tiles are
+// for products of few tiles, where short chains count for more than 2 % of the time.
 instances! {
-    "128 × 256": [128, 256, 16], [8, 16], 256, 5, 2, 1, true {
+    "128 × 256": [128, 256, 16], [8, 16], 256, 4, 1024, 2, 1, true {
         sgemm_128x256_nn: ALONG_K, VECTORS;
         sgemm_128x256_nt: ALONG_K, ALONG_K;
         sgemm_128x256_tn: VECTORS, VECTORS;
         sgemm_128x256_tt: VECTORS, ALONG_K;
     }
-    "128 × 128": [128, 128, 8], [8, 16], 128, 4, 2, 2, false {
+    "128 × 128": [128, 128, 8], [8, 16], 128, 4, 512, 2, 2, false {
         sgemm_128x128_nn: ALONG_K, ELEMENTS;
         sgemm_128x128_nt: ALONG_K, ALONG_K;
         sgemm_128x128_tn: ELEMENTS, ELEMENTS;
         sgemm_128x128_tt: ELEMENTS, ALONG_K;
     }
-    "64 × 64": [64, 64, 8], [8, 8], 64, 4, 8, 6, false {
+    "64 × 64": [64, 64, 8], [8, 8], 64, 4, 256, 8, 6, false {
         sgemm_64x64_nn: ALONG_K, ELEMENTS;
         sgemm_64x64_nt: ALONG_K, ALONG_K;
         sgemm_64x64_tn: ELEMENTS, ELEMENTS;
         sgemm_64x64_tt: ELEMENTS, ALONG_K;
     }
-    "32 × 64": [32, 64, 8], [4, 8], 64, 4, 8, 8, false {
+    "32 × 64": [32, 64, 8], [4, 8], 64, 4, 256, 8, 8, false {
         sgemm_32x64_nn: ALONG_K, ELEMENTS;
         sgemm_32x64_nt: ALONG_K, ALONG_K;
         sgemm_32x64_tn: ELEMENTS, ELEMENTS;
         sgemm_32x64_tt: ELEMENTS, ALONG_K;
     }
-    "128 × 32": [128, 32, 8], [8, 8], 64, 6, 8, 6, false {
+    "128 × 32": [128, 32, 8], [8, 8], 64, 6, 256, 8, 6, false {
         sgemm_128x32_nn: ALONG_K, ELEMENTS;
         sgemm_128x32_nt: ALONG_K, ALONG_K;
         sgemm_128x32_tn: ELEMENTS, ELEMENTS;

@@ -6,7 +6,7 @@ use super::cost::{self, F32_MODELS, F64_MODELS, Few, Model};
 use super::instance::Instance;
 use super::meet::MOST_CUT;
 use super::operand::way;
-use super::{partials, partials_pitch, portable, skinny};
+use super::{partials, partials_pitch, portable, skinny, slices};
 use crate::ampere::{dgemm, sgemm};
 use crate::hopper;
 
@@ -44,6 +44,8 @@ pub struct Choice {
     pub splits: u32,
     /// [`Gemm::k_per_split`](super::Gemm::k_per_split).
     pub k_per_split: u32,
+    /// [`Gemm::slice`](super::Gemm::slice).
+    pub slice: u32,
     /// How the tiles of the last round are cut, where they are.
     pub cut: Option<Cut>,
     /// Where the blocks add up the parts of k themselves: the elements of all of their sums.
@@ -216,13 +218,15 @@ impl Instances {
             + (full as f64 * model.together(tile, resident) + model.together(tile, rest)) * work
             + rounds * model.fixed
             + self.reducing(request, splits);
+        let (slice, shared_bytes) = self.sliced(tile, request, k_per_split);
         let choice = Choice {
             entry: tile.entry,
             grid,
             threads: tile.threads,
-            shared_bytes: tile.shared_bytes,
+            shared_bytes,
             splits,
             k_per_split,
+            slice,
             cut: None,
             meeting: None,
         };
@@ -272,13 +276,16 @@ impl Instances {
             + last_round
             + fixed
             + cost::taking_up(sums);
+        let deepest = if last < tiles { k } else { k_first };
+        let (slice, shared_bytes) = self.sliced(tile, request, deepest);
         let choice = Choice {
             entry: tile.entry,
             grid: [tiles - last + last * u64::from(parts), 1, 1],
             threads: tile.threads,
-            shared_bytes: tile.shared_bytes,
+            shared_bytes,
             splits: 1,
             k_per_split: k,
+            slice,
             cut: Some(Cut {
                 whole: (tiles - last) as u32,
                 tiles: last as u32,
@@ -349,10 +356,26 @@ impl Instances {
             shared_bytes: 0,
             splits,
             k_per_split,
+            slice: slices::WHOLE,
             cut: None,
             meeting,
         };
         Some((few.clocks(), choice))
+    }
+
+    /// The slices in which blocks sum parts of k up to this extent, and the shared memory of one. There are several only where their
+    /// totals leave room for all blocks that a multiprocessor would hold without them.
+    fn sliced(&self, tile: &Instance, request: &Request, k: u32) -> (u32, u32) {
+        let [rows, columns, _] = tile.tile;
+        let bytes = tile.shared_bytes + rows * columns * self.element_bytes;
+        let room = request.shared_bytes + RESERVED_BYTES;
+        let slice = tile.slice.map(|longest| slices::extent(k, longest));
+        match slice {
+            Some(slice) if k > slice && tile.resident * (bytes + RESERVED_BYTES) <= room => {
+                (slice, bytes)
+            }
+            _ => (slices::WHOLE, tile.shared_bytes),
+        }
     }
 
     fn model(&self, tile: &Instance) -> Model {
@@ -370,12 +393,16 @@ impl Instances {
     }
 }
 
+/// Bytes of shared memory that each block takes beside its own, and that a multiprocessor has beyond what a single one may take
+/// (CUDA programming guide, "Compute Capabilities").
+const RESERVED_BYTES: u32 = 1 << 10;
+
 /// Threads that the reducing kernel has at least, if there are parts enough: half of what a large GPU holds.
 const REDUCING_THREADS: u64 = 1 << 17;
 
 /// Numbers of parts of k that are tried.
-const SPLITS: [u32; 19] = [
-    1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 22, 24, 32, 48, 64, 96, 132, 200, 264,
+const SPLITS: [u32; 22] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 22, 24, 32, 48, 64, 96, 132, 200, 264,
 ];
 
 /// The most parts of a tile that is cut: one block takes up the sums of all.
@@ -456,10 +483,30 @@ mod tests {
         });
         assert_eq!(odd.entry, "sgemm_128x128_nn");
         let small = SGEMM.choose(&Request {
-            shared_bytes: 99 << 10,
+            shared_bytes: 64 << 10,
             ..H200
         });
         assert_eq!(small.entry, "sgemm_128x128_nn");
+    }
+
+    #[test]
+    fn long_chains_are_cut_into_slices_where_their_totals_have_room() {
+        let large = chosen([4096; 3]);
+        assert_eq!((large.slice, large.shared_bytes), (1024, 231_488));
+        // 3 parts of k, each in two slices.
+        let parts = chosen([5000, 200, 3000]);
+        assert_eq!((parts.k_per_split, parts.slice), (1008, 512));
+        // Parts of k as short as the shortest slice are one chain.
+        let short = chosen([1024; 3]);
+        assert_eq!((short.k_per_split, short.slice), (256, slices::WHOLE));
+        // Two blocks with their totals are more than this device has room for.
+        let small = SGEMM.choose(&Request {
+            shared_bytes: 163 << 10,
+            vectors: [false; 2],
+            ..H200
+        });
+        assert_eq!(small.entry, "sgemm_128x128_nn");
+        assert_eq!(small.slice, slices::WHOLE);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //!
 //! The constants are fitted to times on an H200 (`results/h200/tuning/ways-*.txt`: 2,364 ways to compute 85 products), where
 //! the choice takes 1.01 times as long as the fastest way, on the geometric mean. The rates of the two large tiles of f32 are
-//! those times 1.048 and 1.034, which their loop over two rows along k gained later. Other GPUs have other rates, but
+//! those times 1.048 and 1.034, which their loop over two rows along k gained later; what `dots` loses when it reads again is
+//! fitted to its times since blocks that read the same start side by side. Other GPUs have other rates, but
 //! much the same ratios.
 
 use super::instance::Instance;
@@ -41,7 +42,7 @@ const ROUND_OF_FEW: f64 = 1500.0;
 const MEETING_OF_FEW: f64 = 5000.0;
 
 /// What of the long operand costs as much as if it came from memory when it is read again, by `rows` and by `dots`.
-const AGAIN: [f64; 2] = [0.5, 1.0];
+const AGAIN: [f64; 2] = [0.5, 0.3];
 
 /// What `dots` loses where the short operand has several rows, which it loads again for each column.
 const SHORT_ALONG_K: f64 = 0.3;

@@ -23,6 +23,8 @@ pub struct Instance {
     pub shared_bytes: u32,
     /// Blocks that fit on a multiprocessor of the largest GPUs.
     pub resident: u32,
+    /// The longest [slice](super::slices) that it makes of k, if any.
+    pub slice: Option<u32>,
     /// How A and B lie: constants of [`way`](super::operand::way).
     pub ways: [u32; 2],
 }
@@ -43,6 +45,7 @@ impl Instance {
             threads,
             shared_bytes: ring::shared_bytes::<T>(tile, stages) as u32,
             resident,
+            slice: None,
             ways,
         }
     }

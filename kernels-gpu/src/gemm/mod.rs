@@ -7,7 +7,7 @@
 //! | [`partials`] | the sum of the parts of k |
 //! | [`choose`](mod@choose), [`instance`], `cost` | which of these, and of `ampere` and `hopper`, computes a product |
 //! | [`operand`], [`ring`], [`dgemm_tile`] | parts of those kernels: asynchronous copies, stages, f64 on tensor cores |
-//! | [`meet`](mod@meet), [`scalar`] | tiles that blocks share; floats, four at a time |
+//! | [`meet`](mod@meet), [`slices`], [`scalar`] | tiles that blocks share; sums in short chains; floats, four at a time |
 //!
 //! # Layout
 //! Everything is row-major with leading dimensions: C is m × n with rows `ldc` elements apart. op(A) is m × k and op(B) is
@@ -44,6 +44,7 @@ pub mod ring;
 pub mod scalar;
 #[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod skinny;
+pub mod slices;
 
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
@@ -82,8 +83,8 @@ pub struct Gemm<T> {
     pub k_first: u32,
     /// Extent of its other parts.
     pub k_rest: u32,
-    /// 0.
-    pub unused: u32,
+    /// Extent along k of what `sgemm` sums in one chain: a power of two that its tiles' depth divides. See [`slices`].
+    pub slice: u32,
     /// Distance of two matrices A of a batch.
     pub stride_a: u64,
     /// Distance of two matrices B of a batch.
@@ -123,7 +124,7 @@ impl<T: GpuFloat> Gemm<T> {
             parts: 1,
             k_first: k,
             k_rest: 0,
-            unused: 0,
+            slice: slices::WHOLE,
             stride_a: 0,
             stride_b: 0,
             stride_c: 0,

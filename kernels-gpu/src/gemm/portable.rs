@@ -219,6 +219,7 @@ macro_rules! portable_kernels {
                 threads: THREADS as u32,
                 shared_bytes: 0,
                 resident: $resident,
+                slice: None,
                 ways: [way::ANY; 2],
             }];
         )*

@@ -136,13 +136,16 @@ impl<T: Scalar> Skinny<T> {
         let left = Strided::new(a, gemm.lda, gemm.transpose_a == 0);
         let right = Strided::new(b, gemm.ldb, gemm.transpose_b != 0);
         let swapped = n < m;
+        // Blocks of neighbouring numbers read the same of the long operand: one of them from memory, the others from the L2 cache.
+        let down = thread::grid_dim_y();
+        let number = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
         Skinny {
             short: if swapped { right } else { left },
             long: if swapped { left } else { right },
             rows: m.min(n),
             columns: m.max(n),
-            first_row: thread::block_idx_y() as usize * height,
-            first_column: thread::block_idx_x() as usize * width,
+            first_row: (number % down) as usize * height,
+            first_column: (number / down) as usize * width,
             height,
             width,
             start: start as usize,
