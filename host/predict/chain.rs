@@ -193,11 +193,7 @@ impl Chain {
 
     /// Instructions that fetch operands from the constant bank, near or far: none where uniform registers keep them all.
     pub fn operand_instructions(&self) -> f64 {
-        if self.parameters.len() > UNIFORM_REGISTERS {
-            self.operands * self.cycles.constant_operand_issue
-        } else {
-            0.0
-        }
+        self.operands * self.cycles.operand_issue(self.parameters.len())
     }
 
     /// Operands that the constant bank has to fetch from afar: it holds some bytes next to the units, and of parameters of more
@@ -234,7 +230,7 @@ impl Observer for Chain {
         for id in blocks.flat_map(|block| block.instructions()) {
             program[id.index()] = self.cycles.of(kernel.instruction(id), &mut names);
         }
-        find_parameters(kernel, &mut program, self.cycles.constant_operand_issue);
+        find_parameters(kernel, &mut program, &self.cycles);
         self.program = Arc::new(program);
         self.blocks = Arc::new(Block::all(kernel));
         self.warp.ready = vec![[0.0; 2]; names.len()];
@@ -341,6 +337,15 @@ impl Observer for Chain {
 }
 
 impl Cycles {
+    /// What arithmetic issues for longer with an operand that is one of so many parameters.
+    fn operand_issue(&self, parameters: usize) -> f64 {
+        if parameters > UNIFORM_REGISTERS {
+            self.constant_operand_issue
+        } else {
+            0.0
+        }
+    }
+
     /// What is known of an instruction; `names` numbers the registers.
     fn of(&self, instruction: Instruction<'_>, names: &mut HashMap<String, u32>) -> Static {
         use InstructionClass::{Float64, Fma64, Load, Store};
@@ -376,7 +381,7 @@ impl Cycles {
 
 /// Finds the arithmetic that takes operands from parameters at fixed addresses, which is how the assembler uses what PTX
 /// loads from there.
-fn find_parameters(kernel: &Kernel, program: &mut [Static], constant_operand_issue: f64) {
+fn find_parameters(kernel: &Kernel, program: &mut [Static], cycles: &Cycles) {
     let blocks = kernel.basic_blocks().iter();
     let ids: Vec<InstructionId> = blocks.flat_map(|block| block.instructions()).collect();
     let is_parameter = |id: &&InstructionId| {
@@ -389,11 +394,7 @@ fn find_parameters(kernel: &Kernel, program: &mut [Static], constant_operand_iss
         .filter(is_parameter)
         .flat_map(|id| program[id.index()].writes.iter().copied())
         .collect();
-    let issue = if parameters.len() > UNIFORM_REGISTERS {
-        constant_operand_issue
-    } else {
-        0.0
-    };
+    let issue = cycles.operand_issue(parameters.len());
     for id in ids {
         let class = kernel.instruction(id).class();
         if matches!(class, InstructionClass::Fma32 | InstructionClass::Float32) {

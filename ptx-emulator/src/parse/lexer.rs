@@ -33,14 +33,17 @@ const KINDS: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0u8;
     loop {
-        table[byte as usize] = match byte {
+        let kind = match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'%' | b'.' => WORD_START | WORD,
             b'0'..=b'9' => WORD | DIGIT,
-            b'{' | b'}' => IN_BODY | PUNCTUATION,
-            b'"' | b'/' | b'#' => IN_BODY,
-            b',' | b';' | b'[' | b']' | b':' | b'@' | b'+' | b'-' => PUNCTUATION,
+            b'{' | b'}' | b',' | b';' | b'[' | b']' | b':' | b'@' | b'+' | b'-' => PUNCTUATION,
             b' ' | b'\t' | b'\r' | b'\n' => BLANK,
             _ => 0,
+        };
+        table[byte as usize] = if is_in_body(byte) {
+            kind | IN_BODY
+        } else {
+            kind
         };
         if byte == u8::MAX {
             break table;
@@ -55,8 +58,14 @@ const DIGIT: u8 = 4;
 /// Some of the characters that are tokens, and begin no comment.
 const PUNCTUATION: u8 = 16;
 const BLANK: u8 = 32;
-/// A brace, or what begins something that may hold braces: by these [`Lexer::skip_braces`] finds the end of a body.
+/// What [`is_in_body`] says.
 const IN_BODY: u8 = 8;
+
+/// A brace, or what begins something that may hold braces: by these [`Lexer::skip_braces`] finds the end of a body. Without branches,
+/// so that it becomes comparisons of vectors.
+const fn is_in_body(byte: u8) -> bool {
+    (byte == b'{') | (byte == b'}') | (byte == b'"') | (byte == b'/') | (byte == b'#')
+}
 
 fn is(byte: u8, kind: u8) -> bool {
     KINDS[usize::from(byte)] & kind != 0
@@ -66,12 +75,7 @@ fn is(byte: u8, kind: u8) -> bool {
 const CHUNK: usize = 32;
 
 fn any_in_body(chunk: &[u8; CHUNK]) -> bool {
-    // One answer for each byte, without branches, so that it becomes comparisons of vectors.
-    let found = chunk.map(|byte| {
-        let brace = (byte == b'{') | (byte == b'}');
-        u8::from(brace | (byte == b'"') | (byte == b'/') | (byte == b'#'))
-    });
-    found != [0; CHUNK]
+    chunk.map(|byte| u8::from(is_in_body(byte))) != [0; CHUNK]
 }
 
 impl<'a> Lexer<'a> {
