@@ -53,6 +53,37 @@ fn different_values_instructions_or_warps_race() {
     assert_eq!(problems(&halves), [Problem::RaceInBlock]);
 }
 
+/// Warp 0 reads the words of warp 1 again and again; warp 1 then writes them.
+fn read_and_write(after_reads: &str, before_write: &str) -> Vec<Problem> {
+    problems(&format!(
+        ".shared .align 16 .b8 tile[256];
+         mov.u32 %r2, tile; mad.lo.u32 %r2, %thread, 4, %r2; setp.ge.u32 %p2, %thread, 32;
+         st.shared.b32 [%r2], %thread; mov.u32 %r4, 0;
+         bar.sync 0;
+         @%p2 bra WRITER;
+         AGAIN: ld.shared.b32 %r0, [%r2+128];
+         add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 8; @%p1 bra AGAIN;
+         {after_reads}
+         bra.uni DONE;
+         WRITER: {before_write}
+         st.shared.b32 [%r2], %r4;
+         DONE:"
+    ))
+}
+
+#[test]
+fn reads_of_a_loop_are_compared_with_later_writes() {
+    let race = [Problem::RaceInBlock];
+    assert_eq!(read_and_write("", ""), race);
+    assert_eq!(read_and_write("bar.sync 0;", "bar.sync 0;"), []);
+    // Barriers for some order what lies before the arrival, and nothing behind it.
+    let (arrive, wait) = ("bar.arrive 1, 64;", "bar.sync 1, 64;");
+    assert_eq!(read_and_write(arrive, wait), []);
+    let more = "MORE: ld.shared.b32 %r0, [%r2+128]; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 16; @%p1 bra MORE;";
+    assert_eq!(read_and_write(&format!("{arrive} {more}"), wait), race);
+    assert_eq!(read_and_write(&format!("{more} {arrive}"), wait), []);
+}
+
 /// Warp 0 writes words of shared memory and arrives at the mbarrier `full`; warp 1 waits, and reads them.
 fn hand_over(init: &str, arrive: &str, wait: &str) -> Vec<Problem> {
     problems(&format!(

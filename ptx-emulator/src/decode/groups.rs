@@ -33,7 +33,7 @@ pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
         .groups
         .resize_with(program.spreads as usize + 1, Vec::new);
     for (spread, (_, fits, loads)) in found {
-        if spread != 0 && fits && loads.len() > 1 {
+        if spread != 0 && fits {
             program.groups[spread as usize] = loads;
         }
     }

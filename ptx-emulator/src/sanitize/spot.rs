@@ -19,6 +19,8 @@ pub(super) struct Spot<'a> {
     pub cells: &'a mut Cells,
     pub between: Option<&'a mut Between>,
     pub block: &'a BlockState,
+    /// Counts the writes to what several warps have read since the last barrier of the block.
+    pub overwrites: &'a mut u64,
     pub tally: &'a mut Tally,
 }
 
@@ -162,6 +164,17 @@ impl Spot<'_> {
         }
     }
 
+    /// A read by all lanes of a warp, unless the cells are settled; whether they are.
+    #[inline(always)]
+    pub(super) fn read_unsettled<const CELLS: usize>(&mut self, first: usize, who: Who) -> bool {
+        let clocks = &self.block.clocks;
+        let settled = is_settled::<CELLS>(self.cells, first, (clocks.since, clocks.now));
+        if !settled {
+            self.read_place::<CELLS>(first, who, u32::MAX);
+        }
+        settled
+    }
+
     /// As [`Self::read_together`], of so many cells.
     #[inline(always)]
     pub(super) fn read_place<const CELLS: usize>(&mut self, first: usize, who: Who, mask: u32) {
@@ -219,6 +232,9 @@ impl Spot<'_> {
             if !self.is_ordered(writer, stamp, who) && !write_the_same(access, writer, who) {
                 self.report(cell, writer, who, true, "");
             }
+        }
+        if self.cells.read_elsewhere[cell] >= since {
+            *self.overwrites += 1;
         }
         if self.cells.read[cell] >= since {
             let stamp = self.cells.read[cell];

@@ -9,6 +9,7 @@ impl Racecheck {
     /// A strong access in a kernel that synchronises by such.
     #[inline(never)]
     pub(super) fn strong(&mut self, warp: u32, access: &MemoryAccess<'_>) {
+        self.catch_up();
         let semantics = self.semantics[access.instruction.index()];
         let groups = same_addresses(access);
         if semantics.is_mbarrier {
@@ -70,7 +71,9 @@ impl Racecheck {
             Progress::Begins => self.in_flight += all,
             _ => self.in_flight = self.in_flight.saturating_sub(all),
         }
-        self.writes += u64::from(access.kind == AccessKind::Store);
+        if access.kind == AccessKind::Store {
+            self.shared_written = self.block.clocks.now;
+        }
         for at in lanes(access.mask) {
             let address = access.addresses[at];
             if address.saturating_add(bytes) > u64::from(self.scene.shared_bytes) {
@@ -108,7 +111,6 @@ impl Racecheck {
             // What lanes copy themselves they have read when they asked for it.
             return;
         };
-        self.writes += u64::from(access.kind == AccessKind::Store);
         for at in lanes(access.mask) {
             let (address, bytes) = (access.addresses[at], access.bytes);
             let Some(place) = self.place(access.instruction, address, bytes.into()) else {

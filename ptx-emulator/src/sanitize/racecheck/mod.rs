@@ -1,6 +1,8 @@
 //! The race checker.
 
 mod finer;
+mod settled;
+mod waiting;
 
 use std::collections::HashMap;
 
@@ -20,6 +22,8 @@ use crate::observer::{
     AccessKind, Asker, AsyncAccess, BarrierComplete, LaunchContext, MemoryAccess, Observer,
     Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
 };
+use settled::{Key, Settled};
+use waiting::Reads;
 
 /// Finds data races on shared and on global memory; an [`Observer`].
 ///
@@ -56,10 +60,13 @@ pub struct Racecheck {
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
     block: BlockState,
-    /// Counts weak writes, of whole warps.
-    writes: u64,
-    /// By group of loads.
-    settled: Vec<Settled>,
+    /// Counts the writes to what several warps had read since the last barrier of the block.
+    overwrites: u64,
+    settled: Settled,
+    /// Reads of shared memory since the last barrier of the block that are still to be noted.
+    waiting: Vec<Reads>,
+    /// The stamp of the last write to shared memory.
+    shared_written: u32,
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
     in_flight: u64,
     meetings: Meetings,
@@ -67,19 +74,6 @@ pub struct Racecheck {
     seen: HashMap<u32, Blocks>,
     tally: Tally,
     findings: Vec<Finding>,
-}
-
-/// When the loads of a group were last found to need no note.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Settled {
-    space: Space,
-    base: u64,
-    /// Of the distances between the lanes.
-    version: u64,
-    /// The stamp of the synchronisation before.
-    now: u32,
-    /// The number of writes before.
-    writes: u64,
 }
 
 /// What is known of the block that runs.
@@ -105,19 +99,6 @@ struct Area {
     between: Between,
 }
 
-impl Settled {
-    /// No group is ever like this: stamps begin at 1.
-    fn never() -> Self {
-        Settled {
-            space: Space::Generic,
-            base: 0,
-            version: 0,
-            now: 0,
-            writes: 0,
-        }
-    }
-}
-
 impl Racecheck {
     /// A race checker that has seen nothing.
     pub fn new() -> Self {
@@ -131,8 +112,6 @@ impl Racecheck {
 
     fn with_scene(scene: Scene, semantics: Vec<Semantics>, meetings: Meetings) -> Self {
         let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
-        let groups = scene.kernel.as_ref();
-        let groups = groups.map_or(0, |kernel| kernel.0.program.groups.len());
         let threads = scene.block.iter().product();
         Racecheck {
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
@@ -140,7 +119,7 @@ impl Racecheck {
             meetings,
             shapes: Shapes::new(instructions),
             places: vec![0; instructions],
-            settled: vec![Settled::never(); groups],
+            settled: Settled::new(),
             shared: Cells::new(u64::from(scene.shared_bytes)),
             global: vec![None; scene.allocations.len()],
             block: BlockState {
@@ -156,7 +135,8 @@ impl Racecheck {
     fn renew_stamps(&mut self) {
         if self.block.clocks.is_worn() {
             self.block.clocks.start_again();
-            self.writes += 1;
+            self.overwrites += 1;
+            self.shared_written = 0;
             self.shared.clear();
             for area in self.global.iter_mut().flatten() {
                 area.cells.clear();
@@ -178,6 +158,7 @@ impl Racecheck {
             shared,
             global,
             block,
+            overwrites,
             tally,
             ..
         } = self;
@@ -203,6 +184,7 @@ impl Racecheck {
             cells,
             between,
             block,
+            overwrites,
             tally,
         }
     }
@@ -247,10 +229,51 @@ impl Racecheck {
         settled
     }
 
-    /// Notes a load of which several lanes read the same; false, with nothing done, for any other.
+    /// Notes loads of which each reads the same for all lanes; whether they needed no note. None, with nothing done, for
+    /// any others.
+    #[inline(never)]
+    fn broadcasts(&mut self, warp: u32, loads: &RepeatedLoads<'_>) -> Option<bool> {
+        if loads
+            .distances
+            .iter()
+            .fold(0, |any, distance| any | distance)
+            != 0
+        {
+            return None;
+        }
+        let first = loads.each().next()?;
+        let place = match loads.space {
+            Space::Shared => 0,
+            _ => self.place(first.instruction, first.first_address, first.bytes.into())?,
+        };
+        let mut spot = self.spot(loads.space, place);
+        if !loads
+            .each()
+            .all(|load| spot.holds(load.first_address, load.bytes))
+        {
+            return None;
+        }
+        let mut settled = true;
+        for load in loads.each() {
+            let who = spot.who(load.instruction, warp);
+            let first = spot.first_cell(load.first_address, load.bytes);
+            settled &= match load.bytes >> spot.cells.shift {
+                1 => spot.read_unsettled::<1>(first, who),
+                2 => spot.read_unsettled::<2>(first, who),
+                4 => spot.read_unsettled::<4>(first, who),
+                count => {
+                    spot.read_together(first..first + count as usize, who, u32::MAX);
+                    false
+                }
+            };
+        }
+        Some(settled)
+    }
+
+    /// Notes a load place by place; false, with nothing done, where each lane reads behind the one before.
     #[inline(never)]
     fn load_places(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
-        if self.shapes.places(access).len() == LANES {
+        if self.shapes.places(access).len() == LANES && self.shapes.runs(access).len() == 1 {
             return false;
         }
         // Others use the shapes meanwhile, but not these.
@@ -310,7 +333,6 @@ impl Racecheck {
 
     #[inline(never)]
     fn regular_slow(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape, place: usize) {
-        self.writes += u64::from(access.kind == AccessKind::Store);
         let mut spot = self.spot(access.space, place);
         let who = spot.who(access.instruction, warp);
         let first = spot.first_cell(access.addresses[0], access.bytes);
@@ -349,7 +371,6 @@ impl Racecheck {
     #[inline(never)]
     fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
         let writes = access.kind == AccessKind::Store && !access.strong;
-        self.writes += u64::from(writes);
         let mut rest = access.mask;
         while rest != 0 {
             let address = access.addresses[rest.trailing_zeros() as usize % LANES];
@@ -441,6 +462,7 @@ impl Observer for Racecheck {
     }
 
     fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
+        self.waiting.clear();
         self.renew_stamps();
         self.block.clocks.start_block();
         self.block.at = block;
@@ -479,6 +501,10 @@ impl Observer for Racecheck {
             // `async_access` has it.
             return;
         }
+        if access.space == Space::Shared && access.kind == AccessKind::Store {
+            self.catch_up();
+            self.shared_written = self.block.clocks.now;
+        }
         if shape == Shape::Other || !self.regular(warp.warp, access, shape) {
             self.irregular(warp.warp, access);
         }
@@ -497,22 +523,24 @@ impl Observer for Racecheck {
 
     #[inline(always)]
     fn repeated_loads(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
-        let now = Settled {
-            space: loads.space,
-            base: loads.base,
-            version: loads.version,
-            now: self.block.clocks.now,
-            writes: self.writes,
-        };
-        if self.settled[loads.group] != now {
-            let settled = loads
-                .each()
-                .fold(true, |settled, access| self.load(warp, &access) & settled);
-            self.settled[loads.group] = if settled { now } else { Settled::never() };
+        if self.defer(warp, loads) {
+            return;
+        }
+        let key = Key::new(loads, self.block.clocks.now, self.overwrites);
+        if !self.settled.has(&key) {
+            let settled = self.broadcasts(warp.warp, loads).unwrap_or_else(|| {
+                loads
+                    .each()
+                    .fold(true, |settled, access| self.load(warp, &access) & settled)
+            });
+            if settled {
+                self.settled.keep(key);
+            }
         }
     }
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
+        self.catch_up();
         match access.access.space {
             Space::Shared => self.async_shared(warp.warp, access),
             Space::Global => self.async_global(warp.warp, access),
@@ -527,10 +555,12 @@ impl Observer for Racecheck {
     }
 
     fn phase_complete(&mut self, _: &WarpContext<'_>, address: u64) {
+        self.catch_up();
         self.block.clocks.complete_phase(address);
     }
 
     fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
+        self.catch_up();
         let semantics = self.semantics[id.index()];
         if semantics.is_proxy_fence {
             self.block.clocks.publish(warp.warp, executing);
@@ -545,6 +575,7 @@ impl Observer for Racecheck {
         if sync.kind != WarpSyncKind::Barrier {
             return;
         }
+        self.catch_up();
         // Lanes with the same members wait for each other.
         let mut rest = sync.mask;
         while rest != 0 {
@@ -559,6 +590,7 @@ impl Observer for Racecheck {
 
     fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, _: u32) {
         if self.semantics[id.index()].only_arrives {
+            self.catch_up();
             self.block.clocks.arrive(warp.warp, barrier);
         }
     }
@@ -566,12 +598,14 @@ impl Observer for Racecheck {
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
         match barrier.whole_block {
             true => {
+                self.waiting.clear();
                 self.block.clocks.synchronise_block();
                 if self.block.clocks.is_worn() {
                     self.renew_stamps();
                 }
             }
             false => {
+                self.catch_up();
                 let clocks = &mut self.block.clocks;
                 clocks.synchronise_warps(barrier.barrier, barrier.arrived);
             }
