@@ -210,7 +210,8 @@ impl Instances {
         let blocks = grid[0] * grid[1] * grid[2];
         let busiest = blocks.div_ceil(u64::from(request.multiprocessors));
         let model = self.model(tile);
-        let work = model.work(tile, k_per_split);
+        let (slice, shared_bytes) = self.sliced(tile, request, k_per_split);
+        let work = model.work(tile, k_per_split) * longer(tile, slice);
         let resident = u64::from(tile.resident);
         let (full, rest) = (busiest / resident, busiest % resident);
         let rounds = busiest.div_ceil(resident) as f64;
@@ -218,7 +219,6 @@ impl Instances {
             + (full as f64 * model.together(tile, resident) + model.together(tile, rest)) * work
             + rounds * model.fixed
             + self.reducing(request, splits);
-        let (slice, shared_bytes) = self.sliced(tile, request, k_per_split);
         let choice = Choice {
             entry: tile.entry,
             grid,
@@ -271,13 +271,13 @@ impl Instances {
             work * f64::from(k_first) / f64::from(k)
         };
         let sums = f64::from(parts) * f64::from(rows * columns * self.element_bytes);
-        let clocks = cost::START
-            + rounds * (work + model.fixed)
-            + last_round
-            + fixed
-            + cost::taking_up(sums);
         let deepest = if last < tiles { k } else { k_first };
         let (slice, shared_bytes) = self.sliced(tile, request, deepest);
+        let clocks = cost::START
+            + (rounds * work + last_round) * longer(tile, slice)
+            + rounds * model.fixed
+            + fixed
+            + cost::taking_up(sums);
         let choice = Choice {
             entry: tile.entry,
             grid: [tiles - last + last * u64::from(parts), 1, 1],
@@ -425,6 +425,16 @@ fn split(k: u32, wanted: u32, unit: u32) -> Option<(u32, u32)> {
     let extent = k.div_ceil(wanted).next_multiple_of(unit);
     let splits = k.div_ceil(extent);
     (splits > 1 && splits <= wanted).then_some((splits, extent))
+}
+
+/// How many times as long the multiply-adds take with slices of this extent.
+fn longer(tile: &Instance, slice: u32) -> f64 {
+    let shared = tile.resident > 1 && tile.ways == [way::ALONG_K; 2];
+    if slice != slices::WHOLE && shared {
+        1.0 + cost::SLICES_ALONG_K
+    } else {
+        1.0
+    }
 }
 
 /// Whether an instance can compute this.

@@ -33,6 +33,10 @@ pub(super) const MEETING: f64 = 6350.0;
 /// Bytes of sums that the last block of a cut tile adds up in a clock.
 const TAKEN_UP_BYTES_PER_CLOCK: f64 = 17.2;
 
+/// What tiles lose where k has slices and both operands run along k: the slices' totals take the L1 cache, in which each copy of a
+/// single element holds a line, from the blocks that share a multiprocessor.
+pub(super) const SLICES_ALONG_K: f64 = 0.13;
+
 /// Bytes that the kernels for a short side load in a clock, and the blocks on each multiprocessor that this takes.
 const BYTES_PER_CLOCK: f64 = 2200.0;
 const SATURATING_BLOCKS: f64 = 1.5;
