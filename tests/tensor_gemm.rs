@@ -102,6 +102,41 @@ where
     }
 }
 
+/// One large product at the beginning of k, and ones behind it: a single chain of sums would lose all of them.
+fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
+    const LARGE: f32 = (1 << 15) as f32;
+    let (input, round) = BF16;
+    let extents @ [m, n, k] = [70, 40, 8192];
+    for &transposed in layouts {
+        let mut case = Case::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+        case.a.fill(bf16::ONE);
+        case.b.fill(bf16::ONE);
+        for row in 0..m as usize {
+            let first = if transposed[0] { row } else { row * k as usize };
+            case.a[first] = bf16::from_f32(LARGE);
+        }
+        for column in 0..n as usize {
+            let first = if transposed[1] {
+                column * k as usize
+            } else {
+                column
+            };
+            case.b[first] = bf16::from_f32(LARGE);
+        }
+        let plan = TensorGemm::of(input, &case.product).plan(1);
+        assert_eq!(plan.workspace_bytes, 0, "{extents:?} is shared: {plan:?}");
+        let output = case.run(engine, plan, 1);
+        let least = LARGE * LARGE + 4096.0;
+        let lost = output[0]
+            .iter()
+            .position(|&sum| sum.is_nan() || sum < least);
+        assert_eq!(
+            lost, None,
+            "of {least} some are lost, transposed {transposed:?}"
+        );
+    }
+}
+
 #[test]
 fn bf16_products_are_right_in_every_layout() {
     all(&EmulatorEngine::new(), BF16);
@@ -121,6 +156,11 @@ fn tf32_products_are_right_in_every_layout() {
 fn shared_tiles_are_added_up_in_the_same_order() {
     let engine = EmulatorEngine::new().with_multiprocessors(5);
     shared_tiles(&engine, BF16, &LAYOUTS[..1]);
+}
+
+#[test]
+fn long_sums_are_cut_into_slices() {
+    slices(&EmulatorEngine::new(), &LAYOUTS[..1]);
 }
 
 #[test]
@@ -148,6 +188,7 @@ fn and_on_a_gpu() {
     all(&*gpu, BF16);
     all(&*gpu, F16);
     all(&*gpu, TF32);
+    slices(&*gpu, &LAYOUTS);
     shared_tiles(&*gpu, BF16, &LAYOUTS);
     shared_tiles(&*gpu, TF32, &LAYOUTS[..1]);
 }

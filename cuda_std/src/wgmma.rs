@@ -114,6 +114,8 @@ input! {
 pub trait Sums: Copy {
     /// Columns of D.
     const COLUMNS: usize;
+    /// All sums 0.
+    const ZERO: Self;
 
     /// `a · b`.
     ///
@@ -370,6 +372,7 @@ macro_rules! sums {
         $(
             impl Sums for [f32; $registers] {
                 const COLUMNS: usize = $columns;
+                const ZERO: Self = [0.0; $registers];
 
                 #[inline(always)]
                 unsafe fn multiply<E: Input, const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> Self {

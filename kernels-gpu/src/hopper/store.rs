@@ -272,10 +272,10 @@ const fn vectors_in_hand(registers: usize) -> usize {
     }
 }
 
-/// Whether the sums of a tile of so many columns stay in registers while those of the other parts are added to them: those of the
-/// widest leave too few for that, and are read again like the others.
+/// Whether the sums of a tile of so many columns stay in registers while those of the other parts are added to them: those of
+/// wide tiles leave too few for that, and are read again like the others.
 const fn stay(columns: usize) -> bool {
-    columns < 256
+    columns < 192
 }
 
 /// Elements that a warpgroup's part takes in the workspace, for tiles of so many columns.

@@ -38,6 +38,13 @@ pub trait Way {
     ) -> S;
 }
 
+/// Steps of a chain of sums, at most: 4096 elements of 16 bits along k. A sum rounds less in several short chains, whose results are
+/// added to totals, than in a long one (see [`slices`](crate::gemm::slices)).
+const SLICE: u32 = 64;
+
+/// The widest tiles whose sums leave registers for as many totals. Wider ones have all of k in one chain.
+const WIDEST_SLICED: usize = 192;
+
 /// Both operands are multiplied where they lie in shared memory.
 pub struct FromShared<E, const A: i32, const B: i32>(PhantomData<E>);
 
@@ -58,6 +65,36 @@ impl<E: Input, const A: i32, const B: i32> Way for FromShared<E, A, B> {
 
     #[inline(always)]
     unsafe fn multiply<S: Sums, R: Stages, const WARPGROUPS: usize>(
+        ring: &mut Ring<R>,
+        steps: u32,
+        warpgroup: usize,
+    ) -> S {
+        if S::COLUMNS > WIDEST_SLICED {
+            // SAFETY: passed on to the caller.
+            return unsafe { Self::chain::<S, R, WARPGROUPS>(ring, steps, warpgroup) };
+        }
+        let mut totals = S::ZERO;
+        let mut left = steps;
+        while left > 0 {
+            let steps = left.min(SLICE);
+            // SAFETY: passed on to the caller.
+            let sums: S = unsafe { Self::chain::<S, R, WARPGROUPS>(ring, steps, warpgroup) };
+            for register in 0..S::COLUMNS / 2 {
+                totals.set(register, totals.get(register) + sums.get(register));
+            }
+            left -= steps;
+        }
+        totals
+    }
+}
+
+impl<E: Input, const A: i32, const B: i32> FromShared<E, A, B> {
+    /// The product of the next `steps` stages in one chain of sums.
+    ///
+    /// # Safety
+    /// As for [`multiply`](Way::multiply).
+    #[inline(always)]
+    unsafe fn chain<S: Sums, R: Stages, const WARPGROUPS: usize>(
         ring: &mut Ring<R>,
         steps: u32,
         warpgroup: usize,
