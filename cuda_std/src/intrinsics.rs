@@ -48,12 +48,17 @@ intrinsics! {
     "llvm.nvvm.read.ptx.sreg.nctaid.y" => fn nctaid_y() -> u32;
     "llvm.nvvm.read.ptx.sreg.nctaid.z" => fn nctaid_z() -> u32;
     "llvm.nvvm.read.ptx.sreg.laneid" => fn laneid() -> u32;
+    "llvm.nvvm.read.ptx.sreg.cluster.ctarank" => fn cluster_ctarank() -> u32;
+    "llvm.nvvm.read.ptx.sreg.cluster.nctarank" => fn cluster_nctarank() -> u32;
 
     // Barriers and fences (PTX ISA, "Parallel Synchronization and Communication Instructions").
     "llvm.nvvm.barrier.cta.sync.aligned.all" => fn barrier_sync(id: u32);
     "llvm.nvvm.barrier.cta.red.popc.aligned.all" => fn barrier_red_popc(id: u32, predicate: bool) -> u32;
     "llvm.nvvm.barrier.cta.red.and.aligned.all" => fn barrier_red_and(id: u32, predicate: bool) -> bool;
     "llvm.nvvm.barrier.cta.red.or.aligned.all" => fn barrier_red_or(id: u32, predicate: bool) -> bool;
+    "llvm.nvvm.barrier.cluster.arrive.aligned" => fn barrier_cluster_arrive();
+    "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned" => fn barrier_cluster_arrive_relaxed();
+    "llvm.nvvm.barrier.cluster.wait.aligned" => fn barrier_cluster_wait();
     "llvm.nvvm.membar.cta" => fn membar_cta();
     "llvm.nvvm.membar.gl" => fn membar_gl();
     "llvm.nvvm.membar.sys" => fn membar_sys();

@@ -31,6 +31,7 @@
 //! | [`narrow`] | floats of 16 bits in memory |
 //! | [`dependent`] | kernels that begin before the one in front has ended |
 //! | [`tma`] | bulk copies of tiles of tensors |
+//! | [`cluster`] | blocks that reach each other's shared memory |
 //! | [`wgmma`] | products by a warpgroup, from shared memory |
 //! | [`hint`] | a value that the optimiser cannot see through |
 //! | [`async_copy`] | `cp.async`: copies from global to shared memory beside the arithmetic |
@@ -82,6 +83,7 @@ extern crate std;
 
 pub mod async_copy;
 pub mod atomic;
+pub mod cluster;
 pub mod dependent;
 pub mod float;
 pub mod hint;

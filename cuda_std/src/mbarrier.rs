@@ -184,6 +184,33 @@ impl Barrier {
     pub fn place(self) -> SharedAddress {
         self.0
     }
+
+    /// [`sleep`](Self::sleep) after which what threads of other blocks of the [cluster](crate::cluster) did before they
+    /// [arrived](crate::cluster::ClusterBarrier::arrive) is visible as well (PTX ISA, "mbarrier.try_wait", `.acquire.cluster`).
+    ///
+    /// Needs compute capability 9.0.
+    ///
+    /// # Safety
+    /// As for [`is_over`](Self::is_over).
+    #[inline(always)]
+    pub unsafe fn sleep_for_cluster(self, parity: u32) {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the caller ensures it. The labels are local to the braces, so copies of the statement do not clash.
+        #[allow(named_asm_labels)]
+        unsafe {
+            core::arch::asm!(
+                "{{ .reg .pred over; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [{}], {}; @!over bra again; }}",
+                in(reg32) self.0.bytes(),
+                in(reg32) parity,
+                options(nostack, preserves_flags),
+            );
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            let _ = parity;
+            on_the_device_only()
+        }
+    }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

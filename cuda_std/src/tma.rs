@@ -172,6 +172,44 @@ pub unsafe fn elect() -> bool {
     on_the_device_only()
 }
 
+/// [`load_3d`] for several blocks of the [cluster](crate::cluster) at once: the box is written to the same place `to` of each block
+/// whose bit in `blocks` is 1, counted by rank, and its bytes count as transactions of the barrier of each of these blocks that lies
+/// where `barrier` lies in this one (`.multicast::cluster`).
+///
+/// # Safety
+/// As for [`load_3d`], in each of the blocks, which are blocks of this cluster, have begun and have not ended: a
+/// [`cluster::sync`](crate::cluster::sync) lies between the initialisation of their barriers and this.
+#[inline(always)]
+pub unsafe fn load_3d_multicast(
+    to: SharedAddress,
+    map: *const TensorMap,
+    at: [u32; 3],
+    barrier: Barrier,
+    blocks: u16,
+) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: the caller ensures it.
+    unsafe {
+        core::arch::asm!(
+            "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \
+             [{}], [{}, {{{}, {}, {}}}], [{}], {};",
+            in(reg32) to.bytes(),
+            in(reg64) map,
+            in(reg32) at[0],
+            in(reg32) at[1],
+            in(reg32) at[2],
+            in(reg32) barrier.place().bytes(),
+            in(reg16) blocks,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let _ = (to, map, at, barrier, blocks);
+        on_the_device_only()
+    }
+}
+
 #[cfg(not(target_arch = "nvptx64"))]
 fn on_the_device_only() -> ! {
     panic!("cuda_std: bulk copies run on a GPU or on the PTX emulator only")
