@@ -21,13 +21,14 @@ const PTX: &str = "
 { ret; }
 ";
 
-const ONE: Dim3 = Dim3::new(1, 1, 1);
+const ONE: Dim3 = Dim3::ONE;
 
 fn launch<'a>(kernel: KernelId, args: &'a [Arg<'a>]) -> Launch<'a> {
     Launch {
         kernel,
         grid: ONE,
         block: Dim3::new(32, 1, 1),
+        cluster: ONE,
         shared_bytes: 0,
         args,
     }

@@ -141,6 +141,7 @@ impl<'e> Bench<'e> {
             kernel: self.engine.load(&text, entry)?,
             grid: Dim3::new(grid.blocks, 1, 1),
             block: Dim3::new(grid.threads, 1, 1),
+            cluster: Dim3::ONE,
             shared_bytes: grid.shared_bytes,
             args,
         })

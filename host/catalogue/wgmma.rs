@@ -86,7 +86,8 @@ fn dense(
         entry,
         compute_capability: COMPUTE_CAPABILITY,
         grid: [0; 3],
-        block: Dim3::new(1, 1, 1),
+        block: Dim3::ONE,
+        cluster: Dim3::ONE,
         shared_bytes: 0,
         params: vec![
             Param::TensorMaps(vec![

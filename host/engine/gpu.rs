@@ -26,7 +26,8 @@ use self::geometry::Limits;
 use super::signature::{body, parameters};
 use super::streams::{Slots, Streams};
 use super::{
-    DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES,
+    DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MOST_CLUSTER_BLOCKS,
+    MatrixMap, TENSOR_MAP_BYTES,
 };
 use crate::device::{DeviceProperties, DeviceState};
 
@@ -160,6 +161,10 @@ impl GpuEngine {
                 registers: read(FunctionAttribute::Registers)?,
                 shared_bytes: self.properties.shared_bytes_per_block_optin,
                 static_shared_bytes: read(FunctionAttribute::SharedBytes)?,
+                cluster_blocks: match self.properties.compute_capability {
+                    90.. => MOST_CLUSTER_BLOCKS,
+                    _ => 1,
+                },
             };
             let allowed_shared_bytes = Cell::new(read(FunctionAttribute::MaxDynamicSharedBytes)?);
             let entry = entry.to_owned();
@@ -214,6 +219,7 @@ impl GpuEngine {
             .map_err(|error| refused(error.to_string()))?;
         let extents = |extents: Dim3| [extents.x, extents.y, extents.z];
         let config = LaunchConfig {
+            cluster: (launch.cluster != Dim3::ONE).then(|| extents(launch.cluster)),
             programmatic_serialization: kernel.waits_for_previous,
             ..LaunchConfig::new(
                 extents(launch.grid),

@@ -74,7 +74,7 @@ fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
     ))
 }
 
-/// Extent of a grid (in blocks) or of a block (in threads), in x, y and z.
+/// Extent of a grid or a cluster (in blocks) or of a block (in threads), in x, y and z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Dim3 {
     /// Extent in x, the fastest-varying index.
@@ -86,12 +86,15 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
+    /// A grid of one block, a block of one thread, or no cluster.
+    pub const ONE: Self = Dim3::new(1, 1, 1);
+
     /// The extents in x, y and z.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Dim3 { x, y, z }
     }
 
-    /// Number of blocks in the grid, or of threads in the block.
+    /// Number of blocks in the grid or cluster, or of threads in the block.
     pub const fn count(self) -> u64 {
         self.x as u64 * self.y as u64 * self.z as u64
     }
@@ -140,6 +143,9 @@ pub struct DevicePtr(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelId(pub usize);
 
+/// Most blocks of a cluster that every device with clusters can run (CUDA C++ Programming Guide, "Thread Block Clusters").
+pub const MOST_CLUSTER_BLOCKS: u64 = 8;
+
 /// One launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
@@ -149,6 +155,9 @@ pub struct Launch<'a> {
     pub grid: Dim3,
     /// Threads of a block.
     pub block: Dim3,
+    /// Blocks of a thread block cluster: divisors of the grid's extents, [`MOST_CLUSTER_BLOCKS`] together at most.
+    /// [`Dim3::ONE`] for a launch without clusters.
+    pub cluster: Dim3,
     /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
     /// Arguments, in the order of the PTX entry's parameters.

@@ -214,6 +214,7 @@ pub fn plan_choice<T: GemmInput>(
         },
         grid: grid(choice.grid),
         block: Dim3::new(choice.threads, 1, 1),
+        cluster: Dim3::ONE,
         shared_bytes: choice.shared_bytes,
         params: vec![
             Param::Input(0),
@@ -237,6 +238,7 @@ pub fn plan_choice<T: GemmInput>(
             compute_capability: PORTABLE,
             grid: grid(blocks),
             block: Dim3::new(width, lanes, 1),
+            cluster: Dim3::ONE,
             shared_bytes: 0,
             params: vec![Param::Workspace, Param::Output, parameters],
         });

@@ -290,6 +290,7 @@ impl Oriented {
                 matrices.into(),
             ],
             block: Dim3::new(pack::THREADS as u32, 1, 1),
+            cluster: Dim3::ONE,
             shared_bytes: 0,
             params: vec![
                 Param::InputPtr(index),
@@ -328,6 +329,7 @@ impl Oriented {
             compute_capability: COMPUTE_CAPABILITY,
             grid: [choice.blocks.into(), 1, 1],
             block: Dim3::new(choice.threads, 1, 1),
+            cluster: Dim3::ONE,
             shared_bytes: choice.instance.shared_bytes,
             params: vec![
                 Param::TensorMaps(maps),
@@ -348,6 +350,7 @@ fn turned_dense(index: usize, start: u64, pack: &Pack) -> PlannedLaunch {
         compute_capability: TRANSPOSE_CAPABILITY,
         grid: geometry.grid(pack.rows.into(), pack.columns.into(), 1),
         block: geometry.block().into(),
+        cluster: Dim3::ONE,
         shared_bytes: 0,
         params: vec![
             Param::Input(index),

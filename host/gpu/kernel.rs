@@ -30,6 +30,8 @@ pub struct Grid {
     pub blocks: Dim3,
     /// Threads of a block.
     pub threads: Dim3,
+    /// Blocks of a thread block cluster, [`Dim3::ONE`] for none.
+    pub cluster: Dim3,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
 }
@@ -112,6 +114,7 @@ impl Kernel {
             kernel: self.id,
             grid: grid.blocks,
             block: grid.threads,
+            cluster: grid.cluster,
             shared_bytes: grid.shared_bytes,
             args: list.args(),
         })
@@ -159,6 +162,7 @@ impl Grid {
         Grid {
             blocks: blocks.into(),
             threads: threads.into(),
+            cluster: Dim3::ONE,
             shared_bytes: 0,
         }
     }
@@ -168,6 +172,14 @@ impl Grid {
         let blocks = elements.div_ceil(threads.max(1) as usize);
         // What is too large for this is too large for any device, which refuses it.
         Grid::new(u32::try_from(blocks).unwrap_or(u32::MAX), threads)
+    }
+
+    /// With clusters of so many blocks, at most 8, whose extents divide those of the grid. Needs compute capability 9.0.
+    pub fn clusters(self, blocks: impl Into<Dim3>) -> Self {
+        Grid {
+            cluster: blocks.into(),
+            ..self
+        }
     }
 
     /// With so many bytes of dynamic shared memory for each block.

@@ -130,6 +130,7 @@ impl Transposes {
             kernel,
             grid: Dim3::from(extents),
             block: entry.geometry.block().into(),
+            cluster: Dim3::ONE,
             shared_bytes: 0,
             args: &[
                 Arg::Ptr(input),

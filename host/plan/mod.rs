@@ -49,6 +49,8 @@ pub struct PlannedLaunch {
     pub grid: [u64; 3],
     /// Threads of a block.
     pub block: Dim3,
+    /// Blocks of a thread block cluster, [`Dim3::ONE`] for none; the limits are checked later.
+    pub cluster: Dim3,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
     /// The kernel's parameters.
@@ -71,6 +73,7 @@ impl Plan {
                 compute_capability,
                 grid: geometry.grid(rows, columns, request.multiprocessors),
                 block: geometry.block().into(),
+                cluster: Dim3::ONE,
                 shared_bytes: 0,
                 params,
             }],

@@ -273,6 +273,7 @@ impl Loaded {
             // Whoever made the plan has checked the limits.
             grid: Dim3::from(self.launch.grid.map(|extent| extent as u32)),
             block: self.launch.block,
+            cluster: self.launch.cluster,
             shared_bytes: self.launch.shared_bytes,
             args: &args.args[..args.count],
         }

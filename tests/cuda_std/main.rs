@@ -39,6 +39,7 @@ fn run(engine: &dyn Engine, entry: &str, grid: Dim3, block: Dim3, args: &[Arg<'_
         kernel: engine.load(PTX, entry).unwrap(),
         grid,
         block,
+        cluster: Dim3::ONE,
         shared_bytes: 256,
         args,
     };

@@ -18,12 +18,15 @@ pub(super) struct Limits {
     pub shared_bytes: u32,
     /// The part of it that the kernel's static arrays take, in bytes.
     pub static_shared_bytes: u32,
+    /// Most blocks of a cluster; 1 where the device has no clusters.
+    pub cluster_blocks: u64,
 }
 
 /// Checks a launch; the error is one line.
 pub(super) fn check(launch: &Launch<'_>, limits: &Limits) -> Result<(), String> {
     check_extents("grid", launch.grid, limits.grid)?;
     check_extents("block", launch.block, limits.block)?;
+    check_cluster(launch, limits)?;
     let threads = launch.block.count();
     if threads > u64::from(limits.block_threads) {
         return Err(format!(
@@ -38,6 +41,33 @@ pub(super) fn check(launch: &Launch<'_>, limits: &Limits) -> Result<(), String> 
             "a block needs {fixed} bytes of static and {dynamic} bytes of dynamic shared memory, the device \
              gives a block {}: use a smaller tile",
             limits.shared_bytes
+        ));
+    }
+    Ok(())
+}
+
+fn check_cluster(launch: &Launch<'_>, limits: &Limits) -> Result<(), String> {
+    let Dim3 { x, y, z } = launch.cluster;
+    if launch.cluster == Dim3::ONE {
+        return Ok(());
+    }
+    let (grid, blocks) = (launch.grid, launch.cluster.count());
+    if limits.cluster_blocks < 2 {
+        return Err(format!(
+            "clusters of {x} × {y} × {z} blocks need compute capability 9.0, which the device has not: launch without"
+        ));
+    }
+    if blocks > limits.cluster_blocks {
+        return Err(format!(
+            "a cluster of {blocks} blocks exceeds the {} that every device with clusters can run: use a smaller one",
+            limits.cluster_blocks
+        ));
+    }
+    let divides = |extent: u32, of: u32| extent != 0 && of.is_multiple_of(extent);
+    if !(divides(x, grid.x) && divides(y, grid.y) && divides(z, grid.z)) {
+        return Err(format!(
+            "clusters of {x} × {y} × {z} blocks do not divide the grid of {} × {} × {}: choose divisors of its extents",
+            grid.x, grid.y, grid.z
         ));
     }
     Ok(())
@@ -77,6 +107,7 @@ mod tests {
         registers: 80,
         shared_bytes: 232_448,
         static_shared_bytes: 4096,
+        cluster_blocks: 8,
     };
 
     fn message(grid: Dim3, block: Dim3, shared_bytes: u32) -> Option<String> {
@@ -84,10 +115,53 @@ mod tests {
             kernel: KernelId(0),
             grid,
             block,
+            cluster: Dim3::ONE,
             shared_bytes,
             args: &[],
         };
         check(&launch, &LIMITS).err()
+    }
+
+    #[test]
+    fn clusters_divide_the_grid_and_are_small() {
+        let message = |grid: Dim3, cluster: Dim3, limits: &Limits| {
+            let launch = Launch {
+                kernel: KernelId(0),
+                grid,
+                block: Dim3::ONE,
+                cluster,
+                shared_bytes: 0,
+                args: &[],
+            };
+            check(&launch, limits).err()
+        };
+        let (grid, small) = (Dim3::new(12, 4, 1), Dim3::new(4, 2, 1));
+        assert_eq!(message(grid, small, &LIMITS), None);
+        let without = Limits {
+            cluster_blocks: 1,
+            ..LIMITS
+        };
+        assert_eq!(message(grid, Dim3::ONE, &without), None);
+        let cases = [
+            (small, &without, "need compute capability 9.0"),
+            (
+                Dim3::new(4, 4, 1),
+                &LIMITS,
+                "a cluster of 16 blocks exceeds the 8",
+            ),
+            (
+                Dim3::new(5, 1, 1),
+                &LIMITS,
+                "clusters of 5 × 1 × 1 blocks do not divide the grid of 12 × 4 × 1",
+            ),
+            (Dim3::new(2, 1, 2), &LIMITS, "do not divide"),
+            (Dim3::new(2, 0, 1), &LIMITS, "clusters of 2 × 0 × 1"),
+        ];
+        for (cluster, limits, part) in cases {
+            let message = message(grid, cluster, limits).expect(part);
+            assert!(message.contains(part), "{message:?} lacks {part:?}");
+            assert!(!message.contains('\n'));
+        }
     }
 
     #[test]
