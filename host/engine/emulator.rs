@@ -99,13 +99,8 @@ impl EmulatorEngine {
                 message: "it was loaded by another engine".to_owned(),
             });
         };
-        if launch.cluster != Dim3::ONE {
-            return Err(EngineError::Launch {
-                entry: kernel.name().to_owned(),
-                message: "the emulator runs no clusters: launch it on a GPU".to_owned(),
-            });
-        }
         let config = LaunchConfig {
+            cluster: (launch.cluster != Dim3::ONE).then(|| extents(launch.cluster)),
             dynamic_shared_bytes: launch.shared_bytes,
             instruction_budget: self.instruction_budget,
             workers: self.workers,

@@ -98,6 +98,24 @@ pub enum LaunchError {
         /// The limit per axis.
         limit: [u32; 3],
     },
+    /// The extents of the cluster do not divide those of the grid.
+    #[error(
+        "clusters of {cluster:?} blocks do not divide the grid {grid:?}: choose divisors of its extents"
+    )]
+    WrongCluster {
+        /// Blocks of a cluster.
+        cluster: [u32; 3],
+        /// Blocks of the grid.
+        grid: [u32; 3],
+    },
+    /// The cluster has more blocks than every device with clusters can run.
+    #[error("a cluster of {blocks} blocks exceeds the limit of {limit}")]
+    ClusterTooLarge {
+        /// Blocks of a cluster.
+        blocks: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// Static and dynamic shared memory exceed what a block can have.
     #[error(
         "{wanted} bytes of shared memory ({fixed} static) exceed the {limit} that a block can have"

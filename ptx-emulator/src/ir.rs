@@ -256,6 +256,10 @@ pub(crate) enum LaneFunction {
     /// Carry-chain arithmetic; the last argument is the incoming carry.
     AddCarry(Type),
     SubBorrow(Type),
+    /// `mapa`: an address in shared memory, a rank, and the block's own rank.
+    MapToBlock,
+    /// `getctarank`: an address in the cluster's shared memory, and the block's own rank.
+    RankOfAddress,
     /// A float compared through f32: (comparison, negated) on f16 operands.
     CompareHalf(FloatFormat, Comparison, bool),
     TestProperty(FloatProperty, Type),
@@ -405,6 +409,9 @@ pub enum Space {
     Global,
     /// The block's shared memory.
     Shared,
+    /// The shared memory of the blocks of a cluster (`.shared::cluster`). An address is the block's rank, times 2^24, plus the
+    /// address in its shared memory.
+    Cluster,
     /// A thread's own memory.
     Local,
     /// Read-only device memory.
@@ -419,6 +426,7 @@ impl std::fmt::Display for Space {
             Space::Generic => "generic",
             Space::Global => "global",
             Space::Shared => "shared",
+            Space::Cluster => "cluster",
             Space::Local => "local",
             Space::Const => "constant",
             Space::Param => "parameter",
@@ -541,6 +549,15 @@ impl Constant {
         use Special::{Lane, LaneMask, ThreadId};
         !matches!(self, Constant::Special(ThreadId(_) | Lane | LaneMask(_)))
     }
+
+    /// Whether it is the same in all blocks of a launch.
+    pub(crate) fn is_of_launch(self) -> bool {
+        use Special::{BlockId, ClusterBlockId, ClusterId, ClusterRank};
+        !matches!(
+            self,
+            Constant::Special(BlockId(_) | ClusterId(_) | ClusterBlockId(_) | ClusterRank)
+        )
+    }
 }
 
 /// Special registers that are constant for a thread.
@@ -550,6 +567,17 @@ pub(crate) enum Special {
     ThreadCount(u8),
     BlockId(u8),
     BlockCount(u8),
+    /// The cluster in the grid, and how many there are.
+    ClusterId(u8),
+    ClusterCount(u8),
+    /// The block in its cluster, and how many there are.
+    ClusterBlockId(u8),
+    ClusterBlockCount(u8),
+    /// The same, x first.
+    ClusterRank,
+    ClusterBlocks,
+    /// Whether the launch named a cluster, even of one block.
+    IsExplicitCluster,
     Lane,
     Warp,
     WarpCount,
@@ -589,6 +617,14 @@ pub(crate) enum Terminator {
     Call(Box<Call>),
     Barrier(Box<Barrier>),
     BarrierObject(Box<BarrierObject>),
+    /// `barrier.cluster.arrive`.
+    ClusterArrive {
+        next: u32,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait {
+        next: u32,
+    },
     BulkCopy(Box<BulkCopy>),
     /// `cp.async.bulk.wait_group`: all but so many of the newest groups.
     BulkWait {

@@ -603,6 +603,9 @@ pub struct LaunchConfig {
     pub grid: [u32; 3],
     /// Threads of a block; at most 1024 together.
     pub block: [u32; 3],
+    /// Blocks of a thread block cluster: divisors of the grid's extents, at most 8 together. None for a launch without
+    /// clusters, in which every block is one of its own.
+    pub cluster: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,
     /// Warp instructions after which the launch ends in an error. With several workers the launch
@@ -621,6 +624,7 @@ impl LaunchConfig {
         LaunchConfig {
             grid,
             block,
+            cluster: None,
             dynamic_shared_bytes: 0,
             instruction_budget: DEFAULT_INSTRUCTION_BUDGET,
             workers: None,

@@ -38,5 +38,8 @@ pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
 /// Most threads that a block can have.
 pub const MAX_BLOCK_THREADS: u32 = 1024;
 
+/// Most blocks of a cluster that every device with clusters can run (CUDA C++ Programming Guide, "Thread Block Clusters").
+pub const MAX_CLUSTER_BLOCKS: u64 = 8;
+
 /// Most bytes of kernel parameters (PTX ISA 8.1 and later, sm_70 and later).
 pub const MAX_PARAMETER_BYTES: u32 = 32764;

@@ -29,12 +29,55 @@ pub(crate) const CONST_BASE: u64 = 0x3e00_0000_0000;
 pub(crate) const GLOBAL_BASE: u64 = 0x4000_0000_0000;
 pub(crate) const GLOBAL_END: u64 = 0x8000_0000_0000;
 
+/// Where the rank of a block begins in an address of the cluster's shared memory: no block has as much shared memory as that.
+pub(crate) const RANK_SHIFT: u32 = 24;
+
+/// An address in the shared memory of a block of the cluster, as it is reported.
+pub(crate) fn cluster_address(rank: u32, address: u64) -> u64 {
+    u64::from(rank) << RANK_SHIFT | address
+}
+
+/// The rank and the address in the block's shared memory.
+pub(crate) fn of_cluster(address: u64) -> (u64, u64) {
+    (address >> RANK_SHIFT, address & ((1 << RANK_SHIFT) - 1))
+}
+
+/// An address as programs have it, as it is reported: addresses in a block's own shared memory are such of the cluster's, and
+/// those of others are one rank further up.
+#[inline(always)]
+pub(crate) fn resolve_cluster(address: u64, own: u32) -> u64 {
+    match address >> RANK_SHIFT {
+        0 => cluster_address(own, address),
+        _ => address - (1 << RANK_SHIFT),
+    }
+}
+
+/// `mapa`: the address, as programs have it, of the same place in a block. It may be a generic one.
+pub(crate) fn map_to_block(address: u64, rank: u64, own: u64) -> u64 {
+    // No cluster has a block of this rank.
+    const NONE: u64 = 0xfe;
+    let above = match rank == own {
+        true => 0,
+        false => rank.min(NONE) + 1,
+    };
+    let within = address & ((1 << RANK_SHIFT) - 1);
+    address & !(WINDOW - 1) | above << RANK_SHIFT | within
+}
+
+/// `getctarank`.
+pub(crate) fn rank_of_address(address: u64, own: u64) -> u64 {
+    ((address & (WINDOW - 1)) >> RANK_SHIFT)
+        .checked_sub(1)
+        .unwrap_or(own)
+}
+
 /// First address of a space's window, and the address after its last one.
 pub(crate) fn window(space: Space) -> Option<(u64, u64)> {
     let base = match space {
         Space::Generic => return None,
         Space::Global => return Some((GLOBAL_BASE, GLOBAL_END)),
-        Space::Shared => SHARED_BASE,
+        Space::Shared => return Some((SHARED_BASE, SHARED_BASE + (1 << RANK_SHIFT))),
+        Space::Cluster => SHARED_BASE,
         Space::Local => LOCAL_BASE,
         Space::Const => CONST_BASE,
         Space::Param => PARAM_BASE,

@@ -19,6 +19,8 @@ pub struct LaunchContext<'a> {
     pub grid: [u32; 3],
     /// Threads of a block.
     pub block: [u32; 3],
+    /// Blocks of a cluster; one where the launch names none.
+    pub cluster: [u32; 3],
     /// Static and dynamic shared memory of a block in bytes.
     pub shared_bytes: u32,
 }
@@ -33,6 +35,8 @@ pub struct WarpContext<'a> {
     /// Index of the warp in its block. Lane `l` of it is thread `32 * warp + l` of the block in
     /// linear order (x fastest).
     pub warp: u32,
+    /// Number of the block in its cluster, x fastest; 0 in a launch without clusters.
+    pub rank: u32,
 }
 
 /// What an access does.
@@ -79,7 +83,8 @@ pub enum Progress {
     Begins,
     /// It is done, and the lanes that asked for it have waited for that.
     Waited,
-    /// It is done, and the mbarrier at this address of shared memory was told so.
+    /// It is done, and the mbarrier at this address was told so: in shared memory, counted as in [`Space::Cluster`], which is
+    /// the same in a launch without clusters.
     Told(u64),
 }
 
@@ -271,6 +276,8 @@ pub struct WarpSync<'a> {
 pub struct BarrierComplete<'a> {
     /// Index of the block in the grid.
     pub block: [u32; 3],
+    /// Number of the block in its cluster.
+    pub rank: u32,
     /// Which of the block's barriers.
     pub barrier: u32,
     /// The lanes of each warp that have arrived.
@@ -284,7 +291,7 @@ pub struct BarrierComplete<'a> {
 ///
 /// Every worker thread has an observer of its own, made by [`Observer::fork`] and given back
 /// through [`Observer::join`] in the order of the workers; a block runs on one worker from start to
-/// end. All methods do nothing by default, and cost nothing then: the executor is compiled for each
+/// end, and the blocks of a cluster do so in turn. All methods do nothing by default, and cost nothing then: the executor is compiled for each
 /// observer.
 #[allow(unused_variables)]
 pub trait Observer: Send + Sized {
@@ -318,7 +325,7 @@ pub trait Observer: Send + Sized {
     /// Takes in what a worker's observer has seen.
     fn join(&mut self, worker: Self);
 
-    /// A block starts; `block` is its index.
+    /// A block starts; `block` is its index. The blocks of a cluster start, and end, one after the other by rank.
     fn block_start(&mut self, kernel: &Kernel, block: [u32; 3]) {}
 
     /// A block has ended without a fault.
@@ -343,7 +350,7 @@ pub trait Observer: Send + Sized {
     /// The lanes `executing` are about to execute a fence (`fence`, `membar`), of whatever kind.
     fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {}
 
-    /// The phase of the mbarrier at an address of shared memory is complete: what its last arrival or the last copy that it
+    /// The phase of the mbarrier at an address of shared memory, counted as in [`Space::Cluster`], is complete: what its last arrival or the last copy that it
     /// waited for, of this warp, has brought about. The next accesses that wait for it see so.
     fn phase_complete(&mut self, warp: &WarpContext<'_>, address: u64) {}
 
@@ -377,6 +384,15 @@ pub trait Observer: Send + Sized {
 
     /// All threads that a barrier waits for have arrived.
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {}
+
+    /// Lanes arrive at the barrier of their cluster.
+    fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {}
+
+    /// All threads of the cluster have arrived at its barrier.
+    fn cluster_complete(&mut self, kernel: &Kernel) {}
+
+    /// Lanes have waited for the barrier of their cluster and go on.
+    fn cluster_wait(&mut self, warp: &WarpContext<'_>, id: InstructionId, passing: u32) {}
 
     /// The host reads memory after a launch. Whoever runs the launches says so, for what is a result;
     /// [`Memory::read`] does not.
@@ -535,6 +551,21 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
         self.0.barrier_complete(barrier);
         self.1.barrier_complete(barrier);
+    }
+
+    fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
+        self.0.cluster_arrive(warp, id, arriving);
+        self.1.cluster_arrive(warp, id, arriving);
+    }
+
+    fn cluster_complete(&mut self, kernel: &Kernel) {
+        self.0.cluster_complete(kernel);
+        self.1.cluster_complete(kernel);
+    }
+
+    fn cluster_wait(&mut self, warp: &WarpContext<'_>, id: InstructionId, passing: u32) {
+        self.0.cluster_wait(warp, id, passing);
+        self.1.cluster_wait(warp, id, passing);
     }
 
     fn host_read(&mut self, memory: &Memory, address: u64, bytes: u64) {

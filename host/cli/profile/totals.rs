@@ -188,6 +188,7 @@ fn class_name(counts: &ClassCounts) -> String {
         Some(Space::Generic) => "generic",
         Some(Space::Global) => "global",
         Some(Space::Shared) => "shared",
+        Some(Space::Cluster) => "cluster",
         Some(Space::Local) => "local",
         Some(Space::Const) => "constant",
         Some(Space::Param) => "parameter",

@@ -174,6 +174,12 @@ pub struct Counts {
     pub shared_stores: SharedCounts,
     /// Atomics on shared memory.
     pub shared_atomics: PlainCounts,
+    /// Loads of the cluster's shared memory (`.shared::cluster`), a block's own among them.
+    pub cluster_loads: PlainCounts,
+    /// Stores to it.
+    pub cluster_stores: PlainCounts,
+    /// Atomics on it, and arrivals at mbarriers.
+    pub cluster_atomics: PlainCounts,
     /// Loads of local memory: arrays with computed indices, and spilled registers.
     pub local_loads: PlainCounts,
     /// Stores to local memory.
@@ -185,7 +191,7 @@ pub struct Counts {
     pub branches: u64,
     /// Those of them after which lanes that came together were at different places.
     pub divergent_branches: u64,
-    /// Warp instructions at barriers of the block.
+    /// Warp instructions at barriers of the block or of the cluster.
     pub barriers: u64,
 }
 
@@ -237,6 +243,9 @@ impl AddAssign for Counts {
         self.shared_loads += other.shared_loads;
         self.shared_stores += other.shared_stores;
         self.shared_atomics += other.shared_atomics;
+        self.cluster_loads += other.cluster_loads;
+        self.cluster_stores += other.cluster_stores;
+        self.cluster_atomics += other.cluster_atomics;
         self.local_loads += other.local_loads;
         self.local_stores += other.local_stores;
         self.constant_loads += other.constant_loads;

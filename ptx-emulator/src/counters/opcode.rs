@@ -43,7 +43,11 @@ pub(super) fn space(opcode: &str, class: InstructionClass) -> Option<Space> {
     if !matches!(class, Load | Store | Atomic) {
         return None;
     }
+    let copies = opcode.starts_with("cp.");
     let named = opcode.split('.').find_map(|part| {
+        if part == "shared::cluster" && !copies {
+            return Some(Space::Cluster);
+        }
         // Newer PTX has subspaces: `.shared::cta`, `.param::entry`.
         match part.split("::").next().unwrap_or("") {
             "global" => Some(Space::Global),

@@ -343,6 +343,11 @@ impl Pattern {
                 shared.ideal_wavefronts += times * wavefronts.ideal;
                 shared.worst_conflict = shared.worst_conflict.max(wavefronts.ways);
             }
+            Space::Cluster => match self.kind {
+                AccessKind::Load => sum.cluster_loads += plain,
+                AccessKind::Store => sum.cluster_stores += plain,
+                AccessKind::Atomic => sum.cluster_atomics += plain,
+            },
             Space::Local => match self.kind {
                 AccessKind::Load => sum.local_loads += plain,
                 AccessKind::Store | AccessKind::Atomic => sum.local_stores += plain,

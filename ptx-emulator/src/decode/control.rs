@@ -3,7 +3,8 @@
 use super::builder::{Binding, Builder};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Barrier, BarrierKind, Call, CallTarget, Op, Predicate, Register, Terminator, Word,
+    Barrier, BarrierKind, Call, CallTarget, Constant, LaneFunction, Op, Predicate, Register,
+    Special, Terminator, Word,
 };
 use crate::parse::ast::{Operand, Type};
 
@@ -156,6 +157,9 @@ impl<'a> Builder<'a, '_> {
             mods.finish()?;
             return self.under_guard(|this| this.warp_barrier(operands));
         }
+        if mods.take("cluster") {
+            return self.cluster_barrier(mods, operands);
+        }
         mods.take("cta");
         mods.take("aligned");
         if mods.take("sync") {
@@ -195,6 +199,81 @@ impl<'a> Builder<'a, '_> {
         mods.finish()?;
         let source = self.predicate_source(source)?;
         self.emit_barrier(kind, id, threads, Some(source))
+    }
+
+    /// `barrier.cluster.arrive[.release|.relaxed][.aligned]` and `barrier.cluster.wait[.acquire][.aligned]`
+    fn cluster_barrier(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let arrives = mods.take("arrive");
+        if !arrives && !mods.take("wait") {
+            return Err(Failure::Unknown);
+        }
+        let _ = match arrives {
+            true => mods.take("release") || mods.take("relaxed"),
+            false => mods.take("acquire"),
+        };
+        mods.take("aligned");
+        mods.finish()?;
+        if !operands.is_empty() {
+            return Err("expected no operands".into());
+        }
+        self.under_guard(|this| {
+            let next = this.new_block();
+            let terminator = match arrives {
+                true => Terminator::ClusterArrive { next },
+                false => Terminator::ClusterWait { next },
+            };
+            this.end_block(terminator, true, next);
+            Ok(())
+        })
+    }
+
+    /// `mapa[.shared::cluster].type d, a, b`, where `a` may be a variable
+    pub(super) fn map_to_block(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, address, rank] = operands else {
+            return Err("expected three operands".into());
+        };
+        let ty = mods.ty()?;
+        let is_generic = !mods.take("shared::cluster");
+        mods.finish()?;
+        if !matches!(ty, Type::U32 | Type::U64) || is_generic && ty == Type::U32 {
+            return Err(Failure::Unknown);
+        }
+        let address = self.source(address, ty)?;
+        let rank = Register::Word(self.word(rank, Type::U32)?);
+        let own = self.own_rank();
+        let to = self.destination(to, ty)?;
+        self.emit_lane(LaneFunction::MapToBlock, to, vec![address, rank, own]);
+        Ok(())
+    }
+
+    /// `getctarank[.shared::cluster].type d, a`
+    pub(super) fn rank_of_address(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, address] = operands else {
+            return Err("expected two operands".into());
+        };
+        let ty = mods.ty()?;
+        let is_generic = !mods.take("shared::cluster");
+        mods.finish()?;
+        if !matches!(ty, Type::U32 | Type::U64) || is_generic && ty == Type::U32 {
+            return Err(Failure::Unknown);
+        }
+        let address = self.source(address, ty)?;
+        let own = self.own_rank();
+        let to = self.destination(to, Type::U32)?;
+        self.emit_lane(LaneFunction::RankOfAddress, to, vec![address, own]);
+        Ok(())
+    }
+
+    fn own_rank(&mut self) -> Register {
+        Register::Word(self.word_constant(Constant::Special(Special::ClusterRank)))
     }
 
     fn emit_barrier(

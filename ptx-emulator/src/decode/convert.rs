@@ -207,7 +207,7 @@ impl Builder<'_, '_> {
             return Err("32-bit generic addresses are not supported".into());
         }
         let base = match space {
-            Space::Shared => memory::SHARED_BASE,
+            Space::Shared | Space::Cluster => memory::SHARED_BASE,
             Space::Local => memory::LOCAL_BASE,
             Space::Global | Space::Const | Space::Param => 0,
             Space::Generic => return Err(Failure::Unknown),

@@ -24,7 +24,9 @@ pub(crate) fn successors(terminator: &Terminator) -> impl Iterator<Item = u32> {
         Terminator::Barrier(barrier) => ([Some(barrier.next), None], &[]),
         Terminator::BarrierObject(object) => ([Some(object.next), None], &[]),
         Terminator::BulkCopy(copy) => ([Some(copy.next), None], &[]),
-        Terminator::BulkWait { next, .. } => ([Some(*next), None], &[]),
+        Terminator::BulkWait { next, .. }
+        | Terminator::ClusterArrive { next }
+        | Terminator::ClusterWait { next } => ([Some(*next), None], &[]),
         Terminator::Return | Terminator::Exit | Terminator::Trap => ([None, None], &[]),
     };
     next.into_iter().flatten().chain(all.iter().copied())
@@ -92,7 +94,9 @@ fn redirect(terminator: &mut Terminator, map: impl Fn(u32) -> u32) {
         Terminator::Barrier(barrier) => barrier.next = map(barrier.next),
         Terminator::BarrierObject(object) => object.next = map(object.next),
         Terminator::BulkCopy(copy) => copy.next = map(copy.next),
-        Terminator::BulkWait { next, .. } => *next = map(*next),
+        Terminator::BulkWait { next, .. }
+        | Terminator::ClusterArrive { next }
+        | Terminator::ClusterWait { next } => *next = map(*next),
         Terminator::Return | Terminator::Exit | Terminator::Trap => {}
     }
 }

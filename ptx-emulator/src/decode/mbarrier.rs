@@ -121,8 +121,19 @@ impl Builder<'_, '_> {
         space: Space,
         action: BarrierAction,
     ) -> Outcome {
-        if !matches!(space, Space::Shared | Space::Generic) {
-            return Err("an mbarrier lies in shared memory".into());
+        // What others may do at a block's mbarrier gives them no state.
+        let reaches_others = match action {
+            BarrierAction::Arrive { state, .. } => state.is_none(),
+            BarrierAction::Expect(_) | BarrierAction::Complete(_) => true,
+            _ => false,
+        };
+        match space {
+            Space::Shared | Space::Generic => {}
+            Space::Cluster if reaches_others => {}
+            Space::Cluster => {
+                return Err("this is done at mbarriers of the block itself alone".into());
+            }
+            _ => return Err("an mbarrier lies in shared memory".into()),
         }
         let address = self.address(address, space)?;
         self.under_guard(|this| {

@@ -20,8 +20,7 @@ pub(super) fn take_space(mods: &mut Modifiers<'_>) -> Space {
         ("param", Space::Param),
         ("param::entry", Space::Param),
         ("param::func", Space::Param),
-        // Without clusters, a block's window of the cluster's shared memory is its own.
-        ("shared::cluster", Space::Shared),
+        ("shared::cluster", Space::Cluster),
         ("generic", Space::Generic),
     ];
     NAMES
@@ -138,7 +137,7 @@ impl<'p> Builder<'_, 'p> {
             destinations,
             register_bits,
             strong: order.strong,
-            plain: !order.strong && ty.bytes() >= 4,
+            plain: !order.strong && ty.bytes() >= 4 && space != Space::Cluster,
             acquire: order.acquire,
             used: u32::MAX,
         };
@@ -251,7 +250,7 @@ impl<'p> Builder<'_, 'p> {
             bytes: ty.bytes(),
             sources,
             strong: order.strong,
-            plain: !order.strong && ty.bytes() >= 4,
+            plain: !order.strong && ty.bytes() >= 4 && space != Space::Cluster,
             release: order.release,
         };
         let index = self.program.stores.len() as u32;

@@ -557,6 +557,8 @@ impl Builder<'_, '_> {
             "exit" => self.leave_with(Terminator::Exit),
             "trap" => self.leave_with(Terminator::Trap),
             "bar" | "barrier" => self.barrier(mods, operands),
+            "mapa" => self.map_to_block(mods, operands),
+            "getctarank" => self.rank_of_address(mods, operands),
             "membar" | "fence" => {
                 self.emit(Op::Fence);
                 Ok(())

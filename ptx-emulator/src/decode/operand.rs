@@ -3,7 +3,8 @@
 use super::builder::{Binding, Builder, is_word};
 use super::modifiers::Failure;
 use crate::ir::{
-    Address, AddressBase, Constant, Double, LaneMask, Op, Predicate, Register, Space, Special, Word,
+    Address, AddressBase, Comparison, Constant, Double, LaneMask, Op, Predicate, Register, Space,
+    Special, Word,
 };
 use crate::parse::ast::{Elements, Operand, Span, Type};
 
@@ -89,6 +90,9 @@ impl<'p> Builder<'_, 'p> {
             return Ok(register);
         }
         if let Some(special) = special_register(text) {
+            if ty == Type::Pred {
+                return self.special_predicate(special);
+            }
             let wide = Type::U64 == ty || ty == Type::B64 || ty == Type::S64;
             return self.constant(
                 Constant::Special(special),
@@ -96,6 +100,24 @@ impl<'p> Builder<'_, 'p> {
             );
         }
         self.symbol(name, 0, ty)
+    }
+
+    /// A special register that is a predicate.
+    fn special_predicate(&mut self, special: Special) -> Result<Register, Failure> {
+        if special != Special::IsExplicitCluster {
+            return Err("this special register is no predicate".into());
+        }
+        let word = self.word_constant(Constant::Special(special));
+        let zero = self.word_constant(Constant::Bits(0));
+        let predicate = self.new_predicate();
+        self.emit_unguarded(Op::CompareWord(
+            Comparison::Equal,
+            true,
+            predicate,
+            word,
+            zero,
+        ));
+        Ok(Register::Predicate(predicate))
     }
 
     /// The state-space address of a symbol.
@@ -260,11 +282,10 @@ fn special_register(name: &str) -> Option<Special> {
             "ntid" => Special::ThreadCount(axis),
             "ctaid" => Special::BlockId(axis),
             "nctaid" => Special::BlockCount(axis),
-            // Without a cluster launch, every block is a cluster of one.
-            "cluster_ctaid" => Special::Zero,
-            "cluster_nctaid" => Special::One,
-            "clusterid" => Special::BlockId(axis),
-            "nclusterid" => Special::BlockCount(axis),
+            "cluster_ctaid" => Special::ClusterBlockId(axis),
+            "cluster_nctaid" => Special::ClusterBlockCount(axis),
+            "clusterid" => Special::ClusterId(axis),
+            "nclusterid" => Special::ClusterCount(axis),
             _ => return None,
         });
     }
@@ -279,8 +300,11 @@ fn special_register(name: &str) -> Option<Special> {
         "lanemask_ge" => Special::LaneMask(LaneMask::GreaterEqual),
         "dynamic_smem_size" => Special::DynamicSharedBytes,
         "total_smem_size" => Special::TotalSharedBytes,
-        "smid" | "gridid" | "cluster_ctarank" => Special::Zero,
-        "nsmid" | "cluster_nctarank" => Special::One,
+        "cluster_ctarank" => Special::ClusterRank,
+        "cluster_nctarank" => Special::ClusterBlocks,
+        "is_explicit_cluster" => Special::IsExplicitCluster,
+        "smid" | "gridid" => Special::Zero,
+        "nsmid" => Special::One,
         _ => return None,
     })
 }

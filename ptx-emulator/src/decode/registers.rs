@@ -329,11 +329,16 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 for coordinate in &mut copy.coordinates {
                     self.word(Use, coordinate);
                 }
-                if let BulkDirection::Load { barrier } = &mut copy.direction {
+                if let BulkDirection::Load { barrier, blocks } = &mut copy.direction {
                     self.base(&mut barrier.base);
+                    if let Some(blocks) = blocks {
+                        self.word(Use, blocks);
+                    }
                 }
             }
             Terminator::BulkWait { .. }
+            | Terminator::ClusterArrive { .. }
+            | Terminator::ClusterWait { .. }
             | Terminator::Jump(_)
             | Terminator::Return
             | Terminator::Exit

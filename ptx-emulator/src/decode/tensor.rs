@@ -61,11 +61,17 @@ impl Builder<'_, '_> {
         if !mods.take(completion) {
             return Err(Failure::Unknown);
         }
+        let multicasts = loads && mods.take("multicast::cluster");
         mods.finish()?;
         let (tensor, shared, direction) = match operands {
-            [shared, tensor, barrier] if loads => {
-                let barrier = self.address(barrier, Space::Shared)?;
-                (tensor, shared, BulkDirection::Load { barrier })
+            [shared, tensor, barrier, rest @ ..] if loads => {
+                let blocks = match rest {
+                    [] if !multicasts => None,
+                    [blocks] if multicasts => Some(self.word(blocks, Type::U16)?),
+                    _ => return Err("wrong number of operands".into()),
+                };
+                let barrier = self.address(barrier, Space::Cluster)?;
+                (tensor, shared, BulkDirection::Load { barrier, blocks })
             }
             [tensor, shared] if !loads => (tensor, shared, BulkDirection::Store),
             _ => return Err("wrong number of operands".into()),
@@ -92,7 +98,11 @@ impl Builder<'_, '_> {
             .map(|coordinate| self.word(coordinate, Type::S32))
             .collect::<Result<_, _>>()?;
         let map = self.address(&map, Space::Generic)?;
-        let shared = self.address(shared, Space::Shared)?;
+        let space = match direction {
+            BulkDirection::Load { .. } => Space::Cluster,
+            BulkDirection::Store => Space::Shared,
+        };
+        let shared = self.address(shared, space)?;
         self.under_guard(|this| {
             let next = this.new_block();
             let copy = BulkCopy {

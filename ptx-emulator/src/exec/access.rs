@@ -15,7 +15,7 @@ use super::warp_ops::{lanes, read, write};
 use super::{Launch, simd};
 use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
-use crate::memory::{space_of, window};
+use crate::memory::{RANK_SHIFT, resolve_cluster, space_of, window};
 use crate::observer::{
     AccessKind, Asker, AsyncAccess, MemoryAccess, Observer, Progress, RepeatedAccess,
     RepeatedLoads, StoredValues, WarpContext,
@@ -67,6 +67,9 @@ impl<O: Observer> Run<'_, '_, O> {
     #[inline(always)]
     pub(super) fn resolve(&self, address: &Address, mask: u32) -> (Space, [u64; LANES]) {
         let mut addresses = self.addresses(address);
+        if address.space == Space::Cluster {
+            return self.resolve_cluster(addresses);
+        }
         if address.space != Space::Generic && address.space != Space::Param {
             return (address.space, addresses);
         }
@@ -79,7 +82,17 @@ impl<O: Observer> Run<'_, '_, O> {
                 *address = address.wrapping_sub(base);
             }
         }
+        if space == Space::Shared && lanes(mask).any(|lane| addresses[lane] >> RANK_SHIFT != 0) {
+            return self.resolve_cluster(addresses);
+        }
         (space, addresses)
+    }
+
+    #[cold]
+    fn resolve_cluster(&self, addresses: [u64; LANES]) -> (Space, [u64; LANES]) {
+        let rank = self.context.rank;
+        let resolved = addresses.map(|address| resolve_cluster(address, rank));
+        (Space::Cluster, resolved)
     }
 
     /// Whether all lanes of a generic access lie in one space.
@@ -321,7 +334,7 @@ impl<O: Observer> Run<'_, '_, O> {
                     store_all(&mut Global { words, level }, store, pattern, &self.r);
                 }
             }
-            Space::Const | Space::Param | Space::Generic => return false,
+            Space::Const | Space::Param | Space::Generic | Space::Cluster => return false,
         }
         if O::ACCESSES {
             let spread = &self.spreads[pattern.spread as usize];

@@ -92,6 +92,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                     kernel: self.launch.kernel,
                     block: self.block,
                     warp: index as u32,
+                    rank: self.rank,
                 };
                 self.observer
                     .barrier(&context, InstructionId(info), id, mask);
@@ -135,6 +136,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         self.observer.barrier_complete(&BarrierComplete {
             block: self.block,
+            rank: self.rank,
             barrier: id as u32,
             arrived: &self.barriers[id].arrived,
             whole_block: self.barriers[id].threads.is_none(),
@@ -210,34 +212,20 @@ impl<O: Observer> Worker<'_, '_, O> {
 
     /// Describes who waits where, once nobody can run.
     #[cold]
-    pub(super) fn deadlock(&self) -> Box<Fault> {
-        let program = self.program();
+    pub(super) fn deadlock(&mut self) -> Box<Fault> {
         let mut places: Vec<(u32, u32, String)> = Vec::new();
-        for warp in &self.warps {
-            for split in &warp.splits {
-                let block = &program.blocks[split.block as usize];
-                let (info, what) = match split.state {
-                    State::Barrier(id) => (block.terminator_info, format!("barrier {id}")),
-                    State::Phase(address) => (
-                        block.terminator_info,
-                        format!("the mbarrier at {address:#x}"),
-                    ),
-                    State::Members { .. } | State::Ready => (
-                        program.code.get(block.start as usize).map(|inst| inst.info),
-                        "the other lanes of its mask".to_string(),
-                    ),
-                };
-                let info = info.unwrap_or(u32::MAX);
-                let count = split.mask.count_ones();
-                match places
-                    .iter_mut()
-                    .find(|place| place.1 == info && place.2 == what)
-                {
-                    Some(place) => place.0 += count,
-                    None => places.push((count, info, what)),
-                }
+        let (mut live, mut first) = (0, None);
+        self.each_block(|this, rank| {
+            this.who_waits(&mut places);
+            if !places.is_empty() {
+                first.get_or_insert(rank);
             }
-        }
+            live += this
+                .warps
+                .iter()
+                .map(|warp| warp.live.count_ones())
+                .sum::<u32>();
+        });
         let kernel = self.launch.kernel;
         let mut text: Vec<String> = places
             .iter()
@@ -255,17 +243,49 @@ impl<O: Observer> Worker<'_, '_, O> {
         if places.len() > 4 {
             text.push(format!("and at {} more places", places.len() - 4));
         }
-        let live: u32 = self.warps.iter().map(|warp| warp.live.count_ones()).sum();
-        if live < self.launch.threads {
-            text.push(format!(
-                "{} threads have exited",
-                self.launch.threads - live
-            ));
+        let threads = self.launch.threads * self.block_count();
+        if live < threads {
+            text.push(format!("{} threads have exited", threads - live));
         }
         let raw = RawFault {
             kind: FaultKind::Deadlock(text.join("; ")),
             lane: None,
         };
+        self.switch_to(first.unwrap_or(self.rank));
         self.fault(raw, None, places.first().map(|place| place.1))
+    }
+
+    /// Adds the places where threads of the block wait: how many, at which instruction, for what.
+    fn who_waits(&self, places: &mut Vec<(u32, u32, String)>) {
+        let program = self.program();
+        for warp in &self.warps {
+            for split in &warp.splits {
+                let block = &program.blocks[split.block as usize];
+                let (info, what) = match split.state {
+                    State::Barrier(id) => (block.terminator_info, format!("barrier {id}")),
+                    State::Phase(address) => (
+                        block.terminator_info,
+                        format!("the mbarrier at {address:#x}"),
+                    ),
+                    State::Cluster => (
+                        block.terminator_info,
+                        "the barrier of the cluster".to_string(),
+                    ),
+                    State::Members { .. } | State::Ready => (
+                        program.code.get(block.start as usize).map(|inst| inst.info),
+                        "the other lanes of its mask".to_string(),
+                    ),
+                };
+                let info = info.unwrap_or(u32::MAX);
+                let count = split.mask.count_ones();
+                match places
+                    .iter_mut()
+                    .find(|place| place.1 == info && place.2 == what)
+                {
+                    Some(place) => place.0 += count,
+                    None => places.push((count, info, what)),
+                }
+            }
+        }
     }
 }

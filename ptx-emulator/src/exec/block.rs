@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::barrier::BarrierState;
+use super::cluster::{ClusterBarrier, Peer, shared_memory};
 use super::mbarrier::AwaitedCopy;
 use super::pattern::Pattern;
 use super::run::{Outcome, RawFault, Run, Stop};
@@ -36,7 +37,22 @@ pub(crate) struct Worker<'w, 'l, O> {
     granted: u64,
     clock_reads: u64,
     pub(super) block: [u32; 3],
-    block_index: u64,
+    /// The block in its cluster.
+    pub(super) rank: u32,
+    /// By rank: the blocks of the cluster that do not have their turn. Empty for blocks on their own.
+    pub(super) peers: Vec<Peer>,
+    pub(super) cluster_barrier: ClusterBarrier,
+    /// The cluster that runs; a block on its own is one.
+    cluster_index: u64,
+}
+
+/// What the turns of all warps have come to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// Somebody ran.
+    progress: bool,
+    /// Somebody has not exited.
+    running: bool,
 }
 
 /// How a warp's turn ended.
@@ -53,12 +69,18 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     pub(crate) fn new(launch: &'w Launch<'l>, observer: &'w mut O) -> Self {
         let program = &launch.kernel.0.program;
         let count = launch.threads.div_ceil(32);
+        let blocks = launch.cluster_blocks();
+        let peers = match blocks {
+            1 => Vec::new(),
+            _ => std::iter::once(Peer::vacant())
+                .chain((1..blocks).map(|_| Peer::new(launch)))
+                .collect(),
+        };
         Worker {
             launch,
             observer,
             warps: (0..count).map(|index| Warp::new(launch, index)).collect(),
-            shared: Aligned::try_new((launch.shared_bytes as usize).div_ceil(4), || 0)
-                .expect("memory for a block's shared memory"),
+            shared: shared_memory(launch),
             patterns: Pattern::of_program(program),
             spreads: Spread::of_program(program),
             visit: 0,
@@ -69,7 +91,10 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             granted: 0,
             clock_reads: 0,
             block: [0; 3],
-            block_index: 0,
+            rank: 0,
+            peers,
+            cluster_barrier: ClusterBarrier::new((count * blocks) as usize),
+            cluster_index: 0,
         }
     }
 
@@ -82,10 +107,40 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         self.granted - self.fuel
     }
 
-    /// Runs a block from start to end.
-    pub(crate) fn run_block(&mut self, index: u64, block: [u32; 3]) -> Result<(), Box<Fault>> {
+    /// Runs a cluster, or a block on its own, from start to end; `first` is its first block.
+    pub(crate) fn run_cluster(&mut self, index: u64, first: [u32; 3]) -> Result<(), Box<Fault>> {
+        let launch = self.launch;
+        self.cluster_index = index;
+        self.cluster_barrier.reset();
+        self.each_block(|this, rank| this.begin(launch.block_of_cluster(first, rank)));
+        launch.level_fuel(&mut self.fuel, &mut self.granted);
+        self.each_block(|this, _| this.observer.block_start(launch.kernel, this.block));
+        loop {
+            let mut round = Round::default();
+            for rank in 0..self.block_count() {
+                self.switch_to(rank);
+                if let Turn::Stopped = self.run_round(&mut round)? {
+                    return Ok(());
+                }
+            }
+            if !round.running {
+                break;
+            }
+            if !round.progress && !self.advance_any_bulk()? {
+                return Err(self.deadlock());
+            }
+        }
+        for rank in 0..self.block_count() {
+            self.switch_to(rank);
+            self.finish_all_stores()?;
+        }
+        self.each_block(|this, _| this.observer.block_end(launch.kernel, this.block));
+        Ok(())
+    }
+
+    /// Makes everything ready for a block.
+    fn begin(&mut self, block: [u32; 3]) {
         self.block = block;
-        self.block_index = index;
         self.shared.fill(0);
         self.awaited.clear();
         self.bulk.clear();
@@ -95,29 +150,19 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         for warp in &mut self.warps {
             warp.start(self.launch, block);
         }
-        self.launch.level_fuel(&mut self.fuel, &mut self.granted);
-        self.observer.block_start(self.launch.kernel, block);
-        loop {
-            let mut progress = false;
-            let mut running = false;
-            for warp in 0..self.warps.len() {
-                match self.run_warp(warp)? {
-                    Turn::Progress => progress = true,
-                    Turn::Idle => {}
-                    Turn::Stopped => return Ok(()),
-                }
-                running |= self.warps[warp].live != 0;
+    }
+
+    /// Gives each warp of the block a turn.
+    fn run_round(&mut self, round: &mut Round) -> Result<Turn, Box<Fault>> {
+        for warp in 0..self.warps.len() {
+            match self.run_warp(warp)? {
+                Turn::Progress => round.progress = true,
+                Turn::Idle => {}
+                Turn::Stopped => return Ok(Turn::Stopped),
             }
-            if !running {
-                break;
-            }
-            if !progress && !self.advance_bulk()? {
-                return Err(self.deadlock());
-            }
+            round.running |= self.warps[warp].live != 0;
         }
-        self.finish_all_stores()?;
-        self.observer.block_end(self.launch.kernel, block);
-        Ok(())
+        Ok(Turn::Idle)
     }
 
     /// Runs a warp until all of its lanes wait or have exited, or its share is used up.
@@ -136,7 +181,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                     let split = &mut self.warps[index].splits[at];
                     split.block = block;
                     split.turns += 1;
-                    if self.launch.is_stopped(self.block_index) {
+                    if self.launch.is_stopped(self.cluster_index) {
                         return Ok(Turn::Stopped);
                     }
                     return Ok(turn);
@@ -164,7 +209,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                     self.warps[index].splits[at].block = block;
                     if self.terminate(index, at, block)? {
                         // Whoever asks again and again may wait for the copy engine.
-                        self.advance_bulk()?;
+                        self.advance_any_bulk()?;
                         return Ok(turn);
                     }
                 }
@@ -194,6 +239,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             local_base: frame.local_base,
             local_top,
             shared: &mut self.shared,
+            peers: &mut self.peers,
             copies: &mut warp.copies,
             products: &mut warp.products,
             bulk_groups: &mut warp.bulk_groups,
@@ -205,6 +251,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 kernel: launch.kernel,
                 block: self.block,
                 warp: warp.index,
+                rank: self.rank,
             },
             fuel: &mut self.fuel,
             granted: &mut self.granted,
@@ -290,6 +337,12 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 return outcome
                     .map_err(|fault| self.fault(*fault, Some(index), current.terminator_info));
             }
+            Terminator::ClusterArrive { next } => {
+                self.arrive_at_cluster(index, at, *next, current.terminator_info)
+            }
+            Terminator::ClusterWait { next } => {
+                self.wait_for_cluster(index, at, *next, current.terminator_info)
+            }
             Terminator::BulkCopy(copy) => {
                 let info = current.terminator_info.unwrap_or(u32::MAX);
                 self.bulk_copy(index, at, copy, info)
@@ -314,6 +367,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         warp.live &= !split.mask;
         warp.pop_frames();
         self.complete_without_exited();
+        self.complete_cluster();
     }
 
     /// `ret`: back to the caller with the results; from the kernel itself it ends the threads.
@@ -375,6 +429,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 kernel: self.launch.kernel,
                 block: self.block,
                 warp: index as u32,
+                rank: self.rank,
             };
             let id = InstructionId(info);
             self.observer.branch(&context, id, taken.1, all & !taken.1);

@@ -1,10 +1,11 @@
 //! One lane's access: its checks, its value, and the report of what is wrong with it.
 
+use super::cluster::Peer;
 use super::convert::truncate;
 use super::run::{Outcome, RawFault, Run};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::Space;
-use crate::memory::{CONST_BASE, GLOBAL_BASE};
+use crate::memory::{CONST_BASE, GLOBAL_BASE, of_cluster};
 use crate::observer::{AccessKind, Observer};
 
 /// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.
@@ -19,6 +20,16 @@ pub(super) fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value:
             let mask = ((1u32 << (8 * bytes)) - 1) << (8 * first);
             words[0] = words[0] & !mask | (value as u32) << (8 * first) & mask;
         }
+    }
+}
+
+/// A value of 1, 2, 4 or 8 bytes at an aligned byte of words.
+pub(super) fn read_word_bytes(words: &[u32], at: usize, bytes: u32) -> u64 {
+    let low = u64::from(words[at / 4]);
+    match bytes {
+        8 => low | u64::from(words[at / 4 + 1]) << 32,
+        4 => low,
+        _ => truncate(low >> (8 * (at % 4)), 8 * bytes),
     }
 }
 
@@ -49,6 +60,7 @@ impl<O: Observer> Run<'_, '_, O> {
         } else {
             let in_bounds = match space {
                 Space::Shared => inside(self.launch.shared_bytes as usize),
+                Space::Cluster => self.is_in_cluster(address, bytes),
                 Space::Local => inside(self.local_top as usize),
                 Space::Param => inside(self.launch.params.len()),
                 Space::Global | Space::Const | Space::Generic => {
@@ -71,6 +83,28 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
+    /// Whether an access lies in the shared memory of a block of the cluster that has not ended.
+    fn is_in_cluster(&self, address: u64, bytes: u32) -> bool {
+        let (rank, at) = of_cluster(address);
+        let shared = u64::from(self.launch.shared_bytes);
+        at <= shared && u64::from(bytes) <= shared - at && self.is_running(rank)
+    }
+
+    /// Whether the cluster has a block of this rank that has not ended.
+    fn is_running(&self, rank: u64) -> bool {
+        rank == u64::from(self.context.rank)
+            || self.peers.get(rank as usize).is_some_and(Peer::is_running)
+    }
+
+    /// The shared memory around an address of the cluster's, which has been checked.
+    fn cluster_words(&self, address: u64) -> (&[u32], usize) {
+        let (rank, at) = of_cluster(address);
+        match self.peers.get(rank as usize) {
+            Some(peer) if rank != u64::from(self.context.rank) => (peer.shared(), at as usize),
+            _ => (self.shared, at as usize),
+        }
+    }
+
     #[cold]
     fn access_fault(
         &self,
@@ -85,6 +119,10 @@ impl<O: Observer> Run<'_, '_, O> {
         let freed = match global {
             true => self.launch.memory.freed(address),
             false => None,
+        };
+        let has_ended = space == Space::Cluster && {
+            let (rank, _) = of_cluster(address);
+            rank < u64::from(self.launch.cluster_blocks()) && !self.is_running(rank)
         };
         let nearest = match space {
             Space::Shared => {
@@ -101,6 +139,16 @@ impl<O: Observer> Run<'_, '_, O> {
                     );
                 }
                 text
+            }
+            Space::Cluster => {
+                let ((rank, _), blocks) = (of_cluster(address), self.launch.cluster_blocks());
+                if rank >= u64::from(blocks) {
+                    format!("there is no block of rank {rank}, the cluster has {blocks}")
+                } else if has_ended {
+                    format!("the block of rank {rank} has ended")
+                } else {
+                    format!("each block has {} bytes", self.launch.shared_bytes)
+                }
             }
             Space::Local => format!("the thread has {} bytes", self.local_top),
             Space::Param => format!("there are {} bytes", self.launch.params.len()),
@@ -126,7 +174,7 @@ impl<O: Observer> Run<'_, '_, O> {
         Box::new(RawFault {
             kind: match wrong {
                 Wrong::Bounds if global && address < NULL_PAGE => FaultKind::NullPointer(access),
-                Wrong::Bounds if freed.is_some() => FaultKind::UseAfterFree(access),
+                Wrong::Bounds if freed.is_some() || has_ended => FaultKind::UseAfterFree(access),
                 Wrong::Bounds => FaultKind::OutOfBounds(access),
                 Wrong::Alignment => FaultKind::Misaligned(access),
                 Wrong::ReadOnly => FaultKind::ReadOnly(access),
@@ -152,6 +200,10 @@ impl<O: Observer> Run<'_, '_, O> {
         };
         match space {
             Space::Shared => from_words(&|index| self.shared[index]),
+            Space::Cluster => {
+                let (words, at) = self.cluster_words(address);
+                read_word_bytes(words, at, bytes)
+            }
             Space::Local => from_words(&|index| self.local[index][lane]),
             Space::Param => {
                 let mut value = [0; 8];
@@ -182,6 +234,15 @@ impl<O: Observer> Run<'_, '_, O> {
         match space {
             Space::Param => {}
             Space::Shared => set_word_bytes(&mut self.shared[at / 4..], at % 4, bytes, value),
+            Space::Cluster => {
+                let (rank, at) = of_cluster(address);
+                let words = match self.peers.get_mut(rank as usize) {
+                    Some(peer) if rank != u64::from(self.context.rank) => peer.shared_mut(),
+                    _ => &mut *self.shared,
+                };
+                let at = at as usize;
+                set_word_bytes(&mut words[at / 4..], at % 4, bytes, value);
+            }
             Space::Local => {
                 let mut words = [self.local[at / 4][lane], 0];
                 set_word_bytes(&mut words, at % 4, bytes, value);

@@ -14,7 +14,7 @@ use super::warp_ops::lanes;
 use crate::error::FaultKind;
 use crate::ir::{BarrierAction, BarrierObject, Phase, Space, Terminator};
 use crate::kernel::InstructionId;
-use crate::memory::{space_of, window};
+use crate::memory::{RANK_SHIFT, cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::observer::{
     AccessKind, Asker, AsyncAccess, MemoryAccess, Observer, Progress, WarpContext,
 };
@@ -78,6 +78,14 @@ fn state_parity(state: u64) -> u64 {
     state >> PARITY_BIT & 1
 }
 
+/// Who does something at an mbarrier, which may be one of another block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct By {
+    pub rank: u32,
+    pub warp: usize,
+    pub lane: usize,
+}
+
 /// A copy that an mbarrier waits for.
 #[derive(Clone, Debug)]
 pub(super) struct AwaitedCopy {
@@ -126,6 +134,12 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 }
                 addresses[lane] -= base;
             }
+        }
+        let names_cluster = object.address.space != Space::Shared;
+        if names_cluster && lanes(split.mask).any(|lane| addresses[lane] >> RANK_SHIFT != 0) {
+            self.act_at_others((index, at), &frame, object, info, &addresses)?;
+            self.warps[index].splits[at].block = object.next;
+            return Ok(false);
         }
         for lane in lanes(split.mask) {
             self.check_place(addresses[lane], lane)?;
@@ -186,6 +200,72 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(false)
     }
 
+    /// Lanes do something at mbarriers of which some are other blocks'.
+    fn act_at_others(
+        &mut self,
+        (index, at): (usize, usize),
+        frame: &Frame,
+        object: &BarrierObject,
+        info: u32,
+        addresses: &[u64; LANES],
+    ) -> Outcome {
+        let (mask, own) = (self.warps[index].splits[at].mask, self.rank);
+        let resolved = addresses.map(|address| resolve_cluster(address, own));
+        for lane in lanes(mask) {
+            let (rank, address) = of_cluster(resolved[lane]);
+            self.check_place(address, lane)?;
+            self.check_rank(rank, ("atomic", resolved[lane], 8), lane)?;
+        }
+        if O::ACCESSES {
+            let access = (AccessKind::Atomic, 8, true);
+            let lanes = (mask, &resolved);
+            let (context, access) = self.access((index, info), Space::Cluster, access, lanes);
+            self.observer.memory_access(&context, &access);
+        }
+        for lane in lanes(mask) {
+            let (rank, address) = of_cluster(resolved[lane]);
+            let by = self.by(index, lane);
+            let r = registers(&mut self.warps[index], frame);
+            let word = |word: crate::ir::Word| u64::from(r.words[word.0 as usize][lane]);
+            let (count, expect, drop) = match object.action {
+                BarrierAction::Arrive {
+                    state: None,
+                    count,
+                    expect,
+                    drop,
+                } => (Some(count.map_or(1, word)), expect.map_or(0, word), drop),
+                BarrierAction::Expect(bytes) => (None, word(bytes), false),
+                BarrierAction::Complete(bytes) => {
+                    let bytes = word(bytes) as i64;
+                    self.at_rank(rank as u32, |this| this.complete_bytes(address, bytes, by))?;
+                    continue;
+                }
+                _ => {
+                    let message = format!(
+                        "the mbarrier at {address:#x} is one of the block of rank {rank}: there one may only arrive, and say how many bytes are expected or have come"
+                    );
+                    return Err(bad(message, lane));
+                }
+            };
+            self.at_rank(rank as u32, |this| {
+                this.expect(address, expect as i64, lane)?;
+                match count {
+                    Some(count) => this.count_arrivals(address, count, drop, by),
+                    None => Ok(()),
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn by(&self, warp: usize, lane: usize) -> By {
+        By {
+            rank: self.rank,
+            warp,
+            lane,
+        }
+    }
+
     /// One lane's operation; whether the phase that it asks for is complete.
     fn act(
         &mut self,
@@ -195,6 +275,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         lane: usize,
         address: u64,
     ) -> Result<bool, Box<RawFault>> {
+        let by = self.by(index, lane);
         let r = registers(&mut self.warps[index], frame);
         let word = |word: crate::ir::Word| u64::from(r.words[word.0 as usize][lane]);
         match object.action {
@@ -226,7 +307,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 let (count, expect) = (count.map_or(1, word), expect.map_or(0, word));
                 let before = self.object(address, lane)?.pack();
                 self.expect(address, expect as i64, lane)?;
-                self.count_arrivals(address, count, drop, (index, lane))?;
+                self.count_arrivals(address, count, drop, by)?;
                 if let Some(state) = state {
                     let r = registers(&mut self.warps[index], frame);
                     r.doubles[state.0 as usize][lane] = before;
@@ -238,7 +319,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             }
             BarrierAction::Complete(bytes) => {
                 let bytes = word(bytes);
-                self.complete_bytes(address, bytes as i64, (index, lane))?;
+                self.complete_bytes(address, bytes as i64, by)?;
             }
             BarrierAction::ArriveAfterCopies { increment } => {
                 let copies = self.warps[index].copies.take_all(1 << lane);
@@ -253,7 +334,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                     known.pending += 1;
                     self.set_object(address, known.pack());
                 }
-                self.count_arrivals(address, 1, false, (index, lane))?;
+                self.count_arrivals(address, 1, false, by)?;
             }
             BarrierAction::Wait { phase, .. } => {
                 let parity = match phase {
@@ -315,29 +396,20 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
     }
 
     /// Bytes that a phase waited for have come.
-    pub(super) fn complete_bytes(
-        &mut self,
-        address: u64,
-        bytes: i64,
-        (warp, lane): (usize, usize),
-    ) -> Outcome {
+    pub(super) fn complete_bytes(&mut self, address: u64, bytes: i64, by: By) -> Outcome {
+        let lane = by.lane;
         let mut object = self.object(address, lane)?;
         object.bytes -= bytes;
         if object.bytes < -MAX_BYTES {
             let message = format!("too many bytes complete at the mbarrier at {address:#x}");
             return Err(bad(message, lane));
         }
-        self.advance(address, object, warp);
+        self.advance(address, object, by);
         Ok(())
     }
 
-    fn count_arrivals(
-        &mut self,
-        address: u64,
-        count: u64,
-        drop: bool,
-        (warp, lane): (usize, usize),
-    ) -> Outcome {
+    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, by: By) -> Outcome {
+        let lane = by.lane;
         let mut object = self.object(address, lane)?;
         if count == 0 || count > object.pending {
             let message = format!(
@@ -350,12 +422,12 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         if drop {
             object.expected = object.expected.saturating_sub(count);
         }
-        self.advance(address, object, warp);
+        self.advance(address, object, by);
         Ok(())
     }
 
-    /// Stores an object, and lets those go on who wait for its phase if that is complete. `by` is the warp that changed it.
-    fn advance(&mut self, address: u64, mut object: Object, by: usize) {
+    /// Stores an object, and lets those go on who wait for its phase if that is complete.
+    fn advance(&mut self, address: u64, mut object: Object, by: By) {
         let complete = object.advance();
         self.set_object(address, object.pack());
         if !complete {
@@ -375,14 +447,20 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 let access = AsyncAccess {
                     access,
                     asker: Asker::Each,
-                    progress: Progress::Told(address),
+                    progress: Progress::Told(cluster_address(self.rank, address)),
                 };
                 self.observer.async_access(&context, &access);
             }
             copy.write(copy.mask, &mut self.shared);
         }
-        let context = self.context(by);
-        self.observer.phase_complete(&context, address);
+        let context = WarpContext {
+            kernel: self.launch.kernel,
+            block: self.block_of(by.rank),
+            warp: by.warp as u32,
+            rank: by.rank,
+        };
+        let place = cluster_address(self.rank, address);
+        self.observer.phase_complete(&context, place);
         self.wake(address);
     }
 
@@ -432,11 +510,12 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         self.observer.memory_access(&context, &access);
     }
 
-    fn context(&self, index: usize) -> WarpContext<'l> {
+    pub(super) fn context(&self, index: usize) -> WarpContext<'l> {
         WarpContext {
             kernel: self.launch.kernel,
             block: self.block,
             warp: index as u32,
+            rank: self.rank,
         }
     }
 

@@ -6,6 +6,7 @@ mod async_copy;
 mod atomic;
 mod barrier;
 mod block;
+mod cluster;
 pub(crate) mod convert;
 mod element;
 mod float;
@@ -58,17 +59,20 @@ pub(crate) struct Launch<'l> {
     pub params: Vec<u8>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// Blocks of a cluster; one where the launch names none.
+    pub cluster: [u32; 3],
     pub threads: u32,
     /// Static and dynamic shared memory in bytes.
     pub shared_bytes: u32,
+    is_explicit_cluster: bool,
     dynamic_offset: u32,
     dynamic_bytes: u32,
     variables: Arc<Vec<u64>>,
     pub budget: u64,
     remaining: AtomicU64,
-    /// The lowest block that has failed; blocks behind it need not run on.
-    failed_block: AtomicU64,
-    next_block: AtomicU64,
+    /// The first cluster that has failed; those behind it need not run on.
+    failed_cluster: AtomicU64,
+    next_cluster: AtomicU64,
     pub start: Instant,
     pub level: simd::Level,
     /// Held while a strong access to global memory is reported and performed.
@@ -159,9 +163,9 @@ impl Launch<'_> {
         Fuel::More
     }
 
-    /// Whether a block need not run on since an earlier one has failed.
-    pub(crate) fn is_stopped(&self, block: u64) -> bool {
-        self.failed_block.load(Ordering::Relaxed) < block
+    /// Whether a cluster need not run on since an earlier one has failed.
+    pub(crate) fn is_stopped(&self, cluster: u64) -> bool {
+        self.failed_cluster.load(Ordering::Relaxed) < cluster
     }
 
     /// The value of a constant in one thread. `thread` is its linear index in the block.
@@ -205,6 +209,20 @@ impl Launch<'_> {
             Special::ThreadCount(axis) => self.block[usize::from(axis) % 3],
             Special::BlockId(axis) => block[usize::from(axis) % 3],
             Special::BlockCount(axis) => self.grid[usize::from(axis) % 3],
+            Special::ClusterId(axis) => {
+                let axis = usize::from(axis) % 3;
+                block[axis] / self.cluster[axis]
+            }
+            Special::ClusterCount(axis) => self.clusters()[usize::from(axis) % 3],
+            Special::ClusterBlockId(axis) => self.place_in_cluster(block)[usize::from(axis) % 3],
+            Special::ClusterBlockCount(axis) => self.cluster[usize::from(axis) % 3],
+            Special::ClusterRank => {
+                let [width, height, _] = self.cluster;
+                let [x, y, z] = self.place_in_cluster(block);
+                (z * height + y) * width + x
+            }
+            Special::ClusterBlocks => self.cluster_blocks(),
+            Special::IsExplicitCluster => u32::from(self.is_explicit_cluster),
             Special::Lane => lane,
             Special::Warp => thread / 32,
             Special::WarpCount => self.threads.div_ceil(32),
@@ -224,15 +242,37 @@ impl Launch<'_> {
         self.grid.iter().map(|&extent| u64::from(extent)).product()
     }
 
-    /// Takes the next block to run.
-    fn next_block(&self) -> Option<(u64, [u32; 3])> {
-        let index = self.next_block.fetch_add(1, Ordering::Relaxed);
-        if index >= self.blocks() || self.is_stopped(index) {
+    /// Blocks of a cluster together.
+    pub(crate) fn cluster_blocks(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    /// Clusters of the grid.
+    fn clusters(&self) -> [u32; 3] {
+        std::array::from_fn(|axis| self.grid[axis] / self.cluster[axis])
+    }
+
+    fn place_in_cluster(&self, block: [u32; 3]) -> [u32; 3] {
+        std::array::from_fn(|axis| block[axis] % self.cluster[axis])
+    }
+
+    /// The block of a rank in the cluster with this first block.
+    pub(crate) fn block_of_cluster(&self, first: [u32; 3], rank: u32) -> [u32; 3] {
+        let [x, y, _] = self.cluster;
+        let place = [rank % x, rank / x % y, rank / x / y];
+        std::array::from_fn(|axis| first[axis] + place[axis])
+    }
+
+    /// Takes the next cluster to run: its place in the order of the clusters, and its first block.
+    fn next_cluster(&self) -> Option<(u64, [u32; 3])> {
+        let index = self.next_cluster.fetch_add(1, Ordering::Relaxed);
+        let [x, y, z] = self.clusters().map(u64::from);
+        if index >= x * y * z || self.is_stopped(index) {
             return None;
         }
-        let [x, y, _] = self.grid.map(u64::from);
         let at = [index % x, index / x % y, index / x / y];
-        Some((index, at.map(|axis| axis as u32)))
+        let first = std::array::from_fn(|axis| at[axis] as u32 * self.cluster[axis]);
+        Some((index, first))
     }
 }
 
@@ -270,7 +310,27 @@ fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError
     }
     match kernel.required_threads() {
         Some(required) if required != block => Err(LaunchError::WrongBlock { required, block }),
-        _ => Ok(()),
+        _ => check_cluster(config),
+    }
+}
+
+/// Clusters divide the grid, and are no larger than what every device with clusters can run.
+fn check_cluster(config: &LaunchConfig) -> Result<(), LaunchError> {
+    let Some(cluster) = config.cluster else {
+        return Ok(());
+    };
+    let grid = config.grid;
+    let divides = |(&blocks, &of): (&u32, &u32)| blocks != 0 && of.is_multiple_of(blocks);
+    if !cluster.iter().zip(&grid).all(divides) {
+        return Err(LaunchError::WrongCluster { cluster, grid });
+    }
+    let blocks: u64 = cluster.iter().map(|&extent| u64::from(extent)).product();
+    match blocks <= crate::MAX_CLUSTER_BLOCKS {
+        true => Ok(()),
+        false => Err(LaunchError::ClusterTooLarge {
+            blocks,
+            limit: crate::MAX_CLUSTER_BLOCKS,
+        }),
     }
 }
 
@@ -324,6 +384,8 @@ fn launch_at<O: Observer>(
         params,
         grid: config.grid,
         block: config.block,
+        cluster: config.cluster.unwrap_or([1; 3]),
+        is_explicit_cluster: config.cluster.is_some(),
         threads: config.block.iter().product(),
         shared_bytes: wanted as u32,
         dynamic_offset,
@@ -331,21 +393,23 @@ fn launch_at<O: Observer>(
         variables,
         budget: config.instruction_budget,
         remaining: AtomicU64::new(config.instruction_budget),
-        failed_block: AtomicU64::new(u64::MAX),
-        next_block: AtomicU64::new(0),
+        failed_cluster: AtomicU64::new(u64::MAX),
+        next_cluster: AtomicU64::new(0),
         start: Instant::now(),
         level,
         strong: Mutex::new(()),
     };
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.workers.unwrap_or_else(available).max(1);
-    let workers = workers.min(usize::try_from(launch.blocks()).unwrap_or(usize::MAX));
+    let clusters = launch.blocks() / u64::from(launch.cluster_blocks());
+    let workers = workers.min(usize::try_from(clusters).unwrap_or(usize::MAX));
     let fault: Mutex<Option<(u64, Fault)>> = Mutex::new(None);
     let context = LaunchContext {
         kernel,
         memory,
         grid: config.grid,
         block: config.block,
+        cluster: launch.cluster,
         shared_bytes: launch.shared_bytes,
     };
     observer.launch_start(&context);
@@ -400,20 +464,20 @@ fn run_workers<O: Observer>(
     })
 }
 
-/// Runs blocks until none is left; returns the instructions issued.
+/// Runs clusters until none is left; returns the instructions issued.
 fn work<O: Observer>(
     launch: &Launch<'_>,
     observer: &mut O,
     fault: &Mutex<Option<(u64, Fault)>>,
 ) -> u64 {
     let mut worker = Worker::new(launch, observer);
-    while let Some((index, block)) = launch.next_block() {
-        if let Err(found) = worker.run_block(index, block) {
+    while let Some((index, first)) = launch.next_cluster() {
+        if let Err(found) = worker.run_cluster(index, first) {
             let mut first = fault.lock().unwrap_or_else(PoisonError::into_inner);
             if first.as_ref().is_none_or(|(earlier, _)| index < *earlier) {
                 *first = Some((index, *found));
             }
-            launch.failed_block.fetch_min(index, Ordering::Relaxed);
+            launch.failed_cluster.fetch_min(index, Ordering::Relaxed);
             break;
         }
     }

@@ -3,6 +3,7 @@
 
 use super::access::Sources;
 use super::async_copy::CopyQueue;
+use super::cluster::Peer;
 use super::pattern::Pattern;
 use super::spread::Spread;
 use super::vector::{LANES, Registers, Words, collect, store_doubles, store_words};
@@ -51,6 +52,8 @@ pub(crate) struct Run<'r, 'l, O> {
     /// Bytes of local memory of each thread.
     pub local_top: u32,
     pub shared: &'r mut [u32],
+    /// By rank: the other blocks of the cluster.
+    pub peers: &'r mut [Peer],
     /// The warp's `cp.async` copies in flight.
     pub copies: &'r mut CopyQueue,
     /// The warp's `wgmma` products that nobody has waited for.

@@ -109,7 +109,7 @@ impl Spread {
             let is_first = hull.from > hull.to;
             let fits = is_first || hull.space == Some(address.space);
             let in_register = matches!(address.base, AddressBase::Word(_) | AddressBase::Double(_));
-            let shared = !matches!(address.space, Space::Local | Space::Param);
+            let shared = !matches!(address.space, Space::Local | Space::Param | Space::Cluster);
             let aligned = address.offset % i64::from(bytes.max(1)) == 0;
             hull.space = (fits && in_register && shared && aligned).then_some(address.space);
             hull.from = hull.from.min(address.offset);
@@ -236,7 +236,7 @@ impl Extent {
                 )
             }
             Space::Local => (start, MAX_LOCAL_BYTES, 0),
-            Space::Param | Space::Generic => return None,
+            Space::Param | Space::Generic | Space::Cluster => return None,
         };
         Some(Extent {
             space,

@@ -6,13 +6,13 @@
 
 use super::access::lane_addresses;
 use super::block::Worker;
-use super::mbarrier::registers;
+use super::mbarrier::{By, registers};
 use super::run::RawFault;
 use super::vector::LANES;
 use super::warp_ops::lanes;
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{BulkCopy, BulkDirection, Space};
-use crate::memory::{space_of, window};
+use crate::memory::{cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::observer::{AccessKind, Asker, AsyncAccess, Observer, Progress};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
@@ -32,6 +32,8 @@ pub(super) struct PendingBulk {
     start: Vec<i32>,
     /// Address in shared memory.
     shared: u64,
+    /// The blocks of the cluster whose shared memory is meant, one bit each.
+    blocks: u32,
     /// The mbarrier of a load; the group of a store.
     kind: PendingKind,
     warp: usize,
@@ -67,9 +69,12 @@ impl<O: Observer> Worker<'_, '_, O> {
         let r = registers(&mut self.warps[index], &frame);
         let maps = lane_addresses(&r, frame.local_base, &copy.map);
         let places = lane_addresses(&r, frame.local_base, &copy.shared);
-        let barriers = match &copy.direction {
-            BulkDirection::Load { barrier } => lane_addresses(&r, frame.local_base, barrier),
-            BulkDirection::Store => [0; LANES],
+        let (barriers, masks) = match &copy.direction {
+            BulkDirection::Load { barrier, blocks } => (
+                lane_addresses(&r, frame.local_base, barrier),
+                blocks.map(|blocks| r.words[blocks.0 as usize]),
+            ),
+            BulkDirection::Store => ([0; LANES], None),
         };
         let mut wanted = Vec::new();
         for lane in lanes(split.mask) {
@@ -87,10 +92,13 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         for (lane, start, kind) in wanted {
             let map = self.tensor_map(maps[lane], lane)?;
+            let (shared, kind, blocks) =
+                self.targets(places[lane], kind, masks.map(|masks| masks[lane]), lane)?;
             let pending = PendingBulk {
                 map,
                 start,
-                shared: places[lane],
+                shared,
+                blocks,
                 kind,
                 warp: index,
                 lane,
@@ -102,6 +110,41 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         self.warps[index].splits[at].block = copy.next;
         Ok(())
+    }
+
+    /// Where in which blocks a copy lies: the addresses of a load may be another block's, and a multicast is for all that are
+    /// named.
+    fn targets(
+        &self,
+        shared: u64,
+        kind: PendingKind,
+        named: Option<u32>,
+        lane: usize,
+    ) -> Result<(u64, PendingKind, u32), Box<RawFault>> {
+        let PendingKind::Load { barrier } = kind else {
+            return Ok((shared, kind, 1 << self.rank));
+        };
+        let (rank, at) = of_cluster(resolve_cluster(shared, self.rank));
+        let (rank_of_barrier, barrier) = of_cluster(resolve_cluster(barrier, self.rank));
+        let kind = PendingKind::Load { barrier };
+        if rank != rank_of_barrier {
+            let message = format!(
+                "the box is in the block of rank {rank} and its mbarrier in that of rank {rank_of_barrier}"
+            );
+            return Err(bad(message, lane));
+        }
+        let Some(named) = named else {
+            self.check_rank(rank, ("store", cluster_address(rank as u32, at), 1), lane)?;
+            return Ok((at, kind, 1 << rank));
+        };
+        let count = self.block_count();
+        if named == 0 || named >> count != 0 {
+            let message = format!(
+                "a multicast to the blocks {named:#06x}; the cluster has {count}, and one at least must be named"
+            );
+            return Err(bad(message, lane));
+        }
+        Ok((at, kind, named))
     }
 
     /// The tensor map at an address.
@@ -227,15 +270,41 @@ impl<O: Observer> Worker<'_, '_, O> {
         Ok(())
     }
 
-    /// Moves a box, element by element.
+    /// Moves a box.
     fn transfer(&mut self, bulk: PendingBulk) -> Result<(), Box<RawFault>> {
+        let PendingKind::Load { barrier } = bulk.kind else {
+            self.observe_box(&bulk, Progress::Waited);
+            self.move_elements(&bulk)?;
+            self.observe_rows(&bulk);
+            return Ok(());
+        };
+        let ranks: Vec<u32> = lanes(bulk.blocks).map(|rank| rank as u32).collect();
+        for &rank in &ranks {
+            let place = cluster_address(rank, bulk.shared);
+            self.check_rank(rank.into(), ("store", place, 1), bulk.lane)?;
+            self.at_rank(rank, |this| this.move_elements(&bulk))?;
+        }
+        self.observe_rows(&bulk);
+        let by = By {
+            rank: self.rank,
+            warp: bulk.warp,
+            lane: bulk.lane,
+        };
+        let bytes = bulk.map.box_bytes() as i64;
+        for rank in ranks {
+            let told = Progress::Told(cluster_address(rank, barrier));
+            self.observe_box_of(&bulk, rank, told);
+            self.at_rank(rank, |this| this.complete_bytes(barrier, bytes, by))?;
+        }
+        Ok(())
+    }
+
+    /// Moves a box from or to the block that has its turn, element by element.
+    fn move_elements(&mut self, bulk: &PendingBulk) -> Result<(), Box<RawFault>> {
         let map = &bulk.map;
         let bytes = u32::from(map.element_bytes);
         let count = map.box_bytes() / u64::from(bytes);
         let loads = matches!(bulk.kind, PendingKind::Load { .. });
-        if !loads {
-            self.observe_box(&bulk, Progress::Waited);
-        }
         for element in 0..count {
             let at = map.swizzle.apply(bulk.shared + element * u64::from(bytes));
             let global = place(map, &bulk.start, element);
@@ -257,12 +326,6 @@ impl<O: Observer> Worker<'_, '_, O> {
                 }
             }
         }
-        self.observe_rows(&bulk);
-        if let PendingKind::Load { barrier } = bulk.kind {
-            self.observe_box(&bulk, Progress::Told(barrier));
-            let by = (bulk.warp, bulk.lane);
-            self.complete_bytes(barrier, map.box_bytes() as i64, by)?;
-        }
         Ok(())
     }
 
@@ -272,23 +335,28 @@ impl<O: Observer> Worker<'_, '_, O> {
     }
 
     fn read_shared(&self, at: u64, bytes: u32) -> u64 {
-        let word = |index: usize| u64::from(self.shared[index]);
-        let index = at as usize / 4;
-        match bytes {
-            8 => word(index) | word(index + 1) << 32,
-            4 => word(index),
-            _ => word(index) >> (8 * (at % 4)) & (u64::MAX >> (64 - 8 * bytes)),
+        super::element::read_word_bytes(&self.shared, at as usize, bytes)
+    }
+
+    /// Reports the box in the shared memory of each of its blocks.
+    fn observe_box(&mut self, bulk: &PendingBulk, progress: Progress) {
+        for rank in lanes(bulk.blocks) {
+            self.observe_box_of(bulk, rank as u32, progress);
         }
     }
 
-    /// Reports the box in shared memory.
-    fn observe_box(&mut self, bulk: &PendingBulk, progress: Progress) {
+    /// Reports the box in the shared memory of a block.
+    fn observe_box_of(&mut self, bulk: &PendingBulk, rank: u32, progress: Progress) {
         let kind = match bulk.kind {
             PendingKind::Load { .. } => AccessKind::Store,
             PendingKind::Store { .. } => AccessKind::Load,
         };
-        let (start, end) = (bulk.shared, bulk.shared + bulk.map.box_bytes());
-        self.observe_pieces(bulk, Space::Shared, kind, (start, end), progress);
+        let (space, start) = match rank == self.rank {
+            true => (Space::Shared, bulk.shared),
+            false => (Space::Cluster, cluster_address(rank, bulk.shared)),
+        };
+        let end = start + bulk.map.box_bytes();
+        self.observe_pieces(bulk, space, kind, (start, end), progress);
     }
 
     /// Reports what is accessed in global memory: each row of the box as far as it is inside.
@@ -298,7 +366,13 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         let map = &bulk.map;
         let (kind, progress) = match bulk.kind {
-            PendingKind::Load { barrier } => (AccessKind::Load, Progress::Told(barrier)),
+            PendingKind::Load { barrier } => {
+                let first = bulk.blocks.trailing_zeros();
+                (
+                    AccessKind::Load,
+                    Progress::Told(cluster_address(first, barrier)),
+                )
+            }
             PendingKind::Store { .. } => (AccessKind::Store, Progress::Waited),
         };
         let row = u64::from(map.box_extents[0]);

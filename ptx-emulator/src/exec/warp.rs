@@ -7,7 +7,7 @@ use super::vector::{LANES, Words, collect};
 use super::warpgroup::ProductQueue;
 use crate::aligned::Rows;
 use crate::error::FaultKind;
-use crate::ir::{Constant, Function, Program, Register, Special};
+use crate::ir::{Constant, Function, Program, Register};
 use crate::memory::MAX_LOCAL_BYTES;
 
 /// Nested calls beyond this are an error.
@@ -40,12 +40,14 @@ pub(crate) enum State {
     Barrier(u32),
     /// The phase of the mbarrier at an address.
     Phase(u64),
+    /// The barrier of the cluster.
+    Cluster,
 }
 
 impl State {
     /// Whether somebody outside of the warp must let the lanes go on.
     fn is_parked(self) -> bool {
-        matches!(self, State::Barrier(_) | State::Phase(_))
+        matches!(self, State::Barrier(_) | State::Phase(_) | State::Cluster)
     }
 }
 
@@ -155,7 +157,7 @@ impl Warp {
     /// Makes the warp ready to run a block from its start.
     pub(crate) fn start(&mut self, launch: &Launch<'_>, block: [u32; 3]) {
         let kernel = &launch.kernel.0.program.functions[0];
-        let changes = |constant| matches!(constant, Constant::Special(Special::BlockId(_)));
+        let changes = |constant: Constant| !constant.is_of_launch();
         self.fill_constants(launch, kernel, (0, 0, 0), block, changes);
         self.clear_unset(kernel, (0, 0, 0));
         self.local.clear();
@@ -318,7 +320,7 @@ impl Warp {
         if let [split] = self.splits.as_mut_slice() {
             match split.state {
                 State::Ready => return Some((0, u32::MAX)),
-                State::Barrier(_) | State::Phase(_) => {
+                State::Barrier(_) | State::Phase(_) | State::Cluster => {
                     split.turns = 0;
                     return None;
                 }

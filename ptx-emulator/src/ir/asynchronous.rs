@@ -84,8 +84,12 @@ pub(crate) struct BulkCopy {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BulkDirection {
-    /// To shared memory; the bytes are transactions of an mbarrier.
-    Load { barrier: Address },
+    /// To shared memory; the bytes are transactions of an mbarrier. To that of several blocks of the cluster, where there is a
+    /// mask of them.
+    Load {
+        barrier: Address,
+        blocks: Option<Word>,
+    },
     /// To global memory, as part of the thread's bulk group.
     Store,
 }

@@ -2,46 +2,47 @@
 
 use std::ops::Range;
 
-/// A thread of the running block and an instruction, in one word: instruction (20 bits), whether the access is
-/// asynchronous (1), whether something was acquired before (1), warp (5), lane (5).
+/// A thread of the running cluster and an instruction, in one word: instruction (17 bits), whether the access is
+/// asynchronous (1), whether something was acquired before (1), warp (8), lane (5). The warps of a cluster's blocks are counted one
+/// behind the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Who(pub u32);
 
-const INSTRUCTION_BITS: u32 = 20;
+const INSTRUCTION_BITS: u32 = 17;
 
 impl Who {
-    /// Instructions beyond one million are all taken for the last.
+    /// Instructions beyond 131 072 are all taken for the last.
     pub(super) fn new(instruction: usize, acquired: bool, warp: u32, lane: u32) -> Self {
         let most = (1 << INSTRUCTION_BITS) - 1;
         let instruction = instruction.min(most) as u32;
-        Who(instruction << 12 | u32::from(acquired) << 10 | (warp & 31) << 5 | lane & 31)
+        Who(instruction << 15 | u32::from(acquired) << 13 | (warp & 0xff) << 5 | lane & 31)
     }
 
     pub(super) fn instruction(self) -> u32 {
-        self.0 >> 12
+        self.0 >> 15
     }
 
     /// The same, by an asynchronous operation that was asked for.
     pub(super) fn asynchronous(self) -> Self {
-        Who(self.0 | 1 << 11)
+        Who(self.0 | 1 << 14)
     }
 
     pub(super) fn is_async(self) -> bool {
-        self.0 >> 11 & 1 != 0
+        self.0 >> 14 & 1 != 0
     }
 
     pub(super) fn acquired(self) -> bool {
-        self.0 >> 10 & 1 != 0
+        self.0 >> 13 & 1 != 0
     }
 
     /// Warp and lane.
     pub(super) fn thread(self) -> (u32, u32) {
-        (self.0 >> 5 & 31, self.0 & 31)
+        (self.0 >> 5 & 0xff, self.0 & 31)
     }
 
-    /// Linear index of the thread in its block.
+    /// Linear index of the thread in its block; in a cluster the warps of the blocks before it are counted in.
     pub(super) fn linear(self) -> u32 {
-        self.0 & 0x3ff
+        self.0 & 0x1fff
     }
 
     /// Another lane of the same warp.

@@ -1,4 +1,5 @@
-//! What is ordered before what among the threads of a block.
+//! What is ordered before what among the threads of a block, or of a cluster of blocks that run at the same time: then
+//! the warps of all of its blocks are counted one behind the other, and so are their barriers.
 //!
 //! Every synchronisation gets a number, its stamp, and every access is marked with the stamp of the
 //! last one before it. A barrier of the whole block orders everything before it. For what is less
@@ -18,6 +19,14 @@ use crate::ir::Space;
 
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
+
+/// The object that stands for the barrier of the cluster.
+const CLUSTER_BARRIER: (Space, u64) = (Space::Cluster, 0);
+
+/// The barriers of the block of a rank begin with this one.
+pub(super) fn first_barrier(rank: u32) -> u32 {
+    rank * BARRIERS as u32
+}
 
 /// The stamp of an asynchronous access that may happen at any time.
 pub(super) const IN_FLIGHT: u32 = u32::MAX;
@@ -103,6 +112,8 @@ pub(super) struct Clocks {
     warps: Vec<View>,
     /// Lanes of each warp that stand for threads.
     lanes: Vec<u32>,
+    /// Threads of a block, and blocks.
+    extent: (u32, u32),
     /// By barrier: the warps that have arrived without waiting, one bit each, and what they had seen.
     arrivals: Vec<Option<(u32, Seen)>>,
     objects: Vec<Object>,
@@ -117,18 +128,19 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    pub(super) fn new(threads: u32) -> Self {
+    /// Of `blocks` blocks of so many threads each.
+    pub(super) fn new(threads: u32, blocks: u32) -> Self {
         let count = threads.div_ceil(32);
-        let lanes = (0..count)
-            .map(|warp| u32::MAX >> (32 - (threads - 32 * warp).min(32)))
-            .collect();
+        let of_block = || (0..count).map(|warp| u32::MAX >> (32 - (threads - 32 * warp).min(32)));
+        let lanes = (0..blocks).flat_map(|_| of_block()).collect();
         Clocks {
             now: 1,
             since: 1,
             block_start: 1,
-            warps: vec![View::default(); count as usize],
+            warps: vec![View::default(); (count * blocks) as usize],
             lanes,
-            arrivals: vec![None; BARRIERS],
+            extent: (threads, blocks),
+            arrivals: vec![None; BARRIERS * blocks as usize],
             ..Clocks::default()
         }
     }
@@ -140,7 +152,8 @@ impl Clocks {
     }
 
     pub(super) fn start_again(&mut self) {
-        *self = Clocks::new(self.lanes.iter().map(|lanes| lanes.count_ones()).sum());
+        let (threads, blocks) = self.extent;
+        *self = Clocks::new(threads, blocks);
     }
 
     pub(super) fn start_block(&mut self) {
@@ -305,7 +318,38 @@ impl Clocks {
 
     /// Lanes arrive at an mbarrier: who waits for the phase will have seen what each of them did.
     pub(super) fn arrive_at(&mut self, address: u64, warp: u32, mask: u32) {
-        let number = self.object(Space::Shared, address);
+        self.arrive_at_object((Space::Shared, address), warp, mask);
+    }
+
+    /// Lanes arrive at the barrier of the cluster, and release `all` of what they did, or what lies before their last fence.
+    pub(super) fn arrive_at_cluster(&mut self, warp: u32, mask: u32, all: bool) {
+        if all {
+            self.arrive_at_object(CLUSTER_BARRIER, warp, mask);
+            return;
+        }
+        let number = self.object(CLUSTER_BARRIER.0, CLUSTER_BARRIER.1);
+        let Some(view) = self.warps.get(warp as usize) else {
+            return;
+        };
+        for (lane, seen) in &view.fences {
+            if mask >> lane & 1 != 0 {
+                self.objects[number].arriving.join(seen);
+            }
+        }
+    }
+
+    /// All threads of the cluster have arrived.
+    pub(super) fn complete_cluster(&mut self) {
+        self.complete_object(CLUSTER_BARRIER);
+    }
+
+    /// Lanes go on behind the barrier of the cluster.
+    pub(super) fn wait_for_cluster(&mut self, warp: u32, mask: u32) {
+        self.acquire(CLUSTER_BARRIER, warp, mask);
+    }
+
+    fn arrive_at_object(&mut self, place: (Space, u64), warp: u32, mask: u32) {
+        let number = self.object(place.0, place.1);
         let stamp = self.stamp();
         let seen = self.seen_by(warp, mask, stamp);
         self.objects[number].arriving.join(&seen);
@@ -327,7 +371,11 @@ impl Clocks {
 
     /// The phase of an mbarrier is complete.
     pub(super) fn complete_phase(&mut self, address: u64) {
-        let number = self.object(Space::Shared, address);
+        self.complete_object((Space::Shared, address));
+    }
+
+    fn complete_object(&mut self, place: (Space, u64)) {
+        let number = self.object(place.0, place.1);
         let Object { arriving, released } = &mut self.objects[number];
         released.join(arriving);
         arriving.clear();
@@ -425,7 +473,7 @@ mod tests {
 
     #[test]
     fn a_barrier_of_some_warps_orders_those() {
-        let mut clocks = Clocks::new(96);
+        let mut clocks = Clocks::new(96, 1);
         let stamp = clocks.now;
         assert!(!is_ordered(&clocks, (0, 3), stamp, (1, 3)));
         clocks.synchronise_warps(1, &[u32::MAX, u32::MAX, 0]);
@@ -441,7 +489,7 @@ mod tests {
 
     #[test]
     fn arriving_orders_what_was_before_and_nothing_after() {
-        let mut clocks = Clocks::new(64);
+        let mut clocks = Clocks::new(64, 1);
         let before = clocks.now;
         clocks.arrive(0, 1);
         let after = clocks.now;
@@ -453,7 +501,7 @@ mod tests {
 
     #[test]
     fn lanes_are_ordered_by_the_masks_that_join_them() {
-        let mut clocks = Clocks::new(32);
+        let mut clocks = Clocks::new(32, 1);
         let stamp = clocks.now;
         clocks.synchronise_lanes(0, 0x3);
         assert!(is_ordered(&clocks, (0, 0), stamp, (0, 1)));
@@ -468,7 +516,7 @@ mod tests {
 
     #[test]
     fn an_arrival_is_of_one_lane_and_one_phase() {
-        let mut clocks = Clocks::new(64);
+        let mut clocks = Clocks::new(64, 1);
         let place = (Space::Shared, 8);
         let before = clocks.now;
         clocks.arrive_at(8, 0, 1);
@@ -502,7 +550,7 @@ mod tests {
 
     #[test]
     fn a_copy_is_seen_by_whoever_waits_where_it_was_told() {
-        let mut clocks = Clocks::new(32);
+        let mut clocks = Clocks::new(32, 1);
         let copy = Who::new(0, false, 0, 0).asynchronous();
         assert!(!clocks.is_ordered(copy, IN_FLIGHT, (0, 0)));
         let stamp = clocks.now;
@@ -517,7 +565,7 @@ mod tests {
 
     #[test]
     fn a_release_orders_for_those_who_acquire_later() {
-        let mut clocks = Clocks::new(64);
+        let mut clocks = Clocks::new(64, 1);
         let place = (Space::Global, 256);
         let before = clocks.now;
         clocks.acquire(place, 1, 1);
@@ -531,7 +579,7 @@ mod tests {
 
     #[test]
     fn relaxed_operations_hand_on_what_lies_before_a_fence() {
-        let mut clocks = Clocks::new(64);
+        let mut clocks = Clocks::new(64, 1);
         let place = (Space::Global, 256);
         let before = clocks.now;
         clocks.release(place, (0, 0), false, true);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::cells::{Who, refine};
 use super::finding::{Actor, Example, Finding, Problem, Site, Tally};
-use super::scene::Scene;
+use super::scene::{Scene, flatten};
 use super::shape::{LANES, Shape, Shapes, lanes};
 use crate::error::Fault;
 use crate::ir::Space;
@@ -21,6 +21,8 @@ use crate::observer::{
 /// another block of the same launch writes is a race, and none of this checker's findings. A value is
 /// judged where it is loaded, unless it is never used at all: compilers join loads over gaps. Reads of
 /// the host are judged where whoever runs the launches announces them ([`Observer::host_read`]).
+///
+/// The blocks of a cluster are looked at as if they were one.
 ///
 /// The findings of a launch are the same for any number of worker threads. A launch that ends in a
 /// fault has none: how far its other blocks have come is chance.
@@ -199,7 +201,7 @@ impl Initcheck {
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
             places: vec![0; instructions],
-            shared: Marks::new(u64::from(scene.shared_bytes)),
+            shared: Marks::new(scene.shared_of_cluster()),
             global: vec![None; scene.allocations.len()],
             before,
             scene,
@@ -223,7 +225,7 @@ impl Initcheck {
     /// Accesses of all lanes at one place or one behind the other, and all in the usual case: reads of
     /// what was written, or writes. False, with nothing done, for anything else.
     #[inline(always)]
-    fn regular(&mut self, access: &MemoryAccess<'_>, shape: Shape) -> bool {
+    fn regular(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape) -> bool {
         let address = access.addresses[0];
         let lanes = match shape {
             Shape::Uniform => 1,
@@ -235,7 +237,8 @@ impl Initcheck {
             Space::Shared
                 if address.saturating_add(bytes) <= u64::from(self.scene.shared_bytes) =>
             {
-                (&mut self.shared, 0, None)
+                let own = self.scene.shared_start(warp);
+                (&mut self.shared, own.wrapping_neg(), None)
             }
             Space::Shared => return false,
             _ => {
@@ -252,7 +255,7 @@ impl Initcheck {
         if access.bytes.trailing_zeros() < marks.shift {
             return false;
         }
-        let first = ((address - base) >> marks.shift) as usize;
+        let first = (address.wrapping_sub(base) >> marks.shift) as usize;
         let count = (bytes >> marks.shift) as usize;
         let row = &mut marks.marks[first..][..count];
         // Marks of earlier blocks are lower.
@@ -287,11 +290,13 @@ impl Initcheck {
 
     #[inline(never)]
     fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
+        let own = self.scene.shared_start(warp);
         for lane in lanes(access.mask) {
             let address = access.addresses[lane];
             let who = Who::new(access.instruction.index(), false, warp, lane as u32);
             match access.space {
-                Space::Shared => self.shared_lane(access, address, who),
+                Space::Shared => self.shared_lane(access, address.wrapping_add(own), who),
+                Space::Cluster => self.shared_lane(access, address, who),
                 _ => {
                     let bytes = u64::from(access.bytes);
                     // An access out of bounds is a fault of its own.
@@ -305,7 +310,7 @@ impl Initcheck {
 
     fn shared_lane(&mut self, access: &MemoryAccess<'_>, address: u64, who: Who) {
         let bytes = u64::from(access.bytes);
-        if address.saturating_add(bytes) > u64::from(self.scene.shared_bytes) {
+        if address.saturating_add(bytes) > self.shared.bytes {
             return;
         }
         let marks = &mut self.shared;
@@ -485,6 +490,10 @@ impl Observer for Initcheck {
     }
 
     fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
+        if !self.scene.is_first(block) {
+            // The blocks of a cluster are watched as one.
+            return;
+        }
         self.mark += 1;
         if self.mark == BEFORE {
             // Marks are used up: forget those of earlier blocks.
@@ -503,13 +512,19 @@ impl Observer for Initcheck {
 
     #[inline(always)]
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        let by = self.scene.warp(warp);
         if !matches!(access.space, Space::Shared | Space::Global) {
+            if access.space == Space::Cluster {
+                let mut addresses = [0; LANES];
+                let flat = flatten(&self.scene, access, &mut addresses);
+                self.irregular(by, &flat);
+            }
             return;
         }
         let shape = self.shapes.of(access);
         let atomic = access.kind == AccessKind::Atomic;
-        if atomic || shape == Shape::Other || !self.regular(access, shape) {
-            self.irregular(warp.warp, access);
+        if atomic || shape == Shape::Other || !self.regular(by, access, shape) {
+            self.irregular(by, access);
         }
     }
 

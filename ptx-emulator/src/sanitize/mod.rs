@@ -262,6 +262,30 @@ impl Observer for Sanitizer {
         }
     }
 
+    fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.cluster_arrive(warp, id, arriving);
+        }
+        if self.reports_sync {
+            self.synccheck.cluster_arrive(warp, id, arriving);
+        }
+    }
+
+    fn cluster_complete(&mut self, kernel: &Kernel) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.cluster_complete(kernel);
+        }
+        if self.reports_sync {
+            self.synccheck.cluster_complete(kernel);
+        }
+    }
+
+    fn cluster_wait(&mut self, warp: &WarpContext<'_>, id: InstructionId, passing: u32) {
+        if let Some(racecheck) = &mut self.racecheck {
+            racecheck.cluster_wait(warp, id, passing);
+        }
+    }
+
     #[inline(never)]
     fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
         launch.run(self)

@@ -6,7 +6,22 @@ use super::finding::{Region, Site};
 use crate::counters::lines::{self, Owner};
 use crate::ir::{InstructionClass, Space};
 use crate::kernel::{InstructionId, Kernel};
-use crate::observer::LaunchContext;
+use crate::memory::of_cluster;
+use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
+
+/// An access to the shared memory of a cluster's blocks as one to that memory one behind the other, whose addresses
+/// are put into `addresses`.
+pub(super) fn flatten<'a>(
+    scene: &Scene,
+    access: &MemoryAccess<'a>,
+    addresses: &'a mut [u64; 32],
+) -> MemoryAccess<'a> {
+    *addresses = access.addresses.map(|address| scene.in_cluster(address));
+    MemoryAccess {
+        addresses,
+        ..*access
+    }
+}
 
 /// What a sanitizer knows of the launch.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +29,8 @@ pub(super) struct Scene {
     pub kernel: Option<Kernel>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// Blocks of a cluster; one where there are none.
+    pub cluster: [u32; 3],
     pub shared_bytes: u32,
     /// Global memory by address: (address, bytes).
     pub allocations: Vec<(u64, u64)>,
@@ -27,6 +44,7 @@ impl Scene {
             kernel: Some(launch.kernel.clone()),
             grid: launch.grid,
             block: launch.block,
+            cluster: launch.cluster,
             shared_bytes: launch.shared_bytes,
             allocations: launch.memory.allocations(),
             owners: Arc::default(),
@@ -43,6 +61,75 @@ impl Scene {
         let [x, y, _] = self.grid.map(u64::from);
         let [at_x, at_y, at_z] = block.map(u64::from);
         (at_z * y + at_y) * x + at_x
+    }
+
+    /// Blocks of a cluster together.
+    pub(super) fn cluster_blocks(&self) -> u32 {
+        self.cluster.iter().product::<u32>().max(1)
+    }
+
+    /// Warps of a block.
+    pub(super) fn warps(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(32)
+    }
+
+    /// Number of a warp in its cluster: those of the blocks before its own are counted in.
+    #[inline(always)]
+    pub(super) fn warp(&self, warp: &WarpContext<'_>) -> u32 {
+        match warp.rank {
+            0 => warp.warp,
+            rank => rank * self.warps() + warp.warp,
+        }
+    }
+
+    /// Whether a block is the first of its cluster.
+    pub(super) fn is_first(&self, block: [u32; 3]) -> bool {
+        let mut axes = block.iter().zip(&self.cluster);
+        axes.all(|(&at, &extent)| at.is_multiple_of(extent.max(1)))
+    }
+
+    /// From the start of a block's shared memory to that of the next one, where the blocks of a cluster have theirs one behind the
+    /// other.
+    pub(super) fn shared_stride(&self) -> u64 {
+        u64::from(self.shared_bytes).next_multiple_of(16)
+    }
+
+    /// Bytes of the shared memory of a cluster's blocks, one behind the other.
+    pub(super) fn shared_of_cluster(&self) -> u64 {
+        match self.cluster_blocks() {
+            1 => u64::from(self.shared_bytes),
+            blocks => self.shared_stride() * u64::from(blocks),
+        }
+    }
+
+    /// Where the shared memory of a warp's block begins there; `warp` is counted as by [`Self::warp`].
+    #[inline(always)]
+    pub(super) fn shared_start(&self, warp: u32) -> u64 {
+        match self.cluster_blocks() {
+            1 => 0,
+            _ => u64::from(warp / self.warps()) * self.shared_stride(),
+        }
+    }
+
+    /// An address of [`Space::Cluster`] there.
+    pub(super) fn in_cluster(&self, address: u64) -> u64 {
+        let (rank, at) = of_cluster(address);
+        match rank < u64::from(self.cluster_blocks()) && at < self.shared_stride() {
+            true => rank * self.shared_stride() + at,
+            // An access out of bounds is a fault of its own.
+            false => u64::MAX,
+        }
+    }
+
+    /// A thread of the cluster that begins with a block, as that of its own block.
+    fn thread_of_cluster(&self, first: [u32; 3], thread: u32) -> ([u32; 3], u32) {
+        let warps = self.warps().max(1);
+        let (warp, lane) = (thread / 32, thread % 32);
+        let rank = warp / warps;
+        let [x, y, _] = self.cluster.map(|extent| extent.max(1));
+        let place = [rank % x, rank / x % y, rank / x / y];
+        let block = std::array::from_fn(|axis| first[axis] + place[axis]);
+        (block, 32 * (warp % warps) + lane)
     }
 
     /// The inverse of [`Self::block_index`].
@@ -92,6 +179,10 @@ impl Scene {
         block: [u32; 3],
         thread: Option<u32>,
     ) -> Site {
+        let (block, thread) = match thread.map(|thread| self.thread_of_cluster(block, thread)) {
+            Some((block, thread)) => (block, Some(thread)),
+            None => (block, None),
+        };
         let known = self
             .kernel
             .as_ref()
@@ -119,6 +210,14 @@ impl Scene {
 
     /// Memory, with the allocation or the variable around it.
     pub(super) fn region(&self, space: Space, address: u64, bytes: u32) -> Region {
+        let blocks = u64::from(self.cluster_blocks());
+        let (address, rank) = match space {
+            Space::Shared if blocks > 1 => {
+                let stride = self.shared_stride().max(1);
+                (address % stride, Some(address / stride))
+            }
+            _ => (address, None),
+        };
         let around = match space {
             Space::Shared => self.kernel.as_ref().and_then(|kernel| {
                 let arrays = &kernel.0.program.shared;
@@ -135,11 +234,16 @@ impl Scene {
                 format!("byte {at} of the allocation at {base:#x} with {length} bytes")
             }),
         };
+        let around = match (around, rank) {
+            (Some(around), Some(rank)) => format!("{around} in the block of rank {rank}"),
+            (None, Some(rank)) => format!("in the block of rank {rank}"),
+            (around, None) => around.unwrap_or_default(),
+        };
         Region {
             space,
             address,
             bytes,
-            around: around.unwrap_or_default(),
+            around,
         }
     }
 }

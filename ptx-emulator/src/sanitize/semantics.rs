@@ -15,8 +15,12 @@ pub(super) struct Semantics {
     pub is_proxy_fence: bool,
     /// It is a fence between threads.
     pub is_fence: bool,
+    /// It is a fence behind the initialisation of mbarriers.
+    pub is_init_fence: bool,
     /// It arrives at a barrier of the block without waiting there.
     pub only_arrives: bool,
+    /// It copies to several blocks at once.
+    pub is_multicast: bool,
 }
 
 impl Semantics {
@@ -34,12 +38,20 @@ impl Semantics {
                 semantics.releases = is(&["arrive", "arrive_drop"]) && !weaker;
                 semantics.acquires = is(&["test_wait", "try_wait"]) && !weaker;
             }
+            "barrier" if is(&["cluster"]) => {
+                semantics.releases = is(&["arrive"]) && !is(&["relaxed"]);
+                semantics.acquires = is(&["wait"]);
+            }
             "bar" | "barrier" => semantics.only_arrives = is(&["arrive"]),
-            "cp" => semantics.is_async = true,
+            "cp" => {
+                semantics.is_async = true;
+                semantics.is_multicast = is(&["multicast::cluster"]);
+            }
             "membar" => semantics.is_fence = true,
             "fence" => {
                 semantics.is_proxy_fence = is(&["proxy"]) && is(&["async"]);
                 semantics.is_fence = !is(&["proxy", "mbarrier_init"]);
+                semantics.is_init_fence = is(&["mbarrier_init"]);
             }
             _ => {
                 semantics.acquires = is(&["acquire", "acq_rel"]);
@@ -88,6 +100,9 @@ mod tests {
         assert_eq!(of("atom.acq_rel.gpu.global.add.u32"), (true, true));
         assert_eq!(of("atom.global.add.u32"), (false, false));
         assert_eq!(of("ld.acquire.gpu.global.u32"), (true, false));
+        assert_eq!(of("barrier.cluster.arrive.aligned"), (false, true));
+        assert_eq!(of("barrier.cluster.arrive.relaxed"), (false, false));
+        assert_eq!(of("barrier.cluster.wait.acquire.aligned"), (true, false));
         assert!(Semantics::of("fence.acq_rel.gpu").is_fence);
         assert!(Semantics::of("fence.proxy.async").is_proxy_fence);
         assert!(!Semantics::of("fence.proxy.async").is_fence);

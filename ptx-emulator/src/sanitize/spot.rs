@@ -45,7 +45,7 @@ impl Spot<'_> {
         if shift < self.cells.shift {
             self.refine(shift);
         }
-        ((address - self.base) >> self.cells.shift) as usize
+        (address.wrapping_sub(self.base) >> self.cells.shift) as usize
     }
 
     #[cold]
@@ -392,7 +392,11 @@ impl Spot<'_> {
         let example = Example {
             block: self.block.index,
             space: self.space,
-            address: self.base + ((cell as u64) << self.cells.shift),
+            // Of shared memory counted from that of the cluster's first block on.
+            address: match self.space {
+                Space::Shared => (cell as u64) << self.cells.shift,
+                _ => self.base + ((cell as u64) << self.cells.shift),
+            },
             bytes: 1 << self.cells.shift,
             detail: detail.to_owned(),
             first: actor(first),

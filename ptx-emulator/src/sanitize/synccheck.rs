@@ -25,10 +25,10 @@ use crate::observer::{
 #[derive(Clone, Debug, Default)]
 pub struct Synccheck {
     scene: Scene,
-    block: u64,
-    at: [u32; 3],
-    /// Who waits at a barrier, by warp.
+    /// Who waits at a barrier, by warp of the cluster.
     waiting: Vec<Option<Waiting>>,
+    /// Who has arrived at the barrier of the cluster.
+    at_cluster: Vec<Option<Waiting>>,
     /// The instructions that can be reached from behind a barrier.
     behind: HashMap<InstructionId, HashSet<InstructionId>>,
     tally: Tally,
@@ -55,26 +55,33 @@ impl Synccheck {
     }
 
     fn with_scene(scene: Scene) -> Self {
-        let threads: u32 = scene.block.iter().product();
+        let warps = (scene.warps() * scene.cluster_blocks()) as usize;
         Synccheck {
-            waiting: vec![None; threads.div_ceil(32) as usize],
+            waiting: vec![None; warps],
+            at_cluster: vec![None; warps],
             scene,
             ..Synccheck::default()
         }
     }
 
-    fn actor(&self, warp: u32, instruction: InstructionId, mask: u32) -> Actor {
+    fn actor(warp: &WarpContext<'_>, instruction: InstructionId, mask: u32) -> Actor {
         Actor {
             instruction,
-            block: self.at,
-            thread: 32 * warp + mask.trailing_zeros() % 32,
+            block: warp.block,
+            thread: 32 * warp.warp + mask.trailing_zeros() % 32,
         }
+    }
+
+    /// The place of a warp in what is known by warp.
+    #[inline(always)]
+    fn index(&self, warp: &WarpContext<'_>) -> usize {
+        self.scene.warp(warp) as usize
     }
 
     #[cold]
     fn report(&mut self, problem: Problem, detail: String, first: Actor, second: Option<Actor>) {
         let example = Example {
-            block: self.block,
+            block: self.scene.block_index(first.block),
             space: Space::Generic,
             address: 0,
             bytes: 0,
@@ -88,7 +95,7 @@ impl Synccheck {
     /// Lanes execute an instruction while others of their warp wait at a barrier.
     #[cold]
     fn passed_by(&mut self, warp: &WarpContext<'_>, id: InstructionId, mask: u32) {
-        let Some(Some(waiting)) = self.waiting.get(warp.warp as usize).copied() else {
+        let Some(Some(waiting)) = self.waiting.get(self.index(warp)).copied() else {
             return;
         };
         let others = mask & !waiting.mask;
@@ -100,14 +107,42 @@ impl Synccheck {
             .entry(waiting.instruction)
             .or_insert_with(|| reachable(warp.kernel, waiting.instruction));
         if behind.contains(&id) {
-            let first = self.actor(warp.warp, waiting.instruction, waiting.mask);
-            let second = self.actor(warp.warp, id, others);
+            let first = Self::actor(warp, waiting.instruction, waiting.mask);
+            let second = Self::actor(warp, id, others);
             let detail = format!(
                 "{} lanes of the warp wait, {} have gone on without it",
                 waiting.mask.count_ones(),
                 others.count_ones()
             );
             self.report(Problem::DivergentBarrier, detail, first, Some(second));
+        }
+    }
+
+    /// Lanes come to a barrier at which others of their warp may be already; who is there now.
+    fn come(
+        &mut self,
+        warp: &WarpContext<'_>,
+        before: Option<Waiting>,
+        (id, barrier, arriving): (InstructionId, u32, u32),
+    ) -> Waiting {
+        let Some(waiting) = before else {
+            return Waiting {
+                instruction: id,
+                barrier,
+                mask: arriving,
+            };
+        };
+        let first = Self::actor(warp, waiting.instruction, waiting.mask);
+        let second = Self::actor(warp, id, arriving);
+        let detail = format!(
+            "{} lanes of the warp wait already when {} others come",
+            waiting.mask.count_ones(),
+            arriving.count_ones()
+        );
+        self.report(Problem::DivergentBarrier, detail, first, Some(second));
+        Waiting {
+            mask: waiting.mask | arriving,
+            ..waiting
         }
     }
 
@@ -165,21 +200,22 @@ impl Observer for Synccheck {
     }
 
     fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
-        self.waiting.fill(None);
-        self.at = block;
-        self.block = self.scene.block_index(block);
+        if self.scene.is_first(block) {
+            self.waiting.fill(None);
+            self.at_cluster.fill(None);
+        }
     }
 
     #[inline(always)]
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        if self.waiting[warp.warp as usize].is_some() {
+        if self.waiting[self.index(warp)].is_some() {
             self.passed_by(warp, access.instruction, access.mask);
         }
     }
 
     #[inline(always)]
     fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
-        if self.waiting[warp.warp as usize].is_some() {
+        if self.waiting[self.index(warp)].is_some() {
             self.passed_by(warp, access.instruction, u32::MAX);
         }
     }
@@ -187,7 +223,7 @@ impl Observer for Synccheck {
     fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
         for lane in lanes(sync.mask) {
             let members = sync.members[lane];
-            let only = |mask: u32| self.actor(warp.warp, sync.instruction, mask);
+            let only = |mask: u32| Self::actor(warp, sync.instruction, mask);
             if members >> lane & 1 == 0 {
                 let detail = format!("lane {lane} gives the mask {members:#010x}");
                 self.report(Problem::NotAMember, detail, only(1 << lane), None);
@@ -220,34 +256,27 @@ impl Observer for Synccheck {
         if Self::is_unaligned(warp.kernel, id) || opcode.contains("arrive") {
             return;
         }
-        let index = warp.warp as usize;
-        match self.waiting[index] {
-            Some(waiting) => {
-                let first = self.actor(warp.warp, waiting.instruction, waiting.mask);
-                let second = self.actor(warp.warp, id, arriving);
-                let detail = format!(
-                    "{} lanes of the warp wait already when {} others come",
-                    waiting.mask.count_ones(),
-                    arriving.count_ones()
-                );
-                self.report(Problem::DivergentBarrier, detail, first, Some(second));
-                self.waiting[index] = Some(Waiting {
-                    mask: waiting.mask | arriving,
-                    ..waiting
-                });
-            }
-            None => {
-                self.waiting[index] = Some(Waiting {
-                    instruction: id,
-                    barrier,
-                    mask: arriving,
-                });
-            }
+        let index = self.index(warp);
+        let waiting = self.come(warp, self.waiting[index], (id, barrier, arriving));
+        self.waiting[index] = Some(waiting);
+    }
+
+    fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
+        if !Self::is_unaligned(warp.kernel, id) {
+            let index = self.index(warp);
+            let here = self.come(warp, self.at_cluster[index], (id, 0, arriving));
+            self.at_cluster[index] = Some(here);
         }
     }
 
+    fn cluster_complete(&mut self, _: &Kernel) {
+        self.at_cluster.fill(None);
+    }
+
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        for waiting in &mut self.waiting {
+        let warps = self.scene.warps() as usize;
+        let own = self.waiting.chunks_mut(warps).nth(barrier.rank as usize);
+        for waiting in own.into_iter().flatten() {
             if waiting.is_some_and(|waiting| waiting.barrier == barrier.barrier) {
                 *waiting = None;
             }

@@ -1,9 +1,10 @@
 //! What orders more than barriers do: strong accesses, mbarriers, and asynchronous operations.
 
+use super::super::scene::flatten;
 use super::super::shape::{LANES, lanes};
-use super::{BlockState, Racecheck};
+use super::{BlockState, Racecheck, block_number};
 use crate::ir::Space;
-use crate::observer::{AccessKind, Asker, AsyncAccess, MemoryAccess, Progress};
+use crate::observer::{AccessKind, Asker, AsyncAccess, MemoryAccess, Progress, WarpContext};
 
 impl Racecheck {
     /// A strong access in a kernel that synchronises by such.
@@ -11,12 +12,18 @@ impl Racecheck {
     pub(super) fn strong(&mut self, warp: u32, access: &MemoryAccess<'_>) {
         self.catch_up();
         let semantics = self.semantics[access.instruction.index()];
-        let groups = same_addresses(access);
+        let mut groups = same_addresses(access);
+        if access.space == Space::Shared {
+            let own = self.scene.shared_start(warp);
+            for ((_, address), _) in &mut groups {
+                *address = address.wrapping_add(own);
+            }
+        }
         if semantics.is_mbarrier {
             // Whoever waits must not touch the mbarrier before it is one.
             self.irregular(warp, access);
             let clocks = &mut self.block.clocks;
-            for (address, mask) in groups {
+            for ((_, address), mask) in groups {
                 if semantics.releases {
                     clocks.arrive_at(address, warp, mask);
                 }
@@ -28,8 +35,7 @@ impl Racecheck {
         }
         let reads = access.kind != AccessKind::Store;
         if reads {
-            for &(address, mask) in &groups {
-                let place = (access.space, address);
+            for &(place, mask) in &groups {
                 match semantics.acquires {
                     true => self.block.clocks.acquire(place, warp, mask),
                     false => self.block.clocks.read(place, warp, mask),
@@ -37,7 +43,7 @@ impl Racecheck {
                 // Other blocks learn nothing through shared memory.
                 if access.space == Space::Global {
                     self.block.acquired = true;
-                    self.meetings.acquire(address, &mut self.block.seen);
+                    self.meetings.acquire(place.1, &mut self.block.seen);
                 }
             }
         }
@@ -46,16 +52,33 @@ impl Racecheck {
             return;
         }
         let all = semantics.releases;
-        for (address, mask) in groups {
+        for (place, mask) in groups {
             for lane in lanes(mask) {
-                let place = (access.space, address);
                 self.block.clocks.release(place, (warp, lane), all, reads);
             }
             if access.space == Space::Global && (all || self.block.fenced) {
                 let BlockState { index, seen, .. } = &self.block;
-                self.meetings.release(address, *index, seen);
+                self.meetings.release(place.1, *index, seen);
             }
         }
+    }
+
+    /// An access to the shared memory of a cluster's blocks.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn cluster_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+        let mut addresses = [0; LANES];
+        let flat = flatten(&self.scene, access, &mut addresses);
+        let by = self.scene.warp(warp);
+        if flat.strong && self.synchronises {
+            self.strong(by, &flat);
+            return;
+        }
+        if flat.kind != AccessKind::Load {
+            self.catch_up();
+            self.shared_written = self.block.clocks.now;
+        }
+        self.irregular(by, &flat);
     }
 
     /// An asynchronous operation on shared memory.
@@ -76,11 +99,11 @@ impl Racecheck {
         }
         for at in lanes(access.mask) {
             let address = access.addresses[at];
-            if address.saturating_add(bytes) > u64::from(self.scene.shared_bytes) {
+            let mut spot = self.spot(access.space, 0, warp);
+            if !spot.holds(address, access.bytes) {
                 // An access out of bounds is a fault of its own.
                 continue;
             }
-            let mut spot = self.spot(Space::Shared, 0);
             let (lane, mask) = match *asker {
                 Asker::Each => (at, 1 << at),
                 Asker::One(lane) => (lane as usize % LANES, 1 << (lane % 32)),
@@ -116,12 +139,20 @@ impl Racecheck {
             let Some(place) = self.place(access.instruction, address, bytes.into()) else {
                 continue;
             };
-            let mut spot = self.spot(Space::Global, place);
+            let block = block_number(self.block.index);
+            let is_multicast = self.semantics[access.instruction.index()].is_multicast;
+            let mut spot = self.spot(Space::Global, place, warp);
             let who = spot.who(access.instruction, warp).with_lane(*lane as usize);
             let first = spot.first_cell(address, bytes);
             for cell in first..first + (bytes >> spot.cells.shift) as usize {
                 match access.kind {
                     AccessKind::Store => spot.write(cell, who, access),
+                    // Several blocks are told that it is done.
+                    _ if is_multicast => {
+                        if let Some(between) = &mut spot.between {
+                            between.note_read(cell, block, who);
+                        }
+                    }
                     _ => spot.read(cell, who.asynchronous(), 1 << (lane % 32)),
                 }
             }
@@ -129,14 +160,19 @@ impl Racecheck {
     }
 }
 
-/// The different addresses of an access, each with its lanes.
-fn same_addresses(access: &MemoryAccess<'_>) -> Vec<(u64, u32)> {
-    let mut groups: Vec<(u64, u32)> = Vec::new();
+/// The different places of an access, each with its lanes; those in the shared memory of a cluster's blocks are places in
+/// shared memory.
+fn same_addresses(access: &MemoryAccess<'_>) -> Vec<((Space, u64), u32)> {
+    let space = match access.space {
+        Space::Cluster => Space::Shared,
+        space => space,
+    };
+    let mut groups: Vec<((Space, u64), u32)> = Vec::new();
     for lane in lanes(access.mask) {
-        let address = access.addresses[lane];
-        match groups.iter_mut().find(|(known, _)| *known == address) {
+        let place = (space, access.addresses[lane]);
+        match groups.iter_mut().find(|(known, _)| *known == place) {
             Some((_, mask)) => *mask |= 1 << lane,
-            None => groups.push((address, 1 << lane)),
+            None => groups.push((place, 1 << lane)),
         }
     }
     groups

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use super::between::Between;
 use super::cells::Cells;
-use super::clocks::Clocks;
+use super::clocks::{Clocks, first_barrier};
 use super::finding::{Finding, Tally};
 use super::meetings::{Blocks, Meetings};
-use super::scene::Scene;
+use super::scene::{Scene, flatten};
 use super::semantics::Semantics;
 use super::shape::{LANES, Place, Shape, Shapes, lanes};
 use super::spot::{Spot, is_settled, is_settled_slice};
@@ -43,6 +43,11 @@ use waiting::Reads;
 /// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from when they are asked for until
 /// somebody knows that they are done: the lane that has waited, or who waits for the phase of the mbarrier that was told.
 /// Of what they read in shared memory, `fence.proxy.async` must lie behind the write.
+///
+/// The threads of a cluster are ordered by its barrier as well, and by arrivals at the mbarriers of other blocks; what its blocks
+/// do with global memory is looked at as if they were one. That a block has begun before others reach into its shared memory,
+/// which only the cluster's barrier tells them, is not looked at. Of global memory that a multicast reads it is known which cluster
+/// does so, and no more.
 ///
 /// The findings of a launch are the same for any number of worker threads, unless blocks do different things depending
 /// on which of them comes first. A launch that ends in a fault has none: how far its other blocks have come is chance.
@@ -120,10 +125,10 @@ impl Racecheck {
             shapes: Shapes::new(instructions),
             places: vec![0; instructions],
             settled: Settled::new(),
-            shared: Cells::new(u64::from(scene.shared_bytes)),
+            shared: Cells::new(scene.shared_of_cluster()),
             global: vec![None; scene.allocations.len()],
             block: BlockState {
-                clocks: Clocks::new(threads),
+                clocks: Clocks::new(threads, scene.cluster_blocks()),
                 ..BlockState::default()
             },
             scene,
@@ -151,8 +156,8 @@ impl Racecheck {
             .place(&mut self.places[instruction.index()], address, bytes)
     }
 
-    /// The accesses of one place: a block's shared memory or an allocation.
-    fn spot(&mut self, space: Space, place: usize) -> Spot<'_> {
+    /// The accesses of one place: a block's shared memory, as the warp `by` has it, or an allocation.
+    fn spot(&mut self, space: Space, place: usize, by: u32) -> Spot<'_> {
         let Racecheck {
             scene,
             shared,
@@ -163,7 +168,8 @@ impl Racecheck {
             ..
         } = self;
         let (base, cells, between) = match space {
-            Space::Shared => (0, shared, None),
+            Space::Shared => (scene.shared_start(by).wrapping_neg(), shared, None),
+            Space::Cluster => (0, shared, None),
             _ => {
                 let (base, bytes) = scene.allocations[place];
                 let area = global[place].get_or_insert_with(|| {
@@ -179,7 +185,10 @@ impl Racecheck {
             }
         };
         Spot {
-            space,
+            space: match space {
+                Space::Cluster => Space::Shared,
+                space => space,
+            },
             base,
             cells,
             between,
@@ -191,13 +200,14 @@ impl Racecheck {
 
     /// Whether a load needs no note: all that it reads is settled.
     #[inline(always)]
-    fn is_settled(&mut self, access: &RepeatedAccess<'_>) -> bool {
+    fn is_settled(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
+        let own = self.scene.shared_start(warp).wrapping_neg();
         let times = (self.block.clocks.since, self.block.clocks.now);
         let last = &mut self.places[access.instruction.index()];
         for run in self.shapes.runs(access) {
             let address = access.first_address.wrapping_add(run.distance);
             let (base, cells) = match access.space {
-                Space::Shared => (0, &self.shared),
+                Space::Shared => (own, &self.shared),
                 _ => match self.scene.place(last, address, run.bytes) {
                     Some(place) => match &self.global[place] {
                         Some(area) => (area.base, &area.cells),
@@ -206,7 +216,7 @@ impl Racecheck {
                     None => return false,
                 },
             };
-            let first = ((address - base) >> cells.shift) as usize;
+            let first = (address.wrapping_sub(base) >> cells.shift) as usize;
             let settled = match ((run.bytes >> cells.shift) as usize).max(1) {
                 1 => is_settled::<1>(cells, first, times),
                 32 => is_settled::<32>(cells, first, times),
@@ -222,8 +232,9 @@ impl Racecheck {
     /// A load; whether it needed no note.
     #[inline(always)]
     fn load(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
-        let settled = self.is_settled(access);
-        if !settled && !self.load_places(warp.warp, access) {
+        let by = self.scene.warp(warp);
+        let settled = self.is_settled(by, access);
+        if !settled && !self.load_places(by, access) {
             access.expand(|access| self.memory_access(warp, access));
         }
         settled
@@ -246,7 +257,7 @@ impl Racecheck {
             Space::Shared => 0,
             _ => self.place(first.instruction, first.first_address, first.bytes.into())?,
         };
-        let mut spot = self.spot(loads.space, place);
+        let mut spot = self.spot(loads.space, place, warp);
         if !loads
             .each()
             .all(|load| spot.holds(load.first_address, load.bytes))
@@ -285,7 +296,7 @@ impl Racecheck {
                 Space::Shared => Some(0),
                 _ => self.place(access.instruction, address(place), access.bytes.into()),
             };
-            let spot = area.map(|area| self.spot(access.space, area));
+            let spot = area.map(|area| self.spot(access.space, area, warp));
             let Some(mut spot) = spot.filter(|spot| spot.holds(address(place), access.bytes))
             else {
                 rest.next();
@@ -333,7 +344,7 @@ impl Racecheck {
 
     #[inline(never)]
     fn regular_slow(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape, place: usize) {
-        let mut spot = self.spot(access.space, place);
+        let mut spot = self.spot(access.space, place, warp);
         let who = spot.who(access.instruction, warp);
         let first = spot.first_cell(access.addresses[0], access.bytes);
         let per_lane = (access.bytes >> spot.cells.shift) as usize;
@@ -375,10 +386,10 @@ impl Racecheck {
         while rest != 0 {
             let address = access.addresses[rest.trailing_zeros() as usize % LANES];
             let place = match access.space {
-                Space::Shared => Some(0),
+                Space::Shared | Space::Cluster => Some(0),
                 _ => self.place(access.instruction, address, access.bytes.into()),
             };
-            let spot = place.map(|place| self.spot(access.space, place));
+            let spot = place.map(|place| self.spot(access.space, place, warp));
             let Some(mut spot) = spot.filter(|spot| spot.holds(address, access.bytes)) else {
                 // An access out of bounds is a fault of its own.
                 rest &= rest - 1;
@@ -462,6 +473,10 @@ impl Observer for Racecheck {
     }
 
     fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
+        if !self.scene.is_first(block) {
+            // The blocks of a cluster are watched as one.
+            return;
+        }
         self.waiting.clear();
         self.renew_stamps();
         self.block.clocks.start_block();
@@ -475,8 +490,8 @@ impl Observer for Racecheck {
         }
     }
 
-    fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
-        if self.block.acquired {
+    fn block_end(&mut self, _: &Kernel, block: [u32; 3]) {
+        if self.block.acquired && self.scene.is_first(block) {
             let seen = std::mem::take(&mut self.block.seen);
             self.seen.insert(block_number(self.block.index), seen);
         }
@@ -485,13 +500,17 @@ impl Observer for Racecheck {
     #[inline(always)]
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         if !matches!(access.space, Space::Shared | Space::Global) {
+            if access.space == Space::Cluster {
+                self.cluster_access(warp, access);
+            }
             return;
         }
         let shape = self.shapes.of(access);
+        let by = self.scene.warp(warp);
         if access.strong {
             match self.synchronises {
-                true => self.strong(warp.warp, access),
-                false => self.irregular(warp.warp, access),
+                true => self.strong(by, access),
+                false => self.irregular(by, access),
             }
             return;
         }
@@ -505,8 +524,8 @@ impl Observer for Racecheck {
             self.catch_up();
             self.shared_written = self.block.clocks.now;
         }
-        if shape == Shape::Other || !self.regular(warp.warp, access, shape) {
-            self.irregular(warp.warp, access);
+        if shape == Shape::Other || !self.regular(by, access, shape) {
+            self.irregular(by, access);
         }
     }
 
@@ -528,7 +547,8 @@ impl Observer for Racecheck {
         }
         let key = Key::new(loads, self.block.clocks.now, self.overwrites);
         if !self.settled.has(&key) {
-            let settled = self.broadcasts(warp.warp, loads).unwrap_or_else(|| {
+            let by = self.scene.warp(warp);
+            let settled = self.broadcasts(by, loads).unwrap_or_else(|| {
                 loads
                     .each()
                     .fold(true, |settled, access| self.load(warp, &access) & settled)
@@ -541,14 +561,23 @@ impl Observer for Racecheck {
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
         self.catch_up();
+        let by = self.scene.warp(warp);
         match access.access.space {
-            Space::Shared => self.async_shared(warp.warp, access),
-            Space::Global => self.async_global(warp.warp, access),
+            Space::Shared => self.async_shared(by, access),
+            Space::Cluster => {
+                let mut addresses = [0; LANES];
+                let flat = AsyncAccess {
+                    access: flatten(&self.scene, &access.access, &mut addresses),
+                    ..*access
+                };
+                self.async_shared(by, &flat);
+            }
+            Space::Global => self.async_global(by, access),
             _ => return,
         }
         let clocks = &mut self.block.clocks;
         match (access.progress, access.asker) {
-            (Progress::Told(barrier), _) => clocks.tell(barrier),
+            (Progress::Told(barrier), _) => clocks.tell(self.scene.in_cluster(barrier)),
             (Progress::Waited, Asker::Together) => clocks.finish_together(),
             _ => {}
         }
@@ -556,18 +585,41 @@ impl Observer for Racecheck {
 
     fn phase_complete(&mut self, _: &WarpContext<'_>, address: u64) {
         self.catch_up();
-        self.block.clocks.complete_phase(address);
+        let place = self.scene.in_cluster(address);
+        self.block.clocks.complete_phase(place);
+    }
+
+    fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
+        self.catch_up();
+        let by = self.scene.warp(warp);
+        let all = self.semantics[id.index()].releases;
+        self.block.clocks.arrive_at_cluster(by, arriving, all);
+    }
+
+    fn cluster_complete(&mut self, _: &Kernel) {
+        self.catch_up();
+        self.block.clocks.complete_cluster();
+    }
+
+    fn cluster_wait(&mut self, warp: &WarpContext<'_>, _: InstructionId, passing: u32) {
+        self.catch_up();
+        let by = self.scene.warp(warp);
+        self.block.clocks.wait_for_cluster(by, passing);
     }
 
     fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
         self.catch_up();
         let semantics = self.semantics[id.index()];
+        let by = self.scene.warp(warp);
         if semantics.is_proxy_fence {
-            self.block.clocks.publish(warp.warp, executing);
+            self.block.clocks.publish(by, executing);
         }
         if semantics.is_fence {
-            self.block.clocks.fence(warp.warp, executing);
+            self.block.clocks.fence(by, executing);
             self.block.fenced = true;
+        }
+        if semantics.is_init_fence && self.scene.cluster_blocks() > 1 {
+            self.block.clocks.fence(by, executing);
         }
     }
 
@@ -576,6 +628,7 @@ impl Observer for Racecheck {
             return;
         }
         self.catch_up();
+        let by = self.scene.warp(warp);
         // Lanes with the same members wait for each other.
         let mut rest = sync.mask;
         while rest != 0 {
@@ -583,7 +636,7 @@ impl Observer for Racecheck {
             let group = lanes(rest)
                 .filter(|&lane| sync.members[lane] == members)
                 .fold(0, |group, lane| group | 1 << lane);
-            self.block.clocks.synchronise_lanes(warp.warp, group);
+            self.block.clocks.synchronise_lanes(by, group);
             rest &= !group;
         }
     }
@@ -591,12 +644,14 @@ impl Observer for Racecheck {
     fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, _: u32) {
         if self.semantics[id.index()].only_arrives {
             self.catch_up();
-            self.block.clocks.arrive(warp.warp, barrier);
+            let by = self.scene.warp(warp);
+            let barrier = first_barrier(warp.rank) + barrier;
+            self.block.clocks.arrive(by, barrier);
         }
     }
 
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        match barrier.whole_block {
+        match barrier.whole_block && self.scene.cluster_blocks() == 1 {
             true => {
                 self.waiting.clear();
                 self.block.clocks.synchronise_block();
@@ -606,8 +661,16 @@ impl Observer for Racecheck {
             }
             false => {
                 self.catch_up();
+                let id = first_barrier(barrier.rank) + barrier.barrier;
                 let clocks = &mut self.block.clocks;
-                clocks.synchronise_warps(barrier.barrier, barrier.arrived);
+                match barrier.rank {
+                    0 => clocks.synchronise_warps(id, barrier.arrived),
+                    rank => {
+                        let mut arrived = vec![0; (rank * self.scene.warps()) as usize];
+                        arrived.extend(barrier.arrived);
+                        clocks.synchronise_warps(id, &arrived);
+                    }
+                }
             }
         }
     }

@@ -30,7 +30,7 @@ impl Racecheck {
         let defers = loads.space == Space::Shared && nothing_written && self.waiting.len() < MOST;
         if defers {
             self.waiting.push(Reads {
-                warp: warp.warp,
+                warp: self.scene.warp(warp),
                 group: loads.group,
                 base: loads.base,
                 version: loads.version,

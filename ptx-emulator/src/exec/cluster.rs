@@ -1,0 +1,362 @@
+//! Clusters: blocks that run in turn on one worker and reach each other's shared memory, and their barrier.
+//!
+//! The worker's own fields are those of the block that has its turn; the others wait as [`Peer`]s. So a block on its own
+//! runs as if there were no clusters.
+
+use std::collections::VecDeque;
+
+use super::Launch;
+use super::barrier::BarrierState;
+use super::block::Worker;
+use super::mbarrier::AwaitedCopy;
+use super::run::{Outcome, RawFault};
+use super::tensor::PendingBulk;
+use super::vector::LANES;
+use super::warp::{Split, State, Warp};
+use crate::aligned::Aligned;
+use crate::error::{AccessFault, Fault, FaultKind};
+use crate::ir::{Space, Terminator};
+use crate::kernel::InstructionId;
+use crate::observer::Observer;
+
+/// A block of a cluster while another one has its turn.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    warps: Vec<Warp>,
+    shared: Aligned<u32>,
+    barriers: Vec<BarrierState>,
+    awaited: Vec<AwaitedCopy>,
+    bulk: VecDeque<PendingBulk>,
+    block: [u32; 3],
+}
+
+impl Peer {
+    pub(super) fn new(launch: &Launch<'_>) -> Self {
+        let count = launch.threads.div_ceil(32);
+        Peer {
+            warps: (0..count).map(|index| Warp::new(launch, index)).collect(),
+            shared: shared_memory(launch),
+            barriers: BarrierState::of_block(count),
+            awaited: Vec::new(),
+            bulk: VecDeque::new(),
+            block: [0; 3],
+        }
+    }
+
+    /// The place of the block that has its turn.
+    pub(super) fn vacant() -> Self {
+        Peer {
+            warps: Vec::new(),
+            shared: Aligned::try_new(0, || 0).expect("no memory at all"),
+            barriers: Vec::new(),
+            awaited: Vec::new(),
+            bulk: VecDeque::new(),
+            block: [0; 3],
+        }
+    }
+
+    /// Whether a thread of it has not exited.
+    pub(super) fn is_running(&self) -> bool {
+        has_threads(&self.warps)
+    }
+
+    pub(super) fn shared(&self) -> &[u32] {
+        &self.shared
+    }
+
+    pub(super) fn shared_mut(&mut self) -> &mut [u32] {
+        &mut self.shared
+    }
+}
+
+/// A block's shared memory.
+pub(super) fn shared_memory(launch: &Launch<'_>) -> Aligned<u32> {
+    Aligned::try_new((launch.shared_bytes as usize).div_ceil(4), || 0)
+        .expect("memory for a block's shared memory")
+}
+
+fn has_threads(warps: &[Warp]) -> bool {
+    warps.iter().any(|warp| warp.live != 0)
+}
+
+/// The barrier of a cluster (PTX ISA, "barrier.cluster"). Lanes by warp, the blocks' warps one behind the other.
+#[derive(Debug)]
+pub(super) struct ClusterBarrier {
+    /// Those that have arrived in this phase.
+    arrived: Vec<u32>,
+    /// Those that may go on in the phase before, which is complete, and have not waited for it yet.
+    passing: Vec<u32>,
+    /// Whether anybody has arrived in this phase.
+    in_use: bool,
+}
+
+impl ClusterBarrier {
+    pub(super) fn new(warps: usize) -> Self {
+        ClusterBarrier {
+            arrived: vec![0; warps],
+            passing: vec![0; warps],
+            in_use: false,
+        }
+    }
+
+    /// Makes the barrier ready for the next cluster.
+    pub(super) fn reset(&mut self) {
+        self.arrived.fill(0);
+        self.passing.fill(0);
+        self.in_use = false;
+    }
+}
+
+impl<O: Observer> Worker<'_, '_, O> {
+    /// Blocks of the cluster.
+    pub(super) fn block_count(&self) -> u32 {
+        self.peers.len().max(1) as u32
+    }
+
+    /// Gives the turn to the block of a rank.
+    #[inline]
+    pub(super) fn switch_to(&mut self, rank: u32) {
+        if rank != self.rank {
+            self.exchange(self.rank);
+            self.exchange(rank);
+            self.rank = rank;
+        }
+    }
+
+    fn exchange(&mut self, rank: u32) {
+        let Some(peer) = self.peers.get_mut(rank as usize) else {
+            return;
+        };
+        std::mem::swap(&mut self.warps, &mut peer.warps);
+        std::mem::swap(&mut self.shared, &mut peer.shared);
+        std::mem::swap(&mut self.barriers, &mut peer.barriers);
+        std::mem::swap(&mut self.awaited, &mut peer.awaited);
+        std::mem::swap(&mut self.bulk, &mut peer.bulk);
+        std::mem::swap(&mut self.block, &mut peer.block);
+    }
+
+    /// Does something in the place of the block of a rank.
+    pub(super) fn at_rank<R>(&mut self, rank: u32, action: impl FnOnce(&mut Self) -> R) -> R {
+        let own = self.rank;
+        self.switch_to(rank);
+        let result = action(self);
+        self.switch_to(own);
+        result
+    }
+
+    /// Does something for each block of the cluster.
+    pub(super) fn each_block(&mut self, mut action: impl FnMut(&mut Self, u32)) {
+        for rank in 0..self.block_count() {
+            self.at_rank(rank, |this| action(this, rank));
+        }
+    }
+
+    /// The index in the grid of the block of a rank.
+    pub(super) fn block_of(&self, rank: u32) -> [u32; 3] {
+        match self.peers.get(rank as usize) {
+            Some(peer) if rank != self.rank => peer.block,
+            _ => self.block,
+        }
+    }
+
+    /// Executes a bulk load of any block, its own first; whether there was one.
+    pub(super) fn advance_any_bulk(&mut self) -> Result<bool, Box<Fault>> {
+        if self.advance_bulk()? {
+            return Ok(true);
+        }
+        for rank in 0..self.peers.len() as u32 {
+            if rank != self.rank && self.at_rank(rank, Self::advance_bulk)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether something may be done in the shared memory of the block of a rank: it exists and has not ended.
+    pub(super) fn check_rank(
+        &self,
+        rank: u64,
+        (access, address, bytes): (&'static str, u64, u32),
+        lane: usize,
+    ) -> Outcome {
+        let blocks = u64::from(self.block_count());
+        let is_there = match self.peers.get(rank as usize) {
+            Some(peer) if rank != u64::from(self.rank) => peer.is_running(),
+            _ => rank < blocks,
+        };
+        match is_there {
+            true => Ok(()),
+            false => Err(not_there(rank, blocks, (access, address, bytes), lane)),
+        }
+    }
+
+    fn warp_of_cluster(&self, index: usize) -> usize {
+        self.rank as usize * self.warps.len() + index
+    }
+
+    /// Lanes arrive at the barrier of the cluster.
+    pub(super) fn arrive_at_cluster(
+        &mut self,
+        index: usize,
+        at: usize,
+        next: u32,
+        info: Option<u32>,
+    ) -> Outcome {
+        let mask = self.warps[index].splits[at].mask;
+        let warp = self.warp_of_cluster(index);
+        let barrier = &mut self.cluster_barrier;
+        let twice = (barrier.arrived[warp] | barrier.passing[warp]) & mask;
+        if twice != 0 {
+            let message = "it arrives at the cluster's barrier again and has not waited there";
+            return Err(bad(message, twice));
+        }
+        barrier.arrived[warp] |= mask;
+        barrier.in_use = true;
+        if let Some(info) = info {
+            let context = self.context(index);
+            self.observer
+                .cluster_arrive(&context, InstructionId(info), mask);
+        }
+        self.warps[index].splits[at].block = next;
+        self.complete_cluster();
+        Ok(())
+    }
+
+    /// Lanes wait for the barrier of the cluster.
+    pub(super) fn wait_for_cluster(
+        &mut self,
+        index: usize,
+        at: usize,
+        next: u32,
+        info: Option<u32>,
+    ) -> Outcome {
+        let split = self.warps[index].splits[at];
+        let warp = self.warp_of_cluster(index);
+        let barrier = &mut self.cluster_barrier;
+        let strangers = split.mask & !(barrier.arrived[warp] | barrier.passing[warp]);
+        if strangers != 0 {
+            let message = "it waits for the cluster's barrier and has not arrived there";
+            return Err(bad(message, strangers));
+        }
+        let (passing, waiting) = (
+            split.mask & barrier.passing[warp],
+            split.mask & !barrier.passing[warp],
+        );
+        barrier.passing[warp] &= !passing;
+        let splits = &mut self.warps[index].splits;
+        match (passing, waiting) {
+            (_, 0) => splits[at].block = next,
+            _ => {
+                splits[at].mask = waiting;
+                splits[at].state = State::Cluster;
+                if passing != 0 {
+                    splits.push(Split {
+                        mask: passing,
+                        block: next,
+                        ..split
+                    });
+                }
+            }
+        }
+        if passing != 0 {
+            self.observe_cluster_wait(index, info, passing);
+        }
+        Ok(())
+    }
+
+    fn observe_cluster_wait(&mut self, index: usize, info: Option<u32>, mask: u32) {
+        if let Some(info) = info {
+            let context = self.context(index);
+            self.observer
+                .cluster_wait(&context, InstructionId(info), mask);
+        }
+    }
+
+    /// Lets those go on who wait for the cluster, if all threads that have not exited have arrived.
+    pub(super) fn complete_cluster(&mut self) {
+        if !self.cluster_barrier.in_use || !self.all_have_arrived() {
+            return;
+        }
+        self.observer.cluster_complete(self.launch.kernel);
+        let barrier = &mut self.cluster_barrier;
+        barrier.in_use = false;
+        for (passing, arrived) in barrier.passing.iter_mut().zip(&mut barrier.arrived) {
+            *passing |= std::mem::take(arrived);
+        }
+        let own = self.rank;
+        for rank in 0..self.block_count() {
+            self.switch_to(rank);
+            self.wake_for_cluster();
+        }
+        self.switch_to(own);
+    }
+
+    fn all_have_arrived(&self) -> bool {
+        let count = self.launch.threads.div_ceil(32) as usize;
+        let mut arrived = self.cluster_barrier.arrived.chunks(count).enumerate();
+        arrived.all(|(rank, arrived)| {
+            let warps = match self.peers.get(rank) {
+                Some(peer) if rank != self.rank as usize => &peer.warps,
+                _ => &self.warps,
+            };
+            let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
+            warps.iter().zip(arrived).all(all_here)
+        })
+    }
+
+    fn wake_for_cluster(&mut self) {
+        let program = self.program();
+        for index in 0..self.warps.len() {
+            for at in 0..self.warps[index].splits.len() {
+                let split = self.warps[index].splits[at];
+                let block = &program.blocks[split.block as usize];
+                let (State::Cluster, Terminator::ClusterWait { next }) =
+                    (split.state, &block.terminator)
+                else {
+                    continue;
+                };
+                let waking = &mut self.warps[index].splits[at];
+                waking.state = State::Ready;
+                waking.block = *next;
+                let warp = self.warp_of_cluster(index);
+                self.cluster_barrier.passing[warp] &= !split.mask;
+                self.observe_cluster_wait(index, block.terminator_info, split.mask);
+            }
+        }
+    }
+}
+
+fn bad(message: &str, mask: u32) -> Box<RawFault> {
+    Box::new(RawFault {
+        kind: FaultKind::BadBarrier(message.to_string()),
+        lane: Some(mask.trailing_zeros() as usize % LANES),
+    })
+}
+
+/// An access to the shared memory of a block that does not exist or has ended.
+#[cold]
+pub(super) fn not_there(
+    rank: u64,
+    blocks: u64,
+    (access, address, bytes): (&'static str, u64, u32),
+    lane: usize,
+) -> Box<RawFault> {
+    let exists = rank < blocks;
+    let access = AccessFault {
+        access,
+        space: Space::Cluster,
+        address,
+        bytes,
+        nearest: match exists {
+            true => format!("the block of rank {rank} has ended"),
+            false => format!("there is no block of rank {rank}, the cluster has {blocks}"),
+        },
+    };
+    Box::new(RawFault {
+        kind: match exists {
+            true => FaultKind::UseAfterFree(access),
+            false => FaultKind::OutOfBounds(access),
+        },
+        lane: Some(lane),
+    })
+}
