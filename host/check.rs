@@ -17,6 +17,14 @@
 //! least 8 terms, loses up to 2⁻²³ of the partial sum. The largest of many sums are about 2 · √k, and their partial
 //! sums on average two thirds of that: k / 8 of them lose up to k · √k · 2⁻²³ / 6 in all, which is added to the
 //! tolerance.
+//!
+//! A sum that is rounded once more when it is stored, to the nearest of a type with unit roundoff r (2⁻¹¹ for binary16, 2⁻⁸
+//! for bfloat16), is off by up to r times itself in addition: half of the distance of two neighbours is at most that. Each
+//! element then has a tolerance of its own, r times the right answer more than others, so that those near 0 are
+//! held to what their sums allow. (Numbers so small that they have fewer bits are rounded by less than a sum may be off.) For
+//! C · x these errors, some 0.13 · r · √k (root mean square), are independent of each other as well; n of them
+//! add up to 0.07 · r · √(k · n), the worst to six times that, and r · √(k · n) is added to the tolerance: that of
+//! elements of 2 · √k.
 
 use crate::element::Element;
 use crate::problem::product::Strides;
@@ -61,6 +69,33 @@ impl Verdict {
     }
 }
 
+/// How far from the right answer an element may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// What its sum may be off by.
+    pub sum: f64,
+    /// Unit roundoff of the type that the sum is rounded to when it is stored; 0 where it is stored as it is.
+    pub rounding: f64,
+}
+
+impl From<f64> for Tolerance {
+    fn from(sum: f64) -> Self {
+        Tolerance { sum, rounding: 0.0 }
+    }
+}
+
+impl Tolerance {
+    /// Of an element that should be this.
+    pub fn of(self, expected: f64) -> f64 {
+        self.sum + self.rounding * (expected.abs() + self.sum)
+    }
+
+    /// Of the largest of many sums of `k` terms.
+    pub fn of_largest(self, k: usize) -> f64 {
+        self.of(2.0 * (k as f64).sqrt())
+    }
+}
+
 /// Tolerance for one element of a product over `k` terms.
 pub fn product_tolerance<T: Element>(k: usize) -> f64 {
     4.0 * k as f64 * T::UNIT_ROUNDOFF
@@ -79,20 +114,23 @@ pub fn projected_tolerance(of_element: f64, n: usize) -> f64 {
     of_element * (n as f64).sqrt() / 2.0
 }
 
-/// Compares a matrix of `rows` × `columns` element by element; both functions take row and column.
+/// Compares a matrix of `rows` × `columns` element by element; both functions take row and column. The verdict's tolerance is the
+/// largest of all elements.
 pub fn elementwise(
     (rows, columns): (usize, usize),
     output: impl Fn(usize, usize) -> f64,
     expected: impl Fn(usize, usize) -> f64,
-    tolerance: f64,
+    tolerance: impl Into<Tolerance>,
     method: Method,
 ) -> Verdict {
+    let tolerance = tolerance.into();
     let place = |index: usize| (index / columns, index % columns);
     let differences = (0..rows * columns).map(|index| {
         let (i, j) = place(index);
-        (output(i, j) - expected(i, j)).abs()
+        let expected = expected(i, j);
+        ((output(i, j) - expected).abs(), tolerance.of(expected))
     });
-    judge(differences, tolerance, method, |index| {
+    judge(differences, tolerance.sum, method, |index| {
         let (i, j) = place(index);
         format!(
             "element ({i}, {j}) is {}, not {}",
@@ -107,7 +145,7 @@ pub fn slices<T: Copy + Into<f64>>(found: &[T], expected: &[T], tolerance: f64) 
     let pair = |index: usize| -> (f64, f64) { (found[index].into(), expected[index].into()) };
     let differences = (0..found.len()).map(|index| {
         let (found, expected) = pair(index);
-        (found - expected).abs()
+        ((found - expected).abs(), tolerance)
     });
     judge(differences, tolerance, Method::Reference, |index| {
         let (found, expected) = pair(index);
@@ -163,7 +201,7 @@ pub fn freivalds<T: Element>(
     };
     let differences = (0..rows * projections.len()).map(|index| {
         let (got, want) = pair(index);
-        (got - want).abs()
+        ((got - want).abs(), tolerance)
     });
     judge(differences, tolerance, Method::Freivalds, |index| {
         let (got, want) = pair(index);
@@ -172,17 +210,20 @@ pub fn freivalds<T: Element>(
     })
 }
 
+/// Judges differences, each with its tolerance, which is never less than `least`.
 fn judge(
-    differences: impl Iterator<Item = f64>,
-    tolerance: f64,
+    differences: impl Iterator<Item = (f64, f64)>,
+    least: f64,
     method: Method,
     complain: impl Fn(usize) -> String,
 ) -> Verdict {
     let mut error = 0.0f64;
+    let mut tolerance = least;
     let mut first_wrong = None;
-    for (index, difference) in differences.enumerate() {
+    for (index, (difference, allowed)) in differences.enumerate() {
+        tolerance = tolerance.max(allowed);
         // Written so that NaN is wrong, and stays in `error`: `f64::max` would drop it.
-        let right = difference <= tolerance;
+        let right = difference <= allowed;
         if !right && first_wrong.is_none() {
             first_wrong = Some(index);
         }
@@ -202,7 +243,7 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{Operation, Shape};
+    use crate::problem::{Operation, Shape, TensorInput};
 
     const SMALL: Shape = Shape { m: 7, n: 5, k: 11 };
     /// Just over the limit of the full reference, and quick: 1 × 1 × 2³⁰ would not be.
@@ -257,6 +298,50 @@ mod tests {
             short[1][(k - 1) * n..].fill(0.0);
             assert!(!problem.check(&multiply(&short, shape)).ok);
         }
+    }
+
+    /// C rounded to 16 bits: a right product passes, one of neighbours of the right elements does not.
+    fn rounded_once<T: Element>(input: TensorInput, next: fn(T) -> T) {
+        for (shape, method) in [(SMALL, Method::Nalgebra), (LARGE, Method::Freivalds)] {
+            let problem = Operation::NarrowProduct(input).problem::<T>(shape, 1);
+            let wide = |elements: &Vec<T>| elements.iter().map(|&x| x.into() as f32).collect();
+            let inputs: Vec<Vec<f32>> = problem.inputs().iter().map(wide).collect();
+            let sums = multiply(&inputs, shape).into_iter();
+            let mut c: Vec<T> = sums.map(|sum| T::from_f64(sum.into())).collect();
+            let verdict = problem.check(&c);
+            assert!(verdict.ok, "{verdict:?}");
+            assert_eq!(verdict.method, method);
+            assert!(verdict.error > 0.0 && verdict.error < verdict.tolerance);
+
+            let mut short = inputs.clone();
+            let (n, k) = (shape.n as usize, shape.k as usize);
+            short[1][(k - 1) * n..].fill(0.0);
+            let sums = multiply(&short, shape).into_iter();
+            let short: Vec<T> = sums.map(|sum| T::from_f64(sum.into())).collect();
+            assert!(!problem.check(&short).ok, "a lost term passed");
+
+            let middle = c.len() / 2;
+            for wrong in [T::NAN, T::from_f64(c[middle].into() + 2.0)] {
+                let right = std::mem::replace(&mut c[middle], wrong);
+                assert!(!problem.check(&c).ok);
+                c[middle] = right;
+            }
+            if method == Method::Nalgebra {
+                // Half of the elements were rounded up, or nearly: one step more is too far.
+                let away: Vec<T> = c.iter().map(|&element| next(element)).collect();
+                assert!(!problem.check(&away).ok, "a second rounding passed");
+            }
+        }
+    }
+
+    #[test]
+    fn elements_of_16_bits_may_be_off_by_one_rounding() {
+        rounded_once(TensorInput::F16, |x: half::f16| {
+            half::f16::from_bits(x.to_bits() + 1)
+        });
+        rounded_once(TensorInput::Bf16, |x: half::bf16| {
+            half::bf16::from_bits(x.to_bits() + 1)
+        });
     }
 
     #[test]

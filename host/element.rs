@@ -8,6 +8,8 @@ use std::fmt;
 pub enum ElementType {
     /// IEEE binary16.
     F16,
+    /// bfloat16: the upper half of an `f32`.
+    Bf16,
     /// IEEE binary32.
     F32,
     /// IEEE binary64.
@@ -18,7 +20,7 @@ impl ElementType {
     /// Size in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
-            ElementType::F16 => 2,
+            ElementType::F16 | ElementType::Bf16 => 2,
             ElementType::F32 => 4,
             ElementType::F64 => 8,
         }
@@ -29,6 +31,7 @@ impl fmt::Display for ElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             ElementType::F16 => "f16",
+            ElementType::Bf16 => "bf16",
             ElementType::F32 => "f32",
             ElementType::F64 => "f64",
         })
@@ -56,6 +59,17 @@ impl Element for half::f16 {
 
     fn from_f64(value: f64) -> Self {
         half::f16::from_f64(value)
+    }
+}
+
+impl Element for half::bf16 {
+    const TYPE: ElementType = ElementType::Bf16;
+    const NAN: Self = half::bf16::NAN;
+    // EPSILON is 2⁻⁷.
+    const UNIT_ROUNDOFF: f64 = 1.0 / 256.0;
+
+    fn from_f64(value: f64) -> Self {
+        half::bf16::from_f64(value)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::engine::observed::ObservedEngine;
 use crate::engine::{Engine, EngineError};
 use crate::problem::Shape;
 use crate::run::{self, RunError};
-use half::f16;
+use half::{bf16, f16};
 use ptx_emulator::Sanitizer;
 use ptx_emulator::sanitize::{Finding, Tool};
 
@@ -81,6 +81,7 @@ pub fn sanitize(
     let engine = ObservedEngine::new(emulator, Sanitizer::new(tools));
     let outcome = match rung.element {
         ElementType::F16 => launch::<f16>(&engine, rung, shape, seed),
+        ElementType::Bf16 => launch::<bf16>(&engine, rung, shape, seed),
         ElementType::F32 => launch::<f32>(&engine, rung, shape, seed),
         ElementType::F64 => launch::<f64>(&engine, rung, shape, seed),
     };

@@ -110,7 +110,7 @@ pub fn kept<T: GemmElement>(
 
 /// The ways that are worth a try, the model's favourite first.
 fn candidates<T: GemmElement>(description: &Description<T>, device: Device) -> Vec<(f64, Choice)> {
-    let (instances, _) = T::instances(device.compute_capability);
+    let (instances, _) = T::instances(device.compute_capability, description.narrow);
     let request = description.request(device);
     let mut all: Vec<(f64, Choice)> = instances.candidates(&request).collect();
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));

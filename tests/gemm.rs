@@ -14,7 +14,7 @@ use warpladder::check;
 use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::{Engine, EngineKind};
-use warpladder::gemm::{self, Description, Device, GemmInput};
+use warpladder::gemm::{self, Description, Device, GemmInput, GemmInto};
 
 /// Sizes that meet edges of every tile, short sides, parts of k, and slices of those.
 const EXTENTS: [[u32; 3]; 9] = [
@@ -31,7 +31,7 @@ const EXTENTS: [[u32; 3]; 9] = [
 
 /// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and in cut tiles.
 fn choices<T: GemmInput>(product: &Description<T>, device: Device) -> Vec<Choice> {
-    let (instances, _) = T::instances(device.compute_capability);
+    let (instances, _) = T::instances(device.compute_capability, product.narrow);
     let mut seen = HashSet::new();
     let request = product.request(device);
     let candidates = instances.candidates(&request);
@@ -53,7 +53,11 @@ const VARIANTS: [(u32, u32, [f64; 2]); 4] = [
 ];
 
 /// All sizes in all layouts: on a GPU in all variants, on the emulator in one of them each, by turns.
-fn all<T: GemmInput + Into<f64>>(engine: &dyn Engine, device: Device, round: fn(f64) -> T) {
+fn all<T, C>(engine: &dyn Engine, device: Device, round: fn(f64) -> T)
+where
+    T: GemmInto<C> + Into<f64>,
+    C: Element,
+{
     let (mut cases, mut entries) = (0, HashSet::new());
     let turns = |turn: usize| match engine.kind() {
         EngineKind::Gpu => 0..VARIANTS.len(),
@@ -62,7 +66,7 @@ fn all<T: GemmInput + Into<f64>>(engine: &dyn Engine, device: Device, round: fn(
     for (turn, extents) in EXTENTS.into_iter().enumerate() {
         for (other, transposed) in LAYOUTS.into_iter().enumerate() {
             for (padding, batch, factors) in VARIANTS[turns(turn + other)].iter().copied() {
-                let case = Case::new(extents, transposed, padding, batch, factors, round);
+                let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
                 let tolerance = check::product_tolerance::<T::Output>(extents[2] as usize + 2);
                 for choice in choices(&case.product, device) {
                     let plan = gemm::plan_choice(&case.product, device, &choice);
@@ -81,11 +85,16 @@ fn all<T: GemmInput + Into<f64>>(engine: &dyn Engine, device: Device, round: fn(
             }
         }
     }
-    for tile in T::instances(device.compute_capability).0.tiles {
+    for tile in T::instances(device.compute_capability, T::NARROW).0.tiles {
         let entry = tile.entry;
         assert!(entries.contains(entry), "{entry} was never tried");
     }
-    println!("{cases} cases of {} on {}", T::NAME, engine.device_name());
+    println!(
+        "{cases} cases of {}, C of {}, on {}",
+        T::NAME,
+        C::TYPE,
+        engine.device_name()
+    );
 }
 
 /// A device of few multiprocessors, so that small products have rounds that are full.
@@ -112,8 +121,10 @@ fn portable_products_are_right_in_every_layout() {
     let (engine, device) = (EmulatorEngine::new(), small(gemm::PORTABLE));
     all(&engine, device, f32::from_f64);
     all(&engine, device, f64::from_f64);
-    all(&engine, device, f16::from_f64);
-    all(&engine, device, bf16::from_f64);
+    all::<_, f32>(&engine, device, f16::from_f64);
+    all::<_, f32>(&engine, device, bf16::from_f64);
+    all::<_, f16>(&engine, device, f16::from_f64);
+    all::<_, bf16>(&engine, device, bf16::from_f64);
 }
 
 #[test]
@@ -130,6 +141,9 @@ fn and_on_a_gpu() {
         all(&*gpu, device, f32::from_f64);
         all(&*gpu, device, f64::from_f64);
     }
-    all(&*gpu, small(gemm::PORTABLE), f16::from_f64);
-    all(&*gpu, small(gemm::PORTABLE), bf16::from_f64);
+    let device = small(gemm::PORTABLE);
+    all::<_, f32>(&*gpu, device, f16::from_f64);
+    all::<_, f32>(&*gpu, device, bf16::from_f64);
+    all::<_, f16>(&*gpu, device, f16::from_f64);
+    all::<_, bf16>(&*gpu, device, bf16::from_f64);
 }

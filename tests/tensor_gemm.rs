@@ -9,9 +9,10 @@ mod gpu;
 use case::{Case, LAYOUTS};
 use half::{bf16, f16};
 use warpladder::check;
+use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder::gemm::GemmInput;
+use warpladder::gemm::GemmInto;
 use warpladder::gemm::wgmma::{COMPUTE_CAPABILITY, TensorGemm};
 use warpladder::plan::Plan;
 use warpladder::problem::TensorInput;
@@ -39,33 +40,36 @@ const TF32: Elements<f32> = (TensorInput::Tf32, |value| {
 });
 
 /// The plan of a case on an engine.
-fn plan<T: GemmInput<Output = f32>>(
-    engine: &dyn Engine,
-    input: TensorInput,
-    case: &Case<T>,
-) -> Plan {
+fn plan<T, C>(engine: &dyn Engine, input: TensorInput, case: &Case<T, C>) -> Plan
+where
+    T: GemmInto<C, Output = f32>,
+    C: Element,
+{
     TensorGemm::of(input, &case.product).plan(engine.multiprocessors())
 }
 
-fn check<T>(case: &Case<T>, output: &[f32]) -> Result<(), String>
+fn check<T, C>(case: &Case<T, C>, output: &[C]) -> Result<(), String>
 where
-    T: GemmInput<Output = f32> + Into<f64>,
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
 {
     let k = case.product.extents[2] as usize;
     case.check(output, check::tensor_tolerance(k + 2))
 }
 
-fn all<T>(engine: &dyn Engine, (input, round): Elements<T>)
+fn all<T, C>(engine: &dyn Engine, (input, round): Elements<T>)
 where
-    T: GemmInput<Output = f32> + Into<f64>,
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
 {
     let mut cases = 0;
     let mut test = |extents, transposed, padding, batch, factors| {
-        let case = Case::new(extents, transposed, padding, batch, factors, round);
+        let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
         let plan = plan(engine, input, &case);
         if let Err(difference) = check(&case, &case.run(engine, plan, 1)[0]) {
             panic!(
-                "{input:?}, {extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}: {difference}"
+                "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}: {difference}",
+                C::TYPE
             );
         }
         cases += 1;
@@ -77,16 +81,21 @@ where
             test(extents, transposed, 8, 1, [2.0, 0.0]);
         }
     }
-    println!("{cases} cases of {input:?} on {}", engine.device_name());
+    println!(
+        "{cases} cases of {input:?} into {} on {}",
+        C::TYPE,
+        engine.device_name()
+    );
 }
 
-fn shared_tiles<T>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
+fn shared_tiles<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
 where
-    T: GemmInput<Output = f32> + Into<f64>,
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element + PartialEq,
 {
     for extents in SHARED {
         for &transposed in layouts {
-            let case = Case::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+            let case = Case::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
             let plan = plan(engine, input, &case);
             assert!(plan.zeroed_bytes > 0, "{extents:?} is not shared: {plan:?}");
             let outputs = case.run(engine, plan, 2);
@@ -139,23 +148,68 @@ fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
 
 #[test]
 fn bf16_products_are_right_in_every_layout() {
-    all(&EmulatorEngine::new(), BF16);
+    all::<_, f32>(&EmulatorEngine::new(), BF16);
 }
 
 #[test]
 fn f16_products_are_right_in_every_layout() {
-    all(&EmulatorEngine::new(), F16);
+    all::<_, f32>(&EmulatorEngine::new(), F16);
 }
 
 #[test]
 fn tf32_products_are_right_in_every_layout() {
-    all(&EmulatorEngine::new(), TF32);
+    all::<_, f32>(&EmulatorEngine::new(), TF32);
+}
+
+#[test]
+fn bf16_products_are_rounded_once_in_every_layout() {
+    all::<_, bf16>(&EmulatorEngine::new(), BF16);
+}
+
+#[test]
+fn f16_products_are_rounded_once_in_every_layout() {
+    all::<_, f16>(&EmulatorEngine::new(), F16);
 }
 
 #[test]
 fn shared_tiles_are_added_up_in_the_same_order() {
     let engine = EmulatorEngine::new().with_multiprocessors(5);
-    shared_tiles(&engine, BF16, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&engine, BF16, &LAYOUTS[..1]);
+    shared_tiles::<_, bf16>(&engine, BF16, &LAYOUTS[..1]);
+}
+
+/// The sums are the same ones: a narrow C is the wide one, rounded.
+#[test]
+fn a_narrow_c_is_the_wide_one_rounded() {
+    fn compare<T>(engine: &dyn Engine, (input, round): Elements<T>, rounded: fn(f32) -> T)
+    where
+        T: GemmInto<f32, Output = f32> + GemmInto<T> + Element + PartialEq + std::fmt::Debug,
+    {
+        // By bulk copies and element by element; the last one shares its tiles.
+        for (extents, padding, factors) in [
+            ([70, 136, 90], 0, [1.0, 0.0]),
+            ([70, 136, 90], 3, [1.0, 0.0]),
+            ([70, 136, 90], 0, [0.75, 0.0]),
+            ([100, 64, 4000], 0, [-0.5, 0.0]),
+        ] {
+            let layout = [false; 2];
+            let wide = Case::<T, f32>::new(extents, layout, padding, 1, factors, round);
+            let narrow = Case::<T, T>::new(extents, layout, padding, 1, factors, round);
+            let wide = wide.run(engine, plan(engine, input, &wide), 1);
+            let narrow = narrow.run(engine, plan(engine, input, &narrow), 1);
+            let bits = |element: T| bytemuck::bytes_of(&element).to_vec();
+            for (wide, narrow) in wide[0].iter().zip(&narrow[0]) {
+                let is_padding = wide.is_nan() && (*narrow).into().is_nan();
+                assert!(
+                    is_padding || bits(*narrow) == bits(rounded(*wide)),
+                    "{extents:?}, {factors:?}: {narrow:?} is not {wide}"
+                );
+            }
+        }
+    }
+    let engine = EmulatorEngine::new().with_multiprocessors(5);
+    compare(&engine, BF16, bf16::from_f32);
+    compare(&engine, F16, f16::from_f32);
 }
 
 #[test]
@@ -166,7 +220,7 @@ fn long_sums_are_cut_into_slices() {
 #[test]
 fn a_batch_may_have_one_matrix_in_common() {
     let (input, round) = BF16;
-    let mut case = Case::new([40, 24, 72], [false; 2], 0, 3, [1.0, 0.0], round);
+    let mut case = Case::<_, f32>::new([40, 24, 72], [false; 2], 0, 3, [1.0, 0.0], round);
     let [of_a, _, _] = case.product.strides;
     case.product.strides[0] = 0;
     case.a.truncate(of_a as usize);
@@ -185,10 +239,13 @@ fn and_on_a_gpu() {
         println!("skipped: {} has no wgmma", gpu.device_name());
         return;
     }
-    all(&*gpu, BF16);
-    all(&*gpu, F16);
-    all(&*gpu, TF32);
-    slices(&*gpu, &LAYOUTS);
-    shared_tiles(&*gpu, BF16, &LAYOUTS);
-    shared_tiles(&*gpu, TF32, &LAYOUTS[..1]);
+    all::<_, f32>(&*gpu, BF16);
+    all::<_, f32>(&*gpu, F16);
+    all::<_, f32>(&*gpu, TF32);
+    all::<_, bf16>(&*gpu, BF16);
+    all::<_, f16>(&*gpu, F16);
+    shared_tiles::<_, f32>(&*gpu, BF16, &LAYOUTS);
+    shared_tiles::<_, bf16>(&*gpu, BF16, &LAYOUTS);
+    shared_tiles::<_, f16>(&*gpu, F16, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&*gpu, TF32, &LAYOUTS[..1]);
 }

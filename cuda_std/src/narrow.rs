@@ -27,6 +27,26 @@ impl Widen for f64 {
     }
 }
 
+/// An element that a kernel computes as [`Wide`](Widen::Wide) and stores as it is.
+pub trait Narrow: Widen {
+    /// The nearest to a number; of two that are as near, the even one.
+    fn narrow(wide: Self::Wide) -> Self;
+}
+
+impl Narrow for f32 {
+    #[inline(always)]
+    fn narrow(wide: f32) -> f32 {
+        wide
+    }
+}
+
+impl Narrow for f64 {
+    #[inline(always)]
+    fn narrow(wide: f64) -> f64 {
+        wide
+    }
+}
+
 /// The bits of an IEEE binary16.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +72,32 @@ impl Widen for Half {
             wide
         }
         #[cfg(not(target_arch = "nvptx64"))]
-        panic!("cuda_std: 16-bit floats are widened on a GPU or on the PTX emulator only")
+        on_the_device_only()
+    }
+}
+
+impl Narrow for Half {
+    #[inline(always)]
+    fn narrow(wide: f32) -> Self {
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let half;
+            // SAFETY: a conversion between registers, defined for every value (PTX ISA, "cvt").
+            unsafe {
+                core::arch::asm!(
+                    "cvt.rn.f16.f32 {half}, {wide};",
+                    half = lateout(reg16) half,
+                    wide = in(reg32) wide,
+                    options(pure, nomem, nostack, preserves_flags),
+                );
+            }
+            Half(half)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            let _ = wide;
+            on_the_device_only()
+        }
     }
 }
 
@@ -68,4 +113,68 @@ impl Widen for Brain {
     fn widen(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     }
+}
+
+impl Narrow for Brain {
+    /// By integer arithmetic, as the instruction for it came with compute capability 8.0.
+    #[inline(always)]
+    fn narrow(wide: f32) -> Self {
+        let bits = wide.to_bits();
+        // Half of the last bit that stays, or a little less where that bit is 0: what is halfway goes to the even number.
+        let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+        Brain(if wide.is_nan() { NAN } else { rounded as u16 })
+    }
+}
+
+/// What NaN becomes as a bfloat16, as the instruction has it.
+const NAN: u16 = 0x7fff;
+
+/// An element of 16 bits, two of which are made at once.
+pub trait NarrowPair: Narrow<Wide = f32> {
+    /// The nearest to two numbers as [`narrow`](Narrow::narrow) has it, the first in the lower half.
+    ///
+    /// Needs compute capability 8.0.
+    fn narrow_pair(first: f32, second: f32) -> u32;
+}
+
+macro_rules! pairs {
+    ($($ty:ident: $instruction:literal;)*) => {
+        $(
+            impl NarrowPair for $ty {
+                #[inline(always)]
+                fn narrow_pair(low: f32, high: f32) -> u32 {
+                    #[cfg(target_arch = "nvptx64")]
+                    {
+                        let pair;
+                        // SAFETY: a conversion between registers, defined for every value (PTX ISA, "cvt").
+                        unsafe {
+                            core::arch::asm!(
+                                concat!($instruction, " {pair}, {high}, {low};"),
+                                pair = lateout(reg32) pair,
+                                high = in(reg32) high,
+                                low = in(reg32) low,
+                                options(pure, nomem, nostack, preserves_flags),
+                            );
+                        }
+                        pair
+                    }
+                    #[cfg(not(target_arch = "nvptx64"))]
+                    {
+                        let _ = (low, high);
+                        on_the_device_only()
+                    }
+                }
+            }
+        )*
+    };
+}
+
+pairs! {
+    Half: "cvt.rn.f16x2.f32";
+    Brain: "cvt.rn.bf16x2.f32";
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+fn on_the_device_only() -> ! {
+    panic!("cuda_std: 16-bit floats are converted on a GPU or on the PTX emulator only")
 }

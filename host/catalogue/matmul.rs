@@ -3,7 +3,7 @@
 use super::Precondition::{self, Any, Multiples};
 use super::{Family, Implementation, Rung, gemm, wgmma};
 use crate::cpu::{self, CpuProduct};
-use crate::element::ElementType::{self, F32, F64};
+use crate::element::ElementType::{self, Bf16, F16, F32, F64};
 use crate::plan::{Plan, Request};
 use crate::problem::{Operation, TensorInput};
 use kernels_gpu::ampere::{cp_async, mma};
@@ -124,6 +124,21 @@ const fn warpgroups(
     )
 }
 
+/// A product by warpgroups of any size, whose C is as narrow as A and B.
+const fn narrow(
+    name: &'static str,
+    element: ElementType,
+    input: TensorInput,
+    plan: fn(&Request) -> Plan,
+    summary: &'static str,
+) -> Rung {
+    Rung {
+        element,
+        operation: Operation::NarrowProduct(input),
+        ..warpgroups(name, input, Any, plan, summary)
+    }
+}
+
 /// A product whose kernel is chosen by its size, for compute capability 8.0.
 const fn general(
     name: &'static str,
@@ -227,6 +242,8 @@ pub(super) const RUNGS: &[Rung] = &[
     warpgroups("wgmma_bf16", TensorInput::Bf16, Any, wgmma::bf16,
         "stores by bulk copies, tiles of the last rounds shared along k; any size"),
     warpgroups("wgmma_f16", TensorInput::F16, Any, wgmma::f16, "wgmma_bf16 with f16 inputs"),
+    narrow("wgmma_bf16_narrow", Bf16, TensorInput::Bf16, wgmma::bf16_narrow, "wgmma_bf16 with C as narrow as A and B"),
+    narrow("wgmma_f16_narrow", F16, TensorInput::F16, wgmma::f16_narrow, "wgmma_f16 with C as narrow as A and B"),
     warpgroups("wgmma_tf32", TensorInput::Tf32, Any, wgmma::tf32, "wgmma_bf16 with f32 inputs rounded to TF32"),
 
     rung("volkov_sgemm", "000", Operation::ColumnMajorProduct, Multiples { m: 64, n: 16, k: 16 },

@@ -4,7 +4,7 @@ use crate::engine::Dim3;
 use crate::gemm::Description;
 use crate::gemm::wgmma::TensorGemm;
 use crate::plan::{Plan, PlannedLaunch, Request};
-use crate::problem::{Param, Place, Shape, TensorInput, TensorMap};
+use crate::problem::{Operation, Param, Place, Shape, TensorInput, TensorMap};
 use kernels_gpu::hopper::{tiles, wgmma_persistent, wgmma_single};
 
 pub(super) use crate::gemm::wgmma::COMPUTE_CAPABILITY;
@@ -123,11 +123,24 @@ pub(super) fn tf32(request: &Request) -> Plan {
     general(TensorInput::Tf32, request)
 }
 
-/// The general product of dense matrices.
+/// `wgmma_bf16_narrow`.
+pub(super) fn bf16_narrow(request: &Request) -> Plan {
+    general(TensorInput::Bf16, request)
+}
+
+/// `wgmma_f16_narrow`.
+pub(super) fn f16_narrow(request: &Request) -> Plan {
+    general(TensorInput::F16, request)
+}
+
+/// The general product of dense matrices, of what the request's operation says.
 fn general(input: TensorInput, request: &Request) -> Plan {
     let Shape { m, n, k } = request.shape;
-    // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for granted. Products with elements
-    // of 4 bytes have the same description.
-    let product = Description::<f32>::dense([m, n, k], request.transposed);
+    let product = Description {
+        narrow: matches!(request.operation, Operation::NarrowProduct(_)),
+        // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for granted. Products with elements
+        // of 4 bytes have the same description.
+        ..Description::<f32>::dense([m, n, k], request.transposed)
+    };
     TensorGemm::of(input, &product).plan(request.multiprocessors)
 }

@@ -27,11 +27,10 @@ pub enum Peer {
 impl Peer {
     /// What an operation is compared with unless another is named.
     pub fn usual(operation: Operation) -> Self {
-        match operation {
-            Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_) => {
-                Peer::Cublas
-            }
-            _ => Peer::Memcpy,
+        if operation.is_product() {
+            Peer::Cublas
+        } else {
+            Peer::Memcpy
         }
     }
 }
@@ -107,10 +106,7 @@ impl<'e> Contestants<'e> {
         };
         let is_transpose = matches!(rung.operation, Operation::Transpose | Operation::Copy);
         let peer = match (peer, rung.operation) {
-            (
-                Peer::Cublas,
-                Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_),
-            ) => {
+            (Peer::Cublas, operation) if operation.is_product() => {
                 let cublas = comparer.cublas()?;
                 let output_bytes = problem.output_len() * size_of::<T>();
                 let outputs = (0..sets)
@@ -268,13 +264,15 @@ fn product(rung: &Rung, shape: Shape, layout: Layout, case: &Case<'_>, c: Device
     }
     let output = match rung.element {
         ElementType::F16 => DataType::F16,
+        ElementType::Bf16 => DataType::Bf16,
         ElementType::F32 => DataType::F32,
         ElementType::F64 => DataType::F64,
     };
-    let input = match rung.operation {
-        Operation::TensorProduct(TensorInput::F16) => DataType::F16,
-        Operation::TensorProduct(TensorInput::Bf16) => DataType::Bf16,
-        _ => output,
+    let tensor_input = rung.operation.tensor_input();
+    let input = match tensor_input {
+        Some(TensorInput::F16) => DataType::F16,
+        Some(TensorInput::Bf16) => DataType::Bf16,
+        Some(TensorInput::Tf32) | None => output,
     };
     let product = Product {
         input,
@@ -288,7 +286,7 @@ fn product(rung: &Rung, shape: Shape, layout: Layout, case: &Case<'_>, c: Device
         alpha: 1.0,
         beta: 0.0,
         batch: (1, [0; 3]),
-        tf32: rung.operation == Operation::TensorProduct(TensorInput::Tf32),
+        tf32: tensor_input == Some(TensorInput::Tf32),
     };
     if rung.operation != Operation::ColumnMajorProduct {
         return product;

@@ -21,7 +21,7 @@ use crate::problem::product::Product;
 use crate::problem::{Problem, Shape};
 use crate::run::RunError;
 use contestant::Contestants;
-use half::f16;
+use half::{bf16, f16};
 use std::cell::OnceCell;
 use std::time::Duration;
 
@@ -167,6 +167,7 @@ impl<'e> Comparer<'e> {
     ) -> Result<Comparison, CompareError> {
         match rung.element {
             ElementType::F16 => self.compare_typed::<f16>(rung, shape, layout, peer),
+            ElementType::Bf16 => self.compare_typed::<bf16>(rung, shape, layout, peer),
             ElementType::F32 => self.compare_typed::<f32>(rung, shape, layout, peer),
             ElementType::F64 => self.compare_typed::<f64>(rung, shape, layout, peer),
         }

@@ -9,20 +9,22 @@ use crate::problem::TensorInput;
 use cuda_std::float::GpuFloat;
 use half::{bf16, f16};
 use kernels_gpu::gemm::choose::{
-    DGEMM, DGEMM_90, DGEMM_PORTABLE, Instances, OF_BF16, OF_F16, SGEMM, SGEMM_PORTABLE,
+    DGEMM, DGEMM_90, DGEMM_PORTABLE, Instances, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
+    SGEMM, SGEMM_PORTABLE,
 };
 
 /// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16) and [`bf16`], which are multiplied exactly
-/// and summed in `f32`.
+/// and summed in `f32`. [`GemmInto`] says what C may be made of.
 pub trait GemmInput: bytemuck::Pod {
-    /// Element type of C, α and β.
+    /// Element type of α and β, and of C unless that is as narrow as A and B.
     type Output: GemmElement;
 
     /// Its name.
     const NAME: &'static str;
 
-    /// The instances for a compute capability (times ten), and that of the module in which their tiles are.
-    fn instances(compute_capability: u32) -> (&'static Instances, u32);
+    /// The instances for a compute capability (times ten) and a C that is [`narrow`](Description::narrow) or not, and the compute
+    /// capability of the module in which their tiles are.
+    fn instances(compute_capability: u32, narrow: bool) -> (&'static Instances, u32);
 
     /// The launches of a product whose operands the kernels can address.
     fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
@@ -30,8 +32,38 @@ pub trait GemmInput: bytemuck::Pod {
     }
 }
 
-/// An element type that all of A, B and C may have.
-pub trait GemmElement: GemmInput<Output = Self> + Element + GpuFloat {}
+/// An element type of A and B whose products may be stored to a C of `C`: sums are rounded to it once, to the nearest, ties to even.
+pub trait GemmInto<C: bytemuck::Pod>: GemmInput {
+    /// See [`Description::narrow`].
+    const NARROW: bool;
+}
+
+impl GemmInto<f32> for f32 {
+    const NARROW: bool = false;
+}
+
+impl GemmInto<f64> for f64 {
+    const NARROW: bool = false;
+}
+
+impl GemmInto<f32> for f16 {
+    const NARROW: bool = false;
+}
+
+impl GemmInto<f16> for f16 {
+    const NARROW: bool = true;
+}
+
+impl GemmInto<f32> for bf16 {
+    const NARROW: bool = false;
+}
+
+impl GemmInto<bf16> for bf16 {
+    const NARROW: bool = true;
+}
+
+/// An element type that all of A, B and C may have, with sums of it.
+pub trait GemmElement: GemmInput<Output = Self> + GemmInto<Self> + Element + GpuFloat {}
 
 impl GemmElement for f32 {}
 
@@ -41,7 +73,7 @@ impl GemmInput for f32 {
     type Output = f32;
     const NAME: &'static str = "f32";
 
-    fn instances(compute_capability: u32) -> (&'static Instances, u32) {
+    fn instances(compute_capability: u32, _: bool) -> (&'static Instances, u32) {
         match compute_capability {
             ..COMPUTE_CAPABILITY => (&SGEMM_PORTABLE, PORTABLE),
             _ => (&SGEMM, COMPUTE_CAPABILITY),
@@ -53,7 +85,7 @@ impl GemmInput for f64 {
     type Output = f64;
     const NAME: &'static str = "f64";
 
-    fn instances(compute_capability: u32) -> (&'static Instances, u32) {
+    fn instances(compute_capability: u32, _: bool) -> (&'static Instances, u32) {
         match compute_capability {
             ..COMPUTE_CAPABILITY => (&DGEMM_PORTABLE, PORTABLE),
             HOPPER => (&DGEMM_90, HOPPER),
@@ -66,8 +98,9 @@ impl GemmInput for f16 {
     type Output = f32;
     const NAME: &'static str = "f16";
 
-    fn instances(_: u32) -> (&'static Instances, u32) {
-        (&OF_F16, PORTABLE)
+    fn instances(_: u32, narrow: bool) -> (&'static Instances, u32) {
+        let instances = if narrow { &OF_F16_TO_F16 } else { &OF_F16 };
+        (instances, PORTABLE)
     }
 
     fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
@@ -80,8 +113,9 @@ impl GemmInput for bf16 {
     type Output = f32;
     const NAME: &'static str = "bf16";
 
-    fn instances(_: u32) -> (&'static Instances, u32) {
-        (&OF_BF16, PORTABLE)
+    fn instances(_: u32, narrow: bool) -> (&'static Instances, u32) {
+        let instances = if narrow { &OF_BF16_TO_BF16 } else { &OF_BF16 };
+        (instances, PORTABLE)
     }
 
     fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
@@ -92,7 +126,7 @@ impl GemmInput for bf16 {
 
 /// By the instance that was measured for this product, or that the model favours.
 fn by_instances<T: GemmInput>(product: &Description<T>, device: Device, tuned: &Choices) -> Plan {
-    let (instances, _) = T::instances(device.compute_capability);
+    let (instances, _) = T::instances(device.compute_capability, product.narrow);
     let request = product.request(device);
     let measured = tuned.get(&Case::of(product)).and_then(|tuned| {
         let mut candidates = instances.candidates(&request);

@@ -8,13 +8,14 @@ pub mod layout;
 pub mod tuning;
 pub mod wgmma;
 
-pub use input::{GemmElement, GemmInput};
+pub use input::{GemmElement, GemmInput, GemmInto};
 
 use crate::engine::{Dim3, Engine};
 use crate::plan::{Plan, PlannedLaunch};
 use crate::problem::Param;
 use kernels_gpu::gemm::choose::{
-    Choice, DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_F16, Request, SGEMM, SGEMM_PORTABLE,
+    Choice, DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
+    Request, SGEMM, SGEMM_PORTABLE,
 };
 use kernels_gpu::gemm::meet::COUNTED_BYTES;
 use kernels_gpu::gemm::{Gemm, MAX_LEADING, partials_pitch};
@@ -49,6 +50,9 @@ pub struct Description<T: GemmInput> {
     pub beta: T::Output,
     /// Whether the first elements of A, B and C lie at multiples of 16 bytes.
     pub aligned: [bool; 3],
+    /// Whether C is of `T` as well, to which each element is rounded once, and not of `T::Output`. It makes no difference where those
+    /// are the same.
+    pub narrow: bool,
 }
 
 /// Where a product is to be computed.
@@ -107,6 +111,7 @@ impl<T: GemmInput> Description<T> {
             alpha: dense.alpha,
             beta: dense.beta,
             aligned: [true; 3],
+            narrow: false,
         }
     }
 
@@ -174,7 +179,7 @@ pub fn plan_choice<T: GemmInput>(
     device: Device,
     choice: &Choice,
 ) -> Plan {
-    let (instances, tiles) = T::instances(device.compute_capability);
+    let (instances, tiles) = T::instances(device.compute_capability, description.narrow);
     let [m, n, k] = description.extents;
     let empty = m == 0 || n == 0 || description.batch == 0;
     let grid = |grid: [u64; 3]| if empty { [0; 3] } else { grid };
@@ -272,12 +277,15 @@ pub fn entries() -> impl Iterator<Item = (&'static str, u32)> {
         (DGEMM_PORTABLE, PORTABLE),
         (OF_F16, PORTABLE),
         (OF_BF16, PORTABLE),
+        (OF_F16_TO_F16, PORTABLE),
+        (OF_BF16_TO_BF16, PORTABLE),
     ];
     let tiles = tiles.into_iter().flat_map(|(instances, capability)| {
         let tiles = instances.tiles.iter();
         tiles.map(move |tile| (tile.entry, capability))
     });
-    let portable = [SGEMM, DGEMM].into_iter().flat_map(|instances| {
+    let portable = [SGEMM, DGEMM, OF_F16_TO_F16, OF_BF16_TO_BF16];
+    let portable = portable.into_iter().flat_map(|instances| {
         let entries: Vec<&str> = instances.portable_entries().collect();
         entries
     });

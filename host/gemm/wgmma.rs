@@ -9,8 +9,10 @@ use kernels_gpu::gemm::choose::Request;
 use kernels_gpu::hopper::choose::{Choice, choose};
 use kernels_gpu::hopper::pack::{self, Pack};
 use kernels_gpu::hopper::schedule::Schedule;
-use kernels_gpu::hopper::store::{BOX_COLUMNS, box_rows};
-use kernels_gpu::hopper::wgmma::{Instance, OF_BF16, OF_F16, OF_TF32};
+use kernels_gpu::hopper::store::{box_columns, box_rows};
+use kernels_gpu::hopper::wgmma::{
+    Instance, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
+};
 use kernels_gpu::hopper::wgmma_persistent::A_ROWS;
 use kernels_gpu::hopper::{tiles, wgmma};
 use kernels_gpu::transpose::transpose_fast;
@@ -33,7 +35,7 @@ const OPERAND_ALIGN: u64 = 256;
 /// Most blocks of a grid in y.
 const MOST_BLOCKS: u64 = 65_535;
 
-/// C ← α · op(A) · op(B) + β · C, with A and B of narrow elements and C of f32: A is input 0, B input 1, C the output.
+/// C ← α · op(A) · op(B) + β · C, with A and B of narrow elements and sums of f32: A is input 0, B input 1, C the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TensorGemm {
     /// Elements of A and B.
@@ -44,6 +46,8 @@ pub struct TensorGemm {
     pub batch: u32,
     /// Whether A, B and C begin at multiples of 16 bytes.
     pub aligned: [bool; 3],
+    /// Whether C is of 16-bit elements as A and B are, and not of f32.
+    pub narrow: bool,
 }
 
 /// An operand as the product fetches it.
@@ -81,6 +85,16 @@ impl TensorGemm {
             },
             batch: product.batch,
             aligned: product.aligned,
+            narrow: product.narrow,
+        }
+    }
+
+    /// Bytes of an element of C.
+    fn output_bytes(&self) -> u32 {
+        if self.narrow {
+            self.input.bytes()
+        } else {
+            size_of::<f32>() as u32
         }
     }
 
@@ -185,16 +199,18 @@ impl Oriented {
     }
 
     fn instances(&self) -> &'static [Instance] {
-        match self.product.input {
-            TensorInput::Bf16 => OF_BF16,
-            TensorInput::F16 => OF_F16,
-            TensorInput::Tf32 => OF_TF32,
+        match (self.product.input, self.product.narrow) {
+            (TensorInput::Bf16, false) => OF_BF16,
+            (TensorInput::Bf16, true) => OF_BF16_TO_BF16,
+            (TensorInput::F16, false) => OF_F16,
+            (TensorInput::F16, true) => OF_F16_TO_F16,
+            (TensorInput::Tf32, _) => OF_TF32,
         }
     }
 
     /// Whether C can be stored by bulk copies.
     fn bulk(&self) -> bool {
-        let vector = ROW_BYTES / 4;
+        let vector = ROW_BYTES / self.product.output_bytes();
         let single = self.product.batch == 1;
         self.product.aligned[2]
             && self.product.gemm.ldc.is_multiple_of(vector)
@@ -308,10 +324,11 @@ impl Oriented {
         ];
         if self.bulk() {
             let Gemm { m, n, ldc, .. } = self.product.gemm;
+            let element_bytes = self.product.output_bytes();
             let [rows, columns] = if self.turned { [n, m] } else { [m, n] };
             maps.push(TensorMap {
                 place: Place::Output,
-                element_bytes: 4,
+                element_bytes,
                 columns,
                 rows,
                 matrices: self.product.batch,
@@ -320,7 +337,7 @@ impl Oriented {
                     1 => u64::from(rows) * u64::from(ldc),
                     _ => self.product.gemm.stride_c,
                 },
-                box_columns: BOX_COLUMNS as u32,
+                box_columns: box_columns(element_bytes as usize) as u32,
                 box_rows: box_rows(self.turned) as u32,
             });
         }
@@ -419,8 +436,10 @@ fn bytes_of_pack(pack: &Pack) -> Vec<u8> {
 
 /// All kernels that a product may be planned with.
 pub fn entries() -> impl Iterator<Item = &'static str> {
-    let products = [OF_BF16, OF_F16, OF_TF32].into_iter().flatten();
+    let products = [OF_BF16, OF_F16, OF_TF32, OF_BF16_TO_BF16, OF_F16_TO_F16];
     products
+        .into_iter()
+        .flatten()
         .map(|instance: &wgmma::Instance| instance.entry)
         .chain(["pack_16", "pack_32", "pack_transposed_32"])
 }

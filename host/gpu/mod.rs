@@ -91,7 +91,7 @@ pub use queue::Event;
 
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::{self, Engine, EngineKind};
-use crate::gemm::{Device, GemmInput};
+use crate::gemm::{Device, GemmInto};
 use crate::measure::Sampling;
 use bytemuck::Pod;
 use cuda_std::float::GpuFloat;
@@ -197,23 +197,25 @@ impl Gpu {
         DeviceMatrix::new(array, layout)
     }
 
-    /// A · B of nalgebra matrices, which are copied to the device and back.
+    /// A · B of nalgebra matrices, which are copied to the device and back. What it is made of may be chosen as for
+    /// [`gemm`](Self::gemm).
     ///
     /// # Errors
     /// [`Error::Product`] where A has not as many columns as B has rows; what the device refuses.
-    pub fn matmul<T, R1, C1, S1, R2, C2, S2>(
+    pub fn matmul<T, R1, C1, S1, R2, C2, S2, O>(
         &self,
         a: &Matrix<T, R1, C1, S1>,
         b: &Matrix<T, R2, C2, S2>,
-    ) -> Result<DMatrix<T::Output>, Error>
+    ) -> Result<DMatrix<O>, Error>
     where
-        T: GemmInput<Output: nalgebra::Scalar> + nalgebra::Scalar,
+        T: GemmInto<O> + nalgebra::Scalar,
         R1: Dim,
         C1: Dim,
         S1: RawStorage<T, R1, C1> + IsContiguous,
         R2: Dim,
         C2: Dim,
         S2: RawStorage<T, R2, C2> + IsContiguous,
+        O: Pod + nalgebra::Scalar,
     {
         let (a, b) = (self.upload_matrix(a)?, self.upload_matrix(b)?);
         let layout = Layout::column_major(a.layout().rows, b.layout().columns);
@@ -233,11 +235,11 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`matmul`](Self::matmul), and [`Error::Layout`] where a layout reaches beyond its slice.
-    pub fn matmul_slices<T: GemmInput>(
+    pub fn matmul_slices<T: GemmInto<O>, O: Pod>(
         &self,
         (a, layout_a): (&[T], Layout),
         (b, layout_b): (&[T], Layout),
-    ) -> Result<Vec<T::Output>, Error> {
+    ) -> Result<Vec<O>, Error> {
         let (a, b) = (self.upload(a)?, self.upload(b)?);
         let (a, b) = (a.matrix(layout_a)?, b.matrix(layout_b)?);
         let layout = Layout::row_major(layout_a.rows, layout_b.columns);
@@ -249,7 +251,23 @@ impl Gpu {
     /// C ← α · A · B + β · C, on the device. Where β is 0, C is not read. Any matrix may be transposed, row-major or
     /// column-major, with any distance between its rows or columns, and a batch of them.
     ///
-    /// A and B may be of `f32`, `f64`, [`half::f16`] or [`half::bf16`]; with the last two, C and the factors are of `f32`.
+    /// A and B may be of `f32`, `f64`, [`half::f16`] or [`half::bf16`]. With the last two, the factors and sums are of `f32`; C is
+    /// of `f32` or as narrow as A and B, and then each element is rounded once, when it is stored:
+    ///
+    /// ```
+    /// # use half::bf16;
+    /// # use warpladder::gpu::Gpu;
+    /// # fn main() -> Result<(), warpladder::gpu::Error> {
+    /// # let gpu = Gpu::emulated();
+    /// # let a = gpu.zeros::<bf16>(8, 24)?;
+    /// # let b = gpu.zeros::<bf16>(24, 8)?;
+    /// let mut wide = gpu.zeros::<f32>(8, 8)?;
+    /// gpu.gemm(1.0, a.view(), b.view(), 0.0, wide.view_mut())?;
+    /// let mut narrow = gpu.zeros::<bf16>(8, 8)?;
+    /// gpu.gemm(1.0, a.view(), b.view(), 0.0, narrow.view_mut())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// The product is started and not waited for. The first one of a size chooses and compiles its kernel; those after it
     /// allocate nothing. (Kernels of tensor cores read the places of their matrices from memory: matrices in new places make
@@ -258,13 +276,13 @@ impl Gpu {
     /// # Errors
     /// [`Error::Product`] where the sizes do not match, [`Error::Plan`] where the device or the kernels do not take them, and
     /// what the device refuses.
-    pub fn gemm<T: GemmInput>(
+    pub fn gemm<T: GemmInto<O>, O: Pod>(
         &self,
         alpha: T::Output,
         a: MatrixRef<'_, T>,
         b: MatrixRef<'_, T>,
         beta: T::Output,
-        c: MatrixMut<'_, T::Output>,
+        c: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
         let products = &self.kept.products;
         products.start(&self.queue, [alpha, beta], a, b, c)
@@ -277,13 +295,13 @@ impl Gpu {
     ///
     /// # Errors
     /// [`Error::NotVector`], and those of [`gemm`](Self::gemm).
-    pub fn matvec<T: GemmInput>(
+    pub fn matvec<T: GemmInto<O>, O: Pod>(
         &self,
         alpha: T::Output,
         a: MatrixRef<'_, T>,
         x: MatrixRef<'_, T>,
         beta: T::Output,
-        y: MatrixMut<'_, T::Output>,
+        y: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
         for (what, layout) in [("x", x.layout), ("y", y.layout)] {
             if layout.columns != 1 {

@@ -4,8 +4,9 @@ use super::queue::Queue;
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
 use crate::engine::streams::StreamId;
 use crate::engine::{DevicePtr, Engine, Launch};
-use crate::gemm::{self, Description, Device, GemmInput, tuning};
+use crate::gemm::{self, Description, Device, GemmInput, GemmInto, tuning};
 use crate::plan::{Operands, Prepared};
+use bytemuck::Pod;
 use std::any::TypeId;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -44,6 +45,7 @@ struct Key {
     batch: u32,
     strides: [u64; 3],
     aligned: [bool; 3],
+    narrow: bool,
 }
 
 impl Products {
@@ -57,13 +59,13 @@ impl Products {
     }
 
     /// Starts C ← α · A · B + β · C.
-    pub(super) fn start<T: GemmInput>(
+    pub(super) fn start<T: GemmInto<O>, O: Pod>(
         &self,
         queue: &Queue,
         factors: [T::Output; 2],
         a: MatrixRef<'_, T>,
         b: MatrixRef<'_, T>,
-        c: MatrixMut<'_, T::Output>,
+        c: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
         let engine = &queue.engine;
         let here = [
@@ -85,7 +87,7 @@ impl Products {
         let inputs = [a, b].map(|matrix| place(matrix.array, matrix.layout));
         let (output, _) = place(c.array, layout);
         let places = [inputs[0].0, inputs[1].0, output];
-        let description = describe::<T>([a.layout, b.layout, layout], factors, places)?;
+        let description = describe::<T, O>([a.layout, b.layout, layout], factors, places)?;
         let planned = self.planned(engine, &description)?;
         let mut operands = Operands {
             inputs: &inputs,
@@ -112,6 +114,7 @@ impl Products {
             batch: description.batch,
             strides: description.strides,
             aligned: description.aligned,
+            narrow: description.narrow,
         };
         let mut plans = self.plans.borrow_mut();
         if let Some(planned) = plans.get(&key) {
@@ -224,7 +227,7 @@ pub(super) fn number(what: &'static str, value: usize) -> Result<u32, Error> {
 }
 
 /// The product of matrices whose layouts match, into a row-major C.
-fn describe<T: GemmInput>(
+fn describe<T: GemmInto<O>, O: Pod>(
     [a, b, c]: [Layout; 3],
     [alpha, beta]: [T::Output; 2],
     places: [DevicePtr; 3],
@@ -253,5 +256,6 @@ fn describe<T: GemmInput>(
         alpha,
         beta,
         aligned: places.map(aligned),
+        narrow: T::NARROW,
     })
 }

@@ -23,7 +23,7 @@ use crate::engine::observed::{ObservedEngine, PerLaunch};
 use crate::plan::{Plan, Request};
 use crate::problem::Shape;
 use crate::run::{self, RunError};
-use half::f16;
+use half::{bf16, f16};
 use kernels_gpu::geometry::Geometry;
 use ptx_emulator::{Counters, InstructionClass, Observer, Space};
 
@@ -345,6 +345,7 @@ fn counts(
 ) -> Result<Vec<Counts>, RunError> {
     match rung.element {
         ElementType::F16 => counts_of::<f16>(rung, request, cycles, seed),
+        ElementType::Bf16 => counts_of::<bf16>(rung, request, cycles, seed),
         ElementType::F32 => counts_of::<f32>(rung, request, cycles, seed),
         ElementType::F64 => counts_of::<f64>(rung, request, cycles, seed),
     }

@@ -332,11 +332,7 @@ fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &
         return 0.0;
     }
     // Copies before a product have no arithmetic.
-    let product = counts.fp32 + counts.fp64 + counts.tensor > 0.0
-        && matches!(
-            rung.operation,
-            Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_)
-        );
+    let product = counts.fp32 + counts.fp64 + counts.tensor > 0.0 && rung.operation.is_product();
     let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
     let element = match rung.operation {
         Operation::TensorProduct(input) => 4.0 / f64::from(input.per_word()),

@@ -28,6 +28,9 @@ pub enum Operation {
     /// C = A · B, row-major and dense, with narrow inputs, two of 16 bits to a word, and sums and C of f32:
     /// `(a: &[T], b: &[T], c: *mut f32, m: u32, n: u32, k: u32)`.
     TensorProduct(TensorInput),
+    /// The same with 16-bit elements of one type in A, B and C: a sum of f32 is rounded once, when it is stored:
+    /// `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
+    NarrowProduct(TensorInput),
     /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32, repetitions: u32)`.
     Copy,
     /// The input's transpose, row-major, with the parameters of `Copy`.
@@ -156,7 +159,7 @@ impl Operation {
                 let lds = leading_dimensions(shape);
                 Box::new(product::Product::column_major(shape, lds, seed))
             }
-            Operation::TensorProduct(input) => {
+            Operation::TensorProduct(input) | Operation::NarrowProduct(input) => {
                 Box::new(tensor::TensorProduct::new(shape, input, seed))
             }
             Operation::Copy => Box::new(pointwise::Matrix::copy(shape, seed)),
@@ -170,13 +173,26 @@ impl Operation {
         }
     }
 
-    /// Whether the third dimension of a shape means anything.
-    pub fn uses_k(self) -> bool {
-        use Operation::{ColumnMajorProduct, FmaChains, Product, TensorProduct};
+    /// Whether this is a product of two matrices.
+    pub fn is_product(self) -> bool {
+        use Operation::{ColumnMajorProduct, NarrowProduct, Product, TensorProduct};
         matches!(
             self,
-            Product | ColumnMajorProduct | TensorProduct(_) | FmaChains { .. }
+            Product | ColumnMajorProduct | TensorProduct(_) | NarrowProduct(_)
         )
+    }
+
+    /// What tensor cores take, where this is a product that says so.
+    pub fn tensor_input(self) -> Option<TensorInput> {
+        match self {
+            Operation::TensorProduct(input) | Operation::NarrowProduct(input) => Some(input),
+            _ => None,
+        }
+    }
+
+    /// Whether the third dimension of a shape means anything.
+    pub fn uses_k(self) -> bool {
+        self.is_product() || matches!(self, Operation::FmaChains { .. })
     }
 
     /// Rows and columns of what the grid covers; one row where that is one-dimensional.
@@ -186,6 +202,7 @@ impl Operation {
             Operation::Product
             | Operation::ColumnMajorProduct
             | Operation::TensorProduct(_)
+            | Operation::NarrowProduct(_)
             | Operation::Copy
             | Operation::Transpose => (m, n),
             Operation::StreamCopy | Operation::AddOne | Operation::FmaChains { .. } => (1, m * n),
@@ -200,7 +217,7 @@ impl Operation {
         let wide = |x: u32| u128::from(x);
         let (m, n, k) = (wide(shape.m), wide(shape.n), wide(shape.k));
         match self {
-            Operation::Product => (m * k + k * n, m * n),
+            Operation::Product | Operation::NarrowProduct(_) => (m * k + k * n, m * n),
             Operation::ColumnMajorProduct => {
                 let ld = |rows: u32| wide(rows) + wide(padding(rows));
                 (ld(shape.m) * k + ld(shape.k) * n, ld(shape.m) * n)
@@ -224,9 +241,10 @@ impl Operation {
     pub fn flops(self, shape: Shape) -> f64 {
         let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
         match self {
-            Operation::Product | Operation::ColumnMajorProduct | Operation::TensorProduct(_) => {
-                2.0 * m * n * k
-            }
+            Operation::Product
+            | Operation::ColumnMajorProduct
+            | Operation::TensorProduct(_)
+            | Operation::NarrowProduct(_) => 2.0 * m * n * k,
             Operation::Copy | Operation::Transpose | Operation::StreamCopy => 0.0,
             Operation::AddOne => m * n,
             Operation::FmaChains { .. } => {

@@ -1,7 +1,7 @@
 //! Matrix products in either layout.
 
 use super::{Operation, Param, Problem, Shape, random};
-use crate::check::{self, Method, Verdict};
+use crate::check::{self, Method, Tolerance, Verdict};
 use crate::element::Element;
 use nalgebra::DMatrix;
 use std::cell::OnceCell;
@@ -73,7 +73,7 @@ pub struct Product<T> {
     output_len: usize,
     params: Vec<Param>,
     /// For one element of C.
-    tolerance: f64,
+    tolerance: Tolerance,
     reference: OnceCell<Reference>,
 }
 
@@ -90,7 +90,8 @@ impl<T: Element> Product<T> {
     pub fn row_major(shape: Shape, seed: u64) -> Self {
         let (m, n, k) = extents(shape);
         let inputs = [random(m * k, seed, 1), random(k * n, seed, 2)];
-        Product::of_inputs(shape, inputs, check::product_tolerance::<T>(k))
+        let tolerance = check::product_tolerance::<T>(k);
+        Product::of_inputs(shape, inputs, tolerance.into())
     }
 
     /// Dense and row-major, with A stored as k × m or B as n × k where the flag of each says so.
@@ -108,7 +109,7 @@ impl<T: Element> Product<T> {
     }
 
     /// Dense and row-major, of these inputs.
-    pub(super) fn of_inputs(shape: Shape, inputs: [Vec<T>; 2], tolerance: f64) -> Self {
+    pub(super) fn of_inputs(shape: Shape, inputs: [Vec<T>; 2], tolerance: Tolerance) -> Self {
         let (m, n, k) = extents(shape);
         Product {
             shape,
@@ -139,7 +140,7 @@ impl<T: Element> Product<T> {
             ],
             output_len: ldc * n,
             params,
-            tolerance: check::product_tolerance::<T>(k),
+            tolerance: check::product_tolerance::<T>(k).into(),
             reference: OnceCell::new(),
         }
     }
@@ -187,7 +188,7 @@ impl<T: Element> Problem<T> for Product<T> {
     }
 
     fn check(&self, output: &[T]) -> Verdict {
-        let (m, n, _) = extents(self.shape);
+        let (m, n, k) = extents(self.shape);
         let in_c = self.strides[2];
         let verdict = match self.reference() {
             Reference::Full(c) => check::elementwise(
@@ -202,7 +203,7 @@ impl<T: Element> Problem<T> for Product<T> {
                 in_c,
                 m,
                 projections,
-                check::projected_tolerance(self.tolerance, n),
+                check::projected_tolerance(self.tolerance.of_largest(k), n),
             ),
         };
         let overwritten = self.ldc.and_then(|ldc| {

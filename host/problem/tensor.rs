@@ -1,9 +1,9 @@
-//! Matrix products of narrow elements, summed and stored as f32: what tensor cores compute.
+//! Matrix products of narrow elements, summed as f32 and stored as that or as narrow: what tensor cores compute.
 
 use super::product::Product;
 use super::{Param, Problem, Shape, random};
-use crate::check::{self, Verdict};
-use crate::element::Element;
+use crate::check::{self, Tolerance, Verdict};
+use crate::element::{Element, ElementType};
 use half::{bf16, f16};
 
 /// Elements of A and B.
@@ -52,12 +52,12 @@ impl TensorInput {
     }
 }
 
-/// C = A · B, dense and row-major, of elements that are rounded first. The inputs are words of two elements, or of one,
-/// the first in the low half.
+/// C = A · B, dense and row-major, of elements that are rounded first. Where `T` is f32 the inputs are words of two elements, or of
+/// one, the first in the low half; where it has 16 bits, C is of it as well, and the inputs are the elements.
 pub struct TensorProduct<T> {
     /// The product of the rounded elements.
     values: Product<f32>,
-    words: Vec<Vec<T>>,
+    stored: Vec<Vec<T>>,
 }
 
 impl<T: Element> TensorProduct<T> {
@@ -68,39 +68,39 @@ impl<T: Element> TensorProduct<T> {
             let values: Vec<f32> = random(len, seed, stream);
             let (bits, values): (Vec<u32>, Vec<f32>) =
                 values.into_iter().map(|value| input.round(value)).unzip();
-            (packed(&bits, input), values)
+            (stored(&bits, input), values)
         });
-        let [(words_a, a), (words_b, b)] = rounded;
+        let [(stored_a, a), (stored_b, b)] = rounded;
+        let tolerance = Tolerance {
+            sum: check::tensor_tolerance(k),
+            rounding: match T::TYPE {
+                ElementType::F16 | ElementType::Bf16 => T::UNIT_ROUNDOFF,
+                ElementType::F32 | ElementType::F64 => 0.0,
+            },
+        };
         TensorProduct {
-            values: Product::of_inputs(shape, [a, b], check::tensor_tolerance(k)),
-            words: [words_a, words_b].map(|words| stored(&words)).into(),
+            values: Product::of_inputs(shape, [a, b], tolerance),
+            stored: vec![stored_a, stored_b],
         }
     }
 }
 
-/// Elements as words.
-fn packed(bits: &[u32], input: TensorInput) -> Vec<u32> {
-    match input.per_word() {
-        1 => bits.to_vec(),
-        _ => bits
-            .chunks(2)
-            .map(|pair| pair[0] | pair.get(1).map_or(0, |high| high << 16))
-            .collect(),
-    }
-}
-
-/// Words in memory of another element type.
-fn stored<T: Element>(words: &[u32]) -> Vec<T> {
-    let bytes: &[u8] = bytemuck::cast_slice(words);
+/// Elements, of which these are the bits, in memory of another type.
+fn stored<T: Element>(bits: &[u32], input: TensorInput) -> Vec<T> {
+    let of_element = input.bytes() as usize;
+    let bytes: Vec<u8> = bits
+        .iter()
+        .flat_map(|bits| bits.to_le_bytes().into_iter().take(of_element))
+        .collect();
     let mut stored = vec![T::NAN; bytes.len().div_ceil(size_of::<T>())];
-    bytemuck::cast_slice_mut(&mut stored)[..bytes.len()].copy_from_slice(bytes);
+    bytemuck::cast_slice_mut(&mut stored)[..bytes.len()].copy_from_slice(&bytes);
     stored
 }
 
-/// `T` is f32: the type of C, and wide enough for a word of inputs.
+/// `T` is the type of C: f32, which is wide enough for a word of inputs, or that of the inputs.
 impl<T: Element> Problem<T> for TensorProduct<T> {
     fn inputs(&self) -> &[Vec<T>] {
-        &self.words
+        &self.stored
     }
 
     fn output_len(&self) -> usize {
@@ -112,6 +112,14 @@ impl<T: Element> Problem<T> for TensorProduct<T> {
     }
 
     fn check(&self, output: &[T]) -> Verdict {
-        self.values.check(bytemuck::cast_slice(output))
+        if T::TYPE == ElementType::F32 {
+            return self.values.check(bytemuck::cast_slice(output));
+        }
+        // Exact: an element of 16 bits is an f32 too.
+        let wide: Vec<f32> = output
+            .iter()
+            .map(|&element| element.into() as f32)
+            .collect();
+        self.values.check(&wide)
     }
 }

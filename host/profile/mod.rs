@@ -15,7 +15,7 @@ use crate::engine::emulator::EmulatorEngine;
 use crate::engine::observed::{ObservedEngine, PerLaunch};
 use crate::problem::Shape;
 use crate::run::{self, RunError};
-use half::f16;
+use half::{bf16, f16};
 use ptx_emulator::Counters;
 
 /// A rung that ran once and was counted.
@@ -63,6 +63,7 @@ pub fn profile(
     let engine = ObservedEngine::new(emulator, PerLaunch::new(Counters::new()));
     let verdict = match rung.element {
         ElementType::F16 => checked::<f16>(&engine, rung, shape, seed),
+        ElementType::Bf16 => checked::<bf16>(&engine, rung, shape, seed),
         ElementType::F32 => checked::<f32>(&engine, rung, shape, seed),
         ElementType::F64 => checked::<f64>(&engine, rung, shape, seed),
     }?;

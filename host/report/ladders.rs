@@ -64,7 +64,7 @@ fn ladder(rung: &Rung) -> (&'static str, &'static str, Metric) {
         _ if matches!(rung.implementation, Implementation::Cpu(_)) => 4,
         (Operation::Product, ElementType::F64) => 1,
         (Operation::Product, _) => 0,
-        (Operation::TensorProduct(_), _) => 2,
+        (Operation::TensorProduct(_) | Operation::NarrowProduct(_), _) => 2,
         (Operation::ColumnMajorProduct, _) => 3,
         (Operation::Copy | Operation::Transpose, _) => 5,
         (Operation::StreamCopy | Operation::AddOne, _) => 6,
@@ -180,7 +180,7 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
             continue;
         };
         let group = match (rung.operation, rung.element) {
-            (Operation::TensorProduct(_), _) => 2,
+            (Operation::TensorProduct(_) | Operation::NarrowProduct(_), _) => 2,
             (_, ElementType::F64) => 1,
             _ => 0,
         };

@@ -17,7 +17,7 @@ use crate::engine::{Engine, EngineError};
 use crate::plan::Request;
 use crate::problem::{Operation, Problem, Shape};
 
-use half::f16;
+use half::{bf16, f16};
 use std::collections::HashMap;
 
 /// The problems of one run, each made when the first rung asks for it.
@@ -25,6 +25,7 @@ pub struct Problems {
     shape: Shape,
     seed: u64,
     f16: HashMap<Operation, Box<dyn Problem<f16>>>,
+    bf16: HashMap<Operation, Box<dyn Problem<bf16>>>,
     f32: HashMap<Operation, Box<dyn Problem<f32>>>,
     f64: HashMap<Operation, Box<dyn Problem<f64>>>,
 }
@@ -36,6 +37,7 @@ impl Problems {
             shape,
             seed,
             f16: HashMap::new(),
+            bf16: HashMap::new(),
             f32: HashMap::new(),
             f64: HashMap::new(),
         }
@@ -60,6 +62,11 @@ impl Problems {
             ElementType::F16 => {
                 let make = || operation.problem(shape, seed);
                 let problem = &**self.f16.entry(operation).or_insert_with(make);
+                run_kernel(engine, rung, shape, problem, sampling)
+            }
+            ElementType::Bf16 => {
+                let make = || operation.problem(shape, seed);
+                let problem = &**self.bf16.entry(operation).or_insert_with(make);
                 run_kernel(engine, rung, shape, problem, sampling)
             }
             ElementType::F32 => {

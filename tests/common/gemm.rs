@@ -2,21 +2,23 @@
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use warpladder::check::Tolerance;
+use warpladder::element::Element;
 use warpladder::engine::{Buffer, DevicePtr, Engine};
-use warpladder::gemm::{Description, GemmInput};
+use warpladder::gemm::{Description, GemmInput, GemmInto};
 use warpladder::plan::{Operands, Plan, Prepared};
 
 pub const LAYOUTS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [true, true]];
 
-/// One product.
-pub struct Case<T: GemmInput> {
+/// One product, into a C of `C`.
+pub struct Case<T: GemmInput, C> {
     pub product: Description<T>,
     pub a: Vec<T>,
     pub b: Vec<T>,
-    pub c: Vec<T::Output>,
+    pub c: Vec<C>,
 }
 
-impl<T: GemmInput + Into<f64>> Case<T> {
+impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
     /// A random one of elements made by `round`, with `padding` elements between rows and between matrices. What is not to be
     /// read holds NaN.
     pub fn new(
@@ -54,24 +56,25 @@ impl<T: GemmInput + Into<f64>> Case<T> {
             // BLAS does not read it then.
             c.fill(f64::NAN);
         }
-        let output = <T::Output as warpladder::element::Element>::from_f64;
+        let factor = <T::Output as Element>::from_f64;
         Case {
             product: Description {
                 leading: [rows_a[1] + padding, rows_b[1] + padding, n + padding],
                 batch,
                 strides: [stride(rows_a), stride(rows_b), stride([m, n])],
-                alpha: output(alpha),
-                beta: output(beta),
+                alpha: factor(alpha),
+                beta: factor(beta),
+                narrow: T::NARROW,
                 ..Description::dense([m, n, k], transposed)
             },
             a,
             b,
-            c: c.into_iter().map(output).collect(),
+            c: c.into_iter().map(C::from_f64).collect(),
         }
     }
 
     /// The outputs of so many runs of a plan, each with what the one before has left in the workspace.
-    pub fn run(&self, engine: &dyn Engine, plan: Plan, times: usize) -> Vec<Vec<T::Output>> {
+    pub fn run(&self, engine: &dyn Engine, plan: Plan, times: usize) -> Vec<Vec<C>> {
         fn buffer<'e, E: bytemuck::Pod>(engine: &'e dyn Engine, elements: &[E]) -> Buffer<'e> {
             let buffer = Buffer::new(engine, size_of_val(elements)).unwrap();
             buffer.upload(elements).unwrap();
@@ -105,9 +108,9 @@ impl<T: GemmInput + Into<f64>> Case<T> {
         (0..times).map(run).collect()
     }
 
-    /// Compares every element with the same product in f64; padding must be what it was. `tolerance` is that of a product
-    /// with α = 1 and β = 0.
-    pub fn check(&self, output: &[T::Output], tolerance: f64) -> Result<(), String> {
+    /// Compares every element with the same product in f64; padding must be what it was. `tolerance` is that of a sum with α = 1
+    /// and β = 0.
+    pub fn check(&self, output: &[C], tolerance: f64) -> Result<(), String> {
         let Description {
             extents: [m, n, k],
             transposed,
@@ -119,7 +122,10 @@ impl<T: GemmInput + Into<f64>> Case<T> {
             ..
         } = self.product;
         let (alpha, beta): (f64, f64) = (alpha.into(), beta.into());
-        let tolerance = tolerance * (alpha.abs() + beta.abs());
+        let tolerance = Tolerance {
+            sum: tolerance * (alpha.abs() + beta.abs()),
+            rounding: if T::NARROW { C::UNIT_ROUNDOFF } else { 0.0 },
+        };
         let mut expected: Vec<f64> = self.c.iter().map(|&element| element.into()).collect();
         let at = |start: u64, leading: u32, transposed: bool, row: u32, column: u32| {
             let (row, column) = if transposed {
@@ -147,7 +153,7 @@ impl<T: GemmInput + Into<f64>> Case<T> {
         for (place, (&found, &expected)) in output.iter().zip(&expected).enumerate() {
             let found: f64 = found.into();
             let untouched = found.is_nan() && expected.is_nan();
-            let right = (found - expected).abs() <= tolerance;
+            let right = (found - expected).abs() <= tolerance.of(expected);
             if !untouched && !right {
                 return Err(format!("element {place} is {found}, not {expected}"));
             }

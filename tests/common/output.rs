@@ -1,6 +1,6 @@
 //! What kernels write, whatever their element type.
 
-use half::f16;
+use half::{bf16, f16};
 use warpladder::catalogue::Rung;
 use warpladder::check::Verdict;
 use warpladder::element::{Element, ElementType};
@@ -20,6 +20,7 @@ pub fn of_rung(
 ) -> Result<Output, RunError> {
     let run = match rung.element {
         ElementType::F16 => of_element::<f16>,
+        ElementType::Bf16 => of_element::<bf16>,
         ElementType::F32 => of_element::<f32>,
         ElementType::F64 => of_element::<f64>,
     };

@@ -383,3 +383,40 @@ fn floats_of_16_bits_are_widened_exactly() {
         }
     });
 }
+
+#[test]
+fn floats_are_narrowed_to_the_nearest() {
+    // All exponents of either sign, with fractions at, before and behind the places where rounding turns: halfway to an even and
+    // to an odd number of each kind among them.
+    let fractions = [
+        0, 1, 0x0fff, 0x1000, 0x1001, 0x2fff, 0x3000, 0x3001, 0x7fff, 0x8000, 0x8001, 0x1_7fff,
+        0x1_8000, 0x1_8001, 0x40_0000, 0x7f_8000, 0x7f_ffff,
+    ];
+    let numbers: Vec<f32> = (0..512u32)
+        .flat_map(|exponent| fractions.map(|fraction| f32::from_bits(exponent << 23 | fraction)))
+        .collect();
+    on_every_engine(|engine| {
+        let from = buffer(engine, &numbers);
+        let blocks = numbers.len().div_ceil(256) as u32;
+        let to = buffer(engine, &vec![u32::MAX; numbers.len()]);
+        let args = [
+            Arg::Ptr(from.ptr()),
+            Arg::U64(numbers.len() as u64),
+            Arg::Ptr(to.ptr()),
+        ];
+        run(engine, "narrow", along_x(blocks), along_x(256), &args);
+        for (&number, found) in numbers.iter().zip(read::<u32>(&to, numbers.len())) {
+            let (half, brain) = (
+                half::f16::from_bits(found as u16),
+                half::bf16::from_bits((found >> 16) as u16),
+            );
+            let expected = (half::f16::from_f32(number), half::bf16::from_f32(number));
+            let same = if number.is_nan() {
+                half.is_nan() && brain.is_nan()
+            } else {
+                (half.to_bits(), brain.to_bits()) == (expected.0.to_bits(), expected.1.to_bits())
+            };
+            assert!(same, "{number:e}: {half} and {brain}, not {expected:?}");
+        }
+    });
+}

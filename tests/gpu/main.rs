@@ -3,16 +3,16 @@
 #[path = "../common/gpu.rs"]
 mod gpu;
 mod kernels;
+mod narrow;
 mod streams;
 mod transposes;
 mod vectors;
 
-use half::{bf16, f16};
 use nalgebra::{DMatrix, Matrix3x2, SMatrix};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use warpladder::check;
-use warpladder::gemm::{GemmElement, GemmInput};
+use warpladder::gemm::GemmElement;
 use warpladder::gpu::{Error, Gpu, Layout};
 
 /// Odd sizes among them, and such that k is split.
@@ -155,32 +155,8 @@ fn nothing<T: GemmElement + nalgebra::Scalar>(gpu: &Gpu) {
     assert_eq!(product(5, 3, 0), DMatrix::from_element(5, 3, T::ZERO));
 }
 
-/// A, B and C of different types; again with matrices in other places, and with what the first product has left.
-fn narrow<T>(gpu: &Gpu, round: fn(f64) -> T)
-where
-    T: GemmInput<Output = f32> + nalgebra::Scalar + Into<f64>,
-{
-    let mut rng = StdRng::seed_from_u64(3);
-    for [m, n, k] in SIZES {
-        let mut operand = |rows, columns| {
-            DMatrix::from_fn(rows, columns, |_, _| round(rng.random_range(-1.0..1.0)))
-        };
-        let (a, b) = (operand(m, k), operand(k, n));
-        let expected = a.map(Into::into) * b.map(Into::into);
-        assert_near::<f32>(&gpu.matmul(&a, &b).unwrap(), &expected, k);
-        let [a, b] = [a, b].map(|matrix| gpu.upload_matrix(&matrix).unwrap());
-        let mut c = gpu.zeros(m, n).unwrap();
-        for (beta, times) in [(0.0, 2.0), (1.0, 4.0), (0.5, 4.0)] {
-            gpu.gemm(2.0, a.view(), b.view(), beta, c.view_mut())
-                .unwrap();
-            assert_near::<f32>(&c.download().unwrap(), &(&expected * times), k);
-        }
-    }
-}
-
 fn all(gpu: &Gpu) {
-    narrow(gpu, f16::from_f64);
-    narrow(gpu, bf16::from_f64);
+    narrow::all(gpu);
     products::<f32>(gpu);
     products::<f64>(gpu);
     batches::<f32>(gpu);

@@ -14,7 +14,7 @@ mod unreported;
 
 use engine::MutantEngine;
 use executions::Executions;
-use half::f16;
+use half::{bf16, f16};
 use mutants::{Kind, Mutant};
 use ptx_emulator::sanitize::{Finding, Tool};
 use ptx_emulator::{Observer, Sanitizer};
@@ -42,7 +42,7 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     // The dearest first, so that no worker is left with one of them at the end.
     rungs.sort_by_key(|rung| match (rung.implementation, rung.operation) {
         (Implementation::Planned { .. }, _) => 0,
-        (_, Operation::TensorProduct(_)) => 1,
+        (_, Operation::TensorProduct(_) | Operation::NarrowProduct(_)) => 1,
         _ => 2,
     });
     let next = AtomicUsize::new(0);
@@ -96,7 +96,7 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
         Operation::Transpose => shapes.push(shape(200, 264, 1)),
         Operation::MatVec { .. } => shapes.push(shape(512, 512, 1)),
         // A tile of which there is but the edge, a wide one that passes every stage twice, and one that blocks share.
-        Operation::TensorProduct(_) => {
+        Operation::TensorProduct(_) | Operation::NarrowProduct(_) => {
             shapes.insert(0, shape(72, 8, 64));
             shapes.push(shape(64, 256, 640));
             shapes.push(shape(64, 64, 2560));
@@ -198,6 +198,7 @@ impl Outcome {
 fn mutate(rung: &'static Rung) -> Outcome {
     match rung.element {
         ElementType::F16 => mutate_elements::<f16>(rung),
+        ElementType::Bf16 => mutate_elements::<bf16>(rung),
         ElementType::F32 => mutate_elements::<f32>(rung),
         ElementType::F64 => mutate_elements::<f64>(rung),
     }

@@ -79,7 +79,7 @@ pub struct Instances {
     pub skinny: Option<[(&'static str, u64); 4]>,
     /// The sum of partial products.
     pub reduce: &'static str,
-    /// Bytes of an element of C.
+    /// Bytes of a sum, which C has too unless it is narrower.
     pub element_bytes: u32,
     /// What the model knows of the tiles; the last entry is for sizes that are not listed.
     models: &'static [Model],
@@ -142,6 +142,20 @@ pub const OF_F16: Instances = Instances {
 /// Those of bf16, with sums of f32.
 pub const OF_BF16: Instances = Instances {
     tiles: portable::OF_BF16,
+    ..OF_F16
+};
+
+/// Those of f16 with a C of f16.
+pub const OF_F16_TO_F16: Instances = Instances {
+    tiles: portable::OF_F16_TO_F16,
+    reduce: "gemm_reduce_to_f16",
+    ..OF_F16
+};
+
+/// Those of bf16 with a C of bf16.
+pub const OF_BF16_TO_BF16: Instances = Instances {
+    tiles: portable::OF_BF16_TO_BF16,
+    reduce: "gemm_reduce_to_bf16",
     ..OF_F16
 };
 

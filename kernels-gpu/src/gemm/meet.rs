@@ -11,7 +11,7 @@
 //! Beyond the sources. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication
 //! on the GPU", 2023, cut the last rounds too; there the blocks of a tile wait for each other.
 
-use super::scalar::Scalar;
+use super::scalar::{Output, Scalar};
 use super::{Gemm, Share, Target, Task};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -65,16 +65,16 @@ pub unsafe fn is_last(count: *mut u32, blocks: u32, memory: *mut u32) -> bool {
 /// `c` is the matrix that `gemm` describes.
 #[inline(always)]
 pub unsafe fn meet<
-    T: Scalar,
+    C: Output<Wide: Scalar>,
     const ROWS: usize,
     const COLUMNS: usize,
     const THREADS: usize,
     const AHEAD: usize,
 >(
-    gemm: &Gemm<T>,
+    gemm: &Gemm<C::Wide>,
     task: &Task,
-    c: *mut T,
-    partials: *mut T,
+    c: *mut C,
+    partials: *mut C::Wide,
     memory: *mut u32,
 ) {
     const { assert!((ROWS * COLUMNS).is_multiple_of(AHEAD * SIDE_BY_SIDE * THREADS)) };
@@ -92,14 +92,15 @@ pub unsafe fn meet<
     let step = THREADS * SIDE_BY_SIDE;
     let mut place = t * SIDE_BY_SIDE;
     while place < ROWS * COLUMNS {
-        let mut sums = [[T::ZERO; SIDE_BY_SIDE]; AHEAD];
+        let mut sums = [[C::Wide::ZERO; SIDE_BY_SIDE]; AHEAD];
         let mut part = 0;
         while part < gemm.parts as usize {
-            let mut others = [[T::ZERO; SIDE_BY_SIDE]; AHEAD];
+            let mut others = [[C::Wide::ZERO; SIDE_BY_SIDE]; AHEAD];
             for (ahead, others) in others.iter_mut().enumerate() {
                 // SAFETY: all parts have been left, tiles are of whole steps, and places are multiples of 16 bytes.
-                *others =
-                    unsafe { T::load_4(first.add(part * ROWS * COLUMNS + place + ahead * step)) };
+                *others = unsafe {
+                    C::Wide::load_4(first.add(part * ROWS * COLUMNS + place + ahead * step))
+                };
             }
             for ahead in 0..AHEAD {
                 for q in 0..SIDE_BY_SIDE {

@@ -7,7 +7,7 @@
 //! | [`partials`] | the sum of the parts of k |
 //! | [`choose`](mod@choose), [`instance`], `cost` | which of these, and of `ampere` and `hopper`, computes a product |
 //! | [`operand`], [`ring`], [`dgemm_tile`] | parts of those kernels: asynchronous copies, stages, f64 on tensor cores |
-//! | [`meet`](mod@meet), [`slices`], [`scalar`] | tiles that blocks share; sums in short chains; floats, four at a time |
+//! | [`meet`](mod@meet), [`slices`], [`scalar`] | tiles that blocks share; sums in short chains; elements, four at a time |
 //!
 //! # Layout
 //! Everything is row-major with leading dimensions: C is m × n with rows `ldc` elements apart. op(A) is m × k and op(B) is
@@ -23,7 +23,7 @@
 //! # Grid
 //! x and y count tiles of C along n and m. z counts products: batch · `splits` + split. With `splits` > 1 the products of
 //! a batch share k, `k_per_split` each, and write sums without α and β to `partials`, an array of batches × splits
-//! matrices of m rows, [`partials_pitch`] apart; a second kernel (`sgemm_reduce`, `dgemm_reduce`) adds those up into C.
+//! matrices of m rows, [`partials_pitch`] apart; a second kernel (`sgemm_reduce`, `dgemm_reduce`, or one for a C of 16 bits) adds those up into C.
 //!
 //! Where the last round of tiles would leave multiprocessors idle, its tiles are cut: the grid is then one row of blocks, `whole` of which compute a tile each; after those come the first parts of all other tiles, `k_first` deep, and
 //! then their other parts, `k_rest` deep. Blocks of one tile [`meet`](mod@meet) in memory before `partials`.
@@ -48,6 +48,7 @@ pub mod slices;
 
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
+use scalar::{Output, Scalar};
 
 /// Parameters of a product, passed by value. Sizes and distances are in elements.
 #[repr(C)]
@@ -231,9 +232,9 @@ impl Share {
 
 /// Where a block's sums go: C, or the partial sums of its part of k.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<T> {
+pub struct Target<C: Output> {
     /// First element of the matrix.
-    pub start: *mut T,
+    pub start: *mut C,
     /// Distance of two rows.
     pub leading: usize,
     /// Rows and columns of the matrix.
@@ -241,33 +242,17 @@ pub struct Target<T> {
     /// See `rows`.
     pub columns: usize,
     /// Factor of the sums.
-    pub alpha: T,
+    pub alpha: C::Wide,
     /// Factor of what was there.
-    pub beta: T,
+    pub beta: C::Wide,
 }
 
-impl<T: GpuFloat> Target<T> {
-    /// The target of this task, whose tile has so many rows and columns.
+impl<T: Scalar> Target<T> {
+    /// The target of this task, whose tile has so many rows and columns, where sums and C are of one type.
     #[inline(always)]
-    pub fn new(
-        gemm: &Gemm<T>,
-        task: &Task,
-        c: *mut T,
-        partials: *mut T,
-        [tile_rows, tile_columns]: [usize; 2],
-    ) -> Self {
+    pub fn new(gemm: &Gemm<T>, task: &Task, c: *mut T, partials: *mut T, tile: [usize; 2]) -> Self {
         if let Some(share) = Share::of_this_block(gemm) {
-            let (row, column) = (task.row as usize, task.column as usize);
-            let place = share.place(gemm, partials, tile_rows * tile_columns);
-            Target {
-                // Counted from the start of a matrix, as all tiles are.
-                start: place.wrapping_sub(row * tile_columns + column),
-                leading: tile_columns,
-                rows: row + tile_rows,
-                columns: column + tile_columns,
-                alpha: T::ONE,
-                beta: T::ZERO,
-            }
+            Self::of_share(gemm, task, share, partials, tile)
         } else if gemm.splits > 1 {
             Self::of_part(gemm, [task.batch, task.split], partials)
         } else {
@@ -275,16 +260,42 @@ impl<T: GpuFloat> Target<T> {
         }
     }
 
-    /// C of a product of the batch.
+    /// The target of this task where it is not C: where there are others for the same tile.
     #[inline(always)]
-    pub fn of_c(gemm: &Gemm<T>, batch: u32, c: *mut T) -> Self {
+    pub fn of_sums(
+        gemm: &Gemm<T>,
+        task: &Task,
+        partials: *mut T,
+        tile: [usize; 2],
+    ) -> Option<Self> {
+        if let Some(share) = Share::of_this_block(gemm) {
+            Some(Self::of_share(gemm, task, share, partials, tile))
+        } else if gemm.splits > 1 {
+            Some(Self::of_part(gemm, [task.batch, task.split], partials))
+        } else {
+            None
+        }
+    }
+
+    /// The sums of a share of this task's tile.
+    #[inline(always)]
+    fn of_share(
+        gemm: &Gemm<T>,
+        task: &Task,
+        share: Share,
+        partials: *mut T,
+        [tile_rows, tile_columns]: [usize; 2],
+    ) -> Self {
+        let (row, column) = (task.row as usize, task.column as usize);
+        let place = share.place(gemm, partials, tile_rows * tile_columns);
         Target {
-            start: c.wrapping_add(batch as usize * gemm.stride_c as usize),
-            leading: gemm.ldc as usize,
-            rows: gemm.m as usize,
-            columns: gemm.n as usize,
-            alpha: gemm.alpha,
-            beta: gemm.beta,
+            // Counted from the start of a matrix, as all tiles are.
+            start: place.wrapping_sub(row * tile_columns + column),
+            leading: tile_columns,
+            rows: row + tile_rows,
+            columns: column + tile_columns,
+            alpha: T::ONE,
+            beta: T::ZERO,
         }
     }
 
@@ -303,23 +314,38 @@ impl<T: GpuFloat> Target<T> {
             beta: T::ZERO,
         }
     }
+}
+
+impl<C: Output> Target<C> {
+    /// C of a product of the batch.
+    #[inline(always)]
+    pub fn of_c(gemm: &Gemm<C::Wide>, batch: u32, c: *mut C) -> Self {
+        Target {
+            start: c.wrapping_add(batch as usize * gemm.stride_c as usize),
+            leading: gemm.ldc as usize,
+            rows: gemm.m as usize,
+            columns: gemm.n as usize,
+            alpha: gemm.alpha,
+            beta: gemm.beta,
+        }
+    }
 
     /// Stores a sum, if there is such an element.
     ///
     /// # Safety
     /// The target is a matrix of `rows` × `columns` elements, this one nobody else's.
     #[inline(always)]
-    pub unsafe fn store(&self, row: usize, column: usize, sum: T) {
+    pub unsafe fn store(&self, row: usize, column: usize, sum: C::Wide) {
         if row < self.rows && column < self.columns {
             // SAFETY: inside of the matrix by the test, and the caller's.
             unsafe {
                 let to = self.start.add(row * self.leading + column);
                 let scaled = sum * self.alpha;
-                *to = if self.beta == T::ZERO {
+                *to = C::narrow(if self.beta == C::Wide::ZERO {
                     scaled
                 } else {
-                    self.beta.mul_add(*to, scaled)
-                };
+                    self.beta.mul_add((*to).widen(), scaled)
+                });
             }
         }
     }
@@ -329,18 +355,15 @@ impl<T: GpuFloat> Target<T> {
     /// # Safety
     /// The target is a matrix of `rows` × `columns` elements, these nobody else's; the first is one of them.
     #[inline(always)]
-    pub unsafe fn store_4(&self, row: usize, column: usize, sums: [T; 4])
-    where
-        T: scalar::Scalar,
-    {
-        if self.beta == T::ZERO
+    pub unsafe fn store_4(&self, row: usize, column: usize, sums: [C::Wide; 4]) {
+        if self.beta == C::Wide::ZERO
             && self.vectors()
             && self.columns.is_multiple_of(4)
             && self.leading.is_multiple_of(4)
         {
             let scaled = sums.map(|sum| sum * self.alpha);
             // SAFETY: inside of the matrix because rows are of whole vectors, and aligned because all are.
-            unsafe { T::store_4(self.start.add(row * self.leading + column), scaled) };
+            unsafe { C::store_4(self.start.add(row * self.leading + column), scaled) };
         } else {
             for (q, sum) in sums.into_iter().enumerate() {
                 // SAFETY: passed on to the caller.
@@ -349,18 +372,18 @@ impl<T: GpuFloat> Target<T> {
         }
     }
 
-    /// Whether rows start at multiples of 16 bytes and end with a whole vector of 4 `f32` or 2 `f64`.
+    /// Whether rows start at multiples of 16 bytes and end with a whole vector of 4 `f32`, 2 `f64` or 8 of 16 bits.
     #[inline(always)]
     pub fn vectors(&self) -> bool {
-        let vector = 16 / size_of::<T>();
+        let vector = 16 / size_of::<C>();
         self.leading.is_multiple_of(vector)
-            && (self.start.addr() | (self.columns * size_of::<T>())).is_multiple_of(16)
+            && (self.start.addr() | (self.columns * size_of::<C>())).is_multiple_of(16)
     }
 
     /// The new element for a sum that was multiplied by α: `scaled` + β · `old`.
     #[inline(always)]
-    pub fn combine(&self, scaled: T, old: T) -> T {
-        if self.beta == T::ZERO {
+    pub fn combine(&self, scaled: C::Wide, old: C::Wide) -> C::Wide {
+        if self.beta == C::Wide::ZERO {
             scaled
         } else {
             self.beta.mul_add(old, scaled)

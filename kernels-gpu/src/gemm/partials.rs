@@ -1,4 +1,4 @@
-//! `sgemm_reduce`, `dgemm_reduce`: the sum of partial products, C ← α · (P₁ + P₂ + …) + β · C.
+//! `sgemm_reduce`, `dgemm_reduce`, `gemm_reduce_to_f16`, `gemm_reduce_to_bf16`: the sum of partial products, C ← α · (P₁ + P₂ + …) + β · C.
 //!
 //! # Idea
 //! Where C has fewer tiles than the GPU has multiprocessors, blocks share a tile and split k. Their sums must meet: here
@@ -20,8 +20,9 @@
 //! # Source
 //! Beyond the sources; cuBLAS does the same.
 
-use super::scalar::Scalar;
+use super::scalar::{Output, Scalar};
 use super::{Gemm, Target, partials_pitch};
+use cuda_std::narrow::{Brain, Half};
 use cuda_std::prelude::*;
 
 /// Threads of a block, of all lanes.
@@ -41,7 +42,7 @@ pub const AHEAD: usize = 4;
 /// # Safety
 /// As for the kernels.
 #[inline(always)]
-pub unsafe fn body<T: Scalar>(partials: *const T, c: *mut T, gemm: Gemm<T>) {
+pub unsafe fn body<T: Scalar, C: Output<Wide = T>>(partials: *const T, c: *mut C, gemm: Gemm<T>) {
     let meeting = shared_array![T; THREADS * SIDE_BY_SIDE];
     let (x, lane) = (
         thread::thread_idx_x() as usize,
@@ -104,16 +105,16 @@ pub unsafe fn body<T: Scalar>(partials: *const T, c: *mut T, gemm: Gemm<T>) {
 }
 
 macro_rules! reduce_kernels {
-    ($($element:ty: $name:ident;)*) => {
+    ($($name:ident: $sum:ty => $output:ty;)*) => {
         $(
-            #[doc = concat!("Adds up partial products of `", stringify!($element), "`.")]
+            #[doc = concat!("Adds up partial products of `", stringify!($sum), "` into a C of `", stringify!($output), "`.")]
             ///
             /// # Safety
             /// `partials` holds the partial products of a launch with the same `gemm`, `c` is its C. A block has at most
             /// [`THREADS`] threads, in y at most [`MOST_LANES`]; the grid has as many in x as there are vectors, or more,
             /// and the number of matrices in z.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
-            pub unsafe fn $name(partials: *const $element, c: *mut $element, gemm: Gemm<$element>) {
+            pub unsafe fn $name(partials: *const $sum, c: *mut $output, gemm: Gemm<$sum>) {
                 // SAFETY: passed on to the caller.
                 unsafe { body(partials, c, gemm) }
             }
@@ -122,6 +123,8 @@ macro_rules! reduce_kernels {
 }
 
 reduce_kernels! {
-    f32: sgemm_reduce;
-    f64: dgemm_reduce;
+    sgemm_reduce: f32 => f32;
+    dgemm_reduce: f64 => f64;
+    gemm_reduce_to_f16: f32 => Half;
+    gemm_reduce_to_bf16: f32 => Brain;
 }

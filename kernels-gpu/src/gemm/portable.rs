@@ -1,5 +1,5 @@
-//! `sgemm_portable`, `dgemm_portable`, `gemm_f16_portable`, `gemm_bf16_portable`: general products by tiles, on GPUs of any
-//! generation.
+//! `sgemm_portable`, `dgemm_portable`, `gemm_f16_portable`, `gemm_bf16_portable`, `gemm_f16_portable_to_f16`,
+//! `gemm_bf16_portable_to_bf16`: general products by tiles, on GPUs of any generation.
 //!
 //! # Idea
 //! What `register_blocked` does, for any size and layout: a thread's sums stay in registers, and tiles of both operands pass
@@ -8,6 +8,7 @@
 //! barrier separates them. Elements outside of an operand are zeros.
 //!
 //! Elements of 16 bits become `f32` on their way into shared memory: products and sums are then those of `f32`.
+//! Where C is as narrow as A and B, a scaled sum is rounded when it is stored, and sums that must meet others stay as they are.
 //!
 //! # Thread mapping
 //! 256 threads as 16 × 16; thread (x, y) owns 4 × 4 elements of the block's 64 × 64. Where the rows of an operand run along k, 16
@@ -25,7 +26,7 @@
 use super::instance::Instance;
 use super::meet::meet;
 use super::operand::way;
-use super::scalar::Scalar;
+use super::scalar::{Output, Scalar};
 use super::{Gemm, Target, Task};
 use cuda_std::narrow::{Brain, Half, Widen};
 use cuda_std::prelude::*;
@@ -127,10 +128,10 @@ impl<I: Widen<Wide: GpuFloat>> Panel<I> {
 /// # Safety
 /// As for the kernels; `memory` has two times [`TILES`] elements.
 #[inline(always)]
-unsafe fn body<I: Widen<Wide = T>, T: Scalar>(
+unsafe fn body<I: Widen<Wide = T>, T: Scalar, C: Output<Wide = T>>(
     memory: *mut T,
     [a, b]: [*const I; 2],
-    [c, partials]: [*mut T; 2],
+    (c, partials): (*mut C, *mut T),
     gemm: Gemm<T>,
 ) {
     let task = Task::of_this_block(&gemm, EXTENT as u32, EXTENT as u32);
@@ -177,25 +178,38 @@ unsafe fn body<I: Widen<Wide = T>, T: Scalar>(
             }
             (tiles, others) = (others, tiles);
         }
-        let target = Target::new(&gemm, &task, c, partials, [EXTENT; 2]);
-        for i in 0..OWNED {
-            for j in 0..OWNED {
-                let (row, column) = (
-                    task.row as usize + row + i,
-                    task.column as usize + column + j,
-                );
-                target.store(row, column, sums[i][j]);
-            }
+        let corner = [task.row as usize + row, task.column as usize + column];
+        match Target::of_sums(&gemm, &task, partials, [EXTENT; 2]) {
+            Some(target) => store(&target, &sums, corner),
+            None => store(&Target::of_c(&gemm, task.batch, c), &sums, corner),
         }
         // The block's barrier inside comes before a word of the tiles is written.
-        meet::<T, EXTENT, EXTENT, THREADS, 4>(&gemm, &task, c, partials, memory.cast());
+        meet::<C, EXTENT, EXTENT, THREADS, 4>(&gemm, &task, c, partials, memory.cast());
+    }
+}
+
+/// Stores a thread's sums from a row and a column on.
+///
+/// # Safety
+/// The target is a matrix, the elements nobody else's.
+#[inline(always)]
+unsafe fn store<C: Output>(
+    target: &Target<C>,
+    sums: &[[C::Wide; OWNED]; OWNED],
+    [row, column]: [usize; 2],
+) {
+    for i in 0..OWNED {
+        for j in 0..OWNED {
+            // SAFETY: passed on to the caller.
+            unsafe { target.store(row + i, column + j, sums[i][j]) };
+        }
     }
 }
 
 macro_rules! portable_kernels {
-    ($($name:ident, $instances:ident: $input:ty => $sum:ty, $resident:literal;)*) => {
+    ($($name:ident, $instances:ident: $input:ty => $sum:ty => $output:ty, $resident:literal;)*) => {
         $(
-            #[doc = concat!("Products of `", stringify!($input), "`, summed in `", stringify!($sum), "`.")]
+            #[doc = concat!("Products of `", stringify!($input), "`, summed in `", stringify!($sum), "`, C of `", stringify!($output), "`.")]
             ///
             /// # Safety
             /// See [`instance`](super::instance).
@@ -203,13 +217,13 @@ macro_rules! portable_kernels {
             pub unsafe fn $name(
                 a: &[$input],
                 b: &[$input],
-                c: *mut $sum,
+                c: *mut $output,
                 partials: *mut $sum,
                 gemm: Gemm<$sum>,
             ) {
                 let memory = shared_array![$sum; 2 * TILES];
                 // SAFETY: passed on to the caller.
-                unsafe { body(memory, [a.as_ptr(), b.as_ptr()], [c, partials], gemm) }
+                unsafe { body(memory, [a.as_ptr(), b.as_ptr()], (c, partials), gemm) }
             }
 
             #[doc = concat!("`", stringify!($name), "`, which takes operands that lie in any way.")]
@@ -227,8 +241,10 @@ macro_rules! portable_kernels {
 }
 
 portable_kernels! {
-    sgemm_portable, OF_F32: f32 => f32, 2;
-    dgemm_portable, OF_F64: f64 => f64, 1;
-    gemm_f16_portable, OF_F16: Half => f32, 2;
-    gemm_bf16_portable, OF_BF16: Brain => f32, 2;
+    sgemm_portable, OF_F32: f32 => f32 => f32, 2;
+    dgemm_portable, OF_F64: f64 => f64 => f64, 1;
+    gemm_f16_portable, OF_F16: Half => f32 => f32, 2;
+    gemm_bf16_portable, OF_BF16: Brain => f32 => f32, 2;
+    gemm_f16_portable_to_f16, OF_F16_TO_F16: Half => f32 => Half, 2;
+    gemm_bf16_portable_to_bf16, OF_BF16_TO_BF16: Brain => f32 => Brain, 2;
 }

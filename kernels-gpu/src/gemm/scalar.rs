@@ -1,22 +1,26 @@
-//! Floats of the general products.
+//! Elements of the general products.
 
+use cuda_std::narrow::{Brain, Half, Narrow};
 use cuda_std::prelude::*;
-use cuda_std::vector::{F32x4, F64x2, Vector};
+use cuda_std::vector::{F32x4, F64x2, U32x2, Vector};
 use cuda_std::warp::WarpShuffleValue;
 
-/// A float that is loaded and stored four at a time.
-pub trait Scalar: GpuFloat + WarpShuffleValue {
+/// An element of C, to which scaled sums are rounded: once, and to the nearest. Four are stored at a time.
+pub trait Output: Narrow<Wide: GpuFloat> {
+    /// Stores 4 sums at a multiple of 16 bytes, or of 8 where an element has 2.
+    ///
+    /// # Safety
+    /// They may be written, and the address is aligned.
+    unsafe fn store_4(to: *mut Self, sums: [Self::Wide; 4]);
+}
+
+/// A float that sums are computed in, which is loaded four at a time.
+pub trait Scalar: GpuFloat + WarpShuffleValue + Output<Wide = Self> {
     /// Loads 4 elements from a multiple of 16 bytes.
     ///
     /// # Safety
     /// They may be read, and the address is aligned.
     unsafe fn load_4(from: *const Self) -> [Self; 4];
-
-    /// Stores 4 elements at a multiple of 16 bytes.
-    ///
-    /// # Safety
-    /// They may be written, and the address is aligned.
-    unsafe fn store_4(to: *mut Self, elements: [Self; 4]);
 }
 
 impl Scalar for f32 {
@@ -25,11 +29,13 @@ impl Scalar for f32 {
         // SAFETY: passed on to the caller.
         unsafe { F32x4::load(from) }
     }
+}
 
+impl Output for f32 {
     #[inline(always)]
-    unsafe fn store_4(to: *mut f32, elements: [f32; 4]) {
+    unsafe fn store_4(to: *mut f32, sums: [f32; 4]) {
         // SAFETY: passed on to the caller.
-        unsafe { F32x4::store(to, elements) }
+        unsafe { F32x4::store(to, sums) }
     }
 }
 
@@ -40,7 +46,9 @@ impl Scalar for f64 {
         let ([a, b], [c, d]) = unsafe { (F64x2::load(from), F64x2::load(from.add(2))) };
         [a, b, c, d]
     }
+}
 
+impl Output for f64 {
     #[inline(always)]
     unsafe fn store_4(to: *mut f64, [a, b, c, d]: [f64; 4]) {
         // SAFETY: passed on to the caller.
@@ -50,3 +58,20 @@ impl Scalar for f64 {
         }
     }
 }
+
+macro_rules! narrow_outputs {
+    ($($element:ident)*) => {
+        $(
+            impl Output for $element {
+                #[inline(always)]
+                unsafe fn store_4(to: *mut $element, sums: [f32; 4]) {
+                    let [a, b, c, d] = sums.map(|sum| u32::from($element::narrow(sum).0));
+                    // SAFETY: passed on to the caller.
+                    unsafe { U32x2::store(to.cast(), [a | b << 16, c | d << 16]) }
+                }
+            }
+        )*
+    };
+}
+
+narrow_outputs! { Half Brain }

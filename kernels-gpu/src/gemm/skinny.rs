@@ -183,7 +183,7 @@ impl<T: Scalar> Skinny<T> {
 }
 
 /// Where a block's sums go.
-struct Results<T> {
+struct Results<T: Scalar> {
     first_row: usize,
     first_column: usize,
     height: usize,

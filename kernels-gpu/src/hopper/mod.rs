@@ -5,7 +5,7 @@
 //! | [`dgemm`] | `dgemm` on this generation |
 //! | [`wgmma_single`] | `wgmma_bf16_single` |
 //! | [`wgmma_persistent`] | `wgmma_bf16_specialised`, `wgmma_bf16_persistent` |
-//! | [`mod@wgmma`] | `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, for which [`choose`] chooses |
+//! | [`mod@wgmma`] | `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, `wgmma_bf16_narrow`, `wgmma_f16_narrow`, for which [`choose`] chooses |
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod choose;

@@ -5,21 +5,63 @@ use super::schedule::{Corner, Schedule};
 use super::tiles::{Maps, ROW_BYTES, ROWS, WARPGROUP};
 use crate::gemm::Gemm;
 use cuda_std::async_copy::SharedAddress;
+use cuda_std::narrow::{Brain, Half, Narrow, NarrowPair};
 use cuda_std::prelude::*;
 use cuda_std::tma;
 use cuda_std::vector::{F32x2, F32x4, Vector};
 use cuda_std::wgmma::{self, Sums};
 
-/// Columns of a box of C.
-pub const BOX_COLUMNS: usize = ROW_BYTES / 4;
-
-/// Rows of a box of C, and of one that is stored column by column.
-pub const fn box_rows(turned: bool) -> usize {
-    if turned { BOX_COLUMNS } else { ROWS }
+/// An element of C, to which scaled sums are rounded: once, and to the nearest. Two are stored at a time.
+pub trait Paired: Narrow<Wide = f32> {
+    /// Stores two neighbours of a row.
+    ///
+    /// # Safety
+    /// They may be written, and the first is aligned to both.
+    unsafe fn store_pair(to: *mut Self, left: f32, right: f32);
 }
 
-/// Bytes of a box of C: 64 rows of 32 columns.
+impl Paired for f32 {
+    #[inline(always)]
+    unsafe fn store_pair(to: *mut f32, left: f32, right: f32) {
+        // SAFETY: passed on to the caller.
+        unsafe { F32x2::store(to, [left, right]) };
+    }
+}
+
+impl Paired for Half {
+    #[inline(always)]
+    unsafe fn store_pair(to: *mut Half, left: f32, right: f32) {
+        // SAFETY: passed on to the caller.
+        unsafe { *to.cast() = Half::narrow_pair(left, right) };
+    }
+}
+
+impl Paired for Brain {
+    #[inline(always)]
+    unsafe fn store_pair(to: *mut Brain, left: f32, right: f32) {
+        // SAFETY: passed on to the caller.
+        unsafe { *to.cast() = Brain::narrow_pair(left, right) };
+    }
+}
+
+/// Columns of a box of C, of elements of so many bytes: 32 of 4, 64 of 2.
+pub const fn box_columns(element_bytes: usize) -> usize {
+    ROW_BYTES / element_bytes
+}
+
+/// Rows of a box of C, and of one that is stored column by column, whose elements have 4 bytes.
+pub const fn box_rows(turned: bool) -> usize {
+    if turned { TURNED_SIDE } else { ROWS }
+}
+
+/// Rows and columns of a box that is stored column by column.
+const TURNED_SIDE: usize = box_columns(4);
+
+/// Bytes of a box of C: 64 rows.
 const BOX_BYTES: usize = ROWS * ROW_BYTES;
+
+/// Bytes of the pieces that the swizzle moves as a whole.
+const PIECE_BYTES: usize = 16;
 
 /// Boxes of a warpgroup in shared memory: one is written while the other is on its way.
 const BOXES: usize = 2;
@@ -27,9 +69,16 @@ const BOXES: usize = 2;
 /// Bytes of shared memory that a warpgroup stores through.
 pub const BYTES: usize = BOXES * BOX_BYTES;
 
-/// Registers of a box, and of eight columns of it: two rows of two columns.
-const BOX_REGISTERS: usize = 16;
+/// Registers of eight columns of a box: two rows of two columns.
 const EIGHT_REGISTERS: usize = 4;
+
+/// Registers of a box, of elements of so many bytes.
+const fn box_registers(element_bytes: usize) -> usize {
+    box_columns(element_bytes) / 8 * EIGHT_REGISTERS
+}
+
+/// The scaled sums of a box: those of elements of 4 bytes are half as many.
+type Values = [f32; box_registers(2)];
 
 /// Row and column of this thread's first sum in the tile of its warpgroup; the others are 8 rows and multiples of 8 columns further,
 /// in pairs.
@@ -73,24 +122,28 @@ pub unsafe fn pairs<S: Sums>(sums: &S, c: *mut f32, [m, n]: [usize; 2], top: usi
 }
 
 /// C of a general product, as one warpgroup stores to it.
-pub struct Target<'a> {
+pub struct Target<'a, C> {
     /// The parameters.
     pub gemm: &'a Gemm<f32>,
     /// See `gemm`.
     pub schedule: &'a Schedule,
     /// C.
-    pub c: *mut f32,
+    pub c: *mut C,
     /// Its map.
     pub maps: *const Maps,
     /// [`BYTES`] of shared memory.
     pub boxes: *mut u8,
     /// A barrier of the warpgroup's own.
     pub barrier: u32,
-    /// Whether C lies column by column, and the sums' rows as [`rows::row`] says.
+    /// Whether C lies column by column, and the sums' rows as [`rows::row`] says. Its elements have 4 bytes then.
     pub turned: bool,
 }
 
-impl Target<'_> {
+impl<C: Paired> Target<'_, C> {
+    /// Columns and registers of a box.
+    const BOX_COLUMNS: usize = box_columns(size_of::<C>());
+    const BOX_REGISTERS: usize = box_registers(size_of::<C>());
+
     /// C ← α · sums + β · C for the 64 rows from `corner` on.
     ///
     /// # Safety
@@ -109,19 +162,22 @@ impl Target<'_> {
                 warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
             warp.is_multiple_of(writers) && tma::elect()
         };
-        for index in 0..S::COLUMNS / BOX_COLUMNS {
+        for index in 0..S::COLUMNS / Self::BOX_COLUMNS {
             let corner = Corner {
-                column: corner.column + (index * BOX_COLUMNS) as u32,
+                column: corner.column + (index * Self::BOX_COLUMNS) as u32,
                 ..corner
             };
-            let mut values: [f32; BOX_REGISTERS] = core::array::from_fn(|register| {
-                self.gemm.alpha * sums.get(index * BOX_REGISTERS + register)
-            });
+            let mut values: Values = [0.0; _];
+            for register in 0..Self::BOX_REGISTERS {
+                let sum = sums.get(index * Self::BOX_REGISTERS + register);
+                values[register] = self.gemm.alpha * sum;
+            }
             // SAFETY: passed on to the caller.
             unsafe {
                 if self.gemm.beta != 0.0 {
                     self.each(corner, |register, place| {
-                        values[register] = self.gemm.beta.mul_add(*place, values[register]);
+                        let old = (*place).widen();
+                        values[register] = self.gemm.beta.mul_add(old, values[register]);
                     });
                 }
                 if self.schedule.bulk != 0 && self.turned {
@@ -129,7 +185,9 @@ impl Target<'_> {
                 } else if self.schedule.bulk != 0 {
                     self.by_bulk(&values, corner, index % BOXES, leader);
                 } else {
-                    self.each(corner, |register, place| *place = values[register]);
+                    self.each(corner, |register, place| {
+                        *place = C::narrow(values[register]);
+                    });
                 }
             }
         }
@@ -137,11 +195,11 @@ impl Target<'_> {
 
     /// Calls `action` with the registers of a box and the places in C that belong to them.
     #[inline(always)]
-    fn each(&self, corner: Corner, mut action: impl FnMut(usize, *mut f32)) {
+    fn each(&self, corner: Corner, mut action: impl FnMut(usize, *mut C)) {
         let gemm = self.gemm;
         if self.turned {
             let matrix = corner.matrix as usize * gemm.stride_c as usize;
-            for register in 0..BOX_REGISTERS {
+            for register in 0..Self::BOX_REGISTERS {
                 let [row, column] = turned(register);
                 let (x, y) = (corner.row as usize + row, corner.column as usize + column);
                 if x < gemm.m as usize && y < gemm.n as usize {
@@ -157,7 +215,7 @@ impl Target<'_> {
         for half in 0..2 {
             let y = corner.row as usize + row + 8 * half;
             let from = self.c.wrapping_add(matrix + y * gemm.ldc as usize + left);
-            for j in 0..BOX_COLUMNS / 8 {
+            for j in 0..Self::BOX_COLUMNS / 8 {
                 for other in 0..2 {
                     if y < gemm.m as usize && left + 8 * j + other < gemm.n as usize {
                         let register = EIGHT_REGISTERS * j + 2 * half + other;
@@ -174,26 +232,22 @@ impl Target<'_> {
     /// As for [`store`](Self::store), and C can be stored by bulk copies. `index` is less than [`BOXES`], and another one
     /// than for the box before; the same thread of the warpgroup is the leader each time.
     #[inline(always)]
-    unsafe fn by_bulk(
-        &self,
-        values: &[f32; BOX_REGISTERS],
-        corner: Corner,
-        index: usize,
-        leader: bool,
-    ) {
+    unsafe fn by_bulk(&self, values: &Values, corner: Corner, index: usize, leader: bool) {
         let start = self.boxes.wrapping_add(index * BOX_BYTES);
         let [row, column] = first();
-        // The swizzle: a piece of 16 bytes lies where the row's last three bits turn it to. Neighbouring rows would meet in the
-        // same banks, so odd ones take the columns in another order.
+        // The swizzle: a piece of 16 bytes lies where the row's last three bits turn it to. Eight neighbouring rows of pairs of 2
+        // bytes then lie in all 32 banks. Those of 4 bytes would meet in the same ones, so odd rows take the columns in another
+        // order.
+        let byte = column * size_of::<C>();
         let swizzle = row % 8;
-        let turn = row % 2 != 0;
+        let turn = size_of::<C>() == 4 && row % 2 != 0;
         // SAFETY: a box is written again when it has been read, and read when all have written it.
         unsafe {
             if leader {
                 tma::wait_until_read::<{ BOXES as u32 - 1 }>();
             }
             wgmma::sync(self.barrier);
-            for eight in 0..BOX_COLUMNS / 8 {
+            for eight in 0..Self::BOX_COLUMNS / 8 {
                 let turned = eight ^ 2;
                 let value = |i: usize| {
                     let [here, there] =
@@ -201,11 +255,13 @@ impl Target<'_> {
                     if turn { there } else { here }
                 };
                 let eight = if turn { turned } else { eight };
-                let piece = (2 * eight + column / 4) ^ swizzle;
-                let place = start.wrapping_add(row * ROW_BYTES + piece * 16 + column % 4 * 4);
-                F32x2::store(place.cast(), [value(0), value(1)]);
+                let of_eight = 8 * size_of::<C>() / PIECE_BYTES;
+                let piece = (of_eight * eight + byte / PIECE_BYTES) ^ swizzle;
+                let in_row = piece * PIECE_BYTES + byte % PIECE_BYTES;
+                let place = start.wrapping_add(row * ROW_BYTES + in_row);
+                C::store_pair(place.cast(), value(0), value(1));
                 let place = place.wrapping_add(8 * ROW_BYTES);
-                F32x2::store(place.cast(), [value(2), value(3)]);
+                C::store_pair(place.cast(), value(2), value(3));
             }
             tma::publish_shared();
             wgmma::sync(self.barrier);
@@ -222,15 +278,9 @@ impl Target<'_> {
     /// # Safety
     /// As for [`by_bulk`](Self::by_bulk), where the leaders are those of two warps each.
     #[inline(always)]
-    unsafe fn by_bulk_turned(
-        &self,
-        values: &[f32; BOX_REGISTERS],
-        corner: Corner,
-        index: usize,
-        leader: bool,
-    ) {
+    unsafe fn by_bulk_turned(&self, values: &Values, corner: Corner, index: usize, leader: bool) {
         let warp = thread::thread_idx_x() as usize / 32 % 4;
-        let first = warp / 2 * BOX_COLUMNS;
+        let first = warp / 2 * TURNED_SIDE;
         let half = BOX_BYTES / 2 * (warp / 2);
         let start = self.boxes.wrapping_add(index * BOX_BYTES + half);
         // SAFETY: as above.
@@ -239,12 +289,13 @@ impl Target<'_> {
                 tma::wait_until_read::<{ BOXES as u32 - 1 }>();
             }
             wgmma::sync(self.barrier);
-            for register in 0..BOX_REGISTERS {
+            for register in 0..Self::BOX_REGISTERS {
                 let [row, column] = turned(register);
                 let row = row - first;
                 let piece = (row / 4) ^ (column % 8);
-                let place = start.wrapping_add(column * ROW_BYTES + piece * 16 + row % 4 * 4);
-                *place.cast() = values[register];
+                let in_row = piece * PIECE_BYTES + row % 4 * 4;
+                let place = start.wrapping_add(column * ROW_BYTES + in_row);
+                *place.cast() = C::narrow(values[register]);
             }
             tma::publish_shared();
             wgmma::sync(self.barrier);

@@ -1,4 +1,5 @@
-//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`: the general product, C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
+//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, `wgmma_bf16_narrow`, `wgmma_f16_narrow`: the general product,
+//! C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
 //!
 //! # Idea
 //! `wgmma_bf16_persistent` stands still while its warpgroups store: the tensor cores wait for C. Here sums go to shared memory and from
@@ -13,6 +14,10 @@
 //! The tensor cores take TF32 along k only, and a row-major B lies across it. Of a product in which A does, A can go [through
 //! registers](super::rows); and Cᵀ = Bᵀ · Aᵀ is one.
 //!
+//! C has elements of `f32`, or such as A and B have: the names of those kernels end with `_to_` and the element. Sums, α and β are of
+//! `f32` all the same, as are parts of sums; a scaled sum is rounded once, when it is stored. A box of 64 rows then has 64
+//! columns instead of 32, and C takes half of the time on its way.
+//!
 //! # Thread mapping
 //! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns.
 //!
@@ -21,7 +26,8 @@
 //! stage. TF32 operands are stored along k, but for a row-major B. Other operands are [copied](super::pack) first. C is as it likes.
 //!
 //! # What changed since the rung before
-//! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; stores by bulk copies; shared tiles; launches that overlap.
+//! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; stores by bulk copies; shared tiles; launches that overlap;
+//! a C of 16 bits.
 //!
 //! # Source
 //! Beyond the sources; for the shared tiles see [`schedule`](super::schedule).
@@ -29,7 +35,7 @@
 use super::ring::{Ring, Stages};
 use super::rows::ThroughRegisters;
 use super::schedule::{Corner, Part, Schedule, Shares, Tiles};
-use super::store::{self, Target};
+use super::store::{self, Paired, Target};
 use super::tiles::{self, Maps, Place, ROWS, WARPGROUP};
 use super::ways::{FromShared, Way};
 use super::wgmma_persistent::{
@@ -40,6 +46,7 @@ use core::marker::PhantomData;
 use cuda_std::atomic;
 use cuda_std::dependent;
 use cuda_std::mma::{Bf16, F16, Tf32};
+use cuda_std::narrow::{Brain, Half};
 use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma;
@@ -68,9 +75,9 @@ const fn shared_bytes<S: Sums>() -> usize {
 }
 
 /// A product of matrices.
-struct Job {
+struct Job<C> {
     maps: *const Maps,
-    c: *mut f32,
+    c: *mut C,
     workspace: *mut f32,
     gemm: Gemm<f32>,
     schedule: Schedule,
@@ -78,11 +85,11 @@ struct Job {
     shares: Shares,
 }
 
-impl Job {
+impl<C: Paired> Job<C> {
     #[inline(always)]
     fn new<W: Way, S: Sums>(
         maps: *const Maps,
-        [c, workspace]: [*mut f32; 2],
+        (c, workspace): (*mut C, *mut f32),
         gemm: Gemm<f32>,
         schedule: Schedule,
     ) -> Self {
@@ -219,15 +226,15 @@ impl Job {
 /// # Safety
 /// As for the kernels.
 #[inline(always)]
-unsafe fn body<W: Way, S: Sums>(
+unsafe fn body<W: Way, S: Sums, C: Paired>(
     maps: *const Maps,
-    arrays: [*mut f32; 2],
+    arrays: (*mut C, *mut f32),
     gemm: Gemm<f32>,
     schedule: Schedule,
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
     let base = tiles::stages().at(BOXES_BYTES as u32);
-    let job = Job::new::<W, S>(maps, arrays, gemm, schedule);
+    let job = Job::<C>::new::<W, S>(maps, arrays, gemm, schedule);
     // SAFETY: the whole warp is here, and below the whole warpgroup.
     unsafe {
         // The compiler then knows that a warp is of one role.
@@ -275,10 +282,10 @@ pub struct Instance {
 }
 
 macro_rules! kernels {
-    ($($inputs:literal: $instances:ident, $element:ty { $($name:ident: $way:ident<$a:ident, $b:ident>, $registers:literal;)* })*) => {
+    ($($types:literal: $instances:ident, $element:ty => $output:ty { $($name:ident: $way:ident<$a:ident, $b:ident>, $registers:literal;)* })*) => {
         $(
             $(
-                #[doc = concat!("Inputs are ", $inputs, ", A ", stringify!($a), ", B ", stringify!($b), ".")]
+                #[doc = concat!($types, ", A ", stringify!($a), ", B ", stringify!($b), ".")]
                 ///
                 /// # Safety
                 /// `maps` are as [`Maps`] says and `gemm` describes; `c` is C, and `workspace` zeroed counters and room for the parts that
@@ -287,19 +294,19 @@ macro_rules! kernels {
                 #[cuda_std::kernel(max_threads = 384, min_blocks = 1)]
                 pub unsafe fn $name(
                     maps: *const Maps,
-                    c: *mut f32,
+                    c: *mut $output,
                     workspace: *mut f32,
                     gemm: Gemm<f32>,
                     schedule: Schedule,
                 ) {
                     // SAFETY: passed on to the caller.
                     unsafe {
-                        body::<$way<$element, $a, $b>, [f32; $registers]>(maps, [c, workspace], gemm, schedule)
+                        body::<$way<$element, $a, $b>, [f32; $registers], $output>(maps, (c, workspace), gemm, schedule)
                     }
                 }
             )*
 
-            #[doc = concat!("The kernels whose inputs are ", $inputs, ".")]
+            #[doc = concat!("The kernels. ", $types, ".")]
             pub const $instances: &[Instance] = &[$(
                 Instance {
                     entry: stringify!($name),
@@ -314,7 +321,7 @@ macro_rules! kernels {
 }
 
 kernels! {
-    "bfloat16": OF_BF16, Bf16 {
+    "Inputs are bfloat16": OF_BF16, Bf16 => f32 {
         wgmma_bf16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
         wgmma_bf16_nt: FromShared<ALONG_K, ALONG_K>, 128;
         wgmma_bf16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
@@ -333,7 +340,7 @@ kernels! {
         wgmma_bf16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
     }
 
-    "IEEE binary16": OF_F16, F16 {
+    "Inputs are IEEE binary16": OF_F16, F16 => f32 {
         wgmma_f16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
         wgmma_f16_nt: FromShared<ALONG_K, ALONG_K>, 128;
         wgmma_f16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
@@ -352,7 +359,45 @@ kernels! {
         wgmma_f16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
     }
 
-    "TF32, the upper 19 bits of `f32`": OF_TF32, Tf32 {
+    "Inputs and C are bfloat16": OF_BF16_TO_BF16, Bf16 => Brain {
+        wgmma_bf16_nn_to_bf16: FromShared<ALONG_K, ACROSS_K>, 128;
+        wgmma_bf16_nt_to_bf16: FromShared<ALONG_K, ALONG_K>, 128;
+        wgmma_bf16_tn_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 128;
+        wgmma_bf16_tt_to_bf16: FromShared<ACROSS_K, ALONG_K>, 128;
+        wgmma_bf16_nn_192_to_bf16: FromShared<ALONG_K, ACROSS_K>, 96;
+        wgmma_bf16_nn_128_to_bf16: FromShared<ALONG_K, ACROSS_K>, 64;
+        wgmma_bf16_nt_192_to_bf16: FromShared<ALONG_K, ALONG_K>, 96;
+        wgmma_bf16_nt_128_to_bf16: FromShared<ALONG_K, ALONG_K>, 64;
+        wgmma_bf16_tn_192_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 96;
+        wgmma_bf16_tn_128_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 64;
+        wgmma_bf16_tt_192_to_bf16: FromShared<ACROSS_K, ALONG_K>, 96;
+        wgmma_bf16_tt_128_to_bf16: FromShared<ACROSS_K, ALONG_K>, 64;
+        wgmma_bf16_nn_64_to_bf16: FromShared<ALONG_K, ACROSS_K>, 32;
+        wgmma_bf16_nt_64_to_bf16: FromShared<ALONG_K, ALONG_K>, 32;
+        wgmma_bf16_tn_64_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 32;
+        wgmma_bf16_tt_64_to_bf16: FromShared<ACROSS_K, ALONG_K>, 32;
+    }
+
+    "Inputs and C are IEEE binary16": OF_F16_TO_F16, F16 => Half {
+        wgmma_f16_nn_to_f16: FromShared<ALONG_K, ACROSS_K>, 128;
+        wgmma_f16_nt_to_f16: FromShared<ALONG_K, ALONG_K>, 128;
+        wgmma_f16_tn_to_f16: FromShared<ACROSS_K, ACROSS_K>, 128;
+        wgmma_f16_tt_to_f16: FromShared<ACROSS_K, ALONG_K>, 128;
+        wgmma_f16_nn_192_to_f16: FromShared<ALONG_K, ACROSS_K>, 96;
+        wgmma_f16_nn_128_to_f16: FromShared<ALONG_K, ACROSS_K>, 64;
+        wgmma_f16_nt_192_to_f16: FromShared<ALONG_K, ALONG_K>, 96;
+        wgmma_f16_nt_128_to_f16: FromShared<ALONG_K, ALONG_K>, 64;
+        wgmma_f16_tn_192_to_f16: FromShared<ACROSS_K, ACROSS_K>, 96;
+        wgmma_f16_tn_128_to_f16: FromShared<ACROSS_K, ACROSS_K>, 64;
+        wgmma_f16_tt_192_to_f16: FromShared<ACROSS_K, ALONG_K>, 96;
+        wgmma_f16_tt_128_to_f16: FromShared<ACROSS_K, ALONG_K>, 64;
+        wgmma_f16_nn_64_to_f16: FromShared<ALONG_K, ACROSS_K>, 32;
+        wgmma_f16_nt_64_to_f16: FromShared<ALONG_K, ALONG_K>, 32;
+        wgmma_f16_tn_64_to_f16: FromShared<ACROSS_K, ACROSS_K>, 32;
+        wgmma_f16_tt_64_to_f16: FromShared<ACROSS_K, ALONG_K>, 32;
+    }
+
+    "Inputs are TF32, the upper 19 bits of `f32`": OF_TF32, Tf32 => f32 {
         wgmma_tf32_nn: ThroughRegisters<ACROSS_K, ALONG_K>, 128;
         wgmma_tf32_nn_192: ThroughRegisters<ACROSS_K, ALONG_K>, 96;
         wgmma_tf32_nn_128: ThroughRegisters<ACROSS_K, ALONG_K>, 64;
