@@ -470,14 +470,29 @@ register_limits! {
 /// The whole warpgroup is here, with the same `barrier`.
 #[inline(always)]
 pub unsafe fn sync(barrier: u32) {
+    // SAFETY: passed on to the caller.
+    unsafe { sync_several(barrier, 128) }
+}
+
+/// [`sync`] for several warpgroups of so many `threads` together.
+///
+/// # Safety
+/// All of the warpgroups are here, with the same `barrier`.
+#[inline(always)]
+pub unsafe fn sync_several(barrier: u32, threads: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the caller ensures the warpgroup.
+    // SAFETY: the caller ensures the warpgroups.
     unsafe {
-        core::arch::asm!("bar.sync {}, 128;", in(reg32) barrier, options(nostack, preserves_flags));
+        core::arch::asm!(
+            "bar.sync {}, {};",
+            in(reg32) barrier,
+            in(reg32) threads,
+            options(nostack, preserves_flags),
+        );
     }
     #[cfg(not(target_arch = "nvptx64"))]
     {
-        let _ = barrier;
+        let _ = (barrier, threads);
         on_the_device_only()
     }
 }

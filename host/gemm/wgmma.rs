@@ -346,7 +346,7 @@ impl Oriented {
             compute_capability: COMPUTE_CAPABILITY,
             grid: [choice.blocks.into(), 1, 1],
             block: Dim3::new(choice.threads, 1, 1),
-            cluster: Dim3::ONE,
+            cluster: Dim3::new(choice.cluster(), 1, 1),
             shared_bytes: choice.instance.shared_bytes,
             params: vec![
                 Param::TensorMaps(maps),
@@ -415,15 +415,16 @@ impl Operand {
 
 /// The parameters as the kernel reads them: the fields in their order.
 fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
-    const { assert!(size_of::<Schedule>() == 5 * 4) };
+    const { assert!(size_of::<Schedule>() == 6 * 4) };
     let Schedule {
         batch,
         whole,
         parts,
         bulk,
+        clustered,
         partials,
     } = *schedule;
-    bytemuck::bytes_of(&[batch, whole, parts, bulk, partials]).to_vec()
+    bytemuck::bytes_of(&[batch, whole, parts, bulk, clustered, partials]).to_vec()
 }
 
 /// See [`bytes_of_schedule`].

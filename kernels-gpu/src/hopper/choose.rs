@@ -28,6 +28,17 @@ pub struct Choice {
     pub workspace_bytes: u64,
 }
 
+impl Choice {
+    /// Blocks of a cluster.
+    pub const fn cluster(&self) -> u32 {
+        if self.schedule.clustered != 0 {
+            self.schedule.parts
+        } else {
+            1
+        }
+    }
+}
+
 /// The fastest choice by the model, for elements of which a stage has `depth` along k. The operands lie as the request says,
 /// with rows at multiples of 16 bytes; `bulk` says whether C can be stored by bulk copies.
 ///
@@ -61,9 +72,24 @@ struct Sharing {
     /// Blocks, and how many of them share each of the other tiles.
     blocks: u32,
     parts: u32,
+    /// Whether those that share a tile are a cluster.
+    clustered: bool,
 }
 
-/// No shared tiles, or those of the last rounds, each by the same number of blocks.
+/// Most blocks of a cluster that run on every device with clusters (CUDA C++ Programming Guide, "Thread Block Clusters").
+const MOST_OF_CLUSTER: u32 = 8;
+
+/// Whether so many clusters surely run at the same time. The multiprocessors of a cluster are neighbours, in groups of different sizes: pairs
+/// always find each other, of larger clusters some groups have a remainder. On an H200, 24 clusters of 4 fit, 24 of 5 and 32 of 4 do not.
+const fn fit(clusters: u32, blocks: u32, processors: u32) -> bool {
+    match blocks {
+        ..=2 => clusters * blocks <= processors,
+        3..=MOST_OF_CLUSTER => clusters * blocks <= processors / 4 * 3,
+        _ => false,
+    }
+}
+
+/// No shared tiles, or those of the last rounds, each by the same number of blocks; all of them also by clusters.
 fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sharing> {
     let blocks = tiles.min(processors).max(1);
     let alone = Sharing {
@@ -71,15 +97,25 @@ fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sha
         whole: tiles,
         blocks,
         parts: 1,
+        clustered: false,
     };
     let whole = tiles / processors * processors;
     let shared = tiles - whole;
     let most = processors.checked_div(shared).unwrap_or(0).min(steps);
-    let together = (2..=most).map(move |parts| Sharing {
-        tiles,
-        whole,
-        blocks: blocks.max(parts * shared),
-        parts,
+    let together = (2..=most).flat_map(move |parts| {
+        let counted = Sharing {
+            tiles,
+            whole,
+            blocks: blocks.max(parts * shared),
+            parts,
+            clustered: false,
+        };
+        let clustered = Sharing {
+            clustered: true,
+            ..counted
+        };
+        let fit = whole == 0 && fit(shared, parts, processors);
+        [counted].into_iter().chain(fit.then_some(clustered))
     });
     together.chain([alone])
 }
@@ -107,6 +143,8 @@ const fn of_column(columns: u32) -> OfColumn {
 /// Clocks until the last part of a tile knows that it is, and of writing a column of a part, or reading one.
 const MEET: f64 = 2500.0;
 const PART: f64 = 12.0;
+/// [`PART`] where blocks of a cluster read each other's.
+const PART_OF_CLUSTER: f64 = 10.0;
 
 /// What a column's step, and its part, take in addition where tiles are shared before others that are not: blocks are then at
 /// different places along k for a while, and find less in the cache.
@@ -123,10 +161,15 @@ impl Sharing {
         let rounds = f64::from(self.whole.div_ceil(self.blocks));
         let mut clocks = START + rounds * (f64::from(steps) * step + store);
         if shared > 0 {
-            // Everybody writes a part, and somebody reads all of a tile's.
+            // Everybody writes a part, and somebody reads all of a tile's. In a cluster all read, and store.
             let share = f64::from(steps.div_ceil(self.parts));
             let moved = f64::from(1 + self.parts) * columns;
-            clocks += share * step + store + MEET + moved * PART;
+            let (store, part) = if self.clustered {
+                (store / f64::from(self.parts), PART_OF_CLUSTER)
+            } else {
+                (store, PART)
+            };
+            clocks += share * step + store + MEET + moved * part;
             if self.whole > 0 {
                 clocks += share * columns * SPREAD_STEP + moved * SPREAD_PART;
             }
@@ -136,7 +179,11 @@ impl Sharing {
 
     fn launch(&self, instance: &'static Instance, batch: u32, bulk: bool) -> Choice {
         let shared = self.tiles - self.whole;
-        let zeroed_bytes = counters(shared, CONSUMERS) * 4;
+        let in_workspace = shared > 0 && !self.clustered;
+        let zeroed_bytes = match in_workspace {
+            true => counters(shared, CONSUMERS) * 4,
+            false => 0,
+        };
         let partials = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
         let parts = u64::from(self.parts * shared) * CONSUMERS as u64;
         let part_bytes = part_elements(instance.columns as usize) as u64 * 4;
@@ -149,10 +196,11 @@ impl Sharing {
                 whole: self.whole,
                 parts: self.parts,
                 bulk: bulk.into(),
+                clustered: self.clustered.into(),
                 partials: (partials / 4) as u32,
             },
             zeroed_bytes,
-            workspace_bytes: if shared > 0 {
+            workspace_bytes: if in_workspace {
                 partials + parts * part_bytes
             } else {
                 0
@@ -198,6 +246,15 @@ mod tests {
     }
 
     #[test]
+    fn few_tiles_of_few_parts_are_shared_by_clusters() {
+        let choice = chosen([512, 768, 3072]);
+        assert_eq!([choice.cluster(), choice.schedule.parts], [2, 2]);
+        assert_eq!(choice.workspace_bytes, 0);
+        assert_eq!(chosen([768, 768, 16384]).cluster(), 1);
+        assert_eq!(chosen([4096; 3]).cluster(), 1);
+    }
+
+    #[test]
     fn every_layout_and_size_has_a_choice() {
         let sizes = [1, 63, 64, 1000, 50304];
         for m in sizes {
@@ -213,6 +270,7 @@ mod tests {
                         let tiles = Tiles::new([m, n], [A_ROWS as u32, choice.instance.columns], 1);
                         assert!(choice.schedule.whole <= tiles.count());
                         assert!((1..=132).contains(&choice.blocks));
+                        assert!(choice.blocks.is_multiple_of(choice.cluster()));
                     }
                 }
             }

@@ -10,6 +10,7 @@
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod choose;
 pub mod dgemm;
+pub mod exchange;
 pub mod pack;
 pub mod ring;
 pub mod rows;

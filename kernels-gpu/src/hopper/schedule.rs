@@ -23,6 +23,8 @@ pub struct Schedule {
     pub parts: u32,
     /// 1 where C can be stored by bulk copies: it, its rows and its matrices begin at multiples of 16 bytes.
     pub bulk: u32,
+    /// 1 where the blocks that share a tile are a cluster and add up their parts [themselves](super::exchange); no tile is whole then.
+    pub clustered: u32,
     /// Where partial sums begin in the workspace, in elements; [`counters`] of the tiles that are shared lie before them.
     pub partials: u32,
 }
@@ -226,6 +228,7 @@ mod tests {
                 whole,
                 parts,
                 bulk: 1,
+                clustered: 0,
                 partials: 0,
             };
             let shares = Shares::new(tiles, &schedule, steps, blocks);

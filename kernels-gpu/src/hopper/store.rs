@@ -4,6 +4,7 @@ use super::rows;
 use super::schedule::{Corner, Schedule};
 use super::tiles::{Maps, ROW_BYTES, ROWS, WARPGROUP};
 use crate::gemm::Gemm;
+use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::narrow::{Brain, Half, Narrow, NarrowPair};
 use cuda_std::prelude::*;
@@ -73,7 +74,7 @@ pub const BYTES: usize = BOXES * BOX_BYTES;
 const EIGHT_REGISTERS: usize = 4;
 
 /// Registers of a box, of elements of so many bytes.
-const fn box_registers(element_bytes: usize) -> usize {
+pub const fn box_registers(element_bytes: usize) -> usize {
     box_columns(element_bytes) / 8 * EIGHT_REGISTERS
 }
 
@@ -144,12 +145,12 @@ impl<C: Paired> Target<'_, C> {
     const BOX_COLUMNS: usize = box_columns(size_of::<C>());
     const BOX_REGISTERS: usize = box_registers(size_of::<C>());
 
-    /// C ← α · sums + β · C for the 64 rows from `corner` on.
+    /// C ← α · sums + β · C for the 64 rows from `corner` on, and these of the boxes of columns from there on.
     ///
     /// # Safety
     /// The products have been waited for; `gemm`, `schedule`, `c` and `maps` are as the kernel's; all of the warpgroup is here.
     #[inline(always)]
-    pub unsafe fn store<S: Sums>(&self, sums: &S, corner: Corner) {
+    pub unsafe fn store<S: Sums>(&self, sums: &S, corner: Corner, boxes: Range<u32>) {
         // The first of the warps that write a box stores it.
         let writers = if self.turned {
             2
@@ -163,6 +164,9 @@ impl<C: Paired> Target<'_, C> {
             warp.is_multiple_of(writers) && tma::elect()
         };
         for index in 0..S::COLUMNS / Self::BOX_COLUMNS {
+            if !boxes.contains(&(index as u32)) {
+                continue;
+            }
             let corner = Corner {
                 column: corner.column + (index * Self::BOX_COLUMNS) as u32,
                 ..corner

@@ -7,7 +7,8 @@
 //!
 //! Its tiles rarely come to a multiple of the multiprocessors. Here those of the last rounds are [shared](super::schedule) by all
 //! blocks along k. Who finds that it brings the last part of a tile adds all of them up; nobody waits for
-//! another block.
+//! another block. Where all tiles are shared, by few blocks each, those are a cluster: they read each other's sums from shared
+//! memory, and each [adds up](super::exchange) some columns.
 //!
 //! A launch behind another one begins while that is still at its last tiles (see [`dependent`]).
 //!
@@ -32,6 +33,7 @@
 //! # Source
 //! Beyond the sources; for the shared tiles see [`schedule`](super::schedule).
 
+use super::exchange;
 use super::ring::{Ring, Stages};
 use super::rows::ThroughRegisters;
 use super::schedule::{Corner, Part, Schedule, Shares, Tiles};
@@ -139,13 +141,13 @@ impl<C: Paired> Job<C> {
     /// Computes the rows of a warpgroup in the pieces of this block.
     ///
     /// # Safety
-    /// A whole warpgroup does it. `boxes` and `word` are its own.
+    /// A whole warpgroup does it. `boxes` and `word` are its own, `stages` those of the ring.
     #[inline(always)]
     unsafe fn multiply<W: Way, S: Sums>(
         &self,
         mut ring: Ring<AsFit<S>>,
         warpgroup: usize,
-        boxes: *mut u8,
+        [boxes, stages]: [*mut u8; 2],
         word: *mut u32,
     ) {
         let barrier = 1 + warpgroup as u32;
@@ -163,14 +165,21 @@ impl<C: Paired> Job<C> {
             // SAFETY: the ring has the stages of this piece, which all of the warpgroup computes.
             unsafe {
                 let mut sums: S = W::multiply::<S, _, CONSUMERS>(&mut ring, piece.steps, warpgroup);
-                if let Some(part) = self.shares.part(&piece)
+                let mut boxes = 0..exchange::boxes(S::COLUMNS, size_of::<C>());
+                if self.schedule.clustered != 0 {
+                    // The products of the block are done: its stages are free.
+                    boxes = exchange::add_up::<S, C, CONSUMERS>(&mut sums, stages, warpgroup);
+                } else if let Some(part) = self.shares.part(&piece)
                     && !self.meet(&mut sums, &part, warpgroup, word)
                 {
                     continue;
                 }
                 let corner = self.tiles.corner(piece.tile);
                 let row = corner.row + (warpgroup * ROWS) as u32;
-                target.store(&sums, Corner { row, ..corner });
+                target.store(&sums, Corner { row, ..corner }, boxes);
+                if self.schedule.clustered != 0 {
+                    exchange::leave();
+                }
             }
         }
         tma::wait_until_stored();
@@ -260,7 +269,8 @@ unsafe fn body<W: Way, S: Sums, C: Paired>(
             let boxes = memory.wrapping_add(warpgroup * store::BYTES);
             let words = BOXES_BYTES + AsFit::<S>::TOTAL_BYTES;
             let word = memory.wrapping_add(words + 4 * warpgroup).cast();
-            job.multiply::<W, S>(Ring::new(base), warpgroup, boxes, word);
+            let stages = memory.wrapping_add(BOXES_BYTES);
+            job.multiply::<W, S>(Ring::new(base), warpgroup, [boxes, stages], word);
         }
     }
 }

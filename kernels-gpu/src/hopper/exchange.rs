@@ -1,0 +1,103 @@
+//! The parts of a tile, added up by the blocks of a cluster through each other's shared memory.
+//!
+//! Each block of the cluster has summed a part of the tile's steps along k, and leaves its sums in its own shared memory. The tile's boxes
+//! of columns are dealt out to the blocks, each of which reads all parts of its boxes, adds them up in their order, and stores them.
+//! Against parts in global memory, which the last block reads, less is moved, nobody counts, and all blocks store.
+//!
+//! # Source
+//! Beyond the sources; for clusters see the PTX ISA, "Cluster of Cooperative Thread Arrays".
+
+use super::store::{box_columns, box_registers};
+use super::tiles::WARPGROUP;
+use core::ops::Range;
+use cuda_std::async_copy::SharedAddress;
+use cuda_std::cluster;
+use cuda_std::prelude::*;
+use cuda_std::vector::{F32x4, Vector};
+use cuda_std::wgmma::{self, Sums};
+
+/// Elements of a vector of sums.
+const VECTOR: usize = 4;
+
+/// Bytes of a line: a vector of each thread of a warpgroup.
+const LINE_BYTES: usize = WARPGROUP * VECTOR * size_of::<f32>();
+
+/// Vectors of a thread's sums of a box, at most: those of elements of 2 bytes.
+const MOST_VECTORS: usize = box_registers(2) / VECTOR;
+
+/// Boxes of a tile of so many columns, of which C has elements of so many bytes.
+pub const fn boxes(columns: usize, element_bytes: usize) -> u32 {
+    (columns / box_columns(element_bytes)) as u32
+}
+
+/// A barrier of all warpgroups that multiply; each has one of its own before it.
+const BARRIER: u32 = 15;
+
+/// Adds up the parts of a tile. Returns the boxes that this block has; their sums are then those of all parts. What follows ends with
+/// [`leave`].
+///
+/// # Safety
+/// All of this block's `WARPGROUPS` that multiply call this, and so does each block of the cluster; nothing else in them is at a
+/// barrier of the cluster. `memory` is a multiple of 16 and has the bytes of the tile's sums, which nobody uses once all of these
+/// threads are here. `warpgroup` is the number of this one.
+#[inline(always)]
+pub unsafe fn add_up<S: Sums, C, const WARPGROUPS: usize>(
+    sums: &mut S,
+    memory: *mut u8,
+    warpgroup: usize,
+) -> Range<u32> {
+    let parts = cluster::block_count();
+    let count = boxes(S::COLUMNS, size_of::<C>());
+    let each = count.div_ceil(parts);
+    let first = cluster::block_rank() * each;
+    let mine = first..(first + each).min(count);
+    let thread = thread::thread_idx_x() as usize % WARPGROUP;
+    let bytes =
+        warpgroup * S::COLUMNS / 2 * LINE_BYTES / VECTOR + thread * VECTOR * size_of::<f32>();
+    let place = memory.wrapping_add(bytes);
+    // SAFETY: the caller ensures that all are here and the memory. A thread's vectors have places of their own. The blocks read
+    // what was written before they met, and go on to exist until all have read.
+    unsafe {
+        wgmma::sync_several(BARRIER, (WARPGROUPS * WARPGROUP) as u32);
+        for vector in 0..S::COLUMNS / 2 / VECTOR {
+            let four = core::array::from_fn(|i| sums.get(vector * VECTOR + i));
+            F32x4::store(place.wrapping_add(vector * LINE_BYTES).cast(), four);
+        }
+        cluster::sync();
+        for index in 0..boxes(S::COLUMNS, size_of::<C>()) as usize {
+            if !mine.contains(&(index as u32)) {
+                continue;
+            }
+            let vectors = box_registers(size_of::<C>()) / VECTOR;
+            let mut totals = [[0.0; VECTOR]; MOST_VECTORS];
+            let mut part = 0;
+            while part < parts {
+                let from = cluster::map(SharedAddress::of(place), part);
+                for vector in 0..vectors {
+                    let line = index * vectors + vector;
+                    let four = from.at((line * LINE_BYTES) as u32).load_4();
+                    for i in 0..VECTOR {
+                        totals[vector][i] += four[i];
+                    }
+                }
+                part += 1;
+            }
+            for vector in 0..vectors {
+                for i in 0..VECTOR {
+                    sums.set((index * vectors + vector) * VECTOR + i, totals[vector][i]);
+                }
+            }
+        }
+    }
+    cluster::arrive();
+    mine
+}
+
+/// Waits until the other blocks have read this one's sums.
+///
+/// # Safety
+/// Follows [`add_up`] once, in all threads that called it.
+#[inline(always)]
+pub unsafe fn leave() {
+    cluster::wait();
+}
