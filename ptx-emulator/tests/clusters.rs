@@ -423,6 +423,18 @@ fn blocks_arrive_at_the_mbarriers_of_others() {
         assert_eq!(device.findings(&body), [""; 0]);
     }
     let device = row_of(2);
+    // The fence behind the initialisation is enough for a barrier that makes nothing else visible.
+    for blocks in [1, 2] {
+        let relaxed = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;";
+        let body = gather(blocks, REMOTE_STORE, REMOTE_ARRIVE).replacen(SYNC, relaxed, 1);
+        assert_eq!(row_of(blocks).findings(&body), [""; 0]);
+        let unpublished = body.replace("@%p3 fence.mbarrier_init.release.cluster;", "");
+        let found = row_of(blocks).findings(&unpublished);
+        assert!(
+            found.iter().any(|finding| finding.starts_with("racecheck")),
+            "{found:?}"
+        );
+    }
     // Who arrives first and writes then is not waited for.
     let late = gather(2, REMOTE_ARRIVE, REMOTE_STORE);
     let found = device.findings(&late);

@@ -19,6 +19,8 @@ pub(super) struct Semantics {
     pub is_init_fence: bool,
     /// It arrives at a barrier of the block without waiting there.
     pub only_arrives: bool,
+    /// It arrives at the barrier of the cluster and releases what lies before the last fence, at most.
+    pub arrives_relaxed: bool,
     /// It copies to several blocks at once.
     pub is_multicast: bool,
 }
@@ -39,7 +41,8 @@ impl Semantics {
                 semantics.acquires = is(&["test_wait", "try_wait"]) && !weaker;
             }
             "barrier" if is(&["cluster"]) => {
-                semantics.releases = is(&["arrive"]) && !is(&["relaxed"]);
+                semantics.arrives_relaxed = is(&["relaxed"]);
+                semantics.releases = is(&["arrive"]) && !semantics.arrives_relaxed;
                 semantics.acquires = is(&["wait"]);
             }
             "bar" | "barrier" => semantics.only_arrives = is(&["arrive"]),

@@ -58,6 +58,9 @@ pub struct Racecheck {
     semantics: Vec<Semantics>,
     /// Whether there is anything in the kernel by which threads order more than by barriers.
     synchronises: bool,
+    /// Whether threads arrive at the barrier of the cluster and release what lies before a fence: that behind the initialisation of
+    /// mbarriers is then one as well.
+    relaxes: bool,
     shapes: Shapes,
     /// The allocation that each instruction accessed last.
     places: Vec<u32>,
@@ -120,6 +123,7 @@ impl Racecheck {
         let threads = scene.block.iter().product();
         Racecheck {
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
+            relaxes: semantics.iter().any(|semantics| semantics.arrives_relaxed),
             semantics,
             meetings,
             shapes: Shapes::new(instructions),
@@ -618,7 +622,7 @@ impl Observer for Racecheck {
             self.block.clocks.fence(by, executing);
             self.block.fenced = true;
         }
-        if semantics.is_init_fence && self.scene.cluster_blocks() > 1 {
+        if semantics.is_init_fence && self.relaxes {
             self.block.clocks.fence(by, executing);
         }
     }
