@@ -1,6 +1,7 @@
 //! The kernels of `cuda_std/device-tests`, which exercise every function of `cuda_std`: what they compute on every
 //! engine, and which instructions they are made of.
 
+mod clusters;
 #[path = "../common/gpu.rs"]
 mod gpu;
 mod ptx;

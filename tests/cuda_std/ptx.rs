@@ -6,6 +6,8 @@ use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch};
 use std::path::Path;
 
 pub const PTX: &str = include_str!("../../cuda_std/device-tests/ptx/device_tests_sm_70.ptx");
+/// What needs compute capability 9.0.
+pub const PTX_90: &str = include_str!("../../cuda_std/device-tests/ptx/device_tests_sm_90a.ptx");
 const MANIFEST: &str = include_str!("../../cuda_std/device-tests/ptx/manifest.json");
 
 /// What the PTX depends on.
@@ -32,10 +34,16 @@ fn the_checked_in_ptx_is_that_of_the_sources() {
         kernels: "cuda_std/device-tests",
         inputs: INPUTS,
         ptx_dir: "cuda_std/device-tests/ptx",
-        modules: &[ModuleSpec {
-            name: "device_tests_sm_70",
-            arch: NvvmArch::Compute70,
-        }],
+        modules: &[
+            ModuleSpec {
+                name: "device_tests_sm_70",
+                arch: NvvmArch::Compute70,
+            },
+            ModuleSpec {
+                name: "device_tests_sm_90a",
+                arch: NvvmArch::Compute90a,
+            },
+        ],
         // Where the build script of the workspace compiles: core is built already.
         target_dir: Path::new(env!("CARGO_TARGET_TMPDIR"))
             .parent()
@@ -44,7 +52,11 @@ fn the_checked_in_ptx_is_that_of_the_sources() {
     let brought = Mode::from_env().and_then(|mode| ptx.bring_up_to_date(mode));
     let outcome = brought.unwrap_or_else(|error| panic!("{error}"));
     println!("{outcome:?}");
-    for (file, text) in [("device_tests_sm_70.ptx", PTX), ("manifest.json", MANIFEST)] {
+    for (file, text) in [
+        ("device_tests_sm_70.ptx", PTX),
+        ("device_tests_sm_90a.ptx", PTX_90),
+        ("manifest.json", MANIFEST),
+    ] {
         let now = std::fs::read_to_string(workspace.join(ptx.ptx_dir).join(file)).unwrap();
         assert!(
             now == text,
@@ -64,8 +76,11 @@ fn the_device_tests_are_compiled_by_the_toolchain_of_the_kernels() {
 
 /// The kernel `entry` in the PTX: its header and body.
 fn kernel_text(entry: &str) -> &'static str {
-    let start = PTX.find(&format!(".visible .entry {entry}(")).expect(entry);
-    let text = &PTX[start..];
+    let header = format!(".visible .entry {entry}(");
+    let found = [PTX, PTX_90]
+        .into_iter()
+        .find_map(|ptx| Some(&ptx[ptx.find(&header)?..]));
+    let text = found.expect(entry);
     &text[..text.find("\n}").expect("a closing brace")]
 }
 
@@ -173,6 +188,17 @@ fn functions_are_their_instructions() {
         ("opaque", "st.global.b32", 3),
         ("rolled", "st.global.b32", 1),
         ("rolled", ".pragma", 1),
+        ("cluster_neighbours", "barrier.cluster.arrive.aligned", 2),
+        ("cluster_neighbours", "barrier.cluster.wait.aligned", 2),
+        ("cluster_neighbours", "mapa.shared::cluster.u32", 2),
+        ("cluster_neighbours", "ld.shared::cluster.u32", 1),
+        ("cluster_neighbours", "ld.shared::cluster.v4.f32", 1),
+        ("cluster_sums", "st.shared::cluster.v4.f32", 1),
+        (
+            "cluster_arrivals",
+            "barrier.cluster.arrive.relaxed.aligned",
+            1,
+        ),
     ];
     assert_counts(&expected);
 }
