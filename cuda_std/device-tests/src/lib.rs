@@ -7,9 +7,9 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
 #[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
-mod basic;
+pub mod basic;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
-mod clusters;
+pub mod clusters;
 
 use cuda_std::thread;
 
