@@ -143,6 +143,13 @@ fn wrong_launches_are_refused_with_their_reason() {
                 },
                 "extent 0 in y",
             ),
+            (
+                Launch {
+                    cluster: Dim3::new(2, 1, 1),
+                    ..launch(echo, &args)
+                },
+                "clusters of 2 × 1 × 1 blocks do not divide the grid of 1 × 1 × 1",
+            ),
             (launch(echo, &args[..2]), "takes 3 arguments, not 2"),
             (launch(KernelId(5), &args), "has not loaded it"),
         ];
