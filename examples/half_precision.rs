@@ -23,5 +23,9 @@ fn main() -> Result<(), Error> {
     );
     // These are sums of small integers: there is nothing to round.
     assert_eq!(found, expected);
+
+    // As narrow as A and B: the same sums, each rounded once.
+    let narrow: DMatrix<bf16> = gpu.matmul(&a, &b)?;
+    assert_eq!(narrow[(extent - 1, 0)], bf16::from_f32(found));
     Ok(())
 }

@@ -5,9 +5,11 @@ use std::time::Duration;
 use warpladder::catalogue;
 use warpladder::compare::Layout::{Nn, Nt, Tn, Tt};
 use warpladder::compare::{CompareError, Comparer, Options, Peer};
+use warpladder::engine::Engine;
 use warpladder::engine::gpu::GpuEngine;
 use warpladder::peer::cublas::CublasError;
 use warpladder::problem::Shape;
+use warpladder::ptx;
 
 const SHAPE: Shape = Shape {
     m: 96,
@@ -37,10 +39,18 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
         ("sgemm", Nt, Peer::Cublas),
         ("sgemm", Tn, Peer::Cublas),
         ("dgemm", Tt, Peer::Cublas),
+        ("wgmma_bf16", Nn, Peer::Cublas),
+        ("wgmma_bf16_narrow", Nn, Peer::Cublas),
+        ("wgmma_f16_narrow", Nn, Peer::Cublas),
         ("transpose_padded", Nn, Peer::Copy),
         ("transpose_padded", Nn, Peer::Memcpy),
     ] {
         let rung = catalogue::find(name).unwrap();
+        let needed = rung.compute_capability().unwrap_or_default();
+        if !ptx::module(needed).runs_on(engine.compute_capability()) {
+            println!("{name} skipped: it is not for this GPU");
+            continue;
+        }
         let compared = match comparer.compare(rung, SHAPE, layout, peer) {
             Err(CompareError::Cublas(CublasError::Missing(why))) => {
                 println!("{name} skipped: {why}");

@@ -613,6 +613,10 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         CountersOfTwo(&["wgmma_bf16_persistent", "wgmma_bf16"], cube(512)),
     ),
     (
+        "wgmma-narrow.md",
+        CountersOfTwo(&["wgmma_bf16", "wgmma_bf16_narrow"], cube(512)),
+    ),
+    (
         "wgmma-general-measured.md",
         Measured(&[
             "wgmma_bf16_persistent",

@@ -38,9 +38,16 @@ const EQUIVALENT: &[Unreported] = &[
     },
 ];
 
-/// The general products by warpgroups, from shared memory and through registers.
-const WARPGROUPS: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64", "wgmma_tf32_nn_64"];
+/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, and through registers.
+const WARPGROUPS: &[&str] = &[
+    "wgmma_bf16_nn_64",
+    "wgmma_f16_nn_64",
+    "wgmma_bf16_nn_64_to_bf16",
+    "wgmma_f16_nn_64_to_f16",
+    "wgmma_tf32_nn_64",
+];
 const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
+const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
 const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
 
 /// Mutants that are bugs at other sizes than those that are tried.
@@ -54,6 +61,11 @@ const ELSEWHERE: &[Unreported] = &[
         kernels: FROM_SHARED,
         mutants: ("barrier", &[1, 5]),
         reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
+    },
+    Unreported {
+        kernels: TO_NARROW,
+        mutants: ("barrier", &[1]),
+        reason: "The same: a tile is one box.",
     },
     Unreported {
         kernels: THROUGH_REGISTERS,
