@@ -3,8 +3,12 @@
 //! `WARPLADDER_PTX` says when to compile: `auto` (the default) where a kernel changed since `ptx/` was built,
 //! `rebuild` always, `checked-in` never. `WARPLADDER_NIGHTLY` names the toolchain that compiles.
 
+#[path = "host/ptx/kernels.rs"]
+mod kernels;
+
 use std::env;
 use std::error::Error;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -69,9 +73,30 @@ fn run() -> Result<(), Box<dyn Error>> {
             println!("cargo::warning={warning}");
         }
     }
-    let generated = PathBuf::from(env::var("OUT_DIR")?).join("ptx_modules.rs");
-    std::fs::write(generated, ptx.modules_source())?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    std::fs::write(out.join("ptx_modules.rs"), ptx.modules_source())?;
+    std::fs::write(out.join("ptx_kernels.rs"), kernels_source(&ptx)?)?;
     Ok(())
+}
+
+/// Rust source of `KERNELS`: where the kernels of each module are.
+fn kernels_source(ptx: &CheckedInPtx) -> Result<String, Box<dyn Error>> {
+    let mut source = "static KERNELS: &[&[Kernel<'static>]] = &[\n".to_owned();
+    for module in MODULES {
+        let path = ptx
+            .workspace
+            .join(ptx.ptx_dir)
+            .join(format!("{}.ptx", module.name));
+        let text = std::fs::read_to_string(&path)?;
+        source.push_str("    &[\n");
+        for kernel in kernels::of(&text) {
+            // The text of an expression of the type: Rust's own way to write one down.
+            writeln!(source, "        {kernel:?},")?;
+        }
+        source.push_str("    ],\n");
+    }
+    source.push_str("];\n");
+    Ok(source)
 }
 
 /// The checked-in PTX of the kernels in `workspace`.

@@ -1,7 +1,9 @@
 //! The PTX that ships: the modules of `ptx/`, compiled into the program.
 
+mod kernels;
+
+use kernels::Kernel;
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 /// One PTX module, for one GPU generation and newer ones.
 #[derive(Debug)]
@@ -27,8 +29,10 @@ impl PtxModule {
 
     /// The names of its kernels.
     pub fn entries(&self) -> impl Iterator<Item = &'static str> {
-        let lines = self.text.lines();
-        lines.filter_map(|line| line.strip_prefix(ENTRY)?.split('(').next())
+        self.kernels()
+            .into_owned()
+            .into_iter()
+            .map(|kernel| kernel.name)
     }
 
     /// The module with one kernel alone, so that a driver compiles what is launched and nothing else. The other kernels
@@ -46,54 +50,21 @@ impl PtxModule {
         text
     }
 
-    /// Where its kernels are: modules have megabytes, so this is found out once.
-    fn kernels(&self) -> Cow<'static, [Kernel]> {
-        static KERNELS: [OnceLock<Vec<Kernel>>; MODULES.len()] =
-            [const { OnceLock::new() }; MODULES.len()];
-        match MODULES.iter().position(|module| module.name == self.name) {
-            Some(module) => Cow::from(KERNELS[module].get_or_init(|| kernels(self.text))),
-            None => Cow::from(kernels(self.text)),
+    /// Where its kernels are: of what ships, this was found out when the program was built.
+    fn kernels(&self) -> Cow<'static, [Kernel<'static>]> {
+        let shipped = MODULES.iter().position(|one| {
+            // Others may have the name of one, and another text.
+            std::ptr::eq(one.text, self.text)
+        });
+        match shipped {
+            Some(module) => Cow::from(KERNELS[module]),
+            None => Cow::from(kernels::of(self.text)),
         }
     }
 }
 
-/// A kernel in the text of a module.
-#[derive(Clone, Debug)]
-struct Kernel {
-    name: &'static str,
-    /// Of its first line, and of the one behind its last, in bytes.
-    start: usize,
-    end: usize,
-    lines: usize,
-}
-
-fn kernels(text: &'static str) -> Vec<Kernel> {
-    let (mut all, mut from) = (Vec::new(), 0);
-    while let Some(start) = find_line(text, from, ENTRY) {
-        let name = &text[start + ENTRY.len()..];
-        let end = find_line(text, start, "}\n").map_or(text.len(), |brace| brace + 2);
-        all.push(Kernel {
-            name: name.split('(').next().unwrap_or(name),
-            start,
-            end,
-            lines: text[start..end].matches('\n').count(),
-        });
-        from = end;
-    }
-    all
-}
-
-/// The first line behind a position that begins so.
-fn find_line(text: &str, from: usize, begin: &str) -> Option<usize> {
-    let found = text[from..].find(&format!("\n{begin}"))?;
-    Some(from + found + 1)
-}
-
-/// How a kernel begins. It ends with a line that is a brace alone, as blocks inside of it do not: those are indented or
-/// share their line.
-const ENTRY: &str = ".visible .entry ";
-
 include!(concat!(env!("OUT_DIR"), "/ptx_modules.rs"));
+include!(concat!(env!("OUT_DIR"), "/ptx_kernels.rs"));
 
 /// The module for rungs that need `compute_capability`, times ten.
 ///
@@ -109,6 +80,14 @@ pub fn module(compute_capability: u32) -> &'static PtxModule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernels_are_where_the_build_script_saw_them() {
+        assert_eq!(KERNELS.len(), MODULES.len());
+        for (module, kernels) in MODULES.iter().zip(KERNELS) {
+            assert_eq!(**kernels, *kernels::of(module.text), "{}", module.name);
+        }
+    }
 
     #[test]
     fn one_kernel_alone_is_that_of_the_module() {
