@@ -28,7 +28,15 @@ const EXTENTS: [[u32; 3]; 6] = [
 ];
 
 /// Tiles that are few, and a few more than a multiple of the multiprocessors: their steps are shared.
+const MULTIPROCESSORS: u32 = 5;
 const SHARED: [[u32; 3]; 2] = [[100, 60, 4000], [700, 60, 4000]];
+
+/// Multiprocessors and sizes for which tiles are shared by clusters of so many blocks.
+const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
+    (2, [100, 60, 2000], 2),
+    (4, [100, 60, 2000], 3),
+    (8, [130, 100, 2000], 2),
+];
 
 /// An element type of A and B, and how a number is rounded to it.
 type Elements<T> = (TensorInput, fn(f64) -> T);
@@ -74,6 +82,10 @@ where
         }
         cases += 1;
     };
+    for transposed in LAYOUTS {
+        // Rows of odd lengths that bulk copies take all the same.
+        test([41; 3], transposed, 7, 2, [1.0, 0.0]);
+    }
     for extents in EXTENTS {
         for transposed in LAYOUTS {
             test(extents, transposed, 0, 1, [1.0, 0.0]);
@@ -88,15 +100,19 @@ where
     );
 }
 
-fn shared_tiles<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
-where
+fn shared_tiles<T, C>(
+    engine: &dyn Engine,
+    (input, round): Elements<T>,
+    sizes: &[[u32; 3]],
+    layouts: &[[bool; 2]],
+) where
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element + PartialEq,
 {
-    for extents in SHARED {
+    for &extents in sizes {
         for &transposed in layouts {
             let case = Case::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
-            let plan = plan(engine, input, &case);
+            let plan = TensorGemm::of(input, &case.product).plan(MULTIPROCESSORS);
             assert!(plan.zeroed_bytes > 0, "{extents:?} is not shared: {plan:?}");
             let outputs = case.run(engine, plan, 2);
             check(&case, &outputs[0]).unwrap_or_else(|difference| {
@@ -111,13 +127,35 @@ where
     }
 }
 
+/// The same where the blocks of a tile are a cluster. More of them than boxes of columns are among these.
+fn clusters<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
+where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element + PartialEq,
+{
+    for (multiprocessors, extents, blocks) in CLUSTERED {
+        for &transposed in layouts {
+            for (padding, factors) in [(0, [1.0, 0.0]), (3, [-0.5, 2.0])] {
+                let case = Case::<T, C>::new(extents, transposed, padding, 1, factors, round);
+                let plan = TensorGemm::of(input, &case.product).plan(multiprocessors);
+                let product = plan.launches.last().expect("a product");
+                assert_eq!(product.cluster.count(), blocks, "{extents:?}: {product:?}");
+                let outputs = case.run(engine, plan, 2);
+                check(&case, &outputs[0]).unwrap_or_else(|difference| {
+                    panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
+                });
+            }
+        }
+    }
+}
+
 /// One large product at the beginning of k, and ones behind it: a single chain of sums would lose all of them.
 fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
     const LARGE: f32 = (1 << 15) as f32;
     let (input, round) = BF16;
     let extents @ [m, n, k] = [70, 40, 8192];
     for &transposed in layouts {
-        let mut case = Case::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+        let mut case = Case::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
         case.a.fill(bf16::ONE);
         case.b.fill(bf16::ONE);
         for row in 0..m as usize {
@@ -173,9 +211,9 @@ fn f16_products_are_rounded_once_in_every_layout() {
 
 #[test]
 fn shared_tiles_are_added_up_in_the_same_order() {
-    let engine = EmulatorEngine::new().with_multiprocessors(5);
-    shared_tiles::<_, f32>(&engine, BF16, &LAYOUTS[..1]);
-    shared_tiles::<_, bf16>(&engine, BF16, &LAYOUTS[..1]);
+    let engine = EmulatorEngine::new();
+    shared_tiles::<_, f32>(&engine, BF16, &SHARED, &LAYOUTS[..1]);
+    shared_tiles::<_, bf16>(&engine, BF16, &SHARED, &LAYOUTS[..1]);
 }
 
 /// The sums are the same ones: a narrow C is the wide one, rounded.
@@ -213,6 +251,13 @@ fn a_narrow_c_is_the_wide_one_rounded() {
 }
 
 #[test]
+fn blocks_of_a_cluster_share_tiles() {
+    let engine = EmulatorEngine::new();
+    clusters::<_, f32>(&engine, BF16, &LAYOUTS[..1]);
+    clusters::<_, f16>(&engine, F16, &LAYOUTS[1..2]);
+}
+
+#[test]
 fn long_sums_are_cut_into_slices() {
     slices(&EmulatorEngine::new(), &LAYOUTS[..1]);
 }
@@ -244,8 +289,8 @@ fn and_on_a_gpu() {
     all::<_, f32>(&*gpu, TF32);
     all::<_, bf16>(&*gpu, BF16);
     all::<_, f16>(&*gpu, F16);
-    shared_tiles::<_, f32>(&*gpu, BF16, &LAYOUTS);
-    shared_tiles::<_, bf16>(&*gpu, BF16, &LAYOUTS);
-    shared_tiles::<_, f16>(&*gpu, F16, &LAYOUTS[..1]);
-    shared_tiles::<_, f32>(&*gpu, TF32, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&*gpu, BF16, &SHARED, &LAYOUTS);
+    shared_tiles::<_, bf16>(&*gpu, BF16, &SHARED, &LAYOUTS);
+    shared_tiles::<_, f16>(&*gpu, F16, &SHARED, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&*gpu, TF32, &SHARED[..1], &LAYOUTS[..1]);
 }

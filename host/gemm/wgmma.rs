@@ -210,9 +210,16 @@ impl Oriented {
 
     /// Whether C can be stored by bulk copies.
     fn bulk(&self) -> bool {
-        let vector = ROW_BYTES / self.product.output_bytes();
+        let bytes = self.product.output_bytes();
+        let vector = ROW_BYTES / bytes;
         let single = self.product.batch == 1;
-        self.product.aligned[2]
+        let columns = match self.turned {
+            true => self.product.gemm.m,
+            false => self.product.gemm.n,
+        };
+        // They write whole words: at the end of a row of an odd number of 16-bit elements, one that lies behind it as well.
+        (u64::from(columns) * u64::from(bytes)).is_multiple_of(4)
+            && self.product.aligned[2]
             && self.product.gemm.ldc.is_multiple_of(vector)
             && (single || self.product.gemm.stride_c.is_multiple_of(vector.into()))
     }

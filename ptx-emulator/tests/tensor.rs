@@ -243,6 +243,15 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
             .collect();
         assert_eq!(found, expected(first), "{wait}");
     }
+    // At the end of a row of 61 elements, the second half of a word is written as well.
+    let device = Device::new(&[]);
+    let mut odd = matrix(8, 64, [64, 8], TensorSwizzle::None);
+    odd.extents[0] = 61;
+    device.map(0, 0, odd);
+    device.launch(&store(publish, read), 32).expect("runs");
+    let end = device.read(2 * (6 * 64 + 60), 8);
+    assert_eq!(end, [7, 0, 7, 0, 0, 0, 0, 0]);
+
     let device = Device::new(&[]);
     device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
     let counts = device.counts(&store(publish, read), 32);

@@ -122,7 +122,8 @@ where
                 }
             }
         }
-        assert!(c.iter().all(|&value| value.into().is_nan()));
+        let overwritten = c.iter().position(|&value| !value.into().is_nan());
+        assert_eq!(overwritten, None, "from {start} on, rows {leading} apart");
     }
 }
 

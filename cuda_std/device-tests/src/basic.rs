@@ -3,7 +3,7 @@
 use super::put;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use cuda_std::atomic::AtomicFloat;
-use cuda_std::narrow::{self, Widen};
+use cuda_std::narrow::{self, Narrow, Widen};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x2, F32x4, F64x2, U32x2, U32x4, Vector};
 use cuda_std::{hint, shared};
@@ -359,5 +359,19 @@ pub unsafe fn widen(bits: &[u16], output: *mut f32) {
             put(output, 2, 0, narrow::Half(bits).widen());
             put(output, 2, 1, narrow::Brain(bits).widen());
         }
+    }
+}
+
+/// The bits of each kind that are nearest to numbers, the ones of bfloat16 in the upper half.
+///
+/// # Safety
+/// `output` has as many elements as `wide`.
+#[kernel]
+pub unsafe fn narrow(wide: &[f32], output: *mut u32) {
+    let i = thread::index() as usize;
+    if let Some(&wide) = wide.get(i) {
+        let (half, brain) = (narrow::Half::narrow(wide), narrow::Brain::narrow(wide));
+        // SAFETY: one column.
+        unsafe { put(output, 1, 0, u32::from(half.0) | u32::from(brain.0) << 16) };
     }
 }

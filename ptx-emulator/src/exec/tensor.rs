@@ -307,7 +307,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         let loads = matches!(bulk.kind, PendingKind::Load { .. });
         for element in 0..count {
             let at = map.swizzle.apply(bulk.shared + element * u64::from(bytes));
-            let global = place(map, &bulk.start, element);
+            let global = place(map, &bulk.start, element, loads);
             match (global, loads) {
                 (None, true) => self.write_shared(at, bytes, 0),
                 (None, false) => {}
@@ -378,7 +378,8 @@ impl<O: Observer> Worker<'_, '_, O> {
         let row = u64::from(map.box_extents[0]);
         let rows = map.box_bytes() / u64::from(map.element_bytes) / row;
         for index in 0..rows {
-            let inside = (0..row).filter_map(|at| place(map, &bulk.start, index * row + at));
+            let loads = kind == AccessKind::Load;
+            let inside = (0..row).filter_map(|at| place(map, &bulk.start, index * row + at, loads));
             let (mut first, mut last) = (None, 0);
             for address in inside {
                 first.get_or_insert(address);
@@ -426,13 +427,24 @@ impl<O: Observer> Worker<'_, '_, O> {
 }
 
 /// The global address of an element of a box; none outside of the tensor.
-fn place(map: &TensorMap, start: &[i32], mut element: u64) -> Option<u64> {
+///
+/// A store writes whole words of 4 bytes: where a row ends inside of one, what lies behind it as well. (Seen on an H200; the PTX ISA does
+/// not say it.)
+fn place(map: &TensorMap, start: &[i32], mut element: u64, loads: bool) -> Option<u64> {
+    let of_word = match loads {
+        true => 1,
+        false => (4 / u64::from(map.element_bytes)).max(1),
+    };
     let mut address = map.address;
     for (dimension, &extent) in map.box_extents.iter().enumerate() {
         let within = element % u64::from(extent);
         element /= u64::from(extent);
         let at = u64::try_from(i64::from(start[dimension]) + within as i64).ok()?;
-        if at >= map.extents[dimension] {
+        let end = match dimension {
+            0 => map.extents[0].next_multiple_of(of_word),
+            _ => map.extents[dimension],
+        };
+        if at >= end {
             return None;
         }
         let stride = match dimension {
