@@ -18,6 +18,10 @@ fn main() -> Result<(), Error> {
 }
 "#;
 
+/// With the features that this workspace has: those of others are perhaps not on this machine.
+const NALGEBRA: &str =
+    r#"nalgebra = { version = "0.35", default-features = false, features = ["std"] }"#;
+
 /// A crate in a folder of its own, which goes away again.
 struct Downstream(PathBuf);
 
@@ -31,7 +35,7 @@ impl Downstream {
         let dependency = dependency.replace("../warpladder", root);
         let manifest = format!(
             "[package]\nname = \"downstream\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-             [dependencies]\nnalgebra = \"0.35\"\n{dependency}\n\n[profile.dev]\ndebug = false\n"
+             [dependencies]\n{NALGEBRA}\n{dependency}\n\n[profile.dev]\ndebug = false\n"
         );
         std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
         std::fs::write(folder.join("src/main.rs"), PROGRAM).unwrap();
