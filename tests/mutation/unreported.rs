@@ -27,11 +27,6 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "Whether C is stored from registers or through shared memory: both are right.",
     },
     Unreported {
-        kernels: THROUGH_REGISTERS,
-        mutants: ("guard", &[27]),
-        reason: "Whether a part of a tile is the block's own, which it has in registers: it lies in memory as well.",
-    },
-    Unreported {
         kernels: &["sgemm_32x64_nn"],
         mutants: ("barrier", &[10]),
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
@@ -39,13 +34,6 @@ const EQUIVALENT: &[Unreported] = &[
 ];
 
 /// The general products by warpgroups, from shared memory, the same into a C of 16 bits, and through registers.
-const WARPGROUPS: &[&str] = &[
-    "wgmma_bf16_nn_64",
-    "wgmma_f16_nn_64",
-    "wgmma_bf16_nn_64_to_bf16",
-    "wgmma_f16_nn_64_to_f16",
-    "wgmma_tf32_nn_64",
-];
 const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
 const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
 const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
@@ -59,17 +47,17 @@ const ELSEWHERE: &[Unreported] = &[
     },
     Unreported {
         kernels: FROM_SHARED,
-        mutants: ("barrier", &[1, 5]),
+        mutants: ("barrier", &[2, 6]),
         reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
     },
     Unreported {
         kernels: TO_NARROW,
-        mutants: ("barrier", &[1]),
+        mutants: ("barrier", &[2]),
         reason: "The same: a tile is one box.",
     },
     Unreported {
         kernels: THROUGH_REGISTERS,
-        mutants: ("barrier", &[3, 7]),
+        mutants: ("barrier", &[4, 8]),
         reason: "The same.",
     },
     Unreported {
@@ -78,7 +66,7 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks have one tile here, and fetch no more.",
     },
     Unreported {
-        kernels: WARPGROUPS,
+        kernels: THROUGH_REGISTERS,
         mutants: ("guard", &[5]),
         reason: "Whether the steps of a tile are odd: one more is fetched behind the last, which only a next tile would meet.",
     },
