@@ -38,6 +38,16 @@ const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
     (8, [130, 100, 2000], 2),
 ];
 
+/// Multiprocessors and sizes for which pairs of blocks fetch B together, in tiles of so many columns. Some pairs have one block only whose
+/// tile lies in C.
+const PAIRED: [(u32, [u32; 3], &str); 5] = [
+    (2, [100, 180, 2000], "_pair_192"),
+    (3, [200, 250, 2000], "_pair_192"),
+    (2, [50, 60, 300], "_pair_64"),
+    (5, [300, 70, 40], "_pair_64"),
+    (8, [3, 130, 0], "_pair_64"),
+];
+
 /// An element type of A and B, and how a number is rounded to it.
 type Elements<T> = (TensorInput, fn(f64) -> T);
 
@@ -140,6 +150,29 @@ where
                 let plan = TensorGemm::of(input, &case.product).plan(multiprocessors);
                 let product = plan.launches.last().expect("a product");
                 assert_eq!(product.cluster.count(), blocks, "{extents:?}: {product:?}");
+                let outputs = case.run(engine, plan, 2);
+                check(&case, &outputs[0]).unwrap_or_else(|difference| {
+                    panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
+                });
+            }
+        }
+    }
+}
+
+/// The same where two blocks fetch B together.
+fn pairs<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
+where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element + PartialEq,
+{
+    for (multiprocessors, extents, name) in PAIRED {
+        for &transposed in layouts {
+            for (padding, batch, factors) in [(0, 1, [1.0, 0.0]), (3, 2, [-0.5, 2.0])] {
+                let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
+                let plan = TensorGemm::of(input, &case.product).plan(multiprocessors);
+                let product = plan.launches.last().expect("a product");
+                assert!(product.entry.contains(name), "{extents:?}: {product:?}");
+                assert_eq!(product.cluster.count(), 2);
                 let outputs = case.run(engine, plan, 2);
                 check(&case, &outputs[0]).unwrap_or_else(|difference| {
                     panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
@@ -258,6 +291,13 @@ fn blocks_of_a_cluster_share_tiles() {
 }
 
 #[test]
+fn pairs_of_blocks_fetch_b_together() {
+    let engine = EmulatorEngine::new();
+    pairs::<_, f32>(&engine, BF16, &LAYOUTS);
+    pairs::<_, f16>(&engine, F16, &LAYOUTS[..1]);
+}
+
+#[test]
 fn long_sums_are_cut_into_slices() {
     slices(&EmulatorEngine::new(), &LAYOUTS[..1]);
 }
@@ -293,4 +333,12 @@ fn and_on_a_gpu() {
     shared_tiles::<_, bf16>(&*gpu, BF16, &SHARED, &LAYOUTS);
     shared_tiles::<_, f16>(&*gpu, F16, &SHARED, &LAYOUTS[..1]);
     shared_tiles::<_, f32>(&*gpu, TF32, &SHARED[..1], &LAYOUTS[..1]);
+    clusters::<_, f32>(&*gpu, BF16, &LAYOUTS);
+    clusters::<_, f16>(&*gpu, F16, &LAYOUTS);
+    clusters::<_, f32>(&*gpu, TF32, &LAYOUTS);
+    pairs::<_, f32>(&*gpu, BF16, &LAYOUTS);
+    pairs::<_, f32>(&*gpu, F16, &LAYOUTS);
+    pairs::<_, bf16>(&*gpu, BF16, &LAYOUTS);
+    pairs::<_, f16>(&*gpu, F16, &LAYOUTS);
+    slices(&*gpu, &LAYOUTS);
 }

@@ -326,6 +326,29 @@ impl ClusterBarrier {
         on_the_device_only()
     }
 
+    /// [`arrive`](Self::arrive) of a thread that has only read: what it wrote before is visible to its own block alone
+    /// (`.release.cta`, which is the default).
+    ///
+    /// To make writes visible to the cluster, a thread waits until all of them have got to the L2 cache: on an H200 that takes
+    /// about 1000 clocks.
+    ///
+    /// # Safety
+    /// As for [`arrive`](Self::arrive).
+    #[inline(always)]
+    pub unsafe fn arrive_having_read(self) {
+        #[cfg(target_arch = "nvptx64")]
+        // SAFETY: the caller ensures it.
+        unsafe {
+            core::arch::asm!(
+                "mbarrier.arrive.shared::cluster.b64 _, [{}];",
+                in(reg32) self.0.bytes(),
+                options(nostack, preserves_flags),
+            );
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        on_the_device_only()
+    }
+
     /// Arrives, and lets the phase wait for `bytes` more bytes of bulk copies as well (PTX ISA, "mbarrier.arrive", `.expect_tx`).
     ///
     /// # Safety

@@ -13,8 +13,7 @@ use kernels_gpu::hopper::store::{box_columns, box_rows};
 use kernels_gpu::hopper::wgmma::{
     Instance, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
 };
-use kernels_gpu::hopper::wgmma_persistent::A_ROWS;
-use kernels_gpu::hopper::{tiles, wgmma};
+use kernels_gpu::hopper::{pair, tiles, wgmma};
 use kernels_gpu::transpose::transpose_fast;
 
 /// The generation that has `wgmma`, times ten.
@@ -325,9 +324,14 @@ impl Oriented {
 
     fn launch(&self, choice: &Choice, operands: &[Operand; 2]) -> PlannedLaunch {
         let [a, b] = operands;
+        let rows = tiles::box_rows_of_a(self.product.gemm.m, choice.instance.rows);
         let mut maps = vec![
-            a.map(self.product.input, A_ROWS as u32),
-            b.map(self.product.input, choice.instance.columns),
+            a.map(self.product.input, rows, 1),
+            b.map(
+                self.product.input,
+                choice.instance.columns,
+                choice.instance.blocks,
+            ),
         ];
         if self.bulk() {
             let Gemm { m, n, ldc, .. } = self.product.gemm;
@@ -352,7 +356,7 @@ impl Oriented {
             entry: choice.instance.entry,
             compute_capability: COMPUTE_CAPABILITY,
             grid: [choice.blocks.into(), 1, 1],
-            block: Dim3::new(choice.threads, 1, 1),
+            block: Dim3::new(choice.instance.threads, 1, 1),
             cluster: Dim3::new(choice.cluster(), 1, 1),
             shared_bytes: choice.instance.shared_bytes,
             params: vec![
@@ -392,8 +396,8 @@ impl Operand {
         self.stride * u64::from(self.matrices) * u64::from(element_bytes)
     }
 
-    /// Its map, for tiles of so many rows of A or columns of B.
-    fn map(&self, input: TensorInput, extent: u32) -> TensorMap {
+    /// Its map, for tiles of so many rows of A or columns of B that so many blocks fetch together.
+    fn map(&self, input: TensorInput, extent: u32, blocks: u32) -> TensorMap {
         let element_bytes = input.bytes();
         let depth = tiles::depth(element_bytes as usize) as u32;
         let [box_columns, box_rows] = match self.along_k {
@@ -415,7 +419,7 @@ impl Operand {
                 _ => self.stride.max(vector.into()),
             },
             box_columns,
-            box_rows,
+            box_rows: pair::box_rows(box_rows, blocks),
         }
     }
 }

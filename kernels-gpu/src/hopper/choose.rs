@@ -4,11 +4,11 @@
 //! block, a tile takes a while to store, and the parts of shared tiles are written and read again. The constants are
 //! fitted to times on an H200.
 
-use super::schedule::{Schedule, Tiles, counters};
+use super::schedule::{Schedule, counters};
 use super::store::part_elements;
+use super::tiles::ROWS;
 use super::tiles::steps;
 use super::wgmma::Instance;
-use super::wgmma_persistent::{A_ROWS, CONSUMERS, THREADS};
 use crate::gemm::choose::Request;
 
 /// How to launch a product.
@@ -18,8 +18,6 @@ pub struct Choice {
     pub instance: &'static Instance,
     /// Blocks of the grid.
     pub blocks: u32,
-    /// Threads of a block.
-    pub threads: u32,
     /// The tiles' shares.
     pub schedule: Schedule,
     /// Bytes of workspace that are 0 before the launch and after it.
@@ -34,7 +32,7 @@ impl Choice {
         if self.schedule.clustered != 0 {
             self.schedule.parts
         } else {
-            1
+            self.instance.blocks
         }
     }
 }
@@ -51,9 +49,8 @@ pub fn choose(instances: &'static [Instance], request: &Request, depth: u32, bul
     let processors = request.multiprocessors.max(1);
     let mut best: Option<(f64, Choice)> = None;
     for instance in instances.iter().filter(|one| one.across == across) {
-        let size = [A_ROWS as u32, instance.columns];
-        let tiles = Tiles::new([m, n], size, request.batch).count();
-        for sharing in sharings(tiles, steps, processors) {
+        let tiles = instance.tiles([m, n], request.batch).count();
+        for sharing in sharings(instance.blocks, tiles, steps, processors) {
             let clocks = sharing.clocks(instance, steps);
             if best.is_none_or(|(least, _)| clocks < least) {
                 best = Some((clocks, sharing.launch(instance, request.batch, bulk)));
@@ -89,9 +86,16 @@ const fn fit(clusters: u32, blocks: u32, processors: u32) -> bool {
     }
 }
 
-/// No shared tiles, or those of the last rounds, each by the same number of blocks; all of them also by clusters.
-fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sharing> {
-    let blocks = tiles.min(processors).max(1);
+/// No shared tiles, or those of the last rounds, each by the same number of blocks; all of them also by clusters. Blocks that
+/// [fetch together](super::pair) have whole tiles.
+fn sharings(
+    together: u32,
+    tiles: u32,
+    steps: u32,
+    processors: u32,
+) -> impl Iterator<Item = Sharing> {
+    let processors = (processors / together * together).max(together);
+    let blocks = tiles.min(processors);
     let alone = Sharing {
         tiles,
         whole: tiles,
@@ -101,8 +105,11 @@ fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sha
     };
     let whole = tiles / processors * processors;
     let shared = tiles - whole;
-    let most = processors.checked_div(shared).unwrap_or(0).min(steps);
-    let together = (2..=most).flat_map(move |parts| {
+    let most = match together {
+        1 => processors.checked_div(shared).unwrap_or(0).min(steps),
+        _ => 1,
+    };
+    let cut = (2..=most).flat_map(move |parts| {
         let counted = Sharing {
             tiles,
             whole,
@@ -117,49 +124,59 @@ fn sharings(tiles: u32, steps: u32, processors: u32) -> impl Iterator<Item = Sha
         let fit = whole == 0 && fit(shared, parts, processors);
         [counted].into_iter().chain(fit.then_some(clustered))
     });
-    together.chain([alone])
+    cut.chain([alone])
 }
 
 /// Clocks of a launch and of filling the first stages.
-const START: f64 = 2800.0;
+const START: f64 = 4000.0;
 
-/// What a column of a tile takes, in clocks: 128 × 1 columns times a stage, and to store it. Narrow tiles are held up by shared memory.
+/// Clocks until the blocks of a pair have met.
+const PAIR: f64 = 760.0;
+
+/// What a column of a tile takes, in clocks: a stage of it, and to store it. Narrow tiles are held up by shared memory.
 struct OfColumn {
     step: f64,
     store: f64,
 }
 
-/// That of tiles of so many columns.
-const fn of_column(columns: u32) -> OfColumn {
-    let (step, store) = match columns {
-        256.. => (4.32, 21.0),
-        192.. => (4.28, 27.0),
-        128.. => (4.80, 25.0),
-        _ => (6.5, 25.0),
+/// That of tiles of so many rows and columns.
+const fn of_column(rows: u32, columns: u32) -> OfColumn {
+    let (step, store) = match (rows, columns) {
+        (128.., 256..) => (4.43, 25.4),
+        (128.., 192..) => (4.35, 30.7),
+        (128.., 128..) => (4.85, 30.3),
+        (128.., _) => (6.37, 37.1),
+        (_, 192..) => (2.50, 24.9),
+        _ => (3.94, 21.4),
     };
     OfColumn { step, store }
 }
 
 /// Clocks until the last part of a tile knows that it is, and of writing a column of a part, or reading one.
-const MEET: f64 = 2500.0;
-const PART: f64 = 12.0;
+const MEET: f64 = 1800.0;
+const PART: f64 = 12.5;
 /// [`PART`] where blocks of a cluster read each other's.
-const PART_OF_CLUSTER: f64 = 10.0;
+const PART_OF_CLUSTER: f64 = 10.5;
 
-/// What a column's step, and its part, take in addition where tiles are shared before others that are not: blocks are then at
-/// different places along k for a while, and find less in the cache.
+/// What a column's step takes in addition where blocks are at different places along k, and find less in the cache.
+const APART_STEP: f64 = 0.1;
+/// The same, and what its part takes in addition, where tiles are shared before others that are not: blocks are then anywhere
+/// along k for a while.
 const SPREAD_STEP: f64 = 1.9;
-const SPREAD_PART: f64 = 9.0;
+const SPREAD_PART: f64 = 10.8;
 
 impl Sharing {
     /// Clocks of a product with so many steps along k.
     fn clocks(&self, instance: &Instance, steps: u32) -> f64 {
         let columns = f64::from(instance.columns);
-        let OfColumn { step, store } = of_column(instance.columns);
+        let OfColumn { step, store } = of_column(instance.rows, instance.columns);
         let (step, store) = (columns * step, columns * store);
         let shared = self.tiles - self.whole;
         let rounds = f64::from(self.whole.div_ceil(self.blocks));
         let mut clocks = START + rounds * (f64::from(steps) * step + store);
+        if instance.blocks > 1 {
+            clocks += PAIR;
+        }
         if shared > 0 {
             // Everybody writes a part, and somebody reads all of a tile's. In a cluster all read, and store.
             let share = f64::from(steps.div_ceil(self.parts));
@@ -169,7 +186,7 @@ impl Sharing {
             } else {
                 (store, PART)
             };
-            clocks += share * step + store + MEET + moved * part;
+            clocks += share * (step + columns * APART_STEP) + store + MEET + moved * part;
             if self.whole > 0 {
                 clocks += share * columns * SPREAD_STEP + moved * SPREAD_PART;
             }
@@ -180,17 +197,17 @@ impl Sharing {
     fn launch(&self, instance: &'static Instance, batch: u32, bulk: bool) -> Choice {
         let shared = self.tiles - self.whole;
         let in_workspace = shared > 0 && !self.clustered;
+        let warpgroups = instance.rows as usize / ROWS;
         let zeroed_bytes = match in_workspace {
-            true => counters(shared, CONSUMERS) * 4,
+            true => counters(shared, warpgroups) * 4,
             false => 0,
         };
         let partials = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
-        let parts = u64::from(self.parts * shared) * CONSUMERS as u64;
+        let parts = u64::from(self.parts * shared) * warpgroups as u64;
         let part_bytes = part_elements(instance.columns as usize) as u64 * 4;
         Choice {
             instance,
             blocks: self.blocks,
-            threads: THREADS as u32,
             schedule: Schedule {
                 batch,
                 whole: self.whole,
@@ -247,11 +264,20 @@ mod tests {
 
     #[test]
     fn few_tiles_of_few_parts_are_shared_by_clusters() {
-        let choice = chosen([512, 768, 3072]);
+        let choice = chosen([1024, 1024, 4096]);
         assert_eq!([choice.cluster(), choice.schedule.parts], [2, 2]);
         assert_eq!(choice.workspace_bytes, 0);
         assert_eq!(chosen([768, 768, 16384]).cluster(), 1);
         assert_eq!(chosen([4096; 3]).cluster(), 1);
+    }
+
+    #[test]
+    fn pairs_compute_what_they_nearly_fill_the_gpu_with() {
+        for (extents, columns) in [([512, 768, 3072], 64), ([2048, 768, 3072], 192)] {
+            let choice = chosen(extents);
+            assert_eq!([choice.cluster(), choice.schedule.parts], [2, 1]);
+            assert_eq!(choice.instance.columns, columns);
+        }
     }
 
     #[test]
@@ -267,7 +293,7 @@ mod tests {
                             ..H200
                         };
                         let choice = choose(OF_BF16, &request, 64, true);
-                        let tiles = Tiles::new([m, n], [A_ROWS as u32, choice.instance.columns], 1);
+                        let tiles = choice.instance.tiles([m, n], 1);
                         assert!(choice.schedule.whole <= tiles.count());
                         assert!((1..=132).contains(&choice.blocks));
                         assert!(choice.blocks.is_multiple_of(choice.cluster()));

@@ -12,6 +12,7 @@ pub mod choose;
 pub mod dgemm;
 pub mod exchange;
 pub mod pack;
+pub mod pair;
 pub mod ring;
 pub mod rows;
 pub mod schedule;

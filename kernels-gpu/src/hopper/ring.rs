@@ -2,7 +2,9 @@
 
 use core::marker::PhantomData;
 use cuda_std::async_copy::SharedAddress;
+use cuda_std::cluster::ClusterBarrier;
 use cuda_std::mbarrier::Barrier;
+use cuda_std::prelude::*;
 
 /// Number and size of the stages.
 pub trait Stages {
@@ -11,6 +13,9 @@ pub trait Stages {
 
     /// Bytes of a stage.
     const BYTES: usize;
+
+    /// Blocks of a cluster that fill each other's stages: see [`pair`](super::pair).
+    const BLOCKS: u32 = 1;
 
     /// Bytes of all stages and of two barriers for each, which lie behind them.
     const TOTAL_BYTES: usize = Self::COUNT * (Self::BYTES + 2 * Barrier::BYTES as usize);
@@ -37,10 +42,11 @@ impl<S: Stages> Ring<S> {
         }
     }
 
-    /// Prepares the barriers. A stage is empty again after `users` have said so.
+    /// Prepares the barriers. A stage is empty again after `users` warps of each block have said so.
     ///
     /// # Safety
-    /// Nobody uses the barriers yet; a block barrier lies between this and their first use.
+    /// Nobody uses the barriers yet; a barrier of the block lies between this and their first use, or one of the cluster where
+    /// several blocks fill the stages.
     #[inline(always)]
     pub unsafe fn init(base: SharedAddress, users: u32) {
         let mut ring = Self::new(base);
@@ -48,7 +54,7 @@ impl<S: Stages> Ring<S> {
             // SAFETY: the caller ensures it.
             unsafe {
                 ring.full().init(1);
-                ring.empty().init(users);
+                ring.empty().init(users * S::BLOCKS);
             }
             ring.advance();
         }
@@ -90,6 +96,20 @@ impl<S: Stages> Ring<S> {
     }
     // ANCHOR_END: wait_until_empty
 
+    /// Waits until all stages are empty, in the role that fills them: then no other block fills this one's stages any more or
+    /// arrives at its barriers.
+    ///
+    /// # Safety
+    /// As for [`wait_until_empty`](Self::wait_until_empty).
+    #[inline(always)]
+    pub unsafe fn wait_until_all_empty(&mut self) {
+        for _ in 0..S::COUNT {
+            // SAFETY: passed on to the caller.
+            unsafe { self.wait_until_empty() };
+            self.advance();
+        }
+    }
+
     // ANCHOR: wait_until_full
     /// Waits until the stage is full, in a role that uses it.
     ///
@@ -102,6 +122,15 @@ impl<S: Stages> Ring<S> {
     }
     // ANCHOR_END: wait_until_full
 
+    /// The stage as one that this warp uses.
+    #[inline(always)]
+    pub fn used(&self) -> Used<S> {
+        Used {
+            empty: self.empty(),
+            stages: PhantomData,
+        }
+    }
+
     // ANCHOR: advance
     /// Goes on to the next stage.
     #[inline(always)]
@@ -113,4 +142,30 @@ impl<S: Stages> Ring<S> {
         }
     }
     // ANCHOR_END: advance
+}
+
+/// A stage that a warp uses.
+pub struct Used<S: Stages> {
+    empty: Barrier,
+    stages: PhantomData<S>,
+}
+
+impl<S: Stages> Used<S> {
+    /// Gives the stage back: one lane speaks for its warp, or one to each block that fills the stage.
+    ///
+    /// # Safety
+    /// The whole warp is here, once for each time that the stage was full, and is done with it.
+    #[inline(always)]
+    pub unsafe fn give_back(&self) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            if S::BLOCKS == 1 {
+                if warp::lane_id() == 0 {
+                    self.empty.arrive();
+                }
+            } else if warp::lane_id() < S::BLOCKS {
+                ClusterBarrier::of(self.empty, warp::lane_id()).arrive_having_read();
+            }
+        }
+    }
 }

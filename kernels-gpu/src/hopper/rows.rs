@@ -12,13 +12,13 @@
 //!
 //! Fragments are loaded while the products before them run, three of which may be on their way.
 
-use super::ring::{Ring, Stages};
+use super::pair;
+use super::ring::{Ring, Stages, Used};
 use super::tiles::{self, A_BYTES, Maps, Place, ROW_BYTES, STEP_BYTES, STEPS};
 use super::ways::Way;
 use core::marker::PhantomData;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::matrix;
-use cuda_std::mbarrier::Barrier;
 use cuda_std::mma::Tf32;
 use cuda_std::prelude::*;
 use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Descriptor, Input, Rows, Sums};
@@ -81,14 +81,13 @@ impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
     const TURNED: bool = true;
 
     #[inline(always)]
-    unsafe fn fetch<S: Sums, const WARPGROUPS: usize>(
-        stage: SharedAddress,
+    unsafe fn fetch<S: Sums, R: Stages, const WARPGROUPS: usize>(
+        ring: &Ring<R>,
         maps: *const Maps,
         place: Place,
-        full: Barrier,
     ) {
         // SAFETY: passed on to the caller.
-        unsafe { tiles::fetch::<Tf32, S, WARPGROUPS, ACROSS_K, ALONG_K>(stage, maps, place, full) }
+        unsafe { pair::fetch::<Tf32, S, R, WARPGROUPS, ACROSS_K, ALONG_K>(ring, maps, place) }
     }
 
     #[inline(always)]
@@ -97,15 +96,11 @@ impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
         steps: u32,
         warpgroup: usize,
     ) -> S {
-        // One lane speaks for its warp, once all have read.
-        let leader = warp::lane_id() == 0;
-        let give_back = |stage: Barrier| {
-            // SAFETY: the whole warp is here, and the barrier is that of a stage that it has used.
+        let give_back = |stage: &Used<R>| {
+            // SAFETY: the whole warp is here, and all its lanes have read the stage.
             unsafe {
                 warp::sync_warp(warp::FULL_MASK);
-                if leader {
-                    stage.arrive();
-                }
+                stage.give_back();
             }
         };
         let places = Places::new(warpgroup);
@@ -129,7 +124,7 @@ impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
                 wgmma::commit_group();
             }
             wgmma::wait_all_but_two();
-            let mut used = ring.empty();
+            let mut used = ring.used();
             ring.advance();
             for _ in 1..steps {
                 ring.wait_until_full();
@@ -140,14 +135,14 @@ impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
                     wgmma::commit_group();
                     wgmma::wait_all_but_two();
                     if step == 1 {
-                        give_back(used);
+                        give_back(&used);
                     }
                 }
-                used = ring.empty();
+                used = ring.used();
                 ring.advance();
             }
             sums.wait_all();
-            give_back(used);
+            give_back(&used);
             sums
         }
     }

@@ -68,6 +68,18 @@ impl Tiles {
         }
     }
 
+    /// The same for clusters of so many blocks, whose tiles lie below each other and have neighbouring numbers. The last ones of a
+    /// matrix may lie outside of it.
+    ///
+    /// Of clusters of 2: a group has an even number of rows.
+    #[inline(always)]
+    pub const fn for_clusters(self, blocks: u32) -> Self {
+        Tiles {
+            down: self.down.div_ceil(blocks) * blocks,
+            ..self
+        }
+    }
+
     /// How many there are.
     #[inline(always)]
     pub const fn count(&self) -> u32 {
@@ -255,6 +267,23 @@ mod tests {
             for (part, blocks) in sharers.into_values() {
                 let expected: Vec<_> = (part.first_block..part.first_block + part.count).collect();
                 assert_eq!(blocks, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_of_a_cluster_lie_below_each_other() {
+        for rows in [1, 64, 65, 640, 1100] {
+            let tiles = Tiles::new([rows, 700], [64, 192], 2).for_clusters(2);
+            assert!(tiles.count().is_multiple_of(2));
+            for pair in 0..tiles.count() / 2 {
+                let [upper, lower] = [0, 1].map(|rank| tiles.corner(2 * pair + rank));
+                let below = Corner {
+                    row: upper.row + 64,
+                    ..upper
+                };
+                assert_eq!(lower, below);
+                assert!(upper.row < rows.next_multiple_of(128));
             }
         }
     }

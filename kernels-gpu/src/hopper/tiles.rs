@@ -65,11 +65,25 @@ pub fn stages() -> SharedAddress {
     SharedAddress::of(shared::dynamic_shared_mem::<Tiles>())
 }
 
+/// Rows of a box of A, stored along k, where blocks have tiles of so many rows: as many, or in eights those that there are. What lies
+/// beyond a matrix is filled with zeros, which takes longer than to fetch something.
+#[inline(always)]
+pub const fn box_rows_of_a(m: u32, tile: u32) -> u32 {
+    let eights = m.div_ceil(8) * 8;
+    match eights {
+        0 => 8,
+        _ if eights < tile => eights,
+        _ => tile,
+    }
+}
+
 /// The place of a tile's stage in the operands.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// First row of A.
     pub top: u32,
+    /// Rows of a box of A, if that is stored along k. Those of the tile that lie below have no meaning.
+    pub rows: u32,
     /// First column of B.
     pub left: u32,
     /// First element along k.
@@ -90,39 +104,64 @@ pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, co
     place: Place,
     full: Barrier,
 ) {
-    let Place {
-        top,
-        left,
-        start,
-        matrices: [matrix_a, matrix_b],
-    } = place;
+    let Place { left, start, .. } = place;
     // SAFETY: the caller ensures it.
     unsafe {
-        full.arrive_expecting(stage_bytes(WARPGROUPS, S::COLUMNS) as u32);
-        let map = &raw const (*maps).a;
-        if A == ALONG_K {
-            tma::load_3d(stage, map, [start, top, matrix_a], full);
-        } else {
-            for i in 0..WARPGROUPS * ROWS / depth(E::BYTES) {
-                let to = stage.at((i * across_bytes(E::BYTES)) as u32);
-                let at = [top + (i * depth(E::BYTES)) as u32, start, matrix_a];
-                tma::load_3d(to, map, at, full);
-            }
-        }
-        let stage = stage.at((WARPGROUPS * A_BYTES) as u32);
+        fetch_a::<E, S, WARPGROUPS, A>(stage, maps, place, full);
+        let stage = place_of_b(stage, WARPGROUPS);
         let map = &raw const (*maps).b;
+        let matrix = place.matrices[1];
         if B == ALONG_K {
-            tma::load_3d(stage, map, [start, left, matrix_b], full);
+            tma::load_3d(stage, map, [start, left, matrix], full);
         } else {
             for i in 0..S::COLUMNS / depth(E::BYTES) {
                 let to = stage.at((i * across_bytes(E::BYTES)) as u32);
-                let at = [left + (i * depth(E::BYTES)) as u32, start, matrix_b];
+                let at = [left + (i * depth(E::BYTES)) as u32, start, matrix];
+                tma::load_3d(to, map, at, full);
+            }
+        }
+    }
+}
+
+/// Starts to copy A's tile of a stage, and lets its barrier expect B's as well.
+///
+/// # Safety
+/// As for [`fetch`].
+#[inline(always)]
+pub unsafe fn fetch_a<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32>(
+    stage: SharedAddress,
+    maps: *const Maps,
+    place: Place,
+    full: Barrier,
+) {
+    let Place { top, start, .. } = place;
+    // SAFETY: the caller ensures it.
+    unsafe {
+        let rows = match A {
+            ALONG_K => place.rows,
+            _ => (WARPGROUPS * ROWS) as u32,
+        };
+        full.arrive_expecting((rows + S::COLUMNS as u32) * ROW_BYTES as u32);
+        let map = &raw const (*maps).a;
+        let matrix = place.matrices[0];
+        if A == ALONG_K {
+            tma::load_3d(stage, map, [start, top, matrix], full);
+        } else {
+            for i in 0..WARPGROUPS * ROWS / depth(E::BYTES) {
+                let to = stage.at((i * across_bytes(E::BYTES)) as u32);
+                let at = [top + (i * depth(E::BYTES)) as u32, start, matrix];
                 tma::load_3d(to, map, at, full);
             }
         }
     }
 }
 // ANCHOR_END: fetch
+
+/// Where B's tile lies in a stage for so many warpgroups.
+#[inline(always)]
+pub fn place_of_b(stage: SharedAddress, warpgroups: usize) -> SharedAddress {
+    stage.at((warpgroups * A_BYTES) as u32)
+}
 
 /// The operands of a warpgroup in a stage.
 #[derive(Clone, Copy, Debug)]
@@ -137,7 +176,7 @@ impl<const A: i32, const B: i32> Operands<A, B> {
     pub fn new(stage: SharedAddress, warpgroups: usize, warpgroup: usize) -> Self {
         Operands {
             a: operand::<A>(stage.at((warpgroup * A_BYTES) as u32)),
-            b: operand::<B>(stage.at((warpgroups * A_BYTES) as u32)),
+            b: operand::<B>(place_of_b(stage, warpgroups)),
         }
     }
 

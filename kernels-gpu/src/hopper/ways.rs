@@ -1,11 +1,9 @@
 //! The two ways in which a warpgroup multiplies the stages of a ring: with both operands in shared memory, or with A in registers.
 
+use super::pair;
 use super::ring::{Ring, Stages};
-use super::tiles::{self, Maps, Operands, Place};
+use super::tiles::{Maps, Operands, Place};
 use core::marker::PhantomData;
-use cuda_std::async_copy::SharedAddress;
-use cuda_std::mbarrier::Barrier;
-use cuda_std::prelude::*;
 use cuda_std::wgmma::{self, Input, Sums};
 
 /// A way to multiply. Parameters of the types are the elements and how A and B are stored.
@@ -16,15 +14,14 @@ pub trait Way {
     /// Whether what is computed is the transpose of C, with rows where [`rows::row`](super::rows::row) says.
     const TURNED: bool;
 
-    /// See [`tiles::fetch`].
+    /// See [`pair::fetch`].
     ///
     /// # Safety
     /// As there.
-    unsafe fn fetch<S: Sums, const WARPGROUPS: usize>(
-        stage: SharedAddress,
+    unsafe fn fetch<S: Sums, R: Stages, const WARPGROUPS: usize>(
+        ring: &Ring<R>,
         maps: *const Maps,
         place: Place,
-        full: Barrier,
     );
 
     /// The product of the next `steps` stages of the ring for one of `WARPGROUPS`: its rows of A times B.
@@ -38,9 +35,12 @@ pub trait Way {
     ) -> S;
 }
 
-/// Steps of a chain of sums, at most: 4096 elements of 16 bits along k. A sum rounds less in several short chains, whose results are
-/// added to totals, than in a long one (see [`slices`](crate::gemm::slices)).
-const SLICE: u32 = 64;
+/// Steps of a chain of sums in tiles of so many columns, at most: 4096 elements of 16 bits along k, or 2048 where there are few totals to
+/// add to. A sum rounds less in several short chains, whose results are added to totals, than in a long one (see
+/// [`slices`](crate::gemm::slices)).
+const fn slice(columns: usize) -> u32 {
+    if columns > 64 { 64 } else { 32 }
+}
 
 /// The widest tiles whose sums leave registers for as many totals. Wider ones have all of k in one chain.
 const WIDEST_SLICED: usize = 192;
@@ -53,14 +53,13 @@ impl<E: Input, const A: i32, const B: i32> Way for FromShared<E, A, B> {
     const TURNED: bool = false;
 
     #[inline(always)]
-    unsafe fn fetch<S: Sums, const WARPGROUPS: usize>(
-        stage: SharedAddress,
+    unsafe fn fetch<S: Sums, R: Stages, const WARPGROUPS: usize>(
+        ring: &Ring<R>,
         maps: *const Maps,
         place: Place,
-        full: Barrier,
     ) {
         // SAFETY: passed on to the caller.
-        unsafe { tiles::fetch::<E, S, WARPGROUPS, A, B>(stage, maps, place, full) }
+        unsafe { pair::fetch::<E, S, R, WARPGROUPS, A, B>(ring, maps, place) }
     }
 
     #[inline(always)]
@@ -76,7 +75,7 @@ impl<E: Input, const A: i32, const B: i32> Way for FromShared<E, A, B> {
         let mut totals = S::ZERO;
         let mut left = steps;
         while left > 0 {
-            let steps = left.min(SLICE);
+            let steps = left.min(slice(S::COLUMNS));
             // SAFETY: passed on to the caller.
             let sums: S = unsafe { Self::chain::<S, R, WARPGROUPS>(ring, steps, warpgroup) };
             for register in 0..S::COLUMNS / 2 {
@@ -99,30 +98,24 @@ impl<E: Input, const A: i32, const B: i32> FromShared<E, A, B> {
         steps: u32,
         warpgroup: usize,
     ) -> S {
-        // One lane speaks for its warp.
-        let leader = warp::lane_id() == 0;
         let operands = |ring: &Ring<R>| Operands::<A, B>::new(ring.stage(), WARPGROUPS, warpgroup);
         // SAFETY: a stage is full, and given back when its products are done: one step later, so that there are always
         // products to do. The sums are this warpgroup's alone.
         unsafe {
             ring.wait_until_full();
             let mut sums: S = operands(ring).multiply::<E, S>();
-            let mut used = ring.empty();
+            let mut used = ring.used();
             ring.advance();
             for _ in 1..steps {
                 ring.wait_until_full();
                 operands(ring).multiply_add::<E, S>(&mut sums);
                 wgmma::wait_all_but_one();
-                if leader {
-                    used.arrive();
-                }
-                used = ring.empty();
+                used.give_back();
+                used = ring.used();
                 ring.advance();
             }
             sums.wait_all();
-            if leader {
-                used.arrive();
-            }
+            used.give_back();
             sums
         }
     }

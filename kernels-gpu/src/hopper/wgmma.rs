@@ -10,6 +10,8 @@
 //! another block. Where all tiles are shared, by few blocks each, those are a cluster: they read each other's sums from shared
 //! memory, and each [adds up](super::exchange) some columns.
 //!
+//! Products that are too small for that come in tiles of 64 rows, whose blocks fetch B [in pairs](super::pair).
+//!
 //! A launch behind another one begins while that is still at its last tiles (see [`dependent`]).
 //!
 //! The tensor cores take TF32 along k only, and a row-major B lies across it. Of a product in which A does, A can go [through
@@ -20,32 +22,33 @@
 //! columns instead of 32, and C takes half of the time on its way.
 //!
 //! # Thread mapping
-//! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns.
+//! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels of pairs have 256 threads, of which warpgroup 1
+//! multiplies, and tiles of 64 rows and of 192 or 64 columns.
 //!
 //! # Preconditions
 //! The matrices A and B, their rows and the matrices of a batch begin at multiples of 16 bytes; k is fewer than 2³² elements less one
 //! stage. TF32 operands are stored along k, but for a row-major B. Other operands are [copied](super::pack) first. C is as it likes.
 //!
 //! # What changed since the rung before
-//! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; stores by bulk copies; shared tiles; launches that overlap;
-//! a C of 16 bits.
+//! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; stores by bulk copies; shared tiles; pairs of blocks;
+//! launches that overlap; a C of 16 bits.
 //!
 //! # Source
 //! Beyond the sources; for the shared tiles see [`schedule`](super::schedule).
 
 use super::exchange;
+use super::pair;
 use super::ring::{Ring, Stages};
 use super::rows::ThroughRegisters;
 use super::schedule::{Corner, Part, Schedule, Shares, Tiles};
 use super::store::{self, Paired, Target};
 use super::tiles::{self, Maps, Place, ROWS, WARPGROUP};
 use super::ways::{FromShared, Way};
-use super::wgmma_persistent::{
-    A_ROWS, CONSUMER_WARPS, CONSUMERS, FETCHING_REGISTERS, MULTIPLYING_REGISTERS,
-};
+use super::wgmma_persistent::{FETCHING_REGISTERS, MULTIPLYING_REGISTERS};
 use crate::gemm::Gemm;
 use core::marker::PhantomData;
 use cuda_std::atomic;
+use cuda_std::cluster;
 use cuda_std::dependent;
 use cuda_std::mma::{Bf16, F16, Tf32};
 use cuda_std::narrow::{Brain, Half};
@@ -54,30 +57,36 @@ use cuda_std::shared;
 use cuda_std::tma;
 use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Sums};
 
-/// Bytes that stages may take: what a block can have, less the boxes of C, the barriers and the words.
-const MOST_STAGE_BYTES: usize = 226 * 1024 - BOXES_BYTES;
+/// Bytes that boxes of C and stages may take: what a block can have, less the barriers and the words.
+const MOST_BYTES: usize = 226 * 1024;
 
-/// Bytes of the boxes of C, which come first.
-const BOXES_BYTES: usize = CONSUMERS * store::BYTES;
-
-/// Bytes of a word for each warpgroup, which come last.
-const WORDS_BYTES: usize = CONSUMERS * 4;
-
-/// As many stages as fit: 4 of 256 and of 192 columns, 6 of 128, 8 of 64.
-struct AsFit<S>(PhantomData<S>);
-
-impl<S: Sums> Stages for AsFit<S> {
-    const COUNT: usize = MOST_STAGE_BYTES / Self::BYTES;
-    const BYTES: usize = tiles::stage_bytes(CONSUMERS, S::COLUMNS);
+/// Bytes of the boxes of C of so many warpgroups, which come first.
+const fn boxes_bytes(warpgroups: usize) -> usize {
+    warpgroups * store::BYTES
 }
 
-/// Dynamic shared memory for tiles of so many columns.
-const fn shared_bytes<S: Sums>() -> usize {
-    BOXES_BYTES + AsFit::<S>::TOTAL_BYTES + WORDS_BYTES
+/// As many stages as fit, for so many warpgroups that multiply. Of two: 4 of 256 and of 192 columns, 6 of 128, 8 of 64; of one:
+/// 6 of 192, 13 of 64.
+struct AsFit<S, const WARPGROUPS: usize>(PhantomData<S>);
+
+impl<S: Sums, const WARPGROUPS: usize> Stages for AsFit<S, WARPGROUPS> {
+    const COUNT: usize = (MOST_BYTES - boxes_bytes(WARPGROUPS)) / Self::BYTES;
+    const BYTES: usize = tiles::stage_bytes(WARPGROUPS, S::COLUMNS);
+    const BLOCKS: u32 = pair::blocks(WARPGROUPS);
 }
 
-/// A product of matrices.
-struct Job<C> {
+/// Dynamic shared memory for tiles of so many columns. A word of each warpgroup comes last.
+const fn shared_bytes<S: Sums, const WARPGROUPS: usize>() -> usize {
+    boxes_bytes(WARPGROUPS) + AsFit::<S, WARPGROUPS>::TOTAL_BYTES + WARPGROUPS * 4
+}
+
+/// Warpgroups that multiply, in a block of so many threads: all but the one that fetches.
+const fn warpgroups(threads: usize) -> usize {
+    threads / WARPGROUP - 1
+}
+
+/// A product of matrices, computed by `WARPGROUPS` of each block.
+struct Job<C, const WARPGROUPS: usize> {
     maps: *const Maps,
     c: *mut C,
     workspace: *mut f32,
@@ -87,7 +96,7 @@ struct Job<C> {
     shares: Shares,
 }
 
-impl<C: Paired> Job<C> {
+impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     #[inline(always)]
     fn new<W: Way, S: Sums>(
         maps: *const Maps,
@@ -95,8 +104,9 @@ impl<C: Paired> Job<C> {
         gemm: Gemm<f32>,
         schedule: Schedule,
     ) -> Self {
-        let size = [A_ROWS as u32, S::COLUMNS as u32];
-        let tiles = Tiles::new([gemm.m, gemm.n], size, schedule.batch);
+        let size = [(WARPGROUPS * ROWS) as u32, S::COLUMNS as u32];
+        let tiles = Tiles::new([gemm.m, gemm.n], size, schedule.batch)
+            .for_clusters(pair::blocks(WARPGROUPS));
         let steps = tiles::steps(gemm.k, tiles::depth(W::BYTES));
         let blocks = thread::grid_dim_x();
         Job {
@@ -115,15 +125,23 @@ impl<C: Paired> Job<C> {
     /// # Safety
     /// One thread does it.
     #[inline(always)]
-    unsafe fn fetch<W: Way, S: Sums>(&self, mut ring: Ring<AsFit<S>>) {
+    unsafe fn fetch<W: Way, S: Sums>(&self, mut ring: Ring<AsFit<S, WARPGROUPS>>) {
         // A matrix that the whole batch has in common is the only one of its map.
         let common = [self.gemm.stride_a == 0, self.gemm.stride_b == 0];
+        let rows = tiles::box_rows_of_a(self.gemm.m, (WARPGROUPS * ROWS) as u32);
         let mut walk = self.shares.walk(thread::block_idx_x());
         while let Some(piece) = walk.advance() {
             let corner = self.tiles.corner(piece.tile);
+            // Of a tile that is there for its pair only, nothing is stored: it may be computed from any rows.
+            let top = if corner.row < self.gemm.m {
+                corner.row
+            } else {
+                0
+            };
             for step in piece.first..piece.first + piece.steps {
                 let place = Place {
-                    top: corner.row,
+                    top,
+                    rows,
                     left: corner.column,
                     start: tiles::start(self.gemm.k, tiles::depth(W::BYTES), step),
                     matrices: common.map(|common| if common { 0 } else { corner.matrix }),
@@ -131,10 +149,14 @@ impl<C: Paired> Job<C> {
                 // SAFETY: the stage is empty once all warps that multiply have said so.
                 unsafe {
                     ring.wait_until_empty();
-                    W::fetch::<S, CONSUMERS>(ring.stage(), self.maps, place, ring.full());
+                    W::fetch::<S, _, WARPGROUPS>(&ring, self.maps, place);
                 }
                 ring.advance();
             }
+        }
+        if AsFit::<S, WARPGROUPS>::BLOCKS > 1 {
+            // SAFETY: as above. The other block reaches this one's shared memory until then.
+            unsafe { ring.wait_until_all_empty() };
         }
     }
 
@@ -145,7 +167,7 @@ impl<C: Paired> Job<C> {
     #[inline(always)]
     unsafe fn multiply<W: Way, S: Sums>(
         &self,
-        mut ring: Ring<AsFit<S>>,
+        mut ring: Ring<AsFit<S, WARPGROUPS>>,
         warpgroup: usize,
         [boxes, stages]: [*mut u8; 2],
         word: *mut u32,
@@ -164,12 +186,17 @@ impl<C: Paired> Job<C> {
         while let Some(piece) = walk.advance() {
             // SAFETY: the ring has the stages of this piece, which all of the warpgroup computes.
             unsafe {
-                let mut sums: S = W::multiply::<S, _, CONSUMERS>(&mut ring, piece.steps, warpgroup);
+                let mut sums: S =
+                    W::multiply::<S, _, WARPGROUPS>(&mut ring, piece.steps, warpgroup);
                 let mut boxes = 0..exchange::boxes(S::COLUMNS, size_of::<C>());
-                if self.schedule.clustered != 0 {
+                // Blocks that fetch together have whole tiles.
+                let may_share = AsFit::<S, WARPGROUPS>::BLOCKS == 1;
+                let is_clustered = may_share && self.schedule.clustered != 0;
+                if is_clustered {
                     // The products of the block are done: its stages are free.
-                    boxes = exchange::add_up::<S, C, CONSUMERS>(&mut sums, stages, warpgroup);
-                } else if let Some(part) = self.shares.part(&piece)
+                    boxes = exchange::add_up::<S, C, WARPGROUPS>(&mut sums, stages, warpgroup);
+                } else if may_share
+                    && let Some(part) = self.shares.part(&piece)
                     && !self.meet(&mut sums, &part, warpgroup, word)
                 {
                     continue;
@@ -177,7 +204,7 @@ impl<C: Paired> Job<C> {
                 let corner = self.tiles.corner(piece.tile);
                 let row = corner.row + (warpgroup * ROWS) as u32;
                 target.store(&sums, Corner { row, ..corner }, boxes);
-                if self.schedule.clustered != 0 {
+                if is_clustered {
                     exchange::leave();
                 }
             }
@@ -200,11 +227,11 @@ impl<C: Paired> Job<C> {
         let barrier = 1 + warpgroup as u32;
         let partials = self.workspace.wrapping_add(self.schedule.partials as usize);
         let place_of = |block: u32| {
-            let number = block as usize * CONSUMERS + warpgroup;
+            let number = block as usize * WARPGROUPS + warpgroup;
             partials.wrapping_add(number * store::part_elements(S::COLUMNS))
         };
         let own = thread::block_idx_x();
-        let counter = part.tile as usize * CONSUMERS + warpgroup;
+        let counter = part.tile as usize * WARPGROUPS + warpgroup;
         // SAFETY: the counter is a word of the workspace that is 0 before the first part and after the last one. A part is
         // complete before it is counted, which all that met at the barrier are ordered by, and counted before it is read.
         unsafe {
@@ -235,27 +262,36 @@ impl<C: Paired> Job<C> {
 /// # Safety
 /// As for the kernels.
 #[inline(always)]
-unsafe fn body<W: Way, S: Sums, C: Paired>(
+unsafe fn body<W: Way, S: Sums, C: Paired, const WARPGROUPS: usize>(
     maps: *const Maps,
     arrays: (*mut C, *mut f32),
     gemm: Gemm<f32>,
     schedule: Schedule,
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
-    let base = tiles::stages().at(BOXES_BYTES as u32);
-    let job = Job::<C>::new::<W, S>(maps, arrays, gemm, schedule);
+    let boxes_bytes = boxes_bytes(WARPGROUPS);
+    let base = tiles::stages().at(boxes_bytes as u32);
+    let job = Job::<C, WARPGROUPS>::new::<W, S>(maps, arrays, gemm, schedule);
     // SAFETY: the whole warp is here, and below the whole warpgroup.
     unsafe {
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
-            Ring::<AsFit<S>>::init(base, CONSUMER_WARPS);
+            Ring::<AsFit<S, WARPGROUPS>>::init(base, (WARPGROUPS * WARPGROUP / 32) as u32);
             tma::publish_barriers();
         }
-        thread::sync_threads();
+        if AsFit::<S, WARPGROUPS>::BLOCKS > 1 {
+            // The barriers are published; there is nothing else to see.
+            cluster::arrive_relaxed();
+            cluster::wait();
+        } else {
+            thread::sync_threads();
+        }
         dependent::let_next_begin();
         if warp < 4 {
-            wgmma::release_registers::<FETCHING_REGISTERS>();
+            if WARPGROUPS > 1 {
+                wgmma::release_registers::<FETCHING_REGISTERS>();
+            }
             if warp == 0 && tma::elect() {
                 tma::prefetch(&raw const (*maps).a);
                 tma::prefetch(&raw const (*maps).b);
@@ -263,13 +299,15 @@ unsafe fn body<W: Way, S: Sums, C: Paired>(
                 job.fetch::<W, S>(Ring::new(base));
             }
         } else {
-            wgmma::take_registers::<MULTIPLYING_REGISTERS>();
+            if WARPGROUPS > 1 {
+                wgmma::take_registers::<MULTIPLYING_REGISTERS>();
+            }
             dependent::wait_for_previous();
             let warpgroup = warp as usize / 4 - 1;
             let boxes = memory.wrapping_add(warpgroup * store::BYTES);
-            let words = BOXES_BYTES + AsFit::<S>::TOTAL_BYTES;
+            let words = boxes_bytes + AsFit::<S, WARPGROUPS>::TOTAL_BYTES;
             let word = memory.wrapping_add(words + 4 * warpgroup).cast();
-            let stages = memory.wrapping_add(BOXES_BYTES);
+            let stages = memory.wrapping_add(boxes_bytes);
             job.multiply::<W, S>(Ring::new(base), warpgroup, [boxes, stages], word);
         }
     }
@@ -280,8 +318,14 @@ unsafe fn body<W: Way, S: Sums, C: Paired>(
 pub struct Instance {
     /// The PTX entry.
     pub entry: &'static str,
-    /// Columns of a tile. It has [`A_ROWS`] rows.
+    /// Rows and columns of a tile.
+    pub rows: u32,
+    /// See `rows`.
     pub columns: u32,
+    /// Blocks that fetch B [together](pair), as a cluster.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
     /// Whether A and B are stored across k.
@@ -291,17 +335,27 @@ pub struct Instance {
     pub turned: bool,
 }
 
+impl Instance {
+    /// The tiles of a batch of matrices of m × n.
+    #[inline(always)]
+    pub const fn tiles(&self, extents: [u32; 2], batch: u32) -> Tiles {
+        Tiles::new(extents, [self.rows, self.columns], batch).for_clusters(self.blocks)
+    }
+}
+
 macro_rules! kernels {
-    ($($types:literal: $instances:ident, $element:ty => $output:ty { $($name:ident: $way:ident<$a:ident, $b:ident>, $registers:literal;)* })*) => {
+    ($($types:literal: $instances:ident, $element:ty => $output:ty {
+        $($threads:tt threads { $($name:ident: $way:ident<$a:ident, $b:ident>, $registers:literal;)* })*
+    })*) => {
         $(
-            $(
+            $($(
                 #[doc = concat!($types, ", A ", stringify!($a), ", B ", stringify!($b), ".")]
                 ///
                 /// # Safety
                 /// `maps` are as [`Maps`] says and `gemm` describes; `c` is C, and `workspace` zeroed counters and room for the parts that
-                /// `schedule` has, and nobody else's; blocks have [`THREADS`](super::wgmma_persistent::THREADS) threads
-                /// and the dynamic shared memory of their [`Instance`].
-                #[cuda_std::kernel(max_threads = 384, min_blocks = 1)]
+                /// `schedule` has, and nobody else's; blocks have the threads and the dynamic shared memory of their [`Instance`], and
+                /// are clusters of its blocks or of the schedule's.
+                #[cuda_std::kernel(max_threads = $threads, min_blocks = 1)]
                 pub unsafe fn $name(
                     maps: *const Maps,
                     c: *mut $output,
@@ -311,110 +365,165 @@ macro_rules! kernels {
                 ) {
                     // SAFETY: passed on to the caller.
                     unsafe {
-                        body::<$way<$element, $a, $b>, [f32; $registers], $output>(maps, (c, workspace), gemm, schedule)
+                        body::<$way<$element, $a, $b>, [f32; $registers], $output, { warpgroups($threads) }>(
+                            maps, (c, workspace), gemm, schedule,
+                        )
                     }
                 }
-            )*
+            )*)*
 
             #[doc = concat!("The kernels. ", $types, ".")]
-            pub const $instances: &[Instance] = &[$(
+            pub const $instances: &[Instance] = &[$($(
                 Instance {
                     entry: stringify!($name),
+                    rows: (warpgroups($threads) * ROWS) as u32,
                     columns: 2 * $registers,
-                    shared_bytes: shared_bytes::<[f32; $registers]>() as u32,
+                    blocks: pair::blocks(warpgroups($threads)),
+                    threads: $threads,
+                    shared_bytes: shared_bytes::<[f32; $registers], { warpgroups($threads) }>() as u32,
                     across: [$a == ACROSS_K, $b == ACROSS_K],
                     turned: <$way<$element, $a, $b> as Way>::TURNED,
                 },
-            )*];
+            )*)*];
         )*
     };
 }
 
 kernels! {
     "Inputs are bfloat16": OF_BF16, Bf16 => f32 {
-        wgmma_bf16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
-        wgmma_bf16_nt: FromShared<ALONG_K, ALONG_K>, 128;
-        wgmma_bf16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
-        wgmma_bf16_tt: FromShared<ACROSS_K, ALONG_K>, 128;
-        wgmma_bf16_nn_192: FromShared<ALONG_K, ACROSS_K>, 96;
-        wgmma_bf16_nn_128: FromShared<ALONG_K, ACROSS_K>, 64;
-        wgmma_bf16_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
-        wgmma_bf16_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
-        wgmma_bf16_tn_192: FromShared<ACROSS_K, ACROSS_K>, 96;
-        wgmma_bf16_tn_128: FromShared<ACROSS_K, ACROSS_K>, 64;
-        wgmma_bf16_tt_192: FromShared<ACROSS_K, ALONG_K>, 96;
-        wgmma_bf16_tt_128: FromShared<ACROSS_K, ALONG_K>, 64;
-        wgmma_bf16_nn_64: FromShared<ALONG_K, ACROSS_K>, 32;
-        wgmma_bf16_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
-        wgmma_bf16_tn_64: FromShared<ACROSS_K, ACROSS_K>, 32;
-        wgmma_bf16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
+        384 threads {
+            wgmma_bf16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
+            wgmma_bf16_nt: FromShared<ALONG_K, ALONG_K>, 128;
+            wgmma_bf16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
+            wgmma_bf16_tt: FromShared<ACROSS_K, ALONG_K>, 128;
+            wgmma_bf16_nn_192: FromShared<ALONG_K, ACROSS_K>, 96;
+            wgmma_bf16_nn_128: FromShared<ALONG_K, ACROSS_K>, 64;
+            wgmma_bf16_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_bf16_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
+            wgmma_bf16_tn_192: FromShared<ACROSS_K, ACROSS_K>, 96;
+            wgmma_bf16_tn_128: FromShared<ACROSS_K, ACROSS_K>, 64;
+            wgmma_bf16_tt_192: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_bf16_tt_128: FromShared<ACROSS_K, ALONG_K>, 64;
+            wgmma_bf16_nn_64: FromShared<ALONG_K, ACROSS_K>, 32;
+            wgmma_bf16_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_bf16_tn_64: FromShared<ACROSS_K, ACROSS_K>, 32;
+            wgmma_bf16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
+        }
+        256 threads {
+            wgmma_bf16_nn_pair_192: FromShared<ALONG_K, ACROSS_K>, 96;
+            wgmma_bf16_nn_pair_64: FromShared<ALONG_K, ACROSS_K>, 32;
+            wgmma_bf16_nt_pair_192: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_bf16_nt_pair_64: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_bf16_tn_pair_192: FromShared<ACROSS_K, ACROSS_K>, 96;
+            wgmma_bf16_tn_pair_64: FromShared<ACROSS_K, ACROSS_K>, 32;
+            wgmma_bf16_tt_pair_192: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_bf16_tt_pair_64: FromShared<ACROSS_K, ALONG_K>, 32;
+        }
     }
 
     "Inputs are IEEE binary16": OF_F16, F16 => f32 {
-        wgmma_f16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
-        wgmma_f16_nt: FromShared<ALONG_K, ALONG_K>, 128;
-        wgmma_f16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
-        wgmma_f16_tt: FromShared<ACROSS_K, ALONG_K>, 128;
-        wgmma_f16_nn_192: FromShared<ALONG_K, ACROSS_K>, 96;
-        wgmma_f16_nn_128: FromShared<ALONG_K, ACROSS_K>, 64;
-        wgmma_f16_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
-        wgmma_f16_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
-        wgmma_f16_tn_192: FromShared<ACROSS_K, ACROSS_K>, 96;
-        wgmma_f16_tn_128: FromShared<ACROSS_K, ACROSS_K>, 64;
-        wgmma_f16_tt_192: FromShared<ACROSS_K, ALONG_K>, 96;
-        wgmma_f16_tt_128: FromShared<ACROSS_K, ALONG_K>, 64;
-        wgmma_f16_nn_64: FromShared<ALONG_K, ACROSS_K>, 32;
-        wgmma_f16_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
-        wgmma_f16_tn_64: FromShared<ACROSS_K, ACROSS_K>, 32;
-        wgmma_f16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
+        384 threads {
+            wgmma_f16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
+            wgmma_f16_nt: FromShared<ALONG_K, ALONG_K>, 128;
+            wgmma_f16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
+            wgmma_f16_tt: FromShared<ACROSS_K, ALONG_K>, 128;
+            wgmma_f16_nn_192: FromShared<ALONG_K, ACROSS_K>, 96;
+            wgmma_f16_nn_128: FromShared<ALONG_K, ACROSS_K>, 64;
+            wgmma_f16_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_f16_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
+            wgmma_f16_tn_192: FromShared<ACROSS_K, ACROSS_K>, 96;
+            wgmma_f16_tn_128: FromShared<ACROSS_K, ACROSS_K>, 64;
+            wgmma_f16_tt_192: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_f16_tt_128: FromShared<ACROSS_K, ALONG_K>, 64;
+            wgmma_f16_nn_64: FromShared<ALONG_K, ACROSS_K>, 32;
+            wgmma_f16_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_f16_tn_64: FromShared<ACROSS_K, ACROSS_K>, 32;
+            wgmma_f16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
+        }
+        256 threads {
+            wgmma_f16_nn_pair_192: FromShared<ALONG_K, ACROSS_K>, 96;
+            wgmma_f16_nn_pair_64: FromShared<ALONG_K, ACROSS_K>, 32;
+            wgmma_f16_nt_pair_192: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_f16_nt_pair_64: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_f16_tn_pair_192: FromShared<ACROSS_K, ACROSS_K>, 96;
+            wgmma_f16_tn_pair_64: FromShared<ACROSS_K, ACROSS_K>, 32;
+            wgmma_f16_tt_pair_192: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_f16_tt_pair_64: FromShared<ACROSS_K, ALONG_K>, 32;
+        }
     }
 
     "Inputs and C are bfloat16": OF_BF16_TO_BF16, Bf16 => Brain {
-        wgmma_bf16_nn_to_bf16: FromShared<ALONG_K, ACROSS_K>, 128;
-        wgmma_bf16_nt_to_bf16: FromShared<ALONG_K, ALONG_K>, 128;
-        wgmma_bf16_tn_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 128;
-        wgmma_bf16_tt_to_bf16: FromShared<ACROSS_K, ALONG_K>, 128;
-        wgmma_bf16_nn_192_to_bf16: FromShared<ALONG_K, ACROSS_K>, 96;
-        wgmma_bf16_nn_128_to_bf16: FromShared<ALONG_K, ACROSS_K>, 64;
-        wgmma_bf16_nt_192_to_bf16: FromShared<ALONG_K, ALONG_K>, 96;
-        wgmma_bf16_nt_128_to_bf16: FromShared<ALONG_K, ALONG_K>, 64;
-        wgmma_bf16_tn_192_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 96;
-        wgmma_bf16_tn_128_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 64;
-        wgmma_bf16_tt_192_to_bf16: FromShared<ACROSS_K, ALONG_K>, 96;
-        wgmma_bf16_tt_128_to_bf16: FromShared<ACROSS_K, ALONG_K>, 64;
-        wgmma_bf16_nn_64_to_bf16: FromShared<ALONG_K, ACROSS_K>, 32;
-        wgmma_bf16_nt_64_to_bf16: FromShared<ALONG_K, ALONG_K>, 32;
-        wgmma_bf16_tn_64_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 32;
-        wgmma_bf16_tt_64_to_bf16: FromShared<ACROSS_K, ALONG_K>, 32;
+        384 threads {
+            wgmma_bf16_nn_to_bf16: FromShared<ALONG_K, ACROSS_K>, 128;
+            wgmma_bf16_nt_to_bf16: FromShared<ALONG_K, ALONG_K>, 128;
+            wgmma_bf16_tn_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 128;
+            wgmma_bf16_tt_to_bf16: FromShared<ACROSS_K, ALONG_K>, 128;
+            wgmma_bf16_nn_192_to_bf16: FromShared<ALONG_K, ACROSS_K>, 96;
+            wgmma_bf16_nn_128_to_bf16: FromShared<ALONG_K, ACROSS_K>, 64;
+            wgmma_bf16_nt_192_to_bf16: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_bf16_nt_128_to_bf16: FromShared<ALONG_K, ALONG_K>, 64;
+            wgmma_bf16_tn_192_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 96;
+            wgmma_bf16_tn_128_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 64;
+            wgmma_bf16_tt_192_to_bf16: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_bf16_tt_128_to_bf16: FromShared<ACROSS_K, ALONG_K>, 64;
+            wgmma_bf16_nn_64_to_bf16: FromShared<ALONG_K, ACROSS_K>, 32;
+            wgmma_bf16_nt_64_to_bf16: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_bf16_tn_64_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 32;
+            wgmma_bf16_tt_64_to_bf16: FromShared<ACROSS_K, ALONG_K>, 32;
+        }
+        256 threads {
+            wgmma_bf16_nn_pair_192_to_bf16: FromShared<ALONG_K, ACROSS_K>, 96;
+            wgmma_bf16_nn_pair_64_to_bf16: FromShared<ALONG_K, ACROSS_K>, 32;
+            wgmma_bf16_nt_pair_192_to_bf16: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_bf16_nt_pair_64_to_bf16: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_bf16_tn_pair_192_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 96;
+            wgmma_bf16_tn_pair_64_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 32;
+            wgmma_bf16_tt_pair_192_to_bf16: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_bf16_tt_pair_64_to_bf16: FromShared<ACROSS_K, ALONG_K>, 32;
+        }
     }
 
     "Inputs and C are IEEE binary16": OF_F16_TO_F16, F16 => Half {
-        wgmma_f16_nn_to_f16: FromShared<ALONG_K, ACROSS_K>, 128;
-        wgmma_f16_nt_to_f16: FromShared<ALONG_K, ALONG_K>, 128;
-        wgmma_f16_tn_to_f16: FromShared<ACROSS_K, ACROSS_K>, 128;
-        wgmma_f16_tt_to_f16: FromShared<ACROSS_K, ALONG_K>, 128;
-        wgmma_f16_nn_192_to_f16: FromShared<ALONG_K, ACROSS_K>, 96;
-        wgmma_f16_nn_128_to_f16: FromShared<ALONG_K, ACROSS_K>, 64;
-        wgmma_f16_nt_192_to_f16: FromShared<ALONG_K, ALONG_K>, 96;
-        wgmma_f16_nt_128_to_f16: FromShared<ALONG_K, ALONG_K>, 64;
-        wgmma_f16_tn_192_to_f16: FromShared<ACROSS_K, ACROSS_K>, 96;
-        wgmma_f16_tn_128_to_f16: FromShared<ACROSS_K, ACROSS_K>, 64;
-        wgmma_f16_tt_192_to_f16: FromShared<ACROSS_K, ALONG_K>, 96;
-        wgmma_f16_tt_128_to_f16: FromShared<ACROSS_K, ALONG_K>, 64;
-        wgmma_f16_nn_64_to_f16: FromShared<ALONG_K, ACROSS_K>, 32;
-        wgmma_f16_nt_64_to_f16: FromShared<ALONG_K, ALONG_K>, 32;
-        wgmma_f16_tn_64_to_f16: FromShared<ACROSS_K, ACROSS_K>, 32;
-        wgmma_f16_tt_64_to_f16: FromShared<ACROSS_K, ALONG_K>, 32;
+        384 threads {
+            wgmma_f16_nn_to_f16: FromShared<ALONG_K, ACROSS_K>, 128;
+            wgmma_f16_nt_to_f16: FromShared<ALONG_K, ALONG_K>, 128;
+            wgmma_f16_tn_to_f16: FromShared<ACROSS_K, ACROSS_K>, 128;
+            wgmma_f16_tt_to_f16: FromShared<ACROSS_K, ALONG_K>, 128;
+            wgmma_f16_nn_192_to_f16: FromShared<ALONG_K, ACROSS_K>, 96;
+            wgmma_f16_nn_128_to_f16: FromShared<ALONG_K, ACROSS_K>, 64;
+            wgmma_f16_nt_192_to_f16: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_f16_nt_128_to_f16: FromShared<ALONG_K, ALONG_K>, 64;
+            wgmma_f16_tn_192_to_f16: FromShared<ACROSS_K, ACROSS_K>, 96;
+            wgmma_f16_tn_128_to_f16: FromShared<ACROSS_K, ACROSS_K>, 64;
+            wgmma_f16_tt_192_to_f16: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_f16_tt_128_to_f16: FromShared<ACROSS_K, ALONG_K>, 64;
+            wgmma_f16_nn_64_to_f16: FromShared<ALONG_K, ACROSS_K>, 32;
+            wgmma_f16_nt_64_to_f16: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_f16_tn_64_to_f16: FromShared<ACROSS_K, ACROSS_K>, 32;
+            wgmma_f16_tt_64_to_f16: FromShared<ACROSS_K, ALONG_K>, 32;
+        }
+        256 threads {
+            wgmma_f16_nn_pair_192_to_f16: FromShared<ALONG_K, ACROSS_K>, 96;
+            wgmma_f16_nn_pair_64_to_f16: FromShared<ALONG_K, ACROSS_K>, 32;
+            wgmma_f16_nt_pair_192_to_f16: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_f16_nt_pair_64_to_f16: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_f16_tn_pair_192_to_f16: FromShared<ACROSS_K, ACROSS_K>, 96;
+            wgmma_f16_tn_pair_64_to_f16: FromShared<ACROSS_K, ACROSS_K>, 32;
+            wgmma_f16_tt_pair_192_to_f16: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_f16_tt_pair_64_to_f16: FromShared<ACROSS_K, ALONG_K>, 32;
+        }
     }
 
     "Inputs are TF32, the upper 19 bits of `f32`": OF_TF32, Tf32 => f32 {
-        wgmma_tf32_nn: ThroughRegisters<ACROSS_K, ALONG_K>, 128;
-        wgmma_tf32_nn_192: ThroughRegisters<ACROSS_K, ALONG_K>, 96;
-        wgmma_tf32_nn_128: ThroughRegisters<ACROSS_K, ALONG_K>, 64;
-        wgmma_tf32_nn_64: ThroughRegisters<ACROSS_K, ALONG_K>, 32;
-        wgmma_tf32_nt: FromShared<ALONG_K, ALONG_K>, 128;
-        wgmma_tf32_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
-        wgmma_tf32_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
-        wgmma_tf32_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
+        384 threads {
+            wgmma_tf32_nn: ThroughRegisters<ACROSS_K, ALONG_K>, 128;
+            wgmma_tf32_nn_192: ThroughRegisters<ACROSS_K, ALONG_K>, 96;
+            wgmma_tf32_nn_128: ThroughRegisters<ACROSS_K, ALONG_K>, 64;
+            wgmma_tf32_nn_64: ThroughRegisters<ACROSS_K, ALONG_K>, 32;
+            wgmma_tf32_nt: FromShared<ALONG_K, ALONG_K>, 128;
+            wgmma_tf32_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_tf32_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
+            wgmma_tf32_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
+        }
     }
 }

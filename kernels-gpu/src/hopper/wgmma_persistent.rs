@@ -95,6 +95,7 @@ impl Job {
             for step in 0..self.steps {
                 let place = Place {
                     top: corner.row,
+                    rows: A_ROWS as u32,
                     left: corner.column,
                     start: tiles::start(self.k, DEPTH, step),
                     matrices: [0; 2],
@@ -121,8 +122,6 @@ impl Job {
         let operands = |ring: &Ring<Four>| {
             Operands::<ALONG_K, ACROSS_K>::new(ring.stage(), CONSUMERS, warpgroup)
         };
-        // One lane speaks for its warp.
-        let leader = warp::lane_id() == 0;
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
             // SAFETY: a stage is full, and given back when its products are done: one step later, so that there are always
@@ -130,22 +129,18 @@ impl Job {
             unsafe {
                 ring.wait_until_full();
                 let mut sums: Accumulators = operands(&ring).multiply::<Bf16, _>();
-                let mut used = ring.empty();
+                let mut used = ring.used();
                 ring.advance();
                 for _ in 1..self.steps {
                     ring.wait_until_full();
                     operands(&ring).multiply_add::<Bf16, _>(&mut sums);
                     wgmma::wait_all_but_one();
-                    if leader {
-                        used.arrive();
-                    }
-                    used = ring.empty();
+                    used.give_back();
+                    used = ring.used();
                     ring.advance();
                 }
                 sums.wait_all();
-                if leader {
-                    used.arrive();
-                }
+                used.give_back();
                 let corner = self.tiles.corner(tile);
                 let size = [self.m as usize, self.n as usize];
                 let top = corner.row as usize + warpgroup * ROWS;
