@@ -78,15 +78,6 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Nothing.
-    #[inline(always)]
-    pub fn zero() -> Self {
-        Fragment {
-            a: [0.0; 4],
-            b: [0.0; 4],
-        }
-    }
-
     /// Loads this thread's part of the tiles that start at `start` along k.
     ///
     /// # Safety
