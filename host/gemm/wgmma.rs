@@ -324,9 +324,8 @@ impl Oriented {
 
     fn launch(&self, choice: &Choice, operands: &[Operand; 2]) -> PlannedLaunch {
         let [a, b] = operands;
-        let rows = tiles::box_rows_of_a(self.product.gemm.m, choice.instance.rows);
         let mut maps = vec![
-            a.map(self.product.input, rows, 1),
+            a.map(self.product.input, choice.instance.rows, 1),
             b.map(
                 self.product.input,
                 choice.instance.columns,

@@ -623,6 +623,8 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
             "wgmma_bf16",
             "wgmma_f16",
             "wgmma_tf32",
+            "wgmma_bf16_narrow",
+            "wgmma_f16_narrow",
         ]),
     ),
     ("wgmma-general-compared.md", Compared("compare-wgmma.json")),

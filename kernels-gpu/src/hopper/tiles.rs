@@ -65,25 +65,11 @@ pub fn stages() -> SharedAddress {
     SharedAddress::of(shared::dynamic_shared_mem::<Tiles>())
 }
 
-/// Rows of a box of A, stored along k, where blocks have tiles of so many rows: as many, or in eights those that there are. What lies
-/// beyond a matrix is filled with zeros, which takes longer than to fetch something.
-#[inline(always)]
-pub const fn box_rows_of_a(m: u32, tile: u32) -> u32 {
-    let eights = m.div_ceil(8) * 8;
-    match eights {
-        0 => 8,
-        _ if eights < tile => eights,
-        _ => tile,
-    }
-}
-
 /// The place of a tile's stage in the operands.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// First row of A.
     pub top: u32,
-    /// Rows of a box of A, if that is stored along k. Those of the tile that lie below have no meaning.
-    pub rows: u32,
     /// First column of B.
     pub left: u32,
     /// First element along k.
@@ -137,11 +123,7 @@ pub unsafe fn fetch_a<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32>(
     let Place { top, start, .. } = place;
     // SAFETY: the caller ensures it.
     unsafe {
-        let rows = match A {
-            ALONG_K => place.rows,
-            _ => (WARPGROUPS * ROWS) as u32,
-        };
-        full.arrive_expecting((rows + S::COLUMNS as u32) * ROW_BYTES as u32);
+        full.arrive_expecting(stage_bytes(WARPGROUPS, S::COLUMNS) as u32);
         let map = &raw const (*maps).a;
         let matrix = place.matrices[0];
         if A == ALONG_K {

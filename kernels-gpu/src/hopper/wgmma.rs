@@ -128,11 +128,11 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     unsafe fn fetch<W: Way, S: Sums>(&self, mut ring: Ring<AsFit<S, WARPGROUPS>>) {
         // A matrix that the whole batch has in common is the only one of its map.
         let common = [self.gemm.stride_a == 0, self.gemm.stride_b == 0];
-        let rows = tiles::box_rows_of_a(self.gemm.m, (WARPGROUPS * ROWS) as u32);
         let mut walk = self.shares.walk(thread::block_idx_x());
         while let Some(piece) = walk.advance() {
             let corner = self.tiles.corner(piece.tile);
-            // Of a tile that is there for its pair only, nothing is stored: it may be computed from any rows.
+            // Of a tile that is there for its pair only, nothing is stored: it may be computed from any rows, which come sooner than
+            // zeros for rows that are not there.
             let top = if corner.row < self.gemm.m {
                 corner.row
             } else {
@@ -141,7 +141,6 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
             for step in piece.first..piece.first + piece.steps {
                 let place = Place {
                     top,
-                    rows,
                     left: corner.column,
                     start: tiles::start(self.gemm.k, tiles::depth(W::BYTES), step),
                     matrices: common.map(|common| if common { 0 } else { corner.matrix }),

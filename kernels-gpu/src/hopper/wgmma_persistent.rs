@@ -95,7 +95,6 @@ impl Job {
             for step in 0..self.steps {
                 let place = Place {
                     top: corner.row,
-                    rows: A_ROWS as u32,
                     left: corner.column,
                     start: tiles::start(self.k, DEPTH, step),
                     matrices: [0; 2],
