@@ -33,9 +33,11 @@ const EQUIVALENT: &[Unreported] = &[
     },
 ];
 
-/// The general products by warpgroups: from shared memory, by pairs of blocks, the same into a C of 16 bits, and through registers.
-const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_pair_64", "wgmma_f16_nn_pair_64"];
-const TO_NARROW: &[&str] = &[
+/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by pairs of blocks, and through registers.
+const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
+const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
+const PAIRS: &[&str] = &["wgmma_bf16_nn_pair_64", "wgmma_f16_nn_pair_64"];
+const PAIRS_TO_NARROW: &[&str] = &[
     "wgmma_bf16_nn_pair_64_to_bf16",
     "wgmma_f16_nn_pair_64_to_f16",
 ];
@@ -50,11 +52,21 @@ const ELSEWHERE: &[Unreported] = &[
     },
     Unreported {
         kernels: FROM_SHARED,
-        mutants: ("barrier", &[0, 2]),
+        mutants: ("barrier", &[2, 6]),
         reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
     },
     Unreported {
         kernels: TO_NARROW,
+        mutants: ("barrier", &[2]),
+        reason: "The same: a tile is one box.",
+    },
+    Unreported {
+        kernels: PAIRS,
+        mutants: ("barrier", &[0, 2]),
+        reason: "The same as from shared memory.",
+    },
+    Unreported {
+        kernels: PAIRS_TO_NARROW,
         mutants: ("barrier", &[0]),
         reason: "The same: a tile is one box.",
     },
