@@ -14,7 +14,7 @@ use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::gemm::GemmInto;
 use warpladder::gemm::wgmma::{COMPUTE_CAPABILITY, TensorGemm};
-use warpladder::plan::Plan;
+use warpladder::plan::{Plan, PlannedLaunch};
 use warpladder::problem::TensorInput;
 
 /// Sizes that meet edges of tiles and of stages.
@@ -38,8 +38,8 @@ const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
     (8, [130, 100, 2000], 2),
 ];
 
-/// Multiprocessors for each matrix, and sizes, for which pairs of blocks fetch B together, in tiles of so many columns. Some pairs have one block only whose
-/// tile lies in C.
+/// Multiprocessors for each matrix, and sizes, for which pairs of blocks fetch B together, in tiles of so many columns. Some pairs
+/// have one block only whose tile lies in C.
 const PAIRED: [(u32, [u32; 3], &str); 5] = [
     (2, [100, 180, 1000], "_pair_192"),
     (4, [200, 190, 1000], "_pair_192"),
@@ -138,46 +138,68 @@ fn shared_tiles<T, C>(
 }
 
 /// The same where the blocks of a tile are a cluster. More of them than boxes of columns are among these.
-fn clusters<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
+fn clusters<T, C>(engine: &dyn Engine, elements: Elements<T>, layouts: &[[bool; 2]])
 where
     T: GemmInto<C, Output = f32> + Into<f64>,
-    C: Element + PartialEq,
+    C: Element,
 {
     for (multiprocessors, extents, blocks) in CLUSTERED {
-        for &transposed in layouts {
-            for (padding, factors) in [(0, [1.0, 0.0]), (3, [-0.5, 2.0])] {
-                let case = Case::<T, C>::new(extents, transposed, padding, 1, factors, round);
-                let plan = TensorGemm::of(input, &case.product).plan(multiprocessors);
-                let product = plan.launches.last().expect("a product");
+        in_clusters::<T, C>(
+            engine,
+            elements,
+            (multiprocessors, extents),
+            layouts,
+            1,
+            |product| {
                 assert_eq!(product.cluster.count(), blocks, "{extents:?}: {product:?}");
-                let outputs = case.run(engine, plan, 2);
-                check(&case, &outputs[0]).unwrap_or_else(|difference| {
-                    panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
-                });
-            }
-        }
+            },
+        );
     }
 }
 
 /// The same where two blocks fetch B together.
-fn pairs<T, C>(engine: &dyn Engine, (input, round): Elements<T>, layouts: &[[bool; 2]])
+fn pairs<T, C>(engine: &dyn Engine, elements: Elements<T>, layouts: &[[bool; 2]])
 where
     T: GemmInto<C, Output = f32> + Into<f64>,
-    C: Element + PartialEq,
+    C: Element,
 {
     for (multiprocessors, extents, name) in PAIRED {
-        for &transposed in layouts {
-            for (padding, batch, factors) in [(0, 1, [1.0, 0.0]), (3, 2, [-0.5, 2.0])] {
-                let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
-                let plan = TensorGemm::of(input, &case.product).plan(multiprocessors * batch);
-                let product = plan.launches.last().expect("a product");
+        in_clusters::<T, C>(
+            engine,
+            elements,
+            (multiprocessors, extents),
+            layouts,
+            2,
+            |product| {
                 assert!(product.entry.contains(name), "{extents:?}: {product:?}");
                 assert_eq!(product.cluster.count(), 2);
-                let outputs = case.run(engine, plan, 2);
-                check(&case, &outputs[0]).unwrap_or_else(|difference| {
-                    panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
-                });
-            }
+            },
+        );
+    }
+}
+
+/// Products on so many multiprocessors for each matrix: of one matrix, and of `batch` with padding and factors. `is_meant` looks at
+/// the launch.
+fn in_clusters<T, C>(
+    engine: &dyn Engine,
+    (input, round): Elements<T>,
+    (multiprocessors, extents): (u32, [u32; 3]),
+    layouts: &[[bool; 2]],
+    batch: u32,
+    is_meant: impl Fn(&PlannedLaunch),
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
+{
+    for &transposed in layouts {
+        for (padding, batch, factors) in [(0, 1, [1.0, 0.0]), (3, batch, [-0.5, 2.0])] {
+            let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
+            let plan = TensorGemm::of(input, &case.product).plan(multiprocessors * batch);
+            is_meant(plan.launches.last().expect("a product"));
+            let outputs = case.run(engine, plan, 2);
+            check(&case, &outputs[0]).unwrap_or_else(|difference| {
+                panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
+            });
         }
     }
 }
