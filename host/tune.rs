@@ -58,7 +58,7 @@ pub fn ways<T: GemmElement>(
     let device = Device::of(engine);
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
     description.check()?;
-    let problem = Product::<T>::stored(shape, transposed, 1);
+    let problem = Product::<T>::row_major(shape, 1).stored(transposed);
     let bench = Bench::new(engine, &description, &problem)?;
     let mut ways = Vec::new();
     for (predicted, choice) in candidates(&description, device) {

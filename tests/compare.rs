@@ -40,8 +40,10 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
         ("sgemm", Tn, Peer::Cublas),
         ("dgemm", Tt, Peer::Cublas),
         ("wgmma_bf16", Nn, Peer::Cublas),
+        ("wgmma_f16", Tn, Peer::Cublas),
+        ("wgmma_tf32", Tt, Peer::Cublas),
         ("wgmma_bf16_narrow", Nn, Peer::Cublas),
-        ("wgmma_f16_narrow", Nn, Peer::Cublas),
+        ("wgmma_f16_narrow", Nt, Peer::Cublas),
         ("transpose_padded", Nn, Peer::Copy),
         ("transpose_padded", Nn, Peer::Memcpy),
     ] {

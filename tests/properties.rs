@@ -3,19 +3,22 @@
 #[path = "common/output.rs"]
 mod output;
 
+use half::{bf16, f16};
 use output::Output;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestError, TestRunner};
 use warpladder::catalogue::{self, Implementation, Precondition, Rung};
-use warpladder::element::ElementType;
+use warpladder::element::{Element, ElementType};
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::{
     DevicePtr, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES,
 };
+use warpladder::gemm::layout::Layout;
+use warpladder::plan::Request;
 use warpladder::problem::product::Product;
 use warpladder::problem::{Operation, Shape};
-use warpladder::run::{Problems, RunError, describe};
+use warpladder::run::{self, Case, Problems, RunError, describe};
 
 /// Extents at which kernels go wrong: one less and one more than a warp or a tile, and primes.
 const AWKWARD: [u32; 12] = [1, 2, 31, 32, 33, 3, 7, 13, 17, 47, 61, 79];
@@ -147,6 +150,53 @@ fn matrix_vector_kernels_for_any_size_are_right_at_every_size() {
         }
     }
     report(failures.into_iter());
+}
+
+#[test]
+fn products_of_any_layout_are_right_where_operands_are_transposed() {
+    let engine = EmulatorEngine::new();
+    report(
+        kernels()
+            .filter(|rung| rung.takes_any_layout())
+            .filter_map(|rung| {
+                let layouts = select(&[Layout::Nt, Layout::Tn, Layout::Tt][..]);
+                let inputs = (sizes(rung), layouts, any::<u64>());
+                let outcome = cases(12, &inputs, |(shape, layout, seed)| {
+                    let run = match rung.element {
+                        ElementType::F16 => in_layout::<f16>,
+                        ElementType::Bf16 => in_layout::<bf16>,
+                        ElementType::F32 => in_layout::<f32>,
+                        ElementType::F64 => in_layout::<f64>,
+                    };
+                    run(&engine, rung, shape, layout, seed)
+                });
+                outcome.err().map(|error| format!("{}: {error}", rung.name))
+            }),
+    );
+}
+
+/// Whether a product is right whose operands lie in this layout.
+fn in_layout<T: Element>(
+    engine: &EmulatorEngine,
+    rung: &'static Rung,
+    shape: Shape,
+    layout: Layout,
+    seed: u64,
+) -> Result<(), TestCaseError> {
+    let transposed = layout.transposed();
+    let problem = rung.operation.stored::<T>(shape, transposed, seed);
+    let request = Request {
+        transposed,
+        ..run::request(engine, rung, shape)
+    };
+    let plan = rung.plan(&request, problem.params()).expect("a kernel");
+    let fail = |error: String| TestCaseError::fail(error);
+    let case = Case::of_plan(engine, plan, &*problem).map_err(|error| fail(error.to_string()))?;
+    let (_, verdict) = case
+        .checked_output(&*problem)
+        .map_err(|error| fail(error.to_string()))?;
+    prop_assert!(verdict.ok, "{verdict:?}");
+    Ok(())
 }
 
 #[test]

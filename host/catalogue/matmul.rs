@@ -124,7 +124,24 @@ const fn warpgroups(
     )
 }
 
-/// A product by warpgroups of any size, whose C is as narrow as A and B.
+/// A product by warpgroups of any size and layout.
+const fn any_warpgroups(
+    name: &'static str,
+    input: TensorInput,
+    plan: fn(&Request) -> Plan,
+    summary: &'static str,
+) -> Rung {
+    Rung {
+        implementation: Implementation::Planned {
+            plan,
+            compute_capability: wgmma::COMPUTE_CAPABILITY,
+            any_layout: true,
+        },
+        ..warpgroups(name, input, Any, plan, summary)
+    }
+}
+
+/// The same, whose C is as narrow as A and B.
 const fn narrow(
     name: &'static str,
     element: ElementType,
@@ -135,7 +152,7 @@ const fn narrow(
     Rung {
         element,
         operation: Operation::NarrowProduct(input),
-        ..warpgroups(name, input, Any, plan, summary)
+        ..any_warpgroups(name, input, plan, summary)
     }
 }
 
@@ -239,12 +256,12 @@ pub(super) const RUNGS: &[Rung] = &[
         "one warp copies, two warpgroups multiply"),
     warpgroups("wgmma_bf16_persistent", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::persistent,
         "wgmma_bf16_specialised with blocks that stay for many tiles"),
-    warpgroups("wgmma_bf16", TensorInput::Bf16, Any, wgmma::bf16,
+    any_warpgroups("wgmma_bf16", TensorInput::Bf16, wgmma::bf16,
         "stores by bulk copies, tiles of the last rounds shared along k; any size"),
-    warpgroups("wgmma_f16", TensorInput::F16, Any, wgmma::f16, "wgmma_bf16 with f16 inputs"),
+    any_warpgroups("wgmma_f16", TensorInput::F16, wgmma::f16, "wgmma_bf16 with f16 inputs"),
     narrow("wgmma_bf16_narrow", Bf16, TensorInput::Bf16, wgmma::bf16_narrow, "wgmma_bf16 with C as narrow as A and B"),
     narrow("wgmma_f16_narrow", F16, TensorInput::F16, wgmma::f16_narrow, "wgmma_f16 with C as narrow as A and B"),
-    warpgroups("wgmma_tf32", TensorInput::Tf32, Any, wgmma::tf32, "wgmma_bf16 with f32 inputs rounded to TF32"),
+    any_warpgroups("wgmma_tf32", TensorInput::Tf32, wgmma::tf32, "wgmma_bf16 with f32 inputs rounded to TF32"),
 
     rung("volkov_sgemm", "000", Operation::ColumnMajorProduct, Multiples { m: 64, n: 16, k: 16 },
         kernel(volkov_sgemm::GEOMETRY), "64 threads, 16 sums each, A in registers; column-major"),

@@ -17,7 +17,6 @@ use crate::engine::EngineError;
 use crate::engine::gpu::GpuEngine;
 use crate::measure::{Quartiles, Summary};
 use crate::peer::cublas::{Cublas, CublasError};
-use crate::problem::product::Product;
 use crate::problem::{Problem, Shape};
 use crate::run::RunError;
 use contestant::Contestants;
@@ -181,10 +180,7 @@ impl<'e> Comparer<'e> {
         peer: Peer,
     ) -> Result<Comparison, CompareError> {
         let Options { seed, rest, .. } = self.options;
-        let problem: Box<dyn Problem<T>> = match layout {
-            Layout::Nn => rung.operation.problem(shape, seed),
-            _ => Box::new(Product::stored(shape, layout.transposed(), seed)),
-        };
+        let problem: Box<dyn Problem<T>> = rung.operation.stored(shape, layout.transposed(), seed);
         let contestants = Contestants::new(self, rung, (shape, layout), peer, &*problem)?;
         let (verdict, peer_verdict) = contestants.check(&*problem)?;
         let (times, launches) = self.times(&contestants)?;

@@ -324,13 +324,16 @@ impl Oriented {
 
     fn launch(&self, choice: &Choice, operands: &[Operand; 2]) -> PlannedLaunch {
         let [a, b] = operands;
+        let input = self.product.input;
+        let rows = tiles::fetched_rows(
+            self.product.gemm.m,
+            choice.instance.rows,
+            input.bytes() as usize,
+            a.along_k,
+        );
         let mut maps = vec![
-            a.map(self.product.input, choice.instance.rows, 1),
-            b.map(
-                self.product.input,
-                choice.instance.columns,
-                choice.instance.blocks,
-            ),
+            a.map(input, rows, 1),
+            b.map(input, choice.instance.columns, choice.instance.blocks),
         ];
         if self.bulk() {
             let Gemm { m, n, ldc, .. } = self.product.gemm;

@@ -173,6 +173,25 @@ impl Operation {
         }
     }
 
+    /// The same with A stored as k × m or B as n × k where the flag of each says so. What is no dense row-major product has no such
+    /// operands, and is as it is.
+    pub fn stored<T: Element>(
+        self,
+        shape: Shape,
+        transposed: [bool; 2],
+        seed: u64,
+    ) -> Box<dyn Problem<T>> {
+        match self {
+            Operation::Product => {
+                Box::new(product::Product::row_major(shape, seed).stored(transposed))
+            }
+            Operation::TensorProduct(input) | Operation::NarrowProduct(input) => {
+                Box::new(tensor::TensorProduct::new(shape, input, seed).stored(transposed))
+            }
+            other => other.problem(shape, seed),
+        }
+    }
+
     /// Whether this is a product of two matrices.
     pub fn is_product(self) -> bool {
         use Operation::{ColumnMajorProduct, NarrowProduct, Product, TensorProduct};

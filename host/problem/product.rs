@@ -94,18 +94,16 @@ impl<T: Element> Product<T> {
         Product::of_inputs(shape, inputs, tolerance.into())
     }
 
-    /// Dense and row-major, with A stored as k × m or B as n × k where the flag of each says so.
-    pub fn stored(shape: Shape, transposed: [bool; 2], seed: u64) -> Self {
-        let plain = Product::row_major(shape, seed);
-        let (m, _, k) = extents(shape);
-        let mut strides = plain.strides;
+    /// A dense and row-major one, with A stored as k × m or B as n × k where the flag of each says so.
+    pub fn stored(mut self, transposed: [bool; 2]) -> Self {
+        let (m, _, k) = extents(self.shape);
         if transposed[0] {
-            strides[0] = Strides::column_major(m);
+            self.strides[0] = Strides::column_major(m);
         }
         if transposed[1] {
-            strides[1] = Strides::column_major(k);
+            self.strides[1] = Strides::column_major(k);
         }
-        Product { strides, ..plain }
+        self
     }
 
     /// Dense and row-major, of these inputs.

@@ -83,6 +83,14 @@ impl<T: Element> TensorProduct<T> {
             stored: vec![stored_a, stored_b],
         }
     }
+
+    /// The same with A stored as k × m or B as n × k where the flag of each says so.
+    pub fn stored(self, transposed: [bool; 2]) -> Self {
+        TensorProduct {
+            values: self.values.stored(transposed),
+            ..self
+        }
+    }
 }
 
 /// Elements, of which these are the bits, in memory of another type.

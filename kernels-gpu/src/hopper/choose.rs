@@ -6,8 +6,7 @@
 
 use super::schedule::{Schedule, counters};
 use super::store::part_elements;
-use super::tiles::ROWS;
-use super::tiles::steps;
+use super::tiles::{ROWS, steps};
 use super::wgmma::Instance;
 use crate::gemm::choose::Request;
 

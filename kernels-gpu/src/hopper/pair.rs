@@ -9,7 +9,7 @@
 //! Beyond the sources; for such copies see the PTX ISA, "cp.async.bulk.tensor", `.multicast::cluster`.
 
 use super::ring::{Ring, Stages};
-use super::tiles::{self, Maps, Place, across_bytes, depth};
+use super::tiles::{self, Maps, Place, depth};
 use cuda_std::cluster;
 use cuda_std::tma;
 use cuda_std::wgmma::{ALONG_K, Input, Sums};
@@ -52,27 +52,23 @@ pub unsafe fn fetch<
         // SAFETY: passed on to the caller.
         return unsafe { tiles::fetch::<E, S, WARPGROUPS, A, B>(stage, maps, place, full) };
     }
-    let rank = cluster::block_rank();
+    let whole = if B == ALONG_K {
+        S::COLUMNS
+    } else {
+        depth(E::BYTES)
+    };
+    let first = cluster::block_rank() * box_rows(whole as u32, BLOCKS);
+    let to = tiles::place_of_b(stage, WARPGROUPS).at(first * tiles::ROW_BYTES as u32);
+    let corner = match B {
+        ALONG_K => [place.left + first, place.start],
+        _ => [place.left, place.start + first],
+    };
     // SAFETY: passed on to the caller.
     unsafe {
-        tiles::fetch_a::<E, S, WARPGROUPS, A>(stage, maps, place, full);
-        let stage = tiles::place_of_b(stage, WARPGROUPS);
+        tiles::fetch_a::<E, S, A>(stage, maps, place, full);
         let map = &raw const (*maps).b;
-        let matrix = place.matrices[1];
-        if B == ALONG_K {
-            let first = rank * box_rows(S::COLUMNS as u32, BLOCKS);
-            let to = stage.at(first * tiles::ROW_BYTES as u32);
-            let at = [place.start, place.left + first, matrix];
-            tma::load_3d_multicast(to, map, at, full, BOTH);
-        } else {
-            let first = rank * box_rows(depth(E::BYTES) as u32, BLOCKS);
-            for i in 0..S::COLUMNS / depth(E::BYTES) {
-                let to =
-                    stage.at((i * across_bytes(E::BYTES)) as u32 + first * tiles::ROW_BYTES as u32);
-                let left = place.left + (i * depth(E::BYTES)) as u32;
-                let at = [left, place.start + first, matrix];
-                tma::load_3d_multicast(to, map, at, full, BOTH);
-            }
-        }
+        tiles::each_box::<E, B>(to, corner, S::COLUMNS as u32, |to, [column, row]| {
+            tma::load_3d_multicast(to, map, [column, row, place.matrices[1]], full, BOTH);
+        });
     }
 }

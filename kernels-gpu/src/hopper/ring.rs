@@ -74,7 +74,7 @@ impl<S: Stages> Ring<S> {
 
     /// The barrier that says that the stage is empty.
     #[inline(always)]
-    pub fn empty(&self) -> Barrier {
+    fn empty(&self) -> Barrier {
         let index = S::COUNT as u32 + self.index;
         Barrier::new(self.barriers().at(index * Barrier::BYTES))
     }

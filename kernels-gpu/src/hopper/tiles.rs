@@ -1,9 +1,12 @@
 //! What the `wgmma` rungs share: tiles that bulk copies bring, and products of them.
 
+use super::ring::Stages;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::mbarrier::Barrier;
+use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma::{self, TensorMap};
+use cuda_std::vector::{F32x4, Vector};
 use cuda_std::wgmma::{self, ALONG_K, Descriptor, Input, Sums};
 
 /// Bytes of a row of a box in shared memory: what is swizzled.
@@ -43,8 +46,8 @@ pub const fn stage_bytes(warpgroups: usize, columns: usize) -> usize {
 /// The tensor maps of A, B and C, in this order, in global memory. They have three dimensions, of which the last
 /// counts the matrices of a batch, and swizzle by 128 bytes. C's is only of those kernels that store by bulk copies.
 ///
-/// An operand that is stored along k has boxes of [`depth`] elements along k and the rows (of B: columns) of a block's tile; one
-/// that is stored across k has boxes of [`depth`] × [`depth`] elements.
+/// An operand that is stored along k has boxes of [`depth`] elements along k and the rows (of B: columns) of a block's tile, of A
+/// the [`fetched_rows`]; one that is stored across k has boxes of [`depth`] × [`depth`] elements.
 #[repr(C)]
 pub struct Maps {
     /// A's.
@@ -70,12 +73,49 @@ pub fn stages() -> SharedAddress {
 pub struct Place {
     /// First row of A.
     pub top: u32,
+    /// Rows of A that are fetched: all of the tile, or [`fetched_rows`].
+    pub rows: u32,
     /// First column of B.
     pub left: u32,
     /// First element along k.
     pub start: u32,
     /// Which matrices of the batch.
     pub matrices: [u32; 2],
+}
+
+/// Rows of A to fetch for tiles of `rows`, of elements of so many bytes: where A has fewer, those that it has, in whole boxes. Rows
+/// outside of a matrix take longer to come than others, though they are zeros.
+///
+/// Of 8 rows that are stored along k 8 are fetched, of such as are stored across k one box: 64 of 16 bits. What C has no rows
+/// for may be anything.
+pub const fn fetched_rows(m: u32, rows: u32, element_bytes: usize, along_k: bool) -> u32 {
+    let of_box = if along_k { 1 } else { depth(element_bytes) };
+    if m == 0 || m >= rows {
+        rows
+    } else {
+        m.next_multiple_of(of_box as u32)
+    }
+}
+
+/// Clears the rows of A that `rows` of a tile leave out, in all stages, for one warpgroup: its products read them as well.
+///
+/// # Safety
+/// The whole warpgroup is here, before its first product. `stages` are those of its ring.
+#[inline(always)]
+pub unsafe fn clear<R: Stages>(stages: *mut u8, rows: u32, warpgroup: usize) {
+    /// What a thread writes at once.
+    const VECTOR: usize = size_of::<f32>() * 4;
+    let thread = thread::thread_idx_x() as usize % WARPGROUP;
+    let end = (warpgroup + 1) * A_BYTES;
+    for stage in 0..R::COUNT {
+        let stage = stages.wrapping_add(stage * R::BYTES);
+        let mut byte = (rows as usize * ROW_BYTES).max(end - A_BYTES) + thread * VECTOR;
+        while byte < end {
+            // SAFETY: nobody else writes there; A's tile is a multiple of these vectors.
+            unsafe { F32x4::store(stage.wrapping_add(byte).cast(), [0.0; 4]) };
+            byte += WARPGROUP * VECTOR;
+        }
+    }
 }
 
 // ANCHOR: fetch
@@ -90,22 +130,15 @@ pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, co
     place: Place,
     full: Barrier,
 ) {
-    let Place { left, start, .. } = place;
     // SAFETY: the caller ensures it.
     unsafe {
-        fetch_a::<E, S, WARPGROUPS, A>(stage, maps, place, full);
-        let stage = place_of_b(stage, WARPGROUPS);
+        fetch_a::<E, S, A>(stage, maps, place, full);
         let map = &raw const (*maps).b;
-        let matrix = place.matrices[1];
-        if B == ALONG_K {
-            tma::load_3d(stage, map, [start, left, matrix], full);
-        } else {
-            for i in 0..S::COLUMNS / depth(E::BYTES) {
-                let to = stage.at((i * across_bytes(E::BYTES)) as u32);
-                let at = [left + (i * depth(E::BYTES)) as u32, start, matrix];
-                tma::load_3d(to, map, at, full);
-            }
-        }
+        let to = place_of_b(stage, WARPGROUPS);
+        let corner = [place.left, place.start];
+        each_box::<E, B>(to, corner, S::COLUMNS as u32, |to, [column, row]| {
+            tma::load_3d(to, map, [column, row, place.matrices[1]], full);
+        });
     }
 }
 
@@ -114,26 +147,39 @@ pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, co
 /// # Safety
 /// As for [`fetch`].
 #[inline(always)]
-pub unsafe fn fetch_a<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32>(
+pub unsafe fn fetch_a<E: Input, S: Sums, const A: i32>(
     stage: SharedAddress,
     maps: *const Maps,
     place: Place,
     full: Barrier,
 ) {
-    let Place { top, start, .. } = place;
     // SAFETY: the caller ensures it.
     unsafe {
-        full.arrive_expecting(stage_bytes(WARPGROUPS, S::COLUMNS) as u32);
+        full.arrive_expecting((place.rows + S::COLUMNS as u32) * ROW_BYTES as u32);
         let map = &raw const (*maps).a;
-        let matrix = place.matrices[0];
-        if A == ALONG_K {
-            tma::load_3d(stage, map, [start, top, matrix], full);
-        } else {
-            for i in 0..WARPGROUPS * ROWS / depth(E::BYTES) {
-                let to = stage.at((i * across_bytes(E::BYTES)) as u32);
-                let at = [top + (i * depth(E::BYTES)) as u32, start, matrix];
-                tma::load_3d(to, map, at, full);
-            }
+        let corner = [place.top, place.start];
+        each_box::<E, A>(stage, corner, place.rows, |to, [column, row]| {
+            tma::load_3d(to, map, [column, row, place.matrices[0]], full);
+        });
+    }
+}
+
+/// Calls `load` with the places of each box of an operand's tile: in shared memory, from `to` on, and the column and the row in the
+/// matrix. The tile begins at `first` row of A, or column of B, and at `start` along k, and has `extent` rows or columns.
+#[inline(always)]
+pub fn each_box<E: Input, const WAY: i32>(
+    to: SharedAddress,
+    [first, start]: [u32; 2],
+    extent: u32,
+    load: impl Fn(SharedAddress, [u32; 2]),
+) {
+    if WAY == ALONG_K {
+        load(to, [start, first]);
+    } else {
+        let of_box = depth(E::BYTES) as u32;
+        for i in 0..extent / of_box {
+            let to = to.at(i * across_bytes(E::BYTES) as u32);
+            load(to, [first + i * of_box, start]);
         }
     }
 }

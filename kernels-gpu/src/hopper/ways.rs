@@ -4,12 +4,15 @@ use super::pair;
 use super::ring::{Ring, Stages};
 use super::tiles::{Maps, Operands, Place};
 use core::marker::PhantomData;
-use cuda_std::wgmma::{self, Input, Sums};
+use cuda_std::wgmma::{self, ALONG_K, Input, Sums};
 
 /// A way to multiply. Parameters of the types are the elements and how A and B are stored.
 pub trait Way {
     /// Bytes of an element of A and B.
     const BYTES: usize;
+
+    /// Whether A is stored along k.
+    const A_ALONG_K: bool;
 
     /// Whether what is computed is the transpose of C, with rows where [`rows::row`](super::rows::row) says.
     const TURNED: bool;
@@ -50,6 +53,7 @@ pub struct FromShared<E, const A: i32, const B: i32>(PhantomData<E>);
 
 impl<E: Input, const A: i32, const B: i32> Way for FromShared<E, A, B> {
     const BYTES: usize = E::BYTES;
+    const A_ALONG_K: bool = A == ALONG_K;
     const TURNED: bool = false;
 
     #[inline(always)]

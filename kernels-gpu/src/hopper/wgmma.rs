@@ -94,6 +94,8 @@ struct Job<C, const WARPGROUPS: usize> {
     schedule: Schedule,
     tiles: Tiles,
     shares: Shares,
+    /// Rows of A that are fetched for a tile.
+    rows: u32,
 }
 
 impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
@@ -117,6 +119,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
             schedule,
             tiles,
             shares: Shares::new(tiles.count(), &schedule, steps, blocks),
+            rows: tiles::fetched_rows(gemm.m, size[0], W::BYTES, W::A_ALONG_K),
         }
     }
 
@@ -141,6 +144,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
             for step in piece.first..piece.first + piece.steps {
                 let place = Place {
                     top,
+                    rows: self.rows,
                     left: corner.column,
                     start: tiles::start(self.gemm.k, tiles::depth(W::BYTES), step),
                     matrices: common.map(|common| if common { 0 } else { corner.matrix }),
@@ -156,6 +160,22 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
         if AsFit::<S, WARPGROUPS>::BLOCKS > 1 {
             // SAFETY: as above. The other block reaches this one's shared memory until then.
             unsafe { ring.wait_until_all_empty() };
+        }
+    }
+
+    /// Clears the rows of A that are not fetched for a warpgroup.
+    ///
+    /// # Safety
+    /// A whole warpgroup does it, before it multiplies. `stages` are those of the ring.
+    #[inline(always)]
+    unsafe fn clear<S: Sums>(&self, stages: *mut u8, warpgroup: usize) {
+        if self.rows < ((warpgroup + 1) * ROWS) as u32 {
+            // SAFETY: passed on to the caller. What all have written is there for the products of each.
+            unsafe {
+                tiles::clear::<AsFit<S, WARPGROUPS>>(stages, self.rows, warpgroup);
+                tma::publish_shared();
+                wgmma::sync(1 + warpgroup as u32);
+            }
         }
     }
 
@@ -301,12 +321,13 @@ unsafe fn body<W: Way, S: Sums, C: Paired, const WARPGROUPS: usize>(
             if WARPGROUPS > 1 {
                 wgmma::take_registers::<MULTIPLYING_REGISTERS>();
             }
-            dependent::wait_for_previous();
             let warpgroup = warp as usize / 4 - 1;
+            let stages = memory.wrapping_add(boxes_bytes);
+            job.clear::<S>(stages, warpgroup);
+            dependent::wait_for_previous();
             let boxes = memory.wrapping_add(warpgroup * store::BYTES);
             let words = boxes_bytes + AsFit::<S, WARPGROUPS>::TOTAL_BYTES;
             let word = memory.wrapping_add(words + 4 * warpgroup).cast();
-            let stages = memory.wrapping_add(boxes_bytes);
             job.multiply::<W, S>(Ring::new(base), warpgroup, [boxes, stages], word);
         }
     }

@@ -95,6 +95,7 @@ impl Job {
             for step in 0..self.steps {
                 let place = Place {
                     top: corner.row,
+                    rows: (CONSUMERS * ROWS) as u32,
                     left: corner.column,
                     start: tiles::start(self.k, DEPTH, step),
                     matrices: [0; 2],

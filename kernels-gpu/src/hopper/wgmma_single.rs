@@ -72,6 +72,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
     let left = thread::block_idx_x() * COLUMNS as u32;
     let place = |step: u32| Place {
         top,
+        rows: ROWS as u32,
         left,
         start: tiles::start(k, DEPTH, step),
         matrices: [0; 2],
