@@ -1,7 +1,7 @@
 //! Mutation test of the sanitizers, on the kernels of the catalogue.
 //!
-//! From every kernel each barrier is removed in turn, each bounds test is dropped in turn, and each store to global
-//! memory is shifted by one element in turn. The sanitizers must report every such mutant at one of a few small sizes,
+//! From every kernel each barrier and each arrival at one in shared memory is removed in turn, each bounds test is dropped in
+//! turn, and each store to global memory is shifted by one element in turn. The sanitizers must report every such mutant at one of a few small sizes,
 //! and nothing in the kernels as they are. Left out are mutants that do what the kernel does at all of these sizes, since
 //! the statement is not reached or the test holds for all threads, and those that always go the one of two ways to a
 //! result if to go the other one is reported. `unreported` lists the rest, each with the reason.
@@ -79,6 +79,9 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     assert!(missed.is_empty(), "not reported: {missed:#?}");
 }
 
+/// An extent along k of which blocks that share a tile fill some stages twice. It is dear, and shows only whether stages are given back.
+const FOR_ARRIVALS: u32 = 4608;
+
 /// The sizes that a rung is tried at: awkward ones where it takes any, so that edges are met, others of whole tiles, more
 /// than one tile deep, and of less and of more work than a grid has threads.
 fn shapes(rung: &Rung) -> Vec<Shape> {
@@ -100,6 +103,7 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
             shapes.insert(0, shape(72, 8, 64));
             shapes.push(shape(64, 256, 640));
             shapes.push(shape(64, 64, 2560));
+            shapes.push(shape(64, 64, FOR_ARRIVALS));
         }
         _ => {}
     }
@@ -266,7 +270,8 @@ fn fate<T: Element>(cases: &[Case<T>], entry: &str, mutant: &Mutant) -> Fate {
     let replaced = Some((entry, mutant.text.as_str()));
     let mut fate = Fate::Idle;
     for case in cases {
-        if !case.executions.reach(entry, mutant.line) {
+        let is_for_others = case.shape.k == FOR_ARRIVALS && mutant.kind != Kind::Arrival;
+        if is_for_others || !case.executions.reach(entry, mutant.line) {
             continue;
         }
         // A test that decides nothing changes nothing. A store elsewhere, or one barrier less, shows in no count.

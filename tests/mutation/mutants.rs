@@ -7,6 +7,10 @@ use std::collections::{HashMap, HashSet};
 pub enum Kind {
     /// A barrier of the block or of the warp is removed.
     Barrier,
+    /// A barrier of the cluster loses its arrival, or its wait.
+    Cluster,
+    /// An arrival at a barrier in shared memory is removed.
+    Arrival,
     /// A comparison that depends on the thread's or the block's index, and keeps some threads from accesses to memory,
     /// has the result for which they are made.
     Guard,
@@ -18,6 +22,8 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Barrier => "barrier",
+            Kind::Cluster => "cluster",
+            Kind::Arrival => "arrival",
             Kind::Guard => "guard",
             Kind::Store => "store",
         }
@@ -36,6 +42,15 @@ pub struct Mutant {
     /// The whole module.
     pub text: String,
 }
+
+/// Instructions that are removed, and what each is.
+const SYNCHRONIZING: &[(&str, Kind)] = &[
+    ("bar.sync", Kind::Barrier),
+    ("barrier.sync", Kind::Barrier),
+    ("bar.warp.sync", Kind::Barrier),
+    ("barrier.cluster.", Kind::Cluster),
+    ("mbarrier.arrive.", Kind::Arrival),
+];
 
 /// Most guards, and most stores, of one place in the source that are changed: a loop that the compiler unrolls makes many
 /// copies of a statement, and there is nothing in the third that is not in the second.
@@ -60,9 +75,10 @@ pub fn of_kernel(text: &str) -> Vec<Mutant> {
     let kernel = Kernel::new(&lines[begin..end]);
     let mut changes = Vec::new();
     for (at, line) in kernel.lines.iter().enumerate() {
-        let is_barrier = ["bar.sync", "barrier.sync", "bar.warp.sync"];
-        if is_barrier.iter().any(|opcode| line.starts_with(opcode)) {
-            changes.push((Kind::Barrier, at, String::new()));
+        for (opcode, kind) in SYNCHRONIZING {
+            if line.contains(opcode) {
+                changes.push((*kind, at, String::new()));
+            }
         }
         if let Some(shifted) = shifted(line) {
             changes.push((Kind::Store, at, shifted));
@@ -88,7 +104,8 @@ pub fn of_kernel(text: &str) -> Vec<Mutant> {
             *count += 1;
             let copies = copies.entry((kind.name(), kernel.source(at))).or_insert(0);
             *copies += 1;
-            if kind != Kind::Barrier && *copies > MOST_COPIES {
+            let is_one_of_many = matches!(kind, Kind::Guard | Kind::Store);
+            if is_one_of_many && *copies > MOST_COPIES {
                 return None;
             }
             let mut lines = lines.clone();

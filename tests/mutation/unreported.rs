@@ -9,6 +9,16 @@ struct Unreported {
     reason: &'static str,
 }
 
+/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by pairs of blocks, and through registers.
+const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
+const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
+const PAIRS: &[&str] = &["wgmma_bf16_nn_pair_64", "wgmma_f16_nn_pair_64"];
+const PAIRS_TO_NARROW: &[&str] = &[
+    "wgmma_bf16_nn_pair_64_to_bf16",
+    "wgmma_f16_nn_pair_64_to_f16",
+];
+const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
+
 /// Mutants that are right all the same.
 const EQUIVALENT: &[Unreported] = &[
     Unreported {
@@ -31,17 +41,27 @@ const EQUIVALENT: &[Unreported] = &[
         mutants: ("barrier", &[10]),
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
+    Unreported {
+        kernels: FROM_SHARED,
+        mutants: ("guard", &[8]),
+        reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
+    },
+    Unreported {
+        kernels: TO_NARROW,
+        mutants: ("guard", &[8]),
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: PAIRS,
+        mutants: ("guard", &[8]),
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: PAIRS_TO_NARROW,
+        mutants: ("guard", &[8]),
+        reason: "The same.",
+    },
 ];
-
-/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by pairs of blocks, and through registers.
-const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
-const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
-const PAIRS: &[&str] = &["wgmma_bf16_nn_pair_64", "wgmma_f16_nn_pair_64"];
-const PAIRS_TO_NARROW: &[&str] = &[
-    "wgmma_bf16_nn_pair_64_to_bf16",
-    "wgmma_f16_nn_pair_64_to_f16",
-];
-const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
 
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
@@ -51,39 +71,64 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of k here that fill each stage once.",
     },
     Unreported {
+        kernels: &["dgemm_90_64x64_nn"],
+        mutants: ("arrival", &[2]),
+        reason: "The arrival that gives a stage back: the same.",
+    },
+    Unreported {
         kernels: FROM_SHARED,
-        mutants: ("barrier", &[2, 6]),
+        mutants: ("barrier", &[3, 7]),
         reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
     },
     Unreported {
         kernels: TO_NARROW,
-        mutants: ("barrier", &[2]),
+        mutants: ("barrier", &[3]),
         reason: "The same: a tile is one box.",
     },
     Unreported {
         kernels: PAIRS,
-        mutants: ("barrier", &[0, 2]),
+        mutants: ("barrier", &[1, 3]),
         reason: "The same as from shared memory.",
     },
     Unreported {
         kernels: PAIRS_TO_NARROW,
-        mutants: ("barrier", &[0]),
+        mutants: ("barrier", &[1]),
         reason: "The same: a tile is one box.",
     },
     Unreported {
         kernels: THROUGH_REGISTERS,
-        mutants: ("barrier", &[4, 8]),
+        mutants: ("barrier", &[5, 9]),
         reason: "The same.",
     },
     Unreported {
         kernels: THROUGH_REGISTERS,
-        mutants: ("barrier", &[2]),
+        mutants: ("barrier", &[3]),
         reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks have one tile here, and fetch no more.",
     },
     Unreported {
         kernels: THROUGH_REGISTERS,
-        mutants: ("guard", &[5]),
+        mutants: ("guard", &[6]),
         reason: "Whether the steps of a tile are odd: one more is fetched behind the last, which only a next tile would meet.",
+    },
+    Unreported {
+        kernels: FROM_SHARED,
+        mutants: ("arrival", &[4]),
+        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
+    },
+    Unreported {
+        kernels: TO_NARROW,
+        mutants: ("arrival", &[4]),
+        reason: "The same.",
+    },
+    Unreported {
+        kernels: THROUGH_REGISTERS,
+        mutants: ("arrival", &[2]),
+        reason: "The same of a tile.",
+    },
+    Unreported {
+        kernels: &["wgmma_bf16_persistent"],
+        mutants: ("arrival", &[4]),
+        reason: "The same of a tile.",
     },
 ];
 
