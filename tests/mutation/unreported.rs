@@ -2,7 +2,8 @@
 
 /// Mutants of one kind of several kernels, for one reason.
 struct Unreported {
-    kernels: &'static [&'static str],
+    /// Groups of them.
+    kernels: &'static [&'static [&'static str]],
     /// The kind of mutant, and the numbers of those meant, as `mutants` counts them.
     mutants: (&'static str, &'static [usize]),
     #[expect(dead_code, reason = "for the reader")]
@@ -22,43 +23,33 @@ const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
 /// Mutants that are right all the same.
 const EQUIVALENT: &[Unreported] = &[
     Unreported {
-        kernels: &["dgemm_90_64x64_nn"],
+        kernels: &[&["dgemm_90_64x64_nn"]],
         mutants: ("guard", &[4]),
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
-        kernels: &["sgemm_32x64_nn"],
+        kernels: &[&["sgemm_32x64_nn"]],
         mutants: ("guard", &[11]),
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
-        kernels: &["sgemm_32x64_nn"],
+        kernels: &[&["sgemm_32x64_nn"]],
         mutants: ("guard", &[9, 10]),
         reason: "Whether C is stored from registers or through shared memory: both are right.",
     },
     Unreported {
-        kernels: &["sgemm_32x64_nn"],
+        kernels: &[&["sgemm_32x64_nn"]],
         mutants: ("barrier", &[10]),
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
     Unreported {
-        kernels: FROM_SHARED,
+        kernels: &[FROM_SHARED, TO_NARROW, PAIRS, PAIRS_TO_NARROW],
         mutants: ("guard", &[8]),
         reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
     },
     Unreported {
-        kernels: TO_NARROW,
-        mutants: ("guard", &[8]),
-        reason: "The same.",
-    },
-    Unreported {
-        kernels: PAIRS,
-        mutants: ("guard", &[8]),
-        reason: "The same.",
-    },
-    Unreported {
-        kernels: PAIRS_TO_NARROW,
-        mutants: ("guard", &[8]),
+        kernels: &[THROUGH_REGISTERS],
+        mutants: ("guard", &[6]),
         reason: "The same.",
     },
 ];
@@ -66,67 +57,57 @@ const EQUIVALENT: &[Unreported] = &[
 /// Mutants that are bugs at other sizes than those that are tried.
 const ELSEWHERE: &[Unreported] = &[
     Unreported {
-        kernels: &["dgemm_90_64x64_nn"],
+        kernels: &[&["dgemm_90_64x64_nn"]],
         mutants: ("barrier", &[1]),
         reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of k here that fill each stage once.",
     },
     Unreported {
-        kernels: &["dgemm_90_64x64_nn"],
+        kernels: &[&["dgemm_90_64x64_nn"]],
         mutants: ("arrival", &[2]),
         reason: "The arrival that gives a stage back: the same.",
     },
     Unreported {
-        kernels: FROM_SHARED,
+        kernels: &[FROM_SHARED],
         mutants: ("barrier", &[3, 7]),
         reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
     },
     Unreported {
-        kernels: TO_NARROW,
+        kernels: &[TO_NARROW],
         mutants: ("barrier", &[3]),
         reason: "The same: a tile is one box.",
     },
     Unreported {
-        kernels: PAIRS,
+        kernels: &[PAIRS],
         mutants: ("barrier", &[1, 3]),
         reason: "The same as from shared memory.",
     },
     Unreported {
-        kernels: PAIRS_TO_NARROW,
+        kernels: &[PAIRS_TO_NARROW],
         mutants: ("barrier", &[1]),
         reason: "The same: a tile is one box.",
     },
     Unreported {
-        kernels: THROUGH_REGISTERS,
+        kernels: &[THROUGH_REGISTERS],
         mutants: ("barrier", &[5, 9]),
         reason: "The same.",
     },
     Unreported {
-        kernels: THROUGH_REGISTERS,
+        kernels: &[THROUGH_REGISTERS],
         mutants: ("barrier", &[3]),
         reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks have one tile here, and fetch no more.",
     },
     Unreported {
-        kernels: THROUGH_REGISTERS,
-        mutants: ("guard", &[6]),
-        reason: "Whether the steps of a tile are odd: one more is fetched behind the last, which only a next tile would meet.",
-    },
-    Unreported {
-        kernels: FROM_SHARED,
+        kernels: &[FROM_SHARED, TO_NARROW],
         mutants: ("arrival", &[4]),
         reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
     },
     Unreported {
-        kernels: TO_NARROW,
-        mutants: ("arrival", &[4]),
-        reason: "The same.",
-    },
-    Unreported {
-        kernels: THROUGH_REGISTERS,
+        kernels: &[THROUGH_REGISTERS],
         mutants: ("arrival", &[2]),
         reason: "The same of a tile.",
     },
     Unreported {
-        kernels: &["wgmma_bf16_persistent"],
+        kernels: &[&["wgmma_bf16_persistent"]],
         mutants: ("arrival", &[4]),
         reason: "The same of a tile.",
     },
@@ -136,7 +117,7 @@ const ELSEWHERE: &[Unreported] = &[
 pub fn all() -> impl Iterator<Item = (&'static str, String)> {
     EQUIVALENT.iter().chain(ELSEWHERE).flat_map(|entry| {
         let (kind, numbers) = entry.mutants;
-        entry.kernels.iter().flat_map(move |&kernel| {
+        entry.kernels.concat().into_iter().flat_map(move |kernel| {
             let names = numbers.iter().map(move |number| format!("{kind} {number}"));
             names.map(move |name| (kernel, name))
         })
