@@ -153,24 +153,7 @@ pub const PITCH_MULTIPLE: u32 = 32;
 impl Operation {
     /// Makes the problem of this shape, with inputs drawn from [-1, 1) by `seed`.
     pub fn problem<T: Element>(self, shape: Shape, seed: u64) -> Box<dyn Problem<T>> {
-        match self {
-            Operation::Product => Box::new(product::Product::row_major(shape, seed)),
-            Operation::ColumnMajorProduct => {
-                let lds = leading_dimensions(shape);
-                Box::new(product::Product::column_major(shape, lds, seed))
-            }
-            Operation::TensorProduct(input) | Operation::NarrowProduct(input) => {
-                Box::new(tensor::TensorProduct::new(shape, input, seed))
-            }
-            Operation::Copy => Box::new(pointwise::Matrix::copy(shape, seed)),
-            Operation::Transpose => Box::new(pointwise::Matrix::transpose(shape, seed)),
-            Operation::StreamCopy => Box::new(pointwise::Stream::new(shape, seed, 0.0)),
-            Operation::AddOne => Box::new(pointwise::Stream::new(shape, seed, 1.0)),
-            Operation::FmaChains { chains } => Box::new(chains::Chains::new(shape, chains, seed)),
-            Operation::MatVec { rows, columns, any } => {
-                Box::new(matvec::MatVec::new(shape, [rows, columns], any, seed))
-            }
-        }
+        self.stored(shape, [false; 2], seed)
     }
 
     /// The same with A stored as k × m or B as n × k where the flag of each says so. What is no dense row-major product has no such
@@ -185,10 +168,21 @@ impl Operation {
             Operation::Product => {
                 Box::new(product::Product::row_major(shape, seed).stored(transposed))
             }
+            Operation::ColumnMajorProduct => {
+                let lds = leading_dimensions(shape);
+                Box::new(product::Product::column_major(shape, lds, seed))
+            }
             Operation::TensorProduct(input) | Operation::NarrowProduct(input) => {
                 Box::new(tensor::TensorProduct::new(shape, input, seed).stored(transposed))
             }
-            other => other.problem(shape, seed),
+            Operation::Copy => Box::new(pointwise::Matrix::copy(shape, seed)),
+            Operation::Transpose => Box::new(pointwise::Matrix::transpose(shape, seed)),
+            Operation::StreamCopy => Box::new(pointwise::Stream::new(shape, seed, 0.0)),
+            Operation::AddOne => Box::new(pointwise::Stream::new(shape, seed, 1.0)),
+            Operation::FmaChains { chains } => Box::new(chains::Chains::new(shape, chains, seed)),
+            Operation::MatVec { rows, columns, any } => {
+                Box::new(matvec::MatVec::new(shape, [rows, columns], any, seed))
+            }
         }
     }
 
