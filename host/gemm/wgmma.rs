@@ -428,16 +428,17 @@ impl Operand {
 
 /// The parameters as the kernel reads them: the fields in their order.
 fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
-    const { assert!(size_of::<Schedule>() == 6 * 4) };
+    const { assert!(size_of::<Schedule>() == 7 * 4) };
     let Schedule {
         batch,
         whole,
         parts,
+        head,
         bulk,
         clustered,
         partials,
     } = *schedule;
-    bytemuck::bytes_of(&[batch, whole, parts, bulk, clustered, partials]).to_vec()
+    bytemuck::bytes_of(&[batch, whole, parts, head, bulk, clustered, partials]).to_vec()
 }
 
 /// See [`bytes_of_schedule`].

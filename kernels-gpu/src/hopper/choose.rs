@@ -52,7 +52,7 @@ pub fn choose(instances: &'static [Instance], request: &Request, depth: u32, bul
         for sharing in sharings(instance.blocks, tiles, steps, processors) {
             let clocks = sharing.clocks(instance, steps);
             if best.is_none_or(|(least, _)| clocks < least) {
-                best = Some((clocks, sharing.launch(instance, request.batch, bulk)));
+                best = Some((clocks, sharing.launch(instance, request, steps, bulk)));
             }
         }
     }
@@ -68,6 +68,8 @@ struct Sharing {
     /// Blocks, and how many of them share each of the other tiles.
     blocks: u32,
     parts: u32,
+    /// Where the parts are a head and a tail: tails for each of the multiprocessors that have no head. Otherwise 0.
+    tails: u32,
     /// Whether those that share a tile are a cluster.
     clustered: bool,
 }
@@ -85,8 +87,8 @@ const fn fit(clusters: u32, blocks: u32, processors: u32) -> bool {
     }
 }
 
-/// No shared tiles, or those of the last rounds, each by the same number of blocks; all of them also by clusters. Blocks that
-/// [fetch together](super::pair) have whole tiles.
+/// No shared tiles, or those of the last rounds, each by the same number of blocks; all of them also by clusters, or as heads and
+/// tails. Blocks that [fetch together](super::pair) have whole tiles.
 fn sharings(
     together: u32,
     tiles: u32,
@@ -100,6 +102,7 @@ fn sharings(
         whole: tiles,
         blocks,
         parts: 1,
+        tails: 0,
         clustered: false,
     };
     let whole = tiles / processors * processors;
@@ -110,11 +113,10 @@ fn sharings(
     };
     let cut = (2..=most).flat_map(move |parts| {
         let counted = Sharing {
-            tiles,
             whole,
             blocks: blocks.max(parts * shared),
             parts,
-            clustered: false,
+            ..alone
         };
         let clustered = Sharing {
             clustered: true,
@@ -123,7 +125,16 @@ fn sharings(
         let fit = whole == 0 && fit(shared, parts, processors);
         [counted].into_iter().chain(fit.then_some(clustered))
     });
-    cut.chain([alone])
+    let left = processors - blocks;
+    let has_tails = together == 1 && steps > 1 && (1..tiles).contains(&left);
+    let with_tails = has_tails.then(|| Sharing {
+        whole: 0,
+        blocks: 2 * tiles,
+        parts: 2,
+        tails: tiles.div_ceil(left),
+        ..alone
+    });
+    cut.chain(with_tails).chain([alone])
 }
 
 /// Clocks of a launch and of filling the first stages.
@@ -154,6 +165,8 @@ const fn of_column(rows: u32, columns: u32) -> OfColumn {
 /// Clocks until the last part of a tile knows that it is, and of writing a column of a part, or reading one.
 const MEET: f64 = 1800.0;
 const PART: f64 = 12.5;
+/// Clocks of a tail besides its steps: of a block that begins, and of its part.
+const OF_TAIL: f64 = 7000.0;
 /// [`PART`] where blocks of a cluster read each other's.
 const PART_OF_CLUSTER: f64 = 10.5;
 
@@ -178,7 +191,10 @@ impl Sharing {
         }
         if shared > 0 {
             // Everybody writes a part, and somebody reads all of a tile's. In a cluster all read, and store.
-            let share = f64::from(steps.div_ceil(self.parts));
+            let share = f64::from(match self.tails {
+                0 => steps.div_ceil(self.parts),
+                _ => self.head(instance, steps),
+            });
             let moved = f64::from(1 + self.parts) * columns;
             let (store, part) = if self.clustered {
                 (store / f64::from(self.parts), PART_OF_CLUSTER)
@@ -193,7 +209,25 @@ impl Sharing {
         clocks
     }
 
-    fn launch(&self, instance: &'static Instance, batch: u32, bulk: bool) -> Choice {
+    /// Steps of a head, which takes as long as the tails of a multiprocessor; 0 where there are none.
+    fn head(&self, instance: &Instance, steps: u32) -> u32 {
+        if self.tails == 0 {
+            return 0;
+        }
+        let columns = f64::from(instance.columns);
+        let step = columns * of_column(instance.rows, instance.columns).step;
+        let tails = f64::from(self.tails);
+        let head = (f64::from(steps) + OF_TAIL / step) * tails / (tails + 1.0);
+        (head as u32).clamp(1, steps - 1)
+    }
+
+    fn launch(
+        &self,
+        instance: &'static Instance,
+        request: &Request,
+        steps: u32,
+        bulk: bool,
+    ) -> Choice {
         let shared = self.tiles - self.whole;
         let in_workspace = shared > 0 && !self.clustered;
         let warpgroups = instance.rows as usize / ROWS;
@@ -208,9 +242,10 @@ impl Sharing {
             instance,
             blocks: self.blocks,
             schedule: Schedule {
-                batch,
+                batch: request.batch,
                 whole: self.whole,
                 parts: self.parts,
+                head: self.head(instance, steps),
                 bulk: bulk.into(),
                 clustered: self.clustered.into(),
                 partials: (partials / 4) as u32,
@@ -271,6 +306,13 @@ mod tests {
     }
 
     #[test]
+    fn multiprocessors_without_a_tile_take_tails() {
+        let choice = chosen([768, 3072, 16384]);
+        assert_eq!([choice.blocks, choice.schedule.parts], [192, 2]);
+        assert!((192..200).contains(&choice.schedule.head), "{choice:?}");
+    }
+
+    #[test]
     fn pairs_compute_what_they_nearly_fill_the_gpu_with() {
         for (extents, columns) in [([512, 768, 3072], 64), ([2048, 768, 3072], 192)] {
             let choice = chosen(extents);
@@ -294,7 +336,9 @@ mod tests {
                         let choice = choose(OF_BF16, &request, 64, true);
                         let tiles = choice.instance.tiles([m, n], 1);
                         assert!(choice.schedule.whole <= tiles.count());
-                        assert!((1..=132).contains(&choice.blocks));
+                        // Tails come behind as many heads, of which there are fewer than multiprocessors.
+                        let rounds = 1 + (choice.schedule.head > 0) as u32;
+                        assert!((1..=132 * rounds).contains(&choice.blocks));
                         assert!(choice.blocks.is_multiple_of(choice.cluster()));
                     }
                 }

@@ -4,9 +4,14 @@
 //! neighbouring numbers find each other's rows and columns in the cache.
 //!
 //! A product of fewer tiles than multiprocessors, or of a few more than a multiple of them, leaves many idle. So only the first
-//! tiles are computed each by one block. Each of the others is *shared* by as many blocks as there are for it, which take equal parts of
-//! its *steps* along k, to within one step. As the parts of all tiles begin at the same few places along k, blocks find the operands in
-//! the cache; shares that begin anywhere (Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023) do not.
+//! tiles are computed each by one block. Each of the others is *shared* by blocks that take parts of its *steps* along k:
+//!
+//! - as many as there are multiprocessors for each tile, which take equal parts, to within one step; or,
+//! - where there are fewer than two, one that takes the *head* of the tile, and one that takes its short *tail*. The grid then has more blocks
+//!   than multiprocessors, those of the heads first: the multiprocessors that get none take tails, one after the other.
+//!
+//! As the parts of all tiles begin at the same few places along k, blocks find the operands in the cache; shares that begin
+//! anywhere (Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023) do not.
 
 /// Rows of tiles in a group.
 const GROUP: u32 = 8;
@@ -21,6 +26,8 @@ pub struct Schedule {
     pub whole: u32,
     /// Blocks that share each of the other tiles, at most as many as it has steps; at least 1.
     pub parts: u32,
+    /// Steps of the first of 2 parts, where they are a head and a tail: fewer than all. Otherwise 0.
+    pub head: u32,
     /// 1 where C can be stored by bulk copies: it, its rows and its matrices begin at multiples of 16 bytes.
     pub bulk: u32,
     /// 1 where the blocks that share a tile are a cluster and add up their parts [themselves](super::exchange); no tile is whole then.
@@ -134,8 +141,9 @@ pub struct Shares {
     /// Tiles that are computed as a whole, and the others.
     whole: u32,
     shared: u32,
-    /// Parts of a shared tile.
+    /// Parts of a shared tile, and the steps of the first one if they are a head and a tail, or 0.
     parts: u32,
+    head: u32,
     /// Blocks of the grid.
     blocks: u32,
 }
@@ -145,10 +153,18 @@ pub struct Shares {
 pub struct Part {
     /// Which of the shared tiles.
     pub tile: u32,
-    /// The block that has the first part; those with the following numbers have the others.
-    pub first_block: u32,
+    /// Which of its parts.
+    pub index: u32,
     /// How many parts there are.
     pub count: u32,
+}
+
+impl Part {
+    /// The number of one of the tile's parts among those of all shared tiles.
+    #[inline(always)]
+    pub const fn number(&self, index: u32) -> u32 {
+        self.tile * self.count + index
+    }
 }
 
 impl Shares {
@@ -160,24 +176,36 @@ impl Shares {
             whole: schedule.whole,
             shared: tiles - schedule.whole,
             parts: schedule.parts,
+            head: schedule.head,
             blocks,
         }
     }
 
-    /// The first step of a part: the first parts have one more where the steps are no multiple of them.
+    /// The first step of a part. The first of equal parts have one more where the steps are no multiple of them.
     #[inline(always)]
     const fn start(&self, part: u32) -> u32 {
+        if self.head != 0 {
+            return match part {
+                0 => 0,
+                1 => self.head,
+                _ => self.of_tile,
+            };
+        }
         let (each, longer) = (self.of_tile / self.parts, self.of_tile % self.parts);
         part * each + if part < longer { part } else { longer }
     }
 
-    /// The parts that a piece is one of; `None` where it is all of its tile.
+    /// The part of a shared tile that a block has; `None` where it has none.
     #[inline(always)]
-    pub fn part(&self, piece: &Piece) -> Option<Part> {
-        let tile = piece.tile.checked_sub(self.whole)?;
-        Some(Part {
+    pub fn part(&self, block: u32) -> Option<Part> {
+        let (tile, index) = match self.head {
+            0 => (block / self.parts, block % self.parts),
+            // All heads come before the tails. The divisor is positive where there is a tile.
+            _ => (block % self.shared.max(1), block / self.shared.max(1)),
+        };
+        (tile < self.shared).then_some(Part {
             tile,
-            first_block: tile * self.parts,
+            index,
             count: self.parts,
         })
     }
@@ -185,14 +213,15 @@ impl Shares {
     /// The pieces of a block.
     #[inline(always)]
     pub fn walk(&self, block: u32) -> Walk {
-        let (tile, part) = (block / self.parts, block % self.parts);
-        let first = self.start(part);
         Walk {
             shares: *self,
-            shared: (tile < self.shared).then_some(Piece {
-                tile: self.whole + tile,
-                first,
-                steps: self.start(part + 1) - first,
+            shared: self.part(block).map(|part| {
+                let first = self.start(part.index);
+                Piece {
+                    tile: self.whole + part.tile,
+                    first,
+                    steps: self.start(part.index + 1) - first,
+                }
             }),
             tile: block,
         }
@@ -221,31 +250,33 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use std::collections::HashMap;
     use std::vec;
     use std::vec::Vec;
 
     #[test]
     fn every_step_of_every_tile_is_in_one_piece() {
-        for (tiles, whole, steps, parts, blocks) in [
-            (18, 0, 256, 7, 132),
-            (300, 300, 7, 1, 132),
-            (182, 132, 70, 2, 132),
-            (5, 5, 3, 1, 4),
-            (1, 0, 5, 5, 8),
-            (9, 8, 11, 4, 4),
+        for (tiles, whole, steps, parts, head, blocks) in [
+            (18, 0, 256, 7, 0, 132),
+            (300, 300, 7, 1, 0, 132),
+            (182, 132, 70, 2, 0, 132),
+            (5, 5, 3, 1, 0, 4),
+            (1, 0, 5, 5, 0, 8),
+            (9, 8, 11, 4, 0, 4),
+            (96, 0, 256, 2, 192, 192),
+            (5, 0, 2, 2, 1, 10),
         ] {
             let schedule = Schedule {
                 batch: 1,
                 whole,
                 parts,
+                head,
                 bulk: 1,
                 clustered: 0,
                 partials: 0,
             };
             let shares = Shares::new(tiles, &schedule, steps, blocks);
             let mut seen = vec![0; (tiles * steps) as usize];
-            let mut sharers = HashMap::new();
+            let mut numbers = Vec::new();
             for block in 0..blocks {
                 let mut walk = shares.walk(block);
                 while let Some(piece) = walk.advance() {
@@ -253,21 +284,16 @@ mod tests {
                     for step in piece.first..piece.first + piece.steps {
                         seen[(piece.tile * steps + step) as usize] += 1;
                     }
-                    if let Some(part) = shares.part(&piece) {
-                        assert_eq!(part.count, parts);
-                        let (of_tile, blocks) =
-                            sharers.entry(piece.tile).or_insert((part, Vec::new()));
-                        assert_eq!(*of_tile, part);
-                        blocks.push(block);
+                    if piece.tile >= whole {
+                        let part = shares.part(block).unwrap();
+                        assert_eq!([part.tile, part.count], [piece.tile - whole, parts]);
+                        numbers.push(part.number(part.index));
                     }
                 }
             }
             assert!(seen.iter().all(|&times| times == 1));
-            assert_eq!(sharers.len(), (tiles - whole) as usize);
-            for (part, blocks) in sharers.into_values() {
-                let expected: Vec<_> = (part.first_block..part.first_block + part.count).collect();
-                assert_eq!(blocks, expected);
-            }
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..(tiles - whole) * parts));
         }
     }
 

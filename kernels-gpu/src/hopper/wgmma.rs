@@ -215,7 +215,8 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
                     // The products of the block are done: its stages are free.
                     boxes = exchange::add_up::<S, C, WARPGROUPS>(&mut sums, stages, warpgroup);
                 } else if may_share
-                    && let Some(part) = self.shares.part(&piece)
+                    && piece.tile >= self.schedule.whole
+                    && let Some(part) = self.shares.part(thread::block_idx_x())
                     && !self.meet(&mut sums, &part, warpgroup, word)
                 {
                     continue;
@@ -245,16 +246,15 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     ) -> bool {
         let barrier = 1 + warpgroup as u32;
         let partials = self.workspace.wrapping_add(self.schedule.partials as usize);
-        let place_of = |block: u32| {
-            let number = block as usize * WARPGROUPS + warpgroup;
+        let place_of = |index: u32| {
+            let number = part.number(index) as usize * WARPGROUPS + warpgroup;
             partials.wrapping_add(number * store::part_elements(S::COLUMNS))
         };
-        let own = thread::block_idx_x();
         let counter = part.tile as usize * WARPGROUPS + warpgroup;
         // SAFETY: the counter is a word of the workspace that is 0 before the first part and after the last one. A part is
         // complete before it is counted, which all that met at the barrier are ordered by, and counted before it is read.
         unsafe {
-            store::keep(sums, place_of(own));
+            store::keep(sums, place_of(part.index));
             wgmma::sync(barrier);
             if (thread::thread_idx_x() as usize).is_multiple_of(WARPGROUP) {
                 let counter = self.workspace.wrapping_add(counter).cast::<u32>();
@@ -268,8 +268,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
             // All lanes read the same; by a vote the compiler knows it.
             let last = warp::warp_vote_any(warp::FULL_MASK, *word != 0);
             if last {
-                let parts = [own - part.first_block, part.count];
-                store::add_up(sums, parts, |index| place_of(part.first_block + index));
+                store::add_up(sums, [part.index, part.count], place_of);
             }
             last
         }
