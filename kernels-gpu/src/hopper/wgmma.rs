@@ -8,7 +8,8 @@
 //! Its tiles rarely come to a multiple of the multiprocessors. Here those of the last rounds are [shared](super::schedule) by all
 //! blocks along k. Who finds that it brings the last part of a tile adds all of them up; nobody waits for
 //! another block. Where all tiles are shared, by few blocks each, those are a cluster: they read each other's sums from shared
-//! memory, and each [adds up](super::exchange) some columns.
+//! memory, and each [adds up](super::exchange) some columns. Where fewer multiprocessors are left than there are tiles, they take the
+//! last steps of one tile after the other.
 //!
 //! Products that are too small for that come in tiles of 64 rows, whose blocks fetch B [in pairs](super::pair).
 //!
