@@ -43,14 +43,15 @@ const EQUIVALENT: &[Unreported] = &[
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
     Unreported {
-        kernels: &[FROM_SHARED, TO_NARROW, PAIRS, PAIRS_TO_NARROW],
-        mutants: ("guard", &[8]),
+        kernels: &[
+            FROM_SHARED,
+            TO_NARROW,
+            PAIRS,
+            PAIRS_TO_NARROW,
+            THROUGH_REGISTERS,
+        ],
+        mutants: ("guard", &[3]),
         reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
-    },
-    Unreported {
-        kernels: &[THROUGH_REGISTERS],
-        mutants: ("guard", &[6]),
-        reason: "The same.",
     },
 ];
 
@@ -68,12 +69,12 @@ const ELSEWHERE: &[Unreported] = &[
     },
     Unreported {
         kernels: &[FROM_SHARED],
-        mutants: ("barrier", &[3, 7]),
+        mutants: ("barrier", &[5, 7]),
         reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
     },
     Unreported {
         kernels: &[TO_NARROW],
-        mutants: ("barrier", &[3]),
+        mutants: ("barrier", &[5]),
         reason: "The same: a tile is one box.",
     },
     Unreported {
@@ -88,7 +89,7 @@ const ELSEWHERE: &[Unreported] = &[
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
-        mutants: ("barrier", &[5, 9]),
+        mutants: ("barrier", &[7, 9]),
         reason: "The same.",
     },
     Unreported {
@@ -98,12 +99,17 @@ const ELSEWHERE: &[Unreported] = &[
     },
     Unreported {
         kernels: &[FROM_SHARED, TO_NARROW],
-        mutants: ("arrival", &[4]),
+        mutants: ("arrival", &[1]),
         reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
-        mutants: ("arrival", &[2]),
+        mutants: ("guard", &[16]),
+        reason: "Whether a piece is of a shared tile: blocks with a part of one have no whole tiles here.",
+    },
+    Unreported {
+        kernels: &[THROUGH_REGISTERS],
+        mutants: ("arrival", &[1]),
         reason: "The same of a tile.",
     },
     Unreported {
