@@ -1,7 +1,7 @@
 //! The parts of a tile, added up by the blocks of a cluster through each other's shared memory.
 //!
-//! Each block of the cluster has summed a part of the tile's steps along k, and leaves its sums in its own shared memory. The tile's boxes
-//! of columns are dealt out to the blocks, each of which reads all parts of its boxes, adds them up in their order, and stores them.
+//! Each block of the cluster has summed a part of the tile's steps along k. The tile's boxes of columns are dealt out to the blocks: each
+//! leaves its sums of the others' boxes in its own shared memory, reads the others' sums of its own boxes, adds them up, and stores them.
 //! Against parts in global memory, which the last block reads, less is moved, nobody counts, and all blocks store.
 //!
 //! # Source
@@ -22,9 +22,6 @@ const VECTOR: usize = 4;
 /// Bytes of a line: a vector of each thread of a warpgroup.
 const LINE_BYTES: usize = WARPGROUP * VECTOR * size_of::<f32>();
 
-/// Vectors of a thread's sums of a box, at most: those of elements of 2 bytes.
-const MOST_VECTORS: usize = box_registers(2) / VECTOR;
-
 /// Boxes of a tile of so many columns, of which C has elements of so many bytes.
 pub const fn boxes(columns: usize, element_bytes: usize) -> u32 {
     (columns / box_columns(element_bytes)) as u32
@@ -33,8 +30,8 @@ pub const fn boxes(columns: usize, element_bytes: usize) -> u32 {
 /// A barrier of all warpgroups that multiply; each has one of its own before it.
 const BARRIER: u32 = 15;
 
-/// Adds up the parts of a tile. Returns the boxes that this block has; their sums are then those of all parts. What follows ends with
-/// [`leave`].
+/// Adds up the parts of a tile. Returns the boxes that this block has; their sums are then those of all parts, from its own on in the
+/// order of the ranks, so that the result is always the same. What follows ends with [`leave`].
 ///
 /// # Safety
 /// All of this block's `WARPGROUPS` that multiply call this, and so does each block of the cluster; nothing else in them is at a
@@ -49,9 +46,11 @@ pub unsafe fn add_up<S: Sums, C, const WARPGROUPS: usize>(
     let parts = cluster::block_count();
     let count = boxes(S::COLUMNS, size_of::<C>());
     let each = count.div_ceil(parts);
-    let first = cluster::block_rank() * each;
+    let own = cluster::block_rank();
+    let first = own * each;
     let mine = first..(first + each).min(count);
     let thread = thread::thread_idx_x() as usize % WARPGROUP;
+    let vectors = box_registers(size_of::<C>()) / VECTOR;
     let bytes =
         warpgroup * S::COLUMNS / 2 * LINE_BYTES / VECTOR + thread * VECTOR * size_of::<f32>();
     let place = memory.wrapping_add(bytes);
@@ -59,33 +58,31 @@ pub unsafe fn add_up<S: Sums, C, const WARPGROUPS: usize>(
     // what was written before they met, and go on to exist until all have read.
     unsafe {
         wgmma::sync_several(BARRIER, (WARPGROUPS * WARPGROUP) as u32);
-        for vector in 0..S::COLUMNS / 2 / VECTOR {
-            let four = core::array::from_fn(|i| sums.get(vector * VECTOR + i));
-            F32x4::store(place.wrapping_add(vector * LINE_BYTES).cast(), four);
-        }
-        cluster::sync();
-        for index in 0..boxes(S::COLUMNS, size_of::<C>()) as usize {
-            if !mine.contains(&(index as u32)) {
+        for index in 0..count {
+            if mine.contains(&index) {
                 continue;
             }
-            let vectors = box_registers(size_of::<C>()) / VECTOR;
-            let mut totals = [[0.0; VECTOR]; MOST_VECTORS];
-            let mut part = 0;
+            for line in index as usize * vectors..(index as usize + 1) * vectors {
+                let four = core::array::from_fn(|i| sums.get(line * VECTOR + i));
+                F32x4::store(place.wrapping_add(line * LINE_BYTES).cast(), four);
+            }
+        }
+        cluster::sync();
+        for index in 0..count {
+            if !mine.contains(&index) {
+                continue;
+            }
+            let mut part = 1;
             while part < parts {
-                let from = cluster::map(SharedAddress::of(place), part);
-                for vector in 0..vectors {
-                    let line = index * vectors + vector;
+                let from = cluster::map(SharedAddress::of(place), (own + part) % parts);
+                for line in index as usize * vectors..(index as usize + 1) * vectors {
                     let four = from.at((line * LINE_BYTES) as u32).load_4();
                     for i in 0..VECTOR {
-                        totals[vector][i] += four[i];
+                        let register = line * VECTOR + i;
+                        sums.set(register, sums.get(register) + four[i]);
                     }
                 }
                 part += 1;
-            }
-            for vector in 0..vectors {
-                for i in 0..VECTOR {
-                    sums.set((index * vectors + vector) * VECTOR + i, totals[vector][i]);
-                }
             }
         }
     }
