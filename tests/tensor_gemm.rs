@@ -52,6 +52,12 @@ const PAIRED: [(u32, [u32; 3], &str); 5] = [
     (8, [3, 130, 0], "_pair_64"),
 ];
 
+/// The same where B lies along k, and C has elements of `f32`.
+const PAIRED_ALONG_K: [(u32, [u32; 3], &str); 2] = [
+    (2, [100, 90, 3500], "_pair_96"),
+    (4, [200, 95, 3333], "_pair_96"),
+];
+
 /// An element type of A and B, and how a number is rounded to it.
 type Elements<T> = (TensorInput, fn(f64) -> T);
 
@@ -165,13 +171,17 @@ where
     }
 }
 
-/// The same where two blocks fetch B together.
-fn pairs<T, C>(engine: &dyn Engine, elements: Elements<T>, layouts: &[[bool; 2]])
-where
+/// The same where two blocks fetch B together, at sizes for which they do in all of these layouts.
+fn pairs<T, C>(
+    engine: &dyn Engine,
+    elements: Elements<T>,
+    layouts: &[[bool; 2]],
+    sizes: &[(u32, [u32; 3], &str)],
+) where
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element,
 {
-    for (multiprocessors, extents, name) in PAIRED {
+    for &(multiprocessors, extents, name) in sizes {
         in_clusters::<T, C>(
             engine,
             elements,
@@ -324,8 +334,10 @@ fn blocks_of_a_cluster_share_tiles() {
 #[test]
 fn pairs_of_blocks_fetch_b_together() {
     let engine = EmulatorEngine::new();
-    pairs::<_, f32>(&engine, BF16, &LAYOUTS[1..3]);
-    pairs::<_, f16>(&engine, F16, &LAYOUTS[..1]);
+    pairs::<_, f32>(&engine, BF16, &LAYOUTS[1..3], &PAIRED);
+    pairs::<_, f16>(&engine, F16, &LAYOUTS[..1], &PAIRED);
+    pairs::<_, f32>(&engine, BF16, &[[false, true]], &PAIRED_ALONG_K);
+    pairs::<_, f32>(&engine, F16, &[[true, true]], &PAIRED_ALONG_K);
 }
 
 #[test]
@@ -367,9 +379,12 @@ fn and_on_a_gpu() {
     clusters::<_, f32>(&*gpu, BF16, &LAYOUTS);
     clusters::<_, f16>(&*gpu, F16, &LAYOUTS);
     clusters::<_, f32>(&*gpu, TF32, &[LAYOUTS[1], LAYOUTS[3]]);
-    pairs::<_, f32>(&*gpu, BF16, &LAYOUTS);
-    pairs::<_, f32>(&*gpu, F16, &LAYOUTS);
-    pairs::<_, bf16>(&*gpu, BF16, &LAYOUTS);
-    pairs::<_, f16>(&*gpu, F16, &LAYOUTS);
+    pairs::<_, f32>(&*gpu, BF16, &LAYOUTS, &PAIRED);
+    pairs::<_, f32>(&*gpu, F16, &LAYOUTS, &PAIRED);
+    pairs::<_, bf16>(&*gpu, BF16, &LAYOUTS, &PAIRED);
+    pairs::<_, f16>(&*gpu, F16, &LAYOUTS, &PAIRED);
+    let along_k = [[false, true], [true; 2]];
+    pairs::<_, f32>(&*gpu, BF16, &along_k, &PAIRED_ALONG_K);
+    pairs::<_, f32>(&*gpu, F16, &along_k, &PAIRED_ALONG_K);
     slices(&*gpu, &LAYOUTS[..2]);
 }

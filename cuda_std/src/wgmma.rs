@@ -107,10 +107,12 @@ input! {
     256, 128: multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256;
     192, 96: multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192;
     128, 64: multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128;
+    96, 48: multiply_96, multiply_add_96, multiply_rows_96, multiply_rows_add_96;
     64, 32: multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64;
 }
 
-/// The sums of a thread for 64 × [`COLUMNS`](Self::COLUMNS) results of a warpgroup: `[f32; 32]`, `[f32; 64]`, `[f32; 96]` or `[f32; 128]`.
+/// The sums of a thread for 64 × [`COLUMNS`](Self::COLUMNS) results of a warpgroup: `[f32; 32]`, `[f32; 48]`, `[f32; 64]`, `[f32; 96]` or
+/// `[f32; 128]`.
 pub trait Sums: Copy {
     /// Columns of D.
     const COLUMNS: usize;
@@ -166,6 +168,12 @@ macro_rules! with_registers {
         $macro!($($arguments)*;
             0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
             16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31)
+    };
+    (48, $macro:ident!($($arguments:tt)*)) => {
+        $macro!($($arguments)*;
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+            16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+            32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47)
     };
     (64, $macro:ident!($($arguments:tt)*)) => {
         $macro!($($arguments)*;
@@ -311,6 +319,7 @@ macro_rules! inputs {
                     multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256, 128, concat!("m64n256", $depth);
                     multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192, 96, concat!("m64n192", $depth);
                     multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128, 64, concat!("m64n128", $depth);
+                    multiply_96, multiply_add_96, multiply_rows_96, multiply_rows_add_96, 48, concat!("m64n96", $depth);
                     multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64, 32, concat!("m64n64", $depth);
                 }
             }
@@ -427,6 +436,7 @@ sums! {
     128, 256, multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256;
     96, 192, multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192;
     64, 128, multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128;
+    48, 96, multiply_96, multiply_add_96, multiply_rows_96, multiply_rows_add_96;
     32, 64, multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64;
 }
 

@@ -428,7 +428,7 @@ impl Operand {
 
 /// The parameters as the kernel reads them: the fields in their order.
 fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
-    const { assert!(size_of::<Schedule>() == 7 * 4) };
+    const { assert!(size_of::<Schedule>() == 8 * 4) };
     let Schedule {
         batch,
         whole,
@@ -436,9 +436,10 @@ fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
         head,
         bulk,
         clustered,
+        group,
         partials,
     } = *schedule;
-    bytemuck::bytes_of(&[batch, whole, parts, head, bulk, clustered, partials]).to_vec()
+    bytemuck::bytes_of(&[batch, whole, parts, head, bulk, clustered, group, partials]).to_vec()
 }
 
 /// See [`bytes_of_schedule`].

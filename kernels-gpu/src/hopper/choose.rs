@@ -4,7 +4,7 @@
 //! block, a tile takes a while to store, and the parts of shared tiles are written and read again. The constants are
 //! fitted to times on an H200.
 
-use super::schedule::{Schedule, counters};
+use super::schedule::{GROUP, GROUP_AT_ONCE, Schedule, counters};
 use super::store::part_elements;
 use super::tiles::{ROWS, steps};
 use super::wgmma::Instance;
@@ -157,6 +157,7 @@ const fn of_column(rows: u32, columns: u32) -> OfColumn {
         (128.., 128..) => (4.85, 30.3),
         (128.., _) => (6.37, 37.1),
         (_, 192..) => (2.50, 24.9),
+        (_, 96..) => (3.75, 21.0),
         _ => (3.94, 21.4),
     };
     OfColumn { step, store }
@@ -221,6 +222,15 @@ impl Sharing {
         (head as u32).clamp(1, steps - 1)
     }
 
+    /// Rows of tiles in a group.
+    fn group(&self) -> u32 {
+        if self.whole == self.tiles && self.blocks == self.tiles {
+            GROUP_AT_ONCE
+        } else {
+            GROUP
+        }
+    }
+
     fn launch(
         &self,
         instance: &'static Instance,
@@ -248,6 +258,7 @@ impl Sharing {
                 head: self.head(instance, steps),
                 bulk: bulk.into(),
                 clustered: self.clustered.into(),
+                group: self.group(),
                 partials: (partials / 4) as u32,
             },
             zeroed_bytes,
@@ -318,6 +329,29 @@ mod tests {
             let choice = chosen(extents);
             assert_eq!([choice.cluster(), choice.schedule.parts], [2, 1]);
             assert_eq!(choice.instance.columns, columns);
+        }
+        // Of 96 columns there are tiles where B lies along k.
+        for (transposed, columns) in [([false, true], 96), ([true, true], 96), ([false; 2], 64)] {
+            let extents = [1024, 768, 3072];
+            let request = Request {
+                extents,
+                transposed,
+                ..H200
+            };
+            assert_eq!(
+                choose(OF_BF16, &request, 64, true).instance.columns,
+                columns
+            );
+        }
+    }
+
+    #[test]
+    fn tiles_that_are_computed_at_once_are_in_lower_groups() {
+        for extents in [[1024, 768, 3072], [512, 768, 3072], [8, 8, 64]] {
+            assert_eq!(chosen(extents).schedule.group, GROUP_AT_ONCE);
+        }
+        for extents in [[4096; 3], [1024, 1024, 4096], [768, 3072, 16384]] {
+            assert_eq!(chosen(extents).schedule.group, GROUP);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which block computes what of C.
 //!
-//! Tiles of C are numbered: matrix by matrix of a batch, in each in groups of eight rows of tiles, column by column, so that tiles of
+//! Tiles of C are numbered: matrix by matrix of a batch, in each in [groups](GROUP) of eight rows of tiles, column by column, so that tiles of
 //! neighbouring numbers find each other's rows and columns in the cache.
 //!
 //! A product of fewer tiles than multiprocessors, or of a few more than a multiple of them, leaves many idle. So only the first
@@ -13,8 +13,12 @@
 //! As the parts of all tiles begin at the same few places along k, blocks find the operands in the cache; shares that begin
 //! anywhere (Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023) do not.
 
-/// Rows of tiles in a group.
-const GROUP: u32 = 8;
+/// Rows of tiles in a group, of products of many tiles.
+pub const GROUP: u32 = 8;
+
+/// The same where all tiles are computed at the same time: neighbours along a row of tiles then want the same rows of A together, and
+/// the L2 cache, of which everybody wants much at a time, brings them sooner.
+pub const GROUP_AT_ONCE: u32 = 2;
 
 /// How the tiles are shared among blocks, passed by value beside [`Gemm`](crate::gemm::Gemm).
 #[repr(C)]
@@ -32,6 +36,8 @@ pub struct Schedule {
     pub bulk: u32,
     /// 1 where the blocks that share a tile are a cluster and add up their parts [themselves](super::exchange); no tile is whole then.
     pub clustered: u32,
+    /// Rows of tiles in a group: an even number.
+    pub group: u32,
     /// Where partial sums begin in the workspace, in elements; [`counters`] of the tiles that are shared lie before them.
     pub partials: u32,
 }
@@ -50,6 +56,8 @@ pub struct Tiles {
     down: u32,
     across: u32,
     batch: u32,
+    /// Rows of tiles in a group.
+    group: u32,
 }
 
 /// Where a tile begins.
@@ -64,7 +72,7 @@ pub struct Corner {
 }
 
 impl Tiles {
-    /// Tiles of `size` rows and columns of a batch of matrices of m × n.
+    /// Tiles of `size` rows and columns of a batch of matrices of m × n, in groups of [`GROUP`] rows of tiles.
     #[inline(always)]
     pub const fn new([m, n]: [u32; 2], size: [u32; 2], batch: u32) -> Self {
         Tiles {
@@ -72,6 +80,16 @@ impl Tiles {
             down: m.div_ceil(size[0]),
             across: n.div_ceil(size[1]),
             batch,
+            group: GROUP,
+        }
+    }
+
+    /// The same in groups of so many rows of tiles, 1 or more.
+    #[inline(always)]
+    pub const fn in_groups(self, rows: u32) -> Self {
+        Tiles {
+            group: rows,
+            ..self
         }
     }
 
@@ -100,10 +118,10 @@ impl Tiles {
         let in_matrix = (self.down * self.across).max(1);
         let (matrix, tile) = (tile / in_matrix, tile % in_matrix);
         // A last group of fewer rows is as high as it is.
-        let group = tile / (GROUP * self.across).max(1);
-        let first = group * GROUP;
-        let height = GROUP.min(self.down - first).max(1);
-        let within = tile - group * GROUP * self.across;
+        let group = tile / (self.group * self.across).max(1);
+        let first = group * self.group;
+        let height = self.group.min(self.down - first).max(1);
+        let within = tile - first * self.across;
         Corner {
             row: (first + within % height) * self.size[0],
             column: within / height * self.size[1],
@@ -272,6 +290,7 @@ mod tests {
                 head,
                 bulk: 1,
                 clustered: 0,
+                group: GROUP,
                 partials: 0,
             };
             let shares = Shares::new(tiles, &schedule, steps, blocks);
@@ -302,7 +321,11 @@ mod tests {
         for rows in [1, 64, 65, 640, 1100] {
             let tiles = Tiles::new([rows, 700], [64, 192], 2).for_clusters(2);
             assert!(tiles.count().is_multiple_of(2));
-            for pair in 0..tiles.count() / 2 {
+            let at_once = tiles.in_groups(GROUP_AT_ONCE);
+            for (tiles, pair) in [tiles, at_once]
+                .into_iter()
+                .flat_map(|tiles| (0..tiles.count() / 2).map(move |pair| (tiles, pair)))
+            {
                 let [upper, lower] = [0, 1].map(|rank| tiles.corner(2 * pair + rank));
                 let below = Corner {
                     row: upper.row + 64,
@@ -316,16 +339,18 @@ mod tests {
 
     #[test]
     fn tiles_cover_each_matrix_once() {
-        let tiles = Tiles::new([1100, 700], [128, 256], 2);
-        let mut corners: Vec<_> = (0..tiles.count())
-            .map(|tile| tiles.corner(tile))
-            .map(|corner| (corner.matrix, corner.row, corner.column))
-            .collect();
-        corners.sort_unstable();
         let expected: Vec<_> = (0..2)
             .flat_map(|matrix| (0..9).map(move |row| (matrix, row)))
             .flat_map(|(matrix, row)| (0..3).map(move |column| (matrix, row * 128, column * 256)))
             .collect();
-        assert_eq!(corners, expected);
+        for group in [GROUP, GROUP_AT_ONCE, 1] {
+            let tiles = Tiles::new([1100, 700], [128, 256], 2).in_groups(group);
+            let mut corners: Vec<_> = (0..tiles.count())
+                .map(|tile| tiles.corner(tile))
+                .map(|corner| (corner.matrix, corner.row, corner.column))
+                .collect();
+            corners.sort_unstable();
+            assert_eq!(corners, expected);
+        }
     }
 }

@@ -166,6 +166,7 @@ pub unsafe fn fetch_a<E: Input, S: Sums, const A: i32>(
 
 /// Calls `load` with the places of each box of an operand's tile: in shared memory, from `to` on, and the column and the row in the
 /// matrix. The tile begins at `first` row of A, or column of B, and at `start` along k, and has `extent` rows or columns.
+/// Of an operand that is stored across k those are whole boxes.
 #[inline(always)]
 pub fn each_box<E: Input, const WAY: i32>(
     to: SharedAddress,

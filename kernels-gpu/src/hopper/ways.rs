@@ -2,7 +2,7 @@
 
 use super::pair;
 use super::ring::{Ring, Stages};
-use super::tiles::{Maps, Operands, Place};
+use super::tiles::{self, Maps, Operands, Place};
 use core::marker::PhantomData;
 use cuda_std::wgmma::{self, ALONG_K, Input, Sums};
 
@@ -62,6 +62,8 @@ impl<E: Input, const A: i32, const B: i32> Way for FromShared<E, A, B> {
         maps: *const Maps,
         place: Place,
     ) {
+        // An operand that is stored across k has boxes of so many columns, and no narrower ones.
+        const { assert!(B == ALONG_K || S::COLUMNS.is_multiple_of(tiles::depth(E::BYTES))) };
         // SAFETY: passed on to the caller.
         unsafe { pair::fetch::<E, S, R, WARPGROUPS, A, B>(ring, maps, place) }
     }

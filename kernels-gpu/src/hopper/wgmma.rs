@@ -24,7 +24,8 @@
 //!
 //! # Thread mapping
 //! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels of pairs have 256 threads, of which warpgroup 1
-//! multiplies, and tiles of 64 rows and of 192 or 64 columns.
+//! multiplies, and tiles of 64 rows and of 192 or 64 columns; of 96 as well where B lies along k, whose other boxes come in 64 columns,
+//! and C has boxes of 32.
 //!
 //! # Preconditions
 //! The matrices A and B, their rows and the matrices of a batch begin at multiples of 16 bytes; k is fewer than 2³² elements less one
@@ -67,7 +68,7 @@ const fn boxes_bytes(warpgroups: usize) -> usize {
 }
 
 /// As many stages as fit, for so many warpgroups that multiply. Of two: 4 of 256 and of 192 columns, 6 of 128, 8 of 64; of one:
-/// 6 of 192, 13 of 64.
+/// 6 of 192, 10 of 96, 13 of 64.
 struct AsFit<S, const WARPGROUPS: usize>(PhantomData<S>);
 
 impl<S: Sums, const WARPGROUPS: usize> Stages for AsFit<S, WARPGROUPS> {
@@ -109,7 +110,8 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     ) -> Self {
         let size = [(WARPGROUPS * ROWS) as u32, S::COLUMNS as u32];
         let tiles = Tiles::new([gemm.m, gemm.n], size, schedule.batch)
-            .for_clusters(pair::blocks(WARPGROUPS));
+            .for_clusters(pair::blocks(WARPGROUPS))
+            .in_groups(schedule.group);
         let steps = tiles::steps(gemm.k, tiles::depth(W::BYTES));
         let blocks = thread::grid_dim_x();
         Job {
@@ -433,10 +435,12 @@ kernels! {
             wgmma_bf16_nn_pair_192: FromShared<ALONG_K, ACROSS_K>, 96;
             wgmma_bf16_nn_pair_64: FromShared<ALONG_K, ACROSS_K>, 32;
             wgmma_bf16_nt_pair_192: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_bf16_nt_pair_96: FromShared<ALONG_K, ALONG_K>, 48;
             wgmma_bf16_nt_pair_64: FromShared<ALONG_K, ALONG_K>, 32;
             wgmma_bf16_tn_pair_192: FromShared<ACROSS_K, ACROSS_K>, 96;
             wgmma_bf16_tn_pair_64: FromShared<ACROSS_K, ACROSS_K>, 32;
             wgmma_bf16_tt_pair_192: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_bf16_tt_pair_96: FromShared<ACROSS_K, ALONG_K>, 48;
             wgmma_bf16_tt_pair_64: FromShared<ACROSS_K, ALONG_K>, 32;
         }
     }
@@ -464,10 +468,12 @@ kernels! {
             wgmma_f16_nn_pair_192: FromShared<ALONG_K, ACROSS_K>, 96;
             wgmma_f16_nn_pair_64: FromShared<ALONG_K, ACROSS_K>, 32;
             wgmma_f16_nt_pair_192: FromShared<ALONG_K, ALONG_K>, 96;
+            wgmma_f16_nt_pair_96: FromShared<ALONG_K, ALONG_K>, 48;
             wgmma_f16_nt_pair_64: FromShared<ALONG_K, ALONG_K>, 32;
             wgmma_f16_tn_pair_192: FromShared<ACROSS_K, ACROSS_K>, 96;
             wgmma_f16_tn_pair_64: FromShared<ACROSS_K, ACROSS_K>, 32;
             wgmma_f16_tt_pair_192: FromShared<ACROSS_K, ALONG_K>, 96;
+            wgmma_f16_tt_pair_96: FromShared<ACROSS_K, ALONG_K>, 48;
             wgmma_f16_tt_pair_64: FromShared<ACROSS_K, ALONG_K>, 32;
         }
     }
