@@ -98,14 +98,14 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks have one tile here, and fetch no more.",
     },
     Unreported {
-        kernels: &[FROM_SHARED, TO_NARROW],
-        mutants: ("arrival", &[1]),
-        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
-    },
-    Unreported {
         kernels: &[THROUGH_REGISTERS],
         mutants: ("guard", &[16]),
         reason: "Whether a piece is of a shared tile: blocks with a part of one have no whole tiles here.",
+    },
+    Unreported {
+        kernels: &[FROM_SHARED, TO_NARROW],
+        mutants: ("arrival", &[1]),
+        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],

@@ -52,7 +52,7 @@ pub fn choose(instances: &'static [Instance], request: &Request, depth: u32, bul
         for sharing in sharings(instance.blocks, tiles, steps, processors) {
             let clocks = sharing.clocks(instance, steps);
             if best.is_none_or(|(least, _)| clocks < least) {
-                best = Some((clocks, sharing.launch(instance, request, steps, bulk)));
+                best = Some((clocks, sharing.launch(instance, request.batch, steps, bulk)));
             }
         }
     }
@@ -192,9 +192,9 @@ impl Sharing {
         }
         if shared > 0 {
             // Everybody writes a part, and somebody reads all of a tile's. In a cluster all read, and store.
-            let share = f64::from(match self.tails {
+            let share = f64::from(match self.head(instance, steps) {
                 0 => steps.div_ceil(self.parts),
-                _ => self.head(instance, steps),
+                head => head,
             });
             let moved = f64::from(1 + self.parts) * columns;
             let (store, part) = if self.clustered {
@@ -231,13 +231,7 @@ impl Sharing {
         }
     }
 
-    fn launch(
-        &self,
-        instance: &'static Instance,
-        request: &Request,
-        steps: u32,
-        bulk: bool,
-    ) -> Choice {
+    fn launch(&self, instance: &'static Instance, batch: u32, steps: u32, bulk: bool) -> Choice {
         let shared = self.tiles - self.whole;
         let in_workspace = shared > 0 && !self.clustered;
         let warpgroups = instance.rows as usize / ROWS;
@@ -252,7 +246,7 @@ impl Sharing {
             instance,
             blocks: self.blocks,
             schedule: Schedule {
-                batch: request.batch,
+                batch,
                 whole: self.whole,
                 parts: self.parts,
                 head: self.head(instance, steps),
@@ -289,7 +283,16 @@ mod tests {
     };
 
     fn chosen(extents: [u32; 3]) -> Choice {
-        choose(OF_BF16, &Request { extents, ..H200 }, 64, true)
+        chosen_of(extents, [false; 2])
+    }
+
+    fn chosen_of(extents: [u32; 3], transposed: [bool; 2]) -> Choice {
+        let request = Request {
+            extents,
+            transposed,
+            ..H200
+        };
+        choose(OF_BF16, &request, 64, true)
     }
 
     #[test]
@@ -332,16 +335,8 @@ mod tests {
         }
         // Of 96 columns there are tiles where B lies along k.
         for (transposed, columns) in [([false, true], 96), ([true, true], 96), ([false; 2], 64)] {
-            let extents = [1024, 768, 3072];
-            let request = Request {
-                extents,
-                transposed,
-                ..H200
-            };
-            assert_eq!(
-                choose(OF_BF16, &request, 64, true).instance.columns,
-                columns
-            );
+            let choice = chosen_of([1024, 768, 3072], transposed);
+            assert_eq!(choice.instance.columns, columns);
         }
     }
 
@@ -362,12 +357,7 @@ mod tests {
             for n in sizes {
                 for k in [0, 1, 64, 16384] {
                     for transposed in [[false, false], [false, true], [true, false], [true, true]] {
-                        let request = Request {
-                            extents: [m, n, k],
-                            transposed,
-                            ..H200
-                        };
-                        let choice = choose(OF_BF16, &request, 64, true);
+                        let choice = chosen_of([m, n, k], transposed);
                         let tiles = choice.instance.tiles([m, n], 1);
                         assert!(choice.schedule.whole <= tiles.count());
                         // Tails come behind as many heads, of which there are fewer than multiprocessors.

@@ -1,7 +1,7 @@
 //! Which block computes what of C.
 //!
-//! Tiles of C are numbered: matrix by matrix of a batch, in each in [groups](GROUP) of eight rows of tiles, column by column, so that tiles of
-//! neighbouring numbers find each other's rows and columns in the cache.
+//! Tiles of C are numbered: matrix by matrix of a batch, in each in groups of [eight](GROUP) or [two](GROUP_AT_ONCE) rows of tiles, column by
+//! column, so that tiles of neighbouring numbers find each other's rows and columns in the cache.
 //!
 //! A product of fewer tiles than multiprocessors, or of a few more than a multiple of them, leaves many idle. So only the first
 //! tiles are computed each by one block. Each of the others is *shared* by blocks that take parts of its *steps* along k:
@@ -321,18 +321,16 @@ mod tests {
         for rows in [1, 64, 65, 640, 1100] {
             let tiles = Tiles::new([rows, 700], [64, 192], 2).for_clusters(2);
             assert!(tiles.count().is_multiple_of(2));
-            let at_once = tiles.in_groups(GROUP_AT_ONCE);
-            for (tiles, pair) in [tiles, at_once]
-                .into_iter()
-                .flat_map(|tiles| (0..tiles.count() / 2).map(move |pair| (tiles, pair)))
-            {
-                let [upper, lower] = [0, 1].map(|rank| tiles.corner(2 * pair + rank));
-                let below = Corner {
-                    row: upper.row + 64,
-                    ..upper
-                };
-                assert_eq!(lower, below);
-                assert!(upper.row < rows.next_multiple_of(128));
+            for tiles in [GROUP, GROUP_AT_ONCE].map(|group| tiles.in_groups(group)) {
+                for pair in 0..tiles.count() / 2 {
+                    let [upper, lower] = [0, 1].map(|rank| tiles.corner(2 * pair + rank));
+                    let below = Corner {
+                        row: upper.row + 64,
+                        ..upper
+                    };
+                    assert_eq!(lower, below);
+                    assert!(upper.row < rows.next_multiple_of(128));
+                }
             }
         }
     }
