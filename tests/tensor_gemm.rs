@@ -30,16 +30,27 @@ const EXTENTS: [[u32; 3]; 6] = [
 /// Multiprocessors and sizes for which steps are shared: tiles that are few, or a few more than a multiple of the multiprocessors; and,
 /// where fewer multiprocessors are left than there are tiles, as heads and tails.
 const SHARED: [(u32, [u32; 3], bool); 3] = [
-    (5, [100, 60, 6000], false),
+    (4, [100, 60, 6000], false),
     (5, [700, 60, 4000], false),
     (3, [200, 60, 6400], true),
 ];
+
+/// The same where C is computed as its transpose.
+const SHARED_TURNED: [(u32, [u32; 3], bool); 1] = [(4, [60, 100, 6000], false)];
 
 /// Multiprocessors and sizes for which tiles are shared by clusters of so many blocks.
 const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
     (2, [100, 60, 2000], 2),
     (4, [100, 60, 2000], 3),
     (8, [130, 100, 2000], 2),
+];
+
+/// The same for which a launch of its own adds up the parts of the tiles: more of them than it reads at a time, tiles of several columns, and
+/// rows of C that are stored by pairs but for their last element.
+const ADDED: [(u32, [u32; 3]); 3] = [
+    (16, [70, 56, 6000]),
+    (16, [100, 61, 6000]),
+    (16, [130, 190, 4000]),
 ];
 
 /// Multiprocessors for each matrix, and sizes, for which pairs of blocks fetch B together, in tiles of so many columns. Some pairs
@@ -158,16 +169,27 @@ where
     C: Element,
 {
     for (multiprocessors, extents, blocks) in CLUSTERED {
-        in_clusters::<T, C>(
-            engine,
-            elements,
-            (multiprocessors, extents),
-            layouts,
-            1,
-            |product| {
-                assert_eq!(product.cluster.count(), blocks, "{extents:?}: {product:?}");
-            },
-        );
+        let on = (multiprocessors, extents);
+        products::<T, C>(engine, elements, on, layouts, 1, |last| {
+            assert_eq!(last.cluster.count(), blocks, "{extents:?}: {last:?}");
+        });
+    }
+}
+
+/// The same where a launch of its own adds up the parts.
+fn added<T, C>(
+    engine: &dyn Engine,
+    elements: Elements<T>,
+    layouts: &[[bool; 2]],
+    sizes: &[(u32, [u32; 3])],
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
+{
+    for &on @ (_, extents) in sizes {
+        products::<T, C>(engine, elements, on, layouts, 2, |last| {
+            assert!(last.entry.starts_with("add_parts"), "{extents:?}: {last:?}");
+        });
     }
 }
 
@@ -182,23 +204,17 @@ fn pairs<T, C>(
     C: Element,
 {
     for &(multiprocessors, extents, name) in sizes {
-        in_clusters::<T, C>(
-            engine,
-            elements,
-            (multiprocessors, extents),
-            layouts,
-            2,
-            |product| {
-                assert!(product.entry.contains(name), "{extents:?}: {product:?}");
-                assert_eq!(product.cluster.count(), 2);
-            },
-        );
+        let on = (multiprocessors, extents);
+        products::<T, C>(engine, elements, on, layouts, 2, |last| {
+            assert!(last.entry.contains(name), "{extents:?}: {last:?}");
+            assert_eq!(last.cluster.count(), 2);
+        });
     }
 }
 
 /// Products on so many multiprocessors for each matrix: of one matrix, and of `batch` with padding and factors. `is_meant` looks at
-/// the launch.
-fn in_clusters<T, C>(
+/// the last launch.
+fn products<T, C>(
     engine: &dyn Engine,
     (input, round): Elements<T>,
     (multiprocessors, extents): (u32, [u32; 3]),
@@ -288,6 +304,7 @@ fn shared_tiles_are_added_up_in_the_same_order() {
     let engine = EmulatorEngine::new();
     shared_tiles::<_, f32>(&engine, BF16, &SHARED, &LAYOUTS[..1]);
     shared_tiles::<_, bf16>(&engine, BF16, &SHARED, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&engine, TF32, &SHARED_TURNED, &LAYOUTS[..1]);
 }
 
 /// The sums are the same ones: a narrow C is the wide one, rounded.
@@ -329,6 +346,16 @@ fn blocks_of_a_cluster_share_tiles() {
     let engine = EmulatorEngine::new();
     clusters::<_, f32>(&engine, BF16, &LAYOUTS[..1]);
     clusters::<_, f16>(&engine, F16, &LAYOUTS[1..2]);
+}
+
+#[test]
+fn a_launch_of_its_own_adds_up_many_parts() {
+    let engine = EmulatorEngine::new();
+    added::<_, f32>(&engine, BF16, &LAYOUTS[..1], &ADDED);
+    added::<_, f16>(&engine, F16, &LAYOUTS[1..2], &ADDED[..1]);
+    added::<_, bf16>(&engine, BF16, &LAYOUTS[3..], &ADDED[..1]);
+    // C is computed as its transpose.
+    added::<_, f32>(&engine, TF32, &LAYOUTS[..1], &ADDED[1..2]);
 }
 
 #[test]
@@ -375,10 +402,15 @@ fn and_on_a_gpu() {
     shared_tiles::<_, f32>(&*gpu, BF16, &SHARED, &LAYOUTS);
     shared_tiles::<_, bf16>(&*gpu, BF16, &SHARED, &LAYOUTS);
     shared_tiles::<_, f16>(&*gpu, F16, &SHARED, &LAYOUTS[..1]);
-    shared_tiles::<_, f32>(&*gpu, TF32, &SHARED[..1], &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&*gpu, TF32, &SHARED_TURNED, &LAYOUTS[..1]);
     clusters::<_, f32>(&*gpu, BF16, &LAYOUTS);
     clusters::<_, f16>(&*gpu, F16, &LAYOUTS);
     clusters::<_, f32>(&*gpu, TF32, &[LAYOUTS[1], LAYOUTS[3]]);
+    added::<_, f32>(&*gpu, BF16, &LAYOUTS, &ADDED);
+    added::<_, f32>(&*gpu, F16, &LAYOUTS[..1], &ADDED);
+    added::<_, bf16>(&*gpu, BF16, &LAYOUTS, &ADDED);
+    added::<_, f16>(&*gpu, F16, &LAYOUTS, &ADDED);
+    added::<_, f32>(&*gpu, TF32, &LAYOUTS, &ADDED);
     pairs::<_, f32>(&*gpu, BF16, &LAYOUTS, &PAIRED);
     pairs::<_, f32>(&*gpu, F16, &LAYOUTS, &PAIRED);
     pairs::<_, bf16>(&*gpu, BF16, &LAYOUTS, &PAIRED);

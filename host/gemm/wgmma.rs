@@ -13,7 +13,7 @@ use kernels_gpu::hopper::store::{box_columns, box_rows};
 use kernels_gpu::hopper::wgmma::{
     Instance, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
 };
-use kernels_gpu::hopper::{pair, tiles, wgmma};
+use kernels_gpu::hopper::{pair, parts, tiles, wgmma};
 use kernels_gpu::transpose::transpose_fast;
 
 /// The generation that has `wgmma`, times ten.
@@ -194,6 +194,7 @@ impl Oriented {
             operand
         });
         plan.launches.push(self.launch(&choice, &operands));
+        plan.launches.extend(self.adding(&choice));
         plan
     }
 
@@ -370,6 +371,32 @@ impl Oriented {
             ],
         }
     }
+
+    /// The launch behind the product that adds up the parts of shared tiles, where there is one.
+    fn adding(&self, choice: &Choice) -> Option<PlannedLaunch> {
+        let entry = match (self.product.narrow, self.product.input) {
+            (false, _) | (_, TensorInput::Tf32) => "add_parts_f32",
+            (true, TensorInput::Bf16) => "add_parts_bf16",
+            (true, TensorInput::F16) => "add_parts_f16",
+        };
+        choice.adding.map(|blocks| PlannedLaunch {
+            entry,
+            compute_capability: COMPUTE_CAPABILITY,
+            grid: [blocks.into(), 1, 1],
+            block: Dim3::new(parts::THREADS as u32, 1, 1),
+            cluster: Dim3::ONE,
+            shared_bytes: 0,
+            params: vec![
+                Param::Output,
+                Param::Workspace,
+                Param::Product(super::bytes(&self.product.gemm)),
+                Param::Bytes(bytes_of_schedule(&choice.schedule)),
+                Param::U32(choice.instance.rows),
+                Param::U32(choice.instance.columns),
+                Param::U32(self.turned.into()),
+            ],
+        })
+    }
 }
 
 /// The transpose of a dense matrix of 4-byte elements: by the fastest rung for that.
@@ -435,11 +462,12 @@ fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
         parts,
         head,
         bulk,
-        clustered,
+        adder,
         group,
         partials,
     } = *schedule;
-    bytemuck::bytes_of(&[batch, whole, parts, head, bulk, clustered, group, partials]).to_vec()
+    let adder = adder as u32;
+    bytemuck::bytes_of(&[batch, whole, parts, head, bulk, adder, group, partials]).to_vec()
 }
 
 /// See [`bytes_of_schedule`].
@@ -458,4 +486,5 @@ pub fn entries() -> impl Iterator<Item = &'static str> {
         .flatten()
         .map(|instance: &wgmma::Instance| instance.entry)
         .chain(["pack_16", "pack_32", "pack_transposed_32"])
+        .chain(["add_parts_f32", "add_parts_f16", "add_parts_bf16"])
 }

@@ -4,7 +4,8 @@
 //! block, a tile takes a while to store, and the parts of shared tiles are written and read again. The constants are
 //! fitted to times on an H200.
 
-use super::schedule::{GROUP, GROUP_AT_ONCE, Schedule, counters};
+use super::parts;
+use super::schedule::{Adder, GROUP, GROUP_AT_ONCE, Schedule, counters};
 use super::store::part_elements;
 use super::tiles::{ROWS, steps};
 use super::wgmma::Instance;
@@ -19,6 +20,8 @@ pub struct Choice {
     pub blocks: u32,
     /// The tiles' shares.
     pub schedule: Schedule,
+    /// Blocks of the launch behind it that adds up the parts, where there is one.
+    pub adding: Option<u32>,
     /// Bytes of workspace that are 0 before the launch and after it.
     pub zeroed_bytes: u64,
     /// Bytes of workspace with those.
@@ -28,10 +31,9 @@ pub struct Choice {
 impl Choice {
     /// Blocks of a cluster.
     pub const fn cluster(&self) -> u32 {
-        if self.schedule.clustered != 0 {
-            self.schedule.parts
-        } else {
-            self.instance.blocks
+        match self.schedule.adder {
+            Adder::Cluster => self.schedule.parts,
+            _ => self.instance.blocks,
         }
     }
 }
@@ -70,8 +72,8 @@ struct Sharing {
     parts: u32,
     /// Where the parts are a head and a tail: tails for each of the multiprocessors that have no head. Otherwise 0.
     tails: u32,
-    /// Whether those that share a tile are a cluster.
-    clustered: bool,
+    /// Who adds up the parts.
+    adder: Adder,
 }
 
 /// Most blocks of a cluster that run on every device with clusters (CUDA C++ Programming Guide, "Thread Block Clusters").
@@ -103,7 +105,7 @@ fn sharings(
         blocks,
         parts: 1,
         tails: 0,
-        clustered: false,
+        adder: Adder::Last,
     };
     let whole = tiles / processors * processors;
     let shared = tiles - whole;
@@ -118,12 +120,16 @@ fn sharings(
             parts,
             ..alone
         };
-        let clustered = Sharing {
-            clustered: true,
-            ..counted
-        };
-        let fit = whole == 0 && fit(shared, parts, processors);
-        [counted].into_iter().chain(fit.then_some(clustered))
+        let all = whole == 0;
+        let fit = all && fit(shared, parts, processors);
+        [
+            Some(Adder::Last),
+            all.then_some(Adder::Launch),
+            fit.then_some(Adder::Cluster),
+        ]
+        .into_iter()
+        .flatten()
+        .map(move |adder| Sharing { adder, ..counted })
     });
     let left = processors - blocks;
     let has_tails = together == 1 && steps > 1 && (1..tiles).contains(&left);
@@ -170,6 +176,11 @@ const PART: f64 = 12.5;
 const OF_TAIL: f64 = 7000.0;
 /// [`PART`] where blocks of a cluster read each other's.
 const PART_OF_CLUSTER: f64 = 10.5;
+/// The same where a launch behind the product adds up the parts: until it has begun and ended, of each round of parts that its threads
+/// read, and of an element of a part, which all multiprocessors write and read.
+const LAUNCH: f64 = 7500.0;
+const ROUND: f64 = 700.0;
+const ELEMENT: f64 = 0.0031;
 
 /// What a column's step takes in addition where blocks are at different places along k, and find less in the cache.
 const APART_STEP: f64 = 0.1;
@@ -197,12 +208,15 @@ impl Sharing {
                 head => head,
             });
             let moved = f64::from(1 + self.parts) * columns;
-            let (store, part) = if self.clustered {
-                (store / f64::from(self.parts), PART_OF_CLUSTER)
-            } else {
-                (store, PART)
+            let adding = match self.adder {
+                Adder::Last => store + MEET + moved * PART,
+                Adder::Cluster => store / f64::from(self.parts) + MEET + moved * PART_OF_CLUSTER,
+                Adder::Launch => {
+                    let elements = f64::from(self.parts * shared * instance.rows) * columns;
+                    LAUNCH + f64::from(parts::rounds(self.parts)) * ROUND + elements * ELEMENT
+                }
             };
-            clocks += share * (step + columns * APART_STEP) + store + MEET + moved * part;
+            clocks += share * (step + columns * APART_STEP) + adding;
             if self.whole > 0 {
                 clocks += share * columns * SPREAD_STEP + moved * SPREAD_PART;
             }
@@ -233,11 +247,11 @@ impl Sharing {
 
     fn launch(&self, instance: &'static Instance, batch: u32, steps: u32, bulk: bool) -> Choice {
         let shared = self.tiles - self.whole;
-        let in_workspace = shared > 0 && !self.clustered;
+        let in_workspace = shared > 0 && self.adder != Adder::Cluster;
         let warpgroups = instance.rows as usize / ROWS;
-        let zeroed_bytes = match in_workspace {
-            true => counters(shared, warpgroups) * 4,
-            false => 0,
+        let zeroed_bytes = match self.adder {
+            Adder::Last => counters(shared, warpgroups) * 4,
+            _ => 0,
         };
         let partials = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
         let parts = u64::from(self.parts * shared) * warpgroups as u64;
@@ -251,10 +265,12 @@ impl Sharing {
                 parts: self.parts,
                 head: self.head(instance, steps),
                 bulk: bulk.into(),
-                clustered: self.clustered.into(),
+                adder: self.adder,
                 group: self.group(),
                 partials: (partials / 4) as u32,
             },
+            adding: (self.adder == Adder::Launch)
+                .then(|| parts::blocks(shared, [instance.rows, instance.columns])),
             zeroed_bytes,
             workspace_bytes: if in_workspace {
                 partials + parts * part_bytes
@@ -305,9 +321,21 @@ mod tests {
 
     #[test]
     fn few_tiles_of_many_steps_are_shared() {
-        let choice = chosen([768, 768, 16384]);
-        assert!(choice.workspace_bytes > 0, "{choice:?}");
+        let choice = chosen([333, 777, 12345]);
+        assert_eq!(choice.schedule.adder, Adder::Last);
+        assert!(choice.zeroed_bytes > 0, "{choice:?}");
         assert_eq!(chosen([1024, 1024, 1024]).workspace_bytes, 0);
+    }
+
+    #[test]
+    fn a_launch_adds_up_what_is_much_to_read() {
+        let choice = chosen([768, 768, 16384]);
+        assert_eq!(choice.schedule.parts, 5);
+        // 24 tiles of 2 × 24 vectors of the threads of a block.
+        assert_eq!([choice.blocks, choice.adding.unwrap()], [120, 24 * 48]);
+        assert_eq!(choice.zeroed_bytes, 0);
+        assert!(choice.workspace_bytes > 0);
+        assert_eq!(chosen([333, 777, 12345]).adding, None);
     }
 
     #[test]

@@ -20,6 +20,18 @@ pub const GROUP: u32 = 8;
 /// the L2 cache, of which everybody wants much at a time, brings them sooner.
 pub const GROUP_AT_ONCE: u32 = 2;
 
+/// Who adds up the parts of a shared tile.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adder {
+    /// The block that finds that it brings the last part.
+    Last,
+    /// All blocks of the tile, which are a cluster: see [`exchange`](super::exchange). All tiles are shared then.
+    Cluster,
+    /// A launch behind this one: see [`parts`](super::parts). All tiles are shared then.
+    Launch,
+}
+
 /// How the tiles are shared among blocks, passed by value beside [`Gemm`](crate::gemm::Gemm).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +46,11 @@ pub struct Schedule {
     pub head: u32,
     /// 1 where C can be stored by bulk copies: it, its rows and its matrices begin at multiples of 16 bytes.
     pub bulk: u32,
-    /// 1 where the blocks that share a tile are a cluster and add up their parts [themselves](super::exchange); no tile is whole then.
-    pub clustered: u32,
+    /// Who adds up the parts.
+    pub adder: Adder,
     /// Rows of tiles in a group: an even number.
     pub group: u32,
-    /// Where partial sums begin in the workspace, in elements; [`counters`] of the tiles that are shared lie before them.
+    /// Where partial sums begin in the workspace, in elements. Where the last one adds them up, [`counters`] of the shared tiles lie before them.
     pub partials: u32,
 }
 
@@ -289,7 +301,7 @@ mod tests {
                 parts,
                 head,
                 bulk: 1,
-                clustered: 0,
+                adder: Adder::Last,
                 group: GROUP,
                 partials: 0,
             };

@@ -101,6 +101,20 @@ fn turned(register: usize) -> [usize; 2] {
     ]
 }
 
+/// Row and column of this thread's sum of a register in the tile of its warpgroup: as above where `is_turned`.
+#[inline(always)]
+pub(super) fn place(register: usize, is_turned: bool) -> [usize; 2] {
+    if is_turned {
+        return turned(register);
+    }
+    let [row, column] = first();
+    let second = register % EIGHT_REGISTERS / 2;
+    [
+        row + 8 * second,
+        register / EIGHT_REGISTERS * 8 + column + register % 2,
+    ]
+}
+
 /// Stores the sums of a warpgroup to C, from row `top` and column `left` on, each thread its pairs.
 ///
 /// # Safety
@@ -313,7 +327,7 @@ impl<C: Paired> Target<'_, C> {
 }
 
 /// Elements of a vector of partial sums.
-const VECTOR: usize = 4;
+pub(super) const VECTOR: usize = 4;
 
 /// Most partial sums that a thread has in hand at a time.
 const IN_HAND: usize = 64;
@@ -336,6 +350,12 @@ const fn stay(columns: usize) -> bool {
 /// Elements that a warpgroup's part takes in the workspace, for tiles of so many columns.
 pub const fn part_elements(columns: usize) -> usize {
     ROWS * columns
+}
+
+/// Where one of the warpgroups' parts lies, for tiles of so many columns.
+#[inline(always)]
+pub fn part(partials: *mut f32, number: usize, columns: usize) -> *mut f32 {
+    partials.wrapping_add(number * part_elements(columns))
 }
 
 /// Stores a warpgroup's sums as they lie in registers: vector by vector, those of the threads one behind the other.
@@ -396,7 +416,7 @@ pub unsafe fn add_up<S: Sums>(
 
 /// This thread's vector in a part.
 #[inline(always)]
-fn place_of(part: *mut f32, vector: usize) -> *mut f32 {
+pub(super) fn place_of(part: *mut f32, vector: usize) -> *mut f32 {
     let thread = thread::thread_idx_x() as usize % WARPGROUP;
     part.wrapping_add((vector * WARPGROUP + thread) * VECTOR)
 }

@@ -7,7 +7,8 @@
 //!
 //! Its tiles rarely come to a multiple of the multiprocessors. Here those of the last rounds are [shared](super::schedule) by all
 //! blocks along k. Who finds that it brings the last part of a tile adds all of them up; nobody waits for
-//! another block. Where all tiles are shared, by few blocks each, those are a cluster: they read each other's sums from shared
+//! another block. Where that would have much to read, [a launch of its own](super::parts) adds up the parts of all tiles. Where all
+//! tiles are shared, by few blocks each, those are a cluster: they read each other's sums from shared
 //! memory, and each [adds up](super::exchange) some columns. Where fewer multiprocessors are left than there are tiles, they take the
 //! last steps of one tile after the other.
 //!
@@ -42,7 +43,7 @@ use super::exchange;
 use super::pair;
 use super::ring::{Ring, Stages};
 use super::rows::ThroughRegisters;
-use super::schedule::{Corner, Part, Schedule, Shares, Tiles};
+use super::schedule::{Adder, Corner, Part, Schedule, Shares, Tiles};
 use super::store::{self, Paired, Target};
 use super::tiles::{self, Maps, Place, ROWS, WARPGROUP};
 use super::ways::{FromShared, Way};
@@ -213,7 +214,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
                 let mut boxes = 0..exchange::boxes(S::COLUMNS, size_of::<C>());
                 // Blocks that fetch together have whole tiles.
                 let may_share = AsFit::<S, WARPGROUPS>::BLOCKS == 1;
-                let is_clustered = may_share && self.schedule.clustered != 0;
+                let is_clustered = may_share && self.schedule.adder == Adder::Cluster;
                 if is_clustered {
                     // The products of the block are done: its stages are free.
                     boxes = exchange::add_up::<S, C, WARPGROUPS>(&mut sums, stages, warpgroup);
@@ -235,7 +236,8 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
         tma::wait_until_stored();
     }
 
-    /// Leaves a part of a tile's sums to the others or, where it is the last, adds all parts up. Returns whether it was the last.
+    /// Leaves a part of a tile's sums to the others or, where it is the last and they are added up here, adds all parts up. Returns
+    /// whether it has.
     ///
     /// # Safety
     /// The sums are those of a piece of this block that belongs to `part`. All of the warpgroup is here.
@@ -251,13 +253,16 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
         let partials = self.workspace.wrapping_add(self.schedule.partials as usize);
         let place_of = |index: u32| {
             let number = part.number(index) as usize * WARPGROUPS + warpgroup;
-            partials.wrapping_add(number * store::part_elements(S::COLUMNS))
+            store::part(partials, number, S::COLUMNS)
         };
         let counter = part.tile as usize * WARPGROUPS + warpgroup;
         // SAFETY: the counter is a word of the workspace that is 0 before the first part and after the last one. A part is
         // complete before it is counted, which all that met at the barrier are ordered by, and counted before it is read.
         unsafe {
             store::keep(sums, place_of(part.index));
+            if self.schedule.adder == Adder::Launch {
+                return false;
+            }
             wgmma::sync(barrier);
             if (thread::thread_idx_x() as usize).is_multiple_of(WARPGROUP) {
                 let counter = self.workspace.wrapping_add(counter).cast::<u32>();
