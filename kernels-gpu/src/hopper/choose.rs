@@ -89,8 +89,8 @@ const fn fit(clusters: u32, blocks: u32, processors: u32) -> bool {
     }
 }
 
-/// No shared tiles, or those of the last rounds, each by the same number of blocks; all of them also by clusters, or as heads and
-/// tails. Blocks that [fetch together](super::pair) have whole tiles.
+/// No shared tiles, or those of the last rounds, each by the same number of blocks; all of them also by clusters, with a launch that adds up
+/// their parts, or as heads and tails. Blocks that [fetch together](super::pair) have whole tiles.
 fn sharings(
     together: u32,
     tiles: u32,
@@ -176,8 +176,8 @@ const PART: f64 = 12.5;
 const OF_TAIL: f64 = 7000.0;
 /// [`PART`] where blocks of a cluster read each other's.
 const PART_OF_CLUSTER: f64 = 10.5;
-/// The same where a launch behind the product adds up the parts: until it has begun and ended, of each round of parts that its threads
-/// read, and of an element of a part, which all multiprocessors write and read.
+/// The same where a launch behind the product adds up the parts: until it has begun and ended, of each [round](parts::rounds) of parts that its
+/// threads read, and of an element of a part, which all multiprocessors write and read.
 const LAUNCH: f64 = 7500.0;
 const ROUND: f64 = 700.0;
 const ELEMENT: f64 = 0.0031;
