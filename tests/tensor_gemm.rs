@@ -373,6 +373,34 @@ fn long_sums_are_cut_into_slices() {
 }
 
 #[test]
+fn few_rows_across_k_are_copied_along_it() {
+    let engine = EmulatorEngine::new();
+    let (input, round) = BF16;
+    let copies = |extents, transposed| {
+        let case = Case::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+        let entries = plan(&engine, input, &case).launches.into_iter();
+        let mut entries: Vec<_> = entries.map(|launch| launch.entry).collect();
+        entries.pop();
+        entries
+    };
+    const TURNED: [&str; 1] = ["pack_transposed_16"];
+    let [nn, tn] = [[false; 2], [true, false]];
+    assert_eq!(copies([8, 256, 256], tn), TURNED);
+    assert_eq!(copies([100, 256, 256], tn), TURNED);
+    // As many rows as a box has columns, many rows, and few that lie along k.
+    for (extents, transposed) in [
+        ([64, 256, 256], tn),
+        ([200, 256, 256], tn),
+        ([8, 256, 256], nn),
+    ] {
+        assert_eq!(copies(extents, transposed), [""; 0]);
+    }
+    // Few columns are copied if a bulk copy could not fetch them.
+    assert_eq!(copies([256, 8, 256], nn), [""; 0]);
+    assert_eq!(copies([256, 1, 256], nn), TURNED);
+}
+
+#[test]
 fn a_batch_may_have_one_matrix_in_common() {
     let (input, round) = BF16;
     let mut case = Case::<_, f32>::new([40, 24, 72], [false; 2], 0, 3, [1.0, 0.0], round);

@@ -31,6 +31,9 @@ const ROW_BYTES: u32 = 16;
 /// What operands in the workspace begin at multiples of, in bytes.
 const OPERAND_ALIGN: u64 = 256;
 
+/// Rows of the highest tiles.
+const MOST_ROWS: u32 = 128;
+
 /// Most blocks of a grid in y.
 const MOST_BLOCKS: u64 = 65_535;
 
@@ -161,15 +164,7 @@ impl Oriented {
         if m == 0 || n == 0 || self.product.batch == 0 {
             return plan;
         }
-        let Gemm {
-            transpose_a,
-            transpose_b,
-            ..
-        } = self.product.gemm;
-        let transposed = match self.product.input {
-            TensorInput::Tf32 => [self.turned, true],
-            _ => [transpose_a != 0, transpose_b != 0],
-        };
+        let transposed = [!self.is_along_k(0), self.is_along_k(1)];
         let request = Request {
             extents: [m, n, k],
             transposed,
@@ -224,25 +219,69 @@ impl Oriented {
             && (single || self.product.gemm.stride_c.is_multiple_of(vector.into()))
     }
 
+    /// Whether A or B, `side` 0 or 1, is stored along k.
+    fn is_stored_along_k(&self, side: usize) -> bool {
+        match side {
+            0 => self.product.gemm.transpose_a == 0,
+            _ => self.product.gemm.transpose_b != 0,
+        }
+    }
+
+    /// Whether the kernel finds it along k: as it is stored, or as it is copied.
+    fn is_along_k(&self, side: usize) -> bool {
+        self.is_stored_along_k(side) || self.is_copied_along_k(side)
+    }
+
+    /// Whether it lies as bulk copies can fetch it: with rows, and matrices, that begin at multiples of 16 bytes.
+    fn lies(&self, side: usize) -> bool {
+        let gemm = &self.product.gemm;
+        let vector = ROW_BYTES / self.product.input.bytes();
+        let [pitch, stride] = match side {
+            0 => [gemm.lda.into(), gemm.stride_a],
+            _ => [gemm.ldb.into(), gemm.stride_b],
+        };
+        let single = self.product.batch == 1;
+        self.product.aligned[side]
+            && pitch.is_multiple_of(vector.into())
+            && (single || stride.is_multiple_of(vector.into()))
+    }
+
+    /// Whether it is stored across k and copied so that it lies along k: because the tensor cores want that, or because much of a box
+    /// would be outside of it, and takes as long to come as what is inside.
+    fn is_copied_along_k(&self, side: usize) -> bool {
+        if self.is_stored_along_k(side) {
+            return false;
+        }
+        if self.product.input == TensorInput::Tf32 {
+            let through_registers = self.turned && side == 0;
+            return !through_registers;
+        }
+        let of_box = tiles::depth(self.product.input.bytes() as usize) as u32;
+        let Gemm { m, n, .. } = self.product.gemm;
+        match side {
+            0 => m < MOST_ROWS && !m.is_multiple_of(of_box),
+            // Columns of C that there are not are fetched along k as well: that pays only where B is copied in any case.
+            _ => n < of_box && !self.lies(side),
+        }
+    }
+
     /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
     fn operand(&self, side: usize, workspace_bytes: u64) -> Operand {
         let gemm = &self.product.gemm;
         let Gemm { m, n, k, .. } = *gemm;
-        let ([rows, columns], pitch, stride, along_k) =
-            match (side, gemm.transpose_a, gemm.transpose_b) {
-                (0, 0, _) => ([m, k], gemm.lda, gemm.stride_a, true),
-                (0, _, _) => ([k, m], gemm.lda, gemm.stride_a, false),
-                (_, _, 0) => ([k, n], gemm.ldb, gemm.stride_b, false),
-                _ => ([n, k], gemm.ldb, gemm.stride_b, true),
-            };
+        let (extent, pitch, stride) = match side {
+            0 => (m, gemm.lda, gemm.stride_a),
+            _ => (n, gemm.ldb, gemm.stride_b),
+        };
+        let [rows, columns] = match self.is_stored_along_k(side) {
+            true => [extent, k],
+            false => [k, extent],
+        };
         let vector = ROW_BYTES / self.product.input.bytes();
         let matrices = if stride == 0 { 1 } else { self.product.batch };
-        let through_registers = self.turned && side == 0;
-        let turn = self.product.input == TensorInput::Tf32 && !along_k && !through_registers;
-        let lies = self.product.aligned[side]
-            && pitch.is_multiple_of(vector)
-            && (matrices == 1 || stride.is_multiple_of(vector.into()));
-        if lies && !turn {
+        let along_k = self.is_along_k(side);
+        let turn = self.is_copied_along_k(side);
+        if self.lies(side) && !turn {
             return Operand {
                 place: Place::Input(self.inputs[side]),
                 rows,
@@ -277,7 +316,7 @@ impl Oriented {
             pitch: to_pitch,
             matrices,
             stride: to_stride,
-            along_k: along_k || turn,
+            along_k,
             copy: (k > 0).then(|| self.copy(side, start, &description, (turn, matrices))),
         }
     }
@@ -294,10 +333,11 @@ impl Oriented {
             && pack.from_pitch == pack.columns
             && pack.to_pitch == pack.rows;
         let index = self.inputs[side];
-        if turn && dense {
+        if turn && dense && self.product.input == TensorInput::Tf32 {
             return turned_dense(index, start, pack);
         }
         let (entry, [height, width]) = match (turn, self.product.input.bytes()) {
+            (true, 2) => ("pack_transposed_16", [pack::TILE; 2]),
             (true, _) => ("pack_transposed_32", [pack::TILE; 2]),
             (false, 2) => ("pack_16", [pack::COPIED_ROWS, pack::THREADS]),
             (false, _) => ("pack_32", [pack::COPIED_ROWS, pack::THREADS]),
@@ -485,6 +525,7 @@ pub fn entries() -> impl Iterator<Item = &'static str> {
         .into_iter()
         .flatten()
         .map(|instance: &wgmma::Instance| instance.entry)
-        .chain(["pack_16", "pack_32", "pack_transposed_32"])
+        .chain(["pack_16", "pack_32"])
+        .chain(["pack_transposed_16", "pack_transposed_32"])
         .chain(["add_parts_f32", "add_parts_f16", "add_parts_bf16"])
 }

@@ -1,8 +1,9 @@
-//! `pack_16`, `pack_32`, `pack_transposed_32`: operands copied to where bulk copies can fetch them.
+//! `pack_16`, `pack_32`, `pack_transposed_16`, `pack_transposed_32`: operands copied to where bulk copies can fetch them.
 //!
 //! # Idea
 //! A tensor map wants rows that begin at multiples of 16 bytes, and `wgmma` wants TF32 operands along k. What does not lie so
-//! is copied into the workspace first, with rows of whole multiples of 16 bytes.
+//! is copied into the workspace first, with rows of whole multiples of 16 bytes. So are narrow operands across k: columns of a box that lie
+//! outside of a matrix take as long as others, and of one that lies along k no more rows than there are need be fetched.
 //!
 //! # Thread mapping
 //! Blocks of 256 threads. A copy: a thread for each column, 8 rows of 256 columns a block. A transpose: tiles of 64 × 64 through shared memory,
@@ -17,6 +18,7 @@
 //! # Source
 //! Beyond the sources.
 
+use cuda_std::dependent;
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
@@ -51,6 +53,13 @@ pub struct Pack {
     pub to_stride: u64,
 }
 
+/// Lets the product begin, which waits for the copy, and waits for the launch before: the product that read what is copied to.
+#[inline(always)]
+fn begin() {
+    dependent::let_next_begin();
+    dependent::wait_for_previous();
+}
+
 #[inline(always)]
 unsafe fn copy<T: Copy>(from: *const T, to: *mut T, pack: Pack) {
     let column = thread::block_idx_x() as usize * THREADS + thread::thread_idx_x() as usize;
@@ -58,6 +67,7 @@ unsafe fn copy<T: Copy>(from: *const T, to: *mut T, pack: Pack) {
     let from = from.wrapping_add(matrix * pack.from_stride as usize + column);
     let to = to.wrapping_add(matrix * pack.to_stride as usize + column);
     let mut top = thread::block_idx_y() as usize * COPIED_ROWS;
+    begin();
     while top < pack.rows as usize {
         for i in 0..COPIED_ROWS {
             let row = top + i;
@@ -97,14 +107,16 @@ copies! {
     pack_32: u32;
 }
 
-/// Transposes elements of 4 bytes: the copy has `columns` rows.
-///
-/// # Safety
-/// As for [`pack_32`], with columns / [`TILE`], rounded up, blocks in x.
-#[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
-pub unsafe fn pack_transposed_32(from: *const u32, to: *mut u32, pack: Pack) {
-    // A row more than needed, so that a column's elements lie in different banks.
-    let tile = shared_array![u32; TILE * (TILE + 1)];
+/// Elements between two rows of a tile, of elements of so many bytes: a word more than needed, so that a column's elements lie in different
+/// banks.
+const fn tile_pitch(element_bytes: usize) -> usize {
+    TILE + size_of::<u32>() / element_bytes
+}
+
+/// Transposes through a tile in shared memory, of rows of [`tile_pitch`].
+#[inline(always)]
+unsafe fn transpose<T: Copy + Default>(from: *const T, to: *mut T, pack: Pack, tile: *mut T) {
+    let pitch = tile_pitch(size_of::<T>());
     let (x, y) = (
         thread::thread_idx_x() as usize % TILE,
         thread::thread_idx_x() as usize / TILE,
@@ -115,8 +127,9 @@ pub unsafe fn pack_transposed_32(from: *const u32, to: *mut u32, pack: Pack) {
     let to = to.wrapping_add(matrix * pack.to_stride as usize);
     let left = thread::block_idx_x() as usize * TILE;
     let mut top = thread::block_idx_y() as usize * TILE;
+    begin();
     while top < rows {
-        let mut elements = [0; EACH];
+        let mut elements = [T::default(); EACH];
         for i in 0..EACH {
             let (row, column) = (top + y + TILE_ROWS * i, left + x);
             if row < rows && column < columns {
@@ -126,7 +139,7 @@ pub unsafe fn pack_transposed_32(from: *const u32, to: *mut u32, pack: Pack) {
             }
         }
         for i in 0..EACH {
-            let place = (y + TILE_ROWS * i) * (TILE + 1) + x;
+            let place = (y + TILE_ROWS * i) * pitch + x;
             // SAFETY: inside of the tile, this thread's own element.
             unsafe { *tile.wrapping_add(place) = elements[i] };
         }
@@ -136,7 +149,7 @@ pub unsafe fn pack_transposed_32(from: *const u32, to: *mut u32, pack: Pack) {
             if row < rows && column < columns {
                 // SAFETY: inside of the tile, written before the barrier, and of the copy.
                 unsafe {
-                    let element = *tile.wrapping_add(x * (TILE + 1) + y + TILE_ROWS * i);
+                    let element = *tile.wrapping_add(x * pitch + y + TILE_ROWS * i);
                     *to.wrapping_add(column * pack.to_pitch as usize + row) = element;
                 }
             }
@@ -144,4 +157,28 @@ pub unsafe fn pack_transposed_32(from: *const u32, to: *mut u32, pack: Pack) {
         thread::sync_threads();
         top += thread::grid_dim_y() as usize * TILE;
     }
+}
+
+macro_rules! transposes {
+    ($($(#[$doc:meta])* $name:ident: $element:ty;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Safety
+            /// As for [`pack_32`], with columns / [`TILE`], rounded up, blocks in x.
+            #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
+            pub unsafe fn $name(from: *const $element, to: *mut $element, pack: Pack) {
+                let tile = shared_array![$element; TILE * tile_pitch(size_of::<$element>())];
+                // SAFETY: passed on to the caller.
+                unsafe { transpose(from, to, pack, tile) }
+            }
+        )*
+    };
+}
+
+transposes! {
+    /// Transposes elements of 2 bytes: the copy has `columns` rows.
+    pack_transposed_16: u16;
+    /// Transposes elements of 4 bytes.
+    pack_transposed_32: u32;
 }
