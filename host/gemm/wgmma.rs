@@ -260,8 +260,7 @@ impl Oriented {
         let Gemm { m, n, .. } = self.product.gemm;
         match side {
             0 => m < MOST_ROWS && !m.is_multiple_of(of_box),
-            // Columns of C that there are not are fetched along k as well: that pays only where B is copied in any case.
-            _ => n < of_box && !self.lies(side),
+            _ => n < of_box,
         }
     }
 
@@ -366,15 +365,16 @@ impl Oriented {
     fn launch(&self, choice: &Choice, operands: &[Operand; 2]) -> PlannedLaunch {
         let [a, b] = operands;
         let input = self.product.input;
-        let rows = tiles::fetched_rows(
-            self.product.gemm.m,
-            choice.instance.rows,
-            input.bytes() as usize,
-            a.along_k,
-        );
+        let Instance {
+            rows,
+            columns,
+            blocks,
+            ..
+        } = *choice.instance;
+        let Gemm { m, n, .. } = self.product.gemm;
         let mut maps = vec![
-            a.map(input, rows, 1),
-            b.map(input, choice.instance.columns, choice.instance.blocks),
+            a.map(input, [m, rows], 1),
+            b.map(input, [n, columns], blocks),
         ];
         if self.bulk() {
             let Gemm { m, n, ldc, .. } = self.product.gemm;
@@ -465,12 +465,13 @@ impl Operand {
         self.stride * u64::from(self.matrices) * u64::from(element_bytes)
     }
 
-    /// Its map, for tiles of so many rows of A or columns of B that so many blocks fetch together.
-    fn map(&self, input: TensorInput, extent: u32, blocks: u32) -> TensorMap {
+    /// Its map, for so many rows of A or columns of B, and tiles of so many of them that so many blocks fetch together.
+    fn map(&self, input: TensorInput, [extent, of_tile]: [u32; 2], blocks: u32) -> TensorMap {
         let element_bytes = input.bytes();
         let depth = tiles::depth(element_bytes as usize) as u32;
+        let together = tiles::fetched_together(element_bytes as usize, self.along_k, blocks);
         let [box_columns, box_rows] = match self.along_k {
-            true => [depth, extent],
+            true => [depth, tiles::fetched(extent, of_tile, together)],
             false => [depth, depth],
         };
         // Nothing cannot be mapped, and is not fetched.

@@ -28,7 +28,7 @@ pub const fn boxes(columns: usize, element_bytes: usize) -> u32 {
 }
 
 /// A barrier of all warpgroups that multiply; each has one of its own before it.
-const BARRIER: u32 = 15;
+pub const ALL_MULTIPLY: u32 = 15;
 
 /// Adds up the parts of a tile. Returns the boxes that this block has; their sums are then those of all parts, from its own on in the
 /// order of the ranks, so that the result is always the same. What follows ends with [`leave`].
@@ -57,7 +57,7 @@ pub unsafe fn add_up<S: Sums, C, const WARPGROUPS: usize>(
     // SAFETY: the caller ensures that all are here and the memory. A thread's vectors have places of their own. The blocks read
     // what was written before they met, and go on to exist until all have read.
     unsafe {
-        wgmma::sync_several(BARRIER, (WARPGROUPS * WARPGROUP) as u32);
+        wgmma::sync_several(ALL_MULTIPLY, (WARPGROUPS * WARPGROUP) as u32);
         for index in 0..count {
             if mine.contains(&index) {
                 continue;

@@ -50,14 +50,14 @@ pub unsafe fn fetch<
     let (stage, full) = (ring.stage(), ring.full());
     if R::BLOCKS == 1 {
         // SAFETY: passed on to the caller.
-        return unsafe { tiles::fetch::<E, S, WARPGROUPS, A, B>(stage, maps, place, full) };
+        return unsafe { tiles::fetch::<E, WARPGROUPS, A, B>(stage, maps, place, full) };
     }
     let whole = if B == ALONG_K {
-        S::COLUMNS
+        place.fetched[1]
     } else {
-        depth(E::BYTES)
+        depth(E::BYTES) as u32
     };
-    let first = cluster::block_rank() * box_rows(whole as u32, BLOCKS);
+    let first = cluster::block_rank() * box_rows(whole, BLOCKS);
     let to = tiles::place_of_b(stage, WARPGROUPS).at(first * tiles::ROW_BYTES as u32);
     let corner = match B {
         ALONG_K => [place.left + first, place.start],
@@ -65,9 +65,9 @@ pub unsafe fn fetch<
     };
     // SAFETY: passed on to the caller.
     unsafe {
-        tiles::fetch_a::<E, S, A>(stage, maps, place, full);
+        tiles::fetch_a::<E, A>(stage, maps, place, full);
         let map = &raw const (*maps).b;
-        tiles::each_box::<E, B>(to, corner, S::COLUMNS as u32, |to, [column, row]| {
+        tiles::each_box::<E, B>(to, corner, place.fetched[1], |to, [column, row]| {
             tma::load_3d_multicast(to, map, [column, row, place.matrices[1]], full, BOTH);
         });
     }

@@ -79,6 +79,7 @@ pub struct ThroughRegisters<E, const A: i32, const B: i32>(PhantomData<E>);
 impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
     const BYTES: usize = Tf32::BYTES;
     const A_ALONG_K: bool = false;
+    const B_ALONG_K: bool = true;
     const TURNED: bool = true;
 
     #[inline(always)]

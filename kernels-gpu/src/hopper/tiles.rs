@@ -1,6 +1,7 @@
 //! What the `wgmma` rungs share: tiles that bulk copies bring, and products of them.
 
 use super::ring::Stages;
+use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::mbarrier::Barrier;
 use cuda_std::prelude::*;
@@ -46,8 +47,8 @@ pub const fn stage_bytes(warpgroups: usize, columns: usize) -> usize {
 /// The tensor maps of A, B and C, in this order, in global memory. They have three dimensions, of which the last
 /// counts the matrices of a batch, and swizzle by 128 bytes. C's is only of those kernels that store by bulk copies.
 ///
-/// An operand that is stored along k has boxes of [`depth`] elements along k and the rows (of B: columns) of a block's tile, of A
-/// the [`fetched_rows`]; one that is stored across k has boxes of [`depth`] × [`depth`] elements.
+/// An operand that is stored along k has boxes of [`depth`] elements along k and the rows (of B: columns) of a block's tile that are
+/// [`fetched`]; one that is stored across k has boxes of [`depth`] × [`depth`] elements.
 #[repr(C)]
 pub struct Maps {
     /// A's.
@@ -73,45 +74,57 @@ pub fn stages() -> SharedAddress {
 pub struct Place {
     /// First row of A.
     pub top: u32,
-    /// Rows of A that are fetched: all of the tile, or [`fetched_rows`].
-    pub rows: u32,
     /// First column of B.
     pub left: u32,
+    /// Rows of A and columns of B that are fetched: all of the tile, or what is [`fetched`].
+    pub fetched: [u32; 2],
     /// First element along k.
     pub start: u32,
     /// Which matrices of the batch.
     pub matrices: [u32; 2],
 }
 
-/// Rows of A to fetch for tiles of `rows`, of elements of so many bytes: where A has fewer, those that it has, in whole boxes. Rows
-/// outside of a matrix take longer to come than others, though they are zeros.
-///
-/// Of 8 rows that are stored along k 8 are fetched, of such as are stored across k one box: 64 of 16 bits. What C has no rows
-/// for may be anything.
-pub const fn fetched_rows(m: u32, rows: u32, element_bytes: usize, along_k: bool) -> u32 {
-    let of_box = if along_k { 1 } else { depth(element_bytes) };
-    if m == 0 || m >= rows {
-        rows
+/// Rows after which the swizzle begins again.
+const SWIZZLED_ROWS: u32 = 8;
+
+/// How many rows of A, or columns of B, are fetched at least, of elements of so many bytes: a box of an operand across k; any number along
+/// k, and a multiple of this where so many blocks fetch equal shares.
+pub const fn fetched_together(element_bytes: usize, along_k: bool, blocks: u32) -> u32 {
+    if !along_k {
+        depth(element_bytes) as u32
+    } else if blocks > 1 {
+        SWIZZLED_ROWS * blocks
     } else {
-        m.next_multiple_of(of_box as u32)
+        1
     }
 }
 
-/// Clears the rows of A that `rows` of a tile leave out, in all stages, for one warpgroup: its products read them as well.
+/// Rows of A, or columns of B, to fetch for tiles of `whole`: where the matrix has fewer, those that it has, up to a multiple of
+/// [`together`](fetched_together). Those outside of a matrix take longer to come than others, though they are zeros.
+///
+/// What C has no rows or columns for may be anything.
+pub const fn fetched(extent: u32, whole: u32, together: u32) -> u32 {
+    if extent == 0 || extent >= whole {
+        whole
+    } else {
+        extent.next_multiple_of(together)
+    }
+}
+
+/// Clears these bytes of all stages, which no copy fills: products read them as well.
 ///
 /// # Safety
-/// The whole warpgroup is here, before its first product. `stages` are those of its ring.
+/// A whole warpgroup is here, and nobody else uses them. `stages` are those of a ring; the bytes are multiples of 16.
 #[inline(always)]
-pub unsafe fn clear<R: Stages>(stages: *mut u8, rows: u32, warpgroup: usize) {
+pub unsafe fn clear<R: Stages>(stages: *mut u8, bytes: Range<usize>) {
     /// What a thread writes at once.
     const VECTOR: usize = size_of::<f32>() * 4;
     let thread = thread::thread_idx_x() as usize % WARPGROUP;
-    let end = (warpgroup + 1) * A_BYTES;
     for stage in 0..R::COUNT {
         let stage = stages.wrapping_add(stage * R::BYTES);
-        let mut byte = (rows as usize * ROW_BYTES).max(end - A_BYTES) + thread * VECTOR;
-        while byte < end {
-            // SAFETY: nobody else writes there; A's tile is a multiple of these vectors.
+        let mut byte = bytes.start + thread * VECTOR;
+        while byte < bytes.end {
+            // SAFETY: the caller ensures it.
             unsafe { F32x4::store(stage.wrapping_add(byte).cast(), [0.0; 4]) };
             byte += WARPGROUP * VECTOR;
         }
@@ -124,7 +137,7 @@ pub unsafe fn clear<R: Stages>(stages: *mut u8, rows: u32, warpgroup: usize) {
 /// # Safety
 /// The maps are as [`Maps`] says, nobody uses the stage any more, and the barrier is ready for bulk copies. One thread does this.
 #[inline(always)]
-pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, const B: i32>(
+pub unsafe fn fetch<E: Input, const WARPGROUPS: usize, const A: i32, const B: i32>(
     stage: SharedAddress,
     maps: *const Maps,
     place: Place,
@@ -132,11 +145,11 @@ pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, co
 ) {
     // SAFETY: the caller ensures it.
     unsafe {
-        fetch_a::<E, S, A>(stage, maps, place, full);
+        fetch_a::<E, A>(stage, maps, place, full);
         let map = &raw const (*maps).b;
         let to = place_of_b(stage, WARPGROUPS);
         let corner = [place.left, place.start];
-        each_box::<E, B>(to, corner, S::COLUMNS as u32, |to, [column, row]| {
+        each_box::<E, B>(to, corner, place.fetched[1], |to, [column, row]| {
             tma::load_3d(to, map, [column, row, place.matrices[1]], full);
         });
     }
@@ -147,7 +160,7 @@ pub unsafe fn fetch<E: Input, S: Sums, const WARPGROUPS: usize, const A: i32, co
 /// # Safety
 /// As for [`fetch`].
 #[inline(always)]
-pub unsafe fn fetch_a<E: Input, S: Sums, const A: i32>(
+pub unsafe fn fetch_a<E: Input, const A: i32>(
     stage: SharedAddress,
     maps: *const Maps,
     place: Place,
@@ -155,10 +168,11 @@ pub unsafe fn fetch_a<E: Input, S: Sums, const A: i32>(
 ) {
     // SAFETY: the caller ensures it.
     unsafe {
-        full.arrive_expecting((place.rows + S::COLUMNS as u32) * ROW_BYTES as u32);
+        let [rows, columns] = place.fetched;
+        full.arrive_expecting((rows + columns) * ROW_BYTES as u32);
         let map = &raw const (*maps).a;
         let corner = [place.top, place.start];
-        each_box::<E, A>(stage, corner, place.rows, |to, [column, row]| {
+        each_box::<E, A>(stage, corner, rows, |to, [column, row]| {
             tma::load_3d(to, map, [column, row, place.matrices[0]], full);
         });
     }

@@ -14,6 +14,9 @@ pub trait Way {
     /// Whether A is stored along k.
     const A_ALONG_K: bool;
 
+    /// Whether B is.
+    const B_ALONG_K: bool;
+
     /// Whether what is computed is the transpose of C, with rows where [`rows::row`](super::rows::row) says.
     const TURNED: bool;
 
@@ -54,6 +57,7 @@ pub struct FromShared<E, const A: i32, const B: i32>(PhantomData<E>);
 impl<E: Input, const A: i32, const B: i32> Way for FromShared<E, A, B> {
     const BYTES: usize = E::BYTES;
     const A_ALONG_K: bool = A == ALONG_K;
+    const B_ALONG_K: bool = B == ALONG_K;
     const TURNED: bool = false;
 
     #[inline(always)]

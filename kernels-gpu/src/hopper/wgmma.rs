@@ -45,7 +45,9 @@ use super::ring::{Ring, Stages};
 use super::rows::ThroughRegisters;
 use super::schedule::{Adder, Corner, Part, Schedule, Shares, Tiles};
 use super::store::{self, Paired, Target};
-use super::tiles::{self, Maps, Place, ROWS, WARPGROUP};
+use super::tiles::{
+    self, A_BYTES, Maps, Place, ROW_BYTES, ROWS, WARPGROUP, fetched_together as together,
+};
 use super::ways::{FromShared, Way};
 use super::wgmma_persistent::{FETCHING_REGISTERS, MULTIPLYING_REGISTERS};
 use crate::gemm::Gemm;
@@ -97,8 +99,8 @@ struct Job<C, const WARPGROUPS: usize> {
     schedule: Schedule,
     tiles: Tiles,
     shares: Shares,
-    /// Rows of A that are fetched for a tile.
-    rows: u32,
+    /// Rows of A and columns of B that are fetched for a tile.
+    fetched: [u32; 2],
 }
 
 impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
@@ -123,7 +125,14 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
             schedule,
             tiles,
             shares: Shares::new(tiles.count(), &schedule, steps, blocks),
-            rows: tiles::fetched_rows(gemm.m, size[0], W::BYTES, W::A_ALONG_K),
+            fetched: [
+                tiles::fetched(gemm.m, size[0], together(W::BYTES, W::A_ALONG_K, 1)),
+                tiles::fetched(
+                    gemm.n,
+                    size[1],
+                    together(W::BYTES, W::B_ALONG_K, pair::blocks(WARPGROUPS)),
+                ),
+            ],
         }
     }
 
@@ -148,8 +157,8 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
             for step in piece.first..piece.first + piece.steps {
                 let place = Place {
                     top,
-                    rows: self.rows,
                     left: corner.column,
+                    fetched: self.fetched,
                     start: tiles::start(self.gemm.k, tiles::depth(W::BYTES), step),
                     matrices: common.map(|common| if common { 0 } else { corner.matrix }),
                 };
@@ -167,18 +176,28 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
         }
     }
 
-    /// Clears the rows of A that are not fetched for a warpgroup.
+    /// Clears the rows of A that are not fetched for a warpgroup and, by the first one, such columns of B.
     ///
     /// # Safety
-    /// A whole warpgroup does it, before it multiplies. `stages` are those of the ring.
+    /// All warpgroups that multiply do it, before they multiply. `stages` are those of the ring.
     #[inline(always)]
     unsafe fn clear<S: Sums>(&self, stages: *mut u8, warpgroup: usize) {
-        if self.rows < ((warpgroup + 1) * ROWS) as u32 {
-            // SAFETY: passed on to the caller. What all have written is there for the products of each.
-            unsafe {
-                tiles::clear::<AsFit<S, WARPGROUPS>>(stages, self.rows, warpgroup);
+        let [rows, columns] = self.fetched.map(|fetched| fetched as usize * ROW_BYTES);
+        let end = (warpgroup + 1) * A_BYTES;
+        let b = WARPGROUPS * A_BYTES;
+        let lacks_columns = columns < S::COLUMNS * ROW_BYTES;
+        // SAFETY: passed on to the caller. What is written is there for the products behind the barrier.
+        unsafe {
+            if rows < end {
+                tiles::clear::<AsFit<S, WARPGROUPS>>(stages, rows.max(end - A_BYTES)..end);
+            }
+            if lacks_columns && warpgroup == 0 {
+                let end = b + S::COLUMNS * ROW_BYTES;
+                tiles::clear::<AsFit<S, WARPGROUPS>>(stages, b + columns..end);
+            }
+            if rows < b || lacks_columns {
                 tma::publish_shared();
-                wgmma::sync(1 + warpgroup as u32);
+                wgmma::sync_several(exchange::ALL_MULTIPLY, (WARPGROUPS * WARPGROUP) as u32);
             }
         }
     }

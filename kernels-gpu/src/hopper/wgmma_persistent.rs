@@ -88,15 +88,15 @@ impl Job {
     /// One thread does it.
     #[inline(always)]
     unsafe fn fetch(&self, mut ring: Ring<Four>) {
-        let fetch = tiles::fetch::<Bf16, Accumulators, CONSUMERS, ALONG_K, ACROSS_K>;
+        let fetch = tiles::fetch::<Bf16, CONSUMERS, ALONG_K, ACROSS_K>;
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
             let corner = self.tiles.corner(tile);
             for step in 0..self.steps {
                 let place = Place {
                     top: corner.row,
-                    rows: (CONSUMERS * ROWS) as u32,
                     left: corner.column,
+                    fetched: [CONSUMERS * ROWS, COLUMNS].map(|extent| extent as u32),
                     start: tiles::start(self.k, DEPTH, step),
                     matrices: [0; 2],
                 };

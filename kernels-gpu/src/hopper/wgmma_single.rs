@@ -72,14 +72,14 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
     let left = thread::block_idx_x() * COLUMNS as u32;
     let place = |step: u32| Place {
         top,
-        rows: ROWS as u32,
         left,
+        fetched: [ROWS, COLUMNS].map(|extent| extent as u32),
         start: tiles::start(k, DEPTH, step),
         matrices: [0; 2],
     };
     let steps = tiles::steps(k, DEPTH);
     let leader = thread::thread_idx_x() == 0;
-    let fetch = tiles::fetch::<Bf16, Accumulators, 1, ALONG_K, ACROSS_K>;
+    let fetch = tiles::fetch::<Bf16, 1, ALONG_K, ACROSS_K>;
     let operands = |step: u32| Operands::<ALONG_K, ACROSS_K>::new(stage(step), 1, 0);
     // SAFETY: a stage is fetched again after all threads have waited for the products that used it.
     unsafe {
