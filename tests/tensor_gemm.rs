@@ -18,8 +18,10 @@ use warpladder::plan::{Plan, PlannedLaunch};
 use warpladder::problem::TensorInput;
 
 /// Sizes that meet edges of tiles and of stages.
-const EXTENTS: [[u32; 3]; 6] = [
+const EXTENTS: [[u32; 3]; 8] = [
     [1, 1, 1],
+    [1, 40, 136],
+    [40, 1, 136],
     [33, 31, 17],
     [130, 72, 40],
     [5, 300, 200],
@@ -396,6 +398,9 @@ fn few_rows_across_k_are_copied_along_it() {
         assert_eq!(copies(extents, transposed), [""; 0]);
     }
     assert_eq!(copies([256, 8, 256], nn), TURNED);
+    // A column whose elements lie side by side lies along k.
+    assert_eq!(copies([1, 256, 255], tn), [""; 0]);
+    assert_eq!(copies([256, 1, 256], nn), [""; 0]);
 }
 
 #[test]

@@ -102,12 +102,30 @@ impl TensorGemm {
 
     /// The launches on a device with so many multiprocessors.
     pub fn plan(&self, multiprocessors: u32) -> Plan {
+        let product = self.with_vectors_along_k();
         // The tensor cores take TF32 along k only. A that does not lie so can go through registers, and in Cᵀ = Bᵀ · Aᵀ it is B that does.
-        if self.input == TensorInput::Tf32 && self.gemm.transpose_b == 0 {
-            Oriented::turned(self).plan(multiprocessors)
+        if self.input == TensorInput::Tf32 && product.gemm.transpose_b == 0 {
+            Oriented::turned(&product).plan(multiprocessors)
         } else {
-            Oriented::upright(self).plan(multiprocessors)
+            Oriented::upright(&product).plan(multiprocessors)
         }
+    }
+
+    /// The same product, of which one row of A and one column of B lie along k also where they are stored as a column and a row whose elements
+    /// are side by side, and at a pitch as bulk copies want it: no second one lies behind it.
+    fn with_vectors_along_k(&self) -> Self {
+        let mut gemm = self.gemm;
+        let vector = ROW_BYTES / self.input.bytes();
+        let Some(pitch) = gemm.k.checked_next_multiple_of(vector) else {
+            return *self;
+        };
+        if gemm.m == 1 && (gemm.transpose_a == 0 || gemm.lda == 1) {
+            (gemm.transpose_a, gemm.lda) = (0, pitch);
+        }
+        if gemm.n == 1 && (gemm.transpose_b != 0 || gemm.ldb == 1) {
+            (gemm.transpose_b, gemm.ldb) = (1, pitch);
+        }
+        TensorGemm { gemm, ..*self }
     }
 }
 

@@ -4,9 +4,9 @@
 //! block, a tile takes a while to store, and the parts of shared tiles are written and read again. The constants are
 //! fitted to times on an H200.
 
+use super::partials::part_elements;
 use super::parts;
 use super::schedule::{Adder, GROUP, GROUP_AT_ONCE, Schedule, counters};
-use super::store::part_elements;
 use super::tiles::{ROWS, steps};
 use super::wgmma::Instance;
 use crate::gemm::choose::Request;

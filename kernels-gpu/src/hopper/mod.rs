@@ -13,6 +13,7 @@ pub mod dgemm;
 pub mod exchange;
 pub mod pack;
 pub mod pair;
+pub mod partials;
 pub mod parts;
 pub mod ring;
 pub mod rows;

@@ -18,8 +18,9 @@
 //! # Source
 //! Beyond the sources.
 
-use super::schedule::{Corner, Part, Schedule, Tiles};
-use super::store::{self, Paired, VECTOR};
+use super::partials::{Partials, VECTOR, part_elements};
+use super::schedule::{Corner, Part, Schedule};
+use super::store::{Elements, Paired};
 use super::tiles::{ROWS, WARPGROUP};
 use crate::gemm::Gemm;
 use cuda_std::dependent;
@@ -45,15 +46,16 @@ pub const fn rounds(parts: u32) -> u32 {
 
 /// Vectors of a thread in tiles of so many columns.
 const fn vectors(columns: u32) -> u32 {
-    (store::part_elements(columns as usize) / VECTOR / THREADS) as u32
+    (part_elements(columns as usize) / VECTOR / THREADS) as u32
 }
 
-/// The sums of this thread's vector in all parts, in their order, as [`store::add_up`] has it. `part` gives the place of each.
+/// The sums of this thread's vector in all parts, in their order, as [`Partials::add_up`] has it.
 ///
 /// # Safety
 /// The launch before has stored the parts.
 #[inline(always)]
-unsafe fn add_up(count: u32, vector: u32, part: impl Fn(u32) -> *mut f32) -> [f32; VECTOR] {
+unsafe fn add_up(partials: &Partials, vector: usize) -> [f32; VECTOR] {
+    let count = partials.part.count;
     let mut sums = [0.0; VECTOR];
     for round in 0..rounds(count) {
         let mut more = [[0.0; VECTOR]; AT_ONCE];
@@ -61,7 +63,7 @@ unsafe fn add_up(count: u32, vector: u32, part: impl Fn(u32) -> *mut f32) -> [f3
             let index = round * AT_ONCE as u32 + i as u32;
             if index < count {
                 // SAFETY: the caller ensures it.
-                more[i] = unsafe { F32x4::load(store::place_of(part(index), vector as usize)) };
+                more[i] = unsafe { F32x4::load(partials.vector(index, vector)) };
             }
         }
         for i in 0..AT_ONCE {
@@ -73,69 +75,38 @@ unsafe fn add_up(count: u32, vector: u32, part: impl Fn(u32) -> *mut f32) -> [f3
     sums
 }
 
-/// C as this launch stores to it.
-struct Target<'a, C> {
-    c: *mut C,
-    gemm: &'a Gemm<f32>,
-    /// Where the rows of a warpgroup begin.
+/// C ← α · sums + β · C for the four registers from `first` on, `by_pairs` where neighbours in a row can be stored together.
+///
+/// # Safety
+/// `elements` are the kernel's. Nobody else stores there.
+#[inline(always)]
+unsafe fn store<C: Paired>(
+    elements: Elements<C>,
     corner: Corner,
-    /// Whether C lies column by column.
-    is_turned: bool,
-    /// Whether neighbours in a row can be stored together.
+    mut sums: [f32; VECTOR],
+    first: usize,
     by_pairs: bool,
-}
-
-impl<C: Paired> Target<'_, C> {
-    /// The place of this thread's sum of a register; `None` where it is outside of C.
-    #[inline(always)]
-    fn place(&self, register: usize) -> Option<*mut C> {
-        let [row, column] = store::place(register, self.is_turned);
-        let (row, column) = (
-            self.corner.row as usize + row,
-            self.corner.column as usize + column,
-        );
-        let ldc = self.gemm.ldc as usize;
-        let within = if self.is_turned {
-            column * ldc + row
-        } else {
-            row * ldc + column
-        };
-        let matrix = self.corner.matrix as usize * self.gemm.stride_c as usize;
-        (row < self.gemm.m as usize && column < self.gemm.n as usize)
-            .then(|| self.c.wrapping_add(matrix + within))
-    }
-
-    /// C ← α · sums + β · C for the four registers from `first` on.
-    ///
-    /// # Safety
-    /// `c` and `gemm` are as the kernel's. Nobody else stores there.
-    #[inline(always)]
-    unsafe fn store(&self, mut sums: [f32; VECTOR], first: usize) {
+) {
+    // SAFETY: passed on to the caller; pairs are aligned where C can be stored by them.
+    unsafe {
         for i in 0..VECTOR {
-            sums[i] *= self.gemm.alpha;
-            if self.gemm.beta != 0.0
-                && let Some(place) = self.place(first + i)
-            {
-                // SAFETY: inside of C.
-                let old = unsafe { (*place).widen() };
-                sums[i] = self.gemm.beta.mul_add(old, sums[i]);
+            sums[i] *= elements.gemm.alpha;
+            if elements.gemm.beta != 0.0 {
+                sums[i] = elements.plus_old(corner, first + i, sums[i]);
             }
         }
         for pair in 0..VECTOR / 2 {
-            let i = 2 * pair;
-            let (left, right) = (self.place(first + i), self.place(first + i + 1));
-            // SAFETY: inside of C; pairs are aligned where C can be stored by them.
-            unsafe {
-                if let (true, Some(left), Some(_)) = (self.by_pairs, left, right) {
-                    C::store_pair(left, sums[i], sums[i + 1]);
-                    continue;
-                }
-                if let Some(left) = left {
-                    *left = C::narrow(sums[i]);
-                }
-                if let Some(right) = right {
-                    *right = C::narrow(sums[i + 1]);
-                }
+            let left = 2 * pair;
+            let place = |i| elements.place(corner, first + i);
+            if by_pairs
+                && let Some(to) = place(left)
+                && place(left + 1).is_some()
+            {
+                C::store_pair(to, sums[left], sums[left + 1]);
+                continue;
+            }
+            for i in left..left + 2 {
+                elements.store(corner, first + i, sums[i]);
             }
         }
     }
@@ -151,44 +122,40 @@ unsafe fn body<C: Paired>(
     gemm: &Gemm<f32>,
     schedule: &Schedule,
     [rows, columns]: [u32; 2],
-    is_turned: bool,
+    turned: bool,
 ) {
     dependent::let_next_begin();
     let warpgroups = rows / ROWS as u32;
     let (vector, number) = (
-        thread::block_idx_x() % vectors(columns),
+        (thread::block_idx_x() % vectors(columns)) as usize,
         thread::block_idx_x() / vectors(columns),
     );
     let (warpgroup, tile) = (number % warpgroups, number / warpgroups);
-    let tiles =
-        Tiles::new([gemm.m, gemm.n], [rows, columns], schedule.batch).in_groups(schedule.group);
-    let corner = tiles.corner(tile);
-    let partials = workspace.wrapping_add(schedule.partials as usize);
-    let all = Part {
-        tile,
-        index: 0,
-        count: schedule.parts,
+    let corner = schedule
+        .tiles([gemm.m, gemm.n], [rows, columns], 1)
+        .corner(tile);
+    let corner = Corner {
+        row: corner.row + warpgroup * ROWS as u32,
+        ..corner
     };
-    let part = |index| {
-        let number = all.number(index) * warpgroups + warpgroup;
-        store::part(partials, number as usize, columns as usize)
-    };
-    let target = Target {
-        c,
-        gemm,
-        corner: Corner {
-            row: corner.row + warpgroup * ROWS as u32,
-            ..corner
+    let partials = Partials {
+        start: workspace.wrapping_add(schedule.partials as usize),
+        part: Part {
+            tile,
+            index: 0,
+            count: schedule.parts,
         },
-        is_turned,
-        // What bulk copies can store begins at multiples of 16 bytes.
-        by_pairs: schedule.bulk != 0 && !is_turned,
+        warpgroup: [warpgroup as usize, warpgroups as usize],
+        columns: columns as usize,
     };
+    let elements = Elements { c, gemm, turned };
+    // What bulk copies can store begins at multiples of 16 bytes.
+    let by_pairs = schedule.bulk != 0 && !turned;
     dependent::wait_for_previous();
     // SAFETY: the launch before is done; the caller ensures the rest.
     unsafe {
-        let sums = add_up(all.count, vector, part);
-        target.store(sums, VECTOR * vector as usize);
+        let sums = add_up(&partials, vector);
+        store(elements, corner, sums, VECTOR * vector, by_pairs);
     }
 }
 

@@ -54,6 +54,16 @@ pub struct Schedule {
     pub partials: u32,
 }
 
+impl Schedule {
+    /// Tiles of `size` rows and columns, of blocks of such clusters, in C of m × n.
+    #[inline(always)]
+    pub const fn tiles(&self, [m, n]: [u32; 2], size: [u32; 2], cluster: u32) -> Tiles {
+        Tiles::new([m, n], size, self.batch)
+            .for_clusters(cluster)
+            .in_groups(self.group)
+    }
+}
+
 /// Counters for so many shared tiles: one for each warpgroup that multiplies.
 pub const fn counters(shared: u32, warpgroups: usize) -> u64 {
     shared as u64 * warpgroups as u64

@@ -9,7 +9,7 @@ use cuda_std::async_copy::SharedAddress;
 use cuda_std::narrow::{Brain, Half, Narrow, NarrowPair};
 use cuda_std::prelude::*;
 use cuda_std::tma;
-use cuda_std::vector::{F32x2, F32x4, Vector};
+use cuda_std::vector::{F32x2, Vector};
 use cuda_std::wgmma::{self, Sums};
 
 /// An element of C, to which scaled sums are rounded: once, and to the nearest. Two are stored at a time.
@@ -103,7 +103,7 @@ fn turned(register: usize) -> [usize; 2] {
 
 /// Row and column of this thread's sum of a register in the tile of its warpgroup: as above where `is_turned`.
 #[inline(always)]
-pub(super) fn place(register: usize, is_turned: bool) -> [usize; 2] {
+fn place(register: usize, is_turned: bool) -> [usize; 2] {
     if is_turned {
         return turned(register);
     }
@@ -136,22 +136,73 @@ pub unsafe fn pairs<S: Sums>(sums: &S, c: *mut f32, [m, n]: [usize; 2], top: usi
     }
 }
 
-/// C of a general product, as one warpgroup stores to it.
-pub struct Target<'a, C> {
-    /// The parameters.
-    pub gemm: &'a Gemm<f32>,
-    /// See `gemm`.
-    pub schedule: &'a Schedule,
+/// The elements of C that belong to a warpgroup's sums.
+#[derive(Clone, Copy)]
+pub struct Elements<'a, C> {
     /// C.
     pub c: *mut C,
+    /// The parameters.
+    pub gemm: &'a Gemm<f32>,
+    /// Whether C lies column by column, and the sums' rows as [`rows::row`] says.
+    pub turned: bool,
+}
+
+impl<C: Paired> Elements<'_, C> {
+    /// The place of this thread's sum of a register, of the rows and columns from `corner` on; `None` where that is outside of C.
+    #[inline(always)]
+    pub fn place(&self, corner: Corner, register: usize) -> Option<*mut C> {
+        let gemm = self.gemm;
+        let [row, column] = place(register, self.turned);
+        let (row, column) = (corner.row as usize + row, corner.column as usize + column);
+        let (major, minor) = if self.turned {
+            (column, row)
+        } else {
+            (row, column)
+        };
+        let matrix = corner.matrix as usize * gemm.stride_c as usize;
+        let within = major * gemm.ldc as usize + minor;
+        (row < gemm.m as usize && column < gemm.n as usize)
+            .then(|| self.c.wrapping_add(matrix + within))
+    }
+
+    /// A scaled sum of that register + β · C.
+    ///
+    /// # Safety
+    /// C and its parameters are the kernel's.
+    #[inline(always)]
+    pub unsafe fn plus_old(&self, corner: Corner, register: usize, scaled: f32) -> f32 {
+        match self.place(corner, register) {
+            // SAFETY: inside of C.
+            Some(place) => self.gemm.beta.mul_add(unsafe { (*place).widen() }, scaled),
+            None => scaled,
+        }
+    }
+
+    /// Stores the result of that register.
+    ///
+    /// # Safety
+    /// As for [`plus_old`](Self::plus_old), and nobody else stores there.
+    #[inline(always)]
+    pub unsafe fn store(&self, corner: Corner, register: usize, result: f32) {
+        if let Some(place) = self.place(corner, register) {
+            // SAFETY: inside of C.
+            unsafe { *place = C::narrow(result) };
+        }
+    }
+}
+
+/// C of a general product, as one warpgroup stores to it.
+pub struct Target<'a, C> {
+    /// Its elements. Those of a C that lies column by column have 4 bytes.
+    pub elements: Elements<'a, C>,
+    /// How it is stored.
+    pub schedule: &'a Schedule,
     /// Its map.
     pub maps: *const Maps,
     /// [`BYTES`] of shared memory.
     pub boxes: *mut u8,
     /// A barrier of the warpgroup's own.
     pub barrier: u32,
-    /// Whether C lies column by column, and the sums' rows as [`rows::row`] says. Its elements have 4 bytes then.
-    pub turned: bool,
 }
 
 impl<C: Paired> Target<'_, C> {
@@ -162,15 +213,13 @@ impl<C: Paired> Target<'_, C> {
     /// C ← α · sums + β · C for the 64 rows from `corner` on, and these of the boxes of columns from there on.
     ///
     /// # Safety
-    /// The products have been waited for; `gemm`, `schedule`, `c` and `maps` are as the kernel's; all of the warpgroup is here.
+    /// The products have been waited for; `elements`, `schedule` and `maps` are as the kernel's; all of the warpgroup is here.
     #[inline(always)]
     pub unsafe fn store<S: Sums>(&self, sums: &S, corner: Corner, boxes: Range<u32>) {
+        let elements = &self.elements;
+        let Elements { gemm, turned, .. } = *elements;
         // The first of the warps that write a box stores it.
-        let writers = if self.turned {
-            2
-        } else {
-            WARPGROUP as u32 / 32
-        };
+        let writers = if turned { 2 } else { WARPGROUP as u32 / 32 };
         // SAFETY: the whole warp is here. The same lane is elected each time, which the groups of its copies need.
         let leader = unsafe {
             let warp =
@@ -188,56 +237,22 @@ impl<C: Paired> Target<'_, C> {
             let mut values: Values = [0.0; _];
             for register in 0..Self::BOX_REGISTERS {
                 let sum = sums.get(index * Self::BOX_REGISTERS + register);
-                values[register] = self.gemm.alpha * sum;
+                values[register] = gemm.alpha * sum;
             }
             // SAFETY: passed on to the caller.
             unsafe {
-                if self.gemm.beta != 0.0 {
-                    self.each(corner, |register, place| {
-                        let old = (*place).widen();
-                        values[register] = self.gemm.beta.mul_add(old, values[register]);
-                    });
+                if gemm.beta != 0.0 {
+                    for register in 0..Self::BOX_REGISTERS {
+                        values[register] = elements.plus_old(corner, register, values[register]);
+                    }
                 }
-                if self.schedule.bulk != 0 && self.turned {
+                if self.schedule.bulk != 0 && turned {
                     self.by_bulk_turned(&values, corner, index % BOXES, leader);
                 } else if self.schedule.bulk != 0 {
                     self.by_bulk(&values, corner, index % BOXES, leader);
                 } else {
-                    self.each(corner, |register, place| {
-                        *place = C::narrow(values[register]);
-                    });
-                }
-            }
-        }
-    }
-
-    /// Calls `action` with the registers of a box and the places in C that belong to them.
-    #[inline(always)]
-    fn each(&self, corner: Corner, mut action: impl FnMut(usize, *mut C)) {
-        let gemm = self.gemm;
-        if self.turned {
-            let matrix = corner.matrix as usize * gemm.stride_c as usize;
-            for register in 0..Self::BOX_REGISTERS {
-                let [row, column] = turned(register);
-                let (x, y) = (corner.row as usize + row, corner.column as usize + column);
-                if x < gemm.m as usize && y < gemm.n as usize {
-                    let place = matrix + y * gemm.ldc as usize + x;
-                    action(register, self.c.wrapping_add(place));
-                }
-            }
-            return;
-        }
-        let [row, column] = first();
-        let left = corner.column as usize + column;
-        let matrix = corner.matrix as usize * gemm.stride_c as usize;
-        for half in 0..2 {
-            let y = corner.row as usize + row + 8 * half;
-            let from = self.c.wrapping_add(matrix + y * gemm.ldc as usize + left);
-            for j in 0..Self::BOX_COLUMNS / 8 {
-                for other in 0..2 {
-                    if y < gemm.m as usize && left + 8 * j + other < gemm.n as usize {
-                        let register = EIGHT_REGISTERS * j + 2 * half + other;
-                        action(register, from.wrapping_add(8 * j + other));
+                    for register in 0..Self::BOX_REGISTERS {
+                        elements.store(corner, register, values[register]);
                     }
                 }
             }
@@ -324,99 +339,4 @@ impl<C: Paired> Target<'_, C> {
             }
         }
     }
-}
-
-/// Elements of a vector of partial sums.
-pub(super) const VECTOR: usize = 4;
-
-/// Most partial sums that a thread has in hand at a time.
-const IN_HAND: usize = 64;
-
-/// Vectors of them: all that a thread has of a narrow tile, and of a wide one as many as there are registers for beside the sums.
-const fn vectors_in_hand(registers: usize) -> usize {
-    match registers {
-        0..=IN_HAND => registers / VECTOR,
-        96 => 48 / VECTOR,
-        _ => 32 / VECTOR,
-    }
-}
-
-/// Whether the sums of a tile of so many columns stay in registers while those of the other parts are added to them: those of
-/// wide tiles leave too few for that, and are read again like the others.
-const fn stay(columns: usize) -> bool {
-    columns < 192
-}
-
-/// Elements that a warpgroup's part takes in the workspace, for tiles of so many columns.
-pub const fn part_elements(columns: usize) -> usize {
-    ROWS * columns
-}
-
-/// Where one of the warpgroups' parts lies, for tiles of so many columns.
-#[inline(always)]
-pub fn part(partials: *mut f32, number: usize, columns: usize) -> *mut f32 {
-    partials.wrapping_add(number * part_elements(columns))
-}
-
-/// Stores a warpgroup's sums as they lie in registers: vector by vector, those of the threads one behind the other.
-///
-/// # Safety
-/// `to` has room for [`part_elements`], is aligned to 16 bytes, and is this warpgroup's alone.
-#[inline(always)]
-pub unsafe fn keep<S: Sums>(sums: &S, to: *mut f32) {
-    for vector in 0..S::COLUMNS / 2 / VECTOR {
-        let four = core::array::from_fn(|i| sums.get(VECTOR * vector + i));
-        // SAFETY: the caller ensures it.
-        unsafe { F32x4::store(place_of(to, vector), four) };
-    }
-}
-
-/// Replaces the sums, which are part `own` of `count`, by those of all parts, added up in their order: whoever does it, the result is
-/// the same.
-///
-/// # Safety
-/// `part` gives the place of each, which [`keep`] has stored and this thread sees.
-#[inline(always)]
-pub unsafe fn add_up<S: Sums>(
-    sums: &mut S,
-    [own, count]: [u32; 2],
-    part: impl Fn(u32) -> *mut f32,
-) {
-    let registers = S::COLUMNS / 2;
-    let vectors = vectors_in_hand(registers);
-    for group in 0..registers / (vectors * VECTOR) {
-        let first = group * vectors;
-        let mut total = [[0.0; VECTOR]; IN_HAND / VECTOR];
-        let mut index = 0;
-        while index < count {
-            let from = part(index);
-            let mut more = [[0.0; VECTOR]; IN_HAND / VECTOR];
-            for vector in 0..vectors {
-                more[vector] = if index == own && stay(S::COLUMNS) {
-                    core::array::from_fn(|i| sums.get((first + vector) * VECTOR + i))
-                } else {
-                    // SAFETY: the caller ensures it.
-                    unsafe { F32x4::load(place_of(from, first + vector)) }
-                };
-            }
-            for vector in 0..vectors {
-                for i in 0..VECTOR {
-                    total[vector][i] += more[vector][i];
-                }
-            }
-            index += 1;
-        }
-        for vector in 0..vectors {
-            for i in 0..VECTOR {
-                sums.set((first + vector) * VECTOR + i, total[vector][i]);
-            }
-        }
-    }
-}
-
-/// This thread's vector in a part.
-#[inline(always)]
-pub(super) fn place_of(part: *mut f32, vector: usize) -> *mut f32 {
-    let thread = thread::thread_idx_x() as usize % WARPGROUP;
-    part.wrapping_add((vector * WARPGROUP + thread) * VECTOR)
 }

@@ -41,10 +41,11 @@
 
 use super::exchange;
 use super::pair;
+use super::partials::Partials;
 use super::ring::{Ring, Stages};
 use super::rows::ThroughRegisters;
 use super::schedule::{Adder, Corner, Part, Schedule, Shares, Tiles};
-use super::store::{self, Paired, Target};
+use super::store::{self, Elements, Paired, Target};
 use super::tiles::{
     self, A_BYTES, Maps, Place, ROW_BYTES, ROWS, WARPGROUP, fetched_together as together,
 };
@@ -112,9 +113,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
         schedule: Schedule,
     ) -> Self {
         let size = [(WARPGROUPS * ROWS) as u32, S::COLUMNS as u32];
-        let tiles = Tiles::new([gemm.m, gemm.n], size, schedule.batch)
-            .for_clusters(pair::blocks(WARPGROUPS))
-            .in_groups(schedule.group);
+        let tiles = schedule.tiles([gemm.m, gemm.n], size, pair::blocks(WARPGROUPS));
         let steps = tiles::steps(gemm.k, tiles::depth(W::BYTES));
         let blocks = thread::grid_dim_x();
         Job {
@@ -216,13 +215,15 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     ) {
         let barrier = 1 + warpgroup as u32;
         let target = Target {
-            gemm: &self.gemm,
+            elements: Elements {
+                c: self.c,
+                gemm: &self.gemm,
+                turned: W::TURNED,
+            },
             schedule: &self.schedule,
-            c: self.c,
             maps: self.maps,
             boxes,
             barrier,
-            turned: W::TURNED,
         };
         let mut walk = self.shares.walk(thread::block_idx_x());
         while let Some(piece) = walk.advance() {
@@ -269,16 +270,17 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
         word: *mut u32,
     ) -> bool {
         let barrier = 1 + warpgroup as u32;
-        let partials = self.workspace.wrapping_add(self.schedule.partials as usize);
-        let place_of = |index: u32| {
-            let number = part.number(index) as usize * WARPGROUPS + warpgroup;
-            store::part(partials, number, S::COLUMNS)
+        let partials = Partials {
+            start: self.workspace.wrapping_add(self.schedule.partials as usize),
+            part: *part,
+            warpgroup: [warpgroup, WARPGROUPS],
+            columns: S::COLUMNS,
         };
         let counter = part.tile as usize * WARPGROUPS + warpgroup;
         // SAFETY: the counter is a word of the workspace that is 0 before the first part and after the last one. A part is
         // complete before it is counted, which all that met at the barrier are ordered by, and counted before it is read.
         unsafe {
-            store::keep(sums, place_of(part.index));
+            partials.keep(sums);
             if self.schedule.adder == Adder::Launch {
                 return false;
             }
@@ -295,7 +297,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
             // All lanes read the same; by a vote the compiler knows it.
             let last = warp::warp_vote_any(warp::FULL_MASK, *word != 0);
             if last {
-                store::add_up(sums, [part.index, part.count], place_of);
+                partials.add_up(sums);
             }
             last
         }

@@ -1,0 +1,115 @@
+//! Parts of sums on their way through the workspace.
+
+use super::schedule::Part;
+use super::tiles::{ROWS, WARPGROUP};
+use cuda_std::prelude::*;
+use cuda_std::vector::{F32x4, Vector};
+use cuda_std::wgmma::Sums;
+
+/// Elements of a vector of partial sums.
+pub const VECTOR: usize = 4;
+
+/// Most partial sums that a thread has in hand at a time.
+const IN_HAND: usize = 64;
+
+/// Vectors of them: all that a thread has of a narrow tile, and of a wide one as many as there are registers for beside the sums.
+const fn vectors_in_hand(registers: usize) -> usize {
+    match registers {
+        0..=IN_HAND => registers / VECTOR,
+        96 => 48 / VECTOR,
+        _ => 32 / VECTOR,
+    }
+}
+
+/// Whether the sums of a tile of so many columns stay in registers while those of the other parts are added to them: those of
+/// wide tiles leave too few for that, and are read again like the others.
+const fn stay(columns: usize) -> bool {
+    columns < 192
+}
+
+/// Elements that a warpgroup's part takes in the workspace, for tiles of so many columns.
+pub const fn part_elements(columns: usize) -> usize {
+    ROWS * columns
+}
+
+/// The parts of what one warpgroup has of a shared tile.
+#[derive(Clone, Copy)]
+pub struct Partials {
+    /// Where those of all tiles begin.
+    pub start: *mut f32,
+    /// One of the parts.
+    pub part: Part,
+    /// Which of how many warpgroups.
+    pub warpgroup: [usize; 2],
+    /// Columns of a tile.
+    pub columns: usize,
+}
+
+impl Partials {
+    /// Where one of them lies.
+    #[inline(always)]
+    pub fn place(&self, index: u32) -> *mut f32 {
+        let [warpgroup, warpgroups] = self.warpgroup;
+        let number = self.part.number(index) as usize * warpgroups + warpgroup;
+        self.start
+            .wrapping_add(number * part_elements(self.columns))
+    }
+
+    /// This thread's vector in one of them.
+    #[inline(always)]
+    pub fn vector(&self, index: u32, vector: usize) -> *mut f32 {
+        let thread = thread::thread_idx_x() as usize % WARPGROUP;
+        self.place(index)
+            .wrapping_add((vector * WARPGROUP + thread) * VECTOR)
+    }
+
+    /// Stores a warpgroup's sums, which are the part, as they lie in registers: vector by vector, those of the threads one behind the other.
+    ///
+    /// # Safety
+    /// The workspace has room for the parts and is aligned to 16 bytes; nobody else stores this one.
+    #[inline(always)]
+    pub unsafe fn keep<S: Sums>(&self, sums: &S) {
+        for vector in 0..S::COLUMNS / 2 / VECTOR {
+            let four = core::array::from_fn(|i| sums.get(VECTOR * vector + i));
+            // SAFETY: the caller ensures it.
+            unsafe { F32x4::store(self.vector(self.part.index, vector), four) };
+        }
+    }
+
+    /// Replaces the sums, which are the part, by those of all parts, added up in their order: whoever does it, the result is the same.
+    ///
+    /// # Safety
+    /// [`keep`](Self::keep) has stored all of them, and this thread sees them.
+    #[inline(always)]
+    pub unsafe fn add_up<S: Sums>(&self, sums: &mut S) {
+        let registers = S::COLUMNS / 2;
+        let vectors = vectors_in_hand(registers);
+        for group in 0..registers / (vectors * VECTOR) {
+            let first = group * vectors;
+            let mut total = [[0.0; VECTOR]; IN_HAND / VECTOR];
+            let mut index = 0;
+            while index < self.part.count {
+                let mut more = [[0.0; VECTOR]; IN_HAND / VECTOR];
+                for vector in 0..vectors {
+                    more[vector] = if index == self.part.index && stay(S::COLUMNS) {
+                        core::array::from_fn(|i| sums.get((first + vector) * VECTOR + i))
+                    } else {
+                        // SAFETY: the caller ensures it.
+                        unsafe { F32x4::load(self.vector(index, first + vector)) }
+                    };
+                }
+                for vector in 0..vectors {
+                    for i in 0..VECTOR {
+                        total[vector][i] += more[vector][i];
+                    }
+                }
+                index += 1;
+            }
+            for vector in 0..vectors {
+                for i in 0..VECTOR {
+                    sums.set((first + vector) * VECTOR + i, total[vector][i]);
+                }
+            }
+        }
+    }
+}
