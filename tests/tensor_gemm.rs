@@ -58,7 +58,7 @@ const ADDED: [(u32, [u32; 3]); 3] = [
 /// Multiprocessors for each matrix, and sizes, for which pairs of blocks fetch B together, in tiles of so many columns. Some pairs
 /// have one block only whose tile lies in C.
 const PAIRED: [(u32, [u32; 3], &str); 5] = [
-    (2, [100, 180, 1000], "_pair_192"),
+    (2, [127, 180, 1000], "_pair_192"),
     (4, [200, 190, 1000], "_pair_192"),
     (2, [50, 60, 300], "_pair_64"),
     (12, [300, 70, 40], "_pair_64"),
@@ -67,7 +67,7 @@ const PAIRED: [(u32, [u32; 3], &str); 5] = [
 
 /// The same where B lies along k, and C has elements of `f32`.
 const PAIRED_ALONG_K: [(u32, [u32; 3], &str); 2] = [
-    (2, [100, 90, 3500], "_pair_96"),
+    (2, [127, 90, 3500], "_pair_96"),
     (4, [200, 95, 3333], "_pair_96"),
 ];
 

@@ -441,7 +441,7 @@ impl Oriented {
             entry,
             compute_capability: COMPUTE_CAPABILITY,
             grid: [blocks.into(), 1, 1],
-            block: Dim3::new(parts::THREADS as u32, 1, 1),
+            block: Dim3::new(parts::threads(choice.schedule.parts), 1, 1),
             cluster: Dim3::ONE,
             shared_bytes: 0,
             params: vec![

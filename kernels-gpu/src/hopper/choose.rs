@@ -7,7 +7,7 @@
 use super::partials::part_elements;
 use super::parts;
 use super::schedule::{Adder, GROUP, GROUP_AT_ONCE, Schedule, counters};
-use super::tiles::{ROWS, steps};
+use super::tiles::{ROW_BYTES, ROWS, steps};
 use super::wgmma::Instance;
 use crate::gemm::choose::Request;
 
@@ -48,17 +48,35 @@ pub fn choose(instances: &'static [Instance], request: &Request, depth: u32, bul
     let across = [request.transposed[0], !request.transposed[1]];
     let steps = steps(k, depth as usize);
     let processors = request.multiprocessors.max(1);
+    let work = Work {
+        rows: m,
+        steps,
+        bytes: (f64::from(m) + f64::from(n)) * f64::from(k) * (ROW_BYTES as f64 / f64::from(depth)),
+        processors,
+    };
     let mut best: Option<(f64, Choice)> = None;
     for instance in instances.iter().filter(|one| one.across == across) {
         let tiles = instance.tiles([m, n], request.batch).count();
         for sharing in sharings(instance.blocks, tiles, steps, processors) {
-            let clocks = sharing.clocks(instance, steps);
+            let clocks = sharing.clocks(instance, &work);
             if best.is_none_or(|(least, _)| clocks < least) {
                 best = Some((clocks, sharing.launch(instance, request.batch, steps, bulk)));
             }
         }
     }
     best.expect("there are instances for every layout").1
+}
+
+/// What is to be done, and by how many.
+struct Work {
+    /// Rows of C.
+    rows: u32,
+    /// Steps along k of a tile.
+    steps: u32,
+    /// Bytes of A and B, of one matrix of a batch.
+    bytes: f64,
+    /// Multiprocessors.
+    processors: u32,
 }
 
 /// How tiles are dealt out.
@@ -177,10 +195,19 @@ const OF_TAIL: f64 = 7000.0;
 /// [`PART`] where blocks of a cluster read each other's.
 const PART_OF_CLUSTER: f64 = 10.5;
 /// The same where a launch behind the product adds up the parts: until it has begun and ended, of each [round](parts::rounds) of parts that its
-/// threads read, and of an element of a part, which all multiprocessors write and read.
-const LAUNCH: f64 = 7500.0;
-const ROUND: f64 = 700.0;
+/// threads read, and of an element of a part, which all multiprocessors write and read. Blocks for which multiprocessors without a block of the
+/// product have room are there when it ends.
+const LAUNCH: f64 = 6700.0;
+const LAUNCH_BESIDE: f64 = 3200.0;
+const ROUND: f64 = 1500.0;
 const ELEMENT: f64 = 0.0031;
+
+/// Bytes of A and B that come from memory in a clock.
+const BYTES_PER_CLOCK: f64 = 2100.0;
+
+/// What a row of a box that is not in A takes in a step, where A has few rows, fewer than so many, and boxes are fetched as a whole.
+const ABSENT_ROW: f64 = 3.0;
+const FEW_ROWS: u32 = 128;
 
 /// What a column's step takes in addition where blocks are at different places along k, and find less in the cache.
 const APART_STEP: f64 = 0.1;
@@ -189,39 +216,66 @@ const APART_STEP: f64 = 0.1;
 const SPREAD_STEP: f64 = 1.9;
 const SPREAD_PART: f64 = 10.8;
 
+/// Clocks of two that go on at the same time: the longer, and an eighth more where they are equal, as they wait for each other at times.
+fn together(one: f64, other: f64) -> f64 {
+    let (longer, shorter) = (one.max(other), one.min(other));
+    let ratio = shorter / longer.max(1.0);
+    longer + shorter * ratio * ratio * ratio / 8.0
+}
+
 impl Sharing {
-    /// Clocks of a product with so many steps along k.
-    fn clocks(&self, instance: &Instance, steps: u32) -> f64 {
+    /// Clocks of the product.
+    fn clocks(&self, instance: &Instance, work: &Work) -> f64 {
         let columns = f64::from(instance.columns);
         let OfColumn { step, store } = of_column(instance.rows, instance.columns);
         let (step, store) = (columns * step, columns * store);
         let shared = self.tiles - self.whole;
         let rounds = f64::from(self.whole.div_ceil(self.blocks));
-        let mut clocks = START + rounds * (f64::from(steps) * step + store);
+        let mut multiplying = rounds * f64::from(work.steps) * step;
+        let mut clocks = START + rounds * store;
         if instance.blocks > 1 {
             clocks += PAIR;
         }
         if shared > 0 {
-            // Everybody writes a part, and somebody reads all of a tile's. In a cluster all read, and store.
-            let share = f64::from(match self.head(instance, steps) {
-                0 => steps.div_ceil(self.parts),
+            let share = f64::from(match self.head(instance, work.steps) {
+                0 => work.steps.div_ceil(self.parts),
                 head => head,
             });
-            let moved = f64::from(1 + self.parts) * columns;
-            let adding = match self.adder {
-                Adder::Last => store + MEET + moved * PART,
-                Adder::Cluster => store / f64::from(self.parts) + MEET + moved * PART_OF_CLUSTER,
-                Adder::Launch => {
-                    let elements = f64::from(self.parts * shared * instance.rows) * columns;
-                    LAUNCH + f64::from(parts::rounds(self.parts)) * ROUND + elements * ELEMENT
-                }
-            };
-            clocks += share * (step + columns * APART_STEP) + adding;
+            multiplying += share * (step + columns * APART_STEP);
+            clocks += self.adding(instance, work.processors);
             if self.whole > 0 {
+                let moved = f64::from(1 + self.parts) * columns;
                 clocks += share * columns * SPREAD_STEP + moved * SPREAD_PART;
             }
         }
-        clocks
+        if (instance.rows + 1..FEW_ROWS).contains(&work.rows) {
+            let absent = work.rows.next_multiple_of(instance.rows) - work.rows;
+            multiplying += f64::from(work.steps * absent) * ABSENT_ROW;
+        }
+        clocks + together(multiplying, work.bytes / BYTES_PER_CLOCK)
+    }
+
+    /// Clocks from the last steps of shared tiles on: everybody writes a part, and somebody reads all of a tile's. In a cluster all read, and
+    /// store.
+    fn adding(&self, instance: &Instance, processors: u32) -> f64 {
+        let columns = f64::from(instance.columns);
+        let store = columns * of_column(instance.rows, instance.columns).store;
+        let moved = f64::from(1 + self.parts) * columns;
+        match self.adder {
+            Adder::Last => store + MEET + moved * PART,
+            Adder::Cluster => store / f64::from(self.parts) + MEET + moved * PART_OF_CLUSTER,
+            Adder::Launch => {
+                let elements = f64::from(self.parts * self.tiles * instance.rows) * columns;
+                let blocks = parts::blocks(self.tiles, [instance.rows, instance.columns]);
+                let idle = processors.saturating_sub(self.blocks);
+                // More than half of what there seems to be room for comes later.
+                let launch = match 2 * blocks <= idle * parts::resident(self.parts) {
+                    true => LAUNCH_BESIDE,
+                    false => LAUNCH,
+                };
+                launch + f64::from(parts::rounds(self.parts)) * ROUND + elements * ELEMENT
+            }
+        }
     }
 
     /// Steps of a head, which takes as long as the tails of a multiprocessor; 0 where there are none.
@@ -366,6 +420,20 @@ mod tests {
             let choice = chosen_of([1024, 768, 3072], transposed);
             assert_eq!(choice.instance.columns, columns);
         }
+    }
+
+    #[test]
+    fn what_memory_bounds_is_not_cut_further() {
+        for extents in [[8, 4096, 4096], [4096, 64, 4096], [128, 4096, 4096]] {
+            let choice = chosen(extents);
+            assert_eq!((choice.instance.rows, choice.schedule.parts), (64, 1));
+        }
+        // Half of the rows of the second tile would come late.
+        assert_eq!(chosen([100, 4096, 4096]).instance.rows, 128);
+        // Blocks of the launch that adds up find idle multiprocessors.
+        let choice = chosen([128, 128, 65536]);
+        assert_eq!(choice.schedule.adder, Adder::Launch);
+        assert!(choice.blocks < H200.multiprocessors * 3 / 4, "{choice:?}");
     }
 
     #[test]

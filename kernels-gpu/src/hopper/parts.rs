@@ -6,8 +6,9 @@
 //! to read.
 //!
 //! # Thread mapping
-//! Blocks of 128 threads. A thread adds up one vector of each part: the four sums of a lane that are two neighbours in two rows of C. The
-//! threads of a block have the vectors that lie one behind the other, and are the lanes that have summed them.
+//! Blocks of up to six warpgroups, one for eight parts. A thread adds up one vector of some of the parts: the four sums of a lane that are
+//! two neighbours in two rows of C. The threads of a warpgroup have the vectors that lie one behind the other, and are the lanes that have
+//! summed them. The first warpgroup adds up what the others have, and stores.
 //!
 //! # Preconditions
 //! Those of the product.
@@ -23,45 +24,71 @@ use super::schedule::{Corner, Part, Schedule};
 use super::store::{Elements, Paired};
 use super::tiles::{ROWS, WARPGROUP};
 use crate::gemm::Gemm;
+use core::ops::Range;
 use cuda_std::dependent;
 use cuda_std::narrow::{Brain, Half};
 use cuda_std::prelude::*;
+use cuda_std::shared_array;
 use cuda_std::vector::{F32x4, Vector};
-
-/// Threads of a block.
-pub const THREADS: usize = WARPGROUP;
 
 /// Parts that are on their way to a thread at a time.
 const AT_ONCE: usize = 8;
+
+/// Most warpgroups of a block.
+const MOST_WARPGROUPS: usize = 6;
+
+/// Threads of the largest blocks, and how many of those a multiprocessor is to have room for.
+const MOST_THREADS: u32 = (MOST_WARPGROUPS * WARPGROUP) as u32;
+const RESIDENT: u32 = 2;
+
+/// Warpgroups of a block that adds up so many parts, 1 or more.
+const fn warpgroups(parts: u32) -> u32 {
+    let all = parts.div_ceil(AT_ONCE as u32);
+    if all < MOST_WARPGROUPS as u32 {
+        all
+    } else {
+        MOST_WARPGROUPS as u32
+    }
+}
+
+/// Threads of a block that adds up so many parts.
+pub const fn threads(parts: u32) -> u32 {
+    warpgroups(parts) * WARPGROUP as u32
+}
 
 /// Blocks that so many shared tiles take, of so many rows and columns.
 pub const fn blocks(shared: u32, [rows, columns]: [u32; 2]) -> u32 {
     shared * (rows / ROWS as u32) * vectors(columns)
 }
 
+/// Blocks that add up so many parts, and that a multiprocessor has room for: by their threads, of which it takes 1,536 of so many registers.
+pub const fn resident(parts: u32) -> u32 {
+    MOST_THREADS * RESIDENT / threads(parts)
+}
+
 /// How often a thread reads where there are so many parts.
 pub const fn rounds(parts: u32) -> u32 {
-    parts.div_ceil(AT_ONCE as u32)
+    parts.div_ceil(warpgroups(parts)).div_ceil(AT_ONCE as u32)
 }
 
 /// Vectors of a thread in tiles of so many columns.
 const fn vectors(columns: u32) -> u32 {
-    (part_elements(columns as usize) / VECTOR / THREADS) as u32
+    (part_elements(columns as usize) / VECTOR / WARPGROUP) as u32
 }
 
-/// The sums of this thread's vector in all parts, in their order, as [`Partials::add_up`] has it.
+/// The sums of this thread's vector in the parts of `range`, in their order.
 ///
 /// # Safety
 /// The launch before has stored the parts.
 #[inline(always)]
-unsafe fn add_up(partials: &Partials, vector: usize) -> [f32; VECTOR] {
-    let count = partials.part.count;
+unsafe fn add_up(partials: &Partials, vector: usize, range: Range<u32>) -> [f32; VECTOR] {
     let mut sums = [0.0; VECTOR];
-    for round in 0..rounds(count) {
+    let mut first = range.start;
+    while first < range.end {
         let mut more = [[0.0; VECTOR]; AT_ONCE];
         for i in 0..AT_ONCE {
-            let index = round * AT_ONCE as u32 + i as u32;
-            if index < count {
+            let index = first + i as u32;
+            if index < range.end {
                 // SAFETY: the caller ensures it.
                 more[i] = unsafe { F32x4::load(partials.vector(index, vector)) };
             }
@@ -69,6 +96,34 @@ unsafe fn add_up(partials: &Partials, vector: usize) -> [f32; VECTOR] {
         for i in 0..AT_ONCE {
             for j in 0..VECTOR {
                 sums[j] += more[i][j];
+            }
+        }
+        first += AT_ONCE as u32;
+    }
+    sums
+}
+
+/// The sums of all warpgroups, in their order, in the first one.
+///
+/// # Safety
+/// The whole block does it, and has as many warpgroups.
+#[inline(always)]
+unsafe fn gather(mut sums: [f32; VECTOR], warpgroups: usize) -> [f32; VECTOR] {
+    let others = shared_array![f32; (MOST_WARPGROUPS - 1) * WARPGROUP * VECTOR];
+    let thread = thread::thread_idx_x() as usize;
+    let place = |thread: usize| others.wrapping_add((thread - WARPGROUP) * VECTOR);
+    // SAFETY: threads of the other warpgroups have a place each, which is read behind the barrier.
+    unsafe {
+        if thread >= WARPGROUP {
+            F32x4::store(place(thread), sums);
+        }
+        thread::sync_threads();
+        if thread < WARPGROUP {
+            for warpgroup in 1..warpgroups {
+                let more = F32x4::load(place(warpgroup * WARPGROUP + thread));
+                for j in 0..VECTOR {
+                    sums[j] += more[j];
+                }
             }
         }
     }
@@ -125,12 +180,12 @@ unsafe fn body<C: Paired>(
     turned: bool,
 ) {
     dependent::let_next_begin();
-    let warpgroups = rows / ROWS as u32;
+    let of_tile = rows / ROWS as u32;
     let (vector, number) = (
         (thread::block_idx_x() % vectors(columns)) as usize,
         thread::block_idx_x() / vectors(columns),
     );
-    let (warpgroup, tile) = (number % warpgroups, number / warpgroups);
+    let (warpgroup, tile) = (number % of_tile, number / of_tile);
     let corner = schedule
         .tiles([gemm.m, gemm.n], [rows, columns], 1)
         .corner(tile);
@@ -145,17 +200,26 @@ unsafe fn body<C: Paired>(
             index: 0,
             count: schedule.parts,
         },
-        warpgroup: [warpgroup as usize, warpgroups as usize],
+        warpgroup: [warpgroup as usize, of_tile as usize],
         columns: columns as usize,
     };
     let elements = Elements { c, gemm, turned };
     // What bulk copies can store begins at multiples of 16 bytes.
     let by_pairs = schedule.bulk != 0 && !turned;
+    let parts = schedule.parts;
+    let (own, all) = (thread::thread_idx_x() / WARPGROUP as u32, warpgroups(parts));
+    let each = parts.div_ceil(all);
+    let range = own * each..parts.min((own + 1) * each);
     dependent::wait_for_previous();
     // SAFETY: the launch before is done; the caller ensures the rest.
     unsafe {
-        let sums = add_up(&partials, vector);
-        store(elements, corner, sums, VECTOR * vector, by_pairs);
+        let mut sums = add_up(&partials, vector, range);
+        if all > 1 {
+            sums = gather(sums, all as usize);
+        }
+        if own == 0 {
+            store(elements, corner, sums, VECTOR * vector, by_pairs);
+        }
     }
 }
 
@@ -166,8 +230,9 @@ macro_rules! kernels {
             ///
             /// # Safety
             /// `c`, `workspace`, `gemm` and `schedule` are those of the launch before, whose tiles have so many rows and columns; `turned` is 1
-            /// where C lies column by column, and 0 elsewhere. The grid has [`blocks`] in x.
-            #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 12)]
+            /// where C lies column by column, and 0 elsewhere. The grid has [`blocks`] in x,
+            /// each of [`threads`].
+            #[cuda_std::kernel(max_threads = MOST_THREADS, min_blocks = RESIDENT)]
             pub unsafe fn $name(
                 c: *mut $element,
                 workspace: *mut f32,
