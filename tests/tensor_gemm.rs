@@ -398,6 +398,9 @@ fn few_rows_across_k_are_copied_along_it() {
         assert_eq!(copies(extents, transposed), [""; 0]);
     }
     assert_eq!(copies([256, 8, 256], nn), TURNED);
+    // What must be copied anyway, of short and of long rows.
+    assert_eq!(copies([256, 100, 256], nn), TURNED);
+    assert_eq!(copies([256, 300, 256], nn), ["pack_16"]);
     // A column whose elements lie side by side lies along k.
     assert_eq!(copies([1, 256, 255], tn), [""; 0]);
     assert_eq!(copies([256, 1, 256], nn), [""; 0]);

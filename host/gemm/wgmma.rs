@@ -264,8 +264,9 @@ impl Oriented {
             && (single || stride.is_multiple_of(vector.into()))
     }
 
-    /// Whether it is stored across k and copied so that it lies along k: because the tensor cores want that, or because much of a box
-    /// would be outside of it, and takes as long to come as what is inside.
+    /// Whether it is stored across k and copied so that it lies along k: because the tensor cores want that; because much of a box
+    /// would be outside of it, and takes as long to come as what is inside; or because it must be copied anyway, and its rows are shorter than
+    /// those that the other copy takes at a time.
     fn is_copied_along_k(&self, side: usize) -> bool {
         if self.is_stored_along_k(side) {
             return false;
@@ -276,10 +277,11 @@ impl Oriented {
         }
         let of_box = tiles::depth(self.product.input.bytes() as usize) as u32;
         let Gemm { m, n, .. } = self.product.gemm;
-        match side {
-            0 => m < MOST_ROWS && !m.is_multiple_of(of_box),
-            _ => n < of_box,
-        }
+        let (extent, is_little_of_boxes) = match side {
+            0 => (m, m < MOST_ROWS && !m.is_multiple_of(of_box)),
+            _ => (n, n < of_box),
+        };
+        is_little_of_boxes || (!self.lies(side) && extent < pack::THREADS as u32)
     }
 
     /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
