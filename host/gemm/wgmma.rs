@@ -266,7 +266,7 @@ impl Oriented {
 
     /// Whether it is stored across k and copied so that it lies along k: because the tensor cores want that; because much of a box
     /// would be outside of it, and takes as long to come as what is inside; or because it must be copied anyway, and its rows are shorter than
-    /// those that the other copy takes at a time.
+    /// half of what the other copy takes at a time.
     fn is_copied_along_k(&self, side: usize) -> bool {
         if self.is_stored_along_k(side) {
             return false;
@@ -281,7 +281,7 @@ impl Oriented {
             0 => (m, m < MOST_ROWS && !m.is_multiple_of(of_box)),
             _ => (n, n < of_box),
         };
-        is_little_of_boxes || (!self.lies(side) && extent < pack::THREADS as u32)
+        is_little_of_boxes || (!self.lies(side) && extent < pack::THREADS as u32 / 2)
     }
 
     /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
