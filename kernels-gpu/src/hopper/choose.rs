@@ -250,7 +250,7 @@ impl Sharing {
         }
         if (instance.rows + 1..FEW_ROWS).contains(&work.rows) {
             let absent = work.rows.next_multiple_of(instance.rows) - work.rows;
-            multiplying += f64::from(work.steps * absent) * ABSENT_ROW;
+            multiplying += f64::from(work.steps) * f64::from(absent) * ABSENT_ROW;
         }
         clocks + together(multiplying, work.bytes / BYTES_PER_CLOCK)
     }
