@@ -11,7 +11,7 @@ use kernels_gpu::hopper::pack::{self, Pack};
 use kernels_gpu::hopper::schedule::Schedule;
 use kernels_gpu::hopper::store::{box_columns, box_rows};
 use kernels_gpu::hopper::wgmma::{
-    Instance, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
+    Instance, MOST_ROWS, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
 };
 use kernels_gpu::hopper::{pair, parts, tiles, wgmma};
 use kernels_gpu::transpose::transpose_fast;
@@ -30,9 +30,6 @@ const ROW_BYTES: u32 = 16;
 
 /// What operands in the workspace begin at multiples of, in bytes.
 const OPERAND_ALIGN: u64 = 256;
-
-/// Rows of the highest tiles.
-const MOST_ROWS: u32 = 128;
 
 /// Most blocks of a grid in y.
 const MOST_BLOCKS: u64 = 65_535;
@@ -111,12 +108,16 @@ impl TensorGemm {
         }
     }
 
+    /// Elements of A and B whose multiples rows begin at.
+    fn vector(&self) -> u32 {
+        ROW_BYTES / self.input.bytes()
+    }
+
     /// The same product, of which one row of A and one column of B lie along k also where they are stored as a column and a row whose elements
     /// are side by side, and at a pitch as bulk copies want it: no second one lies behind it.
     fn with_vectors_along_k(&self) -> Self {
         let mut gemm = self.gemm;
-        let vector = ROW_BYTES / self.input.bytes();
-        let Some(pitch) = gemm.k.checked_next_multiple_of(vector) else {
+        let Some(pitch) = gemm.k.checked_next_multiple_of(self.vector()) else {
             return *self;
         };
         if gemm.m == 1 && (gemm.transpose_a == 0 || gemm.lda == 1) {
@@ -237,7 +238,16 @@ impl Oriented {
             && (single || self.product.gemm.stride_c.is_multiple_of(vector.into()))
     }
 
-    /// Whether A or B, `side` 0 or 1, is stored along k.
+    /// Rows of A or columns of B, `side` 0 or 1, the distance of two rows as it is stored, and that of two matrices.
+    fn stored(&self, side: usize) -> (u32, u32, u64) {
+        let gemm = &self.product.gemm;
+        match side {
+            0 => (gemm.m, gemm.lda, gemm.stride_a),
+            _ => (gemm.n, gemm.ldb, gemm.stride_b),
+        }
+    }
+
+    /// Whether it is stored along k.
     fn is_stored_along_k(&self, side: usize) -> bool {
         match side {
             0 => self.product.gemm.transpose_a == 0,
@@ -252,15 +262,11 @@ impl Oriented {
 
     /// Whether it lies as bulk copies can fetch it: with rows, and matrices, that begin at multiples of 16 bytes.
     fn lies(&self, side: usize) -> bool {
-        let gemm = &self.product.gemm;
-        let vector = ROW_BYTES / self.product.input.bytes();
-        let [pitch, stride] = match side {
-            0 => [gemm.lda.into(), gemm.stride_a],
-            _ => [gemm.ldb.into(), gemm.stride_b],
-        };
+        let (_, pitch, stride) = self.stored(side);
+        let vector = self.product.vector();
         let single = self.product.batch == 1;
         self.product.aligned[side]
-            && pitch.is_multiple_of(vector.into())
+            && pitch.is_multiple_of(vector)
             && (single || stride.is_multiple_of(vector.into()))
     }
 
@@ -276,27 +282,22 @@ impl Oriented {
             return !through_registers;
         }
         let of_box = tiles::depth(self.product.input.bytes() as usize) as u32;
-        let Gemm { m, n, .. } = self.product.gemm;
-        let (extent, is_little_of_boxes) = match side {
-            0 => (m, m < MOST_ROWS && !m.is_multiple_of(of_box)),
-            _ => (n, n < of_box),
+        let (extent, ..) = self.stored(side);
+        let is_little_of_boxes = match side {
+            0 => extent < MOST_ROWS && !extent.is_multiple_of(of_box),
+            _ => extent < of_box,
         };
         is_little_of_boxes || (!self.lies(side) && extent < pack::THREADS as u32 / 2)
     }
 
     /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
     fn operand(&self, side: usize, workspace_bytes: u64) -> Operand {
-        let gemm = &self.product.gemm;
-        let Gemm { m, n, k, .. } = *gemm;
-        let (extent, pitch, stride) = match side {
-            0 => (m, gemm.lda, gemm.stride_a),
-            _ => (n, gemm.ldb, gemm.stride_b),
-        };
+        let k = self.product.gemm.k;
+        let (extent, pitch, stride) = self.stored(side);
         let [rows, columns] = match self.is_stored_along_k(side) {
             true => [extent, k],
             false => [k, extent],
         };
-        let vector = ROW_BYTES / self.product.input.bytes();
         let matrices = if stride == 0 { 1 } else { self.product.batch };
         let along_k = self.is_along_k(side);
         let turn = self.is_copied_along_k(side);
@@ -318,7 +319,7 @@ impl Oriented {
         } else {
             [rows, columns]
         };
-        let to_pitch = to_columns.next_multiple_of(vector);
+        let to_pitch = to_columns.next_multiple_of(self.product.vector());
         let to_stride = u64::from(to_rows) * u64::from(to_pitch);
         let description = Pack {
             rows,

@@ -8,7 +8,7 @@ use super::partials::part_elements;
 use super::parts;
 use super::schedule::{Adder, GROUP, GROUP_AT_ONCE, Schedule, counters};
 use super::tiles::{ROW_BYTES, ROWS, steps};
-use super::wgmma::Instance;
+use super::wgmma::{Instance, MOST_ROWS};
 use crate::gemm::choose::Request;
 
 /// How to launch a product.
@@ -205,9 +205,8 @@ const ELEMENT: f64 = 0.0031;
 /// Bytes of A and B that come from memory in a clock.
 const BYTES_PER_CLOCK: f64 = 2100.0;
 
-/// What a row of a box that is not in A takes in a step, where A has few rows, fewer than so many, and boxes are fetched as a whole.
+/// What a row of a box that is not in A takes in a step, where A has fewer rows than the highest tiles, and boxes are fetched as a whole.
 const ABSENT_ROW: f64 = 3.0;
-const FEW_ROWS: u32 = 128;
 
 /// What a column's step takes in addition where blocks are at different places along k, and find less in the cache.
 const APART_STEP: f64 = 0.1;
@@ -224,19 +223,28 @@ fn together(one: f64, other: f64) -> f64 {
 }
 
 impl Sharing {
+    /// Tiles that are shared.
+    const fn shared(&self) -> u32 {
+        self.tiles - self.whole
+    }
+
+    /// Columns that are moved of a shared tile: one block writes a part of it, and reads all of them.
+    fn moved(&self, instance: &Instance) -> f64 {
+        f64::from(1 + self.parts) * f64::from(instance.columns)
+    }
+
     /// Clocks of the product.
     fn clocks(&self, instance: &Instance, work: &Work) -> f64 {
         let columns = f64::from(instance.columns);
         let OfColumn { step, store } = of_column(instance.rows, instance.columns);
         let (step, store) = (columns * step, columns * store);
-        let shared = self.tiles - self.whole;
         let rounds = f64::from(self.whole.div_ceil(self.blocks));
         let mut multiplying = rounds * f64::from(work.steps) * step;
         let mut clocks = START + rounds * store;
         if instance.blocks > 1 {
             clocks += PAIR;
         }
-        if shared > 0 {
+        if self.shared() > 0 {
             let share = f64::from(match self.head(instance, work.steps) {
                 0 => work.steps.div_ceil(self.parts),
                 head => head,
@@ -244,11 +252,10 @@ impl Sharing {
             multiplying += share * (step + columns * APART_STEP);
             clocks += self.adding(instance, work.processors);
             if self.whole > 0 {
-                let moved = f64::from(1 + self.parts) * columns;
-                clocks += share * columns * SPREAD_STEP + moved * SPREAD_PART;
+                clocks += share * columns * SPREAD_STEP + self.moved(instance) * SPREAD_PART;
             }
         }
-        if (instance.rows + 1..FEW_ROWS).contains(&work.rows) {
+        if (instance.rows + 1..MOST_ROWS).contains(&work.rows) {
             let absent = work.rows.next_multiple_of(instance.rows) - work.rows;
             multiplying += f64::from(work.steps) * f64::from(absent) * ABSENT_ROW;
         }
@@ -260,13 +267,13 @@ impl Sharing {
     fn adding(&self, instance: &Instance, processors: u32) -> f64 {
         let columns = f64::from(instance.columns);
         let store = columns * of_column(instance.rows, instance.columns).store;
-        let moved = f64::from(1 + self.parts) * columns;
+        let moved = self.moved(instance);
         match self.adder {
             Adder::Last => store + MEET + moved * PART,
             Adder::Cluster => store / f64::from(self.parts) + MEET + moved * PART_OF_CLUSTER,
             Adder::Launch => {
-                let elements = f64::from(self.parts * self.tiles * instance.rows) * columns;
-                let blocks = parts::blocks(self.tiles, [instance.rows, instance.columns]);
+                let elements = f64::from(self.parts * self.shared() * instance.rows) * columns;
+                let blocks = parts::blocks(self.shared(), [instance.rows, instance.columns]);
                 let idle = processors.saturating_sub(self.blocks);
                 // More than half of what there seems to be room for comes later.
                 let launch = match 2 * blocks <= idle * parts::resident(self.parts) {
@@ -300,7 +307,7 @@ impl Sharing {
     }
 
     fn launch(&self, instance: &'static Instance, batch: u32, steps: u32, bulk: bool) -> Choice {
-        let shared = self.tiles - self.whole;
+        let shared = self.shared();
         let in_workspace = shared > 0 && self.adder != Adder::Cluster;
         let warpgroups = instance.rows as usize / ROWS;
         let zeroed_bytes = match self.adder {

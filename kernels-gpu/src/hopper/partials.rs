@@ -1,6 +1,6 @@
 //! Parts of sums on their way through the workspace.
 
-use super::schedule::Part;
+use super::schedule::{Part, Schedule};
 use super::tiles::{ROWS, WARPGROUP};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, Vector};
@@ -32,23 +32,45 @@ pub const fn part_elements(columns: usize) -> usize {
     ROWS * columns
 }
 
+/// Vectors that a thread has of it.
+pub const fn vectors(columns: usize) -> usize {
+    part_elements(columns) / VECTOR / WARPGROUP
+}
+
 /// The parts of what one warpgroup has of a shared tile.
 #[derive(Clone, Copy)]
 pub struct Partials {
     /// Where those of all tiles begin.
-    pub start: *mut f32,
+    start: *mut f32,
     /// One of the parts.
-    pub part: Part,
+    part: Part,
     /// Which of how many warpgroups.
-    pub warpgroup: [usize; 2],
+    warpgroup: [usize; 2],
     /// Columns of a tile.
-    pub columns: usize,
+    columns: usize,
 }
 
 impl Partials {
+    /// Those beside `part`, itself among them, of a warpgroup, which is one of how many, in tiles of so many columns.
+    #[inline(always)]
+    pub fn new(
+        workspace: *mut f32,
+        schedule: &Schedule,
+        part: Part,
+        warpgroup: [usize; 2],
+        columns: usize,
+    ) -> Self {
+        Partials {
+            start: workspace.wrapping_add(schedule.partials as usize),
+            part,
+            warpgroup,
+            columns,
+        }
+    }
+
     /// Where one of them lies.
     #[inline(always)]
-    pub fn place(&self, index: u32) -> *mut f32 {
+    fn place(&self, index: u32) -> *mut f32 {
         let [warpgroup, warpgroups] = self.warpgroup;
         let number = self.part.number(index) as usize * warpgroups + warpgroup;
         self.start
@@ -69,7 +91,7 @@ impl Partials {
     /// The workspace has room for the parts and is aligned to 16 bytes; nobody else stores this one.
     #[inline(always)]
     pub unsafe fn keep<S: Sums>(&self, sums: &S) {
-        for vector in 0..S::COLUMNS / 2 / VECTOR {
+        for vector in 0..vectors(S::COLUMNS) {
             let four = core::array::from_fn(|i| sums.get(VECTOR * vector + i));
             // SAFETY: the caller ensures it.
             unsafe { F32x4::store(self.vector(self.part.index, vector), four) };

@@ -19,7 +19,7 @@
 //! # Source
 //! Beyond the sources.
 
-use super::partials::{Partials, VECTOR, part_elements};
+use super::partials::{Partials, VECTOR, vectors};
 use super::schedule::{Corner, Part, Schedule};
 use super::store::{Elements, Paired};
 use super::tiles::{ROWS, WARPGROUP};
@@ -58,7 +58,7 @@ pub const fn threads(parts: u32) -> u32 {
 
 /// Blocks that so many shared tiles take, of so many rows and columns.
 pub const fn blocks(shared: u32, [rows, columns]: [u32; 2]) -> u32 {
-    shared * (rows / ROWS as u32) * vectors(columns)
+    shared * (rows / ROWS as u32) * vectors(columns as usize) as u32
 }
 
 /// Blocks that add up so many parts, and that a multiprocessor has room for: by their threads, of which it takes 1,536 of so many registers.
@@ -69,11 +69,6 @@ pub const fn resident(parts: u32) -> u32 {
 /// How often a thread reads where there are so many parts.
 pub const fn rounds(parts: u32) -> u32 {
     parts.div_ceil(warpgroups(parts)).div_ceil(AT_ONCE as u32)
-}
-
-/// Vectors of a thread in tiles of so many columns.
-const fn vectors(columns: u32) -> u32 {
-    (part_elements(columns as usize) / VECTOR / WARPGROUP) as u32
 }
 
 /// The sums of this thread's vector in the parts of `range`, in their order.
@@ -181,9 +176,10 @@ unsafe fn body<C: Paired>(
 ) {
     dependent::let_next_begin();
     let of_tile = rows / ROWS as u32;
+    let vectors = vectors(columns as usize) as u32;
     let (vector, number) = (
-        (thread::block_idx_x() % vectors(columns)) as usize,
-        thread::block_idx_x() / vectors(columns),
+        (thread::block_idx_x() % vectors) as usize,
+        thread::block_idx_x() / vectors,
     );
     let (warpgroup, tile) = (number % of_tile, number / of_tile);
     let corner = schedule
@@ -193,16 +189,13 @@ unsafe fn body<C: Paired>(
         row: corner.row + warpgroup * ROWS as u32,
         ..corner
     };
-    let partials = Partials {
-        start: workspace.wrapping_add(schedule.partials as usize),
-        part: Part {
-            tile,
-            index: 0,
-            count: schedule.parts,
-        },
-        warpgroup: [warpgroup as usize, of_tile as usize],
-        columns: columns as usize,
+    let part = Part {
+        tile,
+        index: 0,
+        count: schedule.parts,
     };
+    let of_warpgroup = [warpgroup as usize, of_tile as usize];
+    let partials = Partials::new(workspace, schedule, part, of_warpgroup, columns as usize);
     let elements = Elements { c, gemm, turned };
     // What bulk copies can store begins at multiples of 16 bytes.
     let by_pairs = schedule.bulk != 0 && !turned;

@@ -270,12 +270,14 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
         word: *mut u32,
     ) -> bool {
         let barrier = 1 + warpgroup as u32;
-        let partials = Partials {
-            start: self.workspace.wrapping_add(self.schedule.partials as usize),
-            part: *part,
-            warpgroup: [warpgroup, WARPGROUPS],
-            columns: S::COLUMNS,
-        };
+        let of_warpgroup = [warpgroup, WARPGROUPS];
+        let partials = Partials::new(
+            self.workspace,
+            &self.schedule,
+            *part,
+            of_warpgroup,
+            S::COLUMNS,
+        );
         let counter = part.tile as usize * WARPGROUPS + warpgroup;
         // SAFETY: the counter is a word of the workspace that is 0 before the first part and after the last one. A part is
         // complete before it is counted, which all that met at the barrier are ordered by, and counted before it is read.
@@ -360,6 +362,9 @@ unsafe fn body<W: Way, S: Sums, C: Paired, const WARPGROUPS: usize>(
         }
     }
 }
+
+/// Rows of the highest tiles, which two warpgroups multiply.
+pub const MOST_ROWS: u32 = 2 * ROWS as u32;
 
 /// One of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
