@@ -3,7 +3,7 @@
 //! `WARPLADDER_PTX` says when to compile: `auto` (the default) where a kernel changed since `ptx/` was built,
 //! `rebuild` always, `checked-in` never. `WARPLADDER_NIGHTLY` names the toolchain that compiles.
 
-#[path = "host/ptx/kernels.rs"]
+#[path = "host/core/ptx/kernels.rs"]
 mod kernels;
 
 use std::env;

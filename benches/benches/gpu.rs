@@ -1,10 +1,10 @@
 //! Kernels on the GPU, between CUDA events.
 
 use criterion::Criterion;
-use warpladder::engine::{self, Choice};
+use warpladder::engine::{self, EngineChoice};
 
 fn main() {
-    let engine = match engine::open(Choice::Gpu) {
+    let engine = match engine::open(EngineChoice::Gpu) {
         Ok((engine, _)) => engine,
         Err(reason) => {
             println!("benchmarks on a GPU left out: {reason}");

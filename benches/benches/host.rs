@@ -4,8 +4,8 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use std::collections::HashSet;
 use std::hint::black_box;
 use std::mem::discriminant;
-use warpladder::catalogue::{self, Implementation};
-use warpladder::problem::{Operation, Shape};
+use warpladder_lab::catalogue::{self, Implementation};
+use warpladder_lab::problem::{Operation, Shape};
 
 fn shape() -> Shape {
     benches::cube(if benches::once() { 32 } else { 256 })
@@ -73,7 +73,7 @@ fn checks(criterion: &mut Criterion) {
         group.throughput(Throughput::Elements(output.len() as u64));
         group.bench_function(format!("{kind}/first"), |bencher| {
             let check =
-                |problem: Box<dyn warpladder::problem::Problem<f32>>| problem.check(&output);
+                |problem: Box<dyn warpladder_lab::problem::Problem<f32>>| problem.check(&output);
             bencher.iter_batched(make, check, BatchSize::PerIteration);
         });
         group.bench_function(format!("{kind}/again"), |bencher| {

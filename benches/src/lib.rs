@@ -23,11 +23,11 @@ use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use half::f16;
 use std::collections::HashMap;
 use std::time::Duration;
-use warpladder::catalogue::{self, Family, Implementation, Rung};
 use warpladder::element::Element;
 use warpladder::engine::Engine;
-use warpladder::problem::{Operation, Problem, Shape};
-use warpladder::run::{Case, check_shape};
+use warpladder_lab::catalogue::{self, Family, Implementation, Rung};
+use warpladder_lab::problem::{Operation, Problem, Shape};
+use warpladder_lab::run::{Case, check_shape};
 
 /// Seed of all inputs.
 pub const SEED: u64 = 1;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use warpladder::gemm::tuning::Choices;
 use warpladder::gemm::{self, Description, Device};
 use warpladder::gpu::Gpu;
-use warpladder::problem::Param;
+use warpladder::launch::Param;
 use warpladder::ptx;
 
 /// Launches between two waits: fewer than a stream holds, so that none waits for the GPU.

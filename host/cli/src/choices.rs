@@ -1,0 +1,121 @@
+//! Arguments that take one of a few words, for types of the libraries, which know nothing of a command line.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use warpladder::engine::EngineChoice;
+use warpladder::gemm::layout::Layout;
+use warpladder::timing::Cache;
+use warpladder_lab::catalogue::Family;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+use warpladder_lab::compare::Peer;
+use warpladder_lab::reproduce::Source;
+use warpladder_lab::sweep::Over;
+
+/// The words of an argument: each with its help and what it stands for.
+pub(super) type Words<T> = &'static [(&'static str, &'static str, T)];
+
+pub(super) const ENGINES: Words<EngineChoice> = &[
+    (
+        "auto",
+        "The GPU where there is one, else the emulator",
+        EngineChoice::Auto,
+    ),
+    ("gpu", "The GPU", EngineChoice::Gpu),
+    ("emulator", "The emulator", EngineChoice::Emulator),
+];
+
+pub(super) const CACHES: Words<Cache> = &[
+    ("hot", "What the sample before left there", Cache::Hot),
+    (
+        "cold",
+        "Other data: memory of twice the size of the L2 cache is written before each sample",
+        Cache::Cold,
+    ),
+];
+
+pub(super) const LAYOUTS: Words<Layout> = &[
+    ("nn", "Both as they are", Layout::Nn),
+    ("nt", "B transposed", Layout::Nt),
+    ("tn", "A transposed", Layout::Tn),
+    ("tt", "Both transposed", Layout::Tt),
+];
+
+pub(super) const FAMILIES: Words<Family> = &[
+    ("matmul", "Matrix products", Family::Matmul),
+    (
+        "transpose",
+        "Transposes, and copies beside them",
+        Family::Transpose,
+    ),
+    (
+        "stream",
+        "Copies and chains of arithmetic: latency hiding",
+        Family::Stream,
+    ),
+    (
+        "matvec",
+        "Many small matrix-vector products",
+        Family::Matvec,
+    ),
+];
+
+pub(super) const SWEPT: Words<Over> = &[
+    ("warps", "Resident warps of a multiprocessor", Over::Warps),
+    (
+        "size",
+        "The extent of the problem in every dimension",
+        Over::Size,
+    ),
+    (
+        "block",
+        "Threads of a block, with as many blocks as are resident",
+        Over::Block,
+    ),
+];
+
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+pub(super) const PEERS: Words<Peer> = &[
+    ("cublas", "cuBLAS, for products", Peer::Cublas),
+    (
+        "copy",
+        "The rung `copy`, for transposes: over as many bytes, up to a multiple of its tile",
+        Peer::Copy,
+    ),
+    (
+        "memcpy",
+        "A copy inside of device memory by the driver, for transposes",
+        Peer::Memcpy,
+    ),
+];
+
+pub(super) const SOURCES: Words<Source> = &[
+    (
+        "000",
+        "CSE 260, lecture 9: performance modelling and better matrix products",
+        Source::Cse260,
+    ),
+    (
+        "001",
+        "ECE 408, lecture 5: tiled matrix products",
+        Source::Ece408,
+    ),
+    (
+        "002",
+        "GPU microarchitecture, note set 5: interval analysis",
+        Source::Intervals,
+    ),
+    ("003", "PATC course: matrix transpose", Source::Patc),
+    ("004", "Wolfe: optimizing GPU kernels", Source::Wolfe),
+];
+
+/// Parses one of these words.
+pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
+    words: Words<T>,
+) -> impl TypedValueParser<Value = T> {
+    let values = words
+        .iter()
+        .map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(values).try_map(move |word| {
+        let found = words.iter().find(|(known, ..)| *known == word);
+        found.map(|(.., value)| *value).ok_or("no such value")
+    })
+}

@@ -1,0 +1,144 @@
+//! `warpladder compare`.
+
+use super::choices::{PEERS, one_of};
+use super::output::{Destination, people};
+use super::select;
+use super::shape::Problems;
+use super::{Outcome, table};
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+use warpladder::engine::gpu::GpuEngine;
+use warpladder_lab::catalogue::Rung;
+use warpladder_lab::compare::{Comparer, Comparison, Options, Peer};
+use warpladder_lab::problem::Shape;
+use warpladder_lab::run::describe;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder compare sgemm --shape 1024 --shape 4096 --shape 4095x33x1000
+  warpladder compare dgemm --shape 2048 --layout nn,nt,tn,tt")]
+pub(super) struct Args {
+    /// The kernels
+    #[arg(required = true, value_name = "KERNEL")]
+    kernels: Vec<String>,
+    /// What to compare with [default: cublas for products, memcpy for transposes]
+    #[arg(long, value_parser = one_of(PEERS))]
+    peer: Option<Peer>,
+    #[command(flatten)]
+    problems: Problems,
+    /// Samples of each of the two
+    #[arg(long, value_name = "R", default_value = "20")]
+    reps: NonZeroUsize,
+    /// Pause before each sample in milliseconds: none shows what the card sustains, a long one what it does rested
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    rest: u64,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the comparisons as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+}
+
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    let rungs = args
+        .kernels
+        .iter()
+        .map(|name| select::kernel(name))
+        .collect::<anyhow::Result<Vec<&Rung>>>()?;
+    let json = args.json.as_deref().map(Destination::open).transpose()?;
+    let engine = GpuEngine::new(0)?;
+    let comparer = Comparer::new(
+        &engine,
+        Options {
+            reps: args.reps.get(),
+            rest: Duration::from_millis(args.rest),
+            seed: args.seed,
+        },
+    );
+    let mut comparisons = Vec::new();
+    for &rung in &rungs {
+        let peer = args.peer.unwrap_or_else(|| Peer::usual(rung.operation));
+        for (shape, layout) in args.problems.each() {
+            comparisons.push((rung, comparer.compare(rung, shape, layout, peer)?));
+        }
+    }
+    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    if let Some(json) = json {
+        let records: Vec<&Comparison> = comparisons.iter().map(|(_, record)| record).collect();
+        json.write_json(&records)?;
+    }
+    print(&mut people, &comparisons)
+}
+
+fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Result<Outcome> {
+    if let Some((_, first)) = comparisons.first() {
+        writeln!(to, "{}, {} samples of each", first.device, first.samples)?;
+    }
+    let mut table = table::new(&[
+        "kernel", "element", "size", "layout", "check", "peer", "ms", "peer ms", "GFLOP/s", "peer",
+        "GB/s", "peer", "ratio", "low", "high", "error", "peer's",
+    ]);
+    for (rung, record) in comparisons {
+        let shape = Shape {
+            m: record.m,
+            n: record.n,
+            k: record.k.unwrap_or_default(),
+        };
+        table.add_row([
+            record.kernel.into(),
+            record.element.into(),
+            describe(rung.operation, shape).into(),
+            record.layout.to_string().into(),
+            table::verdict(record.ok),
+            record.peer.as_str().into(),
+            table::number(Some(record.median_ms)),
+            table::number(Some(record.peer_ms)),
+            table::number(record.gflops),
+            table::number(record.peer_gflops),
+            table::number(Some(record.gbs)),
+            table::number(Some(record.peer_gbs)),
+            table::number(Some(record.ratio)),
+            table::number(Some(record.ratio_low)),
+            table::number(Some(record.ratio_high)),
+            table::number(record.error),
+            table::number(record.peer_error),
+        ]);
+    }
+    table::align_numbers(&mut table, 6);
+    writeln!(to, "{table}")?;
+    writeln!(
+        to,
+        "ratio: how many times as fast as the peer, the median of neighbouring samples and its quartiles"
+    )?;
+    if comparisons.len() > 1 {
+        let logarithms = comparisons.iter().map(|(_, record)| record.ratio.ln());
+        let mean = (logarithms.sum::<f64>() / comparisons.len() as f64).exp();
+        let ratios = comparisons.iter().map(|(_, record)| record.ratio);
+        let least = ratios.fold(f64::INFINITY, f64::min);
+        writeln!(
+            to,
+            "geometric mean of {} ratios: {mean:.3}, the least {least:.3}",
+            comparisons.len()
+        )?;
+    }
+    let failed: Vec<&Comparison> = comparisons
+        .iter()
+        .map(|(_, record)| record)
+        .filter(|record| !record.ok)
+        .collect();
+    for record in &failed {
+        let complaint = record.complaint.as_deref().unwrap_or("the output is wrong");
+        writeln!(to, "{}: {complaint}", record.kernel)?;
+    }
+    if failed.is_empty() {
+        writeln!(to, "all {} checks passed", comparisons.len())?;
+        Ok(Outcome::Done)
+    } else {
+        let (wrong, all) = (failed.len(), comparisons.len());
+        writeln!(to, "{wrong} of {all} checks failed")?;
+        Ok(Outcome::ChecksFailed)
+    }
+}

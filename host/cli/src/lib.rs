@@ -1,0 +1,195 @@
+//! The command line.
+//!
+//! Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage or environment.
+
+mod baseline;
+mod calibrate;
+mod choices;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+mod compare;
+mod completions;
+mod conditions;
+mod devices;
+mod doctor;
+mod emulate;
+mod explain;
+mod learn;
+mod list;
+mod man;
+mod output;
+mod predict;
+mod profile;
+mod report;
+mod reproduce;
+mod run;
+mod sanitize;
+mod select;
+mod shape;
+mod sweep;
+mod table;
+mod tune;
+mod units;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// GPU kernels in Rust: run, checked and timed, on an NVIDIA GPU or without one
+#[derive(Parser)]
+#[command(
+    name = "warpladder",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  warpladder --size 64
+  warpladder explain tiled_32
+  warpladder profile naive --size 64
+
+Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage or environment."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: run::Args,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run kernels of the catalogue: check them, then time them (the default)
+    Run(run::Args),
+    /// Look for races, wrong addresses, uninitialised reads and broken barriers, on the emulator
+    Sanitize(sanitize::Args),
+    /// Run a kernel of any PTX file on the emulator
+    Emulate(emulate::Args),
+    /// Learn to write kernels: exercises, checked without a GPU
+    Learn(learn::Args),
+    /// List every kernel of the catalogue
+    List(list::Args),
+    /// Time kernels beside cuBLAS or a copy, in turn on one GPU, and check both
+    #[cfg(all(target_os = "linux", feature = "gpu"))]
+    Compare(compare::Args),
+    /// Find the fastest way to compute products of a size on this device, and keep it for programs that use the library
+    Tune(tune::Args),
+    /// Set the sources' figures and steps beside ours
+    Reproduce(reproduce::Args),
+    /// Make one page of everything that was measured, predicted and counted, as a self-contained HTML file
+    Report(report::ReportArgs),
+    /// Draw the plots of the report as SVG files
+    Plot(report::PlotArgs),
+    /// Say what every GPU of this machine is
+    Devices(devices::Args),
+    /// Say what works here, and what to do about the rest
+    #[command(after_help = "Example:\n  warpladder doctor")]
+    Doctor,
+    /// Measure what the models need to know of this machine's GPU, and keep it
+    Calibrate(calibrate::Args),
+    /// Predict how long a kernel takes on a GPU, and what it is bound by
+    Predict(predict::Args),
+    /// Explain a kernel on one page: its source with counters, where it stands, and what would help most
+    Explain(explain::Args),
+    /// Throughput over warps, sizes or blocks: predicted, and measured where there is a GPU
+    Sweep(sweep::Args),
+    /// Run one kernel on the emulator and say what it does to the machine, line by line
+    Profile(profile::Args),
+    /// Print what lets a shell complete the arguments
+    Completions(completions::Args),
+    /// Print the manual page, or write it and those of all commands
+    Man(man::Args),
+}
+
+/// The command line, as clap knows it: what the completions, the manual pages and the tests of its examples are made from.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// What a command came to.
+enum Outcome {
+    /// Everything was right.
+    Done,
+    /// A check failed, or a kernel is slower than its baseline.
+    ChecksFailed,
+}
+
+/// Parses the arguments, runs the command and turns its outcome into the exit status.
+pub fn main() -> ExitCode {
+    match Cli::try_parse() {
+        Ok(cli) => ExitCode::from(exit_status(execute(cli))),
+        // Help and the version are asked for as an error, too.
+        Err(answer) if !answer.use_stderr() => {
+            // Where nobody reads it, nothing is wrong.
+            _ = answer.print();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            _ = writeln!(output::stderr(), "{}", one_line(&error.to_string()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn execute(cli: Cli) -> anyhow::Result<Outcome> {
+    match cli.command {
+        Some(Command::Run(args)) => run::execute(&args),
+        Some(Command::Sanitize(args)) => sanitize::execute(&args),
+        Some(Command::Emulate(args)) => emulate::execute(&args),
+        Some(Command::Learn(args)) => learn::execute(&args),
+        Some(Command::List(args)) => list::execute(&args),
+        #[cfg(all(target_os = "linux", feature = "gpu"))]
+        Some(Command::Compare(args)) => compare::execute(&args),
+        Some(Command::Tune(args)) => tune::execute(&args),
+        Some(Command::Reproduce(args)) => reproduce::execute(&args),
+        Some(Command::Report(args)) => report::report(&args),
+        Some(Command::Plot(args)) => report::plot(&args),
+        Some(Command::Devices(args)) => devices::execute(&args),
+        Some(Command::Doctor) => doctor::execute(),
+        Some(Command::Calibrate(args)) => calibrate::execute(&args),
+        Some(Command::Predict(args)) => predict::execute(&args),
+        Some(Command::Explain(args)) => explain::execute(&args),
+        Some(Command::Sweep(args)) => sweep::execute(&args),
+        Some(Command::Profile(args)) => profile::execute(&args),
+        Some(Command::Completions(args)) => completions::execute(&args),
+        Some(Command::Man(args)) => man::execute(&args),
+        None => run::execute(&cli.run),
+    }
+}
+
+/// What is wrong with the arguments and the tips, without the usage that follows.
+fn one_line(message: &str) -> String {
+    let end = message.find("\n\nUsage:");
+    let end = end.or_else(|| message.find("\n\nFor more information"));
+    let problem = &message[..end.unwrap_or(message.len())];
+    let words = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    let parts: Vec<String> = problem.split("\n\n").map(words).collect();
+    format!("{} (see --help)", parts.join("; "))
+}
+
+/// The exit status of an outcome; an error goes to standard error.
+fn exit_status(outcome: anyhow::Result<Outcome>) -> u8 {
+    match outcome {
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::ChecksFailed) => 1,
+        Err(error) => {
+            _ = writeln!(output::stderr(), "error: {error:#}");
+            2
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn outcomes_have_their_exit_status() {
+        assert_eq!(exit_status(Ok(Outcome::Done)), 0);
+        assert_eq!(exit_status(Ok(Outcome::ChecksFailed)), 1);
+        assert_eq!(exit_status(Err(anyhow::anyhow!("broken"))), 2);
+    }
+}

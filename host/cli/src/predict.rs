@@ -1,0 +1,193 @@
+//! `warpladder predict`.
+
+use super::output::{Destination, people};
+use super::select::{self, Target};
+use super::{Outcome, table};
+use std::io::Write;
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder_lab::predict::{Forecast, LaunchForecast, forecast};
+use warpladder_lab::run::describe;
+use warpladder_models::Bound;
+use warpladder_models::devices::Device;
+use warpladder_models::occupancy::{Launch, Occupancy};
+use warpladder_models::predict::{BoundTime, Work};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  warpladder predict tiled_32 --device V100 --size 2048")]
+pub(super) struct Args {
+    /// The kernels
+    #[arg(required = true, value_name = "KERNEL")]
+    kernels: Vec<String>,
+    #[command(flatten)]
+    target: Target,
+    /// Write the predictions as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+}
+
+/// Seed of the inputs: these kernels' counts do not depend on it.
+const SEED: u64 = 1;
+
+/// A prediction as JSON.
+#[derive(serde::Serialize)]
+struct Record<'a> {
+    /// Name of the rung.
+    kernel: &'static str,
+    /// The GPU.
+    device: &'a str,
+    m: u32,
+    n: u32,
+    k: Option<u32>,
+    /// Predicted time of a launch, in milliseconds.
+    ms: f64,
+    /// 10⁹ floating-point operations per second; null where there are none.
+    gflops: Option<f64>,
+    /// 10⁹ bytes per second: every input read once, the output written once.
+    gbs: f64,
+    /// What takes longest, in the launch that does.
+    bound: Bound,
+    /// The launches, one after the other.
+    launches: Vec<LaunchRecord<'a>>,
+}
+
+/// A launch of it.
+#[derive(serde::Serialize)]
+struct LaunchRecord<'a> {
+    /// The PTX entry.
+    entry: &'static str,
+    /// Predicted time, in milliseconds.
+    ms: f64,
+    /// What each bound alone takes, in seconds, the longest first.
+    times: &'a [BoundTime],
+    /// Bounds with work whose rate is not known for this device.
+    unknown: &'a [Bound],
+    launch: &'a Launch,
+    occupancy: &'a Occupancy,
+    work: &'a Work,
+}
+
+impl<'a> Record<'a> {
+    fn new(device: &'a Device, forecast: &'a Forecast) -> Self {
+        let (rung, shape) = (forecast.rung, forecast.shape);
+        Record {
+            kernel: rung.name,
+            device: &device.name,
+            m: shape.m,
+            n: shape.n,
+            k: rung.operation.uses_k().then_some(shape.k),
+            ms: forecast.seconds() * 1e3,
+            gflops: forecast.gflops(),
+            gbs: forecast.gbs(),
+            bound: forecast.longest().prediction.bound,
+            launches: forecast.launches.iter().map(LaunchRecord::new).collect(),
+        }
+    }
+}
+
+impl<'a> LaunchRecord<'a> {
+    fn new(forecast: &'a LaunchForecast) -> Self {
+        let prediction = &forecast.prediction;
+        LaunchRecord {
+            entry: forecast.entry,
+            ms: prediction.seconds * 1e3,
+            times: &prediction.times,
+            unknown: &prediction.unknown,
+            launch: &forecast.launch,
+            occupancy: &prediction.occupancy,
+            work: &forecast.work,
+        }
+    }
+}
+
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    let rungs = args
+        .kernels
+        .iter()
+        .map(|name| select::kernel(name))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let device = args.target.device()?;
+    let json = args.json.as_deref().map(Destination::open).transpose()?;
+    let shape = args.target.shape();
+    let emulator = EmulatorEngine::new();
+    let forecasts = rungs
+        .into_iter()
+        .map(|rung| forecast(&emulator, &device, rung, shape, SEED))
+        .collect::<Result<Vec<_>, _>>()?;
+    let records: Vec<Record<'_>> = forecasts
+        .iter()
+        .map(|forecast| Record::new(&device, forecast))
+        .collect();
+    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    if let Some(json) = json {
+        json.write_json(&records)?;
+    }
+    for (index, (forecast, record)) in forecasts.iter().zip(&records).enumerate() {
+        if index > 0 {
+            writeln!(people)?;
+        }
+        print(&mut people, forecast, record)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(to: &mut dyn Write, forecast: &Forecast, record: &Record<'_>) -> anyhow::Result<()> {
+    writeln!(
+        to,
+        "{} at {} on {}: {:.4} ms, {}",
+        record.kernel,
+        describe(forecast.rung.operation, forecast.shape),
+        record.device,
+        record.ms,
+        match record.gflops {
+            Some(gflops) => format!("{gflops:.0} GFLOP/s"),
+            None => format!("{:.0} GB/s", record.gbs),
+        },
+    )?;
+    writeln!(to, "bound by {}", record.bound)?;
+    for launch in &forecast.launches {
+        if forecast.launches.len() > 1 {
+            let ms = launch.prediction.seconds * 1e3;
+            writeln!(to, "{}: {ms:.4} ms", launch.entry)?;
+        }
+        print_launch(to, launch)?;
+    }
+    Ok(())
+}
+
+fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result<()> {
+    let LaunchForecast {
+        launch, prediction, ..
+    } = forecast;
+    let occupancy = &prediction.occupancy;
+    writeln!(
+        to,
+        "{} blocks of {} threads, {} registers, {} bytes of shared memory: {} resident, {} warps a multiprocessor",
+        launch.blocks,
+        launch.threads_per_block,
+        launch.registers_per_thread,
+        launch.shared_bytes_per_block,
+        occupancy.blocks,
+        occupancy.warps,
+    )?;
+    let mut table = table::new(&["bound", "ms alone", "share %"]);
+    for time in &prediction.times {
+        table.add_row([
+            time.bound.to_string().into(),
+            table::number(Some(time.seconds * 1e3)),
+            table::number(Some(100.0 * time.seconds / prediction.seconds)),
+        ]);
+    }
+    table::align_numbers(&mut table, 1);
+    writeln!(to, "{table}")?;
+    if !prediction.unknown.is_empty() {
+        let unknown: Vec<String> = prediction.unknown.iter().map(Bound::to_string).collect();
+        writeln!(
+            to,
+            "not known of this GPU, and left out: {}",
+            unknown.join(", ")
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! `warpladder profile`.
+
+mod lines;
+mod totals;
+
+use super::Outcome;
+use super::output::{self, Destination, people};
+use super::select::{self, Size};
+use std::io::{self, Write};
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder::error::EngineError;
+use warpladder_lab::profile::{self, Measurement, Profile, ProfileError, Record};
+use warpladder_lab::run::{RunError, describe};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder profile naive_uncoalesced --size 64
+  warpladder profile transpose_padded --size 64 --json -")]
+pub(super) struct Args {
+    /// The kernel
+    kernel: String,
+    #[command(flatten)]
+    size: Size,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write everything that was counted as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+    /// Show every source line, and the code inlined into it
+    #[arg(long)]
+    lines: bool,
+}
+
+const DEFAULT_SIZE: u32 = 256;
+
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    let rung = select::kernel(&args.kernel)?;
+    let shape = args.size.shape(DEFAULT_SIZE);
+    let json = args.json.as_deref().map(Destination::open).transpose()?;
+    let engine = EmulatorEngine::new();
+    let profile = match profile::profile(&engine, rung, shape, args.seed) {
+        // A kernel that fails is a failed check, as in `run`.
+        Err(ProfileError::Run(RunError::Engine(error @ EngineError::Launch { .. }))) => {
+            writeln!(output::stdout(), "{error}")?;
+            return Ok(Outcome::ChecksFailed);
+        }
+        outcome => outcome?,
+    };
+    let record = Record::from(&profile);
+    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    if let Some(json) = json {
+        json.write_json(&record)?;
+    }
+    print(&mut people, &profile, &record, args.lines)?;
+    Ok(match record.ok {
+        true => Outcome::Done,
+        false => Outcome::ChecksFailed,
+    })
+}
+
+fn print(
+    to: &mut dyn Write,
+    profile: &Profile,
+    record: &Record,
+    all_lines: bool,
+) -> io::Result<()> {
+    let size = describe(profile.rung.operation, profile.shape);
+    let (kernel, element) = (record.kernel, record.element);
+    let ran = record
+        .ran
+        .map_or(String::new(), |ran| format!(", which runs {ran},"));
+    writeln!(
+        to,
+        "{kernel}{ran} at {size} ({element}) on the PTX emulator"
+    )?;
+    let verdict = if record.ok { "ok" } else { "FAIL: " };
+    let complaint = record.complaint.as_deref().unwrap_or_default();
+    totals::print_figure(to, "check", &format!("{verdict}{complaint}"))?;
+    print_measurement(to, &record.measurement, all_lines)
+}
+
+/// Prints what was counted: totals, then by class, then by source line, every one of them where `all_lines`.
+pub(super) fn print_measurement(
+    to: &mut dyn Write,
+    measurement: &Measurement,
+    all_lines: bool,
+) -> io::Result<()> {
+    totals::print(to, measurement)?;
+    if measurement.total.warp_instructions > 0 {
+        totals::print_classes(to, measurement)?;
+        lines::print(to, measurement, all_lines)?;
+    }
+    Ok(())
+}
+
+fn share(part: u64, record: &Measurement) -> String {
+    format!(
+        "{:.1}",
+        100.0 * part as f64 / record.total.warp_instructions as f64
+    )
+}
+
+/// A ratio with two decimals; a dash where there is none.
+fn decimal(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.2}"))
+}
+
+/// A whole number with commas between thousands.
+fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpladder_lab::catalogue;
+    use warpladder_lab::problem::Shape;
+
+    fn report(kernel: &str, shape: Shape, all: bool) -> String {
+        let rung = catalogue::find(kernel).unwrap();
+        let profile = profile::profile(&EmulatorEngine::new(), rung, shape, 1).unwrap();
+        let record = Record::from(&profile);
+        let mut text = Vec::new();
+        print(&mut text, &profile, &record, all).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn a_report_explains_the_kernel_and_names_its_lines() {
+        let shape = Shape { m: 32, n: 64, k: 1 };
+        let text = report("transpose_coalesced", shape, false);
+        for part in [
+            "transpose_coalesced at 32 x 64 (f32) on the PTX emulator\n",
+            "\n  check                 ok\n",
+            "\n  shared loads          64 requests, 2,048 wavefronts (32.00 times the ideal), \
+             bank conflicts up to 32-way; 8,192 bytes asked\n",
+            "\n  global stores         64 requests, 256 sectors (4.00 per request);",
+            "kernels-gpu/src/transpose/mod.rs:",
+            "*output.add(to) = *tile.add(word(tx, ty));",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(!text.contains("cuda_std/src/thread.rs"), "{text}");
+        assert!(report("transpose_coalesced", shape, true).contains("cuda_std/src/thread.rs"));
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused() {
+        let large = Shape {
+            m: u32::MAX,
+            n: u32::MAX,
+            k: u32::MAX,
+        };
+        for (kernel, shape, message) in [
+            (
+                "cpu_naive",
+                Shape { m: 1, n: 1, k: 1 },
+                "cpu_naive runs on the host",
+            ),
+            (
+                "tiled_32",
+                Shape {
+                    m: 33,
+                    n: 32,
+                    k: 32,
+                },
+                "tiled_32 takes multiples of 32",
+            ),
+            ("naive", large, "use a smaller size"),
+        ] {
+            let rung = catalogue::find(kernel).unwrap();
+            let refused = profile::profile(&EmulatorEngine::new(), rung, shape, 1).unwrap_err();
+            assert!(refused.to_string().contains(message), "{refused}");
+        }
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (value, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (33_554_432, "33,554,432"),
+        ] {
+            assert_eq!(grouped(value), text);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! `warpladder reproduce`.
+
+use super::choices::{ENGINES, SOURCES, one_of};
+use super::output::{Destination, people};
+use super::run::open_engine;
+use super::{Outcome, table};
+use anyhow::anyhow;
+use comfy_table::Cell;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::Write;
+use std::num::{NonZeroU32, NonZeroUsize};
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder::engine::{EngineChoice, EngineKind};
+use warpladder_lab::reproduce::{self, Bench, Group, Row, Source};
+use warpladder_lab::run::RunError;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  warpladder reproduce --source 003 --engine emulator
+  warpladder reproduce --source 000 --json figures.json")]
+pub(super) struct Args {
+    /// Only this source [default: all]
+    #[arg(long, value_parser = one_of(SOURCES))]
+    source: Option<Source>,
+    /// Where to run: auto takes the GPU where there is one. A GPU is timed; on the emulator transactions, wavefronts
+    /// and instructions are counted
+    #[arg(long, value_parser = one_of(ENGINES), default_value = "auto")]
+    engine: EngineChoice,
+    /// Size of every problem [default: the sources' own on a GPU, small ones on the emulator]
+    #[arg(long, value_name = "N")]
+    size: Option<NonZeroU32>,
+    /// Timed runs of each kernel [default: 20 on a GPU, 3 on the CPU]; 3 gives the middle of three, as source 004 does
+    #[arg(long, value_name = "R")]
+    reps: Option<NonZeroUsize>,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the rows as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<String>,
+}
+
+/// Sizes that every rung of every table takes are multiples of this.
+const SUITS_ALL: u32 = 256;
+
+/// Timed runs unasked: products on the host take at most 3 of them.
+const DEFAULT_REPS: usize = 20;
+
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    let json = args.json.as_deref().map(Destination::open).transpose()?;
+    let engine = open_engine(args.engine)?;
+    let size = args.size.map(NonZeroU32::get);
+    let reps = args.reps.map_or(DEFAULT_REPS, NonZeroUsize::get);
+    let emulator = EmulatorEngine::new();
+    let mut bench = match engine.kind() {
+        EngineKind::Gpu => Bench::timed(&*engine, size, args.seed, reps),
+        EngineKind::Cpu | EngineKind::Emulator => Bench::counted(&emulator, size, args.seed, reps),
+    };
+    let tables: Vec<(Source, &Group)> = Source::ALL
+        .into_iter()
+        .filter(|&source| args.source.is_none_or(|only| only == source))
+        .flat_map(|source| source.groups().iter().map(move |group| (source, group)))
+        .collect();
+    for (_, group) in &tables {
+        bench.preflight(group).map_err(refused)?;
+    }
+
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
+    // Draws on standard error, and only where that is a terminal.
+    let progress = ProgressBar::new(tables.len() as u64).with_style(style);
+    let mut results = Vec::new();
+    for &(source, group) in &tables {
+        progress.set_message(group.title);
+        results.push(reproduce::reproduce(&mut bench, source, group)?);
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+
+    let to = &mut *people(json.iter().any(Destination::is_stdout));
+    if let Some(json) = json {
+        let rows: Vec<&Row> = results.iter().flatten().collect();
+        json.write_json(&rows)?;
+    }
+    for ((source, group), rows) in tables.into_iter().zip(&results) {
+        print(to, &bench, source, group, rows)?;
+    }
+    conclude(to, &results)
+}
+
+/// The error of a table that cannot run here.
+fn refused(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Shape { .. } => anyhow!("{error}; a multiple of {SUITS_ALL} suits every table"),
+        other => other.into(),
+    }
+}
+
+/// One table: what was there, what is here, and a sentence about each step.
+fn print(
+    to: &mut dyn Write,
+    bench: &Bench<'_>,
+    source: Source,
+    group: &Group,
+    rows: &[Row],
+) -> anyhow::Result<()> {
+    let Some(first) = rows.first() else {
+        return Ok(());
+    };
+    writeln!(to, "source {}", source.title())?;
+    writeln!(to, "{}", group.title)?;
+    writeln!(to, "there: {}; {}", group.hardware, group.problem)?;
+    let size = first
+        .k
+        .iter()
+        .fold(format!("{} x {}", first.m, first.n), |size, k| {
+            format!("{size} x {k}")
+        });
+    let how = if bench.counts(group) {
+        format!("counts per {}", group.useful)
+    } else {
+        "medians".to_owned()
+    };
+    writeln!(
+        to,
+        "here:  {} on {}; {size}; {how}",
+        first.engine, first.device
+    )?;
+
+    let mut header: Vec<String> = ["rung", "check", "there", "kind", "step there"]
+        .map(str::to_owned)
+        .to_vec();
+    for here in &first.here {
+        header.push(if bench.counts(group) {
+            here.measure.to_owned()
+        } else {
+            format!("{} {}", here.measure, here.unit)
+        });
+        header.push("step".to_owned());
+    }
+    let mut table = table::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    for row in rows {
+        for line in lines(row) {
+            table.add_row(line);
+        }
+    }
+    table::align_numbers(&mut table, 4);
+
+    // The sentence about a row stands under it, which no cell of a table can.
+    let text = table.to_string();
+    let mut text = text.lines();
+    if let Some(header) = text.next() {
+        writeln!(to, "{}", header.trim_end())?;
+    }
+    for row in rows {
+        for line in text.by_ref().take(row.there.len().max(1)) {
+            writeln!(to, "{}", line.trim_end())?;
+        }
+        if let Some(over) = row.over {
+            writeln!(to, "     from {over}: {}", row.why)?;
+        }
+        if !row.ok {
+            let complaint = row.complaint.as_deref().unwrap_or("the output is wrong");
+            writeln!(to, "     {complaint}")?;
+        }
+    }
+    for note in reproduce::notes(bench, group, rows) {
+        writeln!(to, "note: {note}")?;
+    }
+    writeln!(to)?;
+    Ok(())
+}
+
+/// The lines of a row: one for each figure of the source, ours beside the first.
+fn lines(row: &Row) -> Vec<Vec<Cell>> {
+    let mut lines: Vec<Vec<Cell>> = row
+        .there
+        .iter()
+        .map(|there| {
+            let kind = match there.hardware {
+                Some(hardware) => format!("{} ({hardware})", there.kind),
+                None => there.kind.to_owned(),
+            };
+            vec![
+                Cell::new(""),
+                Cell::new(""),
+                Cell::new(&there.words),
+                Cell::new(kind),
+                times(there.step),
+            ]
+        })
+        .collect();
+    if lines.is_empty() {
+        let dash = || Cell::new("-");
+        lines.push(vec![Cell::new(""), Cell::new(""), dash(), dash(), dash()]);
+    }
+    lines[0][0] = Cell::new(row.rung);
+    lines[0][1] = table::verdict(row.ok);
+    for here in &row.here {
+        lines[0].push(table::number(here.value));
+        lines[0].push(times(here.step));
+    }
+    lines
+}
+
+/// A step.
+fn times(step: Option<f64>) -> Cell {
+    Cell::new(match step {
+        Some(step) if step < 0.1 => format!("{step:.3}x"),
+        Some(step) => format!("{step:.2}x"),
+        None => "-".to_owned(),
+    })
+}
+
+fn conclude(to: &mut dyn Write, results: &[Vec<Row>]) -> anyhow::Result<Outcome> {
+    let rows = || results.iter().flatten();
+    writeln!(
+        to,
+        "A step is how many times better a rung is than the one that it is a step from; of counts, how many times fewer."
+    )?;
+    let failed = rows().filter(|row| !row.ok).count();
+    if failed == 0 {
+        writeln!(to, "all {} checks passed", rows().count())?;
+        Ok(Outcome::Done)
+    } else {
+        writeln!(to, "{failed} of {} checks failed", rows().count())?;
+        Ok(Outcome::ChecksFailed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpladder_lab::catalogue;
+
+    #[test]
+    fn one_wrong_row_makes_the_command_fail_and_is_explained() {
+        let emulator = EmulatorEngine::new();
+        let mut bench = Bench::counted(&emulator, Some(32), 1, 1);
+        let group = &Source::Patc.groups()[0];
+        let mut rows = reproduce::reproduce(&mut bench, Source::Patc, group).unwrap();
+        let outcome = conclude(&mut Vec::new(), std::slice::from_ref(&rows)).unwrap();
+        assert!(matches!(outcome, Outcome::Done));
+
+        rows[1].ok = false;
+        rows[1].complaint = Some("element (0, 1) is NaN, not 3".to_owned());
+        let mut text = Vec::new();
+        print(&mut text, &bench, Source::Patc, group, &rows).unwrap();
+        let outcome = conclude(&mut text, &[rows]).unwrap();
+        assert!(matches!(outcome, Outcome::ChecksFailed));
+        let text = String::from_utf8(text).unwrap();
+        assert!(
+            text.contains("FAIL") && text.contains("element (0, 1) is NaN, not 3"),
+            "{text}"
+        );
+        assert!(text.ends_with("1 of 5 checks failed\n"), "{text}");
+    }
+
+    #[test]
+    fn the_size_that_errors_advise_suits_every_rung() {
+        let emulator = EmulatorEngine::new();
+        let bench = Bench::counted(&emulator, Some(SUITS_ALL), 1, 1);
+        for group in Source::ALL.into_iter().flat_map(Source::groups) {
+            for entry in group.entries {
+                let rung = catalogue::find(entry.rung).unwrap();
+                let shape = bench.shape(group);
+                assert!(
+                    rung.precondition.takes(rung.operation, shape),
+                    "{}",
+                    rung.name
+                );
+            }
+        }
+    }
+}

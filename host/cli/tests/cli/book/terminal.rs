@@ -1,0 +1,97 @@
+//! What the program prints, and excerpts of the PTX.
+
+use super::{read, root};
+use std::process::Command;
+
+/// The words of a command line; single quotes keep what is between them together.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for character in line.chars() {
+        match character {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            other => words.last_mut().expect("there is one").push(other),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// A command with what it prints, from the line that begins with `from` to before the one that begins with `until`.
+pub fn console(command: &str, from: &str, until: Option<&str>) -> String {
+    let words = words(command);
+    assert_eq!(words[0], "warpladder", "{command}");
+    let output = Command::new(env!("CARGO_BIN_EXE_warpladder"))
+        .args(&words[1..])
+        .current_dir(root())
+        .output()
+        .expect("the program is there");
+    // 1 is that something was found, which the book shows.
+    assert!(
+        matches!(output.status.code(), Some(0 | 1)),
+        "{command}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let lines = printed.lines().skip_while(|line| !line.starts_with(from));
+    let lines = lines.take_while(|line| until.is_none_or(|until| !line.starts_with(until)));
+    let lines: Vec<&str> = lines.map(str::trim_end).collect();
+    let shown = lines.join("\n");
+    assert!(
+        !shown.is_empty(),
+        "{command} prints nothing from {from:?} on"
+    );
+    // Findings are long lines of words; everything else is tables.
+    let wrap = if command.contains("--sanitize") {
+        ",wrap"
+    } else {
+        ""
+    };
+    format!("```console{wrap}\n$ {command}\n{}\n```\n", shown.trim_end())
+}
+
+/// Lines of a kernel's PTX, from the first that contains `from` to the next that contains `until`, without the marks of
+/// source lines. Labels lose the kernel's number, which other kernels change.
+pub fn ptx(module: &str, kernel: &str, from: &str, until: &str) -> String {
+    let text = read(&root().join("ptx").join(format!("{module}.ptx")));
+    let entry = format!(".entry {kernel}(");
+    let start = text
+        .find(&entry)
+        .unwrap_or_else(|| panic!("{module} has no {kernel}"));
+    let body = &text[start..];
+    let body = &body[..body.find("\n}").expect("an end")];
+    let is_shown = |line: &&str| {
+        let line = line.trim();
+        let marks = [".loc", "//", "$L__tmp", "$L__func"];
+        !(line.is_empty() || marks.iter().any(|mark| line.starts_with(mark)))
+    };
+    let mut lines = body
+        .lines()
+        .filter(is_shown)
+        .skip_while(|line| !line.contains(from));
+    let mut shown = vec![
+        lines
+            .next()
+            .unwrap_or_else(|| panic!("{kernel} has no {from:?}")),
+    ];
+    for line in lines {
+        shown.push(line);
+        if line.contains(until) {
+            let text = without_numbers(&shown.join("\n")).replace('\t', "    ");
+            return format!("```text\n{text}\n```\n");
+        }
+    }
+    panic!("{kernel} has no {until:?} after {from:?}");
+}
+
+/// `$L__BB7_2` as `$L__BB_2`.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split("$L__BB");
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        short += "$L__BB";
+        short += part.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    short
+}

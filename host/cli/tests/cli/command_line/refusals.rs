@@ -1,0 +1,117 @@
+//! Bad input: one line, exit 2, nothing half-done.
+
+use super::{Folder, emulate, is_kernel, warpladder};
+use std::path::Path;
+use warpladder_lab::catalogue::{self, Precondition};
+use warpladder_lab::problem::Shape;
+
+#[test]
+fn an_unknown_kernel_is_refused_with_the_nearest_name() {
+    emulate("--kernel tield_32").assert_refused(&["\"tield_32\"", "did you mean tiled_32?"]);
+    emulate("--kernel naive,transpose_pad").assert_refused(&["did you mean transpose_padded?"]);
+    emulate("--kernel qqqq").assert_refused(&["\"qqqq\"", "`warpladder list`"]);
+    emulate("--kernel=").assert_refused(&["unknown kernel"]);
+}
+
+#[test]
+fn a_kernel_of_another_family_is_refused() {
+    emulate("--kernel copy --family matmul").assert_refused(&["transpose, not matmul"]);
+}
+
+#[test]
+fn a_size_that_a_kernel_does_not_take_is_refused_with_one_that_does() {
+    let shape = Shape { m: 1, n: 1, k: 1 };
+    for rung in catalogue::rungs() {
+        if rung.precondition.takes(rung.operation, shape) {
+            continue;
+        }
+        let ended = emulate(&format!("--kernel {} --size 1", rung.name));
+        ended.assert_refused(&[&format!("{} takes ", rung.name), "not 1 x 1"]);
+        let has_alternative = catalogue::rungs().any(|other| {
+            other.operation == rung.operation
+                && other.element == rung.element
+                && other.precondition == Precondition::Any
+                && is_kernel(other)
+        });
+        let Some((_, advice)) = ended.stderr.split_once(": use ") else {
+            panic!("no advice: {ended:?}");
+        };
+        if has_alternative {
+            let name = advice.split(',').next().unwrap();
+            emulate(&format!("--kernel {name} --size 1")).assert_passed(1);
+        }
+    }
+    let ended = emulate("--kernel naive,tiled_32 --size 33");
+    ended.assert_refused(&["tiled_32 takes multiples of 32", "tiled_guarded_32"]);
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused_before_anything_is_allocated() {
+    let folder = Folder::new("memory");
+    let file = folder.file("records.json");
+    for size in ["4000000000", "4294967295"] {
+        // Linux grants memory that is not there: allocating first would show as a long time or a killed process.
+        let ended = emulate(&format!("--kernel naive --size {size} --json {file}"));
+        ended.assert_refused(&["naive at ", "bytes of device memory", "use a smaller size"]);
+        assert!(!Path::new(&file).exists());
+    }
+    emulate("--size 4000000000").assert_refused(&["use a smaller size"]);
+    emulate("--family transpose --size 4000000000").assert_refused(&["use a smaller size"]);
+}
+
+#[test]
+fn no_gpu_is_an_error_where_one_is_asked_for() {
+    if warpladder::device::devices().is_ok() {
+        println!("skipped: there is a GPU");
+        return;
+    }
+    warpladder("--engine gpu --kernel naive --size 8").assert_refused(&[]);
+}
+
+#[test]
+fn auto_says_why_it_takes_the_emulator() {
+    if warpladder::device::devices().is_ok() {
+        println!("skipped: there is a GPU");
+        return;
+    }
+    let ended = warpladder("--kernel naive --size 8");
+    ended.assert_passed(1);
+    assert!(ended.stderr.starts_with("no GPU: "), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+}
+
+#[test]
+fn wrong_usage_is_exit_2() {
+    for args in [
+        "--reps 0",
+        "--reps x",
+        "--size -1",
+        "--size 4294967296",
+        "--size 8 --m 8",
+        "--engine tpu",
+        "--family fft",
+        "list --size 8",
+        "devices --csv -",
+        "doctor now",
+        "frobnicate",
+        "profile",
+        "emulate no-such.ptx entry",
+        "--json - --csv -",
+        "predict",
+        "predict naive --device GT9",
+        "predict cpu_naive",
+        "explain",
+        "explain cpu_naive",
+        "explain naife",
+        "explain tiled_32 --size 33",
+        "explain naive --device GT9",
+    ] {
+        warpladder(args).assert_refused(&[]);
+    }
+    warpladder("--frob").assert_refused(&["'--frob'", "--help"]);
+    warpladder("--familie matmul").assert_refused(&["--familie", "'--family'"]);
+    warpladder("profile").assert_refused(&["<KERNEL>"]);
+    for args in ["--help", "run --help", "--version"] {
+        assert_eq!(warpladder(args).status, Some(0), "{args}");
+    }
+}

@@ -1,0 +1,200 @@
+//! `warpladder learn`, as a learner uses it.
+
+use cuda_builder::Toolchain;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use warpladder_learn::{ALL, Folder, find};
+
+/// How a run of the program ended.
+#[derive(Debug)]
+struct Ended {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn learn(args: &[&str], dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpladder"));
+    command.arg("learn").args(args).arg("--dir").arg(dir);
+    command.stdin(Stdio::null());
+    command
+}
+
+fn end(command: &mut Command) -> Ended {
+    let output = command.output().unwrap();
+    Ended {
+        status: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A folder for a test's learner. Its build products stay from one run to the next.
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// The toolchain that compiles exercises; none, and a line that says why, where it is missing.
+fn toolchain() -> Option<Toolchain> {
+    let exercises = Path::new(warpladder::SOURCE_ROOT).join("host/learn/exercises");
+    Toolchain::find(&exercises)
+        .inspect_err(|missing| println!("left out: {missing}"))
+        .ok()
+}
+
+/// An empty folder.
+fn empty(name: &str) -> std::path::PathBuf {
+    let folder = folder(name);
+    _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+#[test]
+fn exercises_are_put_into_a_folder_and_stay_as_the_learner_left_them() {
+    let dir = empty("learn-start");
+    let before = end(&mut learn(&["list"], &dir));
+    assert_eq!(before.status, Some(0), "{before:?}");
+    assert!(
+        before.stdout.contains("warpladder learn start"),
+        "{before:?}"
+    );
+
+    let started = end(&mut learn(&["start"], &dir));
+    assert_eq!(started.status, Some(0), "{started:?}");
+    let first = Folder::new(&dir).file(&ALL[0]);
+    std::fs::write(&first, "changed").unwrap();
+    let again = end(&mut learn(&["start"], &dir));
+    assert!(
+        again.stdout.starts_with("0 exercises put into"),
+        "{again:?}"
+    );
+    assert_eq!(std::fs::read_to_string(first).unwrap(), "changed");
+
+    let list = end(&mut learn(&["list"], &dir));
+    for exercise in ALL {
+        assert!(list.stdout.contains(exercise.name), "{}", exercise.name);
+    }
+    assert!(!list.stdout.contains("passed"), "{list:?}");
+}
+
+#[test]
+fn hints_come_one_by_one() {
+    let dir = empty("learn-hints");
+    end(&mut learn(&["start"], &dir));
+    let hints: Vec<&str> = find("block_sum").unwrap().files.hints().collect();
+    for shown in 1..=hints.len() {
+        let ended = end(&mut learn(&["block_sum", "--hint"], &dir));
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        for (index, hint) in hints.iter().enumerate() {
+            assert_eq!(ended.stdout.contains(hint), index < shown, "{ended:?}");
+        }
+    }
+    let ended = end(&mut learn(&["block_sum", "--hint", "1"], &dir));
+    assert!(ended.stdout.contains(hints[0]) && !ended.stdout.contains(hints[1]));
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let dir = empty("learn-refused");
+    let nightly = "WARPLADDER_NIGHTLY";
+    for (start, args, parts) in [
+        (
+            false,
+            &["add_one"][..],
+            &["holds no exercises", "learn start"][..],
+        ),
+        (true, &["add_two"], &["no exercise \"add_two\"", "add_one"]),
+        (true, &["add_one", "--hint", "0"], &["--hint 0"]),
+        (true, &["--solution"], &["<NAME>"]),
+        (true, &["add_one"], &["nightly Rust", nightly]),
+    ] {
+        if start {
+            end(&mut learn(&["start"], &dir));
+        }
+        let ended = end(learn(args, &dir).env(nightly, "/nowhere/at/all"));
+        assert_eq!(ended.status, Some(2), "{ended:?}");
+        assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+        for part in parts {
+            assert!(ended.stderr.contains(part), "{part} is not in {ended:?}");
+        }
+    }
+}
+
+/// The learner's folder of the tests, in which core is compiled already, as a new learner has it.
+fn fresh() -> Option<Folder> {
+    toolchain()?;
+    let dir = folder("learn");
+    let folder = Folder::new(&dir);
+    _ = std::fs::remove_file(dir.join("progress.json"));
+    for exercise in ALL {
+        _ = std::fs::remove_file(folder.file(exercise));
+    }
+    folder.start().unwrap();
+    Some(folder)
+}
+
+#[test]
+fn an_exercise_is_solved() {
+    let Some(folder) = fresh() else { return };
+    let dir = folder.path();
+    let exercise = find("saxpy").unwrap();
+
+    let unsolved = end(&mut learn(&["saxpy"], dir));
+    assert_eq!(unsolved.status, Some(1), "{unsolved:?}");
+    assert!(
+        unsolved.stdout.starts_with("saxpy: y[0] is"),
+        "{unsolved:?}"
+    );
+
+    std::fs::write(folder.file(exercise), "pub fn broken(").unwrap();
+    let broken = end(&mut learn(&["saxpy"], dir));
+    assert_eq!(broken.status, Some(1), "{broken:?}");
+    assert!(broken.stdout.contains("does not compile"), "{broken:?}");
+    assert!(broken.stderr.contains("02_saxpy.rs:1"), "{broken:?}");
+
+    let unguarded = exercise.files.solution.replace("if i < n", "if true");
+    std::fs::write(folder.file(exercise), unguarded).unwrap();
+    let found = end(&mut learn(&["saxpy"], dir));
+    assert_eq!(found.status, Some(1), "{found:?}");
+    for part in ["x[1000], but x has 1000 elements", "02_saxpy.rs:7"] {
+        assert!(found.stdout.contains(part), "{found:?}");
+    }
+
+    let solution = end(&mut learn(&["saxpy", "--solution"], dir)).stdout;
+    assert_eq!(solution, exercise.files.solution);
+    std::fs::write(folder.file(exercise), solution).unwrap();
+    let passed = end(&mut learn(&["saxpy"], dir));
+    assert_eq!(passed.status, Some(0), "{passed:?}");
+    for part in [
+        "saxpy: passed\n",
+        "as good as the reference",
+        "01_add_one.rs",
+    ] {
+        assert!(passed.stdout.contains(part), "{passed:?}");
+    }
+    let list = end(&mut learn(&["list"], dir)).stdout;
+    assert_eq!(list.matches("passed").count(), 1, "{list}");
+
+    watch_goes_on(&folder);
+}
+
+/// What is saved is checked, and the next open exercise comes.
+fn watch_goes_on(folder: &Folder) {
+    let mut watch = learn(&["--watch"], folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok);
+    let mut reaches = |start: &str| lines.any(|line| line.starts_with(start));
+    let unsolved = reaches("add_one: output[0] was never written") && reaches("waiting for");
+    let first = find("add_one").unwrap();
+    std::fs::write(folder.file(first), first.files.solution).unwrap();
+    // saxpy is solved.
+    let went_on = unsolved && reaches("add_one: passed") && reaches("grid_stride: output[0]");
+    _ = watch.kill();
+    _ = watch.wait();
+    assert!(went_on);
+}

@@ -1,0 +1,182 @@
+//! The tables in the README and in docs/h200.md are those of the results that are kept in the repository, and the output that
+//! the README shows is the program's.
+//!
+//! `WARPLADDER_UPDATE=1 cargo test --test readme` writes them.
+
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The rungs of the README's table, all at 4096.
+const SHORT: [&str; 12] = [
+    "naive_uncoalesced",
+    "naive",
+    "tiled_32",
+    "register_blocked",
+    "sgemm",
+    "dgemm",
+    "mma_bf16",
+    "wgmma_bf16",
+    "copy_vec4",
+    "transpose_naive",
+    "transpose_fast",
+    "matvec_fast",
+];
+
+fn root() -> PathBuf {
+    PathBuf::from(warpladder::SOURCE_ROOT)
+}
+
+fn read_json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}
+
+/// The table of these files of one run, with the device that it ran on above it.
+fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String {
+    let devices = read_json(&folder.join("devices.json"));
+    let device = &devices[0];
+    let mut text = String::new();
+    writeln!(
+        text,
+        "{}, compute capability {:.1}, {} multiprocessors at up to {} MHz, CUDA {}. The medians of one run each of \
+         `warpladder --json` at the sizes shown; the files are in `{}`.\n",
+        device["name"].as_str().unwrap(),
+        device["compute_capability"].as_f64().unwrap() / 10.0,
+        device["multiprocessors"],
+        device["clock_khz"].as_u64().unwrap() / 1000,
+        device["cuda_version"].as_str().unwrap(),
+        folder.strip_prefix(root()).unwrap().display(),
+    )
+    .unwrap();
+    writeln!(
+        text,
+        "| kernel | size | ms | noise % | GFLOP/s | GB/s | host to host, ms |"
+    )
+    .unwrap();
+    writeln!(text, "|---|---|--:|--:|--:|--:|--:|").unwrap();
+    let records = files.iter().flat_map(|file| {
+        let records = read_json(&folder.join(file));
+        records.as_array().unwrap().clone()
+    });
+    for record in records.filter(|record| shown(record["kernel"].as_str().unwrap())) {
+        assert_eq!(record["ok"], true, "{record}");
+        let number = |field: &str, digits: usize| match record[field].as_f64() {
+            Some(value) => format!("{value:.digits$}"),
+            None => String::new(),
+        };
+        let size = ["m", "n", "k"].map(|name| record[name].as_u64().map(|x| x.to_string()));
+        let size: Vec<String> = size.into_iter().flatten().collect();
+        writeln!(
+            text,
+            "| `{}` | {} | {} | {} | {} | {} | {} |",
+            record["kernel"].as_str().unwrap(),
+            size.join(" × "),
+            number("median_ms", 4),
+            number("noise_pct", 1),
+            number("gflops", 0),
+            number("gbs", 0),
+            number("host_to_host_ms", 1),
+        )
+        .unwrap();
+    }
+    text
+}
+
+/// A console with commands of the program and what they print, where that is the same on every machine.
+fn console(commands: &[&str]) -> String {
+    let mut text = "```console\n".to_owned();
+    for command in commands {
+        let mut words = command.split_whitespace();
+        assert_eq!(words.next(), Some("warpladder"));
+        let arguments = words.take_while(|word| *word != "|");
+        let lines = command.split_once(" | head -");
+        let lines = lines.map_or(usize::MAX, |(_, lines)| lines.parse().unwrap());
+        let output = Command::new(env!("CARGO_BIN_EXE_warpladder"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command}: {output:?}");
+        writeln!(text, "$ {command}").unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        for line in printed.lines().take(lines) {
+            writeln!(text, "{}", line.trim_end()).unwrap();
+        }
+    }
+    text + "```\n"
+}
+
+/// The ratios of the comparisons: a row for each kernel and peer, a column for each size.
+fn ratios(folder: &Path) -> String {
+    let mut text = "| kernel | peer | size: ratio |\n|---|---|---|\n".to_owned();
+    for file in ["sgemm", "dgemm", "wgmma", "transpose"] {
+        let records = read_json(&folder.join(format!("compare-{file}.json")));
+        let records = records.as_array().unwrap();
+        for of_kernel in records.chunk_by(|a, b| a["kernel"] == b["kernel"]) {
+            let cells: Vec<String> = of_kernel
+                .iter()
+                .map(|record| {
+                    assert_eq!(record["ok"], true, "{record}");
+                    let extents = ["m", "n", "k"].map(|name| record[name].as_u64());
+                    let mut extents: Vec<u64> = extents.into_iter().flatten().collect();
+                    // A cube or a square is one number.
+                    extents.dedup();
+                    let size: Vec<String> = extents.iter().map(u64::to_string).collect();
+                    format!(
+                        "{}: {:.2}",
+                        size.join(" × "),
+                        record["ratio"].as_f64().unwrap()
+                    )
+                })
+                .collect();
+            let (kernel, peer) = (&of_kernel[0]["kernel"], &of_kernel[0]["peer"]);
+            let (kernel, peer) = (kernel.as_str().unwrap(), peer.as_str().unwrap());
+            writeln!(text, "| `{kernel}` | {peer} | {} |", cells.join("; ")).unwrap();
+        }
+    }
+    text
+}
+
+/// What stands in a file between two markers must be `text`.
+fn check(file: &str, marker: &str, text: &str) {
+    let path = root().join(file);
+    let document = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = (
+        format!("<!-- {marker} -->\n"),
+        format!("<!-- /{marker} -->"),
+    );
+    let start = document.find(&begin).unwrap() + begin.len();
+    let stop = document.find(&end).unwrap();
+    let expected = format!("\n{text}\n");
+    if std::env::var_os("WARPLADDER_UPDATE").is_some() {
+        let written = format!("{}{expected}{}", &document[..start], &document[stop..]);
+        std::fs::write(&path, written).unwrap();
+        return;
+    }
+    assert_eq!(
+        &document[start..stop],
+        expected,
+        "{file}: run `WARPLADDER_UPDATE=1 cargo test --test readme`"
+    );
+}
+
+// One test, not several: they would write the same file at the same time.
+#[test]
+fn tables_and_output_are_those_of_the_results_and_of_the_program() {
+    let folder = root().join("results/h200");
+    let all = ["run.json", "run-2048.json"];
+    check("docs/h200.md", "h200", &table(&folder, &all, |_| true));
+    check("docs/h200.md", "compare", &ratios(&folder));
+    let short = table(&folder, &all[..1], |kernel| SHORT.contains(&kernel));
+    check("README.md", "short", &short);
+    let profile = "warpladder profile transpose_coalesced --size 64 | head -10";
+    check("README.md", "profile", &console(&[profile]));
+    let predict = ["transpose_coalesced", "transpose_padded"]
+        .map(|kernel| format!("warpladder predict {kernel} --device V100 --size 2048 | head -5"));
+    check(
+        "README.md",
+        "predict",
+        &console(&predict.each_ref().map(String::as_str)),
+    );
+}

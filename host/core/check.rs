@@ -1,0 +1,277 @@
+//! Whether an output is right.
+//!
+//! References are computed in f64. An element that is NaN fails, and since outputs are filled with NaN before a
+//! kernel runs, so does one that the kernel did not write.
+//!
+//! # Tolerances
+//!
+//! A sum of k products of inputs from [-1, 1), rounded at each step with unit roundoff u, is off by about
+//! 0.24 · k · u (root mean square: partial sums grow as √(i)/3, and independent roundings of k of them add up
+//! to u · k / (3√2)). The worst of many millions of elements is off by some six times that. The tolerance is
+//! 4 · k · u: over twice the worst that rounding gives (and for k up to 4, where there is no averaging, the bound
+//! that holds for certain), and far below what a lost term, a swapped index or a product in reduced precision gives
+//! (the roundoff of TF32 is 8,192 times that of f32). For C · x with n columns the errors of n elements add up to
+//! √(n / 3) times as much; the tolerance there is 2 · k · u · √n.
+//!
+//! Tensor cores cut their sums off instead of rounding them, so errors do not average out: each instruction, of at
+//! least 8 terms, loses up to 2⁻²³ of the partial sum. The largest of many sums are about 2 · √k, and their partial
+//! sums on average two thirds of that: k / 8 of them lose up to k · √k · 2⁻²³ / 6 in all, which is added to the
+//! tolerance.
+//!
+//! A sum that is rounded once more when it is stored, to the nearest of a type with unit roundoff r (2⁻¹¹ for binary16, 2⁻⁸
+//! for bfloat16), is off by up to r times itself in addition: half of the distance of two neighbours is at most that. Each
+//! element then has a tolerance of its own, r times the right answer more than others, so that those near 0 are
+//! held to what their sums allow. (Numbers so small that they have fewer bits are rounded by less than a sum may be off.) For
+//! C · x these errors, some 0.13 · r · √k (root mean square), are independent of each other as well; n of them
+//! add up to 0.07 · r · √(k · n), the worst to six times that, and r · √(k · n) is added to the tolerance: that of
+//! elements of 2 · √k.
+
+use crate::element::Element;
+
+/// How an output was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Each element against nalgebra's product in f64.
+    Nalgebra,
+    /// Freivalds' check: C · x against A · (B · x) for random vectors x, in f64.
+    Freivalds,
+    /// Each element against the same computation in f64.
+    Reference,
+    /// Each element must be equal.
+    Exact,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// Whether every element was within the tolerance.
+    pub ok: bool,
+    /// Largest absolute difference; NaN where an element is.
+    pub error: f64,
+    /// Largest difference that passes.
+    pub tolerance: f64,
+    /// How it was checked.
+    pub method: Method,
+    /// What was wrong first, as one line.
+    pub complaint: Option<String>,
+}
+
+impl Verdict {
+    /// The verdict with something else that was wrong.
+    pub fn but(self, complaint: String) -> Self {
+        Verdict {
+            ok: false,
+            complaint: Some(self.complaint.unwrap_or(complaint)),
+            ..self
+        }
+    }
+}
+
+/// Where the elements of a matrix lie: element (i, j) at i · `row` + j · `column`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strides {
+    /// Distance of two rows.
+    pub row: usize,
+    /// Distance of two columns.
+    pub column: usize,
+}
+
+impl Strides {
+    /// Row-major with rows of `columns` elements.
+    pub fn row_major(columns: usize) -> Self {
+        Strides {
+            row: columns,
+            column: 1,
+        }
+    }
+
+    /// Column-major with this leading dimension.
+    pub fn column_major(leading_dimension: usize) -> Self {
+        Strides {
+            row: 1,
+            column: leading_dimension,
+        }
+    }
+
+    /// The distance that is not 1, as BLAS has it.
+    pub fn leading(self) -> usize {
+        self.row.max(self.column)
+    }
+
+    /// Place of element (i, j).
+    pub fn index(self, i: usize, j: usize) -> usize {
+        i * self.row + j * self.column
+    }
+}
+
+/// How far from the right answer an element may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// What its sum may be off by.
+    pub sum: f64,
+    /// Unit roundoff of the type that the sum is rounded to when it is stored; 0 where it is stored as it is.
+    pub rounding: f64,
+}
+
+impl From<f64> for Tolerance {
+    fn from(sum: f64) -> Self {
+        Tolerance { sum, rounding: 0.0 }
+    }
+}
+
+impl Tolerance {
+    /// Of an element that should be this.
+    pub fn of(self, expected: f64) -> f64 {
+        self.sum + self.rounding * (expected.abs() + self.sum)
+    }
+
+    /// Of the largest of many sums of `k` terms.
+    pub fn of_largest(self, k: usize) -> f64 {
+        self.of(2.0 * (k as f64).sqrt())
+    }
+}
+
+/// Tolerance for one element of a product over `k` terms.
+pub fn product_tolerance<T: Element>(k: usize) -> f64 {
+    4.0 * k as f64 * T::UNIT_ROUNDOFF
+}
+
+/// Tolerance for one element of a product over `k` terms on tensor cores with sums of f32.
+pub fn tensor_tolerance(k: usize) -> f64 {
+    let k = k as f64;
+    let rounded = 4.0 * k * f32::UNIT_ROUNDOFF;
+    rounded + k * k.sqrt() * f64::from(f32::EPSILON) / 6.0
+}
+
+/// Tolerance for one element of C · x with C of `n` columns and x from [-1, 1): the errors of n elements of C that
+/// keep `of_element`, independent of each other.
+pub fn projected_tolerance(of_element: f64, n: usize) -> f64 {
+    of_element * (n as f64).sqrt() / 2.0
+}
+
+/// Compares a matrix of `rows` × `columns` element by element; both functions take row and column. The verdict's tolerance is the
+/// largest of all elements.
+pub fn elementwise(
+    (rows, columns): (usize, usize),
+    output: impl Fn(usize, usize) -> f64,
+    expected: impl Fn(usize, usize) -> f64,
+    tolerance: impl Into<Tolerance>,
+    method: Method,
+) -> Verdict {
+    let tolerance = tolerance.into();
+    let place = |index: usize| (index / columns, index % columns);
+    let differences = (0..rows * columns).map(|index| {
+        let (i, j) = place(index);
+        let expected = expected(i, j);
+        ((output(i, j) - expected).abs(), tolerance.of(expected))
+    });
+    judge(differences, tolerance.sum, method, |index| {
+        let (i, j) = place(index);
+        format!(
+            "element ({i}, {j}) is {}, not {}",
+            output(i, j),
+            expected(i, j)
+        )
+    })
+}
+
+/// A random vector and what a product times it has to be.
+#[derive(Clone, Debug)]
+pub struct Projection {
+    /// The vector.
+    pub x: Vec<f64>,
+    /// A · (B · x).
+    pub expected: Vec<f64>,
+}
+
+/// A matrix of `rows` rows times the vector `x`, in f64.
+pub fn project<T: Element>(matrix: &[T], strides: Strides, rows: usize, x: &[f64]) -> Vec<f64> {
+    let mut product = vec![0.0; rows];
+    if strides.column == 1 {
+        for (i, sum) in product.iter_mut().enumerate() {
+            let row = &matrix[i * strides.row..][..x.len()];
+            *sum = row.iter().zip(x).map(|(&a, x)| a.into() * x).sum();
+        }
+    } else {
+        for (j, x) in x.iter().enumerate() {
+            let column = &matrix[j * strides.column..][..rows];
+            for (sum, &a) in product.iter_mut().zip(column) {
+                *sum += a.into() * x;
+            }
+        }
+    }
+    product
+}
+
+/// Freivalds' check of a product C of `rows` rows (Freivalds 1979, "Fast probabilistic algorithms").
+///
+/// With x drawn from the reals a wrong row of C goes unnoticed only where its error is orthogonal to x.
+pub fn freivalds<T: Element>(
+    c: &[T],
+    strides: Strides,
+    rows: usize,
+    projections: &[Projection],
+    tolerance: f64,
+) -> Verdict {
+    let projected: Vec<Vec<f64>> = projections
+        .iter()
+        .map(|projection| project(c, strides, rows, &projection.x))
+        .collect();
+    let pair = |index: usize| {
+        let (vector, row) = (index / rows, index % rows);
+        (projected[vector][row], projections[vector].expected[row])
+    };
+    let differences = (0..rows * projections.len()).map(|index| {
+        let (got, want) = pair(index);
+        ((got - want).abs(), tolerance)
+    });
+    judge(differences, tolerance, Method::Freivalds, |index| {
+        let (got, want) = pair(index);
+        let row = index % rows;
+        format!("row {row} times a random vector is {got}, not {want}")
+    })
+}
+
+/// Compares arrays of the same length element by element.
+pub fn slices<T: Copy + Into<f64>>(found: &[T], expected: &[T], tolerance: f64) -> Verdict {
+    let pair = |index: usize| -> (f64, f64) { (found[index].into(), expected[index].into()) };
+    let differences = (0..found.len()).map(|index| {
+        let (found, expected) = pair(index);
+        ((found - expected).abs(), tolerance)
+    });
+    judge(differences, tolerance, Method::Reference, |index| {
+        let (found, expected) = pair(index);
+        format!("element {index} is {found}, not {expected}")
+    })
+}
+
+/// Judges differences, each with its tolerance, which is never less than `least`.
+pub fn judge(
+    differences: impl Iterator<Item = (f64, f64)>,
+    least: f64,
+    method: Method,
+    complain: impl Fn(usize) -> String,
+) -> Verdict {
+    let mut error = 0.0f64;
+    let mut tolerance = least;
+    let mut first_wrong = None;
+    for (index, (difference, allowed)) in differences.enumerate() {
+        tolerance = tolerance.max(allowed);
+        // Written so that NaN is wrong, and stays in `error`: `f64::max` would drop it.
+        let right = difference <= allowed;
+        if !right && first_wrong.is_none() {
+            first_wrong = Some(index);
+        }
+        if difference.is_nan() || difference > error {
+            error = difference;
+        }
+    }
+    Verdict {
+        ok: first_wrong.is_none(),
+        error,
+        tolerance,
+        method,
+        complaint: first_wrong.map(complain),
+    }
+}

@@ -1,0 +1,274 @@
+//! The emulator engine: kernels on the CPU, through `ptx-emulator`.
+
+mod streams;
+
+use super::streams::{Slots, Streams};
+use super::{Engine, EngineKind};
+use crate::error::EngineError;
+use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
+use crate::memory;
+use ptx_emulator::{
+    Args, DEFAULT_INSTRUCTION_BUDGET, Kernel, LaunchConfig, Memory, MemoryError, Module,
+    NoObserver, Observer, TensorMap, TensorSwizzle,
+};
+use std::cell::RefCell;
+use std::time::Instant;
+
+/// Device memory where the system does not say how much it has: 4 GiB.
+const DEFAULT_CAPACITY: u64 = 4 << 30;
+
+/// The generation that the emulator stands for, times ten: compute capability 9.0, whose limits of shared memory it
+/// keeps.
+const COMPUTE_CAPABILITY: u32 = 90;
+
+/// Multiprocessors that grid-stride launches are sized for: few, since blocks beyond the CPU's cores gain nothing.
+const MULTIPROCESSORS: u32 = 8;
+
+/// The PTX emulator. Memory is allocated from the host's when it is asked for.
+pub struct EmulatorEngine {
+    name: String,
+    multiprocessors: u32,
+    memory: Memory,
+    /// Of each launch.
+    instruction_budget: u64,
+    /// Worker threads; none for as many as the machine runs at once.
+    workers: Option<usize>,
+    modules: RefCell<Vec<Module>>,
+    /// Each with the number of its module.
+    kernels: RefCell<Vec<(usize, Kernel)>>,
+    streams: RefCell<Slots<()>>,
+    /// When each was recorded, if it was.
+    events: RefCell<Slots<Option<Instant>>>,
+}
+
+impl Default for EmulatorEngine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl EmulatorEngine {
+    /// An emulated device with as much memory as the host has available.
+    pub fn new() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        EmulatorEngine {
+            name: format!("{cores} CPU cores"),
+            multiprocessors: MULTIPROCESSORS,
+            memory: Memory::with_capacity(memory::available().unwrap_or(DEFAULT_CAPACITY)),
+            instruction_budget: DEFAULT_INSTRUCTION_BUDGET,
+            workers: None,
+            modules: RefCell::default(),
+            kernels: RefCell::default(),
+            streams: RefCell::default(),
+            events: RefCell::default(),
+        }
+    }
+
+    /// The same device with so many multiprocessors: plans that depend on them are then those of another device.
+    pub fn with_multiprocessors(self, multiprocessors: u32) -> Self {
+        EmulatorEngine {
+            multiprocessors,
+            ..self
+        }
+    }
+
+    /// An emulated device that ends a launch after so many warp instructions, and runs on one thread: for tests that
+    /// run many kernels side by side, some of which may never end.
+    pub fn limited(instruction_budget: u64) -> Self {
+        EmulatorEngine {
+            instruction_budget,
+            workers: Some(1),
+            ..Self::new()
+        }
+    }
+
+    /// Runs one launch to its end under an observer.
+    ///
+    /// # Errors
+    /// As [`Engine::run`]; the observer has then seen everything up to the fault.
+    pub fn run_observed<O: Observer>(
+        &self,
+        launch: &Launch<'_>,
+        observer: &mut O,
+    ) -> Result<(), EngineError> {
+        let kernels = self.kernels.borrow();
+        let Some((_, kernel)) = kernels.get(launch.kernel.0) else {
+            return Err(EngineError::Launch {
+                entry: format!("kernel {}", launch.kernel.0),
+                message: "it was loaded by another engine".to_owned(),
+            });
+        };
+        let config = LaunchConfig {
+            cluster: (launch.cluster != Dim3::ONE).then(|| extents(launch.cluster)),
+            dynamic_shared_bytes: launch.shared_bytes,
+            instruction_budget: self.instruction_budget,
+            workers: self.workers,
+            ..LaunchConfig::new(extents(launch.grid), extents(launch.block))
+        };
+        kernel
+            .launch_observed(&self.memory, &config, &arguments(launch.args), observer)
+            .map_err(|error| EngineError::Launch {
+                entry: kernel.name().to_owned(),
+                message: error.to_string(),
+            })?;
+        Ok(())
+    }
+
+    /// Static shared memory of a block of this kernel, in bytes; 0 where this engine has not loaded it.
+    pub fn static_shared_bytes(&self, KernelId(index): KernelId) -> u32 {
+        let kernels = self.kernels.borrow();
+        kernels
+            .get(index)
+            .map_or(0, |(_, kernel)| kernel.static_shared_bytes())
+    }
+
+    /// The device's memory.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Finds a module among those loaded, or loads it; returns its number. Of a module's kernels those are parsed that are
+    /// launched: a problem needs one or two of many.
+    fn module(&self, ptx: &str, entry: &str) -> Result<usize, EngineError> {
+        let mut modules = self.modules.borrow_mut();
+        if let Some(index) = modules.iter().position(|module| module.text() == ptx) {
+            return Ok(index);
+        }
+        modules.push(Module::index(ptx).map_err(|error| load_error(entry, &error))?);
+        Ok(modules.len() - 1)
+    }
+}
+
+impl Engine for EmulatorEngine {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Emulator
+    }
+
+    fn device_name(&self) -> &str {
+        &self.name
+    }
+
+    fn compute_capability(&self) -> u32 {
+        COMPUTE_CAPABILITY
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        self.multiprocessors
+    }
+
+    fn free_memory(&self) -> Result<u64, EngineError> {
+        Ok(self.memory.capacity() - self.memory.used())
+    }
+
+    fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
+        let module = self.module(ptx, entry)?;
+        let mut kernels = self.kernels.borrow_mut();
+        let loaded = |(of, kernel): &(usize, Kernel)| *of == module && kernel.name() == entry;
+        if let Some(index) = kernels.iter().position(loaded) {
+            return Ok(KernelId(index));
+        }
+        let kernel = self.modules.borrow()[module].kernel(entry);
+        kernels.push((module, kernel.map_err(|error| load_error(entry, &error))?));
+        Ok(KernelId(kernels.len() - 1))
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError> {
+        match self.memory.alloc(bytes as u64) {
+            Ok(address) => Ok(DevicePtr(address)),
+            Err(MemoryError::Full {
+                requested,
+                used,
+                capacity,
+            }) => Err(EngineError::OutOfMemory {
+                needed: requested,
+                free: capacity - used,
+            }),
+            Err(error) => Err(memory_error("alloc", &error)),
+        }
+    }
+
+    fn free(&self, DevicePtr(address): DevicePtr) {
+        // Only addresses from `alloc` get here, and each once: there is nothing to report.
+        _ = self.memory.free(address);
+    }
+
+    fn upload(&self, DevicePtr(to): DevicePtr, bytes: &[u8]) -> Result<(), EngineError> {
+        self.memory
+            .write(to, bytes)
+            .map_err(|error| memory_error("upload", &error))
+    }
+
+    fn download(&self, bytes: &mut [u8], DevicePtr(from): DevicePtr) -> Result<(), EngineError> {
+        self.memory
+            .read(from, bytes)
+            .map_err(|error| memory_error("download", &error))
+    }
+
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
+        let map = TensorMap {
+            address: matrix.address.0,
+            element_bytes: matrix.element_bytes as u8,
+            extents: [matrix.columns, matrix.rows, matrix.matrices]
+                .map(u64::from)
+                .into(),
+            strides: vec![matrix.row_bytes, matrix.matrix_bytes],
+            box_extents: vec![matrix.box_columns as u16, matrix.box_rows as u16, 1],
+            swizzle: TensorSwizzle::Bytes128,
+        };
+        map.to_bytes().ok_or_else(|| EngineError::Driver {
+            call: "tensor_map",
+            message: format!("{matrix:?} cannot be mapped"),
+        })
+    }
+
+    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        self.run_observed(launch, &mut NoObserver)
+    }
+
+    fn streams(&self) -> Option<&dyn Streams> {
+        Some(self)
+    }
+
+    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+        let start = Instant::now();
+        for _ in 0..rounds {
+            for launch in launches {
+                self.run(launch)?;
+            }
+        }
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+}
+
+fn extents(Dim3 { x, y, z }: Dim3) -> [u32; 3] {
+    [x, y, z]
+}
+
+fn arguments(args: &[Arg<'_>]) -> Args {
+    let mut arguments = Args::new();
+    for arg in args {
+        match arg {
+            Arg::Ptr(DevicePtr(address)) => arguments.push_u64(*address),
+            Arg::U32(value) => arguments.push_u32(*value),
+            Arg::U64(value) => arguments.push_u64(*value),
+            Arg::F32(value) => arguments.push_f32(*value),
+            Arg::F64(value) => arguments.push_f64(*value),
+            Arg::Bytes(bytes) => arguments.push_bytes(bytes),
+        };
+    }
+    arguments
+}
+
+fn load_error(entry: &str, error: &dyn std::error::Error) -> EngineError {
+    EngineError::Load {
+        entry: entry.to_owned(),
+        message: error.to_string(),
+    }
+}
+
+fn memory_error(call: &'static str, error: &MemoryError) -> EngineError {
+    EngineError::Driver {
+        call,
+        message: error.to_string(),
+    }
+}

@@ -1,0 +1,505 @@
+//! The GPU engine: kernels through the CUDA driver.
+//!
+//! Context, stream, events and copies are cust's. Just-in-time compilation with its log, kernel attributes and
+//! launches are `cuda_driver`'s, which also loads the driver.
+
+mod arguments;
+mod geometry;
+mod queue;
+mod streams;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use cuda_driver::{
+    DriverError, Event, Function, FunctionAttribute, JitOptions, LaunchConfig, Module,
+    TensorDescription, TensorElement, TensorMap, TensorOutOfBounds, TensorPromotion, TensorSwizzle,
+};
+use cust::context::{Context, CurrentContext};
+use cust::error::CudaError;
+use cust::event::EventFlags;
+use cust::memory::{CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc};
+use cust::stream::{Stream, StreamFlags};
+
+use self::arguments::{MOST_ARGUMENTS, argument_pointers};
+use self::geometry::Limits;
+use super::signature::{body, parameters};
+use super::streams::{Slots, Streams};
+use super::{Engine, EngineKind};
+use crate::device::{DeviceProperties, DeviceState};
+use crate::error::EngineError;
+use crate::launch::{
+    DevicePtr, Dim3, KernelId, Launch, MAX_CLUSTER_BLOCKS, MatrixMap, TENSOR_MAP_BYTES,
+};
+
+/// A CUDA device. Used from the thread that made it.
+pub struct GpuEngine {
+    // Fields are dropped in this order: what lives in the context goes before the context.
+    kernels: RefCell<Vec<Kernel>>,
+    modules: RefCell<Vec<LoadedModule>>,
+    start: cust::event::Event,
+    stop: cust::event::Event,
+    events: RefCell<Slots<Event>>,
+    streams: RefCell<Slots<Stream>>,
+    stream: Stream,
+    context: Context,
+    properties: DeviceProperties,
+    /// Live allocations: size in bytes by address.
+    allocations: RefCell<BTreeMap<u64, usize>>,
+    /// The kernel that broke the context, once one has.
+    broken_by: RefCell<Option<String>>,
+}
+
+struct LoadedModule {
+    ptx: String,
+    module: Module,
+}
+
+struct Kernel {
+    /// Index into [`GpuEngine::modules`].
+    module: usize,
+    entry: String,
+    function: Function,
+    /// Size of each parameter, in bytes.
+    parameters: Vec<usize>,
+    limits: Limits,
+    /// Dynamic shared memory that launches may ask for so far, in bytes.
+    allowed_shared_bytes: Cell<u32>,
+    /// Whether it may begin before the kernel in front has ended: it waits for that itself, by `griddepcontrol.wait`.
+    waits_for_previous: bool,
+}
+
+impl GpuEngine {
+    /// Opens the device with this number, from 0, in its primary context.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] where there is no driver, no such device, or the device refuses a context.
+    pub fn new(ordinal: u32) -> Result<Self, EngineError> {
+        let unavailable = |reason: String| EngineError::Unavailable(reason);
+        let driver = cuda_driver::load().map_err(|reason| unavailable(reason.to_string()))?;
+        let count = driver
+            .device_count()
+            .map_err(|error| unavailable(error.to_string()))?;
+        if ordinal >= count {
+            return Err(unavailable(format!(
+                "there is no GPU {ordinal}: the driver lists {count}, counted from 0"
+            )));
+        }
+        let properties = DeviceProperties::query(driver, ordinal)?;
+        let open = || {
+            let device = cust::device::Device::get_device(ordinal)?;
+            let context = Context::new(device)?;
+            Ok(GpuEngine {
+                kernels: RefCell::default(),
+                modules: RefCell::default(),
+                start: cust::event::Event::new(EventFlags::DEFAULT)?,
+                stop: cust::event::Event::new(EventFlags::DEFAULT)?,
+                events: RefCell::default(),
+                streams: RefCell::default(),
+                stream: Stream::new(StreamFlags::DEFAULT, None)?,
+                context,
+                properties: properties.clone(),
+                allocations: RefCell::default(),
+                broken_by: RefCell::default(),
+            })
+        };
+        open().map_err(|error: CudaError| {
+            let message = driver_error("cuDevicePrimaryCtxRetain", error).message();
+            unavailable(format!("{} gives no context: {message}", properties.name))
+        })
+    }
+
+    /// What the driver says about the device.
+    pub fn properties(&self) -> &DeviceProperties {
+        &self.properties
+    }
+
+    /// Makes the context current, since another engine of this thread may have taken its place.
+    fn enter(&self) -> Result<(), EngineError> {
+        if let Some(entry) = &*self.broken_by.borrow() {
+            return Err(EngineError::Unavailable(format!(
+                "{} cannot be used since {entry} failed on it: start the program again without that kernel",
+                self.properties.name
+            )));
+        }
+        CurrentContext::set_current(&self.context).map_err(|error| failed("cuCtxSetCurrent", error))
+    }
+
+    /// Compiles and loads a module, or finds it among those loaded; returns its index.
+    fn module(&self, ptx: &str, entry: &str) -> Result<usize, EngineError> {
+        let mut modules = self.modules.borrow_mut();
+        if let Some(index) = modules.iter().position(|loaded| loaded.ptx == ptx) {
+            return Ok(index);
+        }
+        let options = JitOptions {
+            line_info: true,
+            ..JitOptions::default()
+        };
+        // SAFETY: the engine's context is current (`enter`). Modules and functions stay inside the engine, whose
+        // fields are declared so that they are dropped before the context.
+        let (module, _) = unsafe { Module::load_ptx(ptx, &options) }
+            .map_err(|error| load_error(entry, error.to_string()))?;
+        modules.push(LoadedModule {
+            ptx: ptx.to_owned(),
+            module,
+        });
+        Ok(modules.len() - 1)
+    }
+
+    /// Finds a kernel in a loaded module, with what its launches are checked against.
+    fn kernel(&self, module: usize, ptx: &str, entry: &str) -> Result<Kernel, EngineError> {
+        let Some(parameters) = parameters(ptx, entry) else {
+            return Err(load_error(entry, "the PTX has no such entry".to_owned()));
+        };
+        let parameters = parameters.iter().map(|parameter| parameter.bytes).collect();
+        let open = || {
+            let function = self.modules.borrow()[module].module.function(entry)?;
+            let read = |attribute| function.attribute(attribute).map(i32::unsigned_abs);
+            let limits = Limits {
+                grid: self.properties.max_grid,
+                block: self.properties.max_block,
+                block_threads: read(FunctionAttribute::MaxThreadsPerBlock)?,
+                registers: read(FunctionAttribute::Registers)?,
+                shared_bytes: self.properties.shared_bytes_per_block_optin,
+                static_shared_bytes: read(FunctionAttribute::SharedBytes)?,
+                cluster_blocks: match self.properties.compute_capability {
+                    90.. => MAX_CLUSTER_BLOCKS,
+                    _ => 1,
+                },
+            };
+            let allowed_shared_bytes = Cell::new(read(FunctionAttribute::MaxDynamicSharedBytes)?);
+            let entry = entry.to_owned();
+            let waits_for_previous =
+                body(ptx, &entry).is_some_and(|body| body.contains("griddepcontrol.wait"));
+            Ok(Kernel {
+                module,
+                entry,
+                function,
+                parameters,
+                limits,
+                allowed_shared_bytes,
+                waits_for_previous,
+            })
+        };
+        open().map_err(|error: DriverError| load_error(entry, error.to_string()))
+    }
+
+    /// Calls `action` with the kernel of a launch, in the engine's context.
+    fn with_kernel<R>(
+        &self,
+        launch: &Launch<'_>,
+        action: impl FnOnce(&Kernel) -> Result<R, EngineError>,
+    ) -> Result<R, EngineError> {
+        self.enter()?;
+        match self.kernels.borrow().get(launch.kernel.0) {
+            Some(kernel) => action(kernel),
+            None => Err(EngineError::Launch {
+                entry: format!("kernel number {}", launch.kernel.0),
+                message: "this engine has not loaded it".to_owned(),
+            }),
+        }
+    }
+
+    /// Checks a launch and puts it on a stream.
+    fn queue(
+        &self,
+        stream: &Stream,
+        kernel: &Kernel,
+        launch: &Launch<'_>,
+    ) -> Result<(), EngineError> {
+        let refused = |message| EngineError::Launch {
+            entry: kernel.entry.clone(),
+            message,
+        };
+        geometry::check(launch, &kernel.limits).map_err(refused)?;
+        let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+        let pointers =
+            argument_pointers(&mut pointers, launch.args, &kernel.parameters).map_err(refused)?;
+        kernel
+            .allow_shared(launch.shared_bytes)
+            .map_err(|error| refused(error.to_string()))?;
+        let extents = |extents: Dim3| [extents.x, extents.y, extents.z];
+        let config = LaunchConfig {
+            cluster: (launch.cluster != Dim3::ONE).then(|| extents(launch.cluster)),
+            programmatic_serialization: kernel.waits_for_previous,
+            ..LaunchConfig::new(
+                extents(launch.grid),
+                extents(launch.block),
+                launch.shared_bytes,
+            )
+        };
+        // SAFETY: the stream is of the function's context, which is current. `argument_pointers` has matched
+        // number and size of the arguments with the parameters, and they live through the call. Accesses of the
+        // kernel outside of device memory are caught by the device and reported by the next call.
+        unsafe { kernel.function.launch(&config, stream.as_inner(), pointers) }
+            .map_err(|error| self.work_failed(&kernel.entry, &error))
+    }
+
+    /// Waits for the stream; an error of the kernel comes out here.
+    fn finish(&self, kernel: &Kernel) -> Result<(), EngineError> {
+        self.stream.synchronize().map_err(|error| {
+            self.work_failed(&kernel.entry, &driver_error("cuStreamSynchronize", error))
+        })
+    }
+
+    /// The error of work that was queued; remembers it where nothing more can run in this context.
+    fn work_failed(&self, what: &str, error: &DriverError) -> EngineError {
+        if breaks_context(error.code) {
+            *self.broken_by.borrow_mut() = Some(what.to_owned());
+        }
+        EngineError::Launch {
+            entry: what.to_owned(),
+            message: error.message(),
+        }
+    }
+
+    /// The part of an allocation that a copy touches.
+    ///
+    /// # Errors
+    /// Where it is not inside one live allocation: the driver would take any address, the host's included.
+    fn slice(
+        &self,
+        call: &'static str,
+        DevicePtr(address): DevicePtr,
+        bytes: usize,
+    ) -> Result<DeviceSlice<u8>, EngineError> {
+        let allocations = self.allocations.borrow();
+        let inside = allocations
+            .range(..=address)
+            .next_back()
+            .is_some_and(|(&start, &size)| {
+                let offset = address - start;
+                offset
+                    .checked_add(bytes as u64)
+                    .is_some_and(|end| end <= size as u64)
+            });
+        if !inside {
+            let message = format!("{bytes} bytes at {address:#x} are not inside one allocation");
+            return Err(EngineError::Driver { call, message });
+        }
+        // SAFETY: the range is device memory that is allocated.
+        Ok(unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), bytes) })
+    }
+}
+
+impl Kernel {
+    /// Allows launches with this much dynamic shared memory; above 48 KiB a kernel must be told beforehand.
+    fn allow_shared(&self, bytes: u32) -> Result<(), DriverError> {
+        if bytes > self.allowed_shared_bytes.get() {
+            // `geometry::check` has seen that it fits the device.
+            let value = i32::try_from(bytes).unwrap_or(i32::MAX);
+            self.function
+                .set_attribute(FunctionAttribute::MaxDynamicSharedBytes, value)?;
+            self.allowed_shared_bytes.set(bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Engine for GpuEngine {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Gpu
+    }
+
+    fn device_name(&self) -> &str {
+        &self.properties.name
+    }
+
+    fn identity(&self) -> String {
+        let state = self.properties.state.as_ref();
+        let driver = state.and_then(|state| state.driver_version.as_deref());
+        let driver = driver.unwrap_or(&self.properties.cuda_version);
+        format!("{}, driver {driver}", self.properties.name)
+    }
+
+    fn state(&self) -> Option<DeviceState> {
+        self.properties.state_now()
+    }
+
+    fn cache_bytes(&self) -> Option<u64> {
+        Some(u64::from(self.properties.l2_bytes))
+    }
+
+    fn compute_capability(&self) -> u32 {
+        self.properties.compute_capability
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        self.properties.multiprocessors
+    }
+
+    fn free_memory(&self) -> Result<u64, EngineError> {
+        self.enter()?;
+        let (free, _) =
+            cust::memory::mem_get_info().map_err(|error| failed("cuMemGetInfo", error))?;
+        Ok(free as u64)
+    }
+
+    fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
+        self.enter()?;
+        let module = self.module(ptx, entry)?;
+        let loaded = |kernel: &Kernel| kernel.module == module && kernel.entry == entry;
+        if let Some(index) = self.kernels.borrow().iter().position(loaded) {
+            return Ok(KernelId(index));
+        }
+        let kernel = self.kernel(module, ptx, entry)?;
+        let mut kernels = self.kernels.borrow_mut();
+        kernels.push(kernel);
+        Ok(KernelId(kernels.len() - 1))
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError> {
+        let free = self.free_memory()?;
+        let too_little = EngineError::OutOfMemory {
+            needed: bytes as u64,
+            free,
+        };
+        if bytes as u64 > free {
+            return Err(too_little);
+        }
+        // SAFETY: `free` releases the memory. Its bytes are read as numbers only, for which any bits are valid.
+        let pointer = unsafe { cuda_malloc::<u8>(bytes) }.map_err(|error| match error {
+            // Free memory may be in pieces, or another process may have been faster.
+            CudaError::OutOfMemory => too_little,
+            other => failed("cuMemAlloc", other),
+        })?;
+        self.allocations
+            .borrow_mut()
+            .insert(pointer.as_raw(), bytes);
+        Ok(DevicePtr(pointer.as_raw()))
+    }
+
+    fn free(&self, DevicePtr(address): DevicePtr) {
+        let was_live = self.allocations.borrow_mut().remove(&address).is_some();
+        if was_live && self.enter().is_ok() {
+            // SAFETY: the address came from `alloc` and is freed once. An error can only be that of an earlier
+            // launch, which that launch has reported.
+            let _ = unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) };
+        }
+    }
+
+    fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError> {
+        self.enter()?;
+        let mut slice = self.slice("cuMemcpyHtoD", to, bytes.len())?;
+        slice
+            .copy_from(bytes)
+            .map_err(|error| failed("cuMemcpyHtoD", error))?;
+        // The driver returns as soon as it has a copy of the host's bytes; the transfer may still be under way.
+        CurrentContext::synchronize().map_err(|error| failed("cuCtxSynchronize", error))
+    }
+
+    fn fill(&self, to: DevicePtr, bytes: usize, value: u8) -> Result<(), EngineError> {
+        const CALL: &str = "cuMemsetD8Async";
+        self.enter()?;
+        let mut slice = self.slice(CALL, to, bytes)?;
+        // SAFETY: the range is device memory that is allocated; it stays so while the caller's buffer lives, whose release
+        // waits for the device.
+        unsafe { slice.set_8_async(value, &self.stream) }.map_err(|error| failed(CALL, error))
+    }
+
+    fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
+        self.enter()?;
+        let slice = self.slice("cuMemcpyDtoH", from, bytes.len())?;
+        slice
+            .copy_to(bytes)
+            .map_err(|error| failed("cuMemcpyDtoH", error))
+    }
+
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
+        let map = TensorMap::tiled(&TensorDescription {
+            // The copy does not look at what the bits mean.
+            element: match matrix.element_bytes {
+                2 => TensorElement::U16,
+                _ => TensorElement::U32,
+            },
+            address: matrix.address.0,
+            extents: &[matrix.columns, matrix.rows, matrix.matrices].map(u64::from),
+            strides: &[matrix.row_bytes, matrix.matrix_bytes],
+            box_extents: &[matrix.box_columns, matrix.box_rows, 1],
+            swizzle: TensorSwizzle::Bytes128,
+            promotion: TensorPromotion::Bytes256,
+            out_of_bounds: TensorOutOfBounds::Zero,
+        });
+        match map {
+            Ok(map) => Ok(*map.as_bytes()),
+            Err(error) => Err(EngineError::Driver {
+                call: "cuTensorMapEncodeTiled",
+                message: error.to_string(),
+            }),
+        }
+    }
+
+    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        self.with_kernel(launch, |kernel| {
+            self.queue(&self.stream, kernel, launch)?;
+            self.finish(kernel)
+        })
+    }
+
+    fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        self.with_kernel(launch, |kernel| self.queue(&self.stream, kernel, launch))
+    }
+
+    fn synchronize(&self) -> Result<(), EngineError> {
+        self.enter()?;
+        let (call, done) = if self.streams.borrow().is_empty() {
+            ("cuStreamSynchronize", self.stream.synchronize())
+        } else {
+            ("cuCtxSynchronize", CurrentContext::synchronize())
+        };
+        done.map_err(|error| self.work_failed(EARLIER, &driver_error(call, error)))
+    }
+
+    fn streams(&self) -> Option<&dyn Streams> {
+        Some(self)
+    }
+
+    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+        let entry = match launches.first() {
+            Some(launch) => self.with_kernel(launch, |kernel| Ok(kernel.entry.clone()))?,
+            None => return Ok(0.0),
+        };
+        self.time_enqueued(&entry, || {
+            for _ in 0..rounds {
+                for launch in launches {
+                    self.enqueue(launch)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What is named where an error of a kernel comes out later than it was started.
+const EARLIER: &str = "a kernel that was started before";
+
+/// Whether the driver refuses everything in a context after this error. Source: CUDA driver API, `CUresult`,
+/// the codes after which "the process must be terminated and relaunched".
+fn breaks_context(code: u32) -> bool {
+    matches!(
+        code,
+        214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 999
+    )
+}
+
+/// cust's error as the driver's.
+fn driver_error(call: &'static str, error: CudaError) -> DriverError {
+    DriverError {
+        call,
+        code: error as u32,
+    }
+}
+
+fn failed(call: &'static str, error: CudaError) -> EngineError {
+    EngineError::Driver {
+        call,
+        message: driver_error(call, error).message(),
+    }
+}
+
+fn load_error(entry: &str, message: String) -> EngineError {
+    EngineError::Load {
+        entry: entry.to_owned(),
+        message,
+    }
+}

@@ -1,0 +1,145 @@
+//! Streams and events of the driver.
+
+use super::{EARLIER, GpuEngine, driver_error, failed};
+use crate::engine::streams::{EventId, StreamId, Streams};
+use crate::error::EngineError;
+use crate::launch::{DevicePtr, Launch};
+use cuda_driver::{DriverError, Event};
+use cust::memory::AsyncCopyDestination;
+use cust::stream::{Stream, StreamFlags};
+
+impl GpuEngine {
+    /// Calls `action` with a stream, in the engine's context.
+    fn on_stream<R>(
+        &self,
+        StreamId(number): StreamId,
+        action: impl FnOnce(&Stream) -> Result<R, EngineError>,
+    ) -> Result<R, EngineError> {
+        self.enter()?;
+        match number.checked_sub(1) {
+            None => action(&self.stream),
+            Some(index) => action(self.streams.borrow().get("stream", index)?),
+        }
+    }
+
+    /// Calls `action` with an event, in the engine's context.
+    fn with_event<R>(
+        &self,
+        EventId(number): EventId,
+        action: impl FnOnce(&Event) -> Result<R, EngineError>,
+    ) -> Result<R, EngineError> {
+        self.enter()?;
+        action(self.events.borrow().get("event", number)?)
+    }
+}
+
+impl Streams for GpuEngine {
+    fn open_stream(&self) -> Result<StreamId, EngineError> {
+        self.enter()?;
+        // Copies between host and device wait for streams with this flag.
+        let stream = Stream::new(StreamFlags::DEFAULT, None);
+        let stream = stream.map_err(|error| failed("cuStreamCreate", error))?;
+        // Number 0 is the engine's own.
+        Ok(StreamId(self.streams.borrow_mut().insert(stream) + 1))
+    }
+
+    fn close_stream(&self, stream: StreamId) {
+        // An error of what ran there comes out where somebody waits for it.
+        _ = self.synchronize_stream(stream);
+        if let Some(index) = stream.0.checked_sub(1) {
+            self.streams.borrow_mut().remove(index);
+        }
+    }
+
+    fn enqueue_on(&self, stream: StreamId, launch: &Launch<'_>) -> Result<(), EngineError> {
+        self.on_stream(stream, |stream| {
+            self.with_kernel(launch, |kernel| self.queue(stream, kernel, launch))
+        })
+    }
+
+    fn copy_on(
+        &self,
+        stream: StreamId,
+        to: DevicePtr,
+        from: DevicePtr,
+        bytes: usize,
+    ) -> Result<(), EngineError> {
+        const CALL: &str = "cuMemcpyDtoDAsync";
+        self.on_stream(stream, |stream| {
+            let mut to = self.slice(CALL, to, bytes)?;
+            let from = self.slice(CALL, from, bytes)?;
+            // SAFETY: both ranges are device memory that is allocated; they stay so while the caller's buffers live, whose
+            // release waits for the device.
+            unsafe { to.async_copy_from(&from, stream) }.map_err(|error| failed(CALL, error))
+        })
+    }
+
+    fn synchronize_stream(&self, stream: StreamId) -> Result<(), EngineError> {
+        self.on_stream(stream, |stream| {
+            let waited = stream.synchronize();
+            waited.map_err(|error| {
+                self.work_failed(EARLIER, &driver_error("cuStreamSynchronize", error))
+            })
+        })
+    }
+
+    fn open_event(&self) -> Result<EventId, EngineError> {
+        self.enter()?;
+        // SAFETY: the event stays inside the engine, whose fields are declared so that it is dropped before the context.
+        let event = unsafe { Event::new() }.map_err(|error| refused(&error))?;
+        Ok(EventId(self.events.borrow_mut().insert(event)))
+    }
+
+    fn close_event(&self, EventId(number): EventId) {
+        self.events.borrow_mut().remove(number);
+    }
+
+    fn record(&self, event: EventId, stream: StreamId) -> Result<(), EngineError> {
+        self.on_stream(stream, |stream| {
+            self.with_event(event, |event| {
+                // SAFETY: the stream is one of this engine's context, as the event is.
+                unsafe { event.record(stream.as_inner()) }.map_err(|error| refused(&error))
+            })
+        })
+    }
+
+    fn wait(&self, stream: StreamId, event: EventId) -> Result<(), EngineError> {
+        self.on_stream(stream, |stream| {
+            self.with_event(event, |event| {
+                // SAFETY: the stream is one of this engine.
+                unsafe { event.wait(stream.as_inner()) }.map_err(|error| refused(&error))
+            })
+        })
+    }
+
+    fn is_reached(&self, event: EventId) -> Result<bool, EngineError> {
+        self.with_event(event, |event| {
+            let reached = event.is_reached();
+            reached.map_err(|error| self.work_failed(EARLIER, &error))
+        })
+    }
+
+    fn synchronize_event(&self, event: EventId) -> Result<(), EngineError> {
+        self.with_event(event, |event| {
+            let waited = event.synchronize();
+            waited.map_err(|error| self.work_failed(EARLIER, &error))
+        })
+    }
+
+    fn elapsed_ms(&self, start: EventId, stop: EventId) -> Result<f64, EngineError> {
+        self.with_event(start, |start| {
+            self.with_event(stop, |stop| {
+                let elapsed = stop.elapsed_ms_since(start);
+                elapsed.map(f64::from).map_err(|error| refused(&error))
+            })
+        })
+    }
+}
+
+/// What the driver refused.
+fn refused(error: &DriverError) -> EngineError {
+    EngineError::Driver {
+        call: error.call,
+        message: error.message(),
+    }
+}

@@ -1,0 +1,222 @@
+//! Where a kernel runs: on a GPU through the CUDA driver, or on the CPU through `ptx-emulator`.
+//!
+//! An [`Engine`] knows device memory, PTX modules and launches, and nothing of catalogues, problems or
+//! checks. Both engines get the same PTX text and the same launch; what differs is who executes it.
+
+use crate::device::DeviceState;
+use crate::error::EngineError;
+use crate::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
+use std::fmt;
+
+pub mod emulator;
+#[cfg(gpu)]
+pub mod gpu;
+pub mod observed;
+pub mod signature;
+pub mod streams;
+
+/// Which engine: the name on the command line and in every record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// The host itself, for the products that are not kernels.
+    Cpu,
+    /// A CUDA device, through the NVIDIA driver.
+    Gpu,
+    /// The PTX emulator on the CPU.
+    Emulator,
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineKind::Cpu => "cpu",
+            EngineKind::Gpu => "gpu",
+            EngineKind::Emulator => "emulator",
+        })
+    }
+}
+
+/// Which engine to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The GPU where there is one, else the emulator.
+    Auto,
+    /// The GPU.
+    Gpu,
+    /// The emulator.
+    Emulator,
+}
+
+/// Opens an engine. Where `Auto` had to take the emulator, the second value says why.
+///
+/// # Errors
+/// [`EngineError::Unavailable`] where a GPU is wanted and there is none.
+pub fn open(choice: EngineChoice) -> Result<(Box<dyn Engine>, Option<EngineError>), EngineError> {
+    let emulator = || -> Box<dyn Engine> { Box::new(emulator::EmulatorEngine::new()) };
+    match choice {
+        EngineChoice::Gpu => Ok((first_gpu()?, None)),
+        EngineChoice::Emulator => Ok((emulator(), None)),
+        EngineChoice::Auto => match first_gpu() {
+            Ok(gpu) => Ok((gpu, None)),
+            Err(reason) => Ok((emulator(), Some(reason))),
+        },
+    }
+}
+
+#[cfg(gpu)]
+fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
+    Ok(Box::new(gpu::GpuEngine::new(0)?))
+}
+
+#[cfg(not(gpu))]
+fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
+    Err(EngineError::Unavailable(
+        crate::device::NO_GPU_ENGINE.to_owned(),
+    ))
+}
+
+/// Where kernels run.
+///
+/// Methods take `&self`, so that [`Buffer`]s can live beside launches; an engine is used from one thread.
+pub trait Engine {
+    /// Which engine this is.
+    fn kind(&self) -> EngineKind;
+
+    /// The device's name, as reports print it.
+    fn device_name(&self) -> &str;
+
+    /// The device and what else its times depend on, such as the driver: what measurements are kept under.
+    fn identity(&self) -> String {
+        self.device_name().to_owned()
+    }
+
+    /// The device's clocks, temperature and power now; `None` where nothing tells.
+    fn state(&self) -> Option<DeviceState> {
+        None
+    }
+
+    /// Bytes of the largest cache, which keeps data from one launch to the next; `None` where there is none.
+    fn cache_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Compute capability times ten, for example 90 for 9.0: which PTX modules the device can take.
+    fn compute_capability(&self) -> u32;
+
+    /// Number of multiprocessors: how many blocks a grid-stride launch needs.
+    fn multiprocessors(&self) -> u32;
+
+    /// Device memory that can still be allocated, in bytes.
+    fn free_memory(&self) -> Result<u64, EngineError>;
+
+    /// Loads one kernel from PTX text. A second call with the same text and entry is cheap.
+    ///
+    /// # Errors
+    /// [`EngineError::Load`] where the text is not valid, the entry is not in it, or the device or the
+    /// emulator does not know an instruction.
+    fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError>;
+
+    /// Allocates device memory, at least 256-byte aligned and not initialised. Use [`Buffer::new`], which
+    /// frees it again.
+    ///
+    /// # Errors
+    /// [`EngineError::OutOfMemory`] where the device has too little.
+    fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError>;
+
+    /// Frees what [`Engine::alloc`] returned.
+    fn free(&self, ptr: DevicePtr);
+
+    /// Copies from the host to the device; complete when it returns.
+    fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError>;
+
+    /// Writes one value into so many bytes of device memory, before the launches that follow.
+    ///
+    /// # Errors
+    /// Where the range is not inside of an allocation.
+    fn fill(&self, to: DevicePtr, bytes: usize, value: u8) -> Result<(), EngineError> {
+        self.upload(to, &vec![value; bytes])
+    }
+
+    /// Copies from the device to the host; complete when it returns.
+    fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError>;
+
+    /// The tensor map of matrices as kernels of this engine read it.
+    ///
+    /// # Errors
+    /// [`EngineError::Driver`] where they cannot be mapped: rows are no multiples of 16 bytes apart, or there is nothing.
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError>;
+
+    /// Runs one launch to its end.
+    ///
+    /// # Errors
+    /// [`EngineError::Launch`] where the launch is refused (geometry, arguments) or the kernel fails.
+    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError>;
+
+    /// Starts one launch, after those that were started before. A GPU runs it while this thread goes on, and an error of the
+    /// kernel comes out where it is waited for; the emulator runs it at once.
+    ///
+    /// # Errors
+    /// [`EngineError::Launch`] where the launch is refused.
+    fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        self.run(launch)
+    }
+
+    /// Waits for all launches that were started.
+    ///
+    /// # Errors
+    /// [`EngineError::Launch`] where a kernel failed.
+    fn synchronize(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Its streams and events beside its own stream; `None` where it has that one alone.
+    fn streams(&self) -> Option<&dyn streams::Streams> {
+        None
+    }
+
+    /// Runs launches one after the other, all of them `rounds` times, and returns how long that took together, in
+    /// milliseconds: between two CUDA events around them on a GPU, wall-clock time on the emulator.
+    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError>;
+}
+
+/// Device memory that is freed when it goes out of scope.
+pub struct Buffer<'e> {
+    engine: &'e dyn Engine,
+    ptr: DevicePtr,
+    bytes: usize,
+}
+
+impl<'e> Buffer<'e> {
+    /// Allocates `bytes` bytes on `engine`. Zero bytes give a valid pointer to nothing.
+    pub fn new(engine: &'e dyn Engine, bytes: usize) -> Result<Self, EngineError> {
+        // The driver refuses an allocation of 0 bytes.
+        let ptr = engine.alloc(bytes.max(1))?;
+        Ok(Buffer { engine, ptr, bytes })
+    }
+
+    /// The device address.
+    pub fn ptr(&self) -> DevicePtr {
+        self.ptr
+    }
+
+    /// Copies `values` to the start of the buffer.
+    pub fn upload<T: bytemuck::NoUninit>(&self, values: &[T]) -> Result<(), EngineError> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        assert!(bytes.len() <= self.bytes, "upload exceeds the buffer");
+        self.engine.upload(self.ptr, bytes)
+    }
+
+    /// Copies from the start of the buffer into `values`.
+    pub fn download<T: bytemuck::Pod>(&self, values: &mut [T]) -> Result<(), EngineError> {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
+        assert!(bytes.len() <= self.bytes, "download exceeds the buffer");
+        self.engine.download(bytes, self.ptr)
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        self.engine.free(self.ptr);
+    }
+}

@@ -1,0 +1,130 @@
+//! The emulator engine with an observer at every launch.
+
+use super::emulator::EmulatorEngine;
+use super::{Engine, EngineKind};
+use crate::error::EngineError;
+use crate::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
+use ptx_emulator::{LaunchError, ObservedLaunch, Observer, Report};
+use std::cell::RefCell;
+
+/// An emulator whose launches are seen by an observer: counters, or a sanitizer.
+pub struct ObservedEngine<'e, O> {
+    emulator: &'e EmulatorEngine,
+    observer: RefCell<O>,
+}
+
+impl<'e, O: Observer> ObservedEngine<'e, O> {
+    /// `emulator` with `observer` at every launch. Kernels and memory are those of the emulator.
+    pub fn new(emulator: &'e EmulatorEngine, observer: O) -> Self {
+        ObservedEngine {
+            emulator,
+            observer: RefCell::new(observer),
+        }
+    }
+
+    /// The observer and what it has seen.
+    pub fn into_observer(self) -> O {
+        self.observer.into_inner()
+    }
+}
+
+impl<O: Observer> Engine for ObservedEngine<'_, O> {
+    fn kind(&self) -> EngineKind {
+        self.emulator.kind()
+    }
+
+    fn device_name(&self) -> &str {
+        self.emulator.device_name()
+    }
+
+    fn compute_capability(&self) -> u32 {
+        self.emulator.compute_capability()
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        self.emulator.multiprocessors()
+    }
+
+    fn free_memory(&self) -> Result<u64, EngineError> {
+        self.emulator.free_memory()
+    }
+
+    fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
+        self.emulator.load(ptx, entry)
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError> {
+        self.emulator.alloc(bytes)
+    }
+
+    fn free(&self, ptr: DevicePtr) {
+        self.emulator.free(ptr);
+    }
+
+    fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError> {
+        self.emulator.upload(to, bytes)
+    }
+
+    fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
+        self.emulator.download(bytes, from)?;
+        let memory = self.emulator.memory();
+        let mut observer = self.observer.borrow_mut();
+        observer.host_read(memory, from.0, bytes.len() as u64);
+        Ok(())
+    }
+
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
+        self.emulator.tensor_map(matrix)
+    }
+
+    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        self.emulator
+            .run_observed(launch, &mut *self.observer.borrow_mut())
+    }
+
+    /// The time with the observer's work in it.
+    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+        let start = std::time::Instant::now();
+        for _ in 0..rounds {
+            for launch in launches {
+                self.run(launch)?;
+            }
+        }
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+}
+
+/// An observer for each launch: most see one kernel only.
+pub struct PerLaunch<O> {
+    start: O,
+    /// What each launch's observer has seen.
+    pub seen: Vec<O>,
+}
+
+impl<O: Observer + Clone> PerLaunch<O> {
+    /// `start` is what each launch's observer begins as.
+    pub fn new(start: O) -> Self {
+        PerLaunch {
+            start,
+            seen: Vec::new(),
+        }
+    }
+}
+
+impl<O: Observer + Clone> Observer for PerLaunch<O> {
+    // Nothing is observed: each launch is handed to an observer of its own.
+    const ACCESSES: bool = false;
+
+    fn fork(&self) -> Self {
+        PerLaunch::new(self.start.clone())
+    }
+
+    fn join(&mut self, _: Self) {}
+
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        let mut observer = self.start.clone();
+        let outcome = observer.launch(launch);
+        self.seen.push(observer);
+        outcome
+    }
+}

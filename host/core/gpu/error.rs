@@ -1,0 +1,157 @@
+//! What goes wrong.
+
+use super::Layout;
+use crate::error::EngineError;
+use crate::gemm::PlanError;
+
+/// What went wrong. The message is one line: what, with which values, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The sizes of a product do not match.
+    #[error(
+        "cannot multiply {} x {} by {} x {} into {} x {}: {advice}",
+        .a[0], .a[1], .b[0], .b[1], .c[0], .c[1]
+    )]
+    Product {
+        /// Rows and columns of A.
+        a: [usize; 2],
+        /// Rows and columns of B.
+        b: [usize; 2],
+        /// Rows and columns of C.
+        c: [usize; 2],
+        /// What must hold.
+        advice: &'static str,
+    },
+    /// Batches of different lengths.
+    #[error(
+        "batches of {a}, {b} and {c} matrices: all three must have as many, or one that serves for all"
+    )]
+    Batch {
+        /// Matrices A.
+        a: usize,
+        /// Matrices B.
+        b: usize,
+        /// Matrices C.
+        c: usize,
+    },
+    /// A layout that an array cannot have.
+    #[error("{layout} cannot be laid over {len} elements: {why}")]
+    Layout {
+        /// The layout.
+        layout: Layout,
+        /// Elements of the array.
+        len: usize,
+        /// What does not fit.
+        why: &'static str,
+    },
+    /// A number that kernels have 32 bits for.
+    #[error(
+        "{what} is {value}, the kernels count up to {}: split the product",
+        u32::MAX
+    )]
+    TooLarge {
+        /// Which number.
+        what: &'static str,
+        /// It.
+        value: usize,
+    },
+    /// An array of another device.
+    #[error("{matrix} is not on this device: upload it with the same `Gpu`")]
+    Foreign {
+        /// "A", "B" or "C".
+        matrix: &'static str,
+    },
+    /// Matrices of which none is the other's transpose in size.
+    #[error(
+        "the transpose of {a} does not go into {c}: that has as many rows as the other has columns, and the same batch"
+    )]
+    Transpose {
+        /// A.
+        a: Layout,
+        /// C.
+        c: Layout,
+    },
+    /// A matrix with something between its rows or columns.
+    #[error("{matrix}, {layout}, has gaps, which transposes do not take: copy it together")]
+    Gaps {
+        /// "A" or "C".
+        matrix: &'static str,
+        /// Its layout.
+        layout: Layout,
+    },
+    /// Elements of a size that no kernel moves.
+    #[error("elements of {bytes} bytes cannot be transposed: take ones of 2, 4 or 8 bytes")]
+    ElementSize {
+        /// Bytes of an element.
+        bytes: usize,
+    },
+    /// A matrix where a vector is expected.
+    #[error("{what} is {layout}, no column: take `Layout::vector`, or multiply matrices by `gemm`")]
+    NotVector {
+        /// "x" or "y".
+        what: &'static str,
+        /// Its layout.
+        layout: Layout,
+    },
+    /// Something of another device.
+    #[error("{what} is of another device: make it with the same `Gpu`")]
+    OtherDevice {
+        /// What it is.
+        what: &'static str,
+    },
+    /// An event that is on no stream.
+    #[error("the event was not recorded: call `gpu.record(&event)` before")]
+    NotRecorded,
+    /// Text that has no kernels.
+    #[error("the PTX has no kernel: it needs a `.visible .entry`")]
+    NoEntry,
+    /// A kernel that the PTX does not have.
+    #[error("the PTX has no kernel {name} whose parameters can be read: it has {known}")]
+    NoKernel {
+        /// Its name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// Too few or too many arguments.
+    #[error(
+        "{kernel} takes {takes} arguments, not {given}: give one for each parameter of its `.entry`"
+    )]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// Parameters.
+        takes: usize,
+        /// Arguments.
+        given: usize,
+    },
+    /// An argument of another size or kind than its parameter.
+    #[error("argument {index} of {kernel} is {given}, its parameter {takes}: give that type")]
+    Argument {
+        /// The kernel.
+        kernel: String,
+        /// Its place, from 0.
+        index: usize,
+        /// Size and kind of the argument.
+        given: String,
+        /// Size and kind of the parameter.
+        takes: String,
+    },
+    /// More arguments than are kept on the stack.
+    #[error("a launch has at most 64 arguments: pass a structure with `ByValue`")]
+    TooMany,
+    /// An array and what it is compared with, of different lengths.
+    #[error("{found} elements cannot be compared with {expected}: give as many")]
+    Lengths {
+        /// Elements of the array.
+        found: usize,
+        /// Elements that are expected.
+        expected: usize,
+    },
+    /// No kernel computes this.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The device, or the emulator, refused something or failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}

@@ -1,0 +1,429 @@
+//! Products on a GPU for other programs: nalgebra matrices, slices, and matrices that stay on the device.
+//!
+//! ```
+//! use nalgebra::DMatrix;
+//! use warpladder::gpu::Gpu;
+//!
+//! # fn main() -> Result<(), warpladder::gpu::Error> {
+//! let gpu = Gpu::new_or_emulated(); // or Gpu::new()?, where nothing but a GPU will do
+//! let a = DMatrix::from_fn(3, 2, |i, j| (i + j) as f32);
+//! let b = DMatrix::from_fn(2, 4, |i, j| (i * j) as f32);
+//! assert_eq!(gpu.matmul(&a, &b)?, a * b);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Where matrices stay on the device, a product costs a launch and nothing else:
+//!
+//! ```
+//! # use nalgebra::DMatrix;
+//! # use warpladder::gpu::Gpu;
+//! # fn main() -> Result<(), warpladder::gpu::Error> {
+//! # let gpu = Gpu::emulated();
+//! # let a = DMatrix::from_fn(3, 2, |i, j| (i + j) as f64);
+//! let a = gpu.upload_matrix(&a)?;
+//! let mut c = gpu.zeros(3, 3)?;
+//! gpu.gemm(1.0, a.view(), a.t(), 0.0, c.view_mut())?; // C ← A · Aᵀ
+//! gpu.gemm(0.5, a.view(), a.t(), 2.0, c.view_mut())?; // C ← ½ A · Aᵀ + 2 C
+//! let c: DMatrix<f64> = c.download()?;
+//! # assert_eq!(c[(2, 1)], 2.5 * 8.0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Products are started and not waited for, as in every GPU library: [`DeviceMatrix::download`] and [`Gpu::synchronize`]
+//! wait. What was started on one [`Gpu`] runs in that order: it is a device and a stream of work on it. [`Gpu::stream`] is the
+//! same device with another stream, and an [`Event`] is a mark in one, to measure time or to be waited for:
+//!
+//! ```
+//! # use warpladder::gpu::Gpu;
+//! # fn main() -> Result<(), warpladder::gpu::Error> {
+//! # let gpu = Gpu::emulated();
+//! # let a = gpu.zeros::<f32>(8, 8)?;
+//! # let (mut b, mut c) = (gpu.zeros(8, 8)?, gpu.zeros(8, 8)?);
+//! let (start, stop) = (gpu.event()?, gpu.event()?);
+//! let other = gpu.stream()?;
+//! gpu.record(&start)?;
+//! gpu.gemm(1.0, a.view(), a.view(), 0.0, b.view_mut())?;
+//! other.wait(&start)?;
+//! other.gemm(1.0, a.view(), a.t(), 0.0, c.view_mut())?; // beside the first product
+//! gpu.record(&stop)?;
+//! println!("{} ms", stop.elapsed_ms_since(&start)?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Kernels of your own come from PTX text. Their arguments are Rust values, compared with the parameters of the entry before
+//! the launch; results are compared by [`DeviceArray::check`], and [`Gpu::time`] times as `warpladder run` does:
+//!
+//! ```
+//! # use warpladder::gpu::{Gpu, Grid};
+//! # fn main() -> Result<(), warpladder::gpu::Error> {
+//! # let gpu = Gpu::emulated();
+//! let axpy = gpu.module(include_str!("../../examples/axpy.ptx"))?.kernel("axpy")?;
+//! let x = gpu.upload(&[1.0f32, 2.0, 3.0])?;
+//! let mut y = gpu.upload(&[10.0f32; 3])?;
+//! gpu.launch(&axpy, Grid::covering(3, 128), (&x, &mut y, 2.0f32, 3u32))?;
+//! assert!(y.check(&[12.0, 14.0, 16.0], 0.0)?.ok);
+//! let timing = gpu.time(&axpy, Grid::covering(3, 128), (&x, &mut y, 2.0f32, 3u32), 5)?;
+//! println!("{} ms", timing.summary.median);
+//! # Ok(())
+//! # }
+//! ```
+
+mod args;
+mod array;
+mod error;
+mod kernel;
+mod layout;
+mod matrix;
+mod product;
+mod queue;
+mod transpose;
+
+pub use args::{ArgList, ByValue, KernelArg, KernelArgs, Slice};
+pub use array::DeviceArray;
+pub use error::Error;
+pub use kernel::{Grid, Kernel, Module, Timing};
+pub use layout::Layout;
+pub use matrix::{DeviceMatrix, MatrixMut, MatrixRef};
+pub use queue::Event;
+
+use crate::engine::emulator::EmulatorEngine;
+use crate::engine::{self, Engine, EngineKind};
+use crate::gemm::{Device, GemmInto};
+use crate::timing::Sampling;
+use bytemuck::Pod;
+use cuda_std::float::GpuFloat;
+use nalgebra::{DMatrix, Dim, IsContiguous, Matrix, RawStorage};
+use product::Products;
+use queue::Queue;
+use std::rc::Rc;
+use transpose::Transposes;
+
+/// A GPU, or the emulator in its place, with one stream of work. Used from the thread that made it; a clone is the same one.
+#[derive(Clone)]
+pub struct Gpu {
+    queue: Queue,
+    kept: Rc<Kept>,
+}
+
+/// What is kept from one call to the next.
+struct Kept {
+    products: Products,
+    transposes: Transposes,
+}
+
+impl Gpu {
+    /// The first NVIDIA GPU.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where there is no driver or no GPU; the message says which.
+    pub fn new() -> Result<Self, Error> {
+        let (engine, _) = engine::open(engine::EngineChoice::Gpu)?;
+        Ok(Self::on(engine))
+    }
+
+    /// The emulator: everything works, slowly.
+    pub fn emulated() -> Self {
+        Self::on(Box::new(EmulatorEngine::new()))
+    }
+
+    /// The first NVIDIA GPU, or the emulator where there is none.
+    pub fn new_or_emulated() -> Self {
+        Self::new().unwrap_or_else(|_| Self::emulated())
+    }
+
+    /// The device of an engine.
+    pub fn on(engine: Box<dyn Engine>) -> Self {
+        let kept = Rc::new(Kept {
+            products: Products::new(Device::of(&*engine)),
+            transposes: Transposes::default(),
+        });
+        Gpu {
+            queue: Queue::own(Rc::from(engine)),
+            kept,
+        }
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        self.queue.engine.device_name()
+    }
+
+    /// Whether this is the emulator.
+    pub fn is_emulated(&self) -> bool {
+        self.queue.engine.kind() == EngineKind::Emulator
+    }
+
+    /// Copies values to the device.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the device has too little memory.
+    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<DeviceArray<T>, Error> {
+        let array = DeviceArray::new(&self.queue.engine, values.len())?;
+        self.queue
+            .engine
+            .upload(array.pointer(), bytemuck::cast_slice(values))?;
+        Ok(array)
+    }
+
+    /// Copies a nalgebra matrix to the device as it is: column-major.
+    ///
+    /// # Errors
+    /// As [`upload`](Self::upload).
+    pub fn upload_matrix<T, R, C, S>(
+        &self,
+        matrix: &Matrix<T, R, C, S>,
+    ) -> Result<DeviceMatrix<T>, Error>
+    where
+        T: Pod + nalgebra::Scalar,
+        R: Dim,
+        C: Dim,
+        S: RawStorage<T, R, C> + IsContiguous,
+    {
+        let (rows, columns) = matrix.shape();
+        let array = self.upload(matrix.as_slice())?;
+        DeviceMatrix::new(array, Layout::column_major(rows, columns))
+    }
+
+    /// A column-major matrix of zeros on the device.
+    ///
+    /// # Errors
+    /// As [`upload`](Self::upload).
+    pub fn zeros<T: Pod>(&self, rows: usize, columns: usize) -> Result<DeviceMatrix<T>, Error> {
+        let layout = Layout::column_major(rows, columns);
+        let array = self.upload(&vec![T::zeroed(); layout.end()])?;
+        DeviceMatrix::new(array, layout)
+    }
+
+    /// A · B of nalgebra matrices, which are copied to the device and back. What it is made of may be chosen as for
+    /// [`gemm`](Self::gemm).
+    ///
+    /// # Errors
+    /// [`Error::Product`] where A has not as many columns as B has rows; what the device refuses.
+    pub fn matmul<T, R1, C1, S1, R2, C2, S2, O>(
+        &self,
+        a: &Matrix<T, R1, C1, S1>,
+        b: &Matrix<T, R2, C2, S2>,
+    ) -> Result<DMatrix<O>, Error>
+    where
+        T: GemmInto<O> + nalgebra::Scalar,
+        R1: Dim,
+        C1: Dim,
+        S1: RawStorage<T, R1, C1> + IsContiguous,
+        R2: Dim,
+        C2: Dim,
+        S2: RawStorage<T, R2, C2> + IsContiguous,
+        O: Pod + nalgebra::Scalar,
+    {
+        let (a, b) = (self.upload_matrix(a)?, self.upload_matrix(b)?);
+        let layout = Layout::column_major(a.layout().rows, b.layout().columns);
+        let c = DeviceArray::new(&self.queue.engine, layout.end())?;
+        let mut c = DeviceMatrix::new(c, layout)?;
+        self.gemm(
+            T::Output::ONE,
+            a.view(),
+            b.view(),
+            T::Output::ZERO,
+            c.view_mut(),
+        )?;
+        c.download()
+    }
+
+    /// A · B of slices, row-major; each operand lies as its layout says.
+    ///
+    /// # Errors
+    /// As [`matmul`](Self::matmul), and [`Error::Layout`] where a layout reaches beyond its slice.
+    pub fn matmul_slices<T: GemmInto<O>, O: Pod>(
+        &self,
+        (a, layout_a): (&[T], Layout),
+        (b, layout_b): (&[T], Layout),
+    ) -> Result<Vec<O>, Error> {
+        let (a, b) = (self.upload(a)?, self.upload(b)?);
+        let (a, b) = (a.matrix(layout_a)?, b.matrix(layout_b)?);
+        let layout = Layout::row_major(layout_a.rows, layout_b.columns);
+        let mut c = DeviceArray::new(&self.queue.engine, layout.end())?;
+        self.gemm(T::Output::ONE, a, b, T::Output::ZERO, c.matrix_mut(layout)?)?;
+        c.download()
+    }
+
+    /// C ← α · A · B + β · C, on the device. Where β is 0, C is not read. Any matrix may be transposed, row-major or
+    /// column-major, with any distance between its rows or columns, and a batch of them.
+    ///
+    /// A and B may be of `f32`, `f64`, [`half::f16`] or [`half::bf16`]. With the last two, the factors and sums are of `f32`; C is
+    /// of `f32` or as narrow as A and B, and then each element is rounded once, when it is stored:
+    ///
+    /// ```
+    /// # use half::bf16;
+    /// # use warpladder::gpu::Gpu;
+    /// # fn main() -> Result<(), warpladder::gpu::Error> {
+    /// # let gpu = Gpu::emulated();
+    /// # let a = gpu.zeros::<bf16>(8, 24)?;
+    /// # let b = gpu.zeros::<bf16>(24, 8)?;
+    /// let mut wide = gpu.zeros::<f32>(8, 8)?;
+    /// gpu.gemm(1.0, a.view(), b.view(), 0.0, wide.view_mut())?;
+    /// let mut narrow = gpu.zeros::<bf16>(8, 8)?;
+    /// gpu.gemm(1.0, a.view(), b.view(), 0.0, narrow.view_mut())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The product is started and not waited for. The first one of a size chooses and compiles its kernel; those after it
+    /// allocate nothing. (Kernels of tensor cores read the places of their matrices from memory: matrices in new places make
+    /// one small upload.)
+    ///
+    /// # Errors
+    /// [`Error::Product`] where the sizes do not match, [`Error::Plan`] where the device or the kernels do not take them, and
+    /// what the device refuses.
+    pub fn gemm<T: GemmInto<O>, O: Pod>(
+        &self,
+        alpha: T::Output,
+        a: MatrixRef<'_, T>,
+        b: MatrixRef<'_, T>,
+        beta: T::Output,
+        c: MatrixMut<'_, O>,
+    ) -> Result<(), Error> {
+        let products = &self.kept.products;
+        products.start(&self.queue, [alpha, beta], a, b, c)
+    }
+
+    /// y ← α · A · x + β · y, on the device, for one vector or a batch of them, each with its matrix or all with the same one.
+    /// x and y have one column: [`Layout::vector`], which may be [`batched`](Layout::batched).
+    ///
+    /// One matrix times many vectors is computed as one product of matrices.
+    ///
+    /// # Errors
+    /// [`Error::NotVector`], and those of [`gemm`](Self::gemm).
+    pub fn matvec<T: GemmInto<O>, O: Pod>(
+        &self,
+        alpha: T::Output,
+        a: MatrixRef<'_, T>,
+        x: MatrixRef<'_, T>,
+        beta: T::Output,
+        y: MatrixMut<'_, O>,
+    ) -> Result<(), Error> {
+        for (what, layout) in [("x", x.layout), ("y", y.layout)] {
+            if layout.columns != 1 {
+                return Err(Error::NotVector { what, layout });
+            }
+        }
+        let one_matrix = a.layout.batch == 1 && x.layout.batch == y.layout.batch;
+        match (x.layout.side_by_side(), y.layout.side_by_side()) {
+            (Some(columns), Some(results)) if one_matrix => {
+                let x = MatrixRef {
+                    layout: columns,
+                    ..x
+                };
+                let y = MatrixMut {
+                    layout: results,
+                    ..y
+                };
+                self.gemm(alpha, a, x, beta, y)
+            }
+            _ => self.gemm(alpha, a, x, beta, y),
+        }
+    }
+
+    /// C ← Aᵀ, on the device, for elements of 2, 4 or 8 bytes of any type. ([`DeviceMatrix::t`] gives a transpose without moving
+    /// anything, which is all that products need.) Batches are transposed matrix by matrix.
+    ///
+    /// It is started and not waited for, and allocates nothing but for the first one, which compiles its kernel.
+    ///
+    /// # Errors
+    /// [`Error::Transpose`] where the sizes do not match, [`Error::Gaps`] where there is something between rows or columns,
+    /// [`Error::ElementSize`], and what the device refuses.
+    pub fn transpose<T: Pod>(&self, a: MatrixRef<'_, T>, c: MatrixMut<'_, T>) -> Result<(), Error> {
+        self.kept.transposes.start(&self.queue, a, c)
+    }
+
+    /// PTX text with kernels to be launched here.
+    ///
+    /// # Errors
+    /// [`Error::NoEntry`] where there is none in it. Whether it is right shows when a kernel is loaded.
+    pub fn module(&self, ptx: &str) -> Result<Module, Error> {
+        Module::new(self, ptx)
+    }
+
+    /// Starts a kernel, with its arguments in the order of its parameters: see [`KernelArg`]. It is not waited for, and nothing
+    /// is allocated.
+    ///
+    /// A kernel reads and writes what its addresses lead to: an array that it writes should be given as `&mut`. On a GPU an
+    /// access outside of device memory is an error of a later call, and one inside of it is not seen; `warpladder emulate
+    /// --sanitize` sees both.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentCount`] and [`Error::Argument`] where the arguments are not those of the kernel,
+    /// [`Error::OtherDevice`], and what the device refuses.
+    pub fn launch(&self, kernel: &Kernel, grid: Grid, args: impl KernelArgs) -> Result<(), Error> {
+        kernel.start(self, grid, &args)
+    }
+
+    /// Times a kernel as `warpladder run` does: after warm-up, each launch between two events on a GPU, by the wall clock on the
+    /// emulator. `sampling` says how often; a number alone is that. It waits for what was started before.
+    ///
+    /// The kernel runs many times: what it changes in place is changed as often.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch), and where the kernel fails.
+    pub fn time(
+        &self,
+        kernel: &Kernel,
+        grid: Grid,
+        args: impl KernelArgs,
+        sampling: impl Into<Sampling>,
+    ) -> Result<Timing, Error> {
+        kernel.time(self, grid, &args, &sampling.into())
+    }
+
+    /// The same device with another stream of work: what is started on one of them may run beside what is started on the
+    /// other, in any order but that of events. Arrays, modules and kernels are those of both. Copies between host and device wait
+    /// for all streams. The emulator runs everything at once.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the driver has no more.
+    pub fn stream(&self) -> Result<Gpu, Error> {
+        Ok(Gpu {
+            queue: self.queue.another()?,
+            kept: Rc::clone(&self.kept),
+        })
+    }
+
+    /// An event, to be recorded. It can be used again and again.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where the driver has no more.
+    pub fn event(&self) -> Result<Event, Error> {
+        Ok(self.queue.event()?)
+    }
+
+    /// Marks this place in the stream by an event. If it was recorded before, it is no longer there.
+    ///
+    /// # Errors
+    /// [`Error::OtherDevice`], and what the device refuses.
+    pub fn record(&self, event: &Event) -> Result<(), Error> {
+        self.queue.record(event)
+    }
+
+    /// Makes what is started on this stream from now on wait for an event, of this or of another stream. This thread goes on.
+    ///
+    /// # Errors
+    /// [`Error::OtherDevice`], [`Error::NotRecorded`], and what the device refuses.
+    pub fn wait(&self, event: &Event) -> Result<(), Error> {
+        self.queue.wait(event)
+    }
+
+    /// Waits for everything that was started on this stream.
+    ///
+    /// # Errors
+    /// [`Error::Engine`] where a kernel failed.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        Ok(self.queue.synchronize()?)
+    }
+}
+
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Gpu").field(&self.name()).finish()
+    }
+}

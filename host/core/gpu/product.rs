@@ -1,0 +1,262 @@
+//! Products on the device: planned once for a size, then launched.
+
+use super::queue::Queue;
+use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
+use crate::engine::Engine;
+use crate::engine::streams::StreamId;
+use crate::gemm::{self, Description, Device, GemmInput, GemmInto, tuning};
+use crate::launch::{DevicePtr, Launch};
+use crate::plan::{Operands, Prepared};
+use bytemuck::Pod;
+use std::any::TypeId;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Plans that are kept. A program that has more sizes than this makes them anew.
+const MOST_PLANS: usize = 1024;
+
+/// Sets of operands of a plan whose tensor maps are kept.
+const MOST_MAPS: usize = 64;
+
+/// Products of a device, with what they need beside their operands.
+pub(super) struct Products {
+    device: Device,
+    plans: RefCell<HashMap<Key, Rc<Planned>>>,
+    /// What `warpladder tune` found on this device, read when the first product is planned.
+    tuned: OnceCell<tuning::Choices>,
+    /// Memory for partial products, by the stream, and the number of bytes at its start that hold zeros between launches:
+    /// these must stay so. Launches of a stream run one after the other, so that one of each kind is enough.
+    workspaces: RefCell<HashMap<(StreamId, usize), DeviceArray<u8>>>,
+}
+
+/// A plan, and the tensor maps of the operands that it was started with.
+struct Planned {
+    prepared: Prepared,
+    maps: RefCell<HashMap<[u64; 4], DeviceArray<u8>>>,
+}
+
+/// What a plan depends on: a description without its factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    element: TypeId,
+    extents: [u32; 3],
+    transposed: [bool; 2],
+    leading: [u32; 3],
+    batch: u32,
+    strides: [u64; 3],
+    aligned: [bool; 3],
+    narrow: bool,
+}
+
+impl Products {
+    pub(super) fn new(device: Device) -> Self {
+        Products {
+            device,
+            plans: RefCell::default(),
+            tuned: OnceCell::new(),
+            workspaces: RefCell::default(),
+        }
+    }
+
+    /// Starts C ← α · A · B + β · C.
+    pub(super) fn start<T: GemmInto<O>, O: Pod>(
+        &self,
+        queue: &Queue,
+        factors: [T::Output; 2],
+        a: MatrixRef<'_, T>,
+        b: MatrixRef<'_, T>,
+        c: MatrixMut<'_, O>,
+    ) -> Result<(), Error> {
+        let engine = &queue.engine;
+        let here = [
+            a.array.is_on(engine),
+            b.array.is_on(engine),
+            c.array.is_on(engine),
+        ];
+        if let Some(index) = here.iter().position(|here| !here) {
+            return Err(Error::Foreign {
+                matrix: ["A", "B", "C"][index],
+            });
+        }
+        matching(a.layout, b.layout, c.layout)?;
+        // Kernels write rows. A column-major C is the transpose of Bᵀ · Aᵀ.
+        let (a, b, layout) = match c.layout.leading_of_rows() {
+            Some(_) => (a, b, c.layout),
+            None => (b.t(), a.t(), c.layout.transposed()),
+        };
+        let inputs = [a, b].map(|matrix| place(matrix.array, matrix.layout));
+        let (output, _) = place(c.array, layout);
+        let places = [inputs[0].0, inputs[1].0, output];
+        let description = describe::<T, O>([a.layout, b.layout, layout], factors, places)?;
+        let planned = self.planned(engine, &description)?;
+        let mut operands = Operands {
+            inputs: &inputs,
+            output,
+            workspace: self.workspace(queue, &planned.prepared)?,
+            maps: DevicePtr(0),
+        };
+        operands.maps = planned.maps(engine, &operands)?;
+        let start = |launch: &Launch<'_>| queue.enqueue(launch);
+        Ok(planned.prepared.start(&operands, factors, start)?)
+    }
+
+    /// The plan of a product, made where there is none yet.
+    fn planned<T: GemmInput>(
+        &self,
+        engine: &Rc<dyn Engine>,
+        description: &Description<T>,
+    ) -> Result<Rc<Planned>, Error> {
+        let key = Key {
+            element: TypeId::of::<T>(),
+            extents: description.extents,
+            transposed: description.transposed,
+            leading: description.leading,
+            batch: description.batch,
+            strides: description.strides,
+            aligned: description.aligned,
+            narrow: description.narrow,
+        };
+        let mut plans = self.plans.borrow_mut();
+        if let Some(planned) = plans.get(&key) {
+            return Ok(Rc::clone(planned));
+        }
+        let tuned = self.tuned.get_or_init(|| {
+            // A file that cannot be read is none: `warpladder tune` says what is wrong with it.
+            let all = tuning::path().and_then(|path| tuning::read(&path));
+            tuning::of_place(all.unwrap_or_default(), &tuning::Place::of(&**engine))
+        });
+        let plan = gemm::plan(description, self.device, tuned)?;
+        let planned = Rc::new(Planned {
+            prepared: Prepared::new(&**engine, plan)?,
+            maps: RefCell::default(),
+        });
+        if plans.len() >= MOST_PLANS {
+            plans.clear();
+        }
+        plans.insert(key, Rc::clone(&planned));
+        Ok(planned)
+    }
+
+    /// The workspace of a plan.
+    fn workspace(&self, queue: &Queue, plan: &Prepared) -> Result<DevicePtr, Error> {
+        let (bytes, zeroed) = (plan.workspace_bytes(), plan.zeroed_bytes());
+        if bytes == 0 {
+            return Ok(DevicePtr(0));
+        }
+        let key = (queue.id(), zeroed);
+        let mut workspaces = self.workspaces.borrow_mut();
+        if let Some(array) = workspaces.get(&key)
+            && array.len() >= bytes
+        {
+            return Ok(array.pointer());
+        }
+        // What was started may still use the old one.
+        queue.synchronize()?;
+        workspaces.remove(&key);
+        let array = DeviceArray::new(&queue.engine, bytes)?;
+        let pointer = array.pointer();
+        queue.engine.upload(pointer, &vec![0; zeroed])?;
+        workspaces.insert(key, array);
+        Ok(pointer)
+    }
+}
+
+impl Planned {
+    /// Where the tensor maps of these operands lie, if the kernels read any. Those of operands that the plan was started with
+    /// before are there already.
+    fn maps(&self, engine: &Rc<dyn Engine>, operands: &Operands<'_>) -> Result<DevicePtr, Error> {
+        if !self.prepared.has_tensor_maps() {
+            return Ok(DevicePtr(0));
+        }
+        let [a, b] = [0, 1].map(|index| operands.inputs[index].0.0);
+        let key = [a, b, operands.output.0, operands.workspace.0];
+        let mut kept = self.maps.borrow_mut();
+        if let Some(maps) = kept.get(&key) {
+            return Ok(maps.pointer());
+        }
+        if kept.len() >= MOST_MAPS {
+            // What was started may still read the old ones.
+            engine.synchronize()?;
+            kept.clear();
+        }
+        let maps = self.prepared.tensor_maps(&**engine, operands)?;
+        let array = DeviceArray::new(engine, maps.len())?;
+        engine.upload(array.pointer(), &maps)?;
+        let pointer = array.pointer();
+        kept.insert(key, array);
+        Ok(pointer)
+    }
+}
+
+/// The first element of a matrix, and the number of elements of its array from there on.
+pub(super) fn place<T: bytemuck::Pod>(array: &DeviceArray<T>, layout: Layout) -> (DevicePtr, u64) {
+    let offset = layout.offset.min(array.len());
+    let address = array.pointer().0 + (offset * size_of::<T>()) as u64;
+    (DevicePtr(address), (array.len() - offset) as u64)
+}
+
+/// Refuses matrices that cannot be multiplied into one another.
+fn matching(a: Layout, b: Layout, c: Layout) -> Result<(), Error> {
+    let advice = if a.columns != b.rows {
+        "the first has as many columns as the second has rows"
+    } else if [a.rows, b.columns] != [c.rows, c.columns] {
+        "the result has the rows of the first and the columns of the second"
+    } else {
+        let serves = |batch: usize, stride: usize| batch == c.batch || (batch == 1 && stride == 0);
+        if serves(a.batch, a.batch_stride) && serves(b.batch, b.batch_stride) {
+            return Ok(());
+        }
+        return Err(Error::Batch {
+            a: a.batch,
+            b: b.batch,
+            c: c.batch,
+        });
+    };
+    let size = |layout: Layout| [layout.rows, layout.columns];
+    Err(Error::Product {
+        a: size(a),
+        b: size(b),
+        c: size(c),
+        advice,
+    })
+}
+
+/// A number that kernels have 32 bits for.
+pub(super) fn number(what: &'static str, value: usize) -> Result<u32, Error> {
+    u32::try_from(value).map_err(|_| Error::TooLarge { what, value })
+}
+
+/// The product of matrices whose layouts match, into a row-major C.
+fn describe<T: GemmInto<O>, O: Pod>(
+    [a, b, c]: [Layout; 3],
+    [alpha, beta]: [T::Output; 2],
+    places: [DevicePtr; 3],
+) -> Result<Description<T>, Error> {
+    // Columns where those are neighbours, otherwise rows: one of the two, by `Layout::fault`.
+    let operand = |layout: Layout| match layout.leading_of_rows() {
+        Some(leading) => (false, leading),
+        None => (true, layout.column_stride),
+    };
+    let ((transposed_a, lda), (transposed_b, ldb)) = (operand(a), operand(b));
+    let aligned = |DevicePtr(address): DevicePtr| address.is_multiple_of(16);
+    Ok(Description {
+        extents: [
+            number("m", c.rows)?,
+            number("n", c.columns)?,
+            number("k", a.columns)?,
+        ],
+        transposed: [transposed_a, transposed_b],
+        leading: [
+            number("the leading dimension of A", lda)?,
+            number("the leading dimension of B", ldb)?,
+            number("the leading dimension of C", c.row_stride)?,
+        ],
+        batch: number("the batch", c.batch)?,
+        strides: [a, b, c].map(|layout| layout.batch_stride as u64),
+        alpha,
+        beta,
+        aligned: places.map(aligned),
+        narrow: T::NARROW,
+    })
+}

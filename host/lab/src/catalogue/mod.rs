@@ -1,0 +1,258 @@
+//! The catalogue: the only list of kernels there is.
+//!
+//! `list`, `run`, checks, benchmarks and reports are driven by [`rungs`]. A new kernel is one file in
+//! kernels-gpu and one entry here. Launch geometry comes from the kernel's own file, so no constant stands
+//! twice.
+
+mod gemm;
+mod matmul;
+mod matvec;
+mod precondition;
+mod request;
+mod stream;
+mod transpose;
+mod wgmma;
+
+pub use precondition::Precondition;
+pub use request::Request;
+
+use crate::cpu::CpuProduct;
+use crate::problem::{Operation, Shape};
+use kernels_gpu::geometry::Geometry;
+use std::fmt;
+use warpladder::element::ElementType;
+use warpladder::launch::Param;
+use warpladder::plan::Plan;
+
+/// A ladder of kernels for one problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// Matrix products.
+    Matmul,
+    /// Transposes, and the copy that bounds them.
+    Transpose,
+    /// Copies and chains of arithmetic: latency hiding.
+    Stream,
+    /// Many small matrix-vector products.
+    Matvec,
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Family::Matmul => "matmul",
+            Family::Transpose => "transpose",
+            Family::Stream => "stream",
+            Family::Matvec => "matvec",
+        })
+    }
+}
+
+/// One entry of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Rung {
+    /// Name: the PTX entry, and the word on the command line and in every report.
+    pub name: &'static str,
+    /// The ladder it belongs to.
+    pub family: Family,
+    /// The source documents that it is from, by number.
+    pub source: &'static str,
+    /// One line: what it is.
+    pub summary: &'static str,
+    /// Element type.
+    pub element: ElementType,
+    /// What it computes, and with which parameters.
+    pub operation: Operation,
+    /// Sizes that it takes.
+    pub precondition: Precondition,
+    /// What runs.
+    pub implementation: Implementation,
+}
+
+/// What runs when a rung runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Implementation {
+    /// The PTX entry of the rung's name.
+    Kernel {
+        /// Blocks and their outputs.
+        geometry: Geometry,
+        /// Lowest compute capability that runs it, times ten: which PTX module it is in.
+        compute_capability: u32,
+    },
+    /// Launches that depend on the problem and the device.
+    Planned {
+        /// Makes them.
+        plan: fn(&Request) -> Plan,
+        /// Lowest compute capability that runs the rung, times ten.
+        compute_capability: u32,
+        /// Whether the operands of a product may be stored transposed.
+        any_layout: bool,
+    },
+    /// The first of these rungs that takes the size.
+    Dispatch(&'static [&'static str]),
+    /// A function of the host.
+    Cpu(CpuProduct),
+}
+
+impl Rung {
+    /// The rung that runs for this shape: itself unless it dispatches.
+    pub fn resolve(&'static self, shape: Shape) -> &'static Rung {
+        match self.implementation {
+            Implementation::Dispatch(candidates) => candidates
+                .iter()
+                .filter_map(|name| find(name))
+                .find(|rung| rung.precondition.takes(rung.operation, shape))
+                .unwrap_or(self),
+            _ => self,
+        }
+    }
+
+    /// Lowest compute capability that runs it on a GPU, times ten; `None` where it is not one kernel of its own.
+    pub fn compute_capability(&self) -> Option<u32> {
+        match self.implementation {
+            Implementation::Kernel {
+                compute_capability, ..
+            }
+            | Implementation::Planned {
+                compute_capability, ..
+            } => Some(compute_capability),
+            Implementation::Dispatch(_) | Implementation::Cpu(_) => None,
+        }
+    }
+
+    /// Whether it takes operands that are stored transposed.
+    pub fn takes_any_layout(&self) -> bool {
+        matches!(
+            self.implementation,
+            Implementation::Planned {
+                any_layout: true,
+                ..
+            }
+        )
+    }
+
+    /// The launches of a rung that runs on a GPU by itself; `params` are those of the problem.
+    pub fn plan(&self, request: &Request, params: Vec<Param>) -> Option<Plan> {
+        match self.implementation {
+            Implementation::Kernel {
+                geometry,
+                compute_capability,
+            } => Some(request::of_kernel(
+                self.name,
+                geometry,
+                compute_capability,
+                request,
+                params,
+            )),
+            Implementation::Planned { plan, .. } => Some(plan(request)),
+            Implementation::Dispatch(_) | Implementation::Cpu(_) => None,
+        }
+    }
+}
+
+/// The tables, family by family, each rung after the one that it improves on.
+const TABLES: [&[Rung]; 4] = [
+    matmul::RUNGS,
+    transpose::RUNGS,
+    stream::RUNGS,
+    matvec::RUNGS,
+];
+
+/// Every kernel.
+pub fn rungs() -> impl DoubleEndedIterator<Item = &'static Rung> + Clone {
+    TABLES.into_iter().flatten()
+}
+
+/// The rung of this name.
+pub fn find(name: &str) -> Option<&'static Rung> {
+    rungs().find(|rung| rung.name == name)
+}
+
+/// The name in the catalogue that is most like `name`, where any is much alike.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    rungs()
+        .map(|rung| (strsim::jaro_winkler(rung.name, name), rung.name))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique() {
+        let names: HashSet<_> = rungs().map(|rung| rung.name).collect();
+        assert_eq!(names.len(), rungs().count());
+    }
+
+    /// The kernels that a plan chooses from, for one size or another.
+    fn entries_of(operation: Operation, plan: fn(&Request) -> Plan) -> Vec<(&'static str, u32)> {
+        let sizes = [16, 256, 8192];
+        let shapes = sizes.into_iter().flat_map(|m| {
+            sizes
+                .into_iter()
+                .flat_map(move |n| sizes.map(|k| Shape { m, n, k }))
+        });
+        shapes
+            .flat_map(|shape| {
+                let request = Request {
+                    operation,
+                    shape,
+                    multiprocessors: 132,
+                    compute_capability: 90,
+                    transposed: [false; 2],
+                };
+                let launches = plan(&request).launches.into_iter();
+                launches.map(|launch| (launch.entry, launch.compute_capability))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_kernel_is_an_entry_of_its_module_and_every_entry_is_a_kernel() {
+        let mut in_modules = HashSet::new();
+        for module in warpladder::ptx::MODULES {
+            let entries = module.entries();
+            in_modules.extend(entries.map(|entry| (entry, module.compute_capability)));
+        }
+        let in_catalogue = rungs()
+            .flat_map(|rung| match rung.implementation {
+                Implementation::Kernel {
+                    compute_capability, ..
+                } => vec![(rung.name, compute_capability)],
+                Implementation::Planned { plan, .. } => entries_of(rung.operation, plan),
+                _ => Vec::new(),
+            })
+            .chain(gemm::entries())
+            .chain(
+                warpladder::gemm::wgmma::entries().map(|entry| (entry, wgmma::COMPUTE_CAPABILITY)),
+            )
+            .collect();
+        // Kernels that measure a device are no rungs.
+        in_modules.retain(|(entry, _)| !entry.starts_with("calibrate_"));
+        assert_eq!(in_modules, in_catalogue);
+    }
+
+    #[test]
+    fn a_dispatching_rung_names_rungs_of_its_operation_and_ends_with_one_for_any_size() {
+        for rung in rungs() {
+            let Implementation::Dispatch(candidates) = rung.implementation else {
+                continue;
+            };
+            let candidates: Vec<_> = candidates.iter().map(|name| find(name).unwrap()).collect();
+            assert!(candidates.iter().all(|c| c.operation == rung.operation));
+            assert_eq!(candidates.last().unwrap().precondition, Precondition::Any);
+        }
+    }
+
+    #[test]
+    fn a_typing_error_finds_its_rung() {
+        assert_eq!(nearest("tiled32"), Some("tiled_32"));
+        assert_eq!(nearest("transpose_pad"), Some("transpose_padded"));
+        assert_eq!(nearest("qqqq"), None);
+    }
+}

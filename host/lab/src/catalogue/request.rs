@@ -1,0 +1,45 @@
+//! What the launches of a rung are planned for.
+
+use crate::problem::{Operation, Shape};
+use kernels_gpu::geometry::Geometry;
+use warpladder::launch::{Dim3, Param};
+use warpladder::plan::{Plan, PlannedLaunch};
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// What to compute.
+    pub operation: Operation,
+    /// The size.
+    pub shape: Shape,
+    /// Multiprocessors of the device.
+    pub multiprocessors: u32,
+    /// Compute capability of the device, times ten.
+    pub compute_capability: u32,
+    /// Whether A and B of a product are stored transposed. Only plans for any layout look at it.
+    pub transposed: [bool; 2],
+}
+
+/// One launch of the kernel `entry`, of that geometry, with the parameters of the problem.
+pub(super) fn of_kernel(
+    entry: &'static str,
+    geometry: Geometry,
+    compute_capability: u32,
+    request: &Request,
+    params: Vec<Param>,
+) -> Plan {
+    let (rows, columns) = request.operation.extent(request.shape);
+    Plan {
+        launches: vec![PlannedLaunch {
+            entry,
+            compute_capability,
+            grid: geometry.grid(rows, columns, request.multiprocessors),
+            block: geometry.block().into(),
+            cluster: Dim3::ONE,
+            shared_bytes: 0,
+            params,
+        }],
+        workspace_bytes: 0,
+        zeroed_bytes: 0,
+    }
+}

@@ -1,0 +1,59 @@
+//! The transposes.
+
+use super::{Family, Implementation, Precondition, Rung};
+use crate::problem::Operation;
+use kernels_gpu::geometry::Geometry;
+use kernels_gpu::transpose::{GEOMETRY, TILE, transpose_fast};
+use warpladder::element::ElementType::{self, F16, F32, F64};
+
+const fn rung(
+    name: &'static str,
+    source: &'static str,
+    operation: Operation,
+    summary: &'static str,
+) -> Rung {
+    Rung {
+        name,
+        family: Family::Transpose,
+        source,
+        summary,
+        element: F32,
+        operation,
+        precondition: Precondition::multiples_of(TILE as u32),
+        implementation: Implementation::Kernel {
+            geometry: GEOMETRY,
+            compute_capability: 70,
+        },
+    }
+}
+
+/// `transpose_fast` for one element type.
+const fn fast(
+    name: &'static str,
+    element: ElementType,
+    geometry: Geometry,
+    summary: &'static str,
+) -> Rung {
+    Rung {
+        element,
+        precondition: Precondition::Any,
+        implementation: Implementation::Kernel {
+            geometry,
+            compute_capability: 70,
+        },
+        ..rung(name, "-", Operation::Transpose, summary)
+    }
+}
+
+#[rustfmt::skip]
+pub(super) const RUNGS: &[Rung] = &[
+    rung("copy", "003", Operation::Copy, "straight copy: the ceiling of every transpose"),
+    rung("transpose_naive", "003", Operation::Transpose, "coalesced loads, strided stores"),
+    rung("transpose_coalesced", "003", Operation::Transpose,
+        "through a 32 x 32 shared tile: coalesced, with 32-way bank conflicts"),
+    rung("transpose_padded", "003", Operation::Transpose, "32 x 33 tile: no bank conflicts"),
+    rung("transpose_swizzled", "-", Operation::Transpose, "XOR swizzle: no bank conflicts, no padding"),
+    fast("transpose_fast", F32, transpose_fast::GEOMETRY, "squares of 16-byte vectors turned in registers, any size"),
+    fast("transpose_fast_f64", F64, transpose_fast::GEOMETRY, "transpose_fast in double precision"),
+    fast("transpose_fast_f16", F16, transpose_fast::GEOMETRY_F16, "transpose_fast for 2-byte elements"),
+];

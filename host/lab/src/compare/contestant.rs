@@ -1,0 +1,339 @@
+//! The two that are compared, with their data on the device.
+
+use super::{CompareError, Comparer, Layout};
+use crate::catalogue::Request;
+use crate::catalogue::{self, Rung};
+use crate::peer::cublas::{Cublas, DataType, Product};
+use crate::problem::product::dense_strides;
+use crate::problem::{Operation, Problem, Shape};
+use crate::run::{self, Case, preflight};
+use std::fmt;
+use warpladder::check::Strides;
+use warpladder::check::Verdict;
+use warpladder::element::TensorInput;
+use warpladder::element::{Element, ElementType};
+use warpladder::engine::gpu::GpuEngine;
+use warpladder::engine::{Buffer, Engine};
+use warpladder::error::EngineError;
+use warpladder::launch::DevicePtr;
+
+/// What a kernel is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// cuBLAS, for products
+    Cublas,
+    /// The rung `copy`, for transposes: over as many bytes, up to a multiple of its tile
+    Copy,
+    /// A copy inside of device memory by the driver, for transposes
+    Memcpy,
+}
+
+impl Peer {
+    /// What an operation is compared with unless another is named.
+    pub fn usual(operation: Operation) -> Self {
+        if operation.is_product() {
+            Peer::Cublas
+        } else {
+            Peer::Memcpy
+        }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Peer::Cublas => "cublas",
+            Peer::Copy => "copy",
+            Peer::Memcpy => "memcpy",
+        })
+    }
+}
+
+/// Copies of the data exceed the L2 cache so many times together, so that a launch finds nothing of an earlier one.
+const TIMES_L2: u64 = 3;
+
+/// Most copies of the data.
+const MOST_SETS: u64 = 64;
+
+/// Both contestants.
+pub(super) struct Contestants<'e> {
+    engine: &'e GpuEngine,
+    ours: Vec<Case<'e>>,
+    name: &'static str,
+    peer: Opponent<'e>,
+}
+
+/// The peer.
+enum Opponent<'e> {
+    Cublas {
+        cublas: &'e Cublas,
+        /// One for each set of data, which it shares with ours, but for the output.
+        products: Vec<Product>,
+        outputs: Vec<Buffer<'e>>,
+    },
+    Kernel {
+        cases: Vec<Case<'e>>,
+        /// Its bytes over ours.
+        work: f64,
+    },
+    Memcpy {
+        buffers: Vec<[Buffer<'e>; 2]>,
+        bytes: usize,
+    },
+}
+
+impl<'e> Contestants<'e> {
+    /// Allocates the data of both and uploads it.
+    pub(super) fn new<T: Element>(
+        comparer: &'e Comparer<'e>,
+        rung: &'static Rung,
+        (shape, layout): (Shape, Layout),
+        peer: Peer,
+        problem: &dyn Problem<T>,
+    ) -> Result<Self, CompareError> {
+        let engine = comparer.engine;
+        let (inputs, output) = rung.operation.elements(shape);
+        let set_bytes = ((inputs + output) as u64 * rung.element.bytes()).max(1);
+        let l2 = u64::from(engine.properties().l2_bytes);
+        let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MOST_SETS);
+        let ours = (0..sets)
+            .map(|_| {
+                let case = case(engine, rung, shape, layout, problem)?;
+                case.upload(problem)?;
+                Ok(case)
+            })
+            .collect::<Result<Vec<_>, CompareError>>()?;
+        let refused = |advice| CompareError::Peer {
+            rung: rung.name,
+            peer,
+            advice,
+        };
+        let is_transpose = matches!(rung.operation, Operation::Transpose | Operation::Copy);
+        let peer = match (peer, rung.operation) {
+            (Peer::Cublas, operation) if operation.is_product() => {
+                let cublas = comparer.cublas()?;
+                let output_bytes = problem.output_len() * size_of::<T>();
+                let outputs = (0..sets)
+                    .map(|_| Buffer::new(engine, output_bytes))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let products = ours
+                    .iter()
+                    .zip(&outputs)
+                    .map(|(case, output)| product(rung, shape, layout, case, output.ptr()))
+                    .collect();
+                Opponent::Cublas {
+                    cublas,
+                    products,
+                    outputs,
+                }
+            }
+            (Peer::Copy, _) if is_transpose => copies(
+                engine,
+                shape,
+                rung.element.bytes(),
+                sets,
+                comparer.options.seed,
+            )?,
+            (Peer::Memcpy, _) if is_transpose => {
+                let bytes = output as usize * size_of::<T>();
+                let pair = |_| Ok([Buffer::new(engine, bytes)?, Buffer::new(engine, bytes)?]);
+                Opponent::Memcpy {
+                    buffers: (0..sets).map(pair).collect::<Result<_, EngineError>>()?,
+                    bytes,
+                }
+            }
+            (Peer::Cublas, _) => return Err(refused("it only makes products: leave out --peer")),
+            (Peer::Copy | Peer::Memcpy, _) => {
+                return Err(refused("copies are for transposes: leave out --peer"));
+            }
+        };
+        Ok(Contestants {
+            engine,
+            ours,
+            name: rung.name,
+            peer,
+        })
+    }
+
+    /// Copies of the data.
+    pub(super) fn sets(&self) -> usize {
+        self.ours.len()
+    }
+
+    /// Name of one side: 0 ours, 1 the peer.
+    pub(super) fn name(&self, side: usize) -> &str {
+        match (side, &self.peer) {
+            (0, _) => self.name,
+            (_, Opponent::Cublas { .. }) => "cuBLAS",
+            (_, Opponent::Kernel { .. }) => "copy",
+            (_, Opponent::Memcpy { .. }) => "the driver's copy",
+        }
+    }
+
+    /// The peer's name and version.
+    pub(super) fn peer_name(&self) -> String {
+        match &self.peer {
+            Opponent::Cublas { cublas, .. } => cublas.name(),
+            _ => self.name(1).to_owned(),
+        }
+    }
+
+    /// The peer's work over ours.
+    pub(super) fn peer_work(&self) -> f64 {
+        match self.peer {
+            Opponent::Kernel { work, .. } => work,
+            Opponent::Cublas { .. } | Opponent::Memcpy { .. } => 1.0,
+        }
+    }
+
+    /// Puts one launch of a side on the stream.
+    pub(super) fn queue(&self, side: usize, set: usize) -> Result<(), CompareError> {
+        let enqueue = |case: &Case<'_>| {
+            case.launches(|launches| {
+                launches
+                    .iter()
+                    .try_for_each(|launch| self.engine.enqueue(launch))
+            })
+        };
+        match &self.peer {
+            _ if side == 0 => Ok(enqueue(&self.ours[set])?),
+            Opponent::Kernel { cases, .. } => Ok(enqueue(&cases[set])?),
+            Opponent::Cublas {
+                cublas, products, ..
+            } => {
+                // SAFETY: the matrices are those of the case and of `outputs`, which live as long as this value.
+                Ok(unsafe { cublas.queue(&products[set]) }?)
+            }
+            Opponent::Memcpy { buffers, bytes } => {
+                let [from, to] = &buffers[set];
+                Ok(self.engine.enqueue_copy(to.ptr(), from.ptr(), *bytes)?)
+            }
+        }
+    }
+
+    /// Runs both once on an output that holds NaN, and checks what they wrote; nothing of a peer whose work is another.
+    pub(super) fn check<T: Element>(
+        &self,
+        problem: &dyn Problem<T>,
+    ) -> Result<(Verdict, Option<Verdict>), CompareError> {
+        let (_, verdict) = self.ours[0].checked_output(problem)?;
+        let Opponent::Cublas { outputs, .. } = &self.peer else {
+            return Ok((verdict, None));
+        };
+        let mut output = vec![T::NAN; problem.output_len()];
+        outputs[0].upload(&output)?;
+        self.engine
+            .time_enqueued(self.name(1), || self.queue(1, 0))?;
+        outputs[0].download(&mut output)?;
+        Ok((verdict, Some(problem.check(&output))))
+    }
+}
+
+/// Our side, with operands that lie in this layout.
+fn case<'e, T: Element>(
+    engine: &'e GpuEngine,
+    rung: &'static Rung,
+    shape: Shape,
+    layout: Layout,
+    problem: &dyn Problem<T>,
+) -> Result<Case<'e>, CompareError> {
+    if layout == Layout::default() {
+        return Ok(Case::new(engine, rung, shape, problem)?);
+    }
+    preflight(engine, rung, shape)?;
+    let request = Request {
+        transposed: layout.transposed(),
+        ..run::request(engine, rung, shape)
+    };
+    match rung.plan(&request, problem.params()) {
+        Some(plan) if rung.takes_any_layout() => Ok(Case::of_plan(engine, plan, problem)?),
+        _ => Err(CompareError::Layout {
+            rung: rung.name,
+            layout,
+        }),
+    }
+}
+
+/// The product that cuBLAS has to make of a case's matrices.
+fn product(rung: &Rung, shape: Shape, layout: Layout, case: &Case<'_>, c: DevicePtr) -> Product {
+    let Shape { m, n, k } = shape;
+    let [a, b] = [case.input(0), case.input(1)];
+    let mut strides = dense_strides(rung.operation, shape);
+    let transposed = layout.transposed();
+    if transposed[0] {
+        strides[0] = Strides::column_major(m as usize);
+    }
+    if transposed[1] {
+        strides[1] = Strides::column_major(k as usize);
+    }
+    let output = match rung.element {
+        ElementType::F16 => DataType::F16,
+        ElementType::Bf16 => DataType::Bf16,
+        ElementType::F32 => DataType::F32,
+        ElementType::F64 => DataType::F64,
+    };
+    let tensor_input = rung.operation.tensor_input();
+    let input = match tensor_input {
+        Some(TensorInput::F16) => DataType::F16,
+        Some(TensorInput::Bf16) => DataType::Bf16,
+        Some(TensorInput::Tf32) | None => output,
+    };
+    let product = Product {
+        input,
+        output,
+        m,
+        n,
+        k,
+        pointers: [a, b, c],
+        leading: strides.map(|strides| strides.leading() as u32),
+        transposed,
+        alpha: 1.0,
+        beta: 0.0,
+        batch: (1, [0; 3]),
+        tf32: tensor_input == Some(TensorInput::Tf32),
+    };
+    if rung.operation != Operation::ColumnMajorProduct {
+        return product;
+    }
+    // Column-major matrices are row-major ones transposed: C' = B' · A'.
+    let [lda, ldb, ldc] = product.leading;
+    Product {
+        m: n,
+        n: m,
+        pointers: [b, a, c],
+        leading: [ldb, lda, ldc],
+        ..product
+    }
+}
+
+/// The rung `copy` on matrices of `f32` with at least as many bytes as one of `shape`.
+fn copies<'e>(
+    engine: &'e GpuEngine,
+    shape: Shape,
+    element_bytes: u64,
+    sets: u64,
+    seed: u64,
+) -> Result<Opponent<'e>, CompareError> {
+    let rung = catalogue::find("copy").expect("the catalogue has it, which a test checks");
+    let up = |extent: u64| extent.next_multiple_of(u64::from(kernels_gpu::transpose::TILE as u32));
+    let words = u64::from(shape.n) * element_bytes / 4;
+    let whole = Shape {
+        m: up(shape.m.into()) as u32,
+        n: up(words) as u32,
+        k: shape.k,
+    };
+    let problem: Box<dyn Problem<f32>> = rung.operation.problem(whole, seed);
+    let cases = (0..sets)
+        .map(|_| {
+            let case = Case::new(engine, rung, whole, &*problem)?;
+            case.upload(&*problem)?;
+            Ok(case)
+        })
+        .collect::<Result<_, CompareError>>()?;
+    let bytes =
+        |shape: Shape, element: u64| f64::from(shape.m) * f64::from(shape.n) * element as f64;
+    Ok(Opponent::Kernel {
+        cases,
+        work: bytes(whole, 4) / bytes(shape, element_bytes),
+    })
+}

@@ -1,0 +1,482 @@
+//! How long a rung should take: the models of [`model`](warpladder_models), fed with what the emulator counts.
+
+mod chain;
+mod constants;
+mod counts;
+mod stores;
+mod traffic;
+
+pub use chain::{Chain, Cycles};
+pub use counts::{Counts, Strided};
+pub use stores::{Sectors, Stored};
+pub use traffic::Traffic;
+
+use crate::catalogue::Request;
+use crate::catalogue::{Implementation, Rung};
+use crate::problem::{Operation, Shape};
+use crate::run::{RunError, check_shape};
+use std::sync::OnceLock;
+use traffic::SECTOR_BYTES;
+use warpladder::device::DeviceProperties;
+use warpladder::element::ElementType;
+use warpladder::element::TensorInput;
+use warpladder::engine::Engine;
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder::error::EngineError;
+use warpladder::plan::PlannedLaunch;
+use warpladder::ptx;
+use warpladder_models::Figure;
+use warpladder_models::devices::{Device, Queried};
+use warpladder_models::occupancy::Launch;
+use warpladder_models::predict::{
+    self, PredictError, Prediction, TensorFlops, WarpInstructions, Work,
+};
+
+/// A predicted rung.
+#[derive(Clone, Debug)]
+pub struct Forecast {
+    /// The rung.
+    pub rung: &'static Rung,
+    /// The size.
+    pub shape: Shape,
+    /// Its launches, one after the other: at least one.
+    pub launches: Vec<LaunchForecast>,
+}
+
+/// A predicted launch.
+#[derive(Clone, Debug)]
+pub struct LaunchForecast {
+    /// The PTX entry.
+    pub entry: &'static str,
+    /// What a multiprocessor is asked for.
+    pub launch: Launch,
+    /// What the launch does.
+    pub work: Work,
+    /// How long it takes, and why.
+    pub prediction: Prediction,
+}
+
+impl Forecast {
+    /// 10⁹ floating-point operations per second; `None` where there are none.
+    pub fn gflops(&self) -> Option<f64> {
+        let flops = self.rung.operation.flops(self.shape);
+        (flops > 0.0).then(|| flops / self.seconds() / 1e9)
+    }
+
+    /// 10⁹ bytes per second: every input read once, the output written once.
+    pub fn gbs(&self) -> f64 {
+        let elements = self.rung.operation.elements_moved(self.shape);
+        elements * self.rung.element.bytes() as f64 / self.seconds() / 1e9
+    }
+
+    /// How long all launches take, in seconds.
+    pub fn seconds(&self) -> f64 {
+        let launches = self.launches.iter();
+        launches.map(|launch| launch.prediction.seconds).sum()
+    }
+
+    /// The launch that takes longest.
+    pub fn longest(&self) -> &LaunchForecast {
+        let seconds = |launch: &&LaunchForecast| launch.prediction.seconds;
+        let longest = self
+            .launches
+            .iter()
+            .max_by(|a, b| seconds(a).total_cmp(&seconds(b)));
+        longest.expect("a forecast has at least one launch")
+    }
+}
+
+/// Why there is no forecast.
+#[derive(Debug, thiserror::Error)]
+pub enum ForecastError {
+    /// It is a function of the host.
+    #[error("{0} runs on the host and not as a kernel: choose a kernel, see `warpladder list`")]
+    NotAKernel(&'static str),
+    /// There is nothing to launch.
+    #[error("{0} has nothing to compute at this size: use a larger one")]
+    Nothing(&'static str),
+    /// Its counts cannot be found by small runs.
+    #[error(
+        "{0} chooses kernels for this size that it chooses for no small one: predict another size or device"
+    )]
+    ChosenAtNoSmallSize(&'static str),
+    /// Its registers are not in the table.
+    #[error("the registers of {0} are not known: run .ci/registers > ptx/registers.csv")]
+    NoRegisters(&'static str),
+    /// It cannot run at the sizes at which it is counted.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The emulator refuses it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The device cannot run it.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+}
+
+/// Predicts one run of a rung on a device, whose caches hold what fits of the launch before.
+///
+/// # Errors
+/// See [`ForecastError`].
+pub fn forecast(
+    emulator: &EmulatorEngine,
+    device: &Device,
+    rung: &'static Rung,
+    shape: Shape,
+    seed: u64,
+) -> Result<Forecast, ForecastError> {
+    check_shape(rung, shape)?;
+    let runs = rung.resolve(shape);
+    if let Implementation::Cpu(_) = runs.implementation {
+        return Err(ForecastError::NotAKernel(rung.name));
+    }
+    let request = Request {
+        operation: runs.operation,
+        shape,
+        multiprocessors: device.multiprocessors.value,
+        compute_capability: device.architecture.compute_capability,
+        transposed: [false; 2],
+    };
+    let plan = runs.plan(&request, Vec::new());
+    let planned = plan.map(|plan| plan.launches).unwrap_or_default();
+    if planned.iter().all(|launch| launch.grid.contains(&0)) {
+        return Err(ForecastError::Nothing(rung.name));
+    }
+    let counts = counts::at(runs, &request, cycles(device), seed)?;
+    let mut launches = Vec::new();
+    for (planned, counts) in planned.iter().zip(&counts) {
+        let launch = launch(emulator, device, planned)?;
+        let mut next = predicted(device, runs, shape, planned.entry, launch, counts)?;
+        if !launches.is_empty() {
+            next.prediction = next.prediction.behind_another(device);
+        }
+        launches.push(next);
+    }
+    Ok(Forecast {
+        rung,
+        shape,
+        launches,
+    })
+}
+
+fn predicted(
+    device: &Device,
+    rung: &Rung,
+    shape: Shape,
+    entry: &'static str,
+    launch: Launch,
+    counts: &Counts,
+) -> Result<LaunchForecast, ForecastError> {
+    let work = work(device, rung, shape, &launch, counts)?;
+    Ok(LaunchForecast {
+        entry,
+        launch,
+        work,
+        prediction: predict::predict(device, &launch, &work)?,
+    })
+}
+
+/// Predicts a grid-stride loop that is launched with other blocks than its own geometry's.
+///
+/// # Errors
+/// See [`ForecastError`].
+pub fn forecast_strided(
+    device: &Device,
+    rung: &'static Rung,
+    shape: Shape,
+    strided: &Strided,
+    [blocks, threads]: [u32; 2],
+) -> Result<Forecast, ForecastError> {
+    let launch = Launch {
+        blocks: blocks.into(),
+        threads_per_block: threads,
+        registers_per_thread: registers(device, rung.name)?,
+        shared_bytes_per_block: 0,
+    };
+    let counts = strided.at(shape, u64::from(blocks) * u64::from(threads));
+    Ok(Forecast {
+        rung,
+        shape,
+        launches: vec![predicted(device, rung, shape, rung.name, launch, &counts)?],
+    })
+}
+
+fn launch(
+    emulator: &EmulatorEngine,
+    device: &Device,
+    planned: &PlannedLaunch,
+) -> Result<Launch, ForecastError> {
+    let entry = planned.entry;
+    let text = ptx::module(planned.compute_capability).only(entry);
+    let kernel = emulator.load(&text, entry)?;
+    Ok(Launch {
+        blocks: planned.grid.iter().product(),
+        threads_per_block: planned.block.count() as u32,
+        registers_per_thread: registers(device, entry)?,
+        shared_bytes_per_block: emulator.static_shared_bytes(kernel) + planned.shared_bytes,
+    })
+}
+
+/// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have so many. Other
+/// generations differ by a few.
+fn registers(device: &Device, entry: &'static str) -> Result<u32, ForecastError> {
+    let most = device.architecture.limits.value.registers_per_thread;
+    let assigned = assigned_registers(entry).ok_or(ForecastError::NoRegisters(entry))?;
+    Ok(assigned.min(most))
+}
+
+/// Registers of a thread, as `ptxas` assigns them for compute capability 9.0.
+fn assigned_registers(entry: &str) -> Option<u32> {
+    static TABLE: OnceLock<Vec<(String, u32)>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let mut reader = csv::Reader::from_reader(ptx::REGISTERS.as_bytes());
+        let rows = reader.deserialize::<(String, String, u32)>();
+        let rows = rows.filter_map(Result::ok);
+        rows.map(|(kernel, _, registers)| (kernel, registers))
+            .collect()
+    });
+    let found = table.iter().find(|(kernel, _)| kernel == entry);
+    found.map(|&(_, registers)| registers)
+}
+
+/// The row of a GPU of this machine: what its driver tells, and for the rest what is known of the same GPU.
+pub fn device_of(properties: &DeviceProperties) -> Device {
+    Device::from_query(&Queried {
+        name: properties.name.clone(),
+        compute_capability: properties.compute_capability,
+        multiprocessors: properties.multiprocessors,
+        clock_khz: properties.clock_khz,
+        peak_bandwidth_gbs: properties.peak_bandwidth_gbs,
+        l2_bytes: properties.l2_bytes,
+        shared_bytes_per_multiprocessor: properties.shared_bytes_per_multiprocessor,
+        shared_bytes_per_block_optin: properties.shared_bytes_per_block_optin,
+        shared_bytes_reserved_per_block: properties.shared_bytes_reserved_per_block,
+        registers_per_multiprocessor: properties.registers_per_multiprocessor,
+        registers_per_block: properties.registers_per_block,
+        max_threads_per_multiprocessor: properties.max_threads_per_multiprocessor,
+        max_threads_per_block: properties.max_threads_per_block,
+        max_blocks_per_multiprocessor: properties.max_blocks_per_multiprocessor,
+    })
+}
+
+/// The cycles of a device that [`Chain`]s of instructions depend on; where one is unknown, those of the nearest kind.
+pub fn cycles(device: &Device) -> Cycles {
+    const FMA: f64 = 6.0;
+    const ISSUES: f64 = 4.0;
+    let value = |figure: Option<Figure<f64>>| figure.map(|figure| figure.value);
+    let latencies = &device.latencies;
+    let arithmetic = value(latencies.fma).unwrap_or(FMA);
+    let shared = value(latencies.shared).unwrap_or(4.0 * arithmetic);
+    let dram = value(latencies.dram).unwrap_or(100.0 * arithmetic);
+    let architecture = &device.architecture;
+    let issues = value(architecture.issue).unwrap_or(ISSUES).max(1.0);
+    let lanes = architecture
+        .load_store
+        .map_or(32.0, |figure| f64::from(figure.value));
+    Cycles {
+        arithmetic,
+        fp64: value(latencies.fp64).unwrap_or(arithmetic),
+        shared,
+        l1: value(latencies.l1).unwrap_or(shared),
+        miss: [value(latencies.l2).unwrap_or(dram), dram],
+        load_store_issue: 32.0 * issues / lanes,
+        // Since compute capability 9.0 `ptxas` loads each such operand by an instruction of its own (ULDC).
+        constant_operand_issue: f64::from(u8::from(architecture.compute_capability >= 90)),
+    }
+}
+
+/// The counts as work on a device.
+fn work(
+    device: &Device,
+    rung: &Rung,
+    shape: Shape,
+    launch: &Launch,
+    counts: &Counts,
+) -> Result<Work, PredictError> {
+    let rounds = predict::rounds(device, launch)?;
+    let stored = counts.stored.by(predict::resident_warps(device, launch)?);
+    let whole = |count: f64| count.round().max(0.0) as u64;
+    let warps = launch.blocks * u64::from(launch.warps_per_block());
+    let operation = rung.operation;
+    let flops = whole(operation.flops(shape));
+    let tensor = match (counts.tensor > 0.0, rung.element, operation) {
+        (false, ..) => TensorFlops::default(),
+        (_, ElementType::F64, _) => TensorFlops { f16: 0, f64: flops },
+        // The units do half as many products of twice the width.
+        (_, _, Operation::TensorProduct(TensorInput::Tf32)) => TensorFlops {
+            f16: 2 * flops,
+            f64: 0,
+        },
+        _ => TensorFlops { f16: flops, f64: 0 },
+    };
+    // In further rounds of blocks other blocks have something to do meanwhile.
+    let ahead_of_others = counts.constant_addresses_ahead * (1.0 - 1.0 / rounds as f64);
+    let dram_bytes = dram_bytes(device, rung, shape, rounds, counts);
+    let read_bytes = counts.read_sectors * SECTOR_BYTES as f64;
+    let missing = (dram_bytes / read_bytes.max(1.0)).min(1.0);
+    let chain = counts.chain_l2 + missing * (counts.chain_dram - counts.chain_l2);
+    Ok(Work {
+        instructions: WarpInstructions {
+            fp32: whole(counts.fp32),
+            fp64: whole(counts.fp64),
+            half: whole(counts.half),
+            integer: whole(counts.integer),
+            special: 0,
+            conversion: whole(counts.conversion),
+            load_store: whole(counts.load_store),
+            other: whole(counts.other + counts.tensor),
+        },
+        tensor,
+        l1_wavefronts: whole(counts.l1_wavefronts),
+        l1_lines: whole(counts.l1_lines),
+        l2_read_sectors: whole(counts.read_sectors),
+        l2_write_sectors: whole(counts.write_sectors + stored.whole),
+        l2_partial_sectors: whole(stored.partial),
+        constant_addresses: whole(counts.constant_addresses + ahead_of_others),
+        constant_addresses_ahead: whole(counts.constant_addresses_ahead - ahead_of_others),
+        constant_operands: whole(counts.constant_operands),
+        dram_bytes: whole(dram_bytes),
+        shared_wavefronts: whole(counts.shared_wavefronts),
+        barriers_per_block: whole(counts.barriers / launch.blocks.max(1) as f64),
+        warp_latency_cycles: Some(chain / warps.max(1) as f64),
+    })
+}
+
+/// Bytes that device memory moves.
+///
+/// A GPU without caches moves what each half of a warp asks for, sector by sector. Elsewhere timed launches follow each
+/// other: what fits stays in the L2 cache, and of what does not, nothing does. Of a product
+/// whose larger input does not fit, each round of resident blocks reads that input again: it runs along the whole extent of
+/// the grid, while the other input's part is shared by the blocks of a round.
+fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &Counts) -> f64 {
+    let Some(l2) = device.l2_bytes else {
+        return counts.half_warp_sectors * SECTOR_BYTES as f64;
+    };
+    let l2 = l2.value as f64;
+    if counts.footprint <= l2 {
+        return 0.0;
+    }
+    // Copies before a product have no arithmetic.
+    let product = counts.fp32 + counts.fp64 + counts.tensor > 0.0 && rung.operation.is_product();
+    let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
+    let element = match rung.operation {
+        Operation::TensorProduct(input) => 4.0 / f64::from(input.per_word()),
+        _ => rung.element.bytes() as f64,
+    };
+    let larger = m.max(n) * k * element;
+    if product && larger > l2 {
+        counts.footprint + (rounds - 1) as f64 * larger
+    } else {
+        counts.footprint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use warpladder_models::devices;
+
+    #[test]
+    fn the_registers_of_every_kernel_are_known() {
+        for module in ptx::MODULES {
+            for entry in module.entries() {
+                assert!(
+                    assigned_registers(entry).is_some(),
+                    "{entry}: see ForecastError::NoRegisters"
+                );
+            }
+        }
+    }
+
+    /// Warps of a block.
+    fn rung_warps(rung: &Rung) -> f64 {
+        let Implementation::Kernel { geometry, .. } = rung.implementation else {
+            unreachable!("{} is a kernel", rung.name);
+        };
+        let [x, y, z] = geometry.block();
+        f64::from((x * y * z).div_ceil(32))
+    }
+
+    #[test]
+    fn counts_at_a_large_size_are_those_of_a_run() {
+        let emulator = EmulatorEngine::new();
+        let shape = Shape {
+            m: 384,
+            n: 512,
+            k: 640,
+        };
+        for name in ["tiled_32", "naive", "wolfe_k4_w32_j2", "add_one"] {
+            let rung = catalogue::find(name).unwrap();
+            let request = Request {
+                operation: rung.operation,
+                shape,
+                multiprocessors: 8,
+                compute_capability: 90,
+                transposed: [false; 2],
+            };
+            let h200 = devices::find("H200").unwrap();
+            let extrapolated = counts::at(rung, &request, cycles(h200), 1).unwrap()[0];
+            let run = crate::profile::profile(&emulator, rung, shape, 1).unwrap();
+            let total = run.counters.total();
+            let wavefronts = total.shared().wavefronts as f64;
+            assert_eq!(extrapolated.shared_wavefronts, wavefronts, "{name}");
+            let warps = rung_warps(rung);
+            assert_eq!(
+                extrapolated.barriers * warps,
+                total.barriers as f64,
+                "{name}"
+            );
+            let loads = total.global_loads.sectors as f64;
+            assert!(extrapolated.read_sectors <= loads, "{name}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_faster_than_none_and_blocking_in_registers_is_faster_still() {
+        let emulator = EmulatorEngine::new();
+        let h200 = devices::find("H200").unwrap();
+        let shape = Shape {
+            m: 2048,
+            n: 2048,
+            k: 2048,
+        };
+        let seconds = |name| {
+            let rung = catalogue::find(name).unwrap();
+            forecast(&emulator, h200, rung, shape, 1).unwrap().seconds()
+        };
+        let outputs = seconds("outputs_4");
+        assert!(seconds("naive") > 1.5 * outputs);
+        assert!(outputs > 1.5 * seconds("register_blocked"));
+    }
+
+    /// Addresses that the constant cache serves for a vector: requests of a round, times addresses of each, times warps.
+    #[test]
+    fn constants_are_asked_for_as_the_assembler_has_it() {
+        let shape = Shape {
+            m: 4096,
+            n: 4096,
+            k: 1,
+        };
+        let h200 = devices::find("H200").unwrap();
+        for (name, elements, expected) in [
+            // Loaded ahead of the loop.
+            ("matvec_thread_per_element_8", 8, 0.0),
+            // Four words of a row one by one, eight in pairs.
+            ("matvec_thread_per_element_12", 12, 8.0 * 12.0 * 12.0 / 32.0),
+            ("matvec_thread_per_element", 16, 16.0 * 16.0 / 2.0),
+            // Half of the words come from afar.
+            ("matvec_thread_per_element_32", 32, 1.5 * 32.0 * 32.0),
+        ] {
+            let rung = catalogue::find(name).unwrap();
+            let strided = Strided::of(rung, cycles(h200), 1).unwrap().unwrap();
+            let counts = strided.at(shape, 132 * 2048);
+            let vectors = f64::from(shape.m * shape.n / elements);
+            let each = counts.constant_addresses / vectors;
+            assert!(
+                (each - expected).abs() <= 0.02 * expected + 1.0,
+                "{name}: {each}"
+            );
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What kernels compute: inputs, parameters, the right answer, and the work that it takes.
+//!
+//! A problem is made once for an operation, an element type, a shape and a seed, and serves every rung of that
+//! kind. It knows nothing of engines: parameters are symbolic ([`Param`]) until a launch.
+
+mod chains;
+#[cfg(test)]
+mod checked;
+mod matvec;
+mod pointwise;
+pub mod product;
+mod tensor;
+
+use kernels_gpu::stream::fma_ilp;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use warpladder::check::Verdict;
+use warpladder::element::{Element, TensorInput};
+use warpladder::launch::Param;
+
+/// What a kernel computes and, with it, which parameters it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// C = A · B, row-major and dense: `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
+    Product,
+    /// C = A · B, column-major with leading dimensions: the same, then `lda: u32, ldb: u32, ldc: u32`.
+    ColumnMajorProduct,
+    /// C = A · B, row-major and dense, with narrow inputs, two of 16 bits to a word, and sums and C of f32:
+    /// `(a: &[T], b: &[T], c: *mut f32, m: u32, n: u32, k: u32)`.
+    TensorProduct(TensorInput),
+    /// The same with 16-bit elements of one type in A, B and C: a sum of f32 is rounded once, when it is stored:
+    /// `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
+    NarrowProduct(TensorInput),
+    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32, repetitions: u32)`.
+    Copy,
+    /// The input's transpose, row-major, with the parameters of `Copy`.
+    Transpose,
+    /// `output[i] = input[i]`: `(input: &[T], output: *mut T)`.
+    StreamCopy,
+    /// `output[i] = input[i] + 1`, with the parameters of `StreamCopy`.
+    AddOne,
+    /// Sums of so many chains of multiply-adds: `(input: &[T], output: *mut T, rounds: u32, factor: T, term: T)`.
+    FmaChains {
+        /// Chains of each thread.
+        chains: u32,
+    },
+    /// A small matrix times many vectors: `(matrix: [[T; N]; M], input: &[T], output: *mut T)`, then
+    /// `m: u32, n: u32` where the kernel takes any size, with a matrix of 32 × 32.
+    MatVec {
+        /// Rows of the matrix.
+        rows: u32,
+        /// Columns of the matrix.
+        columns: u32,
+        /// Whether the kernel is told the size.
+        any: bool,
+    },
+}
+
+/// The size of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Shape {
+    /// Rows of a product; rows of the input of a transpose.
+    pub m: u32,
+    /// Columns. Where a problem is one-dimensional it has m · n elements.
+    pub n: u32,
+    /// The dimension that a product sums over; 1/16 of it are the rounds of the FMA chains.
+    pub k: u32,
+}
+
+/// A problem with inputs, for kernels whose elements are `T`.
+pub trait Problem<T: Element> {
+    /// The inputs, in the order in which [`Param::Input`] numbers them.
+    fn inputs(&self) -> &[Vec<T>];
+
+    /// Number of elements of the output, padding included.
+    fn output_len(&self) -> usize;
+
+    /// Where there may be padding in the output: elements of a column, and elements from one column to the next.
+    fn padded_columns(&self) -> Option<(usize, usize)> {
+        None
+    }
+
+    /// The kernel's parameters.
+    fn params(&self) -> Vec<Param>;
+
+    /// Compares an output with the right answer. The output held NaN before.
+    fn check(&self, output: &[T]) -> Verdict;
+}
+
+/// Columns of column-major matrices are padded to a multiple of so many elements, 128 bytes of `f32`, as a pitched
+/// allocation would: a leading dimension is then not the number of rows unless that is such a multiple.
+pub const PITCH_MULTIPLE: u32 = 32;
+
+impl Operation {
+    /// Makes the problem of this shape, with inputs drawn from [-1, 1) by `seed`.
+    pub fn problem<T: Element>(self, shape: Shape, seed: u64) -> Box<dyn Problem<T>> {
+        self.stored(shape, [false; 2], seed)
+    }
+
+    /// The same with A stored as k × m or B as n × k where the flag of each says so. What is no dense row-major product has no such
+    /// operands, and is as it is.
+    pub fn stored<T: Element>(
+        self,
+        shape: Shape,
+        transposed: [bool; 2],
+        seed: u64,
+    ) -> Box<dyn Problem<T>> {
+        match self {
+            Operation::Product => {
+                Box::new(product::Product::row_major(shape, seed).stored(transposed))
+            }
+            Operation::ColumnMajorProduct => {
+                let lds = leading_dimensions(shape);
+                Box::new(product::Product::column_major(shape, lds, seed))
+            }
+            Operation::TensorProduct(input) | Operation::NarrowProduct(input) => {
+                Box::new(tensor::TensorProduct::new(shape, input, seed).stored(transposed))
+            }
+            Operation::Copy => Box::new(pointwise::Matrix::copy(shape, seed)),
+            Operation::Transpose => Box::new(pointwise::Matrix::transpose(shape, seed)),
+            Operation::StreamCopy => Box::new(pointwise::Stream::new(shape, seed, 0.0)),
+            Operation::AddOne => Box::new(pointwise::Stream::new(shape, seed, 1.0)),
+            Operation::FmaChains { chains } => Box::new(chains::Chains::new(shape, chains, seed)),
+            Operation::MatVec { rows, columns, any } => {
+                Box::new(matvec::MatVec::new(shape, [rows, columns], any, seed))
+            }
+        }
+    }
+
+    /// Whether this is a product of two matrices.
+    pub fn is_product(self) -> bool {
+        use Operation::{ColumnMajorProduct, NarrowProduct, Product, TensorProduct};
+        matches!(
+            self,
+            Product | ColumnMajorProduct | TensorProduct(_) | NarrowProduct(_)
+        )
+    }
+
+    /// What tensor cores take, where this is a product that says so.
+    pub fn tensor_input(self) -> Option<TensorInput> {
+        match self {
+            Operation::TensorProduct(input) | Operation::NarrowProduct(input) => Some(input),
+            _ => None,
+        }
+    }
+
+    /// Whether the third dimension of a shape means anything.
+    pub fn uses_k(self) -> bool {
+        self.is_product() || matches!(self, Operation::FmaChains { .. })
+    }
+
+    /// Rows and columns of what the grid covers; one row where that is one-dimensional.
+    pub fn extent(self, shape: Shape) -> (u64, u64) {
+        let (m, n) = (u64::from(shape.m), u64::from(shape.n));
+        match self {
+            Operation::Product
+            | Operation::ColumnMajorProduct
+            | Operation::TensorProduct(_)
+            | Operation::NarrowProduct(_)
+            | Operation::Copy
+            | Operation::Transpose => (m, n),
+            Operation::StreamCopy | Operation::AddOne | Operation::FmaChains { .. } => (1, m * n),
+            Operation::MatVec { rows, columns, .. } => {
+                (1, m * n / u64::from(columns) * u64::from(rows))
+            }
+        }
+    }
+
+    /// Elements of all inputs and of the output, padding included.
+    pub fn elements(self, shape: Shape) -> (u128, u128) {
+        let wide = |x: u32| u128::from(x);
+        let (m, n, k) = (wide(shape.m), wide(shape.n), wide(shape.k));
+        match self {
+            Operation::Product | Operation::NarrowProduct(_) => (m * k + k * n, m * n),
+            Operation::ColumnMajorProduct => {
+                let ld = |rows: u32| wide(rows) + wide(padding(rows));
+                (ld(shape.m) * k + ld(shape.k) * n, ld(shape.m) * n)
+            }
+            Operation::TensorProduct(input) => {
+                let words = |elements: u128| elements.div_ceil(wide(input.per_word()));
+                (words(m * k) + words(k * n), m * n)
+            }
+            Operation::Copy | Operation::Transpose | Operation::StreamCopy | Operation::AddOne => {
+                (m * n, m * n)
+            }
+            Operation::FmaChains { .. } => (kernels_gpu::stream::BLOCK as u128, m * n),
+            Operation::MatVec { rows, columns, .. } => {
+                let vectors = m * n / wide(columns);
+                (vectors * wide(columns), vectors * wide(rows))
+            }
+        }
+    }
+
+    /// Floating-point operations, a fused multiply-add counted as two; 0 where there is no arithmetic.
+    pub fn flops(self, shape: Shape) -> f64 {
+        let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
+        match self {
+            Operation::Product
+            | Operation::ColumnMajorProduct
+            | Operation::TensorProduct(_)
+            | Operation::NarrowProduct(_) => 2.0 * m * n * k,
+            Operation::Copy | Operation::Transpose | Operation::StreamCopy => 0.0,
+            Operation::AddOne => m * n,
+            Operation::FmaChains { .. } => {
+                2.0 * m * n * (f64::from(rounds(shape)) * fma_ilp::FMAS_PER_ROUND as f64)
+            }
+            Operation::MatVec { rows, columns, .. } => {
+                (m * n / f64::from(columns)).floor() * 2.0 * f64::from(rows) * f64::from(columns)
+            }
+        }
+    }
+
+    /// The fewest elements that a kernel must move: every input read once, the output written once, no padding.
+    pub fn elements_moved(self, shape: Shape) -> f64 {
+        let dense = match self {
+            Operation::ColumnMajorProduct => Operation::Product,
+            other => other,
+        };
+        let (inputs, output) = dense.elements(shape);
+        (inputs + output) as f64
+    }
+}
+
+/// The leading dimensions of A, B and C of a column-major product.
+fn leading_dimensions(shape: Shape) -> [usize; 3] {
+    [shape.m, shape.k, shape.m].map(|rows| rows as usize + padding(rows) as usize)
+}
+
+/// Elements between the last row of a column and the next column.
+fn padding(rows: u32) -> u32 {
+    (PITCH_MULTIPLE - rows % PITCH_MULTIPLE) % PITCH_MULTIPLE
+}
+
+/// Rounds of the FMA chains.
+fn rounds(shape: Shape) -> u32 {
+    (shape.k / 16).max(1)
+}
+
+/// `len` values from [-1, 1), the same ones for the same seed and stream.
+fn random<T: Element>(len: usize, seed: u64, stream: u64) -> Vec<T> {
+    // Streams keep the inputs of one problem apart; the multiplier is odd, so no two of them coincide.
+    let mut rng = StdRng::seed_from_u64(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    (0..len)
+        .map(|_| T::from_f64(rng.random_range(-1.0..1.0)))
+        .collect()
+}

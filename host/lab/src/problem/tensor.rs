@@ -1,0 +1,107 @@
+//! Matrix products of narrow elements, summed as f32 and stored as that or as narrow: what tensor cores compute.
+
+use super::product::Product;
+use super::{Problem, Shape, random};
+use half::{bf16, f16};
+use warpladder::check::{self, Tolerance, Verdict};
+use warpladder::element::{Element, ElementType, TensorInput};
+use warpladder::launch::Param;
+
+/// The bits of the element nearest to a value, and what it stands for.
+fn round(input: TensorInput, value: f32) -> (u32, f32) {
+    match input {
+        TensorInput::F16 => {
+            let element = f16::from_f32(value);
+            (element.to_bits().into(), element.to_f32())
+        }
+        TensorInput::Bf16 => {
+            let element = bf16::from_f32(value);
+            (element.to_bits().into(), element.to_f32())
+        }
+        TensorInput::Tf32 => {
+            // Half of the last bit that is used, and what is not used cut off: no value drawn is near infinity.
+            let bits = (value.to_bits() + 0x1000) & !0x1fff;
+            (bits, f32::from_bits(bits))
+        }
+    }
+}
+
+/// C = A · B, dense and row-major, of elements that are rounded first. Where `T` is f32 the inputs are words of two elements, or of
+/// one, the first in the low half; where it has 16 bits, C is of it as well, and the inputs are the elements.
+pub struct TensorProduct<T> {
+    /// The product of the rounded elements.
+    values: Product<f32>,
+    stored: Vec<Vec<T>>,
+}
+
+impl<T: Element> TensorProduct<T> {
+    /// Of this shape, with elements drawn by `seed`.
+    pub fn new(shape: Shape, input: TensorInput, seed: u64) -> Self {
+        let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as usize);
+        let rounded = [(m * k, 1), (k * n, 2)].map(|(len, stream)| {
+            let values: Vec<f32> = random(len, seed, stream);
+            let (bits, values): (Vec<u32>, Vec<f32>) =
+                values.into_iter().map(|value| round(input, value)).unzip();
+            (stored(&bits, input), values)
+        });
+        let [(stored_a, a), (stored_b, b)] = rounded;
+        let tolerance = Tolerance {
+            sum: check::tensor_tolerance(k),
+            rounding: match T::TYPE {
+                ElementType::F16 | ElementType::Bf16 => T::UNIT_ROUNDOFF,
+                ElementType::F32 | ElementType::F64 => 0.0,
+            },
+        };
+        TensorProduct {
+            values: Product::of_inputs(shape, [a, b], tolerance),
+            stored: vec![stored_a, stored_b],
+        }
+    }
+
+    /// The same with A stored as k × m or B as n × k where the flag of each says so.
+    pub fn stored(self, transposed: [bool; 2]) -> Self {
+        TensorProduct {
+            values: self.values.stored(transposed),
+            ..self
+        }
+    }
+}
+
+/// Elements, of which these are the bits, in memory of another type.
+fn stored<T: Element>(bits: &[u32], input: TensorInput) -> Vec<T> {
+    let of_element = input.bytes() as usize;
+    let bytes: Vec<u8> = bits
+        .iter()
+        .flat_map(|bits| bits.to_le_bytes().into_iter().take(of_element))
+        .collect();
+    let mut stored = vec![T::NAN; bytes.len().div_ceil(size_of::<T>())];
+    bytemuck::cast_slice_mut(&mut stored)[..bytes.len()].copy_from_slice(&bytes);
+    stored
+}
+
+/// `T` is the type of C: f32, which is wide enough for a word of inputs, or that of the inputs.
+impl<T: Element> Problem<T> for TensorProduct<T> {
+    fn inputs(&self) -> &[Vec<T>] {
+        &self.stored
+    }
+
+    fn output_len(&self) -> usize {
+        self.values.output_len()
+    }
+
+    fn params(&self) -> Vec<Param> {
+        self.values.params()
+    }
+
+    fn check(&self, output: &[T]) -> Verdict {
+        if T::TYPE == ElementType::F32 {
+            return self.values.check(bytemuck::cast_slice(output));
+        }
+        // Exact: an element of 16 bits is an f32 too.
+        let wide: Vec<f32> = output
+            .iter()
+            .map(|&element| element.into() as f32)
+            .collect();
+        self.values.check(&wide)
+    }
+}

@@ -1,0 +1,207 @@
+//! Ways to compute a product, each checked and timed on the device.
+
+use crate::problem::product::Product;
+use crate::problem::{Problem, Shape};
+use kernels_gpu::gemm::choose::Choice;
+use std::collections::HashSet;
+use std::time::Instant;
+use warpladder::check::Verdict;
+use warpladder::engine::{Buffer, Engine, EngineKind};
+use warpladder::error::EngineError;
+use warpladder::gemm::tuning::{Case, Place, Tuned};
+use warpladder::gemm::{self, Description, Device, GemmElement, PlanError};
+use warpladder::launch::DevicePtr;
+use warpladder::plan::{Operands, Prepared};
+use warpladder::timing::Summary;
+
+/// Ways are tried that the model gives at most so many times the time of its favourite.
+const MOST_TIMES_THE_BEST: f64 = 2.0;
+
+/// The most ways that are tried.
+const MOST_WAYS: usize = 32;
+
+/// A sample is of as many products as take this long, in seconds: well above the cost of waiting for them.
+const SAMPLE_SECONDS: f64 = 1e-3;
+
+/// Why nothing was found.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// No kernel takes the product.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The device failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// One way to compute a product.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// How.
+    pub choice: Choice,
+    /// Clocks by the model.
+    pub predicted: f64,
+    /// Median time, in milliseconds.
+    pub ms: f64,
+    /// Whether the result was right.
+    pub verdict: Verdict,
+}
+
+/// All ways that were tried, the fastest of those with right results first, and those with wrong ones last.
+///
+/// # Errors
+/// See [`TuneError`].
+pub fn ways<T: GemmElement>(
+    engine: &dyn Engine,
+    shape: Shape,
+    transposed: [bool; 2],
+    reps: usize,
+) -> Result<Vec<Way>, TuneError> {
+    let device = Device::of(engine);
+    let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
+    description.check()?;
+    let problem = Product::<T>::row_major(shape, 1).stored(transposed);
+    let bench = Bench::new(engine, &description, &problem)?;
+    let mut ways = Vec::new();
+    for (predicted, choice) in candidates(&description, device) {
+        let prepared = Prepared::new(engine, gemm::plan_choice(&description, device, &choice))?;
+        let workspace = prepared.workspace(engine)?;
+        let verdict = bench.check(&prepared, &workspace, &problem)?;
+        ways.push((predicted, choice, prepared, workspace, verdict));
+    }
+    let mut times = vec![Vec::new(); ways.len()];
+    // In turn, so that a change of the clock meets all of them.
+    for _ in 0..reps.max(1) {
+        for ((_, _, prepared, workspace, _), times) in ways.iter().zip(&mut times) {
+            times.push(bench.time(prepared, workspace)?);
+        }
+    }
+    let mut ways: Vec<Way> = ways
+        .into_iter()
+        .zip(times)
+        .map(|((predicted, choice, _, _, verdict), times)| Way {
+            choice,
+            predicted,
+            ms: Summary::of(&times).map_or(f64::INFINITY, |summary| summary.median),
+            verdict,
+        })
+        .collect();
+    ways.sort_by(|a, b| {
+        (!a.verdict.ok, a.ms)
+            .partial_cmp(&(!b.verdict.ok, b.ms))
+            .expect("times are numbers")
+    });
+    Ok(ways)
+}
+
+/// What is kept of the fastest way.
+pub fn kept<T: GemmElement>(
+    engine: &dyn Engine,
+    shape: Shape,
+    transposed: [bool; 2],
+    way: &Way,
+) -> Tuned {
+    let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
+    Tuned::new(
+        Place::of(engine),
+        Case::of(&description),
+        &way.choice,
+        way.ms,
+    )
+}
+
+/// The ways that are worth a try, the model's favourite first.
+fn candidates<T: GemmElement>(description: &Description<T>, device: Device) -> Vec<(f64, Choice)> {
+    let (instances, _) = T::instances(device.compute_capability, description.narrow);
+    let request = description.request(device);
+    let mut all: Vec<(f64, Choice)> = instances.candidates(&request).collect();
+    all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let most = all
+        .first()
+        .map_or(0.0, |(best, _)| best * MOST_TIMES_THE_BEST);
+    let mut seen = HashSet::new();
+    all.retain(|(clocks, choice)| {
+        *clocks <= most && seen.insert((choice.entry, choice.splits, choice.cut.is_some()))
+    });
+    all.truncate(MOST_WAYS);
+    all
+}
+
+/// The matrices of a product on the device.
+struct Bench<'e, T> {
+    engine: &'e dyn Engine,
+    inputs: [(Buffer<'e>, u64); 2],
+    output: Buffer<'e>,
+    output_len: usize,
+    factors: [T; 2],
+}
+
+impl<'e, T: GemmElement> Bench<'e, T> {
+    fn new(
+        engine: &'e dyn Engine,
+        description: &Description<T>,
+        problem: &Product<T>,
+    ) -> Result<Self, EngineError> {
+        let input = |index: usize| {
+            let values = &problem.inputs()[index];
+            let buffer = Buffer::new(engine, size_of_val(&values[..]))?;
+            buffer.upload(values)?;
+            Ok::<_, EngineError>((buffer, values.len() as u64))
+        };
+        let output_len = problem.output_len();
+        Ok(Bench {
+            engine,
+            inputs: [input(0)?, input(1)?],
+            output: Buffer::new(engine, output_len * size_of::<T>())?,
+            output_len,
+            factors: [description.alpha, description.beta],
+        })
+    }
+
+    fn enqueue(&self, prepared: &Prepared, workspace: &Buffer<'_>) -> Result<(), EngineError> {
+        let operands = Operands {
+            inputs: &self
+                .inputs
+                .each_ref()
+                .map(|(buffer, len)| (buffer.ptr(), *len)),
+            output: self.output.ptr(),
+            workspace: workspace.ptr(),
+            // These kernels read none.
+            maps: DevicePtr(0),
+        };
+        prepared.enqueue(self.engine, &operands, self.factors)
+    }
+
+    /// Runs once on an output of NaN, and checks it.
+    fn check(
+        &self,
+        prepared: &Prepared,
+        workspace: &Buffer<'_>,
+        problem: &Product<T>,
+    ) -> Result<Verdict, EngineError> {
+        let mut output = vec![T::NAN; self.output_len];
+        self.output.upload(&output)?;
+        self.enqueue(prepared, workspace)?;
+        self.engine.synchronize()?;
+        self.output.download(&mut output)?;
+        Ok(problem.check(&output))
+    }
+
+    /// The time of one product, in milliseconds.
+    fn time(&self, prepared: &Prepared, workspace: &Buffer<'_>) -> Result<f64, EngineError> {
+        let seconds = |products: u32| {
+            let start = Instant::now();
+            for _ in 0..products {
+                self.enqueue(prepared, workspace)?;
+            }
+            self.engine.synchronize()?;
+            Ok::<_, EngineError>(start.elapsed().as_secs_f64())
+        };
+        let once = seconds(1)?;
+        if self.engine.kind() == EngineKind::Emulator {
+            return Ok(once * 1e3);
+        }
+        let products = (SAMPLE_SECONDS / once).ceil().clamp(1.0, 100.0) as u32;
+        Ok(seconds(products)? / f64::from(products) * 1e3)
+    }
+}

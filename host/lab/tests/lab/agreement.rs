@@ -1,0 +1,94 @@
+//! The emulator computes what a GPU computes, to the last bit, on every rung.
+
+use crate::common::{gpu, output};
+use warpladder::engine::Engine;
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder_lab::catalogue::{self, Implementation, Rung};
+use warpladder_lab::problem::Shape;
+use warpladder_lab::run::{check_shape, describe};
+
+const SEED: u64 = 1;
+
+/// Sizes that every rung takes, or that show the edges of those that take any.
+const SHAPES: [[u32; 3]; 9] = [
+    [256, 384, 128],
+    [128, 128, 256],
+    [1, 1, 1],
+    [2, 2, 2],
+    [33, 31, 32],
+    [31, 127, 33],
+    [127, 2, 1],
+    [96, 160, 64],
+    [1000, 17, 333],
+];
+
+#[test]
+fn emulator_and_gpu_agree_bit_for_bit() {
+    let Some(gpu) = gpu::open() else {
+        return;
+    };
+    // A plan may depend on them, and sums then have another order.
+    let emulator = EmulatorEngine::new().with_multiprocessors(gpu.multiprocessors());
+    let kernels = catalogue::rungs()
+        .filter(|rung| !matches!(rung.implementation, Implementation::Cpu(_)))
+        // The others are checked on newer devices.
+        .filter(|rung| !needs_more_than(gpu.compute_capability(), rung));
+    let mut disagreements = Vec::new();
+    let mut compared = 0;
+    for rung in kernels {
+        let shapes = SHAPES.map(|[m, n, k]| Shape { m, n, k });
+        let mut taken = 0;
+        for shape in shapes {
+            if check_shape(rung, shape).is_err() {
+                continue;
+            }
+            taken += 1;
+            if let Err(difference) = compare(&emulator, &*gpu, rung, shape) {
+                let size = describe(rung.operation, shape);
+                disagreements.push(format!("{} at {size}: {difference}", rung.name));
+            }
+        }
+        assert!(taken > 0, "{} takes none of the sizes", rung.name);
+        compared += taken;
+    }
+    println!(
+        "{} and {}: {compared} outputs compared, {} differ",
+        emulator.device_name(),
+        gpu.device_name(),
+        disagreements.len()
+    );
+    assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
+}
+
+fn needs_more_than(has: u32, rung: &Rung) -> bool {
+    rung.compute_capability().is_some_and(|needs| needs > has)
+}
+
+/// Runs a rung on both engines; what differs, or fails, is the error.
+fn compare(
+    emulator: &dyn Engine,
+    gpu: &dyn Engine,
+    rung: &'static Rung,
+    shape: Shape,
+) -> Result<(), String> {
+    let run = |engine: &dyn Engine| {
+        let (bytes, verdict) = output::of_rung(engine, rung, shape, SEED)
+            .map_err(|error| format!("{}: {error}", engine.kind()))?;
+        match verdict.complaint {
+            Some(complaint) => Err(format!("{}: {complaint}", engine.kind())),
+            None => Ok(bytes),
+        }
+    };
+    let (emulated, real) = (run(emulator)?, run(gpu)?);
+    if emulated == real {
+        return Ok(());
+    }
+    let width = rung.element.bytes() as usize;
+    let (emulated, real) = (emulated.chunks(width), real.chunks(width));
+    let mut different = emulated.zip(real).enumerate().filter(|(_, (e, r))| e != r);
+    let (index, (e, r)) = different.next().expect("the outputs are equally long");
+    Err(format!(
+        "{} elements differ, the first is element {index}: bytes {e:02x?} on the emulator, {r:02x?} on the GPU",
+        1 + different.count()
+    ))
+}

@@ -1,0 +1,164 @@
+//! General products of random matrices, to be computed by any plan and compared with f64.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use warpladder::check::Tolerance;
+use warpladder::element::Element;
+use warpladder::engine::{Buffer, Engine};
+use warpladder::gemm::{Description, GemmInput, GemmInto};
+use warpladder::launch::DevicePtr;
+use warpladder::plan::{Operands, Plan, Prepared};
+
+pub const LAYOUTS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [true, true]];
+
+/// One product, into a C of `C`.
+pub struct Case<T: GemmInput, C> {
+    pub product: Description<T>,
+    pub a: Vec<T>,
+    pub b: Vec<T>,
+    pub c: Vec<C>,
+}
+
+impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
+    /// A random one of elements made by `round`, with `padding` elements between rows and between matrices. What is not to be
+    /// read holds NaN.
+    pub fn new(
+        [m, n, k]: [u32; 3],
+        transposed: [bool; 2],
+        padding: u32,
+        batch: u32,
+        [alpha, beta]: [f64; 2],
+        round: fn(f64) -> T,
+    ) -> Self {
+        let mut rng = StdRng::seed_from_u64(u64::from(m * 31 + n * 7 + k));
+        let rows_a = if transposed[0] { [k, m] } else { [m, k] };
+        let rows_b = if transposed[1] { [n, k] } else { [k, n] };
+        let stride = |[rows, columns]: [u32; 2]| {
+            u64::from(rows) * u64::from(columns + padding) + u64::from(padding)
+        };
+        let mut matrices = |[rows, columns]: [u32; 2]| {
+            let length = (stride([rows, columns]) * u64::from(batch)).max(1);
+            let mut elements = vec![f64::NAN; length as usize];
+            for matrix in 0..u64::from(batch) {
+                for row in 0..u64::from(rows) {
+                    let start =
+                        matrix * stride([rows, columns]) + row * u64::from(columns + padding);
+                    for element in &mut elements[start as usize..][..columns as usize] {
+                        *element = rng.random_range(-1.0..1.0);
+                    }
+                }
+            }
+            elements
+        };
+        let mut operand = |rows| matrices(rows).into_iter().map(round).collect();
+        let (a, b) = (operand(rows_a), operand(rows_b));
+        let mut c = matrices([m, n]);
+        if beta == 0.0 {
+            // BLAS does not read it then.
+            c.fill(f64::NAN);
+        }
+        let factor = <T::Output as Element>::from_f64;
+        Case {
+            product: Description {
+                leading: [rows_a[1] + padding, rows_b[1] + padding, n + padding],
+                batch,
+                strides: [stride(rows_a), stride(rows_b), stride([m, n])],
+                alpha: factor(alpha),
+                beta: factor(beta),
+                narrow: T::NARROW,
+                ..Description::dense([m, n, k], transposed)
+            },
+            a,
+            b,
+            c: c.into_iter().map(C::from_f64).collect(),
+        }
+    }
+
+    /// The outputs of so many runs of a plan, each with what the one before has left in the workspace.
+    pub fn run(&self, engine: &dyn Engine, plan: Plan, times: usize) -> Vec<Vec<C>> {
+        fn buffer<'e, E: bytemuck::Pod>(engine: &'e dyn Engine, elements: &[E]) -> Buffer<'e> {
+            let buffer = Buffer::new(engine, size_of_val(elements)).unwrap();
+            buffer.upload(elements).unwrap();
+            buffer
+        }
+        let prepared = Prepared::new(engine, plan).unwrap();
+        let (a, b) = (buffer(engine, &self.a), buffer(engine, &self.b));
+        let c = buffer(engine, &self.c);
+        let workspace = prepared.workspace(engine).unwrap();
+        let mut operands = Operands {
+            inputs: &[
+                (a.ptr(), self.a.len() as u64),
+                (b.ptr(), self.b.len() as u64),
+            ],
+            output: c.ptr(),
+            workspace: workspace.ptr(),
+            maps: DevicePtr(0),
+        };
+        let maps = buffer(engine, &prepared.tensor_maps(engine, &operands).unwrap());
+        operands.maps = maps.ptr();
+        let run = |_| {
+            c.upload(&self.c).unwrap();
+            prepared
+                .enqueue(engine, &operands, [self.product.alpha, self.product.beta])
+                .unwrap();
+            engine.synchronize().unwrap();
+            let mut output = self.c.clone();
+            c.download(&mut output).unwrap();
+            output
+        };
+        (0..times).map(run).collect()
+    }
+
+    /// Compares every element with the same product in f64; padding must be what it was. `tolerance` is that of a sum with α = 1
+    /// and β = 0.
+    pub fn check(&self, output: &[C], tolerance: f64) -> Result<(), String> {
+        let Description {
+            extents: [m, n, k],
+            transposed,
+            leading: [lda, ldb, ldc],
+            batch,
+            strides: [stride_a, stride_b, stride_c],
+            alpha,
+            beta,
+            ..
+        } = self.product;
+        let (alpha, beta): (f64, f64) = (alpha.into(), beta.into());
+        let tolerance = Tolerance {
+            sum: tolerance * (alpha.abs() + beta.abs()),
+            rounding: if T::NARROW { C::UNIT_ROUNDOFF } else { 0.0 },
+        };
+        let mut expected: Vec<f64> = self.c.iter().map(|&element| element.into()).collect();
+        let at = |start: u64, leading: u32, transposed: bool, row: u32, column: u32| {
+            let (row, column) = if transposed {
+                (column, row)
+            } else {
+                (row, column)
+            };
+            (start + u64::from(row) * u64::from(leading) + u64::from(column)) as usize
+        };
+        for matrix in 0..u64::from(batch) {
+            for i in 0..m {
+                for j in 0..n {
+                    let mut sum = 0.0;
+                    for l in 0..k {
+                        let a = self.a[at(matrix * stride_a, lda, transposed[0], i, l)];
+                        let b = self.b[at(matrix * stride_b, ldb, transposed[1], l, j)];
+                        sum += a.into() * b.into();
+                    }
+                    let place = at(matrix * stride_c, ldc, false, i, j);
+                    let old = expected[place];
+                    expected[place] = alpha * sum + if beta == 0.0 { 0.0 } else { beta * old };
+                }
+            }
+        }
+        for (place, (&found, &expected)) in output.iter().zip(&expected).enumerate() {
+            let found: f64 = found.into();
+            let untouched = found.is_nan() && expected.is_nan();
+            let right = (found - expected).abs() <= tolerance.of(expected);
+            if !untouched && !right {
+                return Err(format!("element {place} is {found}, not {expected}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Kernels beside their peers. Needs a GPU, and cuBLAS for products.
+
+use std::time::Duration;
+use warpladder::engine::Engine;
+use warpladder::engine::gpu::GpuEngine;
+use warpladder::ptx;
+use warpladder_lab::catalogue;
+use warpladder_lab::compare::Layout::{Nn, Nt, Tn, Tt};
+use warpladder_lab::compare::{CompareError, Comparer, Options, Peer};
+use warpladder_lab::peer::cublas::CublasError;
+use warpladder_lab::problem::Shape;
+
+const SHAPE: Shape = Shape {
+    m: 96,
+    n: 160,
+    k: 32,
+};
+
+#[test]
+fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
+    let engine = match GpuEngine::new(0) {
+        Ok(engine) => engine,
+        Err(error) => {
+            println!("skipped: {error}");
+            return;
+        }
+    };
+    let options = Options {
+        reps: 5,
+        rest: Duration::ZERO,
+        seed: 1,
+    };
+    let comparer = Comparer::new(&engine, options);
+    for (name, layout, peer) in [
+        ("naive", Nn, Peer::Cublas),
+        ("naive_f64", Nn, Peer::Cublas),
+        ("wolfe_k4_guarded", Nn, Peer::Cublas),
+        ("sgemm", Nt, Peer::Cublas),
+        ("sgemm", Tn, Peer::Cublas),
+        ("dgemm", Tt, Peer::Cublas),
+        ("wgmma_bf16", Nn, Peer::Cublas),
+        ("wgmma_f16", Tn, Peer::Cublas),
+        ("wgmma_tf32", Tt, Peer::Cublas),
+        ("wgmma_bf16_narrow", Nn, Peer::Cublas),
+        ("wgmma_f16_narrow", Nt, Peer::Cublas),
+        ("transpose_padded", Nn, Peer::Copy),
+        ("transpose_padded", Nn, Peer::Memcpy),
+    ] {
+        let rung = catalogue::find(name).unwrap();
+        let needed = rung.compute_capability().unwrap_or_default();
+        if !ptx::module(needed).runs_on(engine.compute_capability()) {
+            println!("{name} skipped: it is not for this GPU");
+            continue;
+        }
+        let compared = match comparer.compare(rung, SHAPE, layout, peer) {
+            Err(CompareError::Cublas(CublasError::Missing(why))) => {
+                println!("{name} skipped: {why}");
+                continue;
+            }
+            other => other.unwrap(),
+        };
+        assert!(compared.ok, "{compared:?}");
+        let ratio = compared.peer_ms / compared.median_ms;
+        assert!(
+            (0.5..2.0).contains(&(compared.ratio / ratio)),
+            "{compared:?}"
+        );
+        assert!(compared.ratio_low <= compared.ratio && compared.ratio <= compared.ratio_high);
+        if peer == Peer::Cublas {
+            // A layout that is mixed up gives errors near 1.
+            let error = compared.peer_error.unwrap();
+            assert!(error <= compared.tolerance, "{compared:?}");
+        }
+    }
+    let copy = catalogue::find("transpose_padded").unwrap();
+    let refused = |rung, layout, peer| {
+        let refused = comparer.compare(rung, SHAPE, layout, peer);
+        refused.unwrap_err().to_string()
+    };
+    let by_cublas = refused(copy, Nn, Peer::Cublas);
+    assert!(by_cublas.contains("only makes products"), "{by_cublas}");
+    let naive = catalogue::find("naive").unwrap();
+    let transposed = refused(naive, Tn, Peer::Cublas);
+    assert!(transposed.contains("leave out --layout"), "{transposed}");
+}

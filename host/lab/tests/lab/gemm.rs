@@ -1,0 +1,145 @@
+//! General products, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches and factors, by every instance that
+//! takes them, on the emulator and, where there is one, on a GPU.
+
+use crate::common::gemm::{Case, LAYOUTS};
+use crate::common::gpu;
+use half::{bf16, f16};
+use kernels_gpu::gemm::choose::Choice;
+use std::collections::HashSet;
+use warpladder::check;
+use warpladder::element::Element;
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder::engine::{Engine, EngineKind};
+use warpladder::gemm::{self, Description, Device, GemmInput, GemmInto};
+
+/// Sizes that meet edges of every tile, short sides, parts of k, and slices of those.
+const EXTENTS: [[u32; 3]; 9] = [
+    [1, 1, 1],
+    [132, 68, 24],
+    [33, 31, 17],
+    [130, 70, 40],
+    [5, 300, 64],
+    [150, 3, 129],
+    [1, 40, 700],
+    [70, 40, 600],
+    [64, 64, 0],
+];
+
+/// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and in cut tiles.
+fn choices<T: GemmInput>(product: &Description<T>, device: Device) -> Vec<Choice> {
+    let (instances, _) = T::instances(device.compute_capability, product.narrow);
+    let mut seen = HashSet::new();
+    let request = product.request(device);
+    let candidates = instances.candidates(&request);
+    candidates
+        .map(|(_, choice)| choice)
+        .filter(|choice| {
+            let shares = (choice.splits > 1, choice.cut.map(|cut| cut.parts > 2));
+            seen.insert((choice.entry, shares))
+        })
+        .collect()
+}
+
+/// Gaps between rows and between matrices, products in the batch, α and β.
+const VARIANTS: [(u32, u32, [f64; 2]); 4] = [
+    (0, 1, [1.0, 0.0]),
+    (3, 2, [-0.5, 2.0]),
+    (3, 1, [-0.5, 2.0]),
+    (4, 1, [2.0, 0.0]),
+];
+
+/// All sizes in all layouts: on a GPU in all variants, on the emulator in one of them each, by turns.
+fn all<T, C>(engine: &dyn Engine, device: Device, round: fn(f64) -> T)
+where
+    T: GemmInto<C> + Into<f64>,
+    C: Element,
+{
+    let (mut cases, mut entries) = (0, HashSet::new());
+    let turns = |turn: usize| match engine.kind() {
+        EngineKind::Gpu => 0..VARIANTS.len(),
+        _ => turn % VARIANTS.len()..turn % VARIANTS.len() + 1,
+    };
+    for (turn, extents) in EXTENTS.into_iter().enumerate() {
+        for (other, transposed) in LAYOUTS.into_iter().enumerate() {
+            for (padding, batch, factors) in VARIANTS[turns(turn + other)].iter().copied() {
+                let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
+                let tolerance = check::product_tolerance::<T::Output>(extents[2] as usize + 2);
+                for choice in choices(&case.product, device) {
+                    let plan = gemm::plan_choice(&case.product, device, &choice);
+                    // Where tiles are cut, the second launch finds the counts as the first left them.
+                    let times = if choice.cut.is_some() { 2 } else { 1 };
+                    for output in case.run(engine, plan, times) {
+                        if let Err(difference) = case.check(&output, tolerance) {
+                            panic!(
+                                "{extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}, {choice:?}: {difference}"
+                            );
+                        }
+                    }
+                    entries.insert(choice.entry);
+                    cases += 1;
+                }
+            }
+        }
+    }
+    for tile in T::instances(device.compute_capability, T::NARROW).0.tiles {
+        let entry = tile.entry;
+        assert!(entries.contains(entry), "{entry} was never tried");
+    }
+    println!(
+        "{cases} cases of {}, C of {}, on {}",
+        T::NAME,
+        C::TYPE,
+        engine.device_name()
+    );
+}
+
+/// A device of few multiprocessors, so that small products have rounds that are full.
+fn small(compute_capability: u32) -> Device {
+    Device {
+        multiprocessors: 2,
+        compute_capability,
+    }
+}
+
+#[test]
+fn f32_products_are_right_in_every_layout() {
+    all(&EmulatorEngine::new(), small(90), f32::from_f64);
+}
+
+#[test]
+fn f64_products_are_right_in_every_layout() {
+    all(&EmulatorEngine::new(), small(80), f64::from_f64);
+    all(&EmulatorEngine::new(), small(90), f64::from_f64);
+}
+
+#[test]
+fn portable_products_are_right_in_every_layout() {
+    let (engine, device) = (EmulatorEngine::new(), small(gemm::PORTABLE));
+    all(&engine, device, f32::from_f64);
+    all(&engine, device, f64::from_f64);
+    all::<_, f32>(&engine, device, f16::from_f64);
+    all::<_, f32>(&engine, device, bf16::from_f64);
+    all::<_, f16>(&engine, device, f16::from_f64);
+    all::<_, bf16>(&engine, device, bf16::from_f64);
+}
+
+#[test]
+fn and_on_a_gpu() {
+    let Some(gpu) = gpu::open() else {
+        return;
+    };
+    let device = Device::of(&*gpu);
+    for device in [
+        device,
+        small(device.compute_capability),
+        small(gemm::PORTABLE),
+    ] {
+        all(&*gpu, device, f32::from_f64);
+        all(&*gpu, device, f64::from_f64);
+    }
+    let device = small(gemm::PORTABLE);
+    all::<_, f32>(&*gpu, device, f16::from_f64);
+    all::<_, f32>(&*gpu, device, bf16::from_f64);
+    all::<_, f16>(&*gpu, device, f16::from_f64);
+    all::<_, bf16>(&*gpu, device, bf16::from_f64);
+}

@@ -1,0 +1,13 @@
+//! Tests of the laboratory: every kernel of the catalogue on every engine.
+
+mod agreement;
+mod calibrate;
+mod common;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+mod compare;
+mod counters;
+mod gemm;
+mod mutation;
+mod ncu;
+mod properties;
+mod tensor_gemm;

@@ -1,0 +1,452 @@
+//! General products on tensor cores, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches, factors and shared
+//! tiles, on the emulator and, where there is one, on a GPU.
+
+use crate::common::gemm::{Case, LAYOUTS};
+use crate::common::gpu;
+use half::{bf16, f16};
+use warpladder::check;
+use warpladder::element::Element;
+use warpladder::element::TensorInput;
+use warpladder::engine::Engine;
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder::gemm::GemmInto;
+use warpladder::gemm::wgmma::{COMPUTE_CAPABILITY, TensorGemm};
+use warpladder::plan::{Plan, PlannedLaunch};
+
+/// Sizes that meet edges of tiles and of stages.
+const EXTENTS: [[u32; 3]; 8] = [
+    [1, 1, 1],
+    [1, 40, 136],
+    [40, 1, 136],
+    [33, 31, 17],
+    [130, 72, 40],
+    [5, 300, 200],
+    [257, 3, 129],
+    [64, 64, 0],
+];
+
+/// Multiprocessors and sizes for which steps are shared: tiles that are few, or a few more than a multiple of the multiprocessors; and,
+/// where fewer multiprocessors are left than there are tiles, as heads and tails.
+const SHARED: [(u32, [u32; 3], bool); 3] = [
+    (4, [100, 60, 6000], false),
+    (5, [700, 60, 4000], false),
+    (3, [200, 60, 6400], true),
+];
+
+/// The same where C is computed as its transpose.
+const SHARED_TURNED: [(u32, [u32; 3], bool); 1] = [(4, [60, 100, 6000], false)];
+
+/// Multiprocessors and sizes for which tiles are shared by clusters of so many blocks.
+const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
+    (2, [100, 60, 2000], 2),
+    (4, [100, 60, 2000], 3),
+    (8, [130, 100, 2000], 2),
+];
+
+/// The same for which a launch of its own adds up the parts of the tiles: more of them than it reads at a time, tiles of several columns, and
+/// rows of C that are stored by pairs but for their last element.
+const ADDED: [(u32, [u32; 3]); 3] = [
+    (16, [70, 56, 6000]),
+    (16, [100, 61, 6000]),
+    (16, [130, 190, 4000]),
+];
+
+/// Multiprocessors for each matrix, and sizes, for which pairs of blocks fetch B together, in tiles of so many columns. Some pairs
+/// have one block only whose tile lies in C.
+const PAIRED: [(u32, [u32; 3], &str); 5] = [
+    (2, [127, 180, 1000], "_pair_192"),
+    (4, [200, 190, 1000], "_pair_192"),
+    (2, [50, 60, 300], "_pair_64"),
+    (12, [300, 70, 40], "_pair_64"),
+    (8, [3, 130, 0], "_pair_64"),
+];
+
+/// The same where B lies along k, and C has elements of `f32`.
+const PAIRED_ALONG_K: [(u32, [u32; 3], &str); 2] = [
+    (2, [127, 90, 3500], "_pair_96"),
+    (4, [200, 95, 3333], "_pair_96"),
+];
+
+/// An element type of A and B, and how a number is rounded to it.
+type Elements<T> = (TensorInput, fn(f64) -> T);
+
+const F16: Elements<f16> = (TensorInput::F16, f16::from_f64);
+const BF16: Elements<bf16> = (TensorInput::Bf16, bf16::from_f64);
+const TF32: Elements<f32> = (TensorInput::Tf32, |value| {
+    f32::from_bits((value as f32).to_bits() & !0x1fff)
+});
+
+/// The plan of a case on an engine.
+fn plan<T, C>(engine: &dyn Engine, input: TensorInput, case: &Case<T, C>) -> Plan
+where
+    T: GemmInto<C, Output = f32>,
+    C: Element,
+{
+    TensorGemm::of(input, &case.product).plan(engine.multiprocessors())
+}
+
+fn check<T, C>(case: &Case<T, C>, output: &[C]) -> Result<(), String>
+where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
+{
+    let k = case.product.extents[2] as usize;
+    case.check(output, check::tensor_tolerance(k + 2))
+}
+
+fn all<T, C>(engine: &dyn Engine, (input, round): Elements<T>)
+where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
+{
+    let mut cases = 0;
+    let mut test = |extents, transposed, padding, batch, factors| {
+        let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
+        let plan = plan(engine, input, &case);
+        if let Err(difference) = check(&case, &case.run(engine, plan, 1)[0]) {
+            panic!(
+                "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}: {difference}",
+                C::TYPE
+            );
+        }
+        cases += 1;
+    };
+    for transposed in LAYOUTS {
+        // Rows of odd lengths that bulk copies take all the same.
+        test([41; 3], transposed, 7, 2, [1.0, 0.0]);
+    }
+    for extents in EXTENTS {
+        for transposed in LAYOUTS {
+            test(extents, transposed, 0, 1, [1.0, 0.0]);
+            test(extents, transposed, 3, 2, [-0.5, 2.0]);
+            test(extents, transposed, 8, 1, [2.0, 0.0]);
+        }
+    }
+    println!(
+        "{cases} cases of {input:?} into {} on {}",
+        C::TYPE,
+        engine.device_name()
+    );
+}
+
+fn shared_tiles<T, C>(
+    engine: &dyn Engine,
+    (input, round): Elements<T>,
+    sizes: &[(u32, [u32; 3], bool)],
+    layouts: &[[bool; 2]],
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element + PartialEq,
+{
+    for &(multiprocessors, extents, tails) in sizes {
+        for &transposed in layouts {
+            let case = Case::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+            let plan = TensorGemm::of(input, &case.product).plan(multiprocessors);
+            assert!(plan.zeroed_bytes > 0, "{extents:?} is not shared: {plan:?}");
+            // Heads and tails are the only blocks that need not all run at the same time.
+            let blocks = plan.launches.last().map(|launch| launch.grid[0]);
+            let has_tails = blocks > Some(multiprocessors.into());
+            assert_eq!(has_tails, tails, "{extents:?}: {plan:?}");
+            let outputs = case.run(engine, plan, 2);
+            check(&case, &outputs[0]).unwrap_or_else(|difference| {
+                panic!("{input:?}, {extents:?}, transposed {transposed:?}: {difference}")
+            });
+            // The order of the parts does not matter, and the counters are 0 again.
+            assert!(
+                outputs[0] == outputs[1],
+                "{extents:?} differ from run to run"
+            );
+        }
+    }
+}
+
+/// The same where the blocks of a tile are a cluster. More of them than boxes of columns are among these.
+fn clusters<T, C>(engine: &dyn Engine, elements: Elements<T>, layouts: &[[bool; 2]])
+where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
+{
+    for (multiprocessors, extents, blocks) in CLUSTERED {
+        let on = (multiprocessors, extents);
+        products::<T, C>(engine, elements, on, layouts, 1, |last| {
+            assert_eq!(last.cluster.count(), blocks, "{extents:?}: {last:?}");
+        });
+    }
+}
+
+/// The same where a launch of its own adds up the parts.
+fn added<T, C>(
+    engine: &dyn Engine,
+    elements: Elements<T>,
+    layouts: &[[bool; 2]],
+    sizes: &[(u32, [u32; 3])],
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
+{
+    for &on @ (_, extents) in sizes {
+        products::<T, C>(engine, elements, on, layouts, 2, |last| {
+            assert!(last.entry.starts_with("add_parts"), "{extents:?}: {last:?}");
+        });
+    }
+}
+
+/// The same where two blocks fetch B together, at sizes for which they do in all of these layouts.
+fn pairs<T, C>(
+    engine: &dyn Engine,
+    elements: Elements<T>,
+    layouts: &[[bool; 2]],
+    sizes: &[(u32, [u32; 3], &str)],
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
+{
+    for &(multiprocessors, extents, name) in sizes {
+        let on = (multiprocessors, extents);
+        products::<T, C>(engine, elements, on, layouts, 2, |last| {
+            assert!(last.entry.contains(name), "{extents:?}: {last:?}");
+            assert_eq!(last.cluster.count(), 2);
+        });
+    }
+}
+
+/// Products on so many multiprocessors for each matrix: of one matrix, and of `batch` with padding and factors. `is_meant` looks at
+/// the last launch.
+fn products<T, C>(
+    engine: &dyn Engine,
+    (input, round): Elements<T>,
+    (multiprocessors, extents): (u32, [u32; 3]),
+    layouts: &[[bool; 2]],
+    batch: u32,
+    is_meant: impl Fn(&PlannedLaunch),
+) where
+    T: GemmInto<C, Output = f32> + Into<f64>,
+    C: Element,
+{
+    for &transposed in layouts {
+        for (padding, batch, factors) in [(0, 1, [1.0, 0.0]), (3, batch, [-0.5, 2.0])] {
+            let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
+            let plan = TensorGemm::of(input, &case.product).plan(multiprocessors * batch);
+            is_meant(plan.launches.last().expect("a product"));
+            for output in case.run(engine, plan, 2) {
+                check(&case, &output).unwrap_or_else(|difference| {
+                    panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
+                });
+            }
+        }
+    }
+}
+
+/// One large product at the beginning of k, and ones behind it: a single chain of sums would lose all of them.
+fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
+    const LARGE: f32 = (1 << 15) as f32;
+    let (input, round) = BF16;
+    let extents @ [m, n, k] = [70, 40, 8192];
+    for &transposed in layouts {
+        let mut case = Case::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+        case.a.fill(bf16::ONE);
+        case.b.fill(bf16::ONE);
+        for row in 0..m as usize {
+            let first = if transposed[0] { row } else { row * k as usize };
+            case.a[first] = bf16::from_f32(LARGE);
+        }
+        for column in 0..n as usize {
+            let first = if transposed[1] {
+                column * k as usize
+            } else {
+                column
+            };
+            case.b[first] = bf16::from_f32(LARGE);
+        }
+        let plan = TensorGemm::of(input, &case.product).plan(1);
+        assert_eq!(plan.zeroed_bytes, 0, "{extents:?} is shared: {plan:?}");
+        let output = case.run(engine, plan, 1);
+        let least = LARGE * LARGE + 4096.0;
+        let lost = output[0]
+            .iter()
+            .position(|&sum| sum.is_nan() || sum < least);
+        assert_eq!(
+            lost, None,
+            "of {least} some are lost, transposed {transposed:?}"
+        );
+    }
+}
+
+#[test]
+fn bf16_products_are_right_in_every_layout() {
+    all::<_, f32>(&EmulatorEngine::new(), BF16);
+}
+
+#[test]
+fn f16_products_are_right_in_every_layout() {
+    all::<_, f32>(&EmulatorEngine::new(), F16);
+}
+
+#[test]
+fn tf32_products_are_right_in_every_layout() {
+    all::<_, f32>(&EmulatorEngine::new(), TF32);
+}
+
+#[test]
+fn bf16_products_are_rounded_once_in_every_layout() {
+    all::<_, bf16>(&EmulatorEngine::new(), BF16);
+}
+
+#[test]
+fn f16_products_are_rounded_once_in_every_layout() {
+    all::<_, f16>(&EmulatorEngine::new(), F16);
+}
+
+#[test]
+fn shared_tiles_are_added_up_in_the_same_order() {
+    let engine = EmulatorEngine::new();
+    shared_tiles::<_, f32>(&engine, BF16, &SHARED, &LAYOUTS[..1]);
+    shared_tiles::<_, bf16>(&engine, BF16, &SHARED, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&engine, TF32, &SHARED_TURNED, &LAYOUTS[..1]);
+}
+
+/// The sums are the same ones: a narrow C is the wide one, rounded.
+#[test]
+fn a_narrow_c_is_the_wide_one_rounded() {
+    fn compare<T>(engine: &dyn Engine, (input, round): Elements<T>, rounded: fn(f32) -> T)
+    where
+        T: GemmInto<f32, Output = f32> + GemmInto<T> + Element + PartialEq + std::fmt::Debug,
+    {
+        // By bulk copies and element by element; the last one shares its tiles.
+        for (extents, padding, factors) in [
+            ([70, 136, 90], 0, [1.0, 0.0]),
+            ([70, 136, 90], 3, [1.0, 0.0]),
+            ([70, 136, 90], 0, [0.75, 0.0]),
+            ([100, 64, 4000], 0, [-0.5, 0.0]),
+        ] {
+            let layout = [false; 2];
+            let wide = Case::<T, f32>::new(extents, layout, padding, 1, factors, round);
+            let narrow = Case::<T, T>::new(extents, layout, padding, 1, factors, round);
+            let wide = wide.run(engine, plan(engine, input, &wide), 1);
+            let narrow = narrow.run(engine, plan(engine, input, &narrow), 1);
+            let bits = |element: T| bytemuck::bytes_of(&element).to_vec();
+            for (wide, narrow) in wide[0].iter().zip(&narrow[0]) {
+                let is_padding = wide.is_nan() && (*narrow).into().is_nan();
+                assert!(
+                    is_padding || bits(*narrow) == bits(rounded(*wide)),
+                    "{extents:?}, {factors:?}: {narrow:?} is not {wide}"
+                );
+            }
+        }
+    }
+    let engine = EmulatorEngine::new().with_multiprocessors(5);
+    compare(&engine, BF16, bf16::from_f32);
+    compare(&engine, F16, f16::from_f32);
+}
+
+#[test]
+fn blocks_of_a_cluster_share_tiles() {
+    let engine = EmulatorEngine::new();
+    clusters::<_, f32>(&engine, BF16, &LAYOUTS[..1]);
+    clusters::<_, f16>(&engine, F16, &LAYOUTS[1..2]);
+}
+
+#[test]
+fn a_launch_of_its_own_adds_up_many_parts() {
+    let engine = EmulatorEngine::new();
+    added::<_, f32>(&engine, BF16, &LAYOUTS[..1], &ADDED);
+    added::<_, f16>(&engine, F16, &LAYOUTS[1..2], &ADDED[..1]);
+    added::<_, bf16>(&engine, BF16, &LAYOUTS[3..], &ADDED[..1]);
+    // C is computed as its transpose.
+    added::<_, f32>(&engine, TF32, &LAYOUTS[..1], &ADDED[1..2]);
+}
+
+#[test]
+fn pairs_of_blocks_fetch_b_together() {
+    let engine = EmulatorEngine::new();
+    pairs::<_, f32>(&engine, BF16, &LAYOUTS[1..3], &PAIRED);
+    pairs::<_, f16>(&engine, F16, &LAYOUTS[..1], &PAIRED);
+    pairs::<_, f32>(&engine, BF16, &[[false, true]], &PAIRED_ALONG_K);
+    pairs::<_, f32>(&engine, F16, &[[true, true]], &PAIRED_ALONG_K);
+}
+
+#[test]
+fn long_sums_are_cut_into_slices() {
+    slices(&EmulatorEngine::new(), &LAYOUTS[..1]);
+}
+
+#[test]
+fn few_rows_across_k_are_copied_along_it() {
+    let engine = EmulatorEngine::new();
+    let (input, round) = BF16;
+    let copies = |extents, transposed| {
+        let case = Case::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+        let entries = plan(&engine, input, &case).launches.into_iter();
+        let mut entries: Vec<_> = entries.map(|launch| launch.entry).collect();
+        entries.pop();
+        entries
+    };
+    const TURNED: [&str; 1] = ["pack_transposed_16"];
+    let [nn, tn] = [[false; 2], [true, false]];
+    assert_eq!(copies([8, 256, 256], tn), TURNED);
+    assert_eq!(copies([100, 256, 256], tn), TURNED);
+    // As many rows as a box has columns, many rows, and few that lie along k.
+    for (extents, transposed) in [
+        ([64, 256, 256], tn),
+        ([200, 256, 256], tn),
+        ([8, 256, 256], nn),
+    ] {
+        assert_eq!(copies(extents, transposed), [""; 0]);
+    }
+    assert_eq!(copies([256, 8, 256], nn), TURNED);
+    // What must be copied anyway, of short and of long rows.
+    assert_eq!(copies([256, 100, 256], nn), TURNED);
+    assert_eq!(copies([256, 300, 256], nn), ["pack_16"]);
+    // A column whose elements lie side by side lies along k.
+    assert_eq!(copies([1, 256, 255], tn), [""; 0]);
+    assert_eq!(copies([256, 1, 256], nn), [""; 0]);
+}
+
+#[test]
+fn a_batch_may_have_one_matrix_in_common() {
+    let (input, round) = BF16;
+    let mut case = Case::<_, f32>::new([40, 24, 72], [false; 2], 0, 3, [1.0, 0.0], round);
+    let [of_a, _, _] = case.product.strides;
+    case.product.strides[0] = 0;
+    case.a.truncate(of_a as usize);
+    let engine = EmulatorEngine::new();
+    let plan = plan(&engine, input, &case);
+    let output = case.run(&engine, plan, 1);
+    check(&case, &output[0]).unwrap();
+}
+
+#[test]
+fn and_on_a_gpu() {
+    let Some(gpu) = gpu::open() else {
+        return;
+    };
+    if gpu.compute_capability() != COMPUTE_CAPABILITY {
+        println!("skipped: {} has no wgmma", gpu.device_name());
+        return;
+    }
+    all::<_, f32>(&*gpu, BF16);
+    all::<_, f32>(&*gpu, F16);
+    all::<_, f32>(&*gpu, TF32);
+    all::<_, bf16>(&*gpu, BF16);
+    all::<_, f16>(&*gpu, F16);
+    shared_tiles::<_, f32>(&*gpu, BF16, &SHARED, &LAYOUTS);
+    shared_tiles::<_, bf16>(&*gpu, BF16, &SHARED, &LAYOUTS);
+    shared_tiles::<_, f16>(&*gpu, F16, &SHARED, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&*gpu, TF32, &SHARED_TURNED, &LAYOUTS[..1]);
+    clusters::<_, f32>(&*gpu, BF16, &LAYOUTS);
+    clusters::<_, f16>(&*gpu, F16, &LAYOUTS);
+    clusters::<_, f32>(&*gpu, TF32, &[LAYOUTS[1], LAYOUTS[3]]);
+    added::<_, f32>(&*gpu, BF16, &LAYOUTS, &ADDED);
+    added::<_, f32>(&*gpu, F16, &LAYOUTS[..1], &ADDED);
+    added::<_, bf16>(&*gpu, BF16, &LAYOUTS, &ADDED);
+    added::<_, f16>(&*gpu, F16, &LAYOUTS, &ADDED);
+    added::<_, f32>(&*gpu, TF32, &LAYOUTS, &ADDED);
+    pairs::<_, f32>(&*gpu, BF16, &LAYOUTS, &PAIRED);
+    pairs::<_, f32>(&*gpu, F16, &LAYOUTS, &PAIRED);
+    pairs::<_, bf16>(&*gpu, BF16, &LAYOUTS, &PAIRED);
+    pairs::<_, f16>(&*gpu, F16, &LAYOUTS, &PAIRED);
+    let along_k = [[false, true], [true; 2]];
+    pairs::<_, f32>(&*gpu, BF16, &along_k, &PAIRED_ALONG_K);
+    pairs::<_, f32>(&*gpu, F16, &along_k, &PAIRED_ALONG_K);
+    slices(&*gpu, &LAYOUTS[..2]);
+}

@@ -1,0 +1,102 @@
+//! What holds of the table without compiling anything.
+
+use crate::wrong::WRONG;
+use std::collections::BTreeSet;
+use warpladder_learn::{ALL, Argument, Part};
+
+#[test]
+fn every_exercise_is_complete() {
+    for exercise in ALL {
+        let name = exercise.name;
+        let kernel = format!("pub unsafe fn {name}(");
+        for text in [exercise.files.exercise, exercise.files.solution] {
+            assert_eq!(text.matches(&kernel).count(), 1, "{name}");
+        }
+        let task = exercise.files.exercise;
+        assert!(task.starts_with("//! # "), "{name}");
+        assert!(task.contains("//! # What to do"), "{name}");
+        assert_ne!(task, exercise.files.solution, "{name}");
+        assert!(exercise.files.hints().count() >= 1, "{name}");
+        assert!(!exercise.teaches.is_empty(), "{name}");
+        assert!(
+            warpladder_learn::reference(name).is_some(),
+            "{name}: no reference"
+        );
+    }
+}
+
+#[test]
+fn names_are_used_once() {
+    let names: BTreeSet<&str> = ALL.iter().map(|exercise| exercise.name).collect();
+    assert_eq!(names.len(), ALL.len());
+    assert!(ALL.len() >= 20);
+    let detective = |part| part == Part::Detective;
+    assert!(
+        ALL.iter()
+            .filter(|exercise| detective(exercise.part))
+            .count()
+            >= 4
+    );
+    for (index, exercise) in ALL.iter().enumerate() {
+        assert_eq!(warpladder_learn::number(exercise), index + 1);
+    }
+}
+
+#[test]
+fn every_case_has_one_result_of_the_right_size() {
+    for exercise in ALL {
+        for case in exercise.problem.cases {
+            let results: Vec<usize> = case
+                .arguments
+                .iter()
+                .filter_map(|argument| match argument {
+                    Argument::Array { shape, holds, .. } if holds.is_result() => {
+                        Some(shape[0] * shape[1])
+                    }
+                    _ => None,
+                })
+                .collect();
+            let expected = (exercise.problem.expected)(&case.given());
+            assert_eq!(results, [expected.len()], "{}", exercise.name);
+            assert!(expected.iter().all(|x| x.is_finite()), "{}", exercise.name);
+            // A kernel that writes nothing but zeros must not pass.
+            assert!(expected.iter().any(|&x| x != 0.0), "{}", exercise.name);
+        }
+    }
+}
+
+#[test]
+fn every_exercise_has_wrong_answers() {
+    for exercise in ALL {
+        let wrong = WRONG.iter().filter(|wrong| wrong.exercise == exercise.name);
+        assert!(wrong.count() >= 1, "{}", exercise.name);
+    }
+    for wrong in WRONG {
+        let exercise = warpladder_learn::find(wrong.exercise).expect(wrong.exercise);
+        assert_ne!(
+            wrong.text(exercise),
+            exercise.files.solution,
+            "{}",
+            wrong.name
+        );
+    }
+}
+
+#[test]
+fn the_toolchain_is_that_of_the_kernels() {
+    assert_eq!(
+        include_str!("../../exercises/rust-toolchain.toml"),
+        include_str!("../../../../kernels-gpu/rust-toolchain.toml")
+    );
+}
+
+#[test]
+fn the_locked_versions_are_those_of_the_workspace() {
+    let all = include_str!("../../../../Cargo.lock");
+    for package in include_str!("../../exercises/Cargo.lock").split("\n\n") {
+        let Some(checksum) = package.lines().find(|line| line.starts_with("checksum")) else {
+            continue;
+        };
+        assert!(all.contains(checksum), "{package}");
+    }
+}

@@ -1,7 +1,0 @@
-//! The `warpladder` program; everything is in the library.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    warpladder::cli::main()
-}

@@ -1,0 +1,3 @@
+//! Tests of pages about kernels.
+
+mod explain;

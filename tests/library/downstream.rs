@@ -1,0 +1,109 @@
+//! A program outside of this workspace that depends on the library by path, as the README says it: without the GPU engine it
+//! needs nothing else, with it two lines of configuration. Neither finds this workspace's own configuration.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAM: &str = r#"
+use nalgebra::DMatrix;
+use warpladder::gpu::{Error, Gpu};
+
+fn main() -> Result<(), Error> {
+    let gpu = Gpu::new_or_emulated();
+    let a = DMatrix::from_fn(5, 7, |i, j| (i * j) as f32);
+    let b = DMatrix::from_fn(7, 3, |i, j| (i + j) as f32);
+    assert_eq!(gpu.matmul(&a, &b)?, a * b);
+    println!("right, and emulated: {}", gpu.is_emulated());
+    Ok(())
+}
+"#;
+
+/// With the features that this workspace has: those of others are perhaps not on this machine.
+const NALGEBRA: &str =
+    r#"nalgebra = { version = "0.35", default-features = false, features = ["std"] }"#;
+
+/// A crate in a folder of its own, which goes away again.
+struct Downstream(PathBuf);
+
+impl Downstream {
+    fn new(name: &str, dependency: &str) -> Self {
+        let root = env!("CARGO_MANIFEST_DIR");
+        // Not in the target folder: cargo would find the workspace's configuration above it.
+        let folder = std::env::temp_dir().join(format!("warpladder-{name}-{}", std::process::id()));
+        _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("src")).unwrap();
+        let dependency = dependency.replace("../warpladder", root);
+        let manifest = format!(
+            "[package]\nname = \"downstream\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+             [dependencies]\n{NALGEBRA}\n{dependency}\n\n[profile.dev]\ndebug = false\n"
+        );
+        std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+        std::fs::write(folder.join("src/main.rs"), PROGRAM).unwrap();
+        // The same versions, which are on this machine already.
+        std::fs::copy(
+            Path::new(root).join("Cargo.lock"),
+            folder.join("Cargo.lock"),
+        )
+        .unwrap();
+        Downstream(folder)
+    }
+
+    /// Builds and runs it; returns what it prints.
+    fn run(&self) -> String {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream");
+        let mut command = Command::new(env!("CARGO"));
+        command
+            .args(["run", "--offline", "--quiet"])
+            .current_dir(&self.0)
+            .env("CARGO_TARGET_DIR", target)
+            .env("WARPLADDER_PTX", "checked-in");
+        // What cargo tells a test of this workspace, of its folders and its settings, would reach the build scripts.
+        for (name, _) in std::env::vars() {
+            let of_build = name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+            if of_build || name.starts_with("CUDA_") {
+                command.env_remove(name);
+            }
+        }
+        let output = command.output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Downstream {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The line of the README that starts so.
+fn readme_line(start: &str) -> &'static str {
+    let mut lines = include_str!("../../README.md").lines();
+    lines
+        .find(|line| line.starts_with(start))
+        .unwrap_or_else(|| panic!("the README has no line {start}"))
+}
+
+#[test]
+fn a_program_without_the_gpu_engine_needs_nothing() {
+    let dependency = readme_line("warpladder = { path = \"../warpladder\", default-features");
+    let program = Downstream::new("without-gpu", dependency);
+    assert_eq!(program.run(), "right, and emulated: true\n");
+}
+
+#[test]
+#[cfg(gpu)]
+fn a_program_with_the_gpu_engine_needs_two_lines() {
+    let dependency = readme_line("warpladder = { path = \"../warpladder\" }");
+    let program = Downstream::new("with-gpu", dependency);
+    // Any folder with a folder `lib64` will do, also an empty one.
+    let empty = program.0.join("empty");
+    std::fs::create_dir_all(empty.join("lib64")).unwrap();
+    let line = readme_line("CUDA_LIBRARY_PATH = \"/usr\"");
+    let line = line.replace("/usr", empty.to_str().unwrap());
+    std::fs::create_dir_all(program.0.join(".cargo")).unwrap();
+    let config = format!("{}\n{line}\n", readme_line("[env]"));
+    std::fs::write(program.0.join(".cargo/config.toml"), config).unwrap();
+    assert!(program.run().starts_with("right, and emulated: "));
+}
