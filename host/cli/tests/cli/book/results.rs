@@ -2,12 +2,16 @@
 
 use super::{read, root, table};
 use serde_json::Value;
+use std::path::Path;
 use warpladder_models::Bound;
 
 fn results(file: &str) -> Vec<Value> {
-    let path = root().join("results/h200").join(file);
+    read_results(&root().join("results/h200").join(file))
+}
+
+fn read_results(path: &Path) -> Vec<Value> {
     let value: Value =
-        serde_json::from_str(&read(&path)).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        serde_json::from_str(&read(path)).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     match value {
         Value::Array(records) => records,
         other => vec![other],
@@ -226,7 +230,8 @@ pub fn compared(file: &str) -> String {
 
 /// What `warpladder calibrate` measured, by name.
 pub fn calibrated(names: &[(&str, &str)]) -> String {
-    let calibration = &results("calibrate.json")[0];
+    let kept = root().join("host/models/src/devices/h200.json");
+    let calibration = &read_results(&kept)[0];
     let figures = calibration["figures"].as_array().expect("figures");
     let mut rows = vec![["what", "measured", "unit"].map(str::to_owned).to_vec()];
     for (name, what) in names {
@@ -239,7 +244,7 @@ pub fn calibrated(names: &[(&str, &str)]) -> String {
         ]);
     }
     format!(
-        "{}\n{}; `results/h200/calibrate.json`.\n",
+        "{}\n{}; `host/models/src/devices/h200.json`.\n",
         table(&rows),
         text(calibration, "device"),
     )
