@@ -4,14 +4,14 @@ mod streams;
 
 use super::streams::{Slots, Streams};
 use super::{Engine, EngineKind};
-use crate::error::EngineError;
+use crate::error::{EngineError, LaunchCause, LoadCause};
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
 use crate::memory;
+use crate::sync::{lock, read, write};
 use ptx_emulator::{
     Args, DEFAULT_INSTRUCTION_BUDGET, Kernel, LaunchConfig, Memory, MemoryError, Module,
     NoObserver, Observer, TensorMap, TensorSwizzle,
 };
-use crate::sync::{lock, read, write};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Instant;
 
@@ -98,7 +98,7 @@ impl EmulatorEngine {
         let Some(kernel) = kernel else {
             return Err(EngineError::Launch {
                 entry: format!("kernel {}", launch.kernel.0),
-                message: "it was loaded by another engine".to_owned(),
+                cause: LaunchCause::NotLoaded,
             });
         };
         let config = LaunchConfig {
@@ -112,7 +112,7 @@ impl EmulatorEngine {
             .launch_observed(&self.memory, &config, &arguments(launch.args), observer)
             .map_err(|error| EngineError::Launch {
                 entry: kernel.name().to_owned(),
-                message: error.to_string(),
+                cause: LaunchCause::Emulator(Box::new(error)),
             })?;
         Ok(())
     }
@@ -136,7 +136,7 @@ impl EmulatorEngine {
         if let Some(index) = modules.iter().position(|module| module.text() == ptx) {
             return Ok(index);
         }
-        modules.push(Module::index(ptx).map_err(|error| load_error(entry, &error))?);
+        modules.push(Module::index(ptx).map_err(|error| load_error(entry, error))?);
         Ok(modules.len() - 1)
     }
 }
@@ -170,7 +170,7 @@ impl Engine for EmulatorEngine {
             return Ok(KernelId(index));
         }
         let kernel = lock(&self.modules)[module].kernel(entry);
-        let kernel = kernel.map_err(|error| load_error(entry, &error))?;
+        let kernel = kernel.map_err(|error| load_error(entry, error))?;
         kernels.push((module, Arc::new(kernel)));
         Ok(KernelId(kernels.len() - 1))
     }
@@ -262,10 +262,10 @@ fn arguments(args: &[Arg<'_>]) -> Args {
     arguments
 }
 
-fn load_error(entry: &str, error: &dyn std::error::Error) -> EngineError {
+fn load_error(entry: &str, cause: impl Into<LoadCause>) -> EngineError {
     EngineError::Load {
         entry: entry.to_owned(),
-        message: error.to_string(),
+        cause: cause.into(),
     }
 }
 

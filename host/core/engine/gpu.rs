@@ -28,11 +28,11 @@ use super::signature::{body, parameters};
 use super::streams::{Slots, StreamId, Streams};
 use super::{Engine, EngineKind};
 use crate::device::{DeviceProperties, DeviceState};
-use crate::error::EngineError;
-use crate::sync::{lock, read, write};
+use crate::error::{EngineError, LaunchCause, LoadCause};
 use crate::launch::{
     DevicePtr, Dim3, KernelId, Launch, MAX_CLUSTER_BLOCKS, MatrixMap, TENSOR_MAP_BYTES,
 };
+use crate::sync::{lock, read, write};
 
 /// A CUDA device, for any number of threads.
 pub struct GpuEngine {
@@ -142,7 +142,7 @@ impl GpuEngine {
         // SAFETY: the engine's context is current (`enter`). Modules and functions stay inside the engine, whose
         // fields are declared so that they are dropped before the context.
         let (module, _) = unsafe { Module::load_ptx(ptx, &options) }
-            .map_err(|error| load_error(entry, error.to_string()))?;
+            .map_err(|error| load_error(entry, LoadCause::Driver(error.to_string())))?;
         modules.push(LoadedModule {
             ptx: ptx.to_owned(),
             module,
@@ -153,7 +153,7 @@ impl GpuEngine {
     /// Finds a kernel in a loaded module, with what its launches are checked against.
     fn kernel(&self, module: usize, ptx: &str, entry: &str) -> Result<Kernel, EngineError> {
         let Some(parameters) = parameters(ptx, entry) else {
-            return Err(load_error(entry, "the PTX has no such entry".to_owned()));
+            return Err(load_error(entry, LoadCause::NoEntry));
         };
         let parameters = parameters.iter().map(|parameter| parameter.bytes).collect();
         let open = || {
@@ -171,7 +171,8 @@ impl GpuEngine {
                     _ => 1,
                 },
             };
-            let allowed_shared_bytes = AtomicU32::new(query(FunctionAttribute::MaxDynamicSharedBytes)?);
+            let allowed_shared_bytes =
+                AtomicU32::new(query(FunctionAttribute::MaxDynamicSharedBytes)?);
             let entry = entry.to_owned();
             let waits_for_previous =
                 body(ptx, &entry).is_some_and(|body| body.contains("griddepcontrol.wait"));
@@ -185,7 +186,7 @@ impl GpuEngine {
                 waits_for_previous,
             })
         };
-        open().map_err(|error: DriverError| load_error(entry, error.to_string()))
+        open().map_err(|error: DriverError| load_error(entry, LoadCause::Driver(error.to_string())))
     }
 
     /// Calls `action` with the kernel of a launch, in the engine's context.
@@ -200,7 +201,7 @@ impl GpuEngine {
             Some(kernel) => action(&kernel),
             None => Err(EngineError::Launch {
                 entry: format!("kernel number {}", launch.kernel.0),
-                message: "this engine has not loaded it".to_owned(),
+                cause: LaunchCause::NotLoaded,
             }),
         }
     }
@@ -217,7 +218,7 @@ impl GpuEngine {
     ) -> Result<(), EngineError> {
         let refused = |message| EngineError::Launch {
             entry: kernel.entry.clone(),
-            message,
+            cause: LaunchCause::Refused(message),
         };
         geometry::check(launch, &kernel.limits).map_err(refused)?;
         let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
@@ -258,7 +259,10 @@ impl GpuEngine {
         }
         EngineError::Launch {
             entry: what.to_owned(),
-            message: error.message(),
+            cause: LaunchCause::Driver {
+                code: error.code,
+                message: error.message(),
+            },
         }
     }
 
@@ -441,7 +445,9 @@ impl Engine for GpuEngine {
 
     unsafe fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
         // SAFETY: the same contract.
-        self.with_kernel(launch, |kernel| unsafe { self.queue(&self.stream, kernel, launch) })
+        self.with_kernel(launch, |kernel| unsafe {
+            self.queue(&self.stream, kernel, launch)
+        })
     }
 
     fn synchronize(&self) -> Result<(), EngineError> {
@@ -502,9 +508,9 @@ fn failed(call: &'static str, error: CudaError) -> EngineError {
     }
 }
 
-fn load_error(entry: &str, message: String) -> EngineError {
+fn load_error(entry: &str, cause: LoadCause) -> EngineError {
     EngineError::Load {
         entry: entry.to_owned(),
-        message,
+        cause,
     }
 }

@@ -4,8 +4,8 @@ use super::emulator::EmulatorEngine;
 use super::{Engine, EngineKind};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
-use ptx_emulator::{LaunchError, ObservedLaunch, Observer, Report};
 use crate::sync::lock;
+use ptx_emulator::{LaunchError, ObservedLaunch, Observer, Report};
 use std::sync::{Mutex, PoisonError};
 
 /// An emulator whose launches are seen by an observer: counters, or a sanitizer.

@@ -186,7 +186,7 @@ fn workspace(
         return Ok(DevicePtr(0));
     }
     let key = (queue.id(), zeroed);
-            if let Some(array) = workspaces.get(&key)
+    if let Some(array) = workspaces.get(&key)
         && array.len() >= bytes
     {
         return Ok(array.pointer());

@@ -5,8 +5,8 @@ use crate::engine::Engine;
 use crate::engine::streams::{EventId, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A stream of an engine: its own, or another one.
 #[derive(Clone)]

@@ -128,22 +128,24 @@ impl Transposes {
         }
         // SAFETY: both matrices lie in their arrays, without gaps, so that the kernel of this size of elements reads and writes
         // inside of them; arrays are freed by functions that wait for the device.
-        let started = unsafe { queue.enqueue(&Launch {
-            kernel,
-            grid: Dim3::from(extents),
-            block: entry.geometry.block().into(),
-            cluster: Dim3::ONE,
-            shared_bytes: 0,
-            args: &[
-                Arg::Ptr(input),
-                Arg::U64((from.lines * from.within) as u64),
-                Arg::Ptr(output),
-                Arg::U32(width),
-                Arg::U32(height),
-                // How often.
-                Arg::U32(1),
-            ],
-        }) };
+        let started = unsafe {
+            queue.enqueue(&Launch {
+                kernel,
+                grid: Dim3::from(extents),
+                block: entry.geometry.block().into(),
+                cluster: Dim3::ONE,
+                shared_bytes: 0,
+                args: &[
+                    Arg::Ptr(input),
+                    Arg::U64((from.lines * from.within) as u64),
+                    Arg::Ptr(output),
+                    Arg::U32(width),
+                    Arg::U32(height),
+                    // How often.
+                    Arg::U32(1),
+                ],
+            })
+        };
         Ok(started?)
     }
 }

@@ -149,7 +149,9 @@ impl Prepared {
         factors: [T; 2],
     ) -> Result<(), EngineError> {
         // SAFETY: the same contract.
-        self.start(operands, factors, |launch| unsafe { engine.enqueue(launch) })
+        self.start(operands, factors, |launch| unsafe {
+            engine.enqueue(launch)
+        })
     }
 
     /// Starts the launches of a general product with these factors α and β, each by `start`. Nothing is allocated.

@@ -2,10 +2,10 @@
 
 use super::EmulatorEngine;
 use crate::engine::Engine;
-use crate::sync::lock;
 use crate::engine::streams::{EventId, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
+use crate::sync::lock;
 use std::time::Instant;
 
 impl Streams for EmulatorEngine {
@@ -60,8 +60,7 @@ impl Streams for EmulatorEngine {
     }
 
     fn record(&self, EventId(number): EventId, _: StreamId) -> Result<(), EngineError> {
-        lock(&self.events)
-            .replace(number, Some(Instant::now()))
+        lock(&self.events).replace(number, Some(Instant::now()))
     }
 
     fn wait(&self, _: StreamId, _: EventId) -> Result<(), EngineError> {

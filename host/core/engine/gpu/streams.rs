@@ -60,7 +60,9 @@ impl Streams for GpuEngine {
     unsafe fn enqueue_on(&self, stream: StreamId, launch: &Launch<'_>) -> Result<(), EngineError> {
         self.on_stream(stream, |stream| {
             // SAFETY: the same contract.
-            self.with_kernel(launch, |kernel| unsafe { self.queue(stream, kernel, launch) })
+            self.with_kernel(launch, |kernel| unsafe {
+                self.queue(stream, kernel, launch)
+            })
         })
     }
 

@@ -192,7 +192,8 @@ impl<'e> Contestants<'e> {
             case.launches(|launches| {
                 launches
                     .iter()
-                    .try_for_each(|launch| self.engine.enqueue(launch))
+                    // SAFETY: the launches are those of a case, whose buffers live as long as it.
+                    .try_for_each(|launch| unsafe { self.engine.enqueue(launch) })
             })
         };
         match &self.peer {

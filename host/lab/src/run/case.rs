@@ -164,7 +164,9 @@ impl<'e> Case<'e> {
         problem: &dyn Problem<T>,
         sampling: &Sampling,
     ) -> Result<Times, EngineError> {
-        let (kernel, stop) = self.launches(|launches| sampling.time(self.engine, launches))?;
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        let (kernel, stop) =
+            self.launches(|launches| unsafe { sampling.time(self.engine, launches) })?;
         let reps = kernel.len().min(MOST_IN_A_ROW);
         let outer_ms = match self.repetitions {
             Some(_) => Some(self.time(reps as u32)? / reps as f64),
@@ -218,16 +220,21 @@ impl<'e> Case<'e> {
                 block,
                 ..*launch
             }];
-            self.engine.run(&launch[0])?;
+            // SAFETY: a kernel of the catalogue suits any grid: what it leaves out is not written.
+            unsafe { self.engine.run(&launch[0]) }?;
             self.output.download(&mut output)?;
-            let times = (0..samples).map(|_| self.engine.time(&launch, 1));
+            // SAFETY: the launch is the one that has just run.
+            let times = (0..samples).map(|_| unsafe { self.engine.time(&launch, 1) });
             Ok((problem.check(&output), times.collect::<Result<_, _>>()?))
         })
     }
 
     fn inner_time(&self, index: usize) -> Result<f64, EngineError> {
         let repeated = self.prepared.with_number(index, INNER_REPETITIONS);
-        let total = self.start(&repeated, |launches| self.engine.time(launches, 1))?;
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        let total = self.start(&repeated, |launches| unsafe {
+            self.engine.time(launches, 1)
+        })?;
         Ok(total / f64::from(INNER_REPETITIONS))
     }
 
@@ -247,7 +254,8 @@ impl<'e> Case<'e> {
         self.launches(|launches| {
             launches
                 .iter()
-                .try_for_each(|launch| self.engine.run(launch))
+                // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+                .try_for_each(|launch| unsafe { self.engine.run(launch) })
         })
     }
 
@@ -256,7 +264,8 @@ impl<'e> Case<'e> {
     /// # Errors
     /// Those of the launches.
     pub fn time(&self, rounds: u32) -> Result<f64, EngineError> {
-        self.launches(|launches| self.engine.time(launches, rounds))
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        self.launches(|launches| unsafe { self.engine.time(launches, rounds) })
     }
 
     /// Calls `run` with the launches.
