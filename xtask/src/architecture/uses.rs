@@ -45,31 +45,31 @@ pub fn uses(modules: &Modules, root: &str) -> Uses {
         path.first().map_or(root, String::as_str).to_owned()
     };
     for (id, module) in modules.all.iter().enumerate() {
-        let mut add = |path: &[String], place: Place, line: usize| match place {
-            Place::In(target) => {
+        let mut add = |path: &[String], place: Resolved, line: usize| match place {
+            Resolved::In(target) => {
                 let (from, to) = (top(id), top(target));
                 if from != to {
                     let places = uses.edges.entry((from, to)).or_default();
                     places.insert((module.file.clone(), line));
                 }
             }
-            Place::Outside => {
+            Resolved::Outside => {
                 if let Some(first) = path.first() {
                     uses.outside.insert(first.clone());
                 }
             }
-            Place::Nowhere => {}
+            Resolved::Nowhere => {}
         };
         for import in &module.imports {
             let place = resolver.import(id, import, MAX_IMPORT_DEPTH);
             // The root as a whole, by `*` or by another name: what it is imported for counts where it is mentioned.
             let relative = ["crate", "self", "super"];
-            let is_root = place == Place::In(0)
+            let is_root = place == Resolved::In(0)
                 && import
                     .path
                     .iter()
                     .all(|name| relative.contains(&name.as_str()));
-            let passes_on = id == 0 && import.exported && place != Place::Outside;
+            let passes_on = id == 0 && import.exported && place != Resolved::Outside;
             if !is_root && !passes_on {
                 add(&import.path, place, import.line);
             }
@@ -93,7 +93,7 @@ pub fn uses(modules: &Modules, root: &str) -> Uses {
 
 /// Where a path leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Resolved {
     /// To this module, or to an item of it.
     In(ModuleId),
     /// To another crate.
@@ -107,9 +107,9 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    fn path(&self, module: ModuleId, path: &[String], depth: usize) -> Place {
+    fn path(&self, module: ModuleId, path: &[String], depth: usize) -> Resolved {
         let Some(first) = path.first() else {
-            return Place::Nowhere;
+            return Resolved::Nowhere;
         };
         let mut rest = &path[1..];
         let mut at = match first.as_str() {
@@ -126,10 +126,10 @@ impl Resolver<'_> {
     }
 
     /// A path that begins with a name: of a module, an import or an item here, or else of another crate.
-    fn relative(&self, module: ModuleId, first: &str, rest: &[String], depth: usize) -> Place {
+    fn relative(&self, module: ModuleId, first: &str, rest: &[String], depth: usize) -> Resolved {
         let here = &self.modules.all[module];
         if here.items.contains(first) {
-            return Place::In(module);
+            return Resolved::In(module);
         }
         if let Some(&child) = here.children.get(first)
             && !rest.is_empty()
@@ -140,37 +140,37 @@ impl Resolver<'_> {
         if let Some(import) = here.imports.iter().find(imported) {
             // `use name;` of another crate leads to itself.
             if depth == 0 || import.path.first().is_some_and(|name| name == first) {
-                return Place::Outside;
+                return Resolved::Outside;
             }
             let path: Vec<String> = import.path.iter().chain(rest).cloned().collect();
             return self.path(module, &path, depth - 1);
         }
         for import in here.imports.iter().filter(|import| import.glob) {
             if depth > 0
-                && let Place::In(target) = self.import(module, import, depth - 1)
+                && let Resolved::In(target) = self.import(module, import, depth - 1)
                 && target != module
             {
                 let place = self.named_in(target, first, rest, depth - 1);
-                if place != Place::Nowhere {
+                if place != Resolved::Nowhere {
                     return place;
                 }
             }
         }
         let is_local = rest.is_empty() || first.starts_with(|c: char| c.is_uppercase());
         if is_local {
-            Place::Nowhere
+            Resolved::Nowhere
         } else {
-            Place::Outside
+            Resolved::Outside
         }
     }
 
     /// A name that a glob brings in from `module`, if it has that name.
-    fn named_in(&self, module: ModuleId, first: &str, rest: &[String], depth: usize) -> Place {
+    fn named_in(&self, module: ModuleId, first: &str, rest: &[String], depth: usize) -> Resolved {
         let there = &self.modules.all[module];
         let is_module = there.children.contains_key(first) && !rest.is_empty();
         let has_import = |import: &Import| import.name.as_deref() == Some(first);
         if !is_module && !there.items.contains(first) && !there.imports.iter().any(has_import) {
-            return Place::Nowhere;
+            return Resolved::Nowhere;
         }
         let path: Vec<String> = std::iter::once(first.to_owned())
             .chain(rest.iter().cloned())
@@ -179,9 +179,9 @@ impl Resolver<'_> {
     }
 
     /// A path inside of `module`. A module other than the root answers for what it passes on from others.
-    fn below(&self, module: ModuleId, path: &[String], depth: usize) -> Place {
+    fn below(&self, module: ModuleId, path: &[String], depth: usize) -> Resolved {
         let Some((first, rest)) = path.split_first() else {
-            return Place::In(module);
+            return Resolved::In(module);
         };
         let here = &self.modules.all[module];
         if let Some(&child) = here.children.get(first) {
@@ -189,18 +189,18 @@ impl Resolver<'_> {
         }
         if module == 0 && !here.items.contains(first) {
             let behind = self.relative(0, first, rest, depth);
-            if behind != Place::Nowhere {
+            if behind != Resolved::Nowhere {
                 return behind;
             }
             // A macro with `#[macro_export]` is the root's, wherever it stands.
-            if let Place::In(defined) = self.macro_call(0, first) {
-                return Place::In(defined);
+            if let Resolved::In(defined) = self.macro_call(0, first) {
+                return Resolved::In(defined);
             }
         }
-        Place::In(module)
+        Resolved::In(module)
     }
 
-    fn import(&self, module: ModuleId, import: &Import, depth: usize) -> Place {
+    fn import(&self, module: ModuleId, import: &Import, depth: usize) -> Resolved {
         match import.path.as_slice() {
             // In this edition a name without `crate` is another crate, unless a module here has that name.
             [first, ..] if !matches!(first.as_str(), "crate" | "self" | "super") => {
@@ -208,7 +208,7 @@ impl Resolver<'_> {
                 if here.children.contains_key(first) {
                     self.below(module, &import.path, depth)
                 } else if here.items.contains(first) {
-                    Place::In(module)
+                    Resolved::In(module)
                 } else {
                     let others = here.imports.iter();
                     let mut others = others.filter(|other| other.name.as_ref() == Some(first));
@@ -220,7 +220,7 @@ impl Resolver<'_> {
                                 other.path.iter().chain(rest).cloned().collect();
                             self.path(module, &path, depth - 1)
                         }
-                        _ => Place::Outside,
+                        _ => Resolved::Outside,
                     }
                 }
             }
@@ -229,19 +229,19 @@ impl Resolver<'_> {
     }
 
     /// A macro called by its name alone: imported, or in scope since it was defined further up in the files.
-    fn macro_call(&self, module: ModuleId, name: &str) -> Place {
+    fn macro_call(&self, module: ModuleId, name: &str) -> Resolved {
         let here = &self.modules.all[module];
         if here.macros.contains(name) {
-            return Place::In(module);
+            return Resolved::In(module);
         }
         let imported = |import: &Import| import.name.as_deref() == Some(name);
         if here.imports.iter().any(imported) {
-            return Place::Nowhere; // counted where it is imported
+            return Resolved::Nowhere; // counted where it is imported
         }
         let defines = |module: &super::modules::Module| module.macros.contains(name);
         match self.modules.all.iter().position(defines) {
-            Some(defined) => Place::In(defined),
-            None => Place::Nowhere,
+            Some(defined) => Resolved::In(defined),
+            None => Resolved::Nowhere,
         }
     }
 }
