@@ -1,7 +1,8 @@
 //! Commands for working on this repository, as `cargo xtask COMMAND`.
 //!
-//! Each command is a module. A command prints what it found and the process exits with 0 where all is right,
-//! with 1 where `--check` found something, and with 2 where the command itself could not run.
+//! Each command is a module. A command prints what it found and the process exits with 0 where all
+//! is right, with 1 where `--check` found something, and with 2 where the command itself could not
+//! run.
 
 mod architecture;
 mod repository;

@@ -52,8 +52,8 @@ impl Repository {
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Names of the files that git tracks or would track, relative to the root and sorted. Files that are deleted in the
-    /// work tree are left out.
+    /// Names of the files that git tracks or would track, relative to the root and sorted. Files
+    /// that are deleted in the work tree are left out.
     ///
     /// # Errors
     ///

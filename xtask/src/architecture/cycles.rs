@@ -1,12 +1,13 @@
-//! Cycles in a directed graph of names, and an order in which each name comes after those that it uses.
+//! Cycles in a directed graph of names, and an order in which each name comes after those that it
+//! uses.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A directed graph: each name with those that it uses.
 pub type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// Names in groups, each after the groups that it uses. A group of more than one name is a cycle: each of
-/// its names uses every other one, directly or not (a strongly connected component).
+/// Names in groups, each after the groups that it uses. A group of more than one name is a cycle:
+/// each of its names uses every other one, directly or not (a strongly connected component).
 pub fn layered(graph: &Graph) -> Vec<BTreeSet<String>> {
     let reach: BTreeMap<&String, BTreeSet<&String>> = graph
         .keys()
@@ -54,7 +55,8 @@ pub fn shortest_way_round(graph: &Graph, cycle: &BTreeSet<String>) -> Vec<String
     ways.min_by_key(Vec::len).unwrap_or_default()
 }
 
-/// The edges that remain when those are left out that a longer way implies. The graph must be free of cycles.
+/// The edges that remain when those are left out that a longer way implies. The graph must be free
+/// of cycles.
 pub fn without_implied(graph: &Graph) -> Graph {
     let reach = |name: &String| reachable(graph, name);
     graph

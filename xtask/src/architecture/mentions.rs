@@ -48,7 +48,8 @@ pub fn plain(ident: &Ident) -> String {
     name.strip_prefix("r#").unwrap_or(&name).to_owned()
 }
 
-/// Whether attributes leave their item out of all but test builds: `#[test]`, or a `#[cfg]` that implies `test`.
+/// Whether attributes leave their item out of all but test builds: `#[test]`, or a `#[cfg]` that
+/// implies `test`.
 pub fn is_test_only(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         if attribute.path().is_ident("test") {
@@ -187,8 +188,9 @@ impl Found {
             }
         }
         if path.len() > 1 {
-            let call_of_macro = matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == '!')
-                && !matches!(tokens.get(at + 1), Some(TokenTree::Punct(p)) if p.as_char() == '=');
+            // Behind `!` the arguments of a macro come, or the `=` of a comparison.
+            let call_of_macro =
+                is_punctuation(tokens.get(at), '!') && !is_punctuation(tokens.get(at + 1), '=');
             self.mention(path, call_of_macro, line);
         }
         at
@@ -206,9 +208,12 @@ impl Found {
     }
 }
 
+fn is_punctuation(token: Option<&TokenTree>, character: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(found)) if found.as_char() == character)
+}
+
 fn is_double_colon(tokens: &[TokenTree]) -> bool {
-    let is_colon = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Punct(p)) if p.as_char() == ':');
-    is_colon(tokens.first()) && is_colon(tokens.get(1))
+    is_punctuation(tokens.first(), ':') && is_punctuation(tokens.get(1), ':')
 }
 
 impl<'ast> Visit<'ast> for Found {

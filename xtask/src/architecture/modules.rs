@@ -1,6 +1,7 @@
 //! A crate's modules, read from its files: what each defines, imports and mentions.
 //!
-//! What is compiled for tests only is left out. Modules are found by their declarations, as the compiler finds them.
+//! What is compiled for tests only is left out. Modules are found by their declarations, as the
+//! compiler finds them.
 
 use super::mentions::{self, Mention};
 use anyhow::{Context, Result, bail};
@@ -39,6 +40,16 @@ pub struct Module {
     pub mentions: Vec<Mention>,
     /// Macros defined in it.
     pub macros: BTreeSet<String>,
+}
+
+/// Where a module's text is.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    file: &'a Path,
+    /// Where the files of its modules are.
+    folder: &'a Path,
+    /// Whether it is the whole file, and not in braces.
+    is_whole_file: bool,
 }
 
 /// One name brought in by a `use`.
@@ -94,30 +105,24 @@ impl Modules {
     ) -> Result<ModuleId> {
         let parsed = syn::parse_file(text)
             .map_err(|error| anyhow::anyhow!("{}: {error}", place(file, &error)))?;
-        self.add(
-            path,
-            parent,
+        let source = Source {
             file,
-            &parsed.attrs,
-            &parsed.items,
             folder,
-            true,
-        )
+            is_whole_file: true,
+        };
+        self.add(path, parent, source, &parsed.attrs, &parsed.items)
     }
 
-    /// Adds a module and those below it. `folder` is where the files of its modules are; `whole_file` tells a module
-    /// with its own file from one in braces.
-    #[allow(clippy::too_many_arguments)]
+    /// Adds a module and those below it.
     fn add(
         &mut self,
         path: Vec<String>,
         parent: ModuleId,
-        file: &Path,
+        source: Source<'_>,
         attributes: &[Attribute],
         items: &[Item],
-        folder: &Path,
-        whole_file: bool,
     ) -> Result<ModuleId> {
+        let Source { file, folder, .. } = source;
         let id = self.all.len();
         self.all.push(Module {
             path: path.clone(),
@@ -141,12 +146,17 @@ impl Modules {
             let mut child_path = path.clone();
             child_path.push(name.clone());
             let child = if let Some((_, items)) = &declared.content {
-                let folder = folder.join(&name);
-                self.add(child_path, id, file, &declared.attrs, items, &folder, false)?
+                let inside = Source {
+                    file,
+                    folder: &folder.join(&name),
+                    is_whole_file: false,
+                };
+                self.add(child_path, id, inside, &declared.attrs, items)?
             } else {
-                // `#[path]` in a file is relative to that file's folder, and in braces to the folder of its modules.
+                // `#[path]` in a file is relative to that file's folder, and in braces to the
+                // folder of its modules.
                 let base = match file.parent() {
-                    Some(parent) if whole_file => parent,
+                    Some(parent) if source.is_whole_file => parent,
                     _ => folder,
                 };
                 let (child_file, child_folder) =
@@ -159,7 +169,8 @@ impl Modules {
                 }
                 child
             };
-            // Two declarations of one name stand for two configurations. Both are read; paths go to the first.
+            // Two declarations of one name stand for two configurations. Both are read; paths go to
+            // the first.
             self.all[id].children.entry(name).or_insert(child);
         }
         Ok(id)
@@ -237,7 +248,8 @@ fn first_sentence(text: &str) -> String {
     without_links(sentence).replace('|', "\\|")
 }
 
-/// Links in Markdown without brackets and target: the picture stands where these links lead nowhere.
+/// Links in Markdown without brackets and target: the picture stands where these links lead
+/// nowhere.
 fn without_links(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

@@ -1,4 +1,5 @@
-//! The picture as Markdown: a graph of the crates in Mermaid, and for each crate a table of its modules.
+//! The picture as Markdown: a graph of the crates in Mermaid, and for each crate a table of its
+//! modules.
 
 use super::cycles::{self, Graph};
 use super::rules::Rules;
@@ -13,8 +14,8 @@ const FEWEST_MODULES: usize = 2;
 /// The picture.
 pub fn picture(crates: &[Described], rules: &Rules) -> String {
     let mut text = String::from(
-        "Made from the imports by `cargo xtask architecture`. An arrow points to what a crate depends on; arrows\n\
-         that others imply are left out.\n\n",
+        "Made from the imports by `cargo xtask architecture`. An arrow points to what a crate depends\n\
+         on; arrows that others imply are left out.\n\n",
     );
     let drawn: Vec<&Described> = crates.iter().filter(|each| each.about.published).collect();
     let ordered = order(&drawn);
@@ -51,7 +52,8 @@ fn order<'a>(drawn: &[&'a Described]) -> Vec<&'a Described> {
         .collect()
 }
 
-/// What each crate depends on, build scripts included: that is free of cycles, or cargo would refuse it.
+/// What each crate depends on, build scripts included: that is free of cycles, or cargo would
+/// refuse it.
 fn dependencies(drawn: &[&Described]) -> Graph {
     let names: BTreeSet<&str> = drawn.iter().map(|each| each.about.name.as_str()).collect();
     let used = |about: &Crate| -> BTreeSet<String> {

@@ -1,4 +1,5 @@
-//! What is declared about the architecture, in `xtask/architecture.toml`: the order of the crates, and cycles with reasons.
+//! What is declared about the architecture, in `xtask/architecture.toml`: the order of the crates,
+//! and cycles with reasons.
 
 use super::Described;
 use super::cycles;
@@ -145,7 +146,8 @@ fn layering(
     }
 }
 
-/// A crate that `Cargo.toml` names and no path in the sources would be drawn as an arrow that is none.
+/// A crate that `Cargo.toml` names and no path in the sources would be drawn as an arrow that is
+/// none.
 fn unused_dependencies(each: &Described, findings: &mut Vec<String>) {
     for dependency in &each.about.dependencies {
         let named = |outside: &BTreeSet<String>| outside.contains(&dependency.in_source);

@@ -1,4 +1,5 @@
-//! Which top-level module of a crate uses which: every path resolved by the rules of Rust's module tree.
+//! Which top-level module of a crate uses which: every path resolved by the rules of Rust's module
+//! tree.
 
 use super::modules::{Import, ModuleId, Modules};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,8 @@ const MAX_IMPORT_DEPTH: usize = 16;
 /// A crate's top-level modules, and which of them uses which.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// Each module with its documentation's first sentence. What stands in the root itself has the root's name.
+    /// Each module with its documentation's first sentence. What stands in the root itself has the
+    /// root's name.
     pub modules: BTreeMap<String, String>,
     /// For each pair of a module and one that it uses: where.
     pub edges: BTreeMap<(String, String), BTreeSet<(PathBuf, usize)>>,
@@ -30,8 +32,8 @@ impl Uses {
 
 /// Resolves the paths of a crate. `root` is what its root is called.
 ///
-/// An exported import in the root is a name for others, and no use by the root: a path that goes through it leads to
-/// the module behind it.
+/// An exported import in the root is a name for others, and no use by the root: a path that goes
+/// through it leads to the module behind it.
 pub fn uses(modules: &Modules, root: &str) -> Uses {
     let resolver = Resolver { modules };
     let mut uses = Uses::default();
@@ -62,7 +64,8 @@ pub fn uses(modules: &Modules, root: &str) -> Uses {
         };
         for import in &module.imports {
             let place = resolver.import(id, import, MAX_IMPORT_DEPTH);
-            // The root as a whole, by `*` or by another name: what it is imported for counts where it is mentioned.
+            // The root as a whole, by `*` or by another name: what it is imported for counts where
+            // it is mentioned.
             let relative = ["crate", "self", "super"];
             let is_root = place == Resolved::In(0)
                 && import
@@ -125,7 +128,8 @@ impl Resolver<'_> {
         self.below(at, rest, depth)
     }
 
-    /// A path that begins with a name: of a module, an import or an item here, or else of another crate.
+    /// A path that begins with a name: of a module, an import or an item here, or else of another
+    /// crate.
     fn relative(&self, module: ModuleId, first: &str, rest: &[String], depth: usize) -> Resolved {
         let here = &self.modules.all[module];
         if here.items.contains(first) {
@@ -178,7 +182,8 @@ impl Resolver<'_> {
         self.below(module, &path, depth)
     }
 
-    /// A path inside of `module`. A module other than the root answers for what it passes on from others.
+    /// A path inside of `module`. A module other than the root answers for what it passes on from
+    /// others.
     fn below(&self, module: ModuleId, path: &[String], depth: usize) -> Resolved {
         let Some((first, rest)) = path.split_first() else {
             return Resolved::In(module);
@@ -202,7 +207,8 @@ impl Resolver<'_> {
 
     fn import(&self, module: ModuleId, import: &Import, depth: usize) -> Resolved {
         match import.path.as_slice() {
-            // In this edition a name without `crate` is another crate, unless a module here has that name.
+            // In this edition a name without `crate` is another crate, unless a module here has
+            // that name.
             [first, ..] if !matches!(first.as_str(), "crate" | "self" | "super") => {
                 let here = &self.modules.all[module];
                 if here.children.contains_key(first) {
@@ -228,7 +234,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// A macro called by its name alone: imported, or in scope since it was defined further up in the files.
+    /// A macro called by its name alone: imported, or in scope since it was defined further up in
+    /// the files.
     fn macro_call(&self, module: ModuleId, name: &str) -> Resolved {
         let here = &self.modules.all[module];
         if here.macros.contains(name) {

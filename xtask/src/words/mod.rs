@@ -1,14 +1,17 @@
-//! `cargo xtask words`: words that the project once had for things with a name in the field, and where they still are.
+//! `cargo xtask words`: words that the project once had for things with a name in the field, and
+//! where they still are.
 //!
-//! The words, the field's words for them and the exceptions are in `xtask/words.toml`. Words that are right in other senses are
-//! looked for in phrases and in the files where they have the old sense.
+//! The words, the field's words for them and the exceptions are in `xtask/words.toml`. Words that
+//! are right in other senses are looked for in phrases and in the files where they have the old
+//! sense.
 
 mod scan;
+mod scanner;
 mod table;
 
 use crate::repository::Repository;
 use anyhow::{Result, bail};
-use scan::{Scan, scan};
+use scan::{Identifier, Scan, scan};
 use std::collections::BTreeMap;
 use table::{Table, Word};
 
@@ -18,7 +21,8 @@ pub struct Arguments {
     /// Fail where an old word is left that is neither allowed nor in the files counted apart.
     #[arg(long)]
     check: bool,
-    /// Print file, line and text of every place; with WORD (or a part of its name) those of that word alone.
+    /// Print file, line and text of every place; with WORD (or a part of its name) those of that
+    /// word alone.
     #[arg(long, value_name = "WORD", num_args = 0..=1, default_missing_value = "")]
     list: Option<String>,
     /// With --list: also the places that are allowed and those in the files counted apart.
@@ -157,14 +161,17 @@ fn places(
     if word.long_lines {
         lines.extend(&scan.long_lines);
     }
-    for (regex, definitions) in [(&word.identifiers, false), (&word.defined_once, true)] {
+    type Applies = fn(&Identifier) -> bool;
+    let patterns: [(_, Applies); 3] = [
+        (&word.identifiers, |_| true),
+        (&word.functions, |identifier| identifier.is_function),
+        (&word.defined_once, |identifier| identifier.defines_type),
+    ];
+    for (pattern, (regex, applies)) in patterns.into_iter().enumerate() {
         let Some(regex) = regex else { continue };
-        for identifier in &scan.identifiers {
-            if definitions && !identifier.defines_type {
-                continue;
-            }
+        for identifier in scan.identifiers.iter().filter(|each| applies(each)) {
             let matches = *known
-                .entry((index, identifier.name.clone()))
+                .entry((3 * index + pattern, identifier.name.clone()))
                 .or_insert_with(|| regex.is_match(&identifier.name));
             if matches {
                 lines.push(identifier.line);
@@ -174,10 +181,11 @@ fn places(
     if let Some(regex) = &word.prose {
         for prose in &scan.prose {
             if word.kinds.is_empty() || word.kinds.contains(&prose.kind) {
-                lines.extend(regex.find_iter(&prose.text).map(|found| {
-                    // The line of the match's end is the one that shows most of it.
-                    prose.line + prose.text[..found.start()].matches('\n').count()
-                }));
+                lines.extend(
+                    regex.find_iter(&prose.text).map(|found| {
+                        prose.line + prose.text[..found.start()].matches('\n').count()
+                    }),
+                );
             }
         }
     }
@@ -261,7 +269,7 @@ fn findings(table: &Table, count: &Count) -> Vec<String> {
             .map_or("any file", |files| files.as_str());
         let line = entry.line.as_ref().map_or(".", |line| line.as_str());
         findings.push(format!(
-            "{}: `{}` is allowed in {files}, lines with `{line}`, and is not there: take the entry out",
+            "{}: `{}` is allowed in {files}, lines with `{line}`, and not there: take it out",
             table::FILE,
             entry.word
         ));
@@ -300,6 +308,11 @@ kinds = ["comment"]
 old = "Case"
 new = "one meaning"
 defined_once = ["Case"]
+
+[[word]]
+old = "part"
+new = "partition"
+functions = ["part"]
 
 [[word]]
 old = "long lines"
@@ -374,6 +387,13 @@ reason = "for the test"
         assert_eq!(wrong(&table, &count, "Case"), ["b.rs:1"]);
         let (table, count) = counted(&files[..1]);
         assert!(wrong(&table, &count, "Case").is_empty());
+    }
+
+    #[test]
+    fn functions_are_told_from_variables() {
+        let text = "fn part() {} let part = x.part(1) + part; part::<u32>();";
+        let (table, count) = counted(&[("f.rs", text)]);
+        assert_eq!(wrong(&table, &count, "part").len(), 3);
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! What of a file is an identifier and what is prose: a scanner for Rust, for Markdown, and for files with `#` comments.
+//! What of a file is an identifier and what is prose: a scanner for Rust, for Markdown, and for
+//! files with `#` comments.
 //!
-//! Code within prose, between backticks or in fences of Rust, is looked at as code. Rust's own tokenizers drop comments,
-//! which are most of the prose.
+//! Code within prose, between backticks or in fences of Rust, is looked at as code. Rust's own
+//! tokenizers drop comments, which are most of the prose.
 
+use super::scanner::Scanner;
 use std::path::Path;
 
 /// Longest line, in columns.
@@ -28,6 +30,8 @@ pub struct Identifier {
     pub line: usize,
     /// Whether `struct`, `enum`, `union` or `trait` stands before it.
     pub defines_type: bool,
+    /// Whether it is defined or called as a function.
+    pub is_function: bool,
 }
 
 /// A piece of prose. Code in it is replaced by blanks.
@@ -106,14 +110,11 @@ pub fn scan(name: &str, text: &str) -> Option<Scan> {
 impl Scan {
     /// Scans Rust. Returns the string literals, as ranges of bytes.
     fn rust(&mut self, text: &str, first_line: usize) -> Vec<(usize, usize)> {
-        let mut scanner = Scanner {
-            text,
-            at: 0,
-            line: first_line,
-        };
+        let mut scanner = Scanner::new(text, first_line);
         let mut strings = Vec::new();
         let mut comment: Option<Prose> = None;
         let mut type_begins = false;
+        let mut function_begins = false;
         while let Some(next) = scanner.peek() {
             let (start, line) = (scanner.at, scanner.line);
             let rest = &text[start..];
@@ -147,9 +148,13 @@ impl Scan {
                         name: name.to_owned(),
                         line,
                         defines_type: type_begins,
+                        is_function: function_begins
+                            || text[scanner.at..].starts_with('(')
+                            || text[scanner.at..].starts_with("::<"),
                     });
                 }
                 type_begins = is_keyword;
+                function_begins = name == "fn";
             } else if next == '\'' {
                 scanner.quote();
                 type_begins = false;
@@ -165,7 +170,8 @@ impl Scan {
         strings
     }
 
-    /// Comments on lines one behind the other are one text, so that a phrase may go on in the next line.
+    /// Comments on lines one behind the other are one text, so that a phrase may go on in the next
+    /// line.
     fn add_comment_line(&mut self, comment: &mut Option<Prose>, body: &str, line: usize) {
         match comment {
             Some(open) if open.line + open.text.matches('\n').count() + 1 == line => {
@@ -189,8 +195,8 @@ impl Scan {
         }
     }
 
-    /// Scans Markdown: fences of Rust are Rust, the rest is prose. `bare_is_rust` tells whether a fence without a language
-    /// is Rust, as it is in documentation of code.
+    /// Scans Markdown: fences of Rust are Rust, the rest is prose. `bare_is_rust` tells whether a
+    /// fence without a language is Rust, as it is in documentation of code.
     fn markdown(&mut self, text: &str, first_line: usize, kind: Kind, bare_is_rust: bool) {
         let mut prose = String::new();
         let mut prose_line = first_line;
@@ -275,7 +281,8 @@ impl Scan {
         self.end_comment(&mut comment);
     }
 
-    /// Adds a text: code between backticks and words that look like code are identifiers, the rest is prose.
+    /// Adds a text: code between backticks and words that look like code are identifiers, the rest
+    /// is prose.
     fn words(&mut self, text: &str, line: usize, kind: Kind) {
         let mut prose = String::with_capacity(text.len());
         for (index, part) in split_code(text).into_iter().enumerate() {
@@ -323,6 +330,7 @@ impl Scan {
                         name: name.to_owned(),
                         line: first_line + index,
                         defines_type: false,
+                        is_function: false,
                     });
                 }
             }
@@ -344,135 +352,6 @@ impl Scan {
     }
 }
 
-/// A place in a text, with its line.
-struct Scanner<'a> {
-    text: &'a str,
-    at: usize,
-    line: usize,
-}
-
-impl<'a> Scanner<'a> {
-    fn peek(&self) -> Option<char> {
-        self.text[self.at..].chars().next()
-    }
-
-    fn advance(&mut self, bytes: usize) -> &'a str {
-        let end = (self.at + bytes).min(self.text.len());
-        let passed = &self.text[self.at..end];
-        self.line += passed.matches('\n').count();
-        self.at = end;
-        passed
-    }
-
-    /// The text of a comment to the end of the line, without its marker.
-    fn line_comment(&mut self) -> &'a str {
-        let rest = &self.text[self.at..];
-        let length = rest.find('\n').unwrap_or(rest.len());
-        let comment = self.advance(length);
-        comment.trim_start_matches('/').trim_start_matches('!')
-    }
-
-    fn block_comment(&mut self) -> &'a str {
-        let start = self.at;
-        let mut depth = 0;
-        while self.at < self.text.len() {
-            let rest = &self.text[self.at..];
-            if rest.starts_with("/*") {
-                depth += 1;
-                self.advance(2);
-            } else if rest.starts_with("*/") {
-                depth -= 1;
-                self.advance(2);
-                if depth == 0 {
-                    break;
-                }
-            } else {
-                let next = rest.chars().next().map_or(1, char::len_utf8);
-                self.advance(next);
-            }
-        }
-        let comment = &self.text[start..self.at];
-        let inside = comment.strip_prefix("/*").unwrap_or(comment);
-        inside.strip_suffix("*/").unwrap_or(inside)
-    }
-
-    /// The inside of a string literal that begins here, and whether it is raw.
-    fn string(&mut self) -> Option<(&'a str, bool)> {
-        let rest = &self.text[self.at..];
-        let prefix = rest
-            .find(|c: char| !matches!(c, 'b' | 'c' | 'r'))
-            .filter(|&length| length <= 2)?;
-        let is_raw = rest[..prefix].ends_with('r');
-        let behind = &rest[prefix..];
-        let hashes = behind.len() - behind.trim_start_matches('#').len();
-        if !behind[hashes..].starts_with('"') || (hashes > 0 && !is_raw) {
-            return None;
-        }
-        let begin = prefix + hashes + 1;
-        let length = if is_raw {
-            let end = format!("\"{}", "#".repeat(hashes));
-            rest[begin..].find(&end).unwrap_or(rest.len() - begin)
-        } else {
-            end_of_string(&rest[begin..])
-        };
-        self.advance(begin + length + 1 + hashes);
-        Some((&rest[begin..begin + length], is_raw))
-    }
-
-    fn identifier(&mut self) -> &'a str {
-        let rest = &self.text[self.at..];
-        let end = |text: &str| {
-            text.find(|c: char| c != '_' && !c.is_alphanumeric())
-                .unwrap_or(text.len())
-        };
-        if let Some(raw) = rest.strip_prefix("r#") {
-            self.advance(2);
-            return self.advance(end(raw));
-        }
-        self.advance(end(rest))
-    }
-
-    /// A character, or a lifetime, of which the name is left to be read.
-    fn quote(&mut self) {
-        let rest = &self.text[self.at + 1..];
-        let mut chars = rest.chars();
-        match (chars.next(), chars.next()) {
-            (Some('\\'), Some(escaped)) => {
-                let behind = 1 + escaped.len_utf8();
-                let close = rest[behind..]
-                    .find('\'')
-                    .map_or(rest.len(), |end| behind + end);
-                self.advance(close + 2);
-            }
-            (Some(c), Some('\'')) => {
-                self.advance(c.len_utf8() + 2);
-            }
-            _ => {
-                self.advance(1);
-            }
-        }
-    }
-
-    fn number(&mut self) {
-        let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| c != '_' && !c.is_alphanumeric());
-        self.advance(end.unwrap_or(rest.len()));
-    }
-}
-
-fn end_of_string(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return at,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 /// Escapes as blanks, so that `\n` is no letter; line breaks stay.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -490,7 +369,8 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Text and code between backticks, in turn, text first. A backtick without a partner in its paragraph is text.
+/// Text and code between backticks, in turn, text first. A backtick without a partner in its
+/// paragraph is text.
 fn split_code(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -512,7 +392,8 @@ fn split_code(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a word of prose is a name or a path: `tests/book`, `lib.rs`, `crate::run`, `block_sum`, `{bytes}`.
+/// Whether a word of prose is a name or a path: `tests/book`, `lib.rs`, `crate::run`, `block_sum`,
+/// `{bytes}`.
 fn looks_like_code(word: &str) -> bool {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_' && c != '}');
     let inner_dot = word.split_once('.').is_some_and(|(before, after)| {

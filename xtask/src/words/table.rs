@@ -30,6 +30,8 @@ pub struct Word {
     pub new: String,
     /// Identifiers.
     pub identifiers: Option<Regex>,
+    /// Identifiers of functions.
+    pub functions: Option<Regex>,
     /// Phrases.
     pub prose: Option<Regex>,
     /// The kinds of prose to look at; all where it is empty.
@@ -92,6 +94,8 @@ struct WordEntry {
     new: String,
     #[serde(default)]
     identifiers: Vec<String>,
+    #[serde(default)]
+    functions: Vec<String>,
     #[serde(default)]
     prose: Vec<String>,
     #[serde(default)]
@@ -169,6 +173,7 @@ impl Table {
 fn compiled(entry: WordEntry) -> Result<Word> {
     Ok(Word {
         identifiers: whole(&entry.identifiers)?,
+        functions: whole(&entry.functions)?,
         prose: phrases(&entry.prose)?,
         defined_once: whole(&entry.defined_once)?,
         paths: patterns(&entry.paths)?,
