@@ -4,7 +4,7 @@ use super::modules::Import;
 use proc_macro2::{Delimiter, Ident, TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
-use syn::{Attribute, ImplItem, Item, ItemUse, Meta, Stmt, UseTree, Visibility};
+use syn::{Attribute, ImplItem, Item, ItemMacro, ItemUse, Meta, Stmt, UseTree, Visibility};
 
 /// A path in code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -276,6 +276,20 @@ impl<'ast> Visit<'ast> for Found {
             .map_or(0, |first| first.ident.span().start().line);
         self.mention(names, false, line);
         visit::visit_path(self, path);
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast ItemMacro) {
+        if !item.mac.path.is_ident("macro_rules") {
+            return visit::visit_item_macro(self, item);
+        }
+        // `self` and `super` in a macro's body are those of the module that calls it, which is not
+        // known here.
+        let before = self.mentions.len();
+        self.add_tokens(item.mac.tokens.clone());
+        let found = self.mentions.split_off(before);
+        let is_relative = |mention: &Mention| matches!(mention.path[0].as_str(), "self" | "super");
+        self.mentions
+            .extend(found.into_iter().filter(|mention| !is_relative(mention)));
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {

@@ -105,10 +105,10 @@ pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>
     }
     if current != document {
         repository.write(DOCUMENT, &current)?;
-        println!("{DOCUMENT} is written");
+        crate::print(&format!("{DOCUMENT} is written\n"));
     }
     for finding in rules::findings(&crates, &rules, repository.root()) {
-        println!("{finding}");
+        crate::print(&format!("{finding}\n"));
     }
     Ok(Vec::new())
 }
@@ -162,16 +162,19 @@ fn print_places(
     repository: &Repository,
 ) {
     let edge = (from.to_owned(), to.to_owned());
+    let mut text = String::new();
     for each in crates {
         if package.is_some_and(|name| name != each.about.name) {
             continue;
         }
         for target in &each.targets {
             for place in target.uses.edges.get(&edge).into_iter().flatten() {
-                println!("{}", shown(place, repository.root()));
+                text += &shown(place, repository.root());
+                text.push('\n');
             }
         }
     }
+    crate::print(&text);
 }
 
 fn shown((file, line): &(PathBuf, usize), root: &Path) -> String {

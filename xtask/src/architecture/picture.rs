@@ -117,7 +117,7 @@ fn table_of_modules(text: &mut String, each: &Described, target: &Target, rules:
     } else {
         ""
     };
-    let _ = writeln!(text, "\n### `{}`{program}\n", about.name);
+    let _ = writeln!(text, "\n### Modules of `{}`{program}\n", about.name);
     text.push_str("| module | what it is | uses |\n|---|---|---|\n");
     let graph = target.graph();
     for module in cycles::layered(&graph).iter().flatten() {

@@ -309,6 +309,14 @@ mod tests {
     }
 
     #[test]
+    fn super_in_the_body_of_a_macro_is_that_of_its_caller() {
+        let text = "mod a { macro_rules! m { () => { super::X + $crate::b::Y } }
+                        mod below { m!(); } const X: u32 = 1; }
+                    mod b {}";
+        assert_eq!(edges(text), ["a -> b"]);
+    }
+
+    #[test]
     fn a_macro_called_by_name_is_an_edge_to_where_it_is_defined() {
         let text = "#[macro_use] mod a { macro_rules! m { () => {} } } mod b { m!(); }
                     mod c { fn f() { crate::exported!(); } }

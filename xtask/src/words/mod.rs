@@ -13,6 +13,7 @@ use crate::repository::Repository;
 use anyhow::{Result, bail};
 use scan::{Identifier, Scan, scan};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use table::{Table, Word};
 
 /// Count the old words: table of the field's words in xtask/words.toml.
@@ -206,14 +207,16 @@ fn number(hits: &[Hit], standing: Standing) -> usize {
 }
 
 fn print_table(table: &Table, count: &Count) {
-    println!("| old word | the field's word | apart | allowed | elsewhere |");
-    println!("|---|---|--:|--:|--:|");
+    let mut text = String::from(
+        "| old word | the field's word | apart | allowed | elsewhere |\n|---|---|--:|--:|--:|\n",
+    );
     let mut totals = [0; 3];
     for (word, hits) in table.words.iter().zip(&count.hits) {
         let numbers = [Standing::Apart, Standing::Allowed, Standing::Wrong]
             .map(|standing| number(hits, standing));
         let [apart, allowed, wrong] = numbers;
-        println!(
+        let _ = writeln!(
+            text,
             "| {} | {} | {apart} | {allowed} | {wrong} |",
             word.old, word.new
         );
@@ -222,7 +225,8 @@ fn print_table(table: &Table, count: &Count) {
         }
     }
     let [apart, allowed, wrong] = totals;
-    println!("| all | | {apart} | {allowed} | {wrong} |");
+    let _ = writeln!(text, "| all | | {apart} | {allowed} | {wrong} |");
+    crate::print(&text);
 }
 
 fn print_places(table: &Table, count: &Count, name: &str, all: bool) -> Result<()> {
@@ -237,16 +241,22 @@ fn print_places(table: &Table, count: &Count, name: &str, all: bool) -> Result<(
     if !table.words.iter().any(is_meant) {
         bail!("no word of {} has `{name}` in its name", table::FILE);
     }
+    let mut text = String::new();
     for (word, hits) in table.words.iter().zip(&count.hits) {
         if !is_meant(word) {
             continue;
         }
         for hit in hits {
             if all || hit.standing == Standing::Wrong {
-                println!("{}:{}: [{}] {}", hit.file, hit.line, word.old, hit.text);
+                let _ = writeln!(
+                    text,
+                    "{}:{}: [{}] {}",
+                    hit.file, hit.line, word.old, hit.text
+                );
             }
         }
     }
+    crate::print(&text);
     Ok(())
 }
 
