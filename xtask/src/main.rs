@@ -5,12 +5,12 @@
 //! run.
 
 mod architecture;
+mod output;
 mod repository;
 mod words;
 
 use clap::{Parser, Subcommand};
 use repository::Repository;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// Commands for working on this repository.
@@ -45,12 +45,4 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// Prints a text. Where the reader has closed the pipe, as `head` does, the rest is dropped.
-fn print(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    let _ = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
 }

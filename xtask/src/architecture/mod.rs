@@ -14,6 +14,7 @@ mod rules;
 mod uses;
 mod workspace;
 
+use crate::output;
 use crate::repository::Repository;
 use anyhow::{Context, Result};
 use cycles::Graph;
@@ -105,10 +106,10 @@ pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>
     }
     if current != document {
         repository.write(DOCUMENT, &current)?;
-        crate::print(&format!("{DOCUMENT} is written\n"));
+        output::print(&format!("{DOCUMENT} is written\n"));
     }
     for finding in rules::findings(&crates, &rules, repository.root()) {
-        crate::print(&format!("{finding}\n"));
+        output::print(&format!("{finding}\n"));
     }
     Ok(Vec::new())
 }
@@ -174,7 +175,7 @@ fn print_places(
             }
         }
     }
-    crate::print(&text);
+    output::print(&text);
 }
 
 fn shown((file, line): &(PathBuf, usize), root: &Path) -> String {

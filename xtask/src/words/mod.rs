@@ -9,6 +9,7 @@ mod scan;
 mod scanner;
 mod table;
 
+use crate::output;
 use crate::repository::Repository;
 use anyhow::{Result, bail};
 use scan::{Identifier, Scan, scan};
@@ -226,7 +227,7 @@ fn print_table(table: &Table, count: &Count) {
     }
     let [apart, allowed, wrong] = totals;
     let _ = writeln!(text, "| all | | {apart} | {allowed} | {wrong} |");
-    crate::print(&text);
+    output::print(&text);
 }
 
 fn print_places(table: &Table, count: &Count, name: &str, all: bool) -> Result<()> {
@@ -256,7 +257,7 @@ fn print_places(table: &Table, count: &Count, name: &str, all: bool) -> Result<(
             }
         }
     }
-    crate::print(&text);
+    output::print(&text);
     Ok(())
 }
 
