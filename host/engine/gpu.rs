@@ -23,13 +23,13 @@ use cust::stream::{Stream, StreamFlags};
 
 use self::arguments::{MOST_ARGUMENTS, argument_pointers};
 use self::geometry::Limits;
-use super::signature::{body, parameters};
 use super::streams::{Slots, Streams};
 use super::{
     DevicePtr, Dim3, Engine, EngineError, EngineKind, KernelId, Launch, MOST_CLUSTER_BLOCKS,
     MatrixMap, TENSOR_MAP_BYTES,
 };
 use crate::device::{DeviceProperties, DeviceState};
+use ptx_syntax::signature;
 
 /// A CUDA device. Used from the thread that made it.
 pub struct GpuEngine {
@@ -147,9 +147,14 @@ impl GpuEngine {
 
     /// Finds a kernel in a loaded module, with what its launches are checked against.
     fn kernel(&self, module: usize, ptx: &str, entry: &str) -> Result<Kernel, EngineError> {
-        let Some(parameters) = parameters(ptx, entry) else {
+        let module_text = signature::Module::read(ptx);
+        let function = module_text.entry(entry);
+        let Some((function, parameters)) =
+            function.and_then(|function| Some((function, function.parameters.as_ref()?)))
+        else {
             return Err(load_error(entry, "the PTX has no such entry".to_owned()));
         };
+        let waits_for_previous = module_text.uses(function, "griddepcontrol.wait");
         let parameters = parameters.iter().map(|parameter| parameter.bytes).collect();
         let open = || {
             let function = self.modules.borrow()[module].module.function(entry)?;
@@ -168,8 +173,6 @@ impl GpuEngine {
             };
             let allowed_shared_bytes = Cell::new(read(FunctionAttribute::MaxDynamicSharedBytes)?);
             let entry = entry.to_owned();
-            let waits_for_previous =
-                body(ptx, &entry).is_some_and(|body| body.contains("griddepcontrol.wait"));
             Ok(Kernel {
                 module,
                 entry,

@@ -1,9 +1,9 @@
 //! Arguments of kernels, by their Rust types.
 
 use super::{DeviceArray, Error};
-use crate::engine::signature::{Kind, Parameter};
 use crate::engine::{Arg, DevicePtr, Engine};
 use bytemuck::Pod;
+use ptx_syntax::signature::{Kind, Parameter};
 use std::rc::Rc;
 
 /// Most arguments of a launch: they are kept on the stack, so that a launch allocates nothing.

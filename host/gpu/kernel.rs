@@ -2,9 +2,9 @@
 
 use super::args::{ArgList, KernelArgs};
 use super::{Error, Gpu};
-use crate::engine::signature::{self, Parameter};
 use crate::engine::{Dim3, KernelId, Launch};
 use crate::measure::{Quartiles, Sampling, Stop, Summary, median_interval};
+use ptx_syntax::signature::{self, Parameter};
 use std::rc::Rc;
 
 /// PTX text, of which kernels can be loaded.
