@@ -10,10 +10,11 @@ mod ir;
 mod kernel;
 mod memory;
 mod observer;
-mod parse;
 mod ranges;
 pub mod sanitize;
 mod tensor_map;
+
+use ptx_syntax as parse;
 
 pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
@@ -28,7 +29,7 @@ pub use observer::{
     NoObserver, ObservedLaunch, Observer, Progress, RepeatedAccess, RepeatedLoads, StoredValues,
     WarpContext, WarpSync, WarpSyncKind,
 };
-pub use parse::ParseError;
+pub use ptx_syntax::ParseError;
 pub use sanitize::Sanitizer;
 pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle};
 

@@ -24,7 +24,6 @@ use cust::stream::{Stream, StreamFlags};
 
 use self::arguments::{MOST_ARGUMENTS, argument_pointers};
 use self::geometry::Limits;
-use super::signature::{body, parameters};
 use super::streams::{Slots, StreamId, Streams};
 use super::{Engine, EngineKind};
 use crate::device::{DeviceProperties, DeviceState};
@@ -33,6 +32,7 @@ use crate::launch::{
     DevicePtr, Dim3, KernelId, Launch, MAX_CLUSTER_BLOCKS, MatrixMap, TENSOR_MAP_BYTES,
 };
 use crate::sync::{lock, read, write};
+use ptx_syntax::signature;
 
 /// A CUDA device, for any number of threads.
 pub struct GpuEngine {
@@ -152,9 +152,14 @@ impl GpuEngine {
 
     /// Finds a kernel in a loaded module, with what its launches are checked against.
     fn kernel(&self, module: usize, ptx: &str, entry: &str) -> Result<Kernel, EngineError> {
-        let Some(parameters) = parameters(ptx, entry) else {
+        let module_text = signature::Module::read(ptx);
+        let function = module_text.entry(entry);
+        let Some((function, parameters)) =
+            function.and_then(|function| Some((function, function.parameters.as_ref()?)))
+        else {
             return Err(load_error(entry, LoadCause::NoEntry));
         };
+        let waits_for_previous = module_text.uses(function, "griddepcontrol.wait");
         let parameters = parameters.iter().map(|parameter| parameter.bytes).collect();
         let open = || {
             let function = lock(&self.modules)[module].module.function(entry)?;
@@ -174,8 +179,6 @@ impl GpuEngine {
             let allowed_shared_bytes =
                 AtomicU32::new(query(FunctionAttribute::MaxDynamicSharedBytes)?);
             let entry = entry.to_owned();
-            let waits_for_previous =
-                body(ptx, &entry).is_some_and(|body| body.contains("griddepcontrol.wait"));
             Ok(Kernel {
                 module,
                 entry,

@@ -12,7 +12,6 @@ pub mod emulator;
 #[cfg(gpu)]
 pub mod gpu;
 pub mod observed;
-pub mod signature;
 pub mod streams;
 
 /// Which engine: the name on the command line and in every record.

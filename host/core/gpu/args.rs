@@ -2,9 +2,9 @@
 
 use super::{DeviceArray, Error};
 use crate::engine::Engine;
-use crate::engine::signature::{Kind, Parameter};
 use crate::launch::{Arg, DevicePtr};
 use bytemuck::Pod;
+use ptx_syntax::signature::{Kind, Parameter};
 use std::sync::Arc;
 
 /// Most arguments of a launch: they are kept on the stack, so that a launch allocates nothing.

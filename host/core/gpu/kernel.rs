@@ -2,9 +2,9 @@
 
 use super::args::{ArgList, KernelArgs};
 use super::{Error, Gpu};
-use crate::engine::signature::{self, Parameter};
 use crate::launch::{Dim3, KernelId, Launch};
 use crate::timing::{Quartiles, Sampling, Stop, Summary, median_interval};
+use ptx_syntax::signature::{self, Parameter};
 use std::sync::Arc;
 
 /// PTX text, of which kernels can be loaded.

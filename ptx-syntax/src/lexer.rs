@@ -1,11 +1,11 @@
 //! Splits PTX text into tokens.
 
-use super::ast::Span;
-use super::{Error, Result, position};
+use crate::ast::Span;
+use crate::parser::{Error, ParseError, Result, position};
 
 /// What a token is; its text is found through its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub enum Token {
     /// An identifier, a directive or a dotted opcode: `%r1`, `.reg`, `ld.global.nc.b32`, `%tid.x`.
     Word,
     /// An integer literal, as its 64-bit pattern.
@@ -23,7 +23,7 @@ pub(crate) enum Token {
 }
 
 /// Reads tokens one at a time.
-pub(crate) struct Lexer<'a> {
+pub struct Lexer<'a> {
     text: &'a str,
     at: usize,
 }
@@ -61,8 +61,8 @@ const BLANK: u8 = 32;
 /// What [`is_in_body`] says.
 const IN_BODY: u8 = 8;
 
-/// A brace, or what begins something that may hold braces: by these [`Lexer::skip_braces`] finds the end of a body. Without branches,
-/// so that it becomes comparisons of vectors.
+/// A brace, or what begins something that may hold braces: by these [`Lexer::skip_braces`] finds
+/// the end of a body. Without branches, so that it becomes comparisons of vectors.
 const fn is_in_body(byte: u8) -> bool {
     (byte == b'{') | (byte == b'}') | (byte == b'"') | (byte == b'/') | (byte == b'#')
 }
@@ -79,13 +79,17 @@ fn any_in_body(chunk: &[u8; CHUNK]) -> bool {
 }
 
 impl<'a> Lexer<'a> {
-    /// Reads from a byte position on.
-    pub(crate) fn new(text: &'a str, at: usize) -> Self {
-        Lexer { text, at }
+    /// Reads from a byte position on, or from the next one where a character begins.
+    pub fn new(text: &'a str, at: usize) -> Self {
+        let at = (at..text.len()).find(|&at| text.is_char_boundary(at));
+        Lexer {
+            text,
+            at: at.unwrap_or(text.len()),
+        }
     }
 
     /// The byte position behind the last token.
-    pub(crate) fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.at
     }
 
@@ -95,7 +99,7 @@ impl<'a> Lexer<'a> {
 
     fn error(&self, at: usize, message: impl Into<String>) -> Error {
         let (line, column) = position(self.text, at);
-        Error::new(super::ParseError {
+        Error::new(ParseError {
             line,
             column,
             message: message.into(),
@@ -133,8 +137,15 @@ impl<'a> Lexer<'a> {
             .map_or(self.text.len(), |length| self.at + length);
     }
 
-    /// The next token and where it stands.
-    pub(crate) fn next(&mut self) -> Result<(Token, Span)> {
+    /// The next token and where it stands. At the end of the text it is [`Token::End`], again and
+    /// again.
+    ///
+    /// # Errors
+    /// A comment or a string without an end, a malformed number, or a character that PTX does not
+    /// know. The lexer then stays where it is.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Result<(Token, Span)> {
         self.skip_blanks();
         if !is(self.byte(self.at), WORD | PUNCTUATION) {
             self.skip_comments()?;
@@ -171,7 +182,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Goes on behind the brace that closes the one at `open`.
+    /// Goes on behind the brace that closes the one at `open`, which must be one.
     pub(crate) fn skip_braces(&mut self, open: usize) -> Result<()> {
         self.at = open;
         let mut depth = 0u32;
@@ -228,7 +239,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Decimal numbers with blanks in front of each, if that is what stands here: their values. Else nothing is read.
+    /// Decimal numbers with blanks in front of each, if that is what stands here: their values.
+    /// Else nothing is read.
     pub(crate) fn small_numbers<const N: usize>(&mut self) -> Option<[u32; N]> {
         let start = self.at;
         let mut values = [0; N];

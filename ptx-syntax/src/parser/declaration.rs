@@ -1,11 +1,11 @@
 //! Variables, registers, functions and prototypes.
 
-use super::ast::{
+use super::{Bodies, Parser, Result};
+use crate::ast::{
     DeclaredSpace, Function, Initializer, NO_LOCATION, RegisterDeclaration, Span, Statement, Type,
     Variable,
 };
-use super::lexer::Token;
-use super::{Bodies, Parser, Result};
+use crate::lexer::Token;
 
 /// Modules that declare more bytes than this in one variable are refused.
 const MAX_VARIABLE_BYTES: u64 = 1 << 40;
@@ -287,7 +287,7 @@ impl Parser<'_> {
     }
 
     /// `(.param … , …)` of a function; absent where no parenthesis stands.
-    fn parameters(&mut self) -> Result<Vec<Variable>> {
+    pub(super) fn parameters(&mut self) -> Result<Vec<Variable>> {
         let mut all = Vec::new();
         if !self.eat(b'(')? {
             return Ok(all);

@@ -1,8 +1,8 @@
 //! Source positions: `.file`, `.loc` and the debug sections.
 
-use super::ast::{Location, Span};
-use super::lexer::Token;
 use super::{Parser, Result};
+use crate::ast::{Location, Span};
+use crate::lexer::Token;
 
 impl Parser<'_> {
     /// `.file index "name" [, timestamp, size]`
@@ -99,7 +99,9 @@ impl Parser<'_> {
         let mut bytes = Vec::new();
         while !self.at(b'}') {
             match self.token {
-                Token::End => return self.expected("`}` at the end of the section"),
+                Token::End | Token::Punctuation(b'{') => {
+                    return self.expected("`}` at the end of the section");
+                }
                 Token::Integer(byte) if strings => bytes.push(byte as u8),
                 Token::Word if strings && !self.current().starts_with('.') => {
                     self.end_debug_string(label.replace(self.span), &mut bytes);

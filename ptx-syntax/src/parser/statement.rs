@@ -1,8 +1,8 @@
 //! The body of a function: scopes, labels and instructions.
 
-use super::ast::{Elements, Guard, Instruction, Operand, Span, Statement};
-use super::lexer::Token;
 use super::{MAX_NESTING, Parser, Result};
+use crate::ast::{Elements, Guard, Instruction, Operand, Span, Statement};
+use crate::lexer::Token;
 
 impl Parser<'_> {
     /// `{ … }`

@@ -1,14 +1,12 @@
 //! Recursive descent over PTX text: one token of lookahead, whole modules.
 
-pub(crate) mod ast;
 mod declaration;
-mod lexer;
 mod section;
 mod statement;
 
-use crate::hash::SmallMap;
-use ast::{Body, LineTable, NO_LOCATION, Operand, Span, Tree};
-use lexer::{Lexer, Token};
+use crate::ast::{Body, LineTable, NO_LOCATION, Operand, Span, Tree, Variable};
+use crate::lexer::{Lexer, Token};
+use rustc_hash::FxHashMap;
 
 /// PTX text that is not well formed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,12 +21,12 @@ pub struct ParseError {
 }
 
 /// Boxed, so that what goes well costs little.
-type Error = Box<ParseError>;
+pub(crate) type Error = Box<ParseError>;
 
-type Result<T> = std::result::Result<T, Error>;
+pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// Line and column of a byte position, both from 1.
-pub(crate) fn position(text: &str, at: usize) -> (u32, u32) {
+/// Line and column of a byte position, both from 1. The column counts characters.
+pub fn position(text: &str, at: usize) -> (u32, u32) {
     let before = &text.as_bytes()[..at.min(text.len())];
     let line_start = before
         .iter()
@@ -62,29 +60,28 @@ pub(crate) struct Parser<'a> {
     branch_targets: Vec<Span>,
     symbols: Vec<Span>,
     location: u32,
-    /// Line table entries of the current function, to resolve `inlined_at`: those in front of `unmapped`.
-    function_locations: SmallMap<[u32; 3], u32>,
+    /// Line table entries of the current function, to resolve `inlined_at`: those in front of
+    /// `unmapped`.
+    function_locations: FxHashMap<[u32; 3], u32>,
     unmapped: usize,
 }
 
 /// What to do with the bodies of functions, of which a tree holds only where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bodies {
+pub enum Bodies {
     /// They must be well formed.
     Check,
     /// Their ends are looked for, and nothing else.
     Skip,
 }
 
-/// Parses a module.
-pub(crate) fn parse(text: &str, bodies: Bodies) -> Result<Tree> {
-    if u32::try_from(text.len()).is_err() {
-        return Err(Error::new(ParseError {
-            line: 1,
-            column: 1,
-            message: "PTX texts of 4 GiB and more are not supported".to_string(),
-        }));
-    }
+/// Parses a module. With [`Bodies::Skip`] this takes about a fifth of the time: [`parse_body`]
+/// reads the body of a function when it is wanted.
+///
+/// # Errors
+/// The first place where the text is not well formed. Boxed, so that what goes well costs little.
+pub fn parse(text: &str, bodies: Bodies) -> Result<Tree> {
+    check_length(text)?;
     let mut parser = Parser::new(text, 0, bodies, LineTable::default());
     parser.advance()?;
     parser.module()?;
@@ -92,13 +89,43 @@ pub(crate) fn parse(text: &str, bodies: Bodies) -> Result<Tree> {
     Ok(parser.tree)
 }
 
-/// Parses a function's body. Its lines are added to a line table.
-pub(crate) fn parse_body(text: &str, body: Span, lines: &mut LineTable) -> Result<Body> {
+/// Refuses texts whose positions do not fit 32 bits.
+pub(crate) fn check_length(text: &str) -> Result<()> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(Error::new(ParseError {
+            line: 1,
+            column: 1,
+            message: "PTX texts of 4 GiB and more are not supported".to_string(),
+        }));
+    }
+    Ok(())
+}
+
+/// Parses the parameter list whose parenthesis opens at a byte position.
+pub(crate) fn parse_parameters(text: &str, at: usize) -> Result<Vec<Variable>> {
+    let mut parser = Parser::new(text, at, Bodies::Skip, LineTable::default());
+    parser.advance()?;
+    parser.parameters()
+}
+
+/// Parses the declaration of variables that begins at a byte position.
+pub(crate) fn parse_variables(text: &str, at: usize) -> Result<Vec<Variable>> {
+    let mut parser = Parser::new(text, at, Bodies::Skip, LineTable::default());
+    parser.advance()?;
+    parser.variables(false)
+}
+
+/// Parses a function's body, [`Function::body`](crate::ast::Function::body) of a tree of the same
+/// text. Its lines are added to a line table, which the bodies of a module may share.
+///
+/// # Errors
+/// The first place where the body is not well formed.
+pub fn parse_body(text: &str, body: Span, lines: &mut LineTable) -> Result<Body> {
     let start = body.start as usize;
     let mut parser = Parser::new(text, start, Bodies::Check, std::mem::take(lines));
     parser.advance()?;
     // Most statements have about so many bytes.
-    let expected = (body.end - body.start) as usize / 32;
+    let expected = body.of(text).len() / 32;
     let mut statements = Vec::with_capacity(expected);
     parser.operands = Vec::with_capacity(2 * expected);
     parser.scope(&mut statements)?;
@@ -130,7 +157,7 @@ impl<'a> Parser<'a> {
             symbols: Vec::new(),
             location: NO_LOCATION,
             unmapped: lines.locations.len(),
-            function_locations: SmallMap::default(),
+            function_locations: FxHashMap::default(),
             lines,
         }
     }
