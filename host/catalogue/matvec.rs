@@ -3,7 +3,8 @@
 use super::{Family, Implementation, Precondition, Rung};
 use crate::element::ElementType;
 use crate::problem::Operation;
-use kernels_gpu::matvec::{GEOMETRY, matvec_fast};
+use kernels_gpu::history::intervals::GEOMETRY;
+use kernels_gpu::ladder::matvec::matvec_fast;
 
 const fn rung(name: &'static str, operation: Operation, summary: &'static str) -> Rung {
     Rung {

@@ -4,7 +4,7 @@ use super::{Family, Implementation, Precondition, Rung};
 use crate::element::ElementType::{self, F16, F32, F64};
 use crate::problem::Operation;
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::transpose::{GEOMETRY, TILE, transpose_fast};
+use kernels_gpu::ladder::transpose::{GEOMETRY, TILE, transpose_fast};
 
 const fn rung(
     name: &'static str,

@@ -5,7 +5,8 @@ use crate::gemm::Description;
 use crate::gemm::wgmma::TensorGemm;
 use crate::plan::{Plan, PlannedLaunch, Request};
 use crate::problem::{Operation, Param, Place, Shape, TensorInput, TensorMap};
-use kernels_gpu::hopper::{tiles, wgmma_persistent, wgmma_single};
+use kernels_gpu::hopper::tiles;
+use kernels_gpu::ladder::sm_90a::{wgmma_persistent, wgmma_single};
 
 pub(super) use crate::gemm::wgmma::COMPUTE_CAPABILITY;
 

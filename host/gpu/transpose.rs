@@ -7,7 +7,7 @@ use crate::engine::{Arg, DevicePtr, Dim3, KernelId, Launch};
 use crate::ptx;
 use bytemuck::Pod;
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::transpose::transpose_fast;
+use kernels_gpu::ladder::transpose::transpose_fast;
 use std::cell::OnceCell;
 
 /// The kernels: one for each size of an element, since nothing is done with its bits.

@@ -3,7 +3,7 @@
 use super::{Param, Problem, Shape, random, rounds};
 use crate::check::{self, Method, Verdict};
 use crate::element::Element;
-use kernels_gpu::stream::{BLOCK, fma_ilp};
+use kernels_gpu::ladder::stream::{BLOCK, fma_ilp};
 
 pub(super) struct Chains<T> {
     input: [Vec<T>; 1],

@@ -13,7 +13,7 @@ pub use tensor::TensorInput;
 
 use crate::check::Verdict;
 use crate::element::Element;
-use kernels_gpu::stream::fma_ilp;
+use kernels_gpu::ladder::stream::fma_ilp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -242,7 +242,7 @@ impl Operation {
             Operation::Copy | Operation::Transpose | Operation::StreamCopy | Operation::AddOne => {
                 (m * n, m * n)
             }
-            Operation::FmaChains { .. } => (kernels_gpu::stream::BLOCK as u128, m * n),
+            Operation::FmaChains { .. } => (kernels_gpu::ladder::stream::BLOCK as u128, m * n),
             Operation::MatVec { rows, columns, .. } => {
                 let vectors = m * n / wide(columns);
                 (vectors * wide(columns), vectors * wide(rows))

@@ -255,7 +255,7 @@ impl Size {
                 emulator,
             } => Shape {
                 m: blocks * engine.multiprocessors(),
-                n: kernels_gpu::stream::BLOCK as u32,
+                n: kernels_gpu::ladder::stream::BLOCK as u32,
                 k: size.unwrap_or(if counted { emulator } else { gpu }),
             },
         }

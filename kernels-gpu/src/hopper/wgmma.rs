@@ -50,7 +50,6 @@ use super::tiles::{
     self, A_BYTES, Maps, Place, ROW_BYTES, ROWS, WARPGROUP, fetched_together as together,
 };
 use super::ways::{FromShared, Way};
-use super::wgmma_persistent::{FETCHING_REGISTERS, MULTIPLYING_REGISTERS};
 use crate::gemm::Gemm;
 use core::marker::PhantomData;
 use cuda_std::atomic;
@@ -65,6 +64,11 @@ use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Sums};
 
 /// Bytes that boxes of C and stages may take: what a block can have, less the barriers and the words.
 const MOST_BYTES: usize = 226 * 1024;
+
+/// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch gives each 168.
+const FETCHING_REGISTERS: u32 = 40;
+/// See [`FETCHING_REGISTERS`].
+const MULTIPLYING_REGISTERS: u32 = 232;
 
 /// Bytes of the boxes of C of so many warpgroups, which come first.
 const fn boxes_bytes(warpgroups: usize) -> usize {

@@ -22,10 +22,10 @@
 //! # Source
 //! Beyond the sources. The scheme is CUTLASS's "warp-specialised persistent cooperative" kernel.
 
-use super::ring::{Ring, Stages};
-use super::schedule::Tiles;
-use super::store;
-use super::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
+use crate::hopper::ring::{Ring, Stages};
+use crate::hopper::schedule::Tiles;
+use crate::hopper::store;
+use crate::hopper::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
 use cuda_std::tma;

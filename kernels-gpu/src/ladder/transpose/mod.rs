@@ -44,7 +44,7 @@ macro_rules! transpose_kernels {
                 height: u32,
                 repetitions: u32,
             ) {
-                let size = $crate::transpose::Size {
+                let size = $crate::ladder::transpose::Size {
                     width: width as usize,
                     height: height as usize,
                     repetitions,

@@ -20,9 +20,9 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "wgmma.mma_async", "cp.async.bulk.tensor".
 
-use super::store;
-use super::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use crate::geometry::Geometry;
+use crate::hopper::store;
+use crate::hopper::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use cuda_std::mbarrier::Barrier;
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
