@@ -45,6 +45,16 @@ const fn fast(
     }
 }
 
+/// Rungs, each with the entry that does the same several times in one launch. It takes the rung's parameters,
+/// then how often: `repetitions: u32`.
+pub(super) const REPEATED: &[(&str, &str)] = &[
+    ("copy", "copy_repeated"),
+    ("transpose_naive", "transpose_naive_repeated"),
+    ("transpose_coalesced", "transpose_coalesced_repeated"),
+    ("transpose_padded", "transpose_padded_repeated"),
+    ("transpose_swizzled", "transpose_swizzled_repeated"),
+];
+
 #[rustfmt::skip]
 pub(super) const RUNGS: &[Rung] = &[
     rung("copy", "003", Operation::Copy, "straight copy: the ceiling of every transpose"),

@@ -475,7 +475,6 @@ fn turned_dense(index: usize, start: u64, pack: &Pack) -> PlannedLaunch {
             Param::WorkspaceAt(start),
             Param::U32(pack.columns),
             Param::U32(pack.rows),
-            Param::U32(1),
         ],
     }
 }

@@ -138,8 +138,6 @@ impl Transposes {
                 Arg::Ptr(output),
                 Arg::U32(width),
                 Arg::U32(height),
-                // How often.
-                Arg::U32(1),
             ],
         })?)
     }

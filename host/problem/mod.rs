@@ -31,7 +31,7 @@ pub enum Operation {
     /// The same with 16-bit elements of one type in A, B and C: a sum of f32 is rounded once, when it is stored:
     /// `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
     NarrowProduct(TensorInput),
-    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32, repetitions: u32)`.
+    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32)`.
     Copy,
     /// The input's transpose, row-major, with the parameters of `Copy`.
     Transpose,

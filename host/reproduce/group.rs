@@ -293,7 +293,7 @@ pub enum Timed {
     Gbs,
     /// GB/s of launches in a row: source 003's "outer time".
     OuterGbs,
-    /// GB/s of repetitions inside of the kernel: source 003's "inner time".
+    /// GB/s of repetitions inside of a kernel: source 003's "inner time".
     InnerGbs,
     /// GFLOP/s in percent of the reference's.
     PercentOfReference,

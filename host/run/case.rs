@@ -8,7 +8,7 @@ use crate::element::Element;
 use crate::engine::{Buffer, DevicePtr, Dim3, Engine, EngineError, Launch};
 use crate::measure::Summary;
 use crate::plan::{Operands, Plan, Prepared};
-use crate::problem::{Operation, Problem};
+use crate::problem::{Operation, Param, Problem};
 use std::time::Instant;
 
 /// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as well.
@@ -33,8 +33,10 @@ pub struct Case<'e> {
     workspace: Buffer<'e>,
     /// The tensor maps of the launches.
     maps: Buffer<'e>,
-    /// Which parameter of the only launch says how often the kernel repeats its work.
-    repetitions: Option<usize>,
+    /// Whether the rung is one of a family of which source 003 takes the outer and the inner time.
+    is_timed_in_a_row: bool,
+    /// The launch that does the rung's work [`INNER_REPETITIONS`] times.
+    repeated: Option<Plan>,
 }
 
 impl<'e> Case<'e> {
@@ -50,12 +52,15 @@ impl<'e> Case<'e> {
     ) -> Result<Self, RunError> {
         preflight(engine, rung, shape)?;
         let rung = rung.resolve(shape);
-        let params = problem.params();
-        let repeats = matches!(rung.operation, Operation::Copy | Operation::Transpose);
-        let repetitions = repeats.then(|| params.len() - 1);
-        let plan = plan(engine, rung, shape, params)?;
+        let repeated = rung.repeated().map(|repeated| {
+            let mut params = problem.params();
+            params.push(Param::U32(INNER_REPETITIONS));
+            plan(engine, &repeated, shape, params)
+        });
+        let plan = plan(engine, rung, shape, problem.params())?;
         Ok(Case {
-            repetitions,
+            is_timed_in_a_row: matches!(rung.operation, Operation::Copy | Operation::Transpose),
+            repeated: repeated.transpose()?,
             ..Self::of_plan(engine, plan, problem)?
         })
     }
@@ -101,7 +106,8 @@ impl<'e> Case<'e> {
             padded_columns: problem.padded_columns(),
             workspace,
             maps: buffer,
-            repetitions: None,
+            is_timed_in_a_row: false,
+            repeated: None,
         })
     }
 
@@ -164,15 +170,20 @@ impl<'e> Case<'e> {
     ) -> Result<Times, EngineError> {
         let (kernel, stop) = self.launches(|launches| sampling.time(self.engine, launches))?;
         let reps = kernel.len().min(MOST_IN_A_ROW);
-        let outer_ms = match self.repetitions {
-            Some(_) => Some(self.time(reps as u32)? / reps as f64),
-            None => None,
+        let outer_ms = match self.is_timed_in_a_row {
+            true => Some(self.time(reps as u32)? / reps as f64),
+            false => None,
         };
-        let inner_ms = self
-            .repetitions
-            .map(|index| self.inner_time(index))
-            .transpose()?;
         let mut output = vec![T::NAN; self.output_len];
+        let (inner_ms, repeated) = match &self.repeated {
+            Some(plan) => {
+                self.output.upload(&output)?;
+                let inner_ms = self.inner_time(plan.clone())?;
+                self.output.download(&mut output)?;
+                (Some(inner_ms), Some(problem.check(&output)))
+            }
+            None => (None, None),
+        };
         let host_to_host = (0..HOST_TO_HOST_RUNS.min(reps))
             .map(|_| {
                 let start = Instant::now();
@@ -189,6 +200,7 @@ impl<'e> Case<'e> {
             host_to_host_ms: Summary::of(&host_to_host).map(|summary| summary.median),
             outer_ms,
             inner_ms,
+            repeated,
         })
     }
 
@@ -223,8 +235,9 @@ impl<'e> Case<'e> {
         })
     }
 
-    fn inner_time(&self, index: usize) -> Result<f64, EngineError> {
-        let repeated = self.prepared.with_number(index, INNER_REPETITIONS);
+    /// The time of one repetition inside of a kernel, in milliseconds.
+    fn inner_time(&self, repeated: Plan) -> Result<f64, EngineError> {
+        let repeated = Prepared::new(self.engine, repeated)?;
         let total = self.start(&repeated, |launches| self.engine.time(launches, 1))?;
         Ok(total / f64::from(INNER_REPETITIONS))
     }

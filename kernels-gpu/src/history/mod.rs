@@ -35,6 +35,7 @@ macro_rules! column_major_kernels {
 }
 
 pub mod intervals;
+pub mod transpose_repeated;
 pub mod volkov_sgemm;
 pub mod wolfe;
 
