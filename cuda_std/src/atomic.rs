@@ -24,7 +24,7 @@ macro_rules! atomic_floats {
                     #[cfg(target_arch = "nvptx64")]
                     {
                         let before;
-                        // SAFETY: the caller ensures the pointer.
+                        // SAFETY: the contract says that the pointer is aligned, valid and accessed atomically.
                         unsafe {
                             core::arch::asm!(
                                 concat!($instruction, " {0}, [{1}], {2};"),
@@ -62,7 +62,7 @@ pub unsafe fn count(counter: *mut u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let before;
-        // SAFETY: the caller ensures the pointer.
+        // SAFETY: the contract says that the pointer is aligned, valid and accessed atomically.
         unsafe {
             core::arch::asm!(
                 "atom.acq_rel.gpu.global.add.u32 {}, [{}], 1;",

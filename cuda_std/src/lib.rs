@@ -84,8 +84,8 @@ extern crate std;
 pub mod async_copy;
 pub mod atomic;
 pub mod cluster;
-pub mod dependent;
 pub mod float;
+pub mod griddepcontrol;
 pub mod hint;
 mod intrinsics;
 #[doc(hidden)]

@@ -26,7 +26,7 @@ pub unsafe trait Vector: Copy {
     /// `from` is aligned to the size of the vector, and all its elements may be read.
     #[inline(always)]
     unsafe fn load(from: *const Self::Element) -> Self::Array {
-        // SAFETY: the caller ensures alignment and validity.
+        // SAFETY: the contract says that the pointer is aligned and valid.
         unsafe { from.cast::<Self>().read() }.to_array()
     }
 
@@ -36,7 +36,7 @@ pub unsafe trait Vector: Copy {
     /// `to` is aligned to the size of the vector, and all its elements may be written.
     #[inline(always)]
     unsafe fn store(to: *mut Self::Element, elements: Self::Array) {
-        // SAFETY: the caller ensures alignment and validity.
+        // SAFETY: the contract says that the pointer is aligned and valid.
         unsafe { to.cast::<Self>().write(Self::from_array(elements)) }
     }
 }

@@ -32,7 +32,7 @@ pub fn activemask() -> u32 {
 /// See the [module](self): the mask names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn sync_warp(mask: u32) {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::bar_warp_sync(mask) }
 }
 
@@ -116,7 +116,7 @@ macro_rules! shuffles {
                 $operand: u32,
                 width: u32,
             ) -> (T, bool) {
-                // SAFETY: the caller ensures the mask.
+                // SAFETY: the contract says that all lanes of the mask execute it.
                 value.shuffle_by(|word| unsafe {
                     let Shuffled { value, in_range } =
                         intrinsics::$intrinsic(mask, word, $operand, clamp(width, $last));
@@ -145,7 +145,7 @@ shuffles! {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::vote_all(mask, predicate) }
 }
 
@@ -155,7 +155,7 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::vote_any(mask, predicate) }
 }
 
@@ -165,7 +165,7 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_vote_eq(mask: u32, predicate: bool) -> bool {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::vote_uni(mask, predicate) }
 }
 
@@ -175,7 +175,7 @@ pub unsafe fn warp_vote_eq(mask: u32, predicate: bool) -> bool {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::vote_ballot(mask, predicate) }
 }
 
@@ -185,6 +185,6 @@ pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_match_any(mask: u32, value: u32) -> u32 {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::match_any(mask, value) }
 }

@@ -179,7 +179,7 @@ pub unsafe fn floats(input: &[f32], output: *mut f32, output_f64: *mut f64) {
             unsafe { put(output, 8, column as u32, value) };
         }
     }
-    // SAFETY: the caller ensures the sizes.
+    // SAFETY: the arrays have the sizes that the contract states.
     unsafe {
         let x = *input.get_unchecked(thread::index() as usize);
         functions(x, output);
@@ -201,7 +201,7 @@ pub unsafe fn float_vectors(
 ) {
     let staged = shared_array![f32; 128];
     let i = thread::thread_idx_x() as usize;
-    // SAFETY: the caller ensures sizes and alignment.
+    // SAFETY: the arrays have the sizes and the alignment that the contract states.
     unsafe {
         F32x4::store(staged.add(4 * i), F32x4::load(input.as_ptr().add(4 * i)));
         thread::sync_threads();
@@ -226,7 +226,7 @@ pub unsafe fn integer_vectors(
     pairs_out: *mut u32,
 ) {
     let i = thread::thread_idx_x() as usize;
-    // SAFETY: the caller ensures sizes and alignment.
+    // SAFETY: the arrays have the sizes and the alignment that the contract states.
     unsafe {
         let [a, b, c, d] = U32x4::load(quads.as_ptr().add(4 * i));
         U32x4::store(quads_out.add(4 * i), [d, c, b, a]);
@@ -253,7 +253,7 @@ pub unsafe fn atomics(
     let i = thread::index();
     least.fetch_min(-(i as i32), Ordering::Relaxed);
     greatest.fetch_max(u64::from(i) << 32, Ordering::Relaxed);
-    // SAFETY: the caller ensures the pointers; 3 columns.
+    // SAFETY: the pointers are those that the contract states; 3 columns.
     unsafe {
         put(before, 3, 0, count.fetch_add(1, Ordering::Relaxed));
         put(before, 3, 1, f32::atomic_add(sum, 1.0) as u32);
@@ -356,8 +356,8 @@ pub unsafe fn widen(bits: &[u16], output: *mut f32) {
     if let Some(&bits) = bits.get(i) {
         // SAFETY: two columns.
         unsafe {
-            put(output, 2, 0, narrow::Half(bits).widen());
-            put(output, 2, 1, narrow::Brain(bits).widen());
+            put(output, 2, 0, narrow::f16(bits).widen());
+            put(output, 2, 1, narrow::bf16(bits).widen());
         }
     }
 }
@@ -370,8 +370,8 @@ pub unsafe fn widen(bits: &[u16], output: *mut f32) {
 pub unsafe fn narrow(wide: &[f32], output: *mut u32) {
     let i = thread::index() as usize;
     if let Some(&wide) = wide.get(i) {
-        let (half, brain) = (narrow::Half::narrow(wide), narrow::Brain::narrow(wide));
+        let (half, bfloat) = (narrow::f16::narrow(wide), narrow::bf16::narrow(wide));
         // SAFETY: one column.
-        unsafe { put(output, 1, 0, u32::from(half.0) | u32::from(brain.0) << 16) };
+        unsafe { put(output, 1, 0, u32::from(half.0) | u32::from(bfloat.0) << 16) };
     }
 }

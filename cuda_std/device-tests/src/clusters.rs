@@ -102,7 +102,7 @@ pub unsafe fn cluster_arrivals(output: *mut u32) {
     unsafe {
         if is_first && rank == 0 {
             full.init(count);
-            cluster::publish_barriers();
+            cluster::fence_mbarrier_init();
         }
         cluster::arrive_relaxed();
         cluster::wait();
@@ -113,7 +113,7 @@ pub unsafe fn cluster_arrivals(output: *mut u32) {
         }
         let mut sum = 0;
         if rank == 0 {
-            full.sleep_for_cluster(0);
+            full.try_wait_loop_cluster(0);
             for block in 0..count {
                 sum += *words.add(block as usize);
             }
@@ -143,21 +143,21 @@ pub unsafe fn cluster_multicast(map: *const TensorMap, output: *mut u32) {
     let (rank, count) = (cluster::block_rank(), cluster::block_count());
     let i = thread::thread_idx_x();
     // SAFETY: one thread initialises the barrier of its block, publishes that, and all of them meet. Each block then has one arrival,
-    // by its neighbour, and one tile from each block; nobody touches the tiles before. No block ends before the last barrier.
+    // by its neighbour, and one tile from each block; no thread touches the tiles before. No block ends before the last barrier.
     unsafe {
         if i == 0 {
             full.init(1);
-            tma::publish_barriers();
+            tma::fence_barrier_init();
         }
         cluster::sync();
         if i == 0 {
             let expected = ClusterBarrier::of(full, (rank + 1) % count);
-            expected.arrive_expecting(4 * TILE * count);
+            expected.arrive_expect_tx(4 * TILE * count);
             let to = SharedAddress::of(tiles).at(4 * TILE * rank);
             let all = ((1 << count) - 1) as u16;
             tma::load_3d_multicast(to, map, [0, 0, rank], full, all);
         }
-        full.sleep(0);
+        full.try_wait_loop(0);
         let mut at = i;
         while at < TILE * count {
             let (row, column) = (at / 32 % ROWS, at % 32);

@@ -19,7 +19,7 @@ use cuda_std::thread;
 /// `output` has `columns` elements for each thread of the grid.
 #[inline(always)]
 unsafe fn put<T>(output: *mut T, columns: u32, column: u32, value: T) {
-    // SAFETY: the caller ensures the size.
+    // SAFETY: the array has the size that the contract states.
     unsafe {
         output
             .add((thread::index() * columns + column) as usize)

@@ -7,7 +7,7 @@ use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch};
 use crate::ptx;
 use bytemuck::Pod;
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::transpose::transpose_fast;
+use kernels_gpu::ladder::transpose::transpose_fast;
 use std::sync::OnceLock;
 
 /// The kernels: one for each size of an element, since nothing is done with its bits.
@@ -141,8 +141,6 @@ impl Transposes {
                     Arg::Ptr(output),
                     Arg::U32(width),
                     Arg::U32(height),
-                    // How often.
-                    Arg::U32(1),
                 ],
             })
         };

@@ -197,20 +197,6 @@ impl Prepared {
             .collect();
         run(&launches)
     }
-
-    /// The same plan with another number as parameter `index` of its first launch.
-    pub fn with_number(&self, index: usize, number: u32) -> Self {
-        let mut launches: Vec<Loaded> = self
-            .launches
-            .iter()
-            .map(|loaded| Loaded {
-                launch: loaded.launch.clone(),
-                ..*loaded
-            })
-            .collect();
-        launches[0].launch.params[index] = Param::U32(number);
-        Prepared { launches, ..*self }
-    }
 }
 
 /// The tensor maps that a launch names.

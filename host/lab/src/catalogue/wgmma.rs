@@ -2,7 +2,8 @@
 
 use super::Request;
 use crate::problem::{Operation, Shape};
-use kernels_gpu::hopper::{tiles, wgmma_persistent, wgmma_single};
+use kernels_gpu::hopper::tiles;
+use kernels_gpu::ladder::sm_90a::{wgmma_persistent, wgmma_single};
 use warpladder::element::TensorInput;
 use warpladder::gemm::Description;
 use warpladder::gemm::wgmma::TensorGemm;

@@ -11,7 +11,7 @@ mod pointwise;
 pub mod product;
 mod tensor;
 
-use kernels_gpu::stream::fma_ilp;
+use kernels_gpu::ladder::stream::fma_ilp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use warpladder::check::Verdict;
@@ -32,7 +32,7 @@ pub enum Operation {
     /// The same with 16-bit elements of one type in A, B and C: a sum of f32 is rounded once, when it is stored:
     /// `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
     NarrowProduct(TensorInput),
-    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32, repetitions: u32)`.
+    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32)`.
     Copy,
     /// The input's transpose, row-major, with the parameters of `Copy`.
     Transpose,
@@ -184,7 +184,7 @@ impl Operation {
             Operation::Copy | Operation::Transpose | Operation::StreamCopy | Operation::AddOne => {
                 (m * n, m * n)
             }
-            Operation::FmaChains { .. } => (kernels_gpu::stream::BLOCK as u128, m * n),
+            Operation::FmaChains { .. } => (kernels_gpu::ladder::stream::BLOCK as u128, m * n),
             Operation::MatVec { rows, columns, .. } => {
                 let vectors = m * n / wide(columns);
                 (vectors * wide(columns), vectors * wide(rows))

@@ -9,7 +9,7 @@ use warpladder::check::Verdict;
 use warpladder::element::Element;
 use warpladder::engine::{Buffer, Engine};
 use warpladder::error::EngineError;
-use warpladder::launch::{DevicePtr, Dim3, Launch};
+use warpladder::launch::{DevicePtr, Dim3, Launch, Param};
 use warpladder::plan::{Operands, Plan, Prepared};
 use warpladder::timing::Summary;
 
@@ -35,8 +35,10 @@ pub struct Case<'e> {
     workspace: Buffer<'e>,
     /// The tensor maps of the launches.
     maps: Buffer<'e>,
-    /// Which parameter of the only launch says how often the kernel repeats its work.
-    repetitions: Option<usize>,
+    /// Whether the rung is one of a family of which source 003 takes the outer and the inner time.
+    is_timed_in_a_row: bool,
+    /// The launch that does the rung's work [`INNER_REPETITIONS`] times.
+    repeated: Option<Plan>,
 }
 
 impl<'e> Case<'e> {
@@ -52,12 +54,15 @@ impl<'e> Case<'e> {
     ) -> Result<Self, RunError> {
         preflight(engine, rung, shape)?;
         let rung = rung.resolve(shape);
-        let params = problem.params();
-        let repeats = matches!(rung.operation, Operation::Copy | Operation::Transpose);
-        let repetitions = repeats.then(|| params.len() - 1);
-        let plan = plan(engine, rung, shape, params)?;
+        let repeated = rung.repeated().map(|repeated| {
+            let mut params = problem.params();
+            params.push(Param::U32(INNER_REPETITIONS));
+            plan(engine, &repeated, shape, params)
+        });
+        let plan = plan(engine, rung, shape, problem.params())?;
         Ok(Case {
-            repetitions,
+            is_timed_in_a_row: matches!(rung.operation, Operation::Copy | Operation::Transpose),
+            repeated: repeated.transpose()?,
             ..Self::of_plan(engine, plan, problem)?
         })
     }
@@ -103,7 +108,8 @@ impl<'e> Case<'e> {
             padded_columns: problem.padded_columns(),
             workspace,
             maps: buffer,
-            repetitions: None,
+            is_timed_in_a_row: false,
+            repeated: None,
         })
     }
 
@@ -168,15 +174,20 @@ impl<'e> Case<'e> {
         let (kernel, stop) =
             self.launches(|launches| unsafe { sampling.time(self.engine, launches) })?;
         let reps = kernel.len().min(MOST_IN_A_ROW);
-        let outer_ms = match self.repetitions {
-            Some(_) => Some(self.time(reps as u32)? / reps as f64),
-            None => None,
+        let outer_ms = match self.is_timed_in_a_row {
+            true => Some(self.time(reps as u32)? / reps as f64),
+            false => None,
         };
-        let inner_ms = self
-            .repetitions
-            .map(|index| self.inner_time(index))
-            .transpose()?;
         let mut output = vec![T::NAN; self.output_len];
+        let (inner_ms, repeated) = match &self.repeated {
+            Some(plan) => {
+                self.output.upload(&output)?;
+                let inner_ms = self.inner_time(plan.clone())?;
+                self.output.download(&mut output)?;
+                (Some(inner_ms), Some(problem.check(&output)))
+            }
+            None => (None, None),
+        };
         let host_to_host = (0..HOST_TO_HOST_RUNS.min(reps))
             .map(|_| {
                 let start = Instant::now();
@@ -193,6 +204,7 @@ impl<'e> Case<'e> {
             host_to_host_ms: Summary::of(&host_to_host).map(|summary| summary.median),
             outer_ms,
             inner_ms,
+            repeated,
         })
     }
 
@@ -229,8 +241,9 @@ impl<'e> Case<'e> {
         })
     }
 
-    fn inner_time(&self, index: usize) -> Result<f64, EngineError> {
-        let repeated = self.prepared.with_number(index, INNER_REPETITIONS);
+    /// The time of one repetition inside of a kernel, in milliseconds.
+    fn inner_time(&self, repeated: Plan) -> Result<f64, EngineError> {
+        let repeated = Prepared::new(self.engine, repeated)?;
         // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
         let total = self.start(&repeated, |launches| unsafe {
             self.engine.time(launches, 1)

@@ -22,7 +22,7 @@ use super::{Size, TILE, through_shared_tile};
 
 // ANCHOR: body
 #[inline(always)]
-unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
+pub(crate) unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let word = |row, column| row * TILE + column;
     // SAFETY: passed on to the caller; the words of a dense tile are distinct.
     unsafe { through_shared_tile::<{ TILE * TILE }>(input, output, size, word) }

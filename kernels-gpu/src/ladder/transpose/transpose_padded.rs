@@ -23,7 +23,7 @@ const PITCH: usize = TILE + 1;
 
 // ANCHOR: body
 #[inline(always)]
-unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
+pub(crate) unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let word = |row, column| row * PITCH + column;
     // SAFETY: passed on to the caller; rows do not overlap because PITCH > TILE.
     unsafe { through_shared_tile::<{ TILE * PITCH }>(input, output, size, word) }

@@ -9,14 +9,10 @@
 //! | [`transpose_swizzled`](mod@transpose_swizzled) | `transpose_swizzled` |
 //! | [`transpose_fast`](mod@transpose_fast) | `transpose_fast`, `transpose_fast_f64`, `transpose_fast_f16` |
 //!
-//! Each kernel does its work `repetitions` times, which gives the source's "inner time". The indices are
-//! [`opaque`] to the compiler, or it would do the loads and stores once.
-//!
 //! The input has `height` rows of `width` columns, row-major; the output of a transpose has `width` rows of
 //! `height` columns.
 
 use crate::geometry::Geometry;
-use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
 /// Width of the square tile that a block moves, and of the block that moves it: 32, a warp for a row.
@@ -26,7 +22,7 @@ pub const TILE: usize = 32;
 pub const GEOMETRY: Geometry = Geometry::square(TILE);
 
 /// Kernels that are instances of one body, with the parameters of every transpose: `input`, `output`, width
-/// and height of the input, and how often to do it.
+/// and height of the input.
 macro_rules! transpose_kernels {
     ($($(#[$doc:meta])* $name:ident, $element:ty, max_threads $threads:expr => $body:expr;)*) => {
         $(
@@ -42,12 +38,10 @@ macro_rules! transpose_kernels {
                 output: *mut $element,
                 width: u32,
                 height: u32,
-                repetitions: u32,
             ) {
-                let size = $crate::transpose::Size {
+                let size = $crate::ladder::transpose::Size {
                     width: width as usize,
                     height: height as usize,
-                    repetitions,
                 };
                 // SAFETY: passed on to the caller.
                 unsafe { $body(input, output, size) }
@@ -85,28 +79,23 @@ unsafe fn through_shared_tile<const WORDS: usize>(
         thread::block_idx_x() as usize * TILE,
         thread::block_idx_y() as usize * TILE,
     );
-    for _ in 0..size.repetitions {
-        let from = opaque((top + ty) * size.width + left + tx);
-        let to = opaque((left + ty) * size.height + top + tx);
-        // SAFETY: the tile lies inside of both matrices because width and height are multiples of TILE.
-        // Elements of other threads are read between the two barriers only.
-        unsafe {
-            *tile.add(word(ty, tx)) = *input.get_unchecked(from);
-            thread::sync_threads();
-            *output.add(to) = *tile.add(word(tx, ty));
-            thread::sync_threads();
-        }
+    let from = (top + ty) * size.width + left + tx;
+    let to = (left + ty) * size.height + top + tx;
+    // SAFETY: the tile lies inside of both matrices because width and height are multiples of TILE. Each thread
+    // writes its own element of the tile, and reads those of others after the barrier.
+    unsafe {
+        *tile.add(word(ty, tx)) = *input.get_unchecked(from);
+        thread::sync_threads();
+        *output.add(to) = *tile.add(word(tx, ty));
     }
 }
 // ANCHOR_END: tile
 
-/// The size of a transpose, in elements, and how often to do it.
+/// The size of a transpose, in elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Columns of the input.
     pub width: usize,
     /// Rows of the input.
     pub height: usize,
-    /// How often.
-    pub repetitions: u32,
 }

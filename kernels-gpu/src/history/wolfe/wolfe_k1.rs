@@ -19,14 +19,14 @@
 //! # Source
 //! 004: Ks 1.7 GFLOP/s; inverted 5.7; K1 28, 36, 35 and 35 with W = 32, 64, 128 and 256.
 
-use super::Pitched;
 use crate::geometry::{Along, Geometry};
+use crate::history::Pitched;
 use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
 
 /// Geometry of `wolfe_k1_w…`: a block of `width` threads for as many rows of one column of C.
 pub const fn geometry(width: usize) -> Geometry {
-    super::wolfe::geometry(width, 1, 1)
+    super::geometry(width, 1, 1)
 }
 
 /// Geometry of `wolfe_k1_inverted`: that of `wolfe_k1_w32` with the grid turned.

@@ -18,8 +18,8 @@
 //! 004: the tests cost about 5 %. The source's inner loop ends at m where it has to end at the inner extent;
 //! here it ends at k.
 
-use super::Pitched;
 use crate::geometry::Geometry;
+use crate::history::Pitched;
 use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
 
@@ -30,7 +30,7 @@ const WIDTH: usize = 32;
 const COLUMNS: usize = 2;
 
 /// 32 threads for 32 rows and 2 columns of C; 256 bytes of shared memory.
-pub const GEOMETRY: Geometry = super::wolfe::geometry(WIDTH, 1, COLUMNS);
+pub const GEOMETRY: Geometry = super::geometry(WIDTH, 1, COLUMNS);
 
 // ANCHOR: body
 #[inline(always)]

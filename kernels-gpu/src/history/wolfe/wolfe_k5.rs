@@ -17,8 +17,8 @@
 //! # Source
 //! 004: 164 GFLOP/s.
 
-use super::Pitched;
 use crate::geometry::{Along, Geometry};
+use crate::history::Pitched;
 use cuda_std::prelude::*;
 
 /// Width and height of the tile.

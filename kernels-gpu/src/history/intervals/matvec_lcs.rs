@@ -26,7 +26,6 @@ use cuda_std::prelude::*;
 unsafe fn body<const M: usize, const N: usize>(
     size: Size,
     matrix: &[[f32; N]; M],
-    _element: impl Fn(usize, usize) -> f32,
     input: &[f32],
     output: *mut f32,
 ) {
@@ -61,6 +60,7 @@ unsafe fn body<const M: usize, const N: usize>(
 // ANCHOR_END: body
 
 matvec_kernels! {
-    body, "One thread per vector: load all, compute, store.": matvec_lcs_any,
-    matvec_lcs = 16, matvec_lcs_4 = 4, matvec_lcs_8 = 8, matvec_lcs_12 = 12, matvec_lcs_20 = 20, matvec_lcs_24 = 24, matvec_lcs_28 = 28, matvec_lcs_32 = 32
+    body(constant), "One thread per vector: load all, compute, store.": matvec_lcs_any,
+    matvec_lcs = 16, matvec_lcs_4 = 4, matvec_lcs_8 = 8, matvec_lcs_12 = 12, matvec_lcs_20 = 20,
+    matvec_lcs_24 = 24, matvec_lcs_28 = 28, matvec_lcs_32 = 32
 }

@@ -17,13 +17,13 @@
 //! 004: J = 2 gives 59, 98 and 117 GFLOP/s with W = 32, 64 and 128; J = 4 gives 176 with W = 128, 202 with k
 //! unrolled once, 208 with k unrolled three times (265 for the kernel alone).
 
-use super::wolfe::strip;
+use super::strip;
 use crate::geometry::Geometry;
 
 /// Geometry of `wolfe_k4_w…_j…`: `width` threads for as many rows and `columns` columns of C;
 /// 4 · `width` · `columns` bytes of shared memory, 2,048 for W = 128 and J = 4.
 pub const fn geometry(width: usize, columns: usize) -> Geometry {
-    super::wolfe::geometry(width, 1, columns)
+    super::geometry(width, 1, columns)
 }
 
 // ANCHOR: kernels

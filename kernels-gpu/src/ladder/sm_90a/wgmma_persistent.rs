@@ -22,14 +22,14 @@
 //! # Source
 //! Beyond the sources. The scheme is CUTLASS's "warp-specialised persistent cooperative" kernel.
 
-use super::ring::{Ring, Stages};
-use super::schedule::Tiles;
-use super::store;
-use super::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
+use crate::hopper::ring::{Ring, Stages};
+use crate::hopper::schedule::Tiles;
+use crate::hopper::store;
+use crate::hopper::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
 use cuda_std::tma;
-use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Input, Sums};
+use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR, MN_MAJOR};
 
 /// Warpgroups that multiply.
 pub const CONSUMERS: usize = 2;
@@ -88,7 +88,7 @@ impl Job {
     /// One thread does it.
     #[inline(always)]
     unsafe fn fetch(&self, mut ring: Ring<Four>) {
-        let fetch = tiles::fetch::<Bf16, CONSUMERS, ALONG_K, ACROSS_K>;
+        let fetch = tiles::fetch::<Bf16, CONSUMERS, K_MAJOR, MN_MAJOR>;
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
             let corner = self.tiles.corner(tile);
@@ -120,7 +120,7 @@ impl Job {
     #[inline(always)]
     unsafe fn multiply(&self, mut ring: Ring<Four>, warpgroup: usize) {
         let operands = |ring: &Ring<Four>| {
-            Operands::<ALONG_K, ACROSS_K>::new(ring.stage(), CONSUMERS, warpgroup)
+            Operands::<K_MAJOR, MN_MAJOR>::new(ring.stage(), CONSUMERS, warpgroup)
         };
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
@@ -134,7 +134,7 @@ impl Job {
                 for _ in 1..self.steps {
                     ring.wait_until_full();
                     operands(&ring).multiply_add::<Bf16, _>(&mut sums);
-                    wgmma::wait_all_but_one();
+                    wgmma::wait_group::<1>();
                     used.give_back();
                     used = ring.used();
                     ring.advance();
@@ -177,16 +177,16 @@ pub unsafe fn wgmma_bf16_persistent(maps: *const Maps, c: *mut f32, m: u32, n: u
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
             Ring::<Four>::init(base, CONSUMER_WARPS);
-            tma::publish_barriers();
+            tma::fence_barrier_init();
         }
         thread::sync_threads();
         if warp < 4 {
-            wgmma::release_registers::<FETCHING_REGISTERS>();
-            if warp == 0 && tma::elect() {
+            wgmma::setmaxnreg_dec::<FETCHING_REGISTERS>();
+            if warp == 0 && tma::elect_sync() {
                 job.fetch(Ring::new(base));
             }
         } else {
-            wgmma::take_registers::<MULTIPLYING_REGISTERS>();
+            wgmma::setmaxnreg_inc::<MULTIPLYING_REGISTERS>();
             job.multiply(Ring::new(base), warp as usize / 4 - 1);
         }
     }

@@ -24,7 +24,7 @@ const _: () = assert!(TILE.is_power_of_two());
 
 // ANCHOR: body
 #[inline(always)]
-unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
+pub(crate) unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let word = |row, column| row * TILE + (column ^ row);
     // SAFETY: passed on to the caller; within a row the XOR is a permutation.
     unsafe { through_shared_tile::<{ TILE * TILE }>(input, output, size, word) }

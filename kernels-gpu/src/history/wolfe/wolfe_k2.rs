@@ -18,13 +18,13 @@
 //! # Source
 //! 004: 33, 55 and 63 GFLOP/s with W = 32, 64 and 128; 63 with W = 64 and k unrolled once.
 
-use super::wolfe::strip;
+use super::strip;
 use crate::geometry::Geometry;
 
 /// Geometry of `wolfe_k2_w…`: `width` threads for as many rows of one column of C; 4 · `width` bytes of shared
 /// memory.
 pub const fn geometry(width: usize) -> Geometry {
-    super::wolfe::geometry(width, 1, 1)
+    super::geometry(width, 1, 1)
 }
 
 // ANCHOR: kernels

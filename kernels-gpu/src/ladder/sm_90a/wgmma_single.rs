@@ -20,14 +20,14 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "wgmma.mma_async", "cp.async.bulk.tensor".
 
-use super::store;
-use super::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use crate::geometry::Geometry;
+use crate::hopper::store;
+use crate::hopper::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use cuda_std::mbarrier::Barrier;
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
 use cuda_std::tma;
-use cuda_std::wgmma::{ACROSS_K, ALONG_K, Input, Sums};
+use cuda_std::wgmma::{Accumulator, Input, K_MAJOR, MN_MAJOR};
 
 /// The sums of a thread.
 type Accumulators = [f32; 128];
@@ -79,15 +79,15 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
     };
     let steps = tiles::steps(k, DEPTH);
     let leader = thread::thread_idx_x() == 0;
-    let fetch = tiles::fetch::<Bf16, 1, ALONG_K, ACROSS_K>;
-    let operands = |step: u32| Operands::<ALONG_K, ACROSS_K>::new(stage(step), 1, 0);
+    let fetch = tiles::fetch::<Bf16, 1, K_MAJOR, MN_MAJOR>;
+    let operands = |step: u32| Operands::<K_MAJOR, MN_MAJOR>::new(stage(step), 1, 0);
     // SAFETY: a stage is fetched again after all threads have waited for the products that used it.
     unsafe {
         if leader {
             for index in 0..STAGES as u32 {
                 full(index).init(1);
             }
-            tma::publish_barriers();
+            tma::fence_barrier_init();
         }
         thread::sync_threads();
         if leader {
@@ -95,7 +95,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
                 fetch(stage(step), maps, place(step), full(step));
             }
         }
-        full(0).sleep(0);
+        full(0).try_wait_loop(0);
         let mut sums: Accumulators = operands(0).multiply::<Bf16, _>();
         for step in 1..steps {
             // All are done with the stage before, which is filled again.
@@ -105,7 +105,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
             if leader && next < steps {
                 fetch(stage(next), maps, place(next), full(next));
             }
-            full(step).sleep(step / STAGES as u32 % 2);
+            full(step).try_wait_loop(step / STAGES as u32 % 2);
             operands(step).multiply_add::<Bf16, _>(&mut sums);
         }
         sums.wait_all();

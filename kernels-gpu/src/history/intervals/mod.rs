@@ -1,22 +1,18 @@
-//! Many small matrix-vector products: the same M × N matrix times each of many vectors.
+//! Source 002, interval analysis: many small matrix-vector products in three ways.
 //!
 //! | file | rungs |
 //! |---|---|
 //! | [`matvec_lcs`](mod@matvec_lcs) | `matvec_lcs`, … |
 //! | [`matvec_interleaved`](mod@matvec_interleaved) | `matvec_interleaved`, … |
 //! | [`matvec_thread_per_element`](mod@matvec_thread_per_element) | `matvec_thread_per_element`, … |
-//! | [`matvec_fast`](mod@matvec_fast) | `matvec_fast` |
 //!
-//! Vector h is `input[h N .. (h + 1) N]`, its product `output[h M .. (h + 1) M]`. The matrix is a kernel parameter
-//! passed by value, so it lies in the constant bank, and a multiply-add takes an element of it as an operand.
+//! The operands lie as [`matvec`](crate::ladder::matvec) says.
 //!
-//! Each of the first three exists for M = N = 16 under its plain name, for other square sizes with the size as a suffix, and as
+//! Each exists for M = N = 16 under its plain name, for other square sizes with the size as a suffix, and as
 //! `_any` for every M and N up to 32: there the loops are unrolled to 32 with a test in each round.
 
 use crate::geometry::Geometry;
-
-/// Threads of a block.
-pub const BLOCK: usize = 256;
+use crate::ladder::matvec::{BLOCK, Matrix};
 
 /// Largest M and N.
 pub const MAX: usize = 32;
@@ -25,11 +21,6 @@ pub const MAX: usize = 32;
 pub const GEOMETRY: Geometry = Geometry::GridStride {
     block: BLOCK as u32,
 };
-
-/// An M × N matrix, row-major, as a kernel parameter.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Matrix<const M: usize, const N: usize>(pub [[f32; N]; M]);
 
 /// The size of a product: what a kernel is told at run time, or knows when it is compiled.
 #[derive(Clone, Copy, Debug)]
@@ -40,18 +31,26 @@ struct Size {
     n: usize,
 }
 
-/// An element of the matrix parameter at an index that is not known when the kernel is compiled.
+/// The matrix parameter as a body takes it.
 ///
-/// rustc takes an aggregate parameter apart into its elements; indexing it at run time would put a copy into
-/// local memory. The parameter space itself can be indexed (PTX ISA, "ld.param").
-macro_rules! matrix_element {
-    ($kernel:ident, $matrix:ident) => {
+/// `constant`: a reference. Every index is known when the kernel is compiled, so each element is an operand from
+/// the constant bank.
+///
+/// `indexed`: a function of row and column, for indices that differ from thread to thread. rustc takes an
+/// aggregate parameter apart into its elements; indexing those at run time would put a copy into local memory.
+/// The parameter space itself can be indexed (PTX ISA, "ld.param").
+macro_rules! matrix_operand {
+    (constant, $kernel:ident, $matrix:ident) => {
+        &$matrix.0
+    };
+    (indexed, $kernel:ident, $matrix:ident) => {
         |row: usize, column: usize| -> f32 {
             #[cfg(target_arch = "nvptx64")]
             {
                 let columns = $matrix.0[0].len();
                 let element: f32;
-                // SAFETY: row and column are inside of the matrix, which is the first parameter.
+                // SAFETY: the bodies call it with row < M and column < N only, so the address is inside of the
+                // matrix, which is the kernel's first parameter.
                 unsafe {
                     ::core::arch::asm!(
                         "{{ .reg .b64 address;",
@@ -72,10 +71,10 @@ macro_rules! matrix_element {
 
 /// The kernels of one rung: an instance of its body for each square size, and one for any size.
 ///
-/// The body is called with the size, a function that gives an element of the matrix, the input and the output;
-/// its const parameters are the largest M and N.
+/// The body is called with the size, the matrix as [`matrix_operand`] gives it, the input and the output. Its
+/// first two const parameters are the largest M and N.
 macro_rules! matvec_kernels {
-    ($body:ident, $doc:literal: $any:ident $(, $name:ident = $size:literal)*) => {
+    ($body:ident($operand:ident), $doc:literal: $any:ident $(, $name:ident = $size:literal)*) => {
         $(
             #[doc = $doc]
             ///
@@ -84,16 +83,14 @@ macro_rules! matvec_kernels {
             /// one-dimensional, of at least as many threads as the matrix has rows.
             #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
             pub unsafe fn $name(
-                matrix: $crate::matvec::Matrix<$size, $size>,
+                matrix: super::Matrix<$size, $size>,
                 input: &[f32],
                 output: *mut f32,
             ) {
                 let size = super::Size { m: $size, n: $size };
-                let element = matrix_element!($name, matrix);
-                // SAFETY: passed on to the caller.
-                unsafe {
-                    $body::<$size, $size>(size, &matrix.0, element, input, output)
-                }
+                let operand = matrix_operand!($operand, $name, matrix);
+                // SAFETY: the body's arrays and grid are this kernel's, whose contract is the body's.
+                unsafe { $body::<$size, $size>(size, operand, input, output) }
             }
         )*
 
@@ -105,25 +102,20 @@ macro_rules! matvec_kernels {
         /// As for the other sizes, with `m` and `n` from 1 to 32.
         #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
         pub unsafe fn $any(
-            matrix: $crate::matvec::Matrix<{ super::MAX }, { super::MAX }>,
+            matrix: super::Matrix<{ super::MAX }, { super::MAX }>,
             input: &[f32],
             output: *mut f32,
             m: u32,
             n: u32,
         ) {
             let size = super::Size { m: m as usize, n: n as usize };
-            let element = matrix_element!($any, matrix);
-            // SAFETY: passed on to the caller.
-            unsafe {
-                $body::<{ super::MAX }, { super::MAX }>(
-                    size, &matrix.0, element, input, output,
-                )
-            }
+            let operand = matrix_operand!($operand, $any, matrix);
+            // SAFETY: the body's arrays and grid are this kernel's, whose contract is the body's.
+            unsafe { $body::<{ super::MAX }, { super::MAX }>(size, operand, input, output) }
         }
     };
 }
 
-pub mod matvec_fast;
 pub mod matvec_interleaved;
 pub mod matvec_lcs;
 pub mod matvec_thread_per_element;

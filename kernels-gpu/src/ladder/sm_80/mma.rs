@@ -240,7 +240,7 @@ unsafe fn multiply_add<E: Element>(sums: &mut Sums, stage: SharedAddress, top: u
             }
             for i in 0..DOWN {
                 for j in 0..ACROSS {
-                    E::multiply_add(&mut sums[i][j], &a[i], b[j]);
+                    E::mma(&mut sums[i][j], &a[i], b[j]);
                 }
             }
         }

@@ -1,4 +1,13 @@
-//! What the kernels of source 004 (Wolfe, "Optimizing GPU Kernels") share.
+//! Source 004: Wolfe, "Optimizing GPU Kernels". The series, and what its kernels share.
+//!
+//! | file | rungs |
+//! |---|---|
+//! | [`wolfe_k1`] | `wolfe_ks`, `wolfe_k1_inverted`, `wolfe_k1_w32` … `wolfe_k1_w256` |
+//! | [`wolfe_k2`] | `wolfe_k2_w32`, `wolfe_k2_w64`, `wolfe_k2_w64_k2`, `wolfe_k2_w128` |
+//! | [`wolfe_k3`] | `wolfe_k3_w32_i2`, `wolfe_k3_w32_i4`, `wolfe_k3_w64_i2` |
+//! | [`wolfe_k4`] | `wolfe_k4_w32_j2` … `wolfe_k4_w128_j4_k4` |
+//! | [`wolfe_k4_guarded`] | `wolfe_k4_guarded` |
+//! | [`wolfe_k5`] | `wolfe_k5` |
 //!
 //! # Names
 //! The source computes `a = b · c`, column-major, with a of n × m and an inner extent p. Here that is
@@ -11,10 +20,17 @@
 //! | `wolfe_k3_w…_i…` | 32, 64 | 2, 4 | 1 | 1 |
 //! | `wolfe_k4_w…_j…` | 32, 64, 128 | 1 | 2, 4 | 1, 2, 4 |
 
-use super::Pitched;
 use crate::geometry::{Along, Geometry};
+use crate::history::Pitched;
 use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
+
+pub mod wolfe_k1;
+pub mod wolfe_k2;
+pub mod wolfe_k3;
+pub mod wolfe_k4;
+pub mod wolfe_k4_guarded;
+pub mod wolfe_k5;
 
 /// Geometry of a kernel whose block of `width` threads owns `width` · `rows` rows and `columns` columns of C.
 pub const fn geometry(width: usize, rows: usize, columns: usize) -> Geometry {

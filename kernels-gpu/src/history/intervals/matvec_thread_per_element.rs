@@ -25,7 +25,6 @@ use cuda_std::prelude::*;
 #[inline(always)]
 unsafe fn body<const M: usize, const N: usize>(
     size: Size,
-    _matrix: &[[f32; N]; M],
     element: impl Fn(usize, usize) -> f32,
     input: &[f32],
     output: *mut f32,
@@ -55,6 +54,9 @@ unsafe fn body<const M: usize, const N: usize>(
 // ANCHOR_END: body
 
 matvec_kernels! {
-    body, "One thread per element of the product.": matvec_thread_per_element_any,
-    matvec_thread_per_element = 16, matvec_thread_per_element_4 = 4, matvec_thread_per_element_8 = 8, matvec_thread_per_element_12 = 12, matvec_thread_per_element_20 = 20, matvec_thread_per_element_24 = 24, matvec_thread_per_element_28 = 28, matvec_thread_per_element_32 = 32
+    body(indexed), "One thread per element of the product.": matvec_thread_per_element_any,
+    matvec_thread_per_element = 16, matvec_thread_per_element_4 = 4,
+    matvec_thread_per_element_8 = 8, matvec_thread_per_element_12 = 12,
+    matvec_thread_per_element_20 = 20, matvec_thread_per_element_24 = 24,
+    matvec_thread_per_element_28 = 28, matvec_thread_per_element_32 = 32
 }

@@ -17,12 +17,12 @@
 //! # Source
 //! 004: 53 GFLOP/s with W = 32 and I = 2 (33 for K2 with W = 32); 63 with I = 4 or W = 64.
 
-use super::wolfe::strip;
+use super::strip;
 use crate::geometry::Geometry;
 
 /// Geometry of `wolfe_k3_w…_i…`: `width` threads for `width` · `rows` rows of one column of C.
 pub const fn geometry(width: usize, rows: usize) -> Geometry {
-    super::wolfe::geometry(width, rows, 1)
+    super::geometry(width, rows, 1)
 }
 
 // ANCHOR: kernels
