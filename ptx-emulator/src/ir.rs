@@ -19,11 +19,11 @@ use crate::parse::ast::{LineTable, Type};
 
 /// A word register: 32 lanes of up to 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Word(pub u32);
+pub(crate) struct Reg32(pub u32);
 
 /// A double register: 32 lanes of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Double(pub u32);
+pub(crate) struct Reg64(pub u32);
 
 /// A predicate register: one bit per lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +32,8 @@ pub(crate) struct Predicate(pub u32);
 /// A register of any file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Register {
-    Word(Word),
-    Double(Double),
+    Reg32(Reg32),
+    Reg64(Reg64),
     Predicate(Predicate),
 }
 
@@ -146,50 +146,50 @@ pub(crate) enum Timer {
 /// One operation. Large operands stand in side tables of the [`Program`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    MoveWord(Word, Word),
-    MoveDouble(Double, Double),
+    Move32(Reg32, Reg32),
+    Move64(Reg64, Reg64),
     MovePredicate(Predicate, Predicate),
-    UnaryWord(Unary, Word, Word),
-    UnaryDouble(Unary, Double, Double),
-    BinaryWord(Binary, Word, Word, Word),
-    BinaryDouble(Binary, Double, Double, Double),
-    ShiftWord(Shift, Word, Word, Word),
-    ShiftDouble(Shift, Double, Double, Word),
-    TernaryWord(Ternary, Word, Word, Word, Word),
-    TernaryDouble(Ternary, Double, Double, Double, Double),
+    Unary32(Unary, Reg32, Reg32),
+    Unary64(Unary, Reg64, Reg64),
+    Binary32(Binary, Reg32, Reg32, Reg32),
+    Binary64(Binary, Reg64, Reg64, Reg64),
+    Shift32(Shift, Reg32, Reg32, Reg32),
+    Shift64(Shift, Reg64, Reg64, Reg32),
+    Ternary32(Ternary, Reg32, Reg32, Reg32, Reg32),
+    Ternary64(Ternary, Reg64, Reg64, Reg64, Reg64),
     /// Full product of two words; `true` where signed.
-    MulWide(bool, Double, Word, Word),
+    MulWide(bool, Reg64, Reg32, Reg32),
     /// Full product of two words plus a double.
-    MulAddWide(bool, Double, Word, Word, Double),
+    MulAddWide(bool, Reg64, Reg32, Reg32, Reg64),
     /// Zero- or sign-extension (`true`).
-    Widen(bool, Double, Word),
+    Widen(bool, Reg64, Reg32),
     /// The low half.
-    Narrow(Word, Double),
-    Pack(Double, Word, Word),
-    Unpack(Word, Word, Double),
-    CompareWord(Comparison, bool, Predicate, Word, Word),
-    CompareDouble(Comparison, bool, Predicate, Double, Double),
-    SelectWord(Word, Word, Word, Predicate),
-    SelectDouble(Double, Double, Double, Predicate),
+    Narrow(Reg32, Reg64),
+    Pack(Reg64, Reg32, Reg32),
+    Unpack(Reg32, Reg32, Reg64),
+    Compare32(Comparison, bool, Predicate, Reg32, Reg32),
+    Compare64(Comparison, bool, Predicate, Reg64, Reg64),
+    Select32(Reg32, Reg32, Reg32, Predicate),
+    Select64(Reg64, Reg64, Reg64, Predicate),
     PredicateBinary(PredicateOp, Predicate, Predicate, Predicate),
     PredicateNot(Predicate, Predicate),
     /// Lane by lane through [`crate::exec::lane`]; index into `Program::lane_ops`.
     Lane(u32),
     /// The local-space address of a variable in the current frame.
-    LocalAddress(Double, u32),
+    LocalAddress(Reg64, u32),
     Load(u32),
     Store(u32),
     Atomic(u32),
     Shuffle(u32),
     Vote(VoteMode, Register, Predicate),
     /// `match.any.sync`: the lanes that hold the same value.
-    MatchAny(Word, Register),
+    MatchAny(Reg32, Register),
     /// `match.all.sync`: the mask if all lanes agree, else 0; and whether they do.
-    MatchAll(Word, Option<Predicate>, Register),
-    Reduce(ReduceMode, Word, Word),
+    MatchAll(Reg32, Option<Predicate>, Register),
+    Reduce(ReduceMode, Reg32, Reg32),
     /// `elect.sync`: the elected lane and a predicate that is true for it alone.
-    Elect(Option<Word>, Predicate),
-    ActiveMask(Word),
+    Elect(Option<Reg32>, Predicate),
+    ActiveMask(Reg32),
     ReadTimer(Timer, Register),
     Fence,
     /// `cp.async`: index into `Program::async_copies`.
@@ -438,8 +438,8 @@ impl std::fmt::Display for Space {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressBase {
     None,
-    Word(Word),
-    Double(Double),
+    Reg32(Reg32),
+    Reg64(Reg64),
     /// The local memory of the current function's frame.
     Frame,
 }
@@ -518,12 +518,12 @@ pub(crate) struct Atomic {
 #[derive(Clone, Debug)]
 pub(crate) struct Shuffle {
     pub mode: ShuffleMode,
-    pub destination: Word,
+    pub destination: Reg32,
     /// Whether the source lane was in range.
     pub in_range: Option<Predicate>,
-    pub value: Word,
-    pub lane: Word,
-    pub clamp: Word,
+    pub value: Reg32,
+    pub lane: Reg32,
+    pub clamp: Reg32,
 }
 
 /// A value that fills a register before the code runs.
@@ -608,7 +608,7 @@ pub(crate) enum Terminator {
         next: u32,
     },
     Switch {
-        index: Word,
+        index: Reg32,
         targets: Vec<u32>,
     },
     Return,
@@ -637,8 +637,8 @@ pub(crate) enum Terminator {
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub target: CallTarget,
-    pub arguments: Vec<Word>,
-    pub results: Vec<Word>,
+    pub arguments: Vec<Reg32>,
+    pub results: Vec<Reg32>,
     pub next: u32,
 }
 
@@ -650,14 +650,14 @@ pub(crate) enum CallTarget {
     /// external function, which cannot run.
     External(String),
     /// A function's address.
-    Indirect(Double),
+    Indirect(Reg64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BarrierKind {
     Sync,
     Arrive,
-    Count(Word),
+    Count(Reg32),
     And(Predicate),
     Or(Predicate),
 }
@@ -665,9 +665,9 @@ pub(crate) enum BarrierKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Barrier {
     pub kind: BarrierKind,
-    pub id: Word,
+    pub id: Reg32,
     /// Threads that take part; none for all of the block.
-    pub threads: Option<Word>,
+    pub threads: Option<Reg32>,
     /// The predicate that a reduction reads.
     pub source: Option<Predicate>,
     pub next: u32,
@@ -685,24 +685,24 @@ pub(crate) struct Block {
     /// The terminator's PTX instruction; none where the decoder made the jump.
     pub terminator_info: Option<u32>,
     /// The block may only be entered by all lanes of this mask together (`.sync` operations).
-    pub members: Option<Word>,
+    pub members: Option<Reg32>,
 }
 
 /// One function of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
     pub entry: u32,
-    pub words: u32,
-    pub doubles: u32,
+    pub regs32: u32,
+    pub regs64: u32,
     pub predicates: u32,
-    pub word_constants: Vec<(Word, Constant)>,
-    pub double_constants: Vec<(Double, Constant)>,
+    pub constants32: Vec<(Reg32, Constant)>,
+    pub constants64: Vec<(Reg64, Constant)>,
     pub predicate_constants: Vec<(Predicate, bool)>,
     /// Registers that may be read before they are written; they start as zero.
     pub unset: Vec<Register>,
     pub local_bytes: u32,
-    pub params: Vec<Word>,
-    pub results: Vec<Word>,
+    pub params: Vec<Reg32>,
+    pub results: Vec<Reg32>,
 }
 
 /// Kind of work that a PTX instruction does, for counting.

@@ -221,8 +221,8 @@ impl<'a> RepeatedLoads<'a> {
 /// The values that the lanes of a warp store.
 #[derive(Clone, Copy)]
 pub struct StoredValues<'a> {
-    pub(crate) words: &'a [[u32; 32]],
-    pub(crate) doubles: &'a [[u64; 32]],
+    pub(crate) regs32: &'a [[u32; 32]],
+    pub(crate) regs64: &'a [[u64; 32]],
     pub(crate) store: &'a Store,
 }
 
@@ -231,8 +231,8 @@ impl StoredValues<'_> {
     pub fn of_lane(&self, lane: usize) -> impl Iterator<Item = u64> + '_ {
         let kept = u64::MAX >> (64 - 8 * self.store.bytes.clamp(1, 8));
         self.store.sources.iter().map(move |source| match source {
-            Register::Word(word) => u64::from(self.words[word.0 as usize][lane]) & kept,
-            Register::Double(double) => self.doubles[double.0 as usize][lane] & kept,
+            Register::Reg32(reg) => u64::from(self.regs32[reg.0 as usize][lane]) & kept,
+            Register::Reg64(reg) => self.regs64[reg.0 as usize][lane] & kept,
             // There are no stores of predicates.
             Register::Predicate(_) => 0,
         })

@@ -11,7 +11,7 @@ use super::builder::BlockDraft;
 use super::layout::Edges;
 use super::mentions::{Mention, Mentions};
 use super::registers::Visitor;
-use crate::ir::{Double, Function, Predicate, Program, Register, Word};
+use crate::ir::{Function, Predicate, Program, Reg32, Reg64, Register};
 
 /// Above this many bits (blocks times registers) liveness is skipped and every register keeps a
 /// slot of its own.
@@ -19,41 +19,41 @@ const MAX_LIVENESS_BITS: usize = 1 << 30;
 
 /// Numbers of all registers of a function in one sequence.
 pub(super) struct Numbering {
-    words: u32,
-    doubles: u32,
+    regs32: u32,
+    regs64: u32,
     predicates: u32,
 }
 
 impl Numbering {
     pub(super) fn new(function: &Function) -> Self {
         Numbering {
-            words: function.words,
-            doubles: function.doubles,
+            regs32: function.regs32,
+            regs64: function.regs64,
             predicates: function.predicates,
         }
     }
 
     pub(super) fn of(&self, register: Register) -> usize {
         (match register {
-            Register::Word(Word(index)) => index,
-            Register::Double(Double(index)) => self.words + index,
-            Register::Predicate(Predicate(index)) => self.words + self.doubles + index,
+            Register::Reg32(Reg32(index)) => index,
+            Register::Reg64(Reg64(index)) => self.regs32 + index,
+            Register::Predicate(Predicate(index)) => self.regs32 + self.regs64 + index,
         }) as usize
     }
 
     fn register(&self, number: usize) -> Register {
         let number = number as u32;
-        if number < self.words {
-            Register::Word(Word(number))
-        } else if number < self.words + self.doubles {
-            Register::Double(Double(number - self.words))
+        if number < self.regs32 {
+            Register::Reg32(Reg32(number))
+        } else if number < self.regs32 + self.regs64 {
+            Register::Reg64(Reg64(number - self.regs32))
         } else {
-            Register::Predicate(Predicate(number - self.words - self.doubles))
+            Register::Predicate(Predicate(number - self.regs32 - self.regs64))
         }
     }
 
     pub(super) fn total(&self) -> usize {
-        (self.words + self.doubles + self.predicates) as usize
+        (self.regs32 + self.regs64 + self.predicates) as usize
     }
 }
 
@@ -213,24 +213,24 @@ pub(super) fn allocate(
     rename(function, drafts, program, |register| {
         let slot = slots[numbering.of(register)];
         match register {
-            Register::Word(_) => Register::Word(Word(slot)),
-            Register::Double(_) => Register::Double(Double(slot)),
+            Register::Reg32(_) => Register::Reg32(Reg32(slot)),
+            Register::Reg64(_) => Register::Reg64(Reg64(slot)),
             Register::Predicate(_) => Register::Predicate(Predicate(slot)),
         }
     });
-    let [words, doubles, predicates] = pools.map(|pool| pool.slots);
-    (function.words, function.doubles, function.predicates) = (words, doubles, predicates);
+    let [regs32, regs64, predicates] = pools.map(|pool| pool.slots);
+    (function.regs32, function.regs64, function.predicates) = (regs32, regs64, predicates);
 }
 
 /// By number: whether the register holds a value from before the code runs, and keeps its slot for good.
 fn fixed_registers(function: &Function, numbering: &Numbering) -> Vec<bool> {
-    let words = function.word_constants.iter().map(|(word, _)| *word);
-    let words = words.chain(function.params.iter().copied());
-    let words = words.chain(function.results.iter().copied());
-    let doubles = function.double_constants.iter().map(|(double, _)| *double);
+    let regs32 = function.constants32.iter().map(|(reg, _)| *reg);
+    let regs32 = regs32.chain(function.params.iter().copied());
+    let regs32 = regs32.chain(function.results.iter().copied());
+    let regs64 = function.constants64.iter().map(|(reg, _)| *reg);
     let predicates = function.predicate_constants.iter().map(|(p, _)| *p);
-    let registers = words.map(Register::Word);
-    let registers = registers.chain(doubles.map(Register::Double));
+    let registers = regs32.map(Register::Reg32);
+    let registers = registers.chain(regs64.map(Register::Reg64));
     let mut fixed = vec![false; numbering.total()];
     for register in registers.chain(predicates.map(Register::Predicate)) {
         fixed[numbering.of(register)] = true;
@@ -342,8 +342,8 @@ fn assign(numbering: &Numbering, lifetimes: Lifetimes, fixed: &[bool]) -> (Vec<u
     let mut slots = vec![0; numbering.total()];
     let mut pools = <[Pool; 3]>::default();
     let file = |number: usize| match numbering.register(number) {
-        Register::Word(_) => 0,
-        Register::Double(_) => 1,
+        Register::Reg32(_) => 0,
+        Register::Reg64(_) => 1,
         Register::Predicate(_) => 2,
     };
     for number in (0..slots.len()).filter(|&number| fixed[number]) {
@@ -363,15 +363,15 @@ fn rename(
     program: &mut Program,
     map: impl Fn(Register) -> Register,
 ) {
-    let word = |word: Word| match map(Register::Word(word)) {
-        Register::Word(slot) => slot,
-        _ => word,
+    let reg = |reg: Reg32| match map(Register::Reg32(reg)) {
+        Register::Reg32(slot) => slot,
+        _ => reg,
     };
-    for (constant, _) in &mut function.word_constants {
-        *constant = word(*constant);
+    for (constant, _) in &mut function.constants32 {
+        *constant = reg(*constant);
     }
-    for (constant, _) in &mut function.double_constants {
-        if let Register::Double(slot) = map(Register::Double(*constant)) {
+    for (constant, _) in &mut function.constants64 {
+        if let Register::Reg64(slot) = map(Register::Reg64(*constant)) {
             *constant = slot;
         }
     }
@@ -384,7 +384,7 @@ fn rename(
         *register = map(*register);
     }
     for slot in function.params.iter_mut().chain(&mut function.results) {
-        *slot = word(*slot);
+        *slot = reg(*slot);
     }
     let mut visitor = Visitor(|_, register| map(register));
     for draft in drafts {

@@ -3,8 +3,8 @@
 use super::modifiers::Failure;
 use crate::hash::SmallMap;
 use crate::ir::{
-    Constant, Double, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Register,
-    Terminator, Word,
+    Constant, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Reg32, Reg64, Register,
+    Terminator,
 };
 use crate::parse::ast::{Operand, Span, Type, Variable};
 
@@ -15,7 +15,7 @@ pub(crate) type BlockId = u32;
 pub(crate) struct BlockDraft {
     pub insts: Vec<Inst>,
     pub terminator: Option<(Terminator, Option<u32>)>,
-    pub members: Option<Word>,
+    pub members: Option<Reg32>,
 }
 
 /// What a name stands for.
@@ -27,8 +27,8 @@ pub(crate) enum Binding {
         offset: u32,
         bytes: u64,
     },
-    /// Words that hold a parameter or result of a `.func` or of a call.
-    Words(Vec<Word>),
+    /// Registers that hold a parameter or result of a `.func` or of a call.
+    Registers(Vec<Reg32>),
     Local {
         offset: u32,
     },
@@ -135,13 +135,13 @@ pub(crate) struct Builder<'a, 'p> {
     pub scopes: Vec<Scope<'a>>,
     pub blocks: Vec<BlockDraft>,
     pub current: BlockId,
-    pub words: u32,
-    pub doubles: u32,
+    pub regs32: u32,
+    pub regs64: u32,
     pub predicates: u32,
     constants: SmallMap<(Constant, bool), Register>,
     true_predicate: Option<Predicate>,
-    pub word_constants: Vec<(Word, Constant)>,
-    pub double_constants: Vec<(Double, Constant)>,
+    pub constants32: Vec<(Reg32, Constant)>,
+    pub constants64: Vec<(Reg64, Constant)>,
     pub predicate_constants: Vec<(Predicate, bool)>,
     pub guard: Option<Guard>,
     pub info: u32,
@@ -149,14 +149,14 @@ pub(crate) struct Builder<'a, 'p> {
     pub first: bool,
     pub local_bytes: u32,
     carry: Option<Predicate>,
-    pub results: Vec<Word>,
+    pub results: Vec<Reg32>,
     /// Module functions that calls name, in the order in which they were seen.
     pub callees: Vec<u32>,
     pub indirect: bool,
 }
 
 /// Whether values of the type live in word registers.
-pub(super) fn is_word(ty: Type) -> bool {
+pub(super) fn is_reg32(ty: Type) -> bool {
     ty.bytes() <= 4 && ty != Type::Pred
 }
 
@@ -174,13 +174,13 @@ impl<'a, 'p> Builder<'a, 'p> {
             scopes: vec![module, Scope::default()],
             blocks: vec![BlockDraft::default()],
             current: 0,
-            words: 0,
-            doubles: 0,
+            regs32: 0,
+            regs64: 0,
             predicates: 0,
             constants: SmallMap::default(),
             true_predicate: None,
-            word_constants: Vec::new(),
-            double_constants: Vec::new(),
+            constants32: Vec::new(),
+            constants64: Vec::new(),
             predicate_constants: Vec::new(),
             guard: None,
             info: 0,
@@ -195,14 +195,14 @@ impl<'a, 'p> Builder<'a, 'p> {
 
     // --- registers -----------------------------------------------------------------------------
 
-    pub(crate) fn new_word(&mut self) -> Word {
-        self.words += 1;
-        Word(self.words - 1)
+    pub(crate) fn new_reg32(&mut self) -> Reg32 {
+        self.regs32 += 1;
+        Reg32(self.regs32 - 1)
     }
 
-    pub(crate) fn new_double(&mut self) -> Double {
-        self.doubles += 1;
-        Double(self.doubles - 1)
+    pub(crate) fn new_reg64(&mut self) -> Reg64 {
+        self.regs64 += 1;
+        Reg64(self.regs64 - 1)
     }
 
     pub(crate) fn new_predicate(&mut self) -> Predicate {
@@ -214,8 +214,8 @@ impl<'a, 'p> Builder<'a, 'p> {
         Ok(match ty {
             Type::Pred => Register::Predicate(self.new_predicate()),
             Type::B128 => return Err("128-bit registers are not supported".into()),
-            _ if is_word(ty) => Register::Word(self.new_word()),
-            _ => Register::Double(self.new_double()),
+            _ if is_reg32(ty) => Register::Reg32(self.new_reg32()),
+            _ => Register::Reg64(self.new_reg64()),
         })
     }
 
@@ -340,26 +340,26 @@ impl<'a, 'p> Builder<'a, 'p> {
 
     // --- constants -----------------------------------------------------------------------------
 
-    pub(crate) fn word_constant(&mut self, constant: Constant) -> Word {
-        if let Some(&Register::Word(word)) = self.constants.get(&(constant, false)) {
-            return word;
+    pub(crate) fn reg32_constant(&mut self, constant: Constant) -> Reg32 {
+        if let Some(&Register::Reg32(reg)) = self.constants.get(&(constant, false)) {
+            return reg;
         }
-        let word = self.new_word();
+        let reg = self.new_reg32();
         self.constants
-            .insert((constant, false), Register::Word(word));
-        self.word_constants.push((word, constant));
-        word
+            .insert((constant, false), Register::Reg32(reg));
+        self.constants32.push((reg, constant));
+        reg
     }
 
-    pub(crate) fn double_constant(&mut self, constant: Constant) -> Double {
-        if let Some(&Register::Double(double)) = self.constants.get(&(constant, true)) {
-            return double;
+    pub(crate) fn reg64_constant(&mut self, constant: Constant) -> Reg64 {
+        if let Some(&Register::Reg64(reg)) = self.constants.get(&(constant, true)) {
+            return reg;
         }
-        let double = self.new_double();
+        let reg = self.new_reg64();
         self.constants
-            .insert((constant, true), Register::Double(double));
-        self.double_constants.push((double, constant));
-        double
+            .insert((constant, true), Register::Reg64(reg));
+        self.constants64.push((reg, constant));
+        reg
     }
 
     /// A predicate that is true in every lane.
@@ -387,7 +387,7 @@ impl<'a, 'p> Builder<'a, 'p> {
                 _ => Register::Predicate(self.always()),
             },
             Type::B128 => return Err("128-bit values are not supported".into()),
-            _ if is_word(ty) => {
+            _ if is_reg32(ty) => {
                 let constant = match constant {
                     Constant::Bits(bits) => {
                         let mask = u64::MAX >> (64 - 8 * ty.bytes());
@@ -395,9 +395,9 @@ impl<'a, 'p> Builder<'a, 'p> {
                     }
                     other => other,
                 };
-                Register::Word(self.word_constant(constant))
+                Register::Reg32(self.reg32_constant(constant))
             }
-            _ => Register::Double(self.double_constant(constant)),
+            _ => Register::Reg64(self.reg64_constant(constant)),
         })
     }
 
@@ -448,8 +448,8 @@ impl<'a, 'p> Builder<'a, 'p> {
     /// A register move between registers of one file.
     pub(crate) fn emit_move(&mut self, to: Register, from: Register) -> Result<(), Failure> {
         match (to, from) {
-            (Register::Word(to), Register::Word(from)) => self.emit(Op::MoveWord(to, from)),
-            (Register::Double(to), Register::Double(from)) => self.emit(Op::MoveDouble(to, from)),
+            (Register::Reg32(to), Register::Reg32(from)) => self.emit(Op::Move32(to, from)),
+            (Register::Reg64(to), Register::Reg64(from)) => self.emit(Op::Move64(to, from)),
             (Register::Predicate(to), Register::Predicate(from)) => {
                 self.emit(Op::MovePredicate(to, from));
             }

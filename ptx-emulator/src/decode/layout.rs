@@ -12,7 +12,7 @@ use super::builder::{BlockDraft, Builder};
 use super::mentions::Mentions;
 use super::registers::{Role, Visitor};
 use super::{groups, used};
-use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Ternary, Word};
+use crate::ir::{AddressBase, Block, Function, Op, Program, Reg32, Register, Terminator, Ternary};
 
 /// Blocks that control may go to.
 pub(crate) fn successors(terminator: &Terminator) -> impl Iterator<Item = u32> {
@@ -314,7 +314,7 @@ fn components(edges: &Edges, visits: &mut [Visit], members: &[u32], mut found: i
 }
 
 /// Orders, allocates and appends the builder's blocks; returns the function.
-pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Function {
+pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Function {
     for draft in &mut builder.blocks {
         if draft.terminator.is_none() {
             draft.terminator = Some((Terminator::Return, None));
@@ -324,11 +324,11 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
     let order = reconvergence_order(&mut builder.blocks);
     let mut function = Function {
         entry: 0,
-        words: builder.words,
-        doubles: builder.doubles,
+        regs32: builder.regs32,
+        regs64: builder.regs64,
         predicates: builder.predicates,
-        word_constants: builder.word_constants,
-        double_constants: builder.double_constants,
+        constants32: builder.constants32,
+        constants64: builder.constants64,
         predicate_constants: builder.predicate_constants,
         unset: Vec::new(),
         local_bytes: builder.local_bytes,
@@ -426,8 +426,8 @@ fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Kno
         let mut again = false;
         if let Some(address) = address.filter(|_| inst.guard.is_none()) {
             let register = match address.base {
-                AddressBase::Word(word) => Some(Register::Word(word)),
-                AddressBase::Double(double) => Some(Register::Double(double)),
+                AddressBase::Reg32(reg) => Some(Register::Reg32(reg)),
+                AddressBase::Reg64(reg) => Some(Register::Reg64(reg)),
                 AddressBase::None | AddressBase::Frame => None,
             };
             if let Some(register) = register {
@@ -439,7 +439,7 @@ fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Kno
         }
         inst.frequent = match inst.op {
             Op::Load(_) => again,
-            Op::TernaryWord(Ternary::FloatFma, ..) => inst.guard.is_none(),
+            Op::Ternary32(Ternary::FloatFma, ..) => inst.guard.is_none(),
             _ => false,
         };
         Visitor(|role, register| {

@@ -31,7 +31,7 @@ pub(crate) use layout::successors;
 
 use crate::error::KernelError;
 use crate::hash::{SmallMap, SmallSet};
-use crate::ir::{CallTarget, Function, Info, Op, Program, Terminator, Word};
+use crate::ir::{CallTarget, Function, Info, Op, Program, Reg32, Terminator};
 use crate::parse::ast::{
     self, Body, DeclaredSpace, Instruction, LineTable, Span, Statement, Tree, Variable,
 };
@@ -304,7 +304,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         Ok((layout::finish(builder, params), callees, indirect))
     }
 
-    fn declare_parameters(&self, builder: &mut Builder<'a, '_>) -> Result<Vec<Word>, Failure> {
+    fn declare_parameters(&self, builder: &mut Builder<'a, '_>) -> Result<Vec<Reg32>, Failure> {
         if self.function.entry {
             let (offsets, bytes) = parameter_offsets(&self.function.params);
             if bytes > crate::MAX_PARAMETER_BYTES {
@@ -323,23 +323,23 @@ impl<'a> FunctionDecoder<'_, 'a> {
         }
         let mut params = Vec::new();
         for param in &self.function.params {
-            let words = self.parameter_words(builder, param)?;
-            params.extend(&words);
-            builder.bind(param.name.of(self.text), Binding::Words(words));
+            let registers = self.parameter_registers(builder, param)?;
+            params.extend(&registers);
+            builder.bind(param.name.of(self.text), Binding::Registers(registers));
         }
         for result in &self.function.returns {
-            let words = self.parameter_words(builder, result)?;
-            builder.results.extend(&words);
-            builder.bind(result.name.of(self.text), Binding::Words(words));
+            let registers = self.parameter_registers(builder, result)?;
+            builder.results.extend(&registers);
+            builder.bind(result.name.of(self.text), Binding::Registers(registers));
         }
         Ok(params)
     }
 
-    fn parameter_words(
+    fn parameter_registers(
         &self,
         builder: &mut Builder<'a, '_>,
         variable: &Variable,
-    ) -> Result<Vec<Word>, Failure> {
+    ) -> Result<Vec<Reg32>, Failure> {
         if variable.bytes > u64::from(crate::MAX_PARAMETER_BYTES) {
             return Err(format!(
                 "`{}` takes {} bytes, more than {} for a parameter",
@@ -350,7 +350,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
             .into());
         }
         Ok((0..variable.bytes.div_ceil(4))
-            .map(|_| builder.new_word())
+            .map(|_| builder.new_reg32())
             .collect())
     }
 
@@ -432,9 +432,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 let binding = match variable.space {
                     DeclaredSpace::Shared => builder.place_shared(variable),
                     DeclaredSpace::Local => builder.place_local(variable),
-                    DeclaredSpace::Param => {
-                        self.parameter_words(builder, variable).map(Binding::Words)
-                    }
+                    DeclaredSpace::Param => self
+                        .parameter_registers(builder, variable)
+                        .map(Binding::Registers),
                     _ => Err("only modules may declare global variables".into()),
                 }
                 .map_err(|failure| self.failure(failure, variable.name, ""))?;

@@ -14,8 +14,8 @@ pub(super) fn mark(
     mentions: &Mentions,
 ) {
     let mut read = vec![false; numbering.total()];
-    for &word in &function.results {
-        read[numbering.of(Register::Word(word))] = true;
+    for &reg in &function.results {
+        read[numbering.of(Register::Reg32(reg))] = true;
     }
     for &(mention, number) in mentions.all() {
         read[number as usize] |= mention == Mention::Use;

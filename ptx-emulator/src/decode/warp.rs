@@ -2,14 +2,14 @@
 
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{Constant, Op, ReduceMode, Register, Shuffle, ShuffleMode, VoteMode, Word};
+use crate::ir::{Constant, Op, ReduceMode, Reg32, Register, Shuffle, ShuffleMode, VoteMode};
 use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
 impl Builder<'_, '_> {
     /// Starts the block of an operation that the lanes of `members` execute together.
-    pub(super) fn enter_together(&mut self, members: Word) {
+    pub(super) fn enter_together(&mut self, members: Reg32) {
         let block = self.new_block();
         self.fall_into(block);
         self.blocks[block as usize].members = Some(members);
@@ -20,8 +20,8 @@ impl Builder<'_, '_> {
         self.fall_into(next);
     }
 
-    fn members(&mut self, operand: &Operand) -> Result<Word, Failure> {
-        self.word(operand, Type::B32)
+    fn members(&mut self, operand: &Operand) -> Result<Reg32, Failure> {
+        self.reg32(operand, Type::B32)
     }
 
     /// `shfl.sync.mode.b32 d[|p], a, b, c, membermask`
@@ -49,18 +49,18 @@ impl Builder<'_, '_> {
         mods.finish()?;
         let (destination, in_range) = match to {
             Operand::Pair(to, in_range) => (
-                self.word_destination(&Operand::Name(*to))?,
+                self.reg32_destination(&Operand::Name(*to))?,
                 Some(self.predicate(*in_range)?),
             ),
-            to => (self.word_destination(to)?, None),
+            to => (self.reg32_destination(to)?, None),
         };
         let shuffle = Shuffle {
             mode,
             destination,
             in_range,
-            value: self.word(value, Type::B32)?,
-            lane: self.word(lane, Type::B32)?,
-            clamp: self.word(clamp, Type::B32)?,
+            value: self.reg32(value, Type::B32)?,
+            lane: self.reg32(lane, Type::B32)?,
+            clamp: self.reg32(clamp, Type::B32)?,
         };
         let members = self.members(members)?;
         self.enter_together(members);
@@ -122,10 +122,10 @@ impl Builder<'_, '_> {
         let value = self.source(value, ty)?;
         let (to, agree) = match to {
             Operand::Pair(to, agree) if all => (
-                self.word_destination(&Operand::Name(*to))?,
+                self.reg32_destination(&Operand::Name(*to))?,
                 Some(self.predicate(*agree)?),
             ),
-            to => (self.word_destination(to)?, None),
+            to => (self.reg32_destination(to)?, None),
         };
         let members = self.members(members)?;
         self.enter_together(members);
@@ -163,8 +163,8 @@ impl Builder<'_, '_> {
             })
             .ok_or(Failure::Unknown)?;
         mods.finish()?;
-        let value = self.word(value, ty)?;
-        let to = self.word_destination(to)?;
+        let value = self.reg32(value, ty)?;
+        let to = self.reg32_destination(to)?;
         let members = self.members(members)?;
         self.enter_together(members);
         self.emit(Op::Reduce(mode, to, value));
@@ -183,7 +183,7 @@ impl Builder<'_, '_> {
         mods.finish()?;
         let to = match to.of(self.text) {
             "_" => None,
-            _ => Some(self.word_destination(&Operand::Name(*to))?),
+            _ => Some(self.reg32_destination(&Operand::Name(*to))?),
         };
         let elected = self.predicate(*elected)?;
         let members = self.members(members)?;
@@ -196,7 +196,7 @@ impl Builder<'_, '_> {
     /// `bar.warp.sync membermask`
     pub(super) fn warp_barrier(&mut self, operands: &[Operand]) -> Outcome {
         let members = match operands {
-            [] => self.word_constant(Constant::Bits(u64::from(u32::MAX))),
+            [] => self.reg32_constant(Constant::Bits(u64::from(u32::MAX))),
             [members] => self.members(members)?,
             _ => return Err("expected one operand".into()),
         };
@@ -213,7 +213,7 @@ impl Builder<'_, '_> {
         mods.ty()?;
         mods.finish()?;
         match self.destination(to, Type::B32)? {
-            Register::Word(to) => self.emit(Op::ActiveMask(to)),
+            Register::Reg32(to) => self.emit(Op::ActiveMask(to)),
             _ => return Err(Failure::Unknown),
         }
         Ok(())

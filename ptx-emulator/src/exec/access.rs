@@ -7,10 +7,9 @@ use super::pattern::Pattern;
 use super::run::{Outcome, Run};
 use super::spread::{Report, Spread};
 use super::transfer::{
-    Global, Source, Target, Transfer, read_double, read_row, read_word, write_double, write_row,
-    write_word,
+    Global, Source, Target, Transfer, read_row, read32, read64, write_row, write32, write64,
 };
-use super::vector::{LANES, Registers, Words};
+use super::vector::{LANES, Lanes32, Registers};
 use super::warp_ops::{lanes, read, write};
 use super::{Launch, simd};
 use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
@@ -42,12 +41,12 @@ pub(super) fn lane_addresses(
 ) -> [u64; LANES] {
     let offset = address.offset as u64;
     match address.base {
-        AddressBase::Double(double) => {
-            let base = &r.doubles[double.0 as usize];
+        AddressBase::Reg64(reg) => {
+            let base = &r.regs64[reg.0 as usize];
             std::array::from_fn(|lane| base[lane].wrapping_add(offset))
         }
-        AddressBase::Word(word) => {
-            let base = &r.words[word.0 as usize];
+        AddressBase::Reg32(reg) => {
+            let base = &r.regs32[reg.0 as usize];
             std::array::from_fn(|lane| u64::from(base[lane]).wrapping_add(offset))
         }
         AddressBase::None => [offset; LANES],
@@ -205,7 +204,7 @@ impl<O: Observer> Run<'_, '_, O> {
         match place.space {
             Space::Shared => {
                 let source = &&*self.shared;
-                if !read_row(source, at, pattern, self.r.words) {
+                if !read_row(source, at, pattern, self.r.regs32) {
                     let load = &self.program.loads[index];
                     load_all(&&self.shared[at..], load, pattern, &mut self.r);
                 }
@@ -217,7 +216,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 if pattern.transfer == Transfer::Row {
                     simd::prefetch_row(words, pattern.ahead(at));
                 }
-                if !read_row(&Global { words, level }, at, pattern, self.r.words) {
+                if !read_row(&Global { words, level }, at, pattern, self.r.regs32) {
                     let load = &self.program.loads[index];
                     let words = &words[at..];
                     load_all(&Global { words, level }, load, pattern, &mut self.r);
@@ -321,7 +320,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let at = place.offset / 4;
         match place.space {
             Space::Shared => {
-                if !write_row(&mut &mut *self.shared, at, pattern, self.r.words) {
+                if !write_row(&mut &mut *self.shared, at, pattern, self.r.regs32) {
                     store_all(&mut &mut self.shared[at..], store, pattern, &self.r);
                 }
             }
@@ -329,7 +328,7 @@ impl<O: Observer> Run<'_, '_, O> {
             Space::Global => {
                 let allocation = &self.launch.allocations[place.allocation as usize];
                 let (words, level) = (allocation.words(), self.launch.level);
-                if !write_row(&mut Global { words, level }, at, pattern, self.r.words) {
+                if !write_row(&mut Global { words, level }, at, pattern, self.r.regs32) {
                     let words = &words[at..];
                     store_all(&mut Global { words, level }, store, pattern, &self.r);
                 }
@@ -419,7 +418,7 @@ impl Sources<'_, '_> {
     pub(super) fn read_again<O: Observer>(
         &self,
         pattern: &mut Pattern,
-        registers: &mut [Words],
+        registers: &mut [Lanes32],
     ) -> bool {
         let spread = &self.spreads[pattern.spread as usize];
         let is_known = !O::ACCESSES || O::LOAD_GROUPS && spread.report == Report::Done;
@@ -460,19 +459,19 @@ fn observe_regular<'a, O: Observer>(
 
 /// Local memory is interleaved by lane: the same offset in all lanes is one row.
 #[inline(never)]
-fn load_local(local: &[Words], load: &Load, row: usize, r: &mut Registers<'_>) {
+fn load_local(local: &[Lanes32], load: &Load, row: usize, r: &mut Registers<'_>) {
     for (index, destination) in load.destinations.iter().enumerate() {
         let at = row + index * load.bytes as usize / 4;
         let low = local[at];
         match destination {
-            Some(Register::Word(word)) => r.words[word.0 as usize] = low,
-            Some(Register::Double(double)) => {
+            Some(Register::Reg32(reg)) => r.regs32[reg.0 as usize] = low,
+            Some(Register::Reg64(reg)) => {
                 let high = if load.bytes == 8 {
                     local[at + 1]
                 } else {
                     [0; LANES]
                 };
-                let to = &mut r.doubles[double.0 as usize];
+                let to = &mut r.regs64[reg.0 as usize];
                 for lane in 0..LANES {
                     let value = u64::from(low[lane]) | u64::from(high[lane]) << 32;
                     to[lane] = extend(value, load);
@@ -484,13 +483,13 @@ fn load_local(local: &[Words], load: &Load, row: usize, r: &mut Registers<'_>) {
 }
 
 #[inline(never)]
-fn store_local(local: &mut [Words], store: &Store, row: usize, r: &Registers<'_>) {
+fn store_local(local: &mut [Lanes32], store: &Store, row: usize, r: &Registers<'_>) {
     for (index, source) in store.sources.iter().enumerate() {
         let at = row + index * store.bytes as usize / 4;
         match source {
-            Register::Word(word) => local[at] = r.words[word.0 as usize],
-            Register::Double(double) => {
-                let from = &r.doubles[double.0 as usize];
+            Register::Reg32(reg) => local[at] = r.regs32[reg.0 as usize],
+            Register::Reg64(reg) => {
+                let from = &r.regs64[reg.0 as usize];
                 local[at] = from.map(|value| value as u32);
                 if store.bytes == 8 {
                     local[at + 1] = from.map(|value| (value >> 32) as u32);
@@ -514,8 +513,8 @@ fn observe_first<O: Observer>(
 
 fn stored_values<'a>(registers: &'a Registers<'_>, store: &'a Store) -> StoredValues<'a> {
     StoredValues {
-        words: registers.words,
-        doubles: registers.doubles,
+        regs32: registers.regs32,
+        regs64: registers.regs64,
         store,
     }
 }
@@ -524,28 +523,27 @@ fn stored_values<'a>(registers: &'a Registers<'_>, store: &'a Store) -> StoredVa
 #[inline(always)]
 fn load_all(source: &impl Source, load: &Load, pattern: &Pattern, r: &mut Registers<'_>) {
     match (load.single, load.bytes) {
-        (Some(Register::Word(word)), _) => {
-            read_word(source, pattern, 0, &mut r.words[word.0 as usize]);
+        (Some(Register::Reg32(reg)), _) => {
+            read32(source, pattern, 0, &mut r.regs32[reg.0 as usize]);
         }
-        (Some(Register::Double(double)), 8) => {
-            read_double(source, pattern, 0, &mut r.doubles[double.0 as usize]);
+        (Some(Register::Reg64(reg)), 8) => {
+            read64(source, pattern, 0, &mut r.regs64[reg.0 as usize]);
         }
         _ => {
             let step = load.bytes as usize / 4;
             for (index, destination) in load.destinations.iter().enumerate() {
                 let element = index * step;
                 match *destination {
-                    Some(Register::Word(word)) => {
-                        read_word(source, pattern, element, &mut r.words[word.0 as usize]);
+                    Some(Register::Reg32(reg)) => {
+                        read32(source, pattern, element, &mut r.regs32[reg.0 as usize]);
                     }
-                    Some(Register::Double(double)) if step == 2 => {
-                        read_double(source, pattern, element, &mut r.doubles[double.0 as usize]);
+                    Some(Register::Reg64(reg)) if step == 2 => {
+                        read64(source, pattern, element, &mut r.regs64[reg.0 as usize]);
                     }
-                    Some(Register::Double(double)) => {
+                    Some(Register::Reg64(reg)) => {
                         let mut words = [0; LANES];
-                        read_word(source, pattern, element, &mut words);
-                        r.doubles[double.0 as usize] =
-                            words.map(|word| extend(u64::from(word), load));
+                        read32(source, pattern, element, &mut words);
+                        r.regs64[reg.0 as usize] = words.map(|word| extend(u64::from(word), load));
                     }
                     Some(Register::Predicate(_)) | None => {}
                 }
@@ -561,15 +559,15 @@ fn store_all(target: &mut impl Target, store: &Store, pattern: &Pattern, r: &Reg
     for (index, source) in store.sources.iter().enumerate() {
         let element = index * step;
         match *source {
-            Register::Word(word) => {
-                write_word(target, pattern, element, &r.words[word.0 as usize]);
+            Register::Reg32(reg) => {
+                write32(target, pattern, element, &r.regs32[reg.0 as usize]);
             }
-            Register::Double(double) if step == 2 => {
-                write_double(target, pattern, element, &r.doubles[double.0 as usize]);
+            Register::Reg64(reg) if step == 2 => {
+                write64(target, pattern, element, &r.regs64[reg.0 as usize]);
             }
-            Register::Double(double) => {
-                let words = r.doubles[double.0 as usize].map(|value| value as u32);
-                write_word(target, pattern, element, &words);
+            Register::Reg64(reg) => {
+                let words = r.regs64[reg.0 as usize].map(|value| value as u32);
+                write32(target, pattern, element, &words);
             }
             Register::Predicate(_) => {}
         }

@@ -97,7 +97,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let ignored = copy.ignore.map_or(0, |p| self.r.predicates[p.0 as usize]);
         let source_bytes: [u32; LANES] = std::array::from_fn(|lane| match copy.source_bytes {
             _ if ignored >> lane & 1 != 0 => 0,
-            Some(word) => self.r.words[word.0 as usize][lane].min(copy.bytes),
+            Some(reg) => self.r.regs32[reg.0 as usize][lane].min(copy.bytes),
             None => copy.bytes,
         });
         let reading = lanes(mask)

@@ -58,10 +58,10 @@ impl<O: Observer> Worker<'_, '_, O> {
     ) -> Outcome {
         let warp = &mut self.warps[index];
         let frame = warp.frames[warp.splits[at].frame as usize];
-        let ids = warp.words[frame.words + barrier.id.0 as usize];
+        let ids = warp.regs32[frame.regs32 + barrier.id.0 as usize];
         let counts = barrier
             .threads
-            .map(|threads| warp.words[frame.words + threads.0 as usize]);
+            .map(|threads| warp.regs32[frame.regs32 + threads.0 as usize]);
         for part in warp.part(at, &ids) {
             let split = &mut self.warps[index].splits[part];
             let first = split.mask.trailing_zeros() as usize % LANES;
@@ -192,7 +192,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 match barrier.kind {
                     BarrierKind::Sync | BarrierKind::Arrive => {}
                     BarrierKind::Count(to) => {
-                        let to = &mut warp.words[frame.words + to.0 as usize];
+                        let to = &mut warp.regs32[frame.regs32 + to.0 as usize];
                         for lane in lanes(split.mask) {
                             to[lane] = count;
                         }

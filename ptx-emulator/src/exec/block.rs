@@ -231,8 +231,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             launch,
             program,
             r: Registers {
-                words: &mut warp.words[frame.words..],
-                doubles: &mut warp.doubles[frame.doubles..],
+                regs32: &mut warp.regs32[frame.regs32..],
+                regs64: &mut warp.regs64[frame.regs64..],
                 predicates: &mut warp.predicates[frame.predicates..],
             },
             local: &mut warp.local,
@@ -324,9 +324,15 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 lane: Some(first),
             })),
             Terminator::Switch {
-                index: word,
+                index: index_register,
                 targets,
-            } => self.switch(index, at, word.0, targets, current.terminator_info),
+            } => self.switch(
+                index,
+                at,
+                index_register.0,
+                targets,
+                current.terminator_info,
+            ),
             Terminator::Call(call) => self.call(index, at, block, call),
             Terminator::Barrier(barrier) => {
                 self.arrive(index, at, barrier, current.terminator_info)
@@ -383,8 +389,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         let callee = &program.functions[frame.function as usize];
         if let Terminator::Call(call) = &program.blocks[frame.call_block as usize].terminator {
             for (&from, &to) in callee.results.iter().zip(&call.results) {
-                let value = warp.words[frame.words + from.0 as usize];
-                let to = &mut warp.words[caller.words + to.0 as usize];
+                let value = warp.regs32[frame.regs32 + from.0 as usize];
+                let to = &mut warp.regs32[caller.regs32 + to.0 as usize];
                 for lane in lanes(split.mask) {
                     to[lane] = value[lane];
                 }
@@ -400,14 +406,14 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         &mut self,
         index: usize,
         at: usize,
-        word: u32,
+        index_register: u32,
         targets: &[u32],
         info: Option<u32>,
     ) -> Outcome {
         let warp = &mut self.warps[index];
         let all = warp.splits[at].mask;
         let frame = warp.frames[warp.splits[at].frame as usize];
-        let values = warp.words[frame.words + word as usize];
+        let values = warp.regs32[frame.regs32 + index_register as usize];
         // Where the first lane goes, and the lanes that go there too.
         let mut taken = (None, 0);
         for part in warp.part(at, &values) {
@@ -450,7 +456,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             CallTarget::Indirect(address) => {
                 let warp = &mut self.warps[index];
                 let frame = warp.frames[split.frame as usize];
-                let targets = warp.doubles[frame.doubles + address.0 as usize];
+                let targets = warp.regs64[frame.regs64 + address.0 as usize];
                 for part in warp.part(at, &targets) {
                     let lane =
                         self.warps[index].splits[part].mask.trailing_zeros() as usize % LANES;
@@ -490,10 +496,10 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         let warp = &mut self.warps[index];
         let split = warp.splits[at];
         let frame = warp.push_frame(self.launch, split.frame, function, block, self.block)?;
-        let from_base = warp.frames[split.frame as usize].words;
-        let to_base = warp.frames[frame as usize].words;
+        let from_base = warp.frames[split.frame as usize].regs32;
+        let to_base = warp.frames[frame as usize].regs32;
         for (&from, &to) in call.arguments.iter().zip(&callee.params) {
-            warp.words[to_base + to.0 as usize] = warp.words[from_base + from.0 as usize];
+            warp.regs32[to_base + to.0 as usize] = warp.regs32[from_base + from.0 as usize];
         }
         let split = &mut warp.splits[at];
         split.frame = frame;

@@ -70,7 +70,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 let (group, place) = (lane / 4, lane % 4);
                 if !matrices.transposed {
                     let word = rows[group] as usize / 4 + place;
-                    let value = &mut self.r.words[register.0 as usize][lane];
+                    let value = &mut self.r.regs32[register.0 as usize][lane];
                     match matrices.stores {
                         true => self.shared[word] = *value,
                         false => *value = self.shared[word],
@@ -81,11 +81,11 @@ impl<O: Observer> Run<'_, '_, O> {
                     let at = rows[2 * place + part] + 2 * group as u64;
                     let shift = 16 * part;
                     if matrices.stores {
-                        let value = self.r.words[register.0 as usize][lane] >> shift & 0xffff;
+                        let value = self.r.regs32[register.0 as usize][lane] >> shift & 0xffff;
                         self.write_memory(space, at, 2, lane, u64::from(value), false);
                     } else {
                         let value = self.read_memory(space, at, 2, lane, false) as u32;
-                        let to = &mut self.r.words[register.0 as usize][lane];
+                        let to = &mut self.r.regs32[register.0 as usize][lane];
                         *to = *to & !(0xffff << shift) | value << shift;
                     }
                 }

@@ -104,8 +104,8 @@ fn bad(message: String, lane: usize) -> Box<RawFault> {
 /// The registers of a frame.
 pub(super) fn registers<'w>(warp: &'w mut Warp, frame: &Frame) -> Registers<'w> {
     Registers {
-        words: &mut warp.words[frame.words..],
-        doubles: &mut warp.doubles[frame.doubles..],
+        regs32: &mut warp.regs32[frame.regs32..],
+        regs64: &mut warp.regs64[frame.regs64..],
         predicates: &mut warp.predicates[frame.predicates..],
     }
 }
@@ -226,17 +226,21 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             let (rank, address) = of_cluster(resolved[lane]);
             let by = self.by(index, lane);
             let r = registers(&mut self.warps[index], frame);
-            let word = |word: crate::ir::Word| u64::from(r.words[word.0 as usize][lane]);
+            let value_of = |reg: crate::ir::Reg32| u64::from(r.regs32[reg.0 as usize][lane]);
             let (count, expect, drop) = match object.action {
                 BarrierAction::Arrive {
                     state: None,
                     count,
                     expect,
                     drop,
-                } => (Some(count.map_or(1, word)), expect.map_or(0, word), drop),
-                BarrierAction::Expect(bytes) => (None, word(bytes), false),
+                } => (
+                    Some(count.map_or(1, value_of)),
+                    expect.map_or(0, value_of),
+                    drop,
+                ),
+                BarrierAction::Expect(bytes) => (None, value_of(bytes), false),
                 BarrierAction::Complete(bytes) => {
-                    let bytes = word(bytes) as i64;
+                    let bytes = value_of(bytes) as i64;
                     self.at_rank(rank as u32, |this| this.complete_bytes(address, bytes, by))?;
                     continue;
                 }
@@ -277,10 +281,10 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
     ) -> Result<bool, Box<RawFault>> {
         let by = self.by(index, lane);
         let r = registers(&mut self.warps[index], frame);
-        let word = |word: crate::ir::Word| u64::from(r.words[word.0 as usize][lane]);
+        let value_of = |reg: crate::ir::Reg32| u64::from(r.regs32[reg.0 as usize][lane]);
         match object.action {
             BarrierAction::Init(count) => {
-                let count = word(count);
+                let count = value_of(count);
                 if count == 0 || count > COUNT_MASK {
                     let message =
                         format!("an mbarrier of {count} arrivals; 1 to {COUNT_MASK} are valid");
@@ -304,21 +308,21 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 expect,
                 drop,
             } => {
-                let (count, expect) = (count.map_or(1, word), expect.map_or(0, word));
+                let (count, expect) = (count.map_or(1, value_of), expect.map_or(0, value_of));
                 let before = self.object(address, lane)?.pack();
                 self.expect(address, expect as i64, lane)?;
                 self.count_arrivals(address, count, drop, by)?;
                 if let Some(state) = state {
                     let r = registers(&mut self.warps[index], frame);
-                    r.doubles[state.0 as usize][lane] = before;
+                    r.regs64[state.0 as usize][lane] = before;
                 }
             }
             BarrierAction::Expect(bytes) => {
-                let bytes = word(bytes);
+                let bytes = value_of(bytes);
                 self.expect(address, bytes as i64, lane)?;
             }
             BarrierAction::Complete(bytes) => {
-                let bytes = word(bytes);
+                let bytes = value_of(bytes);
                 self.complete_bytes(address, bytes as i64, by)?;
             }
             BarrierAction::ArriveAfterCopies { increment } => {
@@ -338,8 +342,8 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             }
             BarrierAction::Wait { phase, .. } => {
                 let parity = match phase {
-                    Phase::Parity(parity) => word(parity) & 1,
-                    Phase::State(state) => state_parity(r.doubles[state.0 as usize][lane]),
+                    Phase::Parity(parity) => value_of(parity) & 1,
+                    Phase::State(state) => state_parity(r.regs64[state.0 as usize][lane]),
                 };
                 return Ok(self.object(address, lane)?.parity != parity);
             }

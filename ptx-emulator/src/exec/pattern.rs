@@ -48,7 +48,7 @@ pub(super) struct Pattern {
     /// How the fast paths do it.
     pub transfer: Transfer,
     /// The register, where it is just one word and 4 bytes in each lane; else [`NO_WORD`].
-    pub word: u32,
+    pub register: u32,
     /// The space that the instruction names.
     named: Space,
     /// The space of `extent`.
@@ -70,7 +70,7 @@ pub(super) struct Pattern {
     /// Bytes from the lowest address to the end of the highest access.
     span: u64,
     /// The registers of a load of words, where all of them are words and used.
-    pub words: [u32; 4],
+    pub registers: [u32; 4],
     /// How many there are; 0 for anything else.
     pub count: u32,
     /// Address of each lane minus the lowest one, in words.
@@ -78,7 +78,7 @@ pub(super) struct Pattern {
 }
 
 /// No register.
-const NO_WORD: u32 = u32::MAX;
+const NO_REGISTER: u32 = u32::MAX;
 
 const _: () = assert!(std::mem::offset_of!(Pattern, named) <= 64);
 
@@ -111,16 +111,16 @@ impl Pattern {
             whole: Shape::Uniform,
             observed: Space::Generic,
             named: address.space,
-            word: match register {
-                Some(Register::Word(word)) if bytes == 4 => word.0,
-                _ => NO_WORD,
+            register: match register {
+                Some(Register::Reg32(reg)) if bytes == 4 => reg.0,
+                _ => NO_REGISTER,
             },
             transfer: Transfer::Slow,
             groups: [Shape::Uniform; LANES / GROUP],
             plain,
             previous: 0,
             span: u64::from(bytes),
-            words: [NO_WORD; 4],
+            registers: [NO_REGISTER; 4],
             count: 0,
             places: [0; LANES],
         }
@@ -132,20 +132,20 @@ impl Pattern {
             let bytes = load.bytes * load.destinations.len() as u32;
             let mut pattern = Pattern::new(&load.address, bytes, load.plain, load.single);
             let count = load.destinations.len();
-            let all_words = load.bytes == 4
+            let all_reg32 = load.bytes == 4
                 && load
                     .destinations
                     .iter()
-                    .zip(&mut pattern.words)
+                    .zip(&mut pattern.registers)
                     .all(|(from, to)| {
-                        let word = match from {
-                            Some(Register::Word(word)) => Some(word.0),
+                        let register = match from {
+                            Some(Register::Reg32(reg)) => Some(reg.0),
                             _ => None,
                         };
-                        *to = word.unwrap_or(NO_WORD);
-                        word.is_some()
+                        *to = register.unwrap_or(NO_REGISTER);
+                        register.is_some()
                     });
-            if all_words && count <= pattern.words.len() {
+            if all_reg32 && count <= pattern.registers.len() {
                 pattern.count = count as u32;
             }
             pattern
@@ -175,12 +175,12 @@ impl Pattern {
         let spread = &mut spreads[self.spread as usize];
         if spread.visit != visit {
             match self.base {
-                AddressBase::Double(double) => {
-                    let base = &r.doubles[double.0 as usize];
+                AddressBase::Reg64(reg) => {
+                    let base = &r.regs64[reg.0 as usize];
                     spread.enter(launch, visit, |lane| base[lane]);
                 }
-                AddressBase::Word(word) => {
-                    let base = &r.words[word.0 as usize];
+                AddressBase::Reg32(reg) => {
+                    let base = &r.regs32[reg.0 as usize];
                     spread.enter(launch, visit, |lane| u64::from(base[lane]));
                 }
                 // The spread of those never changes.
@@ -194,8 +194,8 @@ impl Pattern {
             return Some(place);
         }
         let base = match self.base {
-            AddressBase::Double(double) => r.doubles[double.0 as usize][0],
-            AddressBase::Word(word) => u64::from(r.words[word.0 as usize][0]),
+            AddressBase::Reg64(reg) => r.regs64[reg.0 as usize][0],
+            AddressBase::Reg32(reg) => u64::from(r.regs32[reg.0 as usize][0]),
             AddressBase::None => 0,
             AddressBase::Frame => u64::from(local_base),
         };
@@ -292,7 +292,7 @@ impl Pattern {
         self.whole = shape(&above);
         self.groups = std::array::from_fn(|group| shape(&above[group * GROUP..][..GROUP]));
         self.transfer = match self.whole {
-            Shape::Consecutive if self.word != NO_WORD => Transfer::Row,
+            Shape::Consecutive if self.register != NO_REGISTER => Transfer::Row,
             Shape::Uniform if self.count != 0 => Transfer::Broadcast,
             _ => Transfer::Scattered,
         };

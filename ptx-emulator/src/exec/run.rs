@@ -6,7 +6,7 @@ use super::async_copy::CopyQueue;
 use super::cluster::Peer;
 use super::pattern::Pattern;
 use super::spread::Spread;
-use super::vector::{LANES, Registers, Words, collect, store_doubles, store_words};
+use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
 use super::warpgroup::ProductQueue;
 use super::{Launch, arithmetic, lane};
@@ -46,7 +46,7 @@ pub(crate) struct Run<'r, 'l, O> {
     pub program: &'r Program,
     pub r: Registers<'r>,
     /// Local memory of the warp: rows of one word per lane.
-    pub local: &'r mut [Words],
+    pub local: &'r mut [Lanes32],
     /// First byte of the current frame's local variables.
     pub local_base: u32,
     /// Bytes of local memory of each thread.
@@ -181,7 +181,7 @@ impl<O: Observer> Run<'_, '_, O> {
     /// Whether all lanes of the member masks that have not exited are here.
     #[inline(always)]
     fn has_members(&self, members: u32, mask: u32) -> bool {
-        let members = &self.r.words[members as usize];
+        let members = &self.r.regs32[members as usize];
         let wanted = lanes(mask).fold(0, |wanted, lane| wanted | members[lane]);
         wanted & self.live & !mask == 0
     }
@@ -189,7 +189,7 @@ impl<O: Observer> Run<'_, '_, O> {
     /// A `.sync` operation: lanes that give the same member mask execute it together.
     #[inline(never)]
     fn together(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
-        let members = self.r.words[members as usize];
+        let members = self.r.regs32[members as usize];
         for inst in code {
             self.info = inst.info;
             let id = InstructionId(inst.info);
@@ -246,7 +246,7 @@ impl<O: Observer> Run<'_, '_, O> {
     /// registers.
     #[inline(always)]
     fn frequent<'c, const FULL: bool>(&mut self, code: &'c [Inst], mask: u32) -> &'c [Inst] {
-        let words = &mut *self.r.words;
+        let regs32 = &mut *self.r.regs32;
         let sources = Sources {
             launch: self.launch,
             shared: self.shared,
@@ -258,12 +258,12 @@ impl<O: Observer> Run<'_, '_, O> {
             && inst.frequent
         {
             let done = match inst.op {
-                Op::TernaryWord(Ternary::FloatFma, d, a, b, c) => {
-                    arithmetic::float_fma::<FULL>(words, mask, d.0, (a.0, b.0, c.0));
+                Op::Ternary32(Ternary::FloatFma, d, a, b, c) => {
+                    arithmetic::float_fma::<FULL>(regs32, mask, d.0, (a.0, b.0, c.0));
                     true
                 }
                 Op::Load(index) if FULL && mask == u32::MAX => {
-                    sources.read_again::<O>(&mut self.patterns[index as usize], words)
+                    sources.read_again::<O>(&mut self.patterns[index as usize], regs32)
                 }
                 _ => false,
             };
@@ -318,84 +318,84 @@ impl<O: Observer> Run<'_, '_, O> {
     fn execute<const FULL: bool>(&mut self, op: &Op, mask: u32) -> Outcome {
         let r = &mut self.r;
         match *op {
-            Op::MoveWord(d, a) => r.map_word::<FULL>(mask, d.0, a.0, |x| x),
-            Op::MoveDouble(d, a) => r.map_double::<FULL>(mask, d.0, a.0, |x| x),
+            Op::Move32(d, a) => r.map_32::<FULL>(mask, d.0, a.0, |x| x),
+            Op::Move64(d, a) => r.map_64::<FULL>(mask, d.0, a.0, |x| x),
             Op::MovePredicate(d, a) => r.set_predicate(mask, d.0, r.predicates[a.0 as usize]),
-            Op::UnaryWord(op, d, a) => arithmetic::unary_word::<FULL>(r, mask, op, d.0, a.0),
-            Op::UnaryDouble(op, d, a) => arithmetic::unary_double::<FULL>(r, mask, op, d.0, a.0),
-            Op::BinaryWord(op, d, a, b) => {
-                arithmetic::binary_word::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            Op::Unary32(op, d, a) => arithmetic::unary32::<FULL>(r, mask, op, d.0, a.0),
+            Op::Unary64(op, d, a) => arithmetic::unary64::<FULL>(r, mask, op, d.0, a.0),
+            Op::Binary32(op, d, a, b) => {
+                arithmetic::binary32::<FULL>(r, mask, op, d.0, (a.0, b.0));
             }
-            Op::BinaryDouble(op, d, a, b) => {
-                arithmetic::binary_double::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            Op::Binary64(op, d, a, b) => {
+                arithmetic::binary64::<FULL>(r, mask, op, d.0, (a.0, b.0));
             }
-            Op::ShiftWord(op, d, a, b) => {
-                arithmetic::shift_word::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            Op::Shift32(op, d, a, b) => {
+                arithmetic::shift32::<FULL>(r, mask, op, d.0, (a.0, b.0));
             }
-            Op::ShiftDouble(op, d, a, b) => {
-                arithmetic::shift_double::<FULL>(r, mask, op, d.0, a.0, b.0);
+            Op::Shift64(op, d, a, b) => {
+                arithmetic::shift64::<FULL>(r, mask, op, d.0, a.0, b.0);
             }
-            Op::TernaryWord(op, d, a, b, c) => {
-                arithmetic::ternary_word::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
+            Op::Ternary32(op, d, a, b, c) => {
+                arithmetic::ternary32::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
             }
-            Op::TernaryDouble(op, d, a, b, c) => {
-                arithmetic::ternary_double::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
+            Op::Ternary64(op, d, a, b, c) => {
+                arithmetic::ternary64::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
             }
             Op::MulWide(signed, d, a, b) => match signed {
-                false => {
-                    r.widen_words::<FULL>(mask, d.0, (a.0, b.0), |x, y| u64::from(x) * u64::from(y))
-                }
-                true => r.widen_words::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
+                false => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
+                    u64::from(x) * u64::from(y)
+                }),
+                true => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
                     (i64::from(x as i32) * i64::from(y as i32)) as u64
                 }),
             },
             Op::MulAddWide(signed, d, a, b, c) => {
-                let (a, b) = (&r.words[a.0 as usize], &r.words[b.0 as usize]);
-                let c = r.doubles[c.0 as usize];
-                let to = &mut r.doubles[d.0 as usize];
+                let (a, b) = (&r.regs32[a.0 as usize], &r.regs32[b.0 as usize]);
+                let c = r.regs64[c.0 as usize];
+                let to = &mut r.regs64[d.0 as usize];
                 match signed {
-                    false => store_doubles::<FULL>(to, mask, |i| {
+                    false => store_lanes64::<FULL>(to, mask, |i| {
                         (u64::from(a[i]) * u64::from(b[i])).wrapping_add(c[i])
                     }),
-                    true => store_doubles::<FULL>(to, mask, |i| {
+                    true => store_lanes64::<FULL>(to, mask, |i| {
                         let product = i64::from(a[i] as i32) * i64::from(b[i] as i32);
                         (product as u64).wrapping_add(c[i])
                     }),
                 }
             }
             Op::Widen(signed, d, a) => match signed {
-                false => r.widen_words::<FULL>(mask, d.0, (a.0, a.0), |x, _| u64::from(x)),
-                true => r.widen_words::<FULL>(mask, d.0, (a.0, a.0), |x, _| x as i32 as u64),
+                false => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, a.0), |x, _| u64::from(x)),
+                true => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, a.0), |x, _| x as i32 as u64),
             },
-            Op::Narrow(d, a) => r.narrow_double::<FULL>(mask, d.0, a.0, |x| x as u32),
+            Op::Narrow(d, a) => r.map_64_to_32::<FULL>(mask, d.0, a.0, |x| x as u32),
             Op::Pack(d, low, high) => {
-                r.widen_words::<FULL>(mask, d.0, (low.0, high.0), |x, y| {
+                r.map2_32_to_64::<FULL>(mask, d.0, (low.0, high.0), |x, y| {
                     u64::from(x) | u64::from(y) << 32
                 });
             }
             Op::Unpack(low, high, a) => {
-                r.narrow_double::<FULL>(mask, low.0, a.0, |x| x as u32);
-                r.narrow_double::<FULL>(mask, high.0, a.0, |x| (x >> 32) as u32);
+                r.map_64_to_32::<FULL>(mask, low.0, a.0, |x| x as u32);
+                r.map_64_to_32::<FULL>(mask, high.0, a.0, |x| (x >> 32) as u32);
             }
-            Op::CompareWord(op, negated, d, a, b) => {
-                let bits = arithmetic::compare_word(r, op, a.0, b.0);
+            Op::Compare32(op, negated, d, a, b) => {
+                let bits = arithmetic::compare32(r, op, a.0, b.0);
                 r.set_predicate(mask, d.0, if negated { !bits } else { bits });
             }
-            Op::CompareDouble(op, negated, d, a, b) => {
-                let bits = arithmetic::compare_double(r, op, a.0, b.0);
+            Op::Compare64(op, negated, d, a, b) => {
+                let bits = arithmetic::compare64(r, op, a.0, b.0);
                 r.set_predicate(mask, d.0, if negated { !bits } else { bits });
             }
-            Op::SelectWord(d, a, b, p) => {
+            Op::Select32(d, a, b, p) => {
                 let bits = r.predicates[p.0 as usize];
-                let (a, b) = (r.words[a.0 as usize], r.words[b.0 as usize]);
-                store_words::<FULL>(&mut r.words[d.0 as usize], mask, |i| {
+                let (a, b) = (r.regs32[a.0 as usize], r.regs32[b.0 as usize]);
+                store_lanes32::<FULL>(&mut r.regs32[d.0 as usize], mask, |i| {
                     if bits >> i & 1 != 0 { a[i] } else { b[i] }
                 });
             }
-            Op::SelectDouble(d, a, b, p) => {
+            Op::Select64(d, a, b, p) => {
                 let bits = r.predicates[p.0 as usize];
-                let (a, b) = (r.doubles[a.0 as usize], r.doubles[b.0 as usize]);
-                store_doubles::<FULL>(&mut r.doubles[d.0 as usize], mask, |i| {
+                let (a, b) = (r.regs64[a.0 as usize], r.regs64[b.0 as usize]);
+                store_lanes64::<FULL>(&mut r.regs64[d.0 as usize], mask, |i| {
                     if bits >> i & 1 != 0 { a[i] } else { b[i] }
                 });
             }
@@ -423,8 +423,8 @@ impl<O: Observer> Run<'_, '_, O> {
             Op::Lane(index) => self.lane_op(index, mask),
             Op::LocalAddress(d, offset) => {
                 let address = u64::from(self.local_base) + u64::from(offset);
-                let to = &mut self.r.doubles[d.0 as usize];
-                store_doubles::<false>(to, mask, |_| address);
+                let to = &mut self.r.regs64[d.0 as usize];
+                store_lanes64::<false>(to, mask, |_| address);
             }
             Op::Atomic(index) => return self.atomic(index, mask),
             Op::Shuffle(index) => {
@@ -436,7 +436,7 @@ impl<O: Observer> Run<'_, '_, O> {
             Op::Reduce(mode, d, a) => warp_ops::reduce(&mut self.r, mode, d, a, mask),
             Op::Elect(d, p) => warp_ops::elect(&mut self.r, d, p, mask),
             Op::ActiveMask(d) => {
-                store_words::<false>(&mut self.r.words[d.0 as usize], mask, |_| mask);
+                store_lanes32::<false>(&mut self.r.regs32[d.0 as usize], mask, |_| mask);
             }
             Op::ReadTimer(timer, d) => self.read_timer(timer, d, mask),
             Op::Matrix(index) => return self.matrix(index, mask),

@@ -108,7 +108,7 @@ impl Spread {
             let hull = &mut all[address.spread as usize].hull;
             let is_first = hull.from > hull.to;
             let fits = is_first || hull.space == Some(address.space);
-            let in_register = matches!(address.base, AddressBase::Word(_) | AddressBase::Double(_));
+            let in_register = matches!(address.base, AddressBase::Reg32(_) | AddressBase::Reg64(_));
             let shared = !matches!(address.space, Space::Local | Space::Param | Space::Cluster);
             let aligned = address.offset % i64::from(bytes.max(1)) == 0;
             hull.space = (fits && in_register && shared && aligned).then_some(address.space);

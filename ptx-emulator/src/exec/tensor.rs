@@ -72,13 +72,13 @@ impl<O: Observer> Worker<'_, '_, O> {
         let (barriers, masks) = match &copy.direction {
             BulkDirection::Load { barrier, blocks } => (
                 lane_addresses(&r, frame.local_base, barrier),
-                blocks.map(|blocks| r.words[blocks.0 as usize]),
+                blocks.map(|blocks| r.regs32[blocks.0 as usize]),
             ),
             BulkDirection::Store => ([0; LANES], None),
         };
         let mut wanted = Vec::new();
         for lane in lanes(split.mask) {
-            let coordinate = |word: &crate::ir::Word| r.words[word.0 as usize][lane] as i32;
+            let coordinate = |reg: &crate::ir::Reg32| r.regs32[reg.0 as usize][lane] as i32;
             let start = copy.coordinates.iter().map(coordinate).collect();
             let kind = match copy.direction {
                 BulkDirection::Load { .. } => PendingKind::Load {

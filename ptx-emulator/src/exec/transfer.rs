@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::pattern::{GROUP, Pattern, Shape};
 use super::simd;
-use super::vector::{Doubles, LANES, Words};
+use super::vector::{LANES, Lanes32, Lanes64};
 
 /// What the fast paths do with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,14 +117,14 @@ pub(super) fn read_row(
     source: &impl Source,
     at: usize,
     pattern: &Pattern,
-    words: &mut [Words],
+    regs32: &mut [Lanes32],
 ) -> bool {
     match pattern.transfer {
-        Transfer::Row => source.copy(at, &mut words[pattern.word as usize]),
+        Transfer::Row => source.copy(at, &mut regs32[pattern.register as usize]),
         Transfer::Broadcast => {
-            let registers = pattern.words.iter().take(pattern.count as usize);
+            let registers = pattern.registers.iter().take(pattern.count as usize);
             for (element, &register) in registers.enumerate() {
-                words[register as usize] = [source.word(at + element); LANES];
+                regs32[register as usize] = [source.word(at + element); LANES];
             }
         }
         Transfer::Scattered | Transfer::Slow => return false,
@@ -138,18 +138,18 @@ pub(super) fn write_row(
     target: &mut impl Target,
     at: usize,
     pattern: &Pattern,
-    words: &[Words],
+    regs32: &[Lanes32],
 ) -> bool {
     if pattern.transfer != Transfer::Row {
         return false;
     }
-    target.set(at, &words[pattern.word as usize]);
+    target.set(at, &regs32[pattern.register as usize]);
     true
 }
 
 /// Reads the word number `element` of each lane's access.
 #[inline(always)]
-pub(super) fn read_word(source: &impl Source, pattern: &Pattern, element: usize, to: &mut Words) {
+pub(super) fn read32(source: &impl Source, pattern: &Pattern, element: usize, to: &mut Lanes32) {
     let adjacent = pattern.bytes == 4;
     match pattern.whole {
         Shape::Uniform => *to = [source.word(element); LANES],
@@ -174,12 +174,7 @@ pub(super) fn read_word(source: &impl Source, pattern: &Pattern, element: usize,
 
 /// Reads the words `element` and `element + 1` of each lane's access as one value.
 #[inline(always)]
-pub(super) fn read_double(
-    source: &impl Source,
-    pattern: &Pattern,
-    element: usize,
-    to: &mut Doubles,
-) {
+pub(super) fn read64(source: &impl Source, pattern: &Pattern, element: usize, to: &mut Lanes64) {
     let value = |at: usize| join(source.word(at), source.word(at + 1));
     match pattern.whole {
         Shape::Uniform => *to = [value(element); LANES],
@@ -208,12 +203,7 @@ pub(super) fn read_double(
 
 /// Writes the word number `element` of each lane's access; the highest lane wins.
 #[inline(always)]
-pub(super) fn write_word(
-    target: &mut impl Target,
-    pattern: &Pattern,
-    element: usize,
-    from: &Words,
-) {
+pub(super) fn write32(target: &mut impl Target, pattern: &Pattern, element: usize, from: &Lanes32) {
     if pattern.whole == Shape::Consecutive && pattern.bytes == 4 {
         target.set(0, from);
         return;
@@ -225,12 +215,7 @@ pub(super) fn write_word(
 
 /// Writes the words `element` and `element + 1` of each lane's access.
 #[inline(always)]
-pub(super) fn write_double(
-    target: &mut impl Target,
-    pattern: &Pattern,
-    element: usize,
-    from: &Doubles,
-) {
+pub(super) fn write64(target: &mut impl Target, pattern: &Pattern, element: usize, from: &Lanes64) {
     for (value, place) in from.iter().zip(pattern.places) {
         let at = place as usize + element;
         target.set_word(at, *value as u32);

@@ -119,13 +119,13 @@ impl<O: Observer> Run<'_, '_, O> {
                 rows
             }
             WarpgroupRows::Shared { descriptor, across } => {
-                let bits = self.uniform(self.r.doubles[descriptor.0 as usize])?;
+                let bits = self.uniform(self.r.regs64[descriptor.0 as usize])?;
                 let operand = Descriptor::new(bits, *across);
                 let rows = (ROWS as u64 * warp, ROWS as u64);
                 self.load_operand(product, operand, rows, &mut pieces)?
             }
         };
-        let bits = self.uniform(self.r.doubles[product.b.0 as usize])?;
+        let bits = self.uniform(self.r.regs64[product.b.0 as usize])?;
         let operand = Descriptor::new(bits, product.across_b);
         let b = self.load_operand(product, operand, (0, product.columns.into()), &mut pieces)?;
         let negate = product.negated[0] != product.negated[1];

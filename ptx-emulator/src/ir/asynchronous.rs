@@ -1,6 +1,6 @@
 //! Asynchronous copies into shared memory, and the barriers that tell when they are done.
 
-use super::{Address, Double, Predicate, Word};
+use super::{Address, Predicate, Reg32, Reg64};
 
 /// `cp.async`: each lane copies a few bytes from global to shared memory.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub(crate) struct AsyncCopy {
     /// Bytes written: 4, 8 or 16.
     pub bytes: u32,
     /// Bytes read, of which the rest is zero; all of them where there is none.
-    pub source_bytes: Option<Word>,
+    pub source_bytes: Option<Reg32>,
     /// Lanes that read nothing and write zeros.
     pub ignore: Option<Predicate>,
 }
@@ -28,24 +28,24 @@ pub(crate) struct BarrierObject {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BarrierAction {
     /// `init`: with the number of arrivals that complete a phase.
-    Init(Word),
+    Init(Reg32),
     /// `inval`.
     Invalidate,
     /// `arrive` and `arrive_drop`.
     Arrive {
         /// The state before.
-        state: Option<Double>,
+        state: Option<Reg64>,
         /// Arrivals; one where there is none.
-        count: Option<Word>,
+        count: Option<Reg32>,
         /// Bytes that the phase waits for in addition.
-        expect: Option<Word>,
+        expect: Option<Reg32>,
         /// Whether later phases wait for fewer arrivals.
         drop: bool,
     },
     /// `expect_tx`.
-    Expect(Word),
+    Expect(Reg32),
     /// `complete_tx`.
-    Complete(Word),
+    Complete(Reg32),
     /// `test_wait` and `try_wait`.
     Wait {
         done: Predicate,
@@ -64,9 +64,9 @@ pub(crate) enum BarrierAction {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Phase {
     /// That of a state that `arrive` gave.
-    State(Double),
+    State(Reg64),
     /// The current or the preceding one, by its parity.
-    Parity(Word),
+    Parity(Reg32),
 }
 
 /// `cp.async.bulk.tensor`: the copy engine moves a box of a tensor.
@@ -76,7 +76,7 @@ pub(crate) struct BulkCopy {
     /// Address of the tensor map.
     pub map: Address,
     /// Of the box's first element.
-    pub coordinates: Vec<Word>,
+    pub coordinates: Vec<Reg32>,
     /// The box in shared memory.
     pub shared: Address,
     pub next: u32,
@@ -88,7 +88,7 @@ pub(crate) enum BulkDirection {
     /// mask of them.
     Load {
         barrier: Address,
-        blocks: Option<Word>,
+        blocks: Option<Reg32>,
     },
     /// To global memory, as part of the thread's bulk group.
     Store,
