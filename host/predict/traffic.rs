@@ -203,7 +203,7 @@ impl Observer for Traffic {
     }
 
     fn async_access(&mut self, context: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        let done = access.progress != Progress::Begins;
+        let done = access.progress != Progress::Issued;
         let access = &access.access;
         let opcode = context.kernel.instruction(access.instruction).opcode();
         if done && access.space == Space::Global && opcode.starts_with("cp.async.bulk") {

@@ -452,7 +452,7 @@ pub(crate) struct Address {
     pub offset: i64,
     /// Accesses of a basic block with the same value as their base have the same spread; 0 where
     /// the base is the same for all lanes.
-    pub spread: u32,
+    pub offsets: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -779,7 +779,7 @@ pub(crate) struct Program {
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
     /// Number of spreads, besides number 0.
-    pub spreads: u32,
+    pub lane_offsets: u32,
     /// By spread: its loads, if observers may be told of them together.
     pub groups: Vec<Vec<GroupedLoad>>,
     pub shared: Vec<SharedVariable>,

@@ -24,7 +24,7 @@ pub use kernel::{
 };
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
-    AccessKind, Asker, AsyncAccess, BarrierComplete, GroupedLoad, LaunchContext, MemoryAccess,
+    AccessKind, AsyncAccess, BarrierComplete, GroupedLoad, Issuer, LaunchContext, MemoryAccess,
     NoObserver, ObservedLaunch, Observer, Progress, RepeatedAccess, RepeatedLoads, StoredValues,
     WarpContext, WarpSync, WarpSyncKind,
 };

@@ -80,23 +80,23 @@ pub struct MemoryAccess<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It has been asked for: from now on it may access the memory at any time.
-    Begins,
+    Issued,
     /// It is done, and the lanes that asked for it have waited for that.
     Waited,
     /// It is done, and the mbarrier at this address was told so: in shared memory, counted as in [`Space::Cluster`], which is
     /// the same in a launch without clusters.
-    Told(u64),
+    Signalled(u64),
 }
 
 /// The lanes of a warp that have asked for an asynchronous operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asker {
+pub enum Issuer {
     /// Each for its own access (`cp.async`).
-    Each,
+    EachLane,
     /// This one, for all pieces (`cp.async.bulk.tensor`).
-    One(u32),
+    Lane(u32),
     /// All lanes together (`wgmma`).
-    Together,
+    Warp,
 }
 
 /// An access of an operation that runs beside the lanes of a warp: `cp.async`, `cp.async.bulk.tensor`, or `wgmma`.
@@ -113,7 +113,7 @@ pub struct AsyncAccess<'a> {
     /// asked for them.
     pub access: MemoryAccess<'a>,
     /// Who has asked for it.
-    pub asker: Asker,
+    pub issuer: Issuer,
     /// How far it has come.
     pub progress: Progress,
 }

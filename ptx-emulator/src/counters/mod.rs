@@ -341,7 +341,7 @@ impl Observer for Counters {
     }
 
     fn async_access(&mut self, _: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        if access.progress == Progress::Begins || access.access.space != Space::Global {
+        if access.progress == Progress::Issued || access.access.space != Space::Global {
             return;
         }
         let access = &access.access;

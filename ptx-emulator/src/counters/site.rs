@@ -59,7 +59,7 @@ pub(super) fn bulk(access: &MemoryAccess<'_>) -> BulkCounts {
 /// The memory accesses of one instruction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Site {
-    patterns: Vec<Pattern>,
+    patterns: Vec<SitePattern>,
     /// The pattern of the last access.
     current: usize,
     /// What patterns that are no longer remembered came to.
@@ -105,7 +105,7 @@ impl Repeats {
     }
 
     /// Makes it count accesses of another pattern.
-    fn restart(&mut self, pattern: &Pattern) {
+    fn restart(&mut self, pattern: &SitePattern) {
         let is_run = pattern.runs.len() == 1 && pattern.kind == AccessKind::Load;
         self.below = pattern.below;
         self.span = if is_run { pattern.span } else { 0 };
@@ -141,7 +141,7 @@ impl Site {
             .patterns
             .iter()
             .position(|pattern| pattern.matches(access));
-        self.current = known.unwrap_or_else(|| self.place_for(Pattern::of(access)));
+        self.current = known.unwrap_or_else(|| self.place_for(SitePattern::of(access)));
         let pattern = &mut self.patterns[self.current];
         pattern.count(access.addresses[pattern.first], footprints);
         repeats.restart(pattern);
@@ -157,7 +157,7 @@ impl Site {
 
     /// Remembers a pattern, in the place of an older one where there are too many.
     #[inline(never)]
-    fn place_for(&mut self, pattern: Pattern) -> usize {
+    fn place_for(&mut self, pattern: SitePattern) -> usize {
         if self.patterns.len() < PATTERNS {
             self.patterns.push(pattern);
             return self.patterns.len() - 1;
@@ -190,7 +190,7 @@ impl Site {
 }
 
 #[derive(Clone, Debug)]
-struct Pattern {
+struct SitePattern {
     space: Space,
     kind: AccessKind,
     bytes: u32,
@@ -213,7 +213,7 @@ struct Pattern {
     times: [u64; OFFSETS],
 }
 
-impl Pattern {
+impl SitePattern {
     fn of(access: &MemoryAccess<'_>) -> Self {
         let first = access.mask.trailing_zeros() as usize % LANES;
         let start = access.addresses[first];
@@ -235,7 +235,7 @@ impl Pattern {
                 _ => runs.push((distance, bytes)),
             }
         }
-        Pattern {
+        SitePattern {
             space: access.space,
             kind: access.kind,
             bytes: access.bytes,

@@ -57,7 +57,7 @@ struct Range<'a> {
 }
 
 /// Registers of a range that are found by their number.
-const MOST_NUMBERED: u32 = 1 << 16;
+const MAX_NUMBERED: u32 = 1 << 16;
 
 #[derive(Default)]
 pub(crate) struct Scope<'a> {
@@ -92,7 +92,7 @@ impl<'a> Scope<'a> {
     /// Notes a register of a range that is used for the first time.
     fn number(&mut self, name: &'a str, range: usize, index: u32, register: Register) {
         let range = &mut self.ranges[range];
-        if index >= MOST_NUMBERED {
+        if index >= MAX_NUMBERED {
             let binding = Binding::Register(register, range.ty);
             return self.insert(name, binding);
         }

@@ -16,7 +16,7 @@ pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
         match inst.op {
             Op::Load(index) => {
                 let load = &program.loads[index as usize];
-                let group = found.entry(load.address.spread);
+                let group = found.entry(load.address.offsets);
                 let (first, fits, loads) = group.or_insert((stretch, true, Vec::new()));
                 *fits &= load.plain && *first == stretch;
                 loads.push(GroupedLoad {
@@ -31,10 +31,10 @@ pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
     }
     program
         .groups
-        .resize_with(program.spreads as usize + 1, Vec::new);
-    for (spread, (_, fits, loads)) in found {
-        if spread != 0 && fits {
-            program.groups[spread as usize] = loads;
+        .resize_with(program.lane_offsets as usize + 1, Vec::new);
+    for (offsets, (_, fits, loads)) in found {
+        if offsets != 0 && fits {
+            program.groups[offsets as usize] = loads;
         }
     }
 }

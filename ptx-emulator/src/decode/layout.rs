@@ -353,7 +353,7 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Functi
     allocate::allocate(&mut function, &mut drafts, program, &numbering, &mentions);
     let mut known = Known::of(&function);
     for draft in &mut drafts {
-        number_spreads(draft, program, &mut known);
+        number_lane_offsets(draft, program, &mut known);
         groups::note(draft, program);
     }
     let base = program.blocks.len() as u32;
@@ -384,7 +384,7 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Functi
 struct Known {
     numbering: Numbering,
     /// By number: the block that the spread belongs to, and the spread.
-    spreads: Vec<(u32, u32)>,
+    lane_offsets: Vec<(u32, u32)>,
     /// Counts the blocks from 1 on.
     block: u32,
 }
@@ -393,29 +393,29 @@ impl Known {
     fn of(function: &Function) -> Self {
         let numbering = Numbering::new(function);
         Known {
-            spreads: vec![(0, 0); numbering.total()],
+            lane_offsets: vec![(0, 0); numbering.total()],
             numbering,
             block: 0,
         }
     }
 
     fn forget(&mut self, register: Register) {
-        self.spreads[self.numbering.of(register)].0 = 0;
+        self.lane_offsets[self.numbering.of(register)].0 = 0;
     }
 
     /// The register's spread, and whether it had one; else `new` gives it one.
-    fn spread(&mut self, register: Register, new: impl FnOnce() -> u32) -> (u32, bool) {
-        let (block, spread) = &mut self.spreads[self.numbering.of(register)];
+    fn offsets(&mut self, register: Register, new: impl FnOnce() -> u32) -> (u32, bool) {
+        let (block, offsets) = &mut self.lane_offsets[self.numbering.of(register)];
         let again = *block == self.block;
         if !again {
-            (*block, *spread) = (self.block, new());
+            (*block, *offsets) = (self.block, new());
         }
-        (*spread, again)
+        (*offsets, again)
     }
 }
 
 /// Gives accesses that share an unchanged base register the same spread, and finds the frequent operations.
-fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Known) {
+fn number_lane_offsets(draft: &mut BlockDraft, program: &mut Program, known: &mut Known) {
     known.block += 1;
     for inst in &mut draft.insts {
         let address = match inst.op {
@@ -431,9 +431,9 @@ fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Kno
                 AddressBase::None | AddressBase::Frame => None,
             };
             if let Some(register) = register {
-                (address.spread, again) = known.spread(register, || {
-                    program.spreads += 1;
-                    program.spreads
+                (address.offsets, again) = known.offsets(register, || {
+                    program.lane_offsets += 1;
+                    program.lane_offsets
                 });
             }
         }

@@ -158,9 +158,9 @@ impl Builder<'_, '_> {
         let index = self.program.matrices.len() as u32;
         self.program.matrices.push(matrix);
         let members = self.reg32_constant(Constant::Bits(u64::from(u32::MAX)));
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Matrix(index));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 }

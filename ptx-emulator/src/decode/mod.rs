@@ -25,7 +25,7 @@ mod used;
 mod warp;
 
 use builder::{Binding, Builder, Scope};
-use modifiers::{Failure, MOST_PARTS, Modifiers};
+use modifiers::{Failure, MAX_PARTS, Modifiers};
 
 pub(crate) use layout::successors;
 
@@ -477,7 +477,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         operands: &[ast::Operand],
     ) -> Result<(), KernelError> {
         let opcode = instruction.opcode.of(self.text);
-        let mut parts = [""; MOST_PARTS];
+        let mut parts = [""; MAX_PARTS];
         let (base, modifiers) = Modifiers::split(opcode, &mut parts)
             .map_err(|failure| self.failure(failure, instruction.span, opcode))?;
         builder.info = builder.program.info.len() as u32;

@@ -25,7 +25,7 @@ impl From<&str> for Failure {
 }
 
 /// The parts of an opcode; no instruction of PTX ISA 9.0 has as many.
-pub(crate) const MOST_PARTS: usize = 16;
+pub(crate) const MAX_PARTS: usize = 16;
 
 /// The modifiers of an opcode that no one has asked for yet.
 pub(crate) struct Modifiers<'a>(&'a mut [&'a str]);
@@ -34,7 +34,7 @@ impl<'a> Modifiers<'a> {
     /// The first part of an opcode, and what follows its dots. The parts are kept in `parts`.
     pub(crate) fn split(
         opcode: &'a str,
-        parts: &'a mut [&'a str; MOST_PARTS],
+        parts: &'a mut [&'a str; MAX_PARTS],
     ) -> Result<(&'a str, Self), Failure> {
         let mut count = 0;
         let mut start = 0;

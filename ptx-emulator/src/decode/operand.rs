@@ -234,7 +234,7 @@ impl<'p> Builder<'_, 'p> {
             space,
             base,
             offset,
-            spread: 0,
+            offsets: 0,
         };
         let Some(name) = base else {
             return Ok(plain(AddressBase::None, offset));

@@ -9,13 +9,13 @@ type Outcome = Result<(), Failure>;
 
 impl Builder<'_, '_> {
     /// Starts the block of an operation that the lanes of `members` execute together.
-    pub(super) fn enter_together(&mut self, members: Reg32) {
+    pub(super) fn begin_sync_op(&mut self, members: Reg32) {
         let block = self.new_block();
         self.fall_into(block);
         self.blocks[block as usize].members = Some(members);
     }
 
-    pub(super) fn leave(&mut self) {
+    pub(super) fn end_sync_op(&mut self) {
         let next = self.new_block();
         self.fall_into(next);
     }
@@ -63,11 +63,11 @@ impl Builder<'_, '_> {
             clamp: self.reg32(clamp, Type::B32)?,
         };
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         let index = self.program.shuffles.len() as u32;
         self.program.shuffles.push(shuffle);
         self.emit(Op::Shuffle(index));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -98,9 +98,9 @@ impl Builder<'_, '_> {
         let source = self.predicate_source(source)?;
         let to = self.destination(to, ty)?;
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Vote(mode, to, source));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -128,12 +128,12 @@ impl Builder<'_, '_> {
             to => (self.reg32_destination(to)?, None),
         };
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(match all {
             true => Op::MatchAll(to, agree, value),
             false => Op::MatchAny(to, value),
         });
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -166,9 +166,9 @@ impl Builder<'_, '_> {
         let value = self.reg32(value, ty)?;
         let to = self.reg32_destination(to)?;
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Reduce(mode, to, value));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -187,9 +187,9 @@ impl Builder<'_, '_> {
         };
         let elected = self.predicate(*elected)?;
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Elect(to, elected));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -200,9 +200,9 @@ impl Builder<'_, '_> {
             [members] => self.members(members)?,
             _ => return Err("expected one operand".into()),
         };
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Nothing);
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{Ordering, fence};
 
+use super::access_pattern::AccessPattern;
 use super::convert::{sign_extend, truncate};
-use super::pattern::Pattern;
+use super::lane_offsets::{LaneOffsets, Report};
 use super::run::{Outcome, Run};
-use super::spread::{Report, Spread};
 use super::transfer::{
     Global, Source, Target, Transfer, read_row, read32, read64, write_row, write32, write64,
 };
@@ -16,7 +16,7 @@ use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
 use crate::kernel::InstructionId;
 use crate::memory::{RANK_SHIFT, resolve_cluster, space_of, window};
 use crate::observer::{
-    AccessKind, Asker, AsyncAccess, MemoryAccess, Observer, Progress, RepeatedAccess,
+    AccessKind, AsyncAccess, Issuer, MemoryAccess, Observer, Progress, RepeatedAccess,
     RepeatedLoads, StoredValues, WarpContext,
 };
 
@@ -126,7 +126,7 @@ impl<O: Observer> Run<'_, '_, O> {
         kind: AccessKind,
         bytes: u32,
         (mask, addresses): (u32, &[u64; LANES]),
-        asker: Asker,
+        issuer: Issuer,
         progress: Progress,
     ) {
         if O::ACCESSES {
@@ -134,7 +134,7 @@ impl<O: Observer> Run<'_, '_, O> {
             let access = self.irregular_access(Space::Shared, kind, bytes, lanes, addresses);
             let access = AsyncAccess {
                 access,
-                asker,
+                issuer,
                 progress,
             };
             self.observer.async_access(&self.context, &access);
@@ -197,11 +197,12 @@ impl<O: Observer> Run<'_, '_, O> {
         let pattern = &mut self.patterns[index];
         let local = (self.local_base, self.local_top);
         let visit = *self.visit;
-        let Some(place) = pattern.find(self.launch, &self.r, self.spreads, visit, local) else {
+        let Some(location) = pattern.find(self.launch, &self.r, self.lane_offsets, visit, local)
+        else {
             return false;
         };
-        let at = place.offset / 4;
-        match place.space {
+        let at = location.offset / 4;
+        match location.space {
             Space::Shared => {
                 let source = &&*self.shared;
                 if !read_row(source, at, pattern, self.r.regs32) {
@@ -211,7 +212,7 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             Space::Local => load_local(self.local, &self.program.loads[index], at, &mut self.r),
             _ => {
-                let allocation = &self.launch.allocations[place.allocation as usize];
+                let allocation = &self.launch.allocations[location.allocation as usize];
                 let (words, level) = (allocation.words(), self.launch.level);
                 if pattern.transfer == Transfer::Row {
                     simd::prefetch_row(words, pattern.ahead(at));
@@ -223,31 +224,37 @@ impl<O: Observer> Run<'_, '_, O> {
                 }
             }
         }
-        let spread = &mut self.spreads[pattern.spread as usize];
-        if O::LOAD_GROUPS && spread.report == Report::Now {
-            spread.report = Report::Done;
+        let offsets = &mut self.lane_offsets[pattern.offsets as usize];
+        if O::LOAD_GROUPS && offsets.report == Report::Now {
+            offsets.report = Report::Done;
             let loads = RepeatedLoads {
-                group: pattern.spread as usize,
-                loads: &self.program.groups[pattern.spread as usize],
-                space: spread.space,
-                base: spread.reported,
-                distances: &spread.deltas,
-                version: spread.version,
+                group: pattern.offsets as usize,
+                loads: &self.program.groups[pattern.offsets as usize],
+                space: offsets.space,
+                base: offsets.reported,
+                distances: &offsets.deltas,
+                version: offsets.version,
             };
             self.observer.repeated_loads(&self.context, &loads);
         }
-        if O::ACCESSES && !(O::LOAD_GROUPS && spread.report == Report::Done) {
-            let (bytes, distances) = (pattern.bytes, &spread.deltas);
+        if O::ACCESSES && !(O::LOAD_GROUPS && offsets.report == Report::Done) {
+            let (bytes, distances) = (pattern.bytes, &offsets.deltas);
             let access = || RepeatedAccess {
                 instruction: InstructionId(self.info),
-                space: place.space,
+                space: location.space,
                 kind: AccessKind::Load,
                 bytes,
-                first_address: place.first,
+                first_address: location.first,
                 distances,
                 values: None,
             };
-            observe_regular(self.observer, &self.context, pattern, place.space, access);
+            observe_regular(
+                self.observer,
+                &self.context,
+                pattern,
+                location.space,
+                access,
+            );
         }
         true
     }
@@ -266,7 +273,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let in_order = O::STRONG_IN_ORDER && load.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
-        self.patterns[index].observe_other(self.spreads);
+        self.patterns[index].observe_other(self.lane_offsets);
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
         self.load_lanes(load, space, &addresses, mask, bytes)
@@ -314,11 +321,12 @@ impl<O: Observer> Run<'_, '_, O> {
         let pattern = &mut self.patterns[site];
         let local = (self.local_base, self.local_top);
         let visit = *self.visit;
-        let Some(place) = pattern.find(self.launch, &self.r, self.spreads, visit, local) else {
+        let Some(location) = pattern.find(self.launch, &self.r, self.lane_offsets, visit, local)
+        else {
             return false;
         };
-        let at = place.offset / 4;
-        match place.space {
+        let at = location.offset / 4;
+        match location.space {
             Space::Shared => {
                 if !write_row(&mut &mut *self.shared, at, pattern, self.r.regs32) {
                     store_all(&mut &mut self.shared[at..], store, pattern, &self.r);
@@ -326,7 +334,7 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             Space::Local => store_local(self.local, store, at, &self.r),
             Space::Global => {
-                let allocation = &self.launch.allocations[place.allocation as usize];
+                let allocation = &self.launch.allocations[location.allocation as usize];
                 let (words, level) = (allocation.words(), self.launch.level);
                 if !write_row(&mut Global { words, level }, at, pattern, self.r.regs32) {
                     let words = &words[at..];
@@ -336,18 +344,24 @@ impl<O: Observer> Run<'_, '_, O> {
             Space::Const | Space::Param | Space::Generic | Space::Cluster => return false,
         }
         if O::ACCESSES {
-            let spread = &self.spreads[pattern.spread as usize];
-            let (bytes, distances) = (pattern.bytes, &spread.deltas);
+            let offsets = &self.lane_offsets[pattern.offsets as usize];
+            let (bytes, distances) = (pattern.bytes, &offsets.deltas);
             let access = || RepeatedAccess {
                 instruction: InstructionId(self.info),
-                space: place.space,
+                space: location.space,
                 kind: AccessKind::Store,
                 bytes,
-                first_address: place.first,
+                first_address: location.first,
                 distances,
                 values: Some(stored_values(&self.r, store)),
             };
-            observe_regular(self.observer, &self.context, pattern, place.space, access);
+            observe_regular(
+                self.observer,
+                &self.context,
+                pattern,
+                location.space,
+                access,
+            );
         }
         true
     }
@@ -366,7 +380,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let in_order = O::STRONG_IN_ORDER && store.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
-        self.patterns[self.program.loads.len() + index].observe_other(self.spreads);
+        self.patterns[self.program.loads.len() + index].observe_other(self.lane_offsets);
         if O::ACCESSES {
             let lanes = (mask, store.strong);
             let access = MemoryAccess {
@@ -407,7 +421,7 @@ impl<O: Observer> Run<'_, '_, O> {
 pub(super) struct Sources<'r, 'l> {
     pub launch: &'r Launch<'l>,
     pub shared: &'r [u32],
-    pub spreads: &'r [Spread],
+    pub lane_offsets: &'r [LaneOffsets],
     pub visit: u64,
 }
 
@@ -417,19 +431,22 @@ impl Sources<'_, '_> {
     #[inline(always)]
     pub(super) fn read_again<O: Observer>(
         &self,
-        pattern: &mut Pattern,
+        pattern: &mut AccessPattern,
         registers: &mut [Lanes32],
     ) -> bool {
-        let spread = &self.spreads[pattern.spread as usize];
-        let is_known = !O::ACCESSES || O::LOAD_GROUPS && spread.report == Report::Done;
-        let Some(place) = pattern.known_place(spread, self.visit).filter(|_| is_known) else {
+        let offsets = &self.lane_offsets[pattern.offsets as usize];
+        let is_known = !O::ACCESSES || O::LOAD_GROUPS && offsets.report == Report::Done;
+        let Some(location) = pattern
+            .known_location(offsets, self.visit)
+            .filter(|_| is_known)
+        else {
             return false;
         };
-        let at = place.offset / 4;
-        match place.space {
+        let at = location.offset / 4;
+        match location.space {
             Space::Shared => read_row(&self.shared, at, pattern, registers),
             _ => {
-                let allocation = &self.launch.allocations[place.allocation as usize];
+                let allocation = &self.launch.allocations[location.allocation as usize];
                 let (words, level) = (allocation.words(), self.launch.level);
                 if pattern.transfer == Transfer::Row {
                     simd::prefetch_row(words, pattern.ahead(at));
@@ -445,7 +462,7 @@ impl Sources<'_, '_> {
 fn observe_regular<'a, O: Observer>(
     observer: &mut O,
     context: &WarpContext<'_>,
-    pattern: &mut Pattern,
+    pattern: &mut AccessPattern,
     space: Space,
     access: impl Fn() -> RepeatedAccess<'a>,
 ) {
@@ -521,7 +538,7 @@ fn stored_values<'a>(registers: &'a Registers<'_>, store: &'a Store) -> StoredVa
 
 /// Loads every element of a full warp's access, of 4 or 8 bytes each.
 #[inline(always)]
-fn load_all(source: &impl Source, load: &Load, pattern: &Pattern, r: &mut Registers<'_>) {
+fn load_all(source: &impl Source, load: &Load, pattern: &AccessPattern, r: &mut Registers<'_>) {
     match (load.single, load.bytes) {
         (Some(Register::Reg32(reg)), _) => {
             read32(source, pattern, 0, &mut r.regs32[reg.0 as usize]);
@@ -554,7 +571,7 @@ fn load_all(source: &impl Source, load: &Load, pattern: &Pattern, r: &mut Regist
 
 /// Stores every element of a full warp's access, of 4 or 8 bytes each.
 #[inline(always)]
-fn store_all(target: &mut impl Target, store: &Store, pattern: &Pattern, r: &Registers<'_>) {
+fn store_all(target: &mut impl Target, store: &Store, pattern: &AccessPattern, r: &Registers<'_>) {
     let step = store.bytes as usize / 4;
     for (index, source) in store.sources.iter().enumerate() {
         let element = index * step;

@@ -9,7 +9,7 @@ use super::run::{Outcome, Run};
 use super::vector::LANES;
 use super::warp_ops::lanes;
 use crate::ir::Space;
-use crate::observer::{AccessKind, Asker, Observer, Progress};
+use crate::observer::{AccessKind, Issuer, Observer, Progress};
 
 /// Words of the largest copy.
 const WORDS: usize = 4;
@@ -129,8 +129,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 data[lane][at as usize / 4] |= (byte as u32) << (8 * (at % 4));
             }
         }
-        let (kind, progress) = (AccessKind::Store, Progress::Begins);
-        self.observe_async(kind, copy.bytes, (mask, &to), Asker::Each, progress);
+        let (kind, progress) = (AccessKind::Store, Progress::Issued);
+        self.observe_async(kind, copy.bytes, (mask, &to), Issuer::EachLane, progress);
         self.copies.pending.push(PendingCopy {
             info: self.info,
             mask,
@@ -178,7 +178,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 &copy.to,
             );
             let (kind, lanes) = (AccessKind::Store, (copy.mask, &copy.to));
-            self.observe_async(kind, copy.bytes, lanes, Asker::Each, Progress::Waited);
+            self.observe_async(kind, copy.bytes, lanes, Issuer::EachLane, Progress::Waited);
             copy.write(copy.mask, self.shared);
             self.info = own;
         }

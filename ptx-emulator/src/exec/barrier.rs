@@ -62,7 +62,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         let counts = barrier
             .threads
             .map(|threads| warp.regs32[frame.regs32 + threads.0 as usize]);
-        for part in warp.part(at, &ids) {
+        for part in warp.partition(at, &ids) {
             let split = &mut self.warps[index].splits[part];
             let first = split.mask.trailing_zeros() as usize % LANES;
             let (id, mask) = (ids[first], split.mask);

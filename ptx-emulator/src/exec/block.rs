@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
+use super::access_pattern::AccessPattern;
 use super::barrier::BarrierState;
 use super::cluster::{ClusterBarrier, Peer, shared_memory};
+use super::lane_offsets::LaneOffsets;
 use super::mbarrier::AwaitedCopy;
-use super::pattern::Pattern;
 use super::run::{Outcome, RawFault, Run, Stop};
-use super::spread::Spread;
 use super::tensor::PendingBulk;
 use super::vector::{LANES, Registers};
 use super::warp::{Split, State, Warp};
@@ -25,8 +25,8 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) observer: &'w mut O,
     pub(super) warps: Vec<Warp>,
     pub(super) shared: Aligned<u32>,
-    patterns: Vec<Pattern>,
-    spreads: Vec<Spread>,
+    patterns: Vec<AccessPattern>,
+    lane_offsets: Vec<LaneOffsets>,
     visit: u64,
     pub(super) barriers: Vec<BarrierState>,
     /// Copies that are written when the phase of their mbarrier is complete.
@@ -81,8 +81,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             observer,
             warps: (0..count).map(|index| Warp::new(launch, index)).collect(),
             shared: shared_memory(launch),
-            patterns: Pattern::of_program(program),
-            spreads: Spread::of_program(program),
+            patterns: AccessPattern::of_program(program),
+            lane_offsets: LaneOffsets::of_program(program),
             visit: 0,
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),
@@ -244,7 +244,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             products: &mut warp.products,
             bulk_groups: &mut warp.bulk_groups,
             patterns: &mut self.patterns,
-            spreads: &mut self.spreads,
+            lane_offsets: &mut self.lane_offsets,
             visit: &mut self.visit,
             observer: self.observer,
             context: WarpContext {
@@ -316,7 +316,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 Ok(())
             }
             Terminator::Return => {
-                self.give_back(index, at);
+                self.return_from_call(index, at);
                 Ok(())
             }
             Terminator::Trap => Err(Box::new(RawFault {
@@ -377,7 +377,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
     }
 
     /// `ret`: back to the caller with the results; from the kernel itself it ends the threads.
-    fn give_back(&mut self, index: usize, at: usize) {
+    fn return_from_call(&mut self, index: usize, at: usize) {
         let program = self.program();
         let warp = &mut self.warps[index];
         let split = warp.splits[at];
@@ -416,7 +416,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         let values = warp.regs32[frame.regs32 + index_register as usize];
         // Where the first lane goes, and the lanes that go there too.
         let mut taken = (None, 0);
-        for part in warp.part(at, &values) {
+        for part in warp.partition(at, &values) {
             let split = &mut warp.splits[part];
             let first = split.mask.trailing_zeros() as usize % LANES;
             let Some(&block) = targets.get(values[first] as usize) else {
@@ -457,7 +457,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 let warp = &mut self.warps[index];
                 let frame = warp.frames[split.frame as usize];
                 let targets = warp.regs64[frame.regs64 + address.0 as usize];
-                for part in warp.part(at, &targets) {
+                for part in warp.partition(at, &targets) {
                     let lane =
                         self.warps[index].splits[part].mask.trailing_zeros() as usize % LANES;
                     let function = self.function_at(targets[lane], call).ok_or_else(|| {

@@ -16,7 +16,7 @@ use crate::ir::{BarrierAction, BarrierObject, Phase, Space, Terminator};
 use crate::kernel::InstructionId;
 use crate::memory::{RANK_SHIFT, cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::observer::{
-    AccessKind, Asker, AsyncAccess, MemoryAccess, Observer, Progress, WarpContext,
+    AccessKind, AsyncAccess, Issuer, MemoryAccess, Observer, Progress, WarpContext,
 };
 
 /// Bits of the number of arrivals; it is at most 2^20 - 1 (PTX ISA, "mbarrier").
@@ -192,7 +192,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 ..waits
             });
         }
-        for part in self.warps[index].part(at, &addresses) {
+        for part in self.warps[index].partition(at, &addresses) {
             let split = &mut self.warps[index].splits[part];
             let lane = split.mask.trailing_zeros() as usize % LANES;
             split.state = State::Phase(addresses[lane]);
@@ -450,8 +450,8 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 let (context, access) = self.access(who, Space::Shared, access, lanes);
                 let access = AsyncAccess {
                     access,
-                    asker: Asker::Each,
-                    progress: Progress::Told(cluster_address(self.rank, address)),
+                    issuer: Issuer::EachLane,
+                    progress: Progress::Signalled(cluster_address(self.rank, address)),
                 };
                 self.observer.async_access(&context, &access);
             }

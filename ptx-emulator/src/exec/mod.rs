@@ -1,6 +1,7 @@
 //! Execution: a launch, its workers and the blocks that they run.
 
 mod access;
+mod access_pattern;
 mod arithmetic;
 mod async_copy;
 mod atomic;
@@ -11,12 +12,11 @@ pub(crate) mod convert;
 mod element;
 mod float;
 mod lane;
+mod lane_offsets;
 mod matrix;
 mod mbarrier;
-mod pattern;
 mod run;
 mod simd;
-mod spread;
 mod tensor;
 mod tensor_sum;
 mod transfer;

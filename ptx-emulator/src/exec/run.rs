@@ -2,10 +2,10 @@
 //! or end.
 
 use super::access::Sources;
+use super::access_pattern::AccessPattern;
 use super::async_copy::CopyQueue;
 use super::cluster::Peer;
-use super::pattern::Pattern;
-use super::spread::Spread;
+use super::lane_offsets::LaneOffsets;
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
 use super::warpgroup::ProductQueue;
@@ -60,8 +60,8 @@ pub(crate) struct Run<'r, 'l, O> {
     pub products: &'r mut ProductQueue,
     /// Groups of bulk copies that each lane has committed.
     pub bulk_groups: &'r mut [u32; LANES],
-    pub patterns: &'r mut [Pattern],
-    pub spreads: &'r mut [Spread],
+    pub patterns: &'r mut [AccessPattern],
+    pub lane_offsets: &'r mut [LaneOffsets],
     /// Counts the basic blocks that the worker has entered.
     pub visit: &'r mut u64,
     pub observer: &'r mut O,
@@ -123,7 +123,7 @@ impl<O: Observer> Run<'_, '_, O> {
                         }
                     }
                 }
-                Some(members) => self.together(code, members.0, mask)?,
+                Some(members) => self.exec_sync(code, members.0, mask)?,
             }
             match &current.terminator {
                 Terminator::Jump(next) => {
@@ -188,7 +188,7 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// A `.sync` operation: lanes that give the same member mask execute it together.
     #[inline(never)]
-    fn together(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
+    fn exec_sync(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
         let members = self.r.regs32[members as usize];
         for inst in code {
             self.info = inst.info;
@@ -250,7 +250,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let sources = Sources {
             launch: self.launch,
             shared: self.shared,
-            spreads: self.spreads,
+            lane_offsets: self.lane_offsets,
             visit: *self.visit,
         };
         let mut rest = code;

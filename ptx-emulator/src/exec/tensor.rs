@@ -13,7 +13,7 @@ use super::warp_ops::lanes;
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{BulkCopy, BulkDirection, Space};
 use crate::memory::{cluster_address, of_cluster, resolve_cluster, space_of, window};
-use crate::observer::{AccessKind, Asker, AsyncAccess, Observer, Progress};
+use crate::observer::{AccessKind, AsyncAccess, Issuer, Observer, Progress};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Alignment of a box in shared memory (PTX ISA, "cp.async.bulk.tensor").
@@ -105,7 +105,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 info,
             };
             self.check_bulk(&pending)?;
-            self.observe_box(&pending, Progress::Begins);
+            self.observe_box(&pending, Progress::Issued);
             self.bulk.push_back(pending);
         }
         self.warps[index].splits[at].block = copy.next;
@@ -292,7 +292,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         };
         let bytes = bulk.map.box_bytes() as i64;
         for rank in ranks {
-            let told = Progress::Told(cluster_address(rank, barrier));
+            let told = Progress::Signalled(cluster_address(rank, barrier));
             self.observe_box_of(&bulk, rank, told);
             self.at_rank(rank, |this| this.complete_bytes(barrier, bytes, by))?;
         }
@@ -370,7 +370,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 let first = bulk.blocks.trailing_zeros();
                 (
                     AccessKind::Load,
-                    Progress::Told(cluster_address(first, barrier)),
+                    Progress::Signalled(cluster_address(first, barrier)),
                 )
             }
             PendingKind::Store { .. } => (AccessKind::Store, Progress::Waited),
@@ -417,7 +417,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             let (context, access) = self.access(who, space, access, (mask, &addresses));
             let access = AsyncAccess {
                 access,
-                asker: Asker::One(bulk.lane as u32),
+                issuer: Issuer::Lane(bulk.lane as u32),
                 progress,
             };
             self.observer.async_access(&context, &access);

@@ -263,7 +263,7 @@ impl Warp {
     }
 
     /// Parts a split by the lanes' values; gives the places of the parts.
-    pub(crate) fn part<T: PartialEq>(
+    pub(crate) fn partition<T: PartialEq>(
         &mut self,
         at: usize,
         values: &[T; LANES],

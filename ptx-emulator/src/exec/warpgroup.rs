@@ -11,7 +11,7 @@ use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
 use crate::ir::{Space, WarpgroupProduct, WarpgroupRows};
-use crate::observer::{AccessKind, Asker, Observer, Progress};
+use crate::observer::{AccessKind, Issuer, Observer, Progress};
 use crate::tensor_map::TensorSwizzle;
 
 /// Rows of a warp.
@@ -150,7 +150,7 @@ impl<O: Observer> Run<'_, '_, O> {
         if O::ACCESSES {
             pieces.sort_unstable();
             pieces.dedup();
-            self.observe_pieces(&pieces, Progress::Begins);
+            self.observe_pieces(&pieces, Progress::Issued);
             let (info, group) = (self.info, self.products.committed);
             self.products.pending.push(PendingReads {
                 info,
@@ -233,7 +233,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 std::array::from_fn(|lane| pieces.get(lane).copied().unwrap_or_default());
             let lanes = (u32::MAX >> (LANES - pieces.len()), &addresses);
             let (kind, bytes) = (AccessKind::Load, PIECE as u32);
-            self.observe_async(kind, bytes, lanes, Asker::Together, progress);
+            self.observe_async(kind, bytes, lanes, Issuer::Warp, progress);
         }
     }
 }

@@ -12,9 +12,9 @@
 
 use std::collections::HashMap;
 
-use super::cells::Who;
-use super::seen::Seen;
+use super::shadow_memory::Origin;
 use super::shape::lanes;
+use super::vector_clock::VectorClock;
 use crate::ir::Space;
 
 /// Barriers of a block (PTX ISA, "bar").
@@ -35,18 +35,18 @@ pub(super) const IN_FLIGHT: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 struct View {
     /// All of its lanes have; of the warp itself, what the lanes have seen of each other.
-    common: Seen,
+    common: VectorClock,
     /// What single lanes have seen besides.
-    single: Vec<(usize, Seen)>,
+    single: Vec<(usize, VectorClock)>,
     /// What lanes had seen and done at their last fence: relaxed operations release it.
-    fences: Vec<(usize, Seen)>,
+    fences: Vec<(usize, VectorClock)>,
     /// Objects that lanes have read by relaxed operations, for their next fence.
     read: Vec<(usize, usize)>,
 }
 
 impl View {
     /// What all of the lanes have seen together.
-    fn joined(&self) -> Seen {
+    fn joined(&self) -> VectorClock {
         let mut seen = self.common.clone();
         for (_, single) in &self.single {
             seen.join(single);
@@ -55,16 +55,16 @@ impl View {
     }
 
     /// What a lane has seen besides what all have.
-    fn of_lane(&mut self, lane: usize) -> &mut Seen {
+    fn of_lane(&mut self, lane: usize) -> &mut VectorClock {
         let place = self.single.iter().position(|(of, _)| *of == lane);
         let place = place.unwrap_or_else(|| {
-            self.single.push((lane, Seen::default()));
+            self.single.push((lane, VectorClock::default()));
             self.single.len() - 1
         });
         &mut self.single[place].1
     }
 
-    fn has(&self, lane: usize, test: impl Fn(&Seen) -> bool) -> bool {
+    fn has(&self, lane: usize, test: impl Fn(&VectorClock) -> bool) -> bool {
         test(&self.common)
             || self
                 .single
@@ -73,7 +73,7 @@ impl View {
     }
 
     /// Lanes learn something; `all` of the warp, if they are so many.
-    fn learn(&mut self, mask: u32, all: u32, seen: &Seen) {
+    fn learn(&mut self, mask: u32, all: u32, seen: &VectorClock) {
         if mask & all == all {
             self.common.join(seen);
         } else {
@@ -95,9 +95,9 @@ impl View {
 #[derive(Clone, Debug, Default)]
 struct Object {
     /// Of an mbarrier: what arrived in the phase that is not complete.
-    arriving: Seen,
+    arriving: VectorClock,
     /// What whoever acquires it sees.
-    released: Seen,
+    released: VectorClock,
 }
 
 /// The order of the accesses of the block that runs.
@@ -115,14 +115,14 @@ pub(super) struct Clocks {
     /// Threads of a block, and blocks.
     extent: (u32, u32),
     /// By barrier: the warps that have arrived without waiting, one bit each, and what they had seen.
-    arrivals: Vec<Option<(u32, Seen)>>,
+    arrivals: Vec<Option<(u32, VectorClock)>>,
     objects: Vec<Object>,
     /// Their numbers by address.
     numbers: HashMap<(Space, u64), usize>,
     /// Stamps of copies of which an mbarrier was told, with its number, in order.
-    told: Vec<(u32, usize)>,
+    signalled: Vec<(u32, usize)>,
     /// What a proxy fence lies behind: accesses before a stamp, and what those who fenced had seen.
-    published: (u32, Seen),
+    published: (u32, VectorClock),
     /// Whether there is more than barriers of the whole block since the last of them.
     is_fine: bool,
 }
@@ -147,7 +147,7 @@ impl Clocks {
 
     /// Whether stamps run out: then they may start anew wherever all older ones are dead, at the
     /// start of a block and after a barrier of all of it.
-    pub(super) fn is_worn(&self) -> bool {
+    pub(super) fn stamps_exhausted(&self) -> bool {
         self.now > u32::MAX / 2
     }
 
@@ -175,7 +175,7 @@ impl Clocks {
         self.now += 1;
         self.since = self.now;
         if std::mem::take(&mut self.is_fine) {
-            self.told.clear();
+            self.signalled.clear();
             self.warps.iter_mut().for_each(View::forget);
         }
     }
@@ -190,7 +190,7 @@ impl Clocks {
 
     /// Whether an access at `stamp`, which may not be older than `since`, is ordered before what lane
     /// `by.1` of warp `by.0` does now.
-    pub(super) fn is_ordered(&self, earlier: Who, stamp: u32, by: (u32, u32)) -> bool {
+    pub(super) fn is_ordered(&self, earlier: Origin, stamp: u32, by: (u32, u32)) -> bool {
         if stamp == IN_FLIGHT {
             return false;
         }
@@ -206,9 +206,12 @@ impl Clocks {
         if !earlier.is_async() {
             return view.has(by_lane, |seen| seen.has(warp, lane, stamp));
         }
-        match self.told.binary_search_by_key(&stamp, |&(stamp, _)| stamp) {
+        match self
+            .signalled
+            .binary_search_by_key(&stamp, |&(stamp, _)| stamp)
+        {
             Ok(place) => {
-                let number = self.warps.len() + self.told[place].1;
+                let number = self.warps.len() + self.signalled[place].1;
                 view.has(by_lane, |seen| seen.has(number, 0, stamp))
             }
             // Of all lanes of a warp together: each of them knows that it is done, and may say so.
@@ -217,8 +220,8 @@ impl Clocks {
     }
 
     /// Whether a proxy fence lies behind an access of this block.
-    pub(super) fn is_published(&self, who: Who, stamp: u32) -> bool {
-        let (warp, lane) = who.thread();
+    pub(super) fn is_published(&self, origin: Origin, stamp: u32) -> bool {
+        let (warp, lane) = origin.thread();
         stamp < self.published.0 || self.published.1.has(warp as usize, lane as usize, stamp)
     }
 
@@ -244,7 +247,7 @@ impl Clocks {
             view.common.note_all(index, stamp);
             return;
         }
-        let mut joined = Seen::default();
+        let mut joined = VectorClock::default();
         for (lane, seen) in &view.single {
             if mask >> lane & 1 != 0 {
                 joined.join(seen);
@@ -288,10 +291,10 @@ impl Clocks {
     }
 
     /// What lanes of a warp have seen, and done up to a stamp.
-    fn seen_by(&self, warp: u32, mask: u32, stamp: u32) -> Seen {
+    fn seen_by(&self, warp: u32, mask: u32, stamp: u32) -> VectorClock {
         let index = warp as usize;
         let (Some(view), Some(&all)) = (self.warps.get(index), self.lanes.get(index)) else {
-            return Seen::default();
+            return VectorClock::default();
         };
         let mut seen = view.common.clone();
         for (lane, single) in &view.single {
@@ -361,10 +364,10 @@ impl Clocks {
     }
 
     /// An mbarrier is told that a copy is done, which is marked with the present stamp.
-    pub(super) fn tell(&mut self, address: u64) {
+    pub(super) fn signal(&mut self, address: u64) {
         let number = self.object(Space::Shared, address);
         let stamp = self.stamp();
-        self.told.push((stamp, number));
+        self.signalled.push((stamp, number));
         let place = self.warps.len() + number;
         self.objects[number].arriving.note_all(place, stamp);
     }
@@ -468,7 +471,7 @@ mod tests {
     use super::*;
 
     fn is_ordered(clocks: &Clocks, (warp, lane): (u32, u32), stamp: u32, by: (u32, u32)) -> bool {
-        clocks.is_ordered(Who::new(0, false, warp, lane), stamp, by)
+        clocks.is_ordered(Origin::new(0, false, warp, lane), stamp, by)
     }
 
     #[test]
@@ -551,10 +554,10 @@ mod tests {
     #[test]
     fn a_copy_is_seen_by_whoever_waits_where_it_was_told() {
         let mut clocks = Clocks::new(32, 1);
-        let copy = Who::new(0, false, 0, 0).asynchronous();
+        let copy = Origin::new(0, false, 0, 0).asynchronous();
         assert!(!clocks.is_ordered(copy, IN_FLIGHT, (0, 0)));
         let stamp = clocks.now;
-        clocks.tell(8);
+        clocks.signal(8);
         clocks.complete_phase(8);
         clocks.acquire((Space::Shared, 16), 0, 1);
         assert!(!clocks.is_ordered(copy, stamp, (0, 0)));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::scene::Scene;
+use super::launch_geometry::LaunchGeometry;
 use crate::counters::Place;
 use crate::error::{AccessFault, Fault, FaultKind};
 use crate::ir::Space;
@@ -117,8 +117,8 @@ impl Problem {
             Problem::UseAfterFree => "use after free",
             Problem::ReadOnly => "write to read-only memory",
             Problem::Stopped => "the kernel stopped",
-            Problem::RaceInBlock => "race between threads of a block",
-            Problem::RaceBetweenBlocks => "race between blocks",
+            Problem::RaceInBlock => "race cross_block threads of a block",
+            Problem::RaceBetweenBlocks => "race cross_block blocks",
             Problem::Uninitialised => "read of memory that nobody has written to",
             Problem::Deadlock => "threads wait for others that never come",
             Problem::BadBarrier => "barrier that does not exist",
@@ -248,7 +248,7 @@ impl Finding {
     }
 
     /// A launch's fault as a finding.
-    pub(super) fn of_fault(scene: &Scene, fault: &Fault) -> Self {
+    pub(super) fn of_fault(geometry: &LaunchGeometry, fault: &Fault) -> Self {
         let region = |access: &AccessFault| Region {
             space: access.space,
             address: access.address,
@@ -261,14 +261,16 @@ impl Finding {
             FaultKind::NullPointer(a) => (Problem::NullPointer, Some(region(a)), a.access, None),
             FaultKind::UseAfterFree(a) => (Problem::UseAfterFree, Some(region(a)), a.access, None),
             FaultKind::ReadOnly(a) => (Problem::ReadOnly, Some(region(a)), a.access, None),
-            FaultKind::Deadlock(who) => (Problem::Deadlock, None, "waiting", Some(who.clone())),
+            FaultKind::Deadlock(origin) => {
+                (Problem::Deadlock, None, "waiting", Some(origin.clone()))
+            }
             FaultKind::BadBarrier(what) => {
                 (Problem::BadBarrier, None, "barrier", Some(what.clone()))
             }
             other => (Problem::Stopped, None, "stopped", Some(other.to_string())),
         };
         let mut first = match fault.id {
-            Some(id) => scene.site(action, id, fault.block, None),
+            Some(id) => geometry.site(action, id, fault.block, None),
             None => Site {
                 action,
                 place: None,
@@ -370,21 +372,21 @@ impl Tally {
     }
 
     /// One finding per problem and pair of source lines, in the order of the PTX text.
-    pub(super) fn findings(&self, scene: &Scene) -> Vec<Finding> {
+    pub(super) fn findings(&self, geometry: &LaunchGeometry) -> Vec<Finding> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(key, _)| **key);
         let mut findings: Vec<(u64, Finding)> = Vec::new();
         for (key, (count, example)) in all {
             let site = |actor: Actor| {
                 let thread = Some(actor.thread);
-                let action = scene.action(actor.instruction);
-                scene.site(action, actor.instruction, actor.block, thread)
+                let action = geometry.action(actor.instruction);
+                geometry.site(action, actor.instruction, actor.block, thread)
             };
             let found = Finding {
                 problem: key.0,
-                kernel: scene.kernel_name(),
+                kernel: geometry.kernel_name(),
                 region: (example.bytes != 0)
-                    .then(|| scene.region(example.space, example.address, example.bytes)),
+                    .then(|| geometry.region(example.space, example.address, example.bytes)),
                 detail: example.detail.clone(),
                 first: site(example.first),
                 second: example.second.map(site),

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::cells::{Who, refine};
 use super::finding::{Actor, Example, Finding, Problem, Site, Tally};
-use super::scene::{Scene, flatten};
+use super::launch_geometry::{LaunchGeometry, flatten};
+use super::shadow_memory::{Origin, refine};
 use super::shape::{LANES, Shape, Shapes, lanes};
 use crate::error::Fault;
 use crate::ir::Space;
@@ -28,7 +28,7 @@ use crate::observer::{
 /// fault has none: how far its other blocks have come is chance.
 #[derive(Clone, Debug, Default)]
 pub struct Initcheck {
-    scene: Scene,
+    geometry: LaunchGeometry,
     shapes: Shapes,
     places: Vec<u32>,
     /// Of each instruction, the bytes that matter.
@@ -85,7 +85,7 @@ struct Area {
     first: Vec<u32>,
     last: Vec<u32>,
     /// The reads of cells without a mark: the first and the last block that did.
-    early: HashMap<usize, [(u32, Who); 2]>,
+    early: HashMap<usize, [(u32, Origin); 2]>,
 }
 
 impl Area {
@@ -123,8 +123,8 @@ impl Area {
         refine(&mut self.first, times, count);
         refine(&mut self.last, times, count);
         let early = std::mem::take(&mut self.early);
-        let parts = early.into_iter().flat_map(|(cell, ends)| {
-            (cell * times..(cell + 1) * times).map(move |part| (part, ends))
+        let parts = early.into_iter().flat_map(|(cell, range)| {
+            (cell * times..(cell + 1) * times).map(move |part| (part, range))
         });
         self.early = parts.collect();
     }
@@ -135,7 +135,7 @@ impl Area {
         self.last[cell] = self.last[cell].max(block);
     }
 
-    fn note_early(&mut self, cell: usize, reader: (u32, Who)) {
+    fn note_early(&mut self, cell: usize, reader: (u32, Origin)) {
         let [first, last] = self.early.entry(cell).or_insert([reader; 2]);
         if reader.0 < first.0 {
             *first = reader;
@@ -156,8 +156,8 @@ impl Area {
                 }
             }
         }
-        for (cell, ends) in other.early {
-            for reader in ends {
+        for (cell, range) in other.early {
+            for reader in range {
                 self.note_early(cell, reader);
             }
         }
@@ -194,17 +194,20 @@ impl Initcheck {
         &self.findings
     }
 
-    fn with_scene(scene: Scene, before: Vec<Vec<(u64, u64)>>) -> Self {
-        let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
-        let used = scene.kernel.as_ref().map(Kernel::used_bytes);
+    fn with_geometry(geometry: LaunchGeometry, before: Vec<Vec<(u64, u64)>>) -> Self {
+        let instructions = geometry
+            .kernel
+            .as_ref()
+            .map_or(0, Kernel::instruction_count);
+        let used = geometry.kernel.as_ref().map(Kernel::used_bytes);
         Initcheck {
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
             places: vec![0; instructions],
-            shared: Marks::new(scene.shared_of_cluster()),
-            global: vec![None; scene.allocations.len()],
+            shared: Marks::new(geometry.shared_of_cluster()),
+            global: vec![None; geometry.allocations.len()],
             before,
-            scene,
+            geometry,
             ..Initcheck::default()
         }
     }
@@ -212,12 +215,12 @@ impl Initcheck {
     /// Index of the allocation that holds `bytes` bytes at an address.
     #[inline(always)]
     fn place(&mut self, instruction: InstructionId, address: u64, bytes: u64) -> Option<usize> {
-        self.scene
+        self.geometry
             .place(&mut self.places[instruction.index()], address, bytes)
     }
 
     fn area(&mut self, place: usize) -> &mut Area {
-        let (base, bytes) = self.scene.allocations[place];
+        let (base, bytes) = self.geometry.allocations[place];
         let before = &self.before[place];
         self.global[place].get_or_insert_with(|| Box::new(Area::new(base, bytes, before)))
     }
@@ -235,9 +238,9 @@ impl Initcheck {
         let mark = self.mark;
         let (marks, base, place) = match access.space {
             Space::Shared
-                if address.saturating_add(bytes) <= u64::from(self.scene.shared_bytes) =>
+                if address.saturating_add(bytes) <= u64::from(self.geometry.shared_bytes) =>
             {
-                let own = self.scene.shared_start(warp);
+                let own = self.geometry.shared_start(warp);
                 (&mut self.shared, own.wrapping_neg(), None)
             }
             Space::Shared => return false,
@@ -245,7 +248,7 @@ impl Initcheck {
                 let Some(place) = self.place(access.instruction, address, bytes) else {
                     return false;
                 };
-                let base = self.scene.allocations[place].0;
+                let base = self.geometry.allocations[place].0;
                 let Some(area) = &mut self.global[place] else {
                     return false;
                 };
@@ -290,25 +293,25 @@ impl Initcheck {
 
     #[inline(never)]
     fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
-        let own = self.scene.shared_start(warp);
+        let own = self.geometry.shared_start(warp);
         for lane in lanes(access.mask) {
             let address = access.addresses[lane];
-            let who = Who::new(access.instruction.index(), false, warp, lane as u32);
+            let origin = Origin::new(access.instruction.index(), false, warp, lane as u32);
             match access.space {
-                Space::Shared => self.shared_lane(access, address.wrapping_add(own), who),
-                Space::Cluster => self.shared_lane(access, address, who),
+                Space::Shared => self.shared_lane(access, address.wrapping_add(own), origin),
+                Space::Cluster => self.shared_lane(access, address, origin),
                 _ => {
                     let bytes = u64::from(access.bytes);
                     // An access out of bounds is a fault of its own.
                     if let Some(place) = self.place(access.instruction, address, bytes) {
-                        self.global_lane(access, place, address, who);
+                        self.global_lane(access, place, address, origin);
                     }
                 }
             }
         }
     }
 
-    fn shared_lane(&mut self, access: &MemoryAccess<'_>, address: u64, who: Who) {
+    fn shared_lane(&mut self, access: &MemoryAccess<'_>, address: u64, origin: Origin) {
         let bytes = u64::from(access.bytes);
         if address.saturating_add(bytes) > self.shared.bytes {
             return;
@@ -332,7 +335,7 @@ impl Initcheck {
                 (self.block, self.at),
                 Space::Shared,
                 (address, cell_bytes),
-                who,
+                origin,
             );
         }
         if access.kind != AccessKind::Load {
@@ -341,7 +344,13 @@ impl Initcheck {
         }
     }
 
-    fn global_lane(&mut self, access: &MemoryAccess<'_>, place: usize, address: u64, who: Who) {
+    fn global_lane(
+        &mut self,
+        access: &MemoryAccess<'_>,
+        place: usize,
+        address: u64,
+        origin: Origin,
+    ) {
         let (mark, block) = (self.mark, self.block_number());
         let used = self.used[access.instruction.index()];
         let area = self.area(place);
@@ -355,7 +364,7 @@ impl Initcheck {
             let matters = |at: &usize| (used >> (at << shift)) << (32 - (1 << shift)) != 0;
             for cell in (0..count).filter(matters).map(|at| first + at) {
                 if area.written.marks[cell] < mark {
-                    area.note_early(cell, (block, who));
+                    area.note_early(cell, (block, origin));
                 }
             }
         }
@@ -369,7 +378,7 @@ impl Initcheck {
     }
 
     #[cold]
-    fn report(&mut self, block: (u64, [u32; 3]), space: Space, region: (u64, u32), who: Who) {
+    fn report(&mut self, block: (u64, [u32; 3]), space: Space, region: (u64, u32), origin: Origin) {
         let example = Example {
             block: block.0,
             space,
@@ -377,9 +386,9 @@ impl Initcheck {
             bytes: region.1,
             detail: String::new(),
             first: Actor {
-                instruction: InstructionId(who.instruction()),
+                instruction: InstructionId(origin.instruction()),
                 block: block.1,
-                thread: who.linear(),
+                thread: origin.linear(),
             },
             second: None,
         };
@@ -393,20 +402,20 @@ impl Initcheck {
         for area in self.global.iter().flatten() {
             let mut early: Vec<_> = area.early.iter().collect();
             early.sort_by_key(|(cell, _)| **cell);
-            for (&cell, ends) in early {
+            for (&cell, range) in early {
                 let (first, last) = (area.first[cell], area.last[cell]);
                 let alone =
-                    |&&(block, _): &&(u32, Who)| first == 0 || (first == block && last == block);
-                if let Some(&(block, who)) = ends.iter().find(alone) {
+                    |&&(block, _): &&(u32, Origin)| first == 0 || (first == block && last == block);
+                if let Some(&(block, origin)) = range.iter().find(alone) {
                     let address = area.base + ((cell as u64) << area.written.shift);
-                    found.push((block, who, address, 1u32 << area.written.shift));
+                    found.push((block, origin, address, 1u32 << area.written.shift));
                 }
             }
         }
-        for (block, who, address, bytes) in found {
+        for (block, origin, address, bytes) in found {
             let index = u64::from(block) - 1;
-            let at = self.scene.block_at(index);
-            self.report((index, at), Space::Global, (address, bytes), who);
+            let at = self.geometry.block_at(index);
+            self.report((index, at), Space::Global, (address, bytes), origin);
         }
     }
 }
@@ -416,7 +425,7 @@ impl Observer for Initcheck {
     const MARKS_WRITTEN: bool = true;
 
     fn fork(&self) -> Self {
-        Self::with_scene(self.scene.clone(), self.before.clone())
+        Self::with_geometry(self.geometry.clone(), self.before.clone())
     }
 
     fn join(&mut self, worker: Self) {
@@ -431,13 +440,13 @@ impl Observer for Initcheck {
     }
 
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        let scene = Scene::new(launch);
-        let before = scene
+        let geometry = LaunchGeometry::new(launch);
+        let before = geometry
             .allocations
             .iter()
             .map(|&(base, bytes)| launch.memory.written(base, bytes))
             .collect();
-        *self = Self::with_scene(scene, before);
+        *self = Self::with_geometry(geometry, before);
     }
 
     fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
@@ -451,7 +460,7 @@ impl Observer for Initcheck {
         } else {
             self.judge_early_reads();
         }
-        self.findings = self.tally.findings(&self.scene);
+        self.findings = self.tally.findings(&self.geometry);
         self.global.clear();
         self.shared = Marks::default();
     }
@@ -480,8 +489,8 @@ impl Observer for Initcheck {
         let bytes = u32::try_from(next - gap).unwrap_or(u32::MAX);
         self.findings.push(Finding {
             problem: Problem::Uninitialised,
-            kernel: self.scene.kernel_name(),
-            region: Some(self.scene.region(Space::Global, gap, bytes)),
+            kernel: self.geometry.kernel_name(),
+            region: Some(self.geometry.region(Space::Global, gap, bytes)),
             detail: String::new(),
             first,
             second: None,
@@ -490,7 +499,7 @@ impl Observer for Initcheck {
     }
 
     fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
-        if !self.scene.is_first(block) {
+        if !self.geometry.is_first(block) {
             // The blocks of a cluster are watched as one.
             return;
         }
@@ -507,16 +516,16 @@ impl Observer for Initcheck {
             }
         }
         self.at = block;
-        self.block = self.scene.block_index(block);
+        self.block = self.geometry.block_index(block);
     }
 
     #[inline(always)]
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         if !matches!(access.space, Space::Shared | Space::Global) {
             if access.space == Space::Cluster {
                 let mut addresses = [0; LANES];
-                let flat = flatten(&self.scene, access, &mut addresses);
+                let flat = flatten(&self.geometry, access, &mut addresses);
                 self.irregular(by, &flat);
             }
             return;
@@ -529,7 +538,7 @@ impl Observer for Initcheck {
     }
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        if access.progress != Progress::Begins {
+        if access.progress != Progress::Issued {
             self.memory_access(warp, &access.access);
         }
     }

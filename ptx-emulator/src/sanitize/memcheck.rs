@@ -1,7 +1,7 @@
 //! The checker of addresses.
 
 use super::finding::{Finding, Tool};
-use super::scene::Scene;
+use super::launch_geometry::LaunchGeometry;
 use crate::error::Fault;
 use crate::observer::{LaunchContext, Observer};
 
@@ -35,7 +35,7 @@ impl Observer for Memcheck {
 
     fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
         self.finding = fault
-            .map(|fault| Finding::of_fault(&Scene::new(launch), fault))
+            .map(|fault| Finding::of_fault(&LaunchGeometry::new(launch), fault))
             .filter(|finding| finding.tool() == Tool::Memcheck);
     }
 }

@@ -2,20 +2,20 @@
 //!
 //! Each is an [`Observer`] of its own; [`Sanitizer`] runs several of them in one launch.
 
-mod between;
-mod cells;
 mod clocks;
+mod cross_block_races;
 mod finding;
 mod initcheck;
-mod meetings;
+mod launch_geometry;
 mod memcheck;
 mod racecheck;
-mod scene;
-mod seen;
 mod semantics;
+mod shadow_memory;
+mod shadow_view;
 mod shape;
-mod spot;
+mod sync_table;
 mod synccheck;
+mod vector_clock;
 
 pub use finding::{Finding, Problem, Region, Site, Tool};
 pub use initcheck::Initcheck;

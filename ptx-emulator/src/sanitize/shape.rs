@@ -20,7 +20,7 @@ pub(super) enum Shape {
 struct Known {
     shape: Shape,
     runs: Vec<Run>,
-    places: Vec<Place>,
+    places: Vec<AddressGroup>,
 }
 
 /// Bytes without a gap that lanes access.
@@ -33,7 +33,7 @@ pub(super) struct Run {
 
 /// Lanes that access the same.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct AddressGroup {
     /// Their address minus that of lane 0, modulo 2^64.
     pub distance: u64,
     pub lanes: u32,
@@ -76,7 +76,7 @@ impl Shapes {
 
     /// The different addresses of the access, as for [`Self::runs`], with lane 0's first.
     #[inline(always)]
-    pub(super) fn places(&mut self, access: &RepeatedAccess<'_>) -> &[Place] {
+    pub(super) fn places(&mut self, access: &RepeatedAccess<'_>) -> &[AddressGroup] {
         let known = &mut self.0[access.instruction.index()];
         if known.places.is_empty() {
             known.places = find_places(access);
@@ -85,23 +85,23 @@ impl Shapes {
     }
 
     /// Lends the places out, until [`Self::give_places`].
-    pub(super) fn take_places(&mut self, access: &RepeatedAccess<'_>) -> Vec<Place> {
+    pub(super) fn take_places(&mut self, access: &RepeatedAccess<'_>) -> Vec<AddressGroup> {
         std::mem::take(&mut self.0[access.instruction.index()].places)
     }
 
-    pub(super) fn give_places(&mut self, access: &RepeatedAccess<'_>, places: Vec<Place>) {
+    pub(super) fn give_places(&mut self, access: &RepeatedAccess<'_>, places: Vec<AddressGroup>) {
         self.0[access.instruction.index()].places = places;
     }
 }
 
 #[cold]
 #[inline(never)]
-fn find_places(access: &RepeatedAccess<'_>) -> Vec<Place> {
-    let mut places: Vec<Place> = Vec::new();
+fn find_places(access: &RepeatedAccess<'_>) -> Vec<AddressGroup> {
+    let mut places: Vec<AddressGroup> = Vec::new();
     for (lane, &distance) in access.distances.iter().enumerate() {
         match places.iter_mut().find(|place| place.distance == distance) {
             Some(place) => place.lanes |= 1 << lane,
-            None => places.push(Place {
+            None => places.push(AddressGroup {
                 distance,
                 lanes: 1 << lane,
             }),

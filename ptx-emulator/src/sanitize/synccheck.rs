@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::finding::{Actor, Example, Finding, Problem, Tally, Tool};
-use super::scene::Scene;
+use super::launch_geometry::LaunchGeometry;
 use super::shape::lanes;
 use crate::error::Fault;
 use crate::ir::Space;
@@ -24,10 +24,10 @@ use crate::observer::{
 ///   must give the same one; a shuffle must read from one of them (PTX ISA, "shfl.sync").
 #[derive(Clone, Debug, Default)]
 pub struct Synccheck {
-    scene: Scene,
-    /// Who waits at a barrier, by warp of the cluster.
+    geometry: LaunchGeometry,
+    /// Origin waits at a barrier, by warp of the cluster.
     waiting: Vec<Option<Waiting>>,
-    /// Who has arrived at the barrier of the cluster.
+    /// Origin has arrived at the barrier of the cluster.
     at_cluster: Vec<Option<Waiting>>,
     /// The instructions that can be reached from behind a barrier.
     behind: HashMap<InstructionId, HashSet<InstructionId>>,
@@ -54,12 +54,12 @@ impl Synccheck {
         &self.findings
     }
 
-    fn with_scene(scene: Scene) -> Self {
-        let warps = (scene.warps() * scene.cluster_blocks()) as usize;
+    fn with_geometry(geometry: LaunchGeometry) -> Self {
+        let warps = (geometry.warps() * geometry.cluster_blocks()) as usize;
         Synccheck {
             waiting: vec![None; warps],
             at_cluster: vec![None; warps],
-            scene,
+            geometry,
             ..Synccheck::default()
         }
     }
@@ -75,13 +75,13 @@ impl Synccheck {
     /// The place of a warp in what is known by warp.
     #[inline(always)]
     fn index(&self, warp: &WarpContext<'_>) -> usize {
-        self.scene.warp(warp) as usize
+        self.geometry.warp(warp) as usize
     }
 
     #[cold]
     fn report(&mut self, problem: Problem, detail: String, first: Actor, second: Option<Actor>) {
         let example = Example {
-            block: self.scene.block_index(first.block),
+            block: self.geometry.block_index(first.block),
             space: Space::Generic,
             address: 0,
             bytes: 0,
@@ -176,7 +176,7 @@ impl Observer for Synccheck {
     const LOAD_GROUPS: bool = true;
 
     fn fork(&self) -> Self {
-        Self::with_scene(self.scene.clone())
+        Self::with_geometry(self.geometry.clone())
     }
 
     fn join(&mut self, worker: Self) {
@@ -184,23 +184,23 @@ impl Observer for Synccheck {
     }
 
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        *self = Self::with_scene(Scene::new(launch));
+        *self = Self::with_geometry(LaunchGeometry::new(launch));
     }
 
     fn launch_end(&mut self, _: &LaunchContext<'_>, fault: Option<&Fault>) {
         let found = fault
-            .map(|fault| Finding::of_fault(&self.scene, fault))
+            .map(|fault| Finding::of_fault(&self.geometry, fault))
             .filter(|finding| finding.tool() == Tool::Synccheck);
         if fault.is_some() {
             // How far other blocks have come is chance.
             self.tally.clear();
         }
-        self.findings = self.tally.findings(&self.scene);
+        self.findings = self.tally.findings(&self.geometry);
         self.findings.extend(found);
     }
 
     fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
-        if self.scene.is_first(block) {
+        if self.geometry.is_first(block) {
             self.waiting.fill(None);
             self.at_cluster.fill(None);
         }
@@ -274,7 +274,7 @@ impl Observer for Synccheck {
     }
 
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        let warps = self.scene.warps() as usize;
+        let warps = self.geometry.warps() as usize;
         let own = self.waiting.chunks_mut(warps).nth(barrier.rank as usize);
         for waiting in own.into_iter().flatten() {
             if waiting.is_some_and(|waiting| waiting.barrier == barrier.barrier) {

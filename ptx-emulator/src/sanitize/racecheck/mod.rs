@@ -1,29 +1,29 @@
 //! The race checker.
 
-mod finer;
-mod settled;
-mod waiting;
+mod deferred_reads;
+mod fine_grained;
+mod settled_reads;
 
 use std::collections::HashMap;
 
-use super::between::Between;
-use super::cells::Cells;
 use super::clocks::{Clocks, first_barrier};
+use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Finding, Tally};
-use super::meetings::{Blocks, Meetings};
-use super::scene::{Scene, flatten};
+use super::launch_geometry::{LaunchGeometry, flatten};
 use super::semantics::Semantics;
-use super::shape::{LANES, Place, Shape, Shapes, lanes};
-use super::spot::{Spot, is_settled, is_settled_slice};
+use super::shadow_memory::ShadowMemory;
+use super::shadow_view::{ShadowView, is_settled, is_settled_slice};
+use super::shape::{AddressGroup, LANES, Shape, Shapes, lanes};
+use super::sync_table::{BlockSet, SyncTable};
 use crate::error::Fault;
 use crate::ir::Space;
 use crate::kernel::{InstructionId, Kernel};
 use crate::observer::{
-    AccessKind, Asker, AsyncAccess, BarrierComplete, LaunchContext, MemoryAccess, Observer,
+    AccessKind, AsyncAccess, BarrierComplete, Issuer, LaunchContext, MemoryAccess, Observer,
     Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
 };
-use settled::{Key, Settled};
-use waiting::Reads;
+use deferred_reads::DeferredReads;
+use settled_reads::{Key, SettledReads};
 
 /// Finds data races on shared and on global memory; an [`Observer`].
 ///
@@ -53,7 +53,7 @@ use waiting::Reads;
 /// on which of them comes first. A launch that ends in a fault has none: how far its other blocks have come is chance.
 #[derive(Clone, Debug, Default)]
 pub struct Racecheck {
-    scene: Scene,
+    geometry: LaunchGeometry,
     /// By instruction.
     semantics: Vec<Semantics>,
     /// Whether there is anything in the kernel by which threads order more than by barriers.
@@ -64,22 +64,22 @@ pub struct Racecheck {
     shapes: Shapes,
     /// The allocation that each instruction accessed last.
     places: Vec<u32>,
-    shared: Cells,
+    shared: ShadowMemory,
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
     block: BlockState,
     /// Counts the writes to what several warps had read since the last barrier of the block.
     overwrites: u64,
-    settled: Settled,
+    settled: SettledReads,
     /// Reads of shared memory since the last barrier of the block that are still to be noted.
-    waiting: Vec<Reads>,
+    deferred: Vec<DeferredReads>,
     /// The stamp of the last write to shared memory.
     shared_written: u32,
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
     in_flight: u64,
-    meetings: Meetings,
+    sync_table: SyncTable,
     /// The blocks that each block has seen, if any.
-    seen: HashMap<u32, Blocks>,
+    seen: HashMap<u32, BlockSet>,
     tally: Tally,
     findings: Vec<Finding>,
 }
@@ -94,7 +94,7 @@ pub(super) struct BlockState {
     /// Whether it has read what others may have released.
     pub acquired: bool,
     /// The blocks whose releases it has seen.
-    seen: Blocks,
+    seen: BlockSet,
     /// Whether a thread has executed a fence.
     fenced: bool,
 }
@@ -103,8 +103,8 @@ pub(super) struct BlockState {
 #[derive(Clone, Debug)]
 struct Area {
     base: u64,
-    cells: Cells,
-    between: Between,
+    cells: ShadowMemory,
+    cross_block: CrossBlockRaces,
 }
 
 impl Racecheck {
@@ -118,31 +118,38 @@ impl Racecheck {
         &self.findings
     }
 
-    fn with_scene(scene: Scene, semantics: Vec<Semantics>, meetings: Meetings) -> Self {
-        let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
-        let threads = scene.block.iter().product();
+    fn with_geometry(
+        geometry: LaunchGeometry,
+        semantics: Vec<Semantics>,
+        sync_table: SyncTable,
+    ) -> Self {
+        let instructions = geometry
+            .kernel
+            .as_ref()
+            .map_or(0, Kernel::instruction_count);
+        let threads = geometry.block.iter().product();
         Racecheck {
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
             relaxes: semantics.iter().any(|semantics| semantics.arrives_relaxed),
             semantics,
-            meetings,
+            sync_table,
             shapes: Shapes::new(instructions),
             places: vec![0; instructions],
-            settled: Settled::new(),
-            shared: Cells::new(scene.shared_of_cluster()),
-            global: vec![None; scene.allocations.len()],
+            settled: SettledReads::new(),
+            shared: ShadowMemory::new(geometry.shared_of_cluster()),
+            global: vec![None; geometry.allocations.len()],
             block: BlockState {
-                clocks: Clocks::new(threads, scene.cluster_blocks()),
+                clocks: Clocks::new(threads, geometry.cluster_blocks()),
                 ..BlockState::default()
             },
-            scene,
+            geometry,
             ..Racecheck::default()
         }
     }
 
     /// The stamps of what lies behind are dead: lets them start anew before they run out.
     fn renew_stamps(&mut self) {
-        if self.block.clocks.is_worn() {
+        if self.block.clocks.stamps_exhausted() {
             self.block.clocks.start_again();
             self.overwrites += 1;
             self.shared_written = 0;
@@ -156,14 +163,14 @@ impl Racecheck {
     /// Index of the allocation that holds `bytes` bytes at an address.
     #[inline(always)]
     fn place(&mut self, instruction: InstructionId, address: u64, bytes: u64) -> Option<usize> {
-        self.scene
+        self.geometry
             .place(&mut self.places[instruction.index()], address, bytes)
     }
 
     /// The accesses of one place: a block's shared memory, as the warp `by` has it, or an allocation.
-    fn spot(&mut self, space: Space, place: usize, by: u32) -> Spot<'_> {
+    fn view(&mut self, space: Space, place: usize, by: u32) -> ShadowView<'_> {
         let Racecheck {
-            scene,
+            geometry,
             shared,
             global,
             block,
@@ -171,31 +178,31 @@ impl Racecheck {
             tally,
             ..
         } = self;
-        let (base, cells, between) = match space {
-            Space::Shared => (scene.shared_start(by).wrapping_neg(), shared, None),
+        let (base, cells, cross_block) = match space {
+            Space::Shared => (geometry.shared_start(by).wrapping_neg(), shared, None),
             Space::Cluster => (0, shared, None),
             _ => {
-                let (base, bytes) = scene.allocations[place];
+                let (base, bytes) = geometry.allocations[place];
                 let area = global[place].get_or_insert_with(|| {
-                    let cells = Cells::new(bytes);
-                    let between = Between::new(bytes, cells.shift);
+                    let cells = ShadowMemory::new(bytes);
+                    let cross_block = CrossBlockRaces::new(bytes, cells.shift);
                     Box::new(Area {
                         base,
                         cells,
-                        between,
+                        cross_block,
                     })
                 });
-                (base, &mut area.cells, Some(&mut area.between))
+                (base, &mut area.cells, Some(&mut area.cross_block))
             }
         };
-        Spot {
+        ShadowView {
             space: match space {
                 Space::Cluster => Space::Shared,
                 space => space,
             },
             base,
             cells,
-            between,
+            cross_block,
             block,
             overwrites,
             tally,
@@ -205,14 +212,14 @@ impl Racecheck {
     /// Whether a load needs no note: all that it reads is settled.
     #[inline(always)]
     fn is_settled(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
-        let own = self.scene.shared_start(warp).wrapping_neg();
+        let own = self.geometry.shared_start(warp).wrapping_neg();
         let times = (self.block.clocks.since, self.block.clocks.now);
         let last = &mut self.places[access.instruction.index()];
         for run in self.shapes.runs(access) {
             let address = access.first_address.wrapping_add(run.distance);
             let (base, cells) = match access.space {
                 Space::Shared => (own, &self.shared),
-                _ => match self.scene.place(last, address, run.bytes) {
+                _ => match self.geometry.place(last, address, run.bytes) {
                     Some(place) => match &self.global[place] {
                         Some(area) => (area.base, &area.cells),
                         None => return false,
@@ -236,7 +243,7 @@ impl Racecheck {
     /// A load; whether it needed no note.
     #[inline(always)]
     fn load(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         let settled = self.is_settled(by, access);
         if !settled && !self.load_places(by, access) {
             access.expand(|access| self.memory_access(warp, access));
@@ -261,23 +268,23 @@ impl Racecheck {
             Space::Shared => 0,
             _ => self.place(first.instruction, first.first_address, first.bytes.into())?,
         };
-        let mut spot = self.spot(loads.space, place, warp);
+        let mut view = self.view(loads.space, place, warp);
         if !loads
             .each()
-            .all(|load| spot.holds(load.first_address, load.bytes))
+            .all(|load| view.holds(load.first_address, load.bytes))
         {
             return None;
         }
         let mut settled = true;
         for load in loads.each() {
-            let who = spot.who(load.instruction, warp);
-            let first = spot.first_cell(load.first_address, load.bytes);
-            settled &= match load.bytes >> spot.cells.shift {
-                1 => spot.read_unsettled::<1>(first, who),
-                2 => spot.read_unsettled::<2>(first, who),
-                4 => spot.read_unsettled::<4>(first, who),
+            let origin = view.origin(load.instruction, warp);
+            let first = view.first_cell(load.first_address, load.bytes);
+            settled &= match load.bytes >> view.cells.shift {
+                1 => view.read_unsettled::<1>(first, origin),
+                2 => view.read_unsettled::<2>(first, origin),
+                4 => view.read_unsettled::<4>(first, origin),
                 count => {
-                    spot.read_together(first..first + count as usize, who, u32::MAX);
+                    view.read_together(first..first + count as usize, origin, u32::MAX);
                     false
                 }
             };
@@ -293,27 +300,27 @@ impl Racecheck {
         }
         // Others use the shapes meanwhile, but not these.
         let places = self.shapes.take_places(access);
-        let address = |place: &Place| access.first_address.wrapping_add(place.distance);
+        let address = |place: &AddressGroup| access.first_address.wrapping_add(place.distance);
         let mut rest = places.iter().peekable();
         while let Some(&place) = rest.peek() {
             let area = match access.space {
                 Space::Shared => Some(0),
                 _ => self.place(access.instruction, address(place), access.bytes.into()),
             };
-            let spot = area.map(|area| self.spot(access.space, area, warp));
-            let Some(mut spot) = spot.filter(|spot| spot.holds(address(place), access.bytes))
+            let view = area.map(|area| self.view(access.space, area, warp));
+            let Some(mut view) = view.filter(|view| view.holds(address(place), access.bytes))
             else {
                 rest.next();
                 continue;
             };
-            let who = spot.who(access.instruction, warp);
-            while let Some(place) = rest.next_if(|place| spot.holds(address(place), access.bytes)) {
-                let first = spot.first_cell(address(place), access.bytes);
-                match access.bytes >> spot.cells.shift {
-                    1 => spot.read_place::<1>(first, who, place.lanes),
-                    2 => spot.read_place::<2>(first, who, place.lanes),
-                    4 => spot.read_place::<4>(first, who, place.lanes),
-                    count => spot.read_together(first..first + count as usize, who, place.lanes),
+            let origin = view.origin(access.instruction, warp);
+            while let Some(place) = rest.next_if(|place| view.holds(address(place), access.bytes)) {
+                let first = view.first_cell(address(place), access.bytes);
+                match access.bytes >> view.cells.shift {
+                    1 => view.read_place::<1>(first, origin, place.lanes),
+                    2 => view.read_place::<2>(first, origin, place.lanes),
+                    4 => view.read_place::<4>(first, origin, place.lanes),
+                    count => view.read_together(first..first + count as usize, origin, place.lanes),
                 }
             }
         }
@@ -332,7 +339,7 @@ impl Racecheck {
         let bytes = lanes * u64::from(access.bytes);
         let place = match access.space {
             Space::Shared
-                if address.saturating_add(bytes) <= u64::from(self.scene.shared_bytes) =>
+                if address.saturating_add(bytes) <= u64::from(self.geometry.shared_bytes) =>
             {
                 0
             }
@@ -348,26 +355,26 @@ impl Racecheck {
 
     #[inline(never)]
     fn regular_slow(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape, place: usize) {
-        let mut spot = self.spot(access.space, place, warp);
-        let who = spot.who(access.instruction, warp);
-        let first = spot.first_cell(access.addresses[0], access.bytes);
-        let per_lane = (access.bytes >> spot.cells.shift) as usize;
+        let mut view = self.view(access.space, place, warp);
+        let origin = view.origin(access.instruction, warp);
+        let first = view.first_cell(access.addresses[0], access.bytes);
+        let per_lane = (access.bytes >> view.cells.shift) as usize;
         let writes = access.kind == AccessKind::Store;
         if shape == Shape::Uniform && !writes {
             for cell in first..first + per_lane {
-                spot.read(cell, who, u32::MAX);
+                view.read(cell, origin, u32::MAX);
             }
             return;
         }
         let stride = if shape == Shape::Uniform { 0 } else { per_lane };
         // Words, and vectors of words; others go lane by lane.
         let done = match (stride, writes) {
-            (1, true) => spot.write_row::<1>(first, who),
-            (2, true) => spot.write_row::<2>(first, who),
-            (4, true) => spot.write_row::<4>(first, who),
-            (1, false) => spot.read_row::<1>(first, who),
-            (2, false) => spot.read_row::<2>(first, who),
-            (4, false) => spot.read_row::<4>(first, who),
+            (1, true) => view.write_row::<1>(first, origin),
+            (2, true) => view.write_row::<2>(first, origin),
+            (4, true) => view.write_row::<4>(first, origin),
+            (1, false) => view.read_row::<1>(first, origin),
+            (2, false) => view.read_row::<2>(first, origin),
+            (4, false) => view.read_row::<4>(first, origin),
             _ => false,
         };
         if !done {
@@ -375,8 +382,8 @@ impl Racecheck {
                 let first = first + lane * stride;
                 for cell in first..first + per_lane {
                     match writes {
-                        true => spot.write(cell, who.with_lane(lane), access),
-                        false => spot.read(cell, who.with_lane(lane), 1 << lane),
+                        true => view.write(cell, origin.with_lane(lane), access),
+                        false => view.read(cell, origin.with_lane(lane), 1 << lane),
                     }
                 }
             }
@@ -393,17 +400,17 @@ impl Racecheck {
                 Space::Shared | Space::Cluster => Some(0),
                 _ => self.place(access.instruction, address, access.bytes.into()),
             };
-            let spot = place.map(|place| self.spot(access.space, place, warp));
-            let Some(mut spot) = spot.filter(|spot| spot.holds(address, access.bytes)) else {
+            let view = place.map(|place| self.view(access.space, place, warp));
+            let Some(mut view) = view.filter(|view| view.holds(address, access.bytes)) else {
                 // An access out of bounds is a fault of its own.
                 rest &= rest - 1;
                 continue;
             };
-            let who = spot.who(access.instruction, warp);
+            let origin = view.origin(access.instruction, warp);
             while rest != 0 {
                 let lane = rest.trailing_zeros() as usize % LANES;
                 let address = access.addresses[lane];
-                if !spot.holds(address, access.bytes) {
+                if !view.holds(address, access.bytes) {
                     break;
                 }
                 // Lanes that read the same make one note.
@@ -414,19 +421,19 @@ impl Racecheck {
                         .fold(0, |same, other| same | 1 << other),
                 };
                 rest &= !same;
-                let first = spot.first_cell(address, access.bytes);
-                let cells = first..first + (access.bytes >> spot.cells.shift) as usize;
-                let who = who.with_lane(lane);
+                let first = view.first_cell(address, access.bytes);
+                let cells = first..first + (access.bytes >> view.cells.shift) as usize;
+                let origin = origin.with_lane(lane);
                 match writes {
-                    true => cells.for_each(|cell| spot.write(cell, who, access)),
-                    false => spot.read_together(cells, who, same),
+                    true => cells.for_each(|cell| view.write(cell, origin, access)),
+                    false => view.read_together(cells, origin, same),
                 }
             }
         }
     }
 }
 
-/// How blocks are named in [`Between`].
+/// How blocks are named in [`CrossBlockRaces`].
 pub(super) fn block_number(index: u64) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
@@ -436,17 +443,17 @@ impl Observer for Racecheck {
     const STRONG_IN_ORDER: bool = true;
 
     fn fork(&self) -> Self {
-        Self::with_scene(
-            self.scene.clone(),
+        Self::with_geometry(
+            self.geometry.clone(),
             self.semantics.clone(),
-            self.meetings.clone(),
+            self.sync_table.clone(),
         )
     }
 
     fn join(&mut self, worker: Self) {
         for (own, other) in self.global.iter_mut().zip(worker.global) {
             match (own, other) {
-                (Some(own), Some(other)) => own.between.merge(other.between),
+                (Some(own), Some(other)) => own.cross_block.merge(other.cross_block),
                 (own, Some(other)) => *own = Some(other),
                 (_, None) => {}
             }
@@ -456,9 +463,9 @@ impl Observer for Racecheck {
     }
 
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        let scene = Scene::new(launch);
+        let geometry = LaunchGeometry::new(launch);
         let semantics = Semantics::of_kernel(launch.kernel);
-        *self = Self::with_scene(scene, semantics, Meetings::default());
+        *self = Self::with_geometry(geometry, semantics, SyncTable::default());
     }
 
     fn launch_end(&mut self, _: &LaunchContext<'_>, fault: Option<&Fault>) {
@@ -466,28 +473,28 @@ impl Observer for Racecheck {
             self.tally.clear();
         } else {
             for area in self.global.iter().flatten() {
-                let between = &area.between;
-                between.report(&self.scene, area.base, &self.seen, &mut self.tally);
+                let cross_block = &area.cross_block;
+                cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
             }
         }
-        self.findings = self.tally.findings(&self.scene);
+        self.findings = self.tally.findings(&self.geometry);
         // The shadow is large and not needed any more.
         self.global.clear();
-        self.shared = Cells::default();
+        self.shared = ShadowMemory::default();
     }
 
     fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
-        if !self.scene.is_first(block) {
+        if !self.geometry.is_first(block) {
             // The blocks of a cluster are watched as one.
             return;
         }
-        self.waiting.clear();
+        self.deferred.clear();
         self.renew_stamps();
         self.block.clocks.start_block();
         self.block.at = block;
-        self.block.index = self.scene.block_index(block);
+        self.block.index = self.geometry.block_index(block);
         self.block.acquired = false;
-        self.block.seen = Blocks::default();
+        self.block.seen = BlockSet::default();
         self.block.fenced = false;
         if std::mem::take(&mut self.in_flight) != 0 {
             self.shared.clear();
@@ -495,7 +502,7 @@ impl Observer for Racecheck {
     }
 
     fn block_end(&mut self, _: &Kernel, block: [u32; 3]) {
-        if self.block.acquired && self.scene.is_first(block) {
+        if self.block.acquired && self.geometry.is_first(block) {
             let seen = std::mem::take(&mut self.block.seen);
             self.seen.insert(block_number(self.block.index), seen);
         }
@@ -510,7 +517,7 @@ impl Observer for Racecheck {
             return;
         }
         let shape = self.shapes.of(access);
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         if access.strong {
             match self.synchronises {
                 true => self.strong(by, access),
@@ -551,7 +558,7 @@ impl Observer for Racecheck {
         }
         let key = Key::new(loads, self.block.clocks.now, self.overwrites);
         if !self.settled.has(&key) {
-            let by = self.scene.warp(warp);
+            let by = self.geometry.warp(warp);
             let settled = self.broadcasts(by, loads).unwrap_or_else(|| {
                 loads
                     .each()
@@ -565,13 +572,13 @@ impl Observer for Racecheck {
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
         self.catch_up();
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         match access.access.space {
             Space::Shared => self.async_shared(by, access),
             Space::Cluster => {
                 let mut addresses = [0; LANES];
                 let flat = AsyncAccess {
-                    access: flatten(&self.scene, &access.access, &mut addresses),
+                    access: flatten(&self.geometry, &access.access, &mut addresses),
                     ..*access
                 };
                 self.async_shared(by, &flat);
@@ -580,22 +587,22 @@ impl Observer for Racecheck {
             _ => return,
         }
         let clocks = &mut self.block.clocks;
-        match (access.progress, access.asker) {
-            (Progress::Told(barrier), _) => clocks.tell(self.scene.in_cluster(barrier)),
-            (Progress::Waited, Asker::Together) => clocks.finish_together(),
+        match (access.progress, access.issuer) {
+            (Progress::Signalled(barrier), _) => clocks.signal(self.geometry.in_cluster(barrier)),
+            (Progress::Waited, Issuer::Warp) => clocks.finish_together(),
             _ => {}
         }
     }
 
     fn phase_complete(&mut self, _: &WarpContext<'_>, address: u64) {
         self.catch_up();
-        let place = self.scene.in_cluster(address);
+        let place = self.geometry.in_cluster(address);
         self.block.clocks.complete_phase(place);
     }
 
     fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
         self.catch_up();
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         let all = self.semantics[id.index()].releases;
         self.block.clocks.arrive_at_cluster(by, arriving, all);
     }
@@ -607,14 +614,14 @@ impl Observer for Racecheck {
 
     fn cluster_wait(&mut self, warp: &WarpContext<'_>, _: InstructionId, passing: u32) {
         self.catch_up();
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         self.block.clocks.wait_for_cluster(by, passing);
     }
 
     fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
         self.catch_up();
         let semantics = self.semantics[id.index()];
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         if semantics.is_proxy_fence {
             self.block.clocks.publish(by, executing);
         }
@@ -632,7 +639,7 @@ impl Observer for Racecheck {
             return;
         }
         self.catch_up();
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         // Lanes with the same members wait for each other.
         let mut rest = sync.mask;
         while rest != 0 {
@@ -648,18 +655,18 @@ impl Observer for Racecheck {
     fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, _: u32) {
         if self.semantics[id.index()].only_arrives {
             self.catch_up();
-            let by = self.scene.warp(warp);
+            let by = self.geometry.warp(warp);
             let barrier = first_barrier(warp.rank) + barrier;
             self.block.clocks.arrive(by, barrier);
         }
     }
 
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        match barrier.whole_block && self.scene.cluster_blocks() == 1 {
+        match barrier.whole_block && self.geometry.cluster_blocks() == 1 {
             true => {
-                self.waiting.clear();
+                self.deferred.clear();
                 self.block.clocks.synchronise_block();
-                if self.block.clocks.is_worn() {
+                if self.block.clocks.stamps_exhausted() {
                     self.renew_stamps();
                 }
             }
@@ -670,7 +677,7 @@ impl Observer for Racecheck {
                 match barrier.rank {
                     0 => clocks.synchronise_warps(id, barrier.arrived),
                     rank => {
-                        let mut arrived = vec![0; (rank * self.scene.warps()) as usize];
+                        let mut arrived = vec![0; (rank * self.geometry.warps()) as usize];
                         arrived.extend(barrier.arrived);
                         clocks.synchronise_warps(id, &arrived);
                     }

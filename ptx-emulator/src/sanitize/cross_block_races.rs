@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use super::cells::{Who, refine};
 use super::finding::{Actor, Example, Problem, Tally};
-use super::meetings::Blocks;
-use super::scene::Scene;
+use super::launch_geometry::LaunchGeometry;
+use super::shadow_memory::{Origin, refine};
 use super::shape::LANES;
+use super::sync_table::BlockSet;
 use crate::ir::Space;
 use crate::kernel::InstructionId;
 
@@ -17,124 +17,124 @@ use crate::kernel::InstructionId;
 ///
 /// All of a cell is in one place, since the shadow of large allocations is in no cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Ends {
+struct FirstLast {
     /// Index in the grid plus 1; 0 for none.
     first: u32,
-    first_who: u32,
+    first_origin: u32,
     /// The same of the last block; 0 where there was but one.
     last: u32,
-    last_who: u32,
+    last_origin: u32,
 }
 
-impl Ends {
+impl FirstLast {
     #[inline(always)]
-    fn note(&mut self, block: u32, who: u32) {
+    fn note(&mut self, block: u32, origin: u32) {
         if self.first == 0 {
-            (self.first, self.first_who) = (block, who);
+            (self.first, self.first_origin) = (block, origin);
         } else if block > self.first {
             if block > self.last {
-                (self.last, self.last_who) = (block, who);
+                (self.last, self.last_origin) = (block, origin);
             }
         } else if block < self.first {
             if self.last == 0 {
-                (self.last, self.last_who) = (self.first, self.first_who);
+                (self.last, self.last_origin) = (self.first, self.first_origin);
             }
-            (self.first, self.first_who) = (block, who);
+            (self.first, self.first_origin) = (block, origin);
         }
     }
 
     /// The blocks.
-    fn each(self) -> impl Iterator<Item = (u32, Who)> + Clone {
-        let ends = [
-            (self.first, Who(self.first_who)),
-            (self.last, Who(self.last_who)),
+    fn each(self) -> impl Iterator<Item = (u32, Origin)> + Clone {
+        let range = [
+            (self.first, Origin(self.first_origin)),
+            (self.last, Origin(self.last_origin)),
         ];
-        ends.into_iter().filter(|(block, _)| *block != 0)
+        range.into_iter().filter(|(block, _)| *block != 0)
     }
 }
 
 /// Notes the cells of all lanes, `CELLS` for each; `who` is of the same warp.
-fn note_row<const CELLS: usize>(row: &mut [Ends], block: u32, who: Who) {
+fn note_row<const CELLS: usize>(row: &mut [FirstLast], block: u32, origin: Origin) {
     // A worker's blocks come in order: mostly all of the row is new, or was noted by earlier blocks.
     let (mut noted, mut other) = (0, false);
-    for ends in &*row {
-        noted |= ends.first;
-        other |= (ends.first == 0) | (ends.first.max(ends.last) >= block);
+    for range in &*row {
+        noted |= range.first;
+        other |= (range.first == 0) | (range.first.max(range.last) >= block);
     }
     let cells = row.as_chunks_mut::<CELLS>().0.iter_mut().enumerate();
-    let cells = cells.flat_map(|(lane, cells)| cells.iter_mut().map(move |ends| (lane, ends)));
-    for (lane, ends) in cells {
-        let who = who.with_lane(lane).0;
+    let cells = cells.flat_map(|(lane, cells)| cells.iter_mut().map(move |range| (lane, range)));
+    for (lane, range) in cells {
+        let origin = origin.with_lane(lane).0;
         if noted == 0 {
-            (ends.first, ends.first_who) = (block, who);
+            (range.first, range.first_origin) = (block, origin);
         } else if !other {
-            (ends.last, ends.last_who) = (block, who);
+            (range.last, range.last_origin) = (block, origin);
         } else {
-            ends.note(block, who);
+            range.note(block, origin);
         }
     }
 }
 
 /// The blocks that wrote to the cells of an allocation, or that read them.
 #[derive(Clone, Debug, Default)]
-struct Deeds {
+struct BlockAccesses {
     /// How many cells there are.
     count: usize,
     /// By 32 cells, from a multiple of 32 on: the blocks that accessed all of them at once, a cell by each lane, with lane 0.
-    rows: Vec<Ends>,
+    rows: Vec<FirstLast>,
     /// By cell: the others; empty as long as there are none.
-    cells: Vec<Ends>,
+    cells: Vec<FirstLast>,
 }
 
-impl Deeds {
+impl BlockAccesses {
     fn new(count: usize) -> Self {
-        Deeds {
+        BlockAccesses {
             count,
-            rows: vec![Ends::default(); count.div_ceil(LANES)],
+            rows: vec![FirstLast::default(); count.div_ceil(LANES)],
             cells: Vec::new(),
         }
     }
 
-    fn cells(&mut self) -> &mut [Ends] {
+    fn cells(&mut self) -> &mut [FirstLast] {
         if self.cells.is_empty() {
-            self.cells = vec![Ends::default(); self.count];
+            self.cells = vec![FirstLast::default(); self.count];
         }
         &mut self.cells
     }
 
     #[inline(always)]
-    fn note(&mut self, cell: usize, block: u32, who: Who) {
-        self.cells()[cell].note(block, who.0);
+    fn note(&mut self, cell: usize, block: u32, origin: Origin) {
+        self.cells()[cell].note(block, origin.0);
     }
 
     /// Notes the cells of all lanes, `CELLS` for each; `who` is of the same warp.
-    fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
+    fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, origin: Origin) {
         if CELLS == 1 && from.is_multiple_of(LANES) {
-            self.rows[from / LANES].note(block, who.with_lane(0).0);
+            self.rows[from / LANES].note(block, origin.with_lane(0).0);
         } else {
-            note_row::<CELLS>(&mut self.cells()[from..][..LANES * CELLS], block, who);
+            note_row::<CELLS>(&mut self.cells()[from..][..LANES * CELLS], block, origin);
         }
     }
 
     /// The first and the last block of all.
-    fn of(&self, cell: usize) -> Ends {
-        let mut ends = self.cells.get(cell).copied().unwrap_or_default();
-        for (block, who) in self.rows[cell / LANES].each() {
-            ends.note(block, who.with_lane(cell % LANES).0);
+    fn of(&self, cell: usize) -> FirstLast {
+        let mut range = self.cells.get(cell).copied().unwrap_or_default();
+        for (block, origin) in self.rows[cell / LANES].each() {
+            range.note(block, origin.with_lane(cell % LANES).0);
         }
-        ends
+        range
     }
 
     fn refine(&mut self, times: usize, count: usize) {
         let mut cells = (0..self.count).map(|cell| self.of(cell)).collect();
         refine(&mut cells, times, count);
-        *self = Deeds {
+        *self = BlockAccesses {
             cells,
-            ..Deeds::new(count)
+            ..BlockAccesses::new(count)
         };
     }
 
-    fn merge(&mut self, other: &Deeds) {
+    fn merge(&mut self, other: &BlockAccesses) {
         merge(&mut self.rows, &other.rows);
         if !other.cells.is_empty() {
             merge(self.cells(), &other.cells);
@@ -142,63 +142,73 @@ impl Deeds {
     }
 }
 
-fn merge(all: &mut [Ends], others: &[Ends]) {
-    for (ends, other) in all.iter_mut().zip(others) {
-        for (block, who) in other.each() {
-            ends.note(block, who.0);
+fn merge(all: &mut [FirstLast], others: &[FirstLast]) {
+    for (range, other) in all.iter_mut().zip(others) {
+        for (block, origin) in other.each() {
+            range.note(block, origin.0);
         }
     }
 }
 
 /// Whether there is no conflict over what these blocks wrote to and read: one block alone did both, or nobody wrote.
-fn is_quiet(writes: Ends, reads: Ends) -> bool {
+fn is_quiet(writes: FirstLast, reads: FirstLast) -> bool {
     let alone = writes.last == 0 && reads.last == 0;
     writes.first == 0 || alone && (reads.first == 0 || reads.first == writes.first)
 }
 
 /// What the blocks of a launch did with an allocation.
 #[derive(Clone, Debug)]
-pub(super) struct Between {
+pub(super) struct CrossBlockRaces {
     bytes: u64,
     shift: u32,
     wrote: bool,
-    writes: Deeds,
-    reads: Deeds,
+    writes: BlockAccesses,
+    reads: BlockAccesses,
 }
 
-impl Between {
+impl CrossBlockRaces {
     pub(super) fn new(bytes: u64, shift: u32) -> Self {
         let count = (bytes as usize).div_ceil(1 << shift);
-        Between {
+        CrossBlockRaces {
             bytes,
             shift,
             wrote: false,
-            writes: Deeds::new(count),
-            reads: Deeds::new(count),
+            writes: BlockAccesses::new(count),
+            reads: BlockAccesses::new(count),
         }
     }
 
     #[inline(always)]
-    pub(super) fn note_write(&mut self, cell: usize, block: u32, who: Who) {
+    pub(super) fn note_write(&mut self, cell: usize, block: u32, origin: Origin) {
         self.wrote = true;
-        self.writes.note(cell, block, who);
+        self.writes.note(cell, block, origin);
     }
 
     /// Notes a read or a strong access.
     #[inline(always)]
-    pub(super) fn note_read(&mut self, cell: usize, block: u32, who: Who) {
-        self.reads.note(cell, block, who);
+    pub(super) fn note_read(&mut self, cell: usize, block: u32, origin: Origin) {
+        self.reads.note(cell, block, origin);
     }
 
     /// As [`Self::note_write`], for all lanes one behind the other, of `CELLS` cells each.
-    pub(super) fn note_write_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
+    pub(super) fn note_write_row<const CELLS: usize>(
+        &mut self,
+        from: usize,
+        block: u32,
+        origin: Origin,
+    ) {
         self.wrote = true;
-        self.writes.note_row::<CELLS>(from, block, who);
+        self.writes.note_row::<CELLS>(from, block, origin);
     }
 
     /// As [`Self::note_read`], for all lanes one behind the other, of `CELLS` cells each.
-    pub(super) fn note_read_row<const CELLS: usize>(&mut self, from: usize, block: u32, who: Who) {
-        self.reads.note_row::<CELLS>(from, block, who);
+    pub(super) fn note_read_row<const CELLS: usize>(
+        &mut self,
+        from: usize,
+        block: u32,
+        origin: Origin,
+    ) {
+        self.reads.note_row::<CELLS>(from, block, origin);
     }
 
     /// Makes cells of `1 << shift` bytes.
@@ -210,7 +220,7 @@ impl Between {
         self.reads.refine(times, count);
     }
 
-    pub(super) fn merge(&mut self, mut other: Between) {
+    pub(super) fn merge(&mut self, mut other: CrossBlockRaces) {
         if other.shift > self.shift {
             other.refine(self.shift);
         } else if other.shift < self.shift {
@@ -225,9 +235,9 @@ impl Between {
     /// done with their writes.
     pub(super) fn report(
         &self,
-        scene: &Scene,
+        geometry: &LaunchGeometry,
         base: u64,
-        seen: &HashMap<u32, Blocks>,
+        seen: &HashMap<u32, BlockSet>,
         tally: &mut Tally,
     ) {
         if !self.wrote {
@@ -237,7 +247,7 @@ impl Between {
             let seen = seen.get(&block);
             seen.is_some_and(|seen| seen.contains(u64::from(other) - 1))
         };
-        let free = |(a, by_a): (u32, Who), (b, by_b): (u32, Who)| {
+        let free = |(a, by_a): (u32, Origin), (b, by_b): (u32, Origin)| {
             a != b && !(by_a.acquired() && has_seen(a, b)) && !(by_b.acquired() && has_seen(b, a))
         };
         let only_rows = self.writes.cells.is_empty() && self.reads.cells.is_empty();
@@ -252,7 +262,7 @@ impl Between {
             if is_quiet(writes, reads) {
                 continue;
             }
-            let pairs = |others: Ends| {
+            let pairs = |others: FirstLast| {
                 writes
                     .each()
                     .flat_map(move |write| others.each().map(move |other| (write, other)))
@@ -266,10 +276,10 @@ impl Between {
                 });
             let with_reads = pairs(reads);
             for (write, other) in with_writes.into_iter().chain(with_reads) {
-                let actor = |(block, who): (u32, Who)| Actor {
-                    instruction: InstructionId(who.instruction()),
-                    block: scene.block_at(u64::from(block) - 1),
-                    thread: who.linear(),
+                let actor = |(block, origin): (u32, Origin)| Actor {
+                    instruction: InstructionId(origin.instruction()),
+                    block: geometry.block_at(u64::from(block) - 1),
+                    thread: origin.linear(),
                 };
                 let example = Example {
                     // The lowest address gives the example, whatever the blocks.
@@ -294,23 +304,27 @@ mod tests {
     /// What is noted of rows is known of their cells, whatever else is noted of these and wherever they are made smaller.
     #[test]
     fn cells_know_what_is_noted_of_rows() {
-        let mut deeds = Deeds::new(3 * LANES);
-        let mut cells = deeds.clone();
+        let mut accesses = BlockAccesses::new(3 * LANES);
+        let mut cells = accesses.clone();
         let steps = [(0, 3), (32, 3), (32, 5), (7, 4), (64, 8), (64, 2), (33, 9)];
         for (instruction, (from, block)) in steps.into_iter().enumerate() {
-            let who = Who::new(instruction, false, 1, 0);
-            deeds.note_row::<1>(from, block, who);
+            let origin = Origin::new(instruction, false, 1, 0);
+            accesses.note_row::<1>(from, block, origin);
             for lane in 0..LANES {
-                cells.note(from + lane, block, who.with_lane(lane));
+                cells.note(from + lane, block, origin.with_lane(lane));
             }
-            let all = |deeds: &Deeds| (0..deeds.count).map(|at| deeds.of(at)).collect::<Vec<_>>();
-            assert_eq!(all(&deeds), all(&cells), "block {block} at {from}");
-            let (mut finer, mut expected) = (deeds.clone(), cells.clone());
+            let all = |accesses: &BlockAccesses| {
+                (0..accesses.count)
+                    .map(|at| accesses.of(at))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(all(&accesses), all(&cells), "block {block} at {from}");
+            let (mut finer, mut expected) = (accesses.clone(), cells.clone());
             finer.refine(4, 12 * LANES);
             expected.refine(4, 12 * LANES);
             assert_eq!(all(&finer), all(&expected), "finer, block {block}");
-            let mut merged = Deeds::new(3 * LANES);
-            merged.merge(&deeds);
+            let mut merged = BlockAccesses::new(3 * LANES);
+            merged.merge(&accesses);
             assert_eq!(all(&merged), all(&cells), "merged, block {block}");
         }
     }
@@ -319,7 +333,7 @@ mod tests {
     #[test]
     fn rows_are_noted_as_their_cells() {
         const CELLS: usize = 2;
-        let mut rows = vec![Ends::default(); 3 * LANES * CELLS];
+        let mut rows = vec![FirstLast::default(); 3 * LANES * CELLS];
         let mut cells = rows.clone();
         let steps = [
             (0, 3),
@@ -332,10 +346,10 @@ mod tests {
             (128, 1),
         ];
         for (instruction, (from, block)) in steps.into_iter().enumerate() {
-            let who = Who::new(instruction, false, 1, 0);
-            note_row::<CELLS>(&mut rows[from..][..LANES * CELLS], block, who);
+            let origin = Origin::new(instruction, false, 1, 0);
+            note_row::<CELLS>(&mut rows[from..][..LANES * CELLS], block, origin);
             for at in 0..LANES * CELLS {
-                cells[from + at].note(block, who.with_lane(at / CELLS).0);
+                cells[from + at].note(block, origin.with_lane(at / CELLS).0);
             }
             assert_eq!(rows, cells, "block {block} at {from}");
         }

@@ -12,11 +12,11 @@ use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
 /// An access to the shared memory of a cluster's blocks as one to that memory one behind the other, whose addresses
 /// are put into `addresses`.
 pub(super) fn flatten<'a>(
-    scene: &Scene,
+    geometry: &LaunchGeometry,
     access: &MemoryAccess<'a>,
     addresses: &'a mut [u64; 32],
 ) -> MemoryAccess<'a> {
-    *addresses = access.addresses.map(|address| scene.in_cluster(address));
+    *addresses = access.addresses.map(|address| geometry.in_cluster(address));
     MemoryAccess {
         addresses,
         ..*access
@@ -25,11 +25,11 @@ pub(super) fn flatten<'a>(
 
 /// What a sanitizer knows of the launch.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scene {
+pub(super) struct LaunchGeometry {
     pub kernel: Option<Kernel>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    /// Blocks of a cluster; one where there are none.
+    /// BlockSet of a cluster; one where there are none.
     pub cluster: [u32; 3],
     pub shared_bytes: u32,
     /// Global memory by address: (address, bytes).
@@ -38,9 +38,9 @@ pub(super) struct Scene {
     owners: Arc<OnceLock<Vec<Option<Owner>>>>,
 }
 
-impl Scene {
+impl LaunchGeometry {
     pub(super) fn new(launch: &LaunchContext<'_>) -> Self {
-        Scene {
+        LaunchGeometry {
             kernel: Some(launch.kernel.clone()),
             grid: launch.grid,
             block: launch.block,
@@ -63,7 +63,7 @@ impl Scene {
         (at_z * y + at_y) * x + at_x
     }
 
-    /// Blocks of a cluster together.
+    /// BlockSet of a cluster together.
     pub(super) fn cluster_blocks(&self) -> u32 {
         self.cluster.iter().product::<u32>().max(1)
     }

@@ -11,7 +11,7 @@ use crate::memory::{MAX_LOCAL_BYTES, space_of, window};
 /// block it is compared with the register, and the bounds of all of its accesses are checked.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Spread {
+pub(super) struct LaneOffsets {
     /// Counts the different deltas that there have been.
     pub version: u64,
     /// The visit at which the deltas were last compared with the register.
@@ -34,7 +34,7 @@ pub(super) struct Spread {
     extent: u64,
     /// How many bytes there are in it at which the lowest of all accesses can start.
     starts: u64,
-    hull: Hull,
+    bounds: Bounds,
     /// Value of each lane minus that of lane 0.
     pub deltas: [u64; LANES],
 }
@@ -52,7 +52,7 @@ pub(super) enum Report {
 
 /// What the accesses of a spread take up together.
 #[derive(Clone, Copy, Debug)]
-struct Hull {
+struct Bounds {
     /// The space that all of them name; none where there are several, or it is a thread's own memory.
     space: Option<Space>,
     /// The lowest offset from the base register, and the end of the highest access.
@@ -66,9 +66,9 @@ struct Hull {
     span: u64,
 }
 
-impl Spread {
+impl LaneOffsets {
     fn new() -> Self {
-        Spread {
+        LaneOffsets {
             version: 1,
             visit: 0,
             safe: 0,
@@ -81,7 +81,7 @@ impl Spread {
             grouped: false,
             extent: 0,
             starts: 0,
-            hull: Hull {
+            bounds: Bounds {
                 space: None,
                 from: i64::MAX,
                 to: i64::MIN,
@@ -95,7 +95,7 @@ impl Spread {
 
     /// The spreads of a program, in the order of their numbers.
     pub(super) fn of_program(program: &Program) -> Vec<Self> {
-        let mut all = vec![Spread::new(); program.spreads as usize + 1];
+        let mut all = vec![LaneOffsets::new(); program.lane_offsets as usize + 1];
         let loads = program.loads.iter().map(|load| {
             let bytes = load.bytes * load.destinations.len() as u32;
             (&load.address, bytes)
@@ -105,19 +105,21 @@ impl Spread {
             (&store.address, bytes)
         });
         for (address, bytes) in loads.chain(stores) {
-            let hull = &mut all[address.spread as usize].hull;
-            let is_first = hull.from > hull.to;
-            let fits = is_first || hull.space == Some(address.space);
+            let bounds = &mut all[address.offsets as usize].bounds;
+            let is_first = bounds.from > bounds.to;
+            let fits = is_first || bounds.space == Some(address.space);
             let in_register = matches!(address.base, AddressBase::Reg32(_) | AddressBase::Reg64(_));
             let shared = !matches!(address.space, Space::Local | Space::Param | Space::Cluster);
             let aligned = address.offset % i64::from(bytes.max(1)) == 0;
-            hull.space = (fits && in_register && shared && aligned).then_some(address.space);
-            hull.from = hull.from.min(address.offset);
-            hull.to = hull.to.max(address.offset.saturating_add(i64::from(bytes)));
-            hull.bytes = hull.bytes.max(bytes);
+            bounds.space = (fits && in_register && shared && aligned).then_some(address.space);
+            bounds.from = bounds.from.min(address.offset);
+            bounds.to = bounds
+                .to
+                .max(address.offset.saturating_add(i64::from(bytes)));
+            bounds.bytes = bounds.bytes.max(bytes);
         }
-        for (spread, loads) in all.iter_mut().zip(&program.groups) {
-            spread.grouped = !loads.is_empty();
+        for (offsets, loads) in all.iter_mut().zip(&program.groups) {
+            offsets.grouped = !loads.is_empty();
         }
         all
     }
@@ -145,9 +147,9 @@ impl Spread {
             self.learn();
         }
         self.at = first.wrapping_sub(self.extent);
-        let low = self.at.wrapping_sub(self.hull.below);
-        let low = low.wrapping_add_signed(self.hull.from);
-        let misaligned = first & u64::from(self.hull.bytes - 1);
+        let low = self.at.wrapping_sub(self.bounds.below);
+        let low = low.wrapping_add_signed(self.bounds.from);
+        let misaligned = first & u64::from(self.bounds.bytes - 1);
         let safe = low < self.starts && misaligned == 0 || self.find(launch, first);
         if safe {
             self.safe = visit;
@@ -173,9 +175,13 @@ impl Spread {
         let signed = self.deltas.map(|delta| delta as i64);
         let lowest = signed.iter().copied().min().unwrap_or(0);
         let highest = signed.iter().copied().max().unwrap_or(0);
-        self.hull.below = lowest.unsigned_abs();
-        let accesses = self.hull.to.saturating_sub(self.hull.from).unsigned_abs();
-        self.hull.span = highest.abs_diff(lowest).saturating_add(accesses);
+        self.bounds.below = lowest.unsigned_abs();
+        let accesses = self
+            .bounds
+            .to
+            .saturating_sub(self.bounds.from)
+            .unsigned_abs();
+        self.bounds.span = highest.abs_diff(lowest).saturating_add(accesses);
     }
 
     /// Looks for the space or the allocation that the register points to; whether all accesses of the
@@ -183,15 +189,15 @@ impl Spread {
     #[cold]
     #[inline(never)]
     fn find(&mut self, launch: &Launch<'_>, first: u64) -> bool {
-        let Some(named) = self.hull.space else {
+        let Some(named) = self.bounds.space else {
             return false;
         };
-        if self.hull.span == 0 {
+        if self.bounds.span == 0 {
             self.learn();
         }
-        let low = first.wrapping_sub(self.hull.below);
-        let low = low.wrapping_add_signed(self.hull.from);
-        let Some(found) = Extent::find(launch, named, low, self.hull.span) else {
+        let low = first.wrapping_sub(self.bounds.below);
+        let low = low.wrapping_add_signed(self.bounds.from);
+        let Some(found) = Extent::find(launch, named, low, self.bounds.span) else {
             return false;
         };
         if !matches!(found.space, Space::Shared | Space::Global) {
@@ -200,9 +206,9 @@ impl Spread {
         self.space = found.space;
         self.allocation = found.allocation;
         self.extent = found.start;
-        self.starts = found.starts(self.hull.span);
+        self.starts = found.starts(self.bounds.span);
         self.at = first.wrapping_sub(self.extent);
-        let misaligned = first & u64::from(self.hull.bytes - 1);
+        let misaligned = first & u64::from(self.bounds.bytes - 1);
         low.wrapping_sub(self.extent) < self.starts && misaligned == 0
     }
 }

@@ -1,10 +1,10 @@
 //! What orders more than barriers do: strong accesses, mbarriers, and asynchronous operations.
 
-use super::super::scene::flatten;
+use super::super::launch_geometry::flatten;
 use super::super::shape::{LANES, lanes};
 use super::{BlockState, Racecheck, block_number};
 use crate::ir::Space;
-use crate::observer::{AccessKind, Asker, AsyncAccess, MemoryAccess, Progress, WarpContext};
+use crate::observer::{AccessKind, AsyncAccess, Issuer, MemoryAccess, Progress, WarpContext};
 
 impl Racecheck {
     /// A strong access in a kernel that synchronises by such.
@@ -14,7 +14,7 @@ impl Racecheck {
         let semantics = self.semantics[access.instruction.index()];
         let mut groups = same_addresses(access);
         if access.space == Space::Shared {
-            let own = self.scene.shared_start(warp);
+            let own = self.geometry.shared_start(warp);
             for ((_, address), _) in &mut groups {
                 *address = address.wrapping_add(own);
             }
@@ -43,7 +43,7 @@ impl Racecheck {
                 // Other blocks learn nothing through shared memory.
                 if access.space == Space::Global {
                     self.block.acquired = true;
-                    self.meetings.acquire(place.1, &mut self.block.seen);
+                    self.sync_table.acquire(place.1, &mut self.block.seen);
                 }
             }
         }
@@ -58,7 +58,7 @@ impl Racecheck {
             }
             if access.space == Space::Global && (all || self.block.fenced) {
                 let BlockState { index, seen, .. } = &self.block;
-                self.meetings.release(place.1, *index, seen);
+                self.sync_table.release(place.1, *index, seen);
             }
         }
     }
@@ -68,8 +68,8 @@ impl Racecheck {
     #[inline(never)]
     pub(super) fn cluster_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
         let mut addresses = [0; LANES];
-        let flat = flatten(&self.scene, access, &mut addresses);
-        let by = self.scene.warp(warp);
+        let flat = flatten(&self.geometry, access, &mut addresses);
+        let by = self.geometry.warp(warp);
         if flat.strong && self.synchronises {
             self.strong(by, &flat);
             return;
@@ -85,13 +85,13 @@ impl Racecheck {
     pub(super) fn async_shared(&mut self, warp: u32, access: &AsyncAccess<'_>) {
         let AsyncAccess {
             access,
-            asker,
+            issuer,
             progress,
         } = access;
         let bytes = u64::from(access.bytes);
         let all = u64::from(access.mask.count_ones()) * bytes;
         match progress {
-            Progress::Begins => self.in_flight += all,
+            Progress::Issued => self.in_flight += all,
             _ => self.in_flight = self.in_flight.saturating_sub(all),
         }
         if access.kind == AccessKind::Store {
@@ -99,25 +99,25 @@ impl Racecheck {
         }
         for at in lanes(access.mask) {
             let address = access.addresses[at];
-            let mut spot = self.spot(access.space, 0, warp);
-            if !spot.holds(address, access.bytes) {
+            let mut view = self.view(access.space, 0, warp);
+            if !view.holds(address, access.bytes) {
                 // An access out of bounds is a fault of its own.
                 continue;
             }
-            let (lane, mask) = match *asker {
-                Asker::Each => (at, 1 << at),
-                Asker::One(lane) => (lane as usize % LANES, 1 << (lane % 32)),
-                Asker::Together => (0, u32::MAX),
+            let (lane, mask) = match *issuer {
+                Issuer::EachLane => (at, 1 << at),
+                Issuer::Lane(lane) => (lane as usize % LANES, 1 << (lane % 32)),
+                Issuer::Warp => (0, u32::MAX),
             };
-            let who = spot.who(access.instruction, warp).with_lane(lane);
-            let first = spot.first_cell(address, access.bytes);
-            let count = (access.bytes >> spot.cells.shift) as usize;
-            let by_lane = *progress == Progress::Waited && *asker != Asker::Together;
+            let origin = view.origin(access.instruction, warp).with_lane(lane);
+            let first = view.first_cell(address, access.bytes);
+            let count = (access.bytes >> view.cells.shift) as usize;
+            let by_lane = *progress == Progress::Waited && *issuer != Issuer::Warp;
             for cell in first..first + count {
                 match progress {
-                    Progress::Begins => spot.begin(cell, who, mask, access),
-                    _ if by_lane => spot.end(cell, who, access.kind),
-                    _ => spot.end(cell, who.asynchronous(), access.kind),
+                    Progress::Issued => view.begin(cell, origin, mask, access),
+                    _ if by_lane => view.end(cell, origin, access.kind),
+                    _ => view.end(cell, origin.asynchronous(), access.kind),
                 }
             }
         }
@@ -127,7 +127,7 @@ impl Racecheck {
     pub(super) fn async_global(&mut self, warp: u32, access: &AsyncAccess<'_>) {
         let AsyncAccess {
             access,
-            asker: Asker::One(lane),
+            issuer: Issuer::Lane(lane),
             ..
         } = access
         else {
@@ -141,19 +141,21 @@ impl Racecheck {
             };
             let block = block_number(self.block.index);
             let is_multicast = self.semantics[access.instruction.index()].is_multicast;
-            let mut spot = self.spot(Space::Global, place, warp);
-            let who = spot.who(access.instruction, warp).with_lane(*lane as usize);
-            let first = spot.first_cell(address, bytes);
-            for cell in first..first + (bytes >> spot.cells.shift) as usize {
+            let mut view = self.view(Space::Global, place, warp);
+            let origin = view
+                .origin(access.instruction, warp)
+                .with_lane(*lane as usize);
+            let first = view.first_cell(address, bytes);
+            for cell in first..first + (bytes >> view.cells.shift) as usize {
                 match access.kind {
-                    AccessKind::Store => spot.write(cell, who, access),
+                    AccessKind::Store => view.write(cell, origin, access),
                     // Several blocks are told that it is done.
                     _ if is_multicast => {
-                        if let Some(between) = &mut spot.between {
-                            between.note_read(cell, block, who);
+                        if let Some(cross_block) = &mut view.cross_block {
+                            cross_block.note_read(cell, block, origin);
                         }
                     }
-                    _ => spot.read(cell, who.asynchronous(), 1 << (lane % 32)),
+                    _ => view.read(cell, origin.asynchronous(), 1 << (lane % 32)),
                 }
             }
         }

@@ -5,7 +5,7 @@
 //! which the words lie.
 
 use super::Launch;
-use super::spread::{Extent, Spread};
+use super::lane_offsets::{Extent, LaneOffsets};
 use super::transfer::Transfer;
 use super::vector::{LANES, Registers};
 use crate::ir::{Address, AddressBase, Program, Register, Space};
@@ -28,11 +28,11 @@ pub(super) enum Shape {
 /// What every access needs is in one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Pattern {
+pub(super) struct AccessPattern {
     /// Where the address comes from.
     base: AddressBase,
     offset: i64,
-    pub spread: u32,
+    pub offsets: u32,
     /// Bytes that each lane accesses.
     pub bytes: u32,
     /// The version of the spread that this was made for.
@@ -74,17 +74,17 @@ pub(super) struct Pattern {
     /// How many there are; 0 for anything else.
     pub count: u32,
     /// Address of each lane minus the lowest one, in words.
-    pub places: [u32; LANES],
+    pub word_offsets: [u32; LANES],
 }
 
 /// No register.
 const NO_REGISTER: u32 = u32::MAX;
 
-const _: () = assert!(std::mem::offset_of!(Pattern, named) <= 64);
+const _: () = assert!(std::mem::offset_of!(AccessPattern, named) <= 64);
 
 /// Where a regular access lies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct AccessLocation {
     pub space: Space,
     pub allocation: u32,
     /// Bytes from the start of the space, or of the allocation, to the lowest address.
@@ -93,12 +93,12 @@ pub(super) struct Place {
     pub first: u64,
 }
 
-impl Pattern {
+impl AccessPattern {
     fn new(address: &Address, bytes: u32, plain: bool, register: Option<Register>) -> Self {
-        Pattern {
+        AccessPattern {
             base: address.base,
             offset: address.offset,
-            spread: address.spread,
+            offsets: address.offsets,
             bytes,
             version: 0,
             fast: 0,
@@ -122,7 +122,7 @@ impl Pattern {
             span: u64::from(bytes),
             registers: [NO_REGISTER; 4],
             count: 0,
-            places: [0; LANES],
+            word_offsets: [0; LANES],
         }
     }
 
@@ -130,7 +130,7 @@ impl Pattern {
     pub(super) fn of_program(program: &Program) -> Vec<Self> {
         let loads = program.loads.iter().map(|load| {
             let bytes = load.bytes * load.destinations.len() as u32;
-            let mut pattern = Pattern::new(&load.address, bytes, load.plain, load.single);
+            let mut pattern = AccessPattern::new(&load.address, bytes, load.plain, load.single);
             let count = load.destinations.len();
             let all_reg32 = load.bytes == 4
                 && load
@@ -156,7 +156,7 @@ impl Pattern {
                 &[source] => Some(source),
                 _ => None,
             };
-            Pattern::new(&store.address, bytes, store.plain, single)
+            AccessPattern::new(&store.address, bytes, store.plain, single)
         });
         loads.chain(stores).collect()
     }
@@ -168,30 +168,30 @@ impl Pattern {
         &mut self,
         launch: &Launch<'_>,
         r: &Registers<'_>,
-        spreads: &mut [Spread],
+        lane_offsets: &mut [LaneOffsets],
         visit: u64,
         (local_base, local_top): (u32, u32),
-    ) -> Option<Place> {
-        let spread = &mut spreads[self.spread as usize];
-        if spread.visit != visit {
+    ) -> Option<AccessLocation> {
+        let offsets = &mut lane_offsets[self.offsets as usize];
+        if offsets.visit != visit {
             match self.base {
                 AddressBase::Reg64(reg) => {
                     let base = &r.regs64[reg.0 as usize];
-                    spread.enter(launch, visit, |lane| base[lane]);
+                    offsets.enter(launch, visit, |lane| base[lane]);
                 }
                 AddressBase::Reg32(reg) => {
                     let base = &r.regs32[reg.0 as usize];
-                    spread.enter(launch, visit, |lane| u64::from(base[lane]));
+                    offsets.enter(launch, visit, |lane| u64::from(base[lane]));
                 }
                 // The spread of those never changes.
                 AddressBase::None | AddressBase::Frame => {}
             }
         }
-        if self.version != spread.version {
-            self.learn(spread);
+        if self.version != offsets.version {
+            self.learn(offsets);
         }
-        if let Some(place) = self.known_place(spread, visit) {
-            return Some(place);
+        if let Some(location) = self.known_location(offsets, visit) {
+            return Some(location);
         }
         let base = match self.base {
             AddressBase::Reg64(reg) => r.regs64[reg.0 as usize][0],
@@ -211,7 +211,7 @@ impl Pattern {
             Space::Local if offset + u64::from(self.bytes) > u64::from(local_top) => return None,
             _ => offset + u64::from(self.below),
         };
-        Some(Place {
+        Some(AccessLocation {
             space: self.space,
             allocation: self.allocation,
             offset: offset as usize,
@@ -221,12 +221,16 @@ impl Pattern {
 
     /// The same where the spread is known to be in bounds in this visit, and spread as when the pattern was made.
     #[inline(always)]
-    pub(super) fn known_place(&self, spread: &Spread, visit: u64) -> Option<Place> {
-        (spread.safe == visit && self.fast == spread.version).then(|| Place {
-            space: spread.space,
-            allocation: spread.allocation,
-            offset: spread.at.wrapping_add_signed(self.lowest) as usize,
-            first: spread.reported.wrapping_add_signed(self.offset),
+    pub(super) fn known_location(
+        &self,
+        offsets: &LaneOffsets,
+        visit: u64,
+    ) -> Option<AccessLocation> {
+        (offsets.safe == visit && self.fast == offsets.version).then(|| AccessLocation {
+            space: offsets.space,
+            allocation: offsets.allocation,
+            offset: offsets.at.wrapping_add_signed(self.lowest) as usize,
+            first: offsets.reported.wrapping_add_signed(self.offset),
         })
     }
 
@@ -250,12 +254,12 @@ impl Pattern {
 
     #[cold]
     #[inline(never)]
-    fn learn(&mut self, spread: &Spread) {
-        self.version = spread.version;
+    fn learn(&mut self, offsets: &LaneOffsets) {
+        self.version = offsets.version;
         self.starts = 0;
         self.observed = Space::Generic;
         // Deltas are differences of addresses and may be negative.
-        let signed = spread.deltas.map(|delta| delta as i64);
+        let signed = offsets.deltas.map(|delta| delta as i64);
         let lowest = signed.iter().copied().min().unwrap_or(0);
         let highest = signed.iter().copied().max().unwrap_or(0);
         let bytes = u64::from(self.bytes);
@@ -270,8 +274,8 @@ impl Pattern {
             return;
         }
         let above = signed.map(|delta| delta.abs_diff(lowest));
-        self.places = above.map(|distance| distance as u32 / 4);
-        self.fast = spread.version;
+        self.word_offsets = above.map(|distance| distance as u32 / 4);
+        self.fast = offsets.version;
         self.below = lowest.unsigned_abs() as u32;
         self.lowest = self.offset.wrapping_sub(i64::from(self.below));
         self.span = highest.abs_diff(lowest) + bytes;
@@ -281,7 +285,7 @@ impl Pattern {
                 lanes
                     .iter()
                     .zip(expected)
-                    .all(|(&place, expected)| place == expected)
+                    .all(|(&location, expected)| location == expected)
             };
             match () {
                 () if strided(0) => Shape::Uniform,
@@ -306,9 +310,9 @@ impl Pattern {
     }
 
     /// Notes that the observer sees an access of another pattern.
-    pub(super) fn observe_other(&mut self, spreads: &mut [Spread]) {
+    pub(super) fn observe_other(&mut self, lane_offsets: &mut [LaneOffsets]) {
         self.observed = Space::Generic;
-        spreads[self.spread as usize].steady = false;
+        lane_offsets[self.offsets as usize].steady = false;
     }
 
     /// Where the next access lies, if it is as far from this one as this one from the last.

@@ -6,16 +6,16 @@ use std::ops::Range;
 /// asynchronous (1), whether something was acquired before (1), warp (8), lane (5). The warps of a cluster's blocks are counted one
 /// behind the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Who(pub u32);
+pub(super) struct Origin(pub u32);
 
 const INSTRUCTION_BITS: u32 = 17;
 
-impl Who {
+impl Origin {
     /// Instructions beyond 131 072 are all taken for the last.
     pub(super) fn new(instruction: usize, acquired: bool, warp: u32, lane: u32) -> Self {
         let most = (1 << INSTRUCTION_BITS) - 1;
         let instruction = instruction.min(most) as u32;
-        Who(instruction << 15 | u32::from(acquired) << 13 | (warp & 0xff) << 5 | lane & 31)
+        Origin(instruction << 15 | u32::from(acquired) << 13 | (warp & 0xff) << 5 | lane & 31)
     }
 
     pub(super) fn instruction(self) -> u32 {
@@ -24,7 +24,7 @@ impl Who {
 
     /// The same, by an asynchronous operation that was asked for.
     pub(super) fn asynchronous(self) -> Self {
-        Who(self.0 | 1 << 14)
+        Origin(self.0 | 1 << 14)
     }
 
     pub(super) fn is_async(self) -> bool {
@@ -47,7 +47,7 @@ impl Who {
 
     /// Another lane of the same warp.
     pub(super) fn with_lane(self, lane: usize) -> Self {
-        Who(self.0 & !31 | lane as u32 & 31)
+        Origin(self.0 & !31 | lane as u32 & 31)
     }
 }
 
@@ -56,7 +56,7 @@ impl Who {
 /// A cell has 4 bytes until something smaller is accessed. Stamps are those of
 /// [`Clocks`](super::clocks::Clocks); 0 is older than all.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cells {
+pub(super) struct ShadowMemory {
     bytes: u64,
     /// A cell has `1 << shift` bytes.
     pub shift: u32,
@@ -72,12 +72,12 @@ pub(super) struct Cells {
     pub other_reader: Vec<u32>,
 }
 
-impl Cells {
+impl ShadowMemory {
     pub(super) fn new(bytes: u64) -> Self {
-        let mut cells = Cells {
+        let mut cells = ShadowMemory {
             bytes,
             shift: 2,
-            ..Cells::default()
+            ..ShadowMemory::default()
         };
         let count = cells.count();
         for column in cells.columns() {
@@ -108,12 +108,17 @@ impl Cells {
 
     /// Whether threads of one warp that is not this one's have read all of these cells since a stamp, and no others.
     #[inline(always)]
-    pub(super) fn is_read_by_other_warp(&self, row: Range<usize>, who: Who, since: u32) -> bool {
-        let own = who.thread().0;
+    pub(super) fn is_read_by_other_warp(
+        &self,
+        row: Range<usize>,
+        origin: Origin,
+        since: u32,
+    ) -> bool {
+        let own = origin.thread().0;
         let noted = self.read[row.clone()].iter().zip(&self.reader[row.clone()]);
         let noted = noted.zip(&self.read_elsewhere[row]);
         let others = noted.fold(0, |any, ((&stamp, &reader), &elsewhere)| {
-            let is_own = Who(reader).thread().0 == own;
+            let is_own = Origin(reader).thread().0 == own;
             any | u32::from(stamp < since) | u32::from(is_own) | u32::from(elsewhere >= since)
         });
         others == 0

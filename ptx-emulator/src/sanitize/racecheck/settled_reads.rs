@@ -1,6 +1,6 @@
 //! Groups of loads that need no note.
 //!
-//! Cells that two warps have read since the last synchronisation are settled for a third one: that it reads them as well
+//! ShadowMemory that two warps have read since the last synchronisation are settled for a third one: that it reads them as well
 //! changes nothing. Where the warps of a block read the same, which they do in every product, most reads are of this kind,
 //! and it is enough to remember which groups of loads were found to be.
 
@@ -60,12 +60,12 @@ impl Key {
 
 /// The last settled reads of each slot.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Settled(Vec<Key>);
+pub(super) struct SettledReads(Vec<Key>);
 
-impl Settled {
+impl SettledReads {
     pub(super) fn new() -> Self {
         // No key is like the first ones.
-        Settled(vec![Key::default(); SLOTS])
+        SettledReads(vec![Key::default(); SLOTS])
     }
 
     #[inline(always)]

@@ -7,14 +7,14 @@ use crate::ranges::Ranges;
 
 /// A set of blocks, by their indices in the grid.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Blocks(Ranges);
+pub(super) struct BlockSet(Ranges);
 
-impl Blocks {
+impl BlockSet {
     fn insert(&mut self, block: u64) {
         self.0.insert(block, block + 1);
     }
 
-    fn join(&mut self, other: &Blocks) {
+    fn join(&mut self, other: &BlockSet) {
         for (from, to) in other.0.within(0, u64::MAX) {
             self.0.insert(from, to);
         }
@@ -27,11 +27,11 @@ impl Blocks {
 
 /// The blocks whose writes whoever acquires a place in global memory sees, by address. All workers share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meetings(Arc<Mutex<HashMap<u64, Blocks>>>);
+pub(super) struct SyncTable(Arc<Mutex<HashMap<u64, BlockSet>>>);
 
-impl Meetings {
+impl SyncTable {
     /// A block that has seen others writes what it and those have released.
-    pub(super) fn release(&self, address: u64, block: u64, seen: &Blocks) {
+    pub(super) fn release(&self, address: u64, block: u64, seen: &BlockSet) {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let released = places.entry(address).or_default();
         released.join(seen);
@@ -39,7 +39,7 @@ impl Meetings {
     }
 
     /// A block reads what others have released.
-    pub(super) fn acquire(&self, address: u64, seen: &mut Blocks) {
+    pub(super) fn acquire(&self, address: u64, seen: &mut BlockSet) {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(released) = places.get(&address) {
             seen.join(released);

@@ -2,32 +2,32 @@
 
 use std::ops::Range;
 
-use super::between::Between;
-use super::cells::{Cells, Who, fill_row};
 use super::clocks::IN_FLIGHT;
+use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Actor, Example, Problem, Tally};
 use super::racecheck::{BlockState, block_number};
+use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
 use crate::ir::Space;
 use crate::kernel::InstructionId;
 use crate::observer::{AccessKind, MemoryAccess};
 
 /// Memory that a warp accesses.
-pub(super) struct Spot<'a> {
+pub(super) struct ShadowView<'a> {
     pub space: Space,
     pub base: u64,
-    pub cells: &'a mut Cells,
-    pub between: Option<&'a mut Between>,
+    pub cells: &'a mut ShadowMemory,
+    pub cross_block: Option<&'a mut CrossBlockRaces>,
     pub block: &'a BlockState,
     /// Counts the writes to what several warps have read since the last barrier of the block.
     pub overwrites: &'a mut u64,
     pub tally: &'a mut Tally,
 }
 
-impl Spot<'_> {
+impl ShadowView<'_> {
     /// Lane 0 of a warp.
-    pub(super) fn who(&self, instruction: InstructionId, warp: u32) -> Who {
-        Who::new(instruction.index(), self.block.acquired, warp, 0)
+    pub(super) fn origin(&self, instruction: InstructionId, warp: u32) -> Origin {
+        Origin::new(instruction.index(), self.block.acquired, warp, 0)
     }
 
     /// Whether an access lies within this memory.
@@ -52,43 +52,43 @@ impl Spot<'_> {
     #[inline(never)]
     fn refine(&mut self, shift: u32) {
         self.cells.refine(shift);
-        if let Some(between) = &mut self.between {
-            between.refine(shift);
+        if let Some(cross_block) = &mut self.cross_block {
+            cross_block.refine(shift);
         }
     }
 
     /// Whether a thread's access is ordered before what another does now.
-    fn is_ordered(&self, earlier: Who, stamp: u32, now: Who) -> bool {
+    fn is_ordered(&self, earlier: Origin, stamp: u32, now: Origin) -> bool {
         let clocks = &self.block.clocks;
         stamp < clocks.since || clocks.is_ordered(earlier, stamp, now.thread())
     }
 
     /// Whether the last noted read, of several lanes, is ordered before what a thread does now.
-    fn is_read_ordered(&self, cell: usize, now: Who) -> bool {
-        let (stamp, reader) = (self.cells.read[cell], Who(self.cells.reader[cell]));
+    fn is_read_ordered(&self, cell: usize, now: Origin) -> bool {
+        let (stamp, reader) = (self.cells.read[cell], Origin(self.cells.reader[cell]));
         lanes(self.cells.readers[cell])
             .all(|lane| self.is_ordered(reader.with_lane(lane), stamp, now))
     }
 
     /// A read or a strong access by lanes of one warp; `who` is the first of them.
-    pub(super) fn read(&mut self, cell: usize, who: Who, mask: u32) {
-        self.check_read(cell, who, mask);
-        self.note_read(cell, who, mask);
+    pub(super) fn read(&mut self, cell: usize, origin: Origin, mask: u32) {
+        self.check_read(cell, origin, mask);
+        self.note_read(cell, origin, mask);
     }
 
     #[inline(always)]
-    fn check_read(&mut self, cell: usize, who: Who, mask: u32) {
+    fn check_read(&mut self, cell: usize, origin: Origin, mask: u32) {
         if self.cells.written[cell] >= self.block.clocks.since {
-            self.check_read_of_new(cell, who, mask);
+            self.check_read_of_new(cell, origin, mask);
         }
     }
 
     /// As [`Self::check_read`], of a cell that was written since the last barrier of the block.
     #[inline(never)]
-    fn check_read_of_new(&mut self, cell: usize, who: Who, mask: u32) {
-        let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
+    fn check_read_of_new(&mut self, cell: usize, origin: Origin, mask: u32) {
+        let (stamp, writer) = (self.cells.written[cell], Origin(self.cells.writer[cell]));
         let racing = lanes(mask)
-            .map(|lane| who.with_lane(lane))
+            .map(|lane| origin.with_lane(lane))
             .find(|&reader| !self.is_ordered(writer, stamp, reader));
         if let Some(reader) = racing {
             self.report(cell, writer, reader, false, "");
@@ -96,42 +96,42 @@ impl Spot<'_> {
     }
 
     #[inline(always)]
-    fn note_read(&mut self, cell: usize, who: Who, mask: u32) {
+    fn note_read(&mut self, cell: usize, origin: Origin, mask: u32) {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
         let stamp = cells.read[cell];
         if stamp >= since {
-            return self.note_another_read(cell, who, mask);
+            return self.note_another_read(cell, origin, mask);
         }
         if stamp < start
-            && let Some(between) = &mut self.between
+            && let Some(cross_block) = &mut self.cross_block
         {
-            between.note_read(cell, block_number(self.block.index), who);
+            cross_block.note_read(cell, block_number(self.block.index), origin);
         }
         cells.read[cell] = now;
-        cells.reader[cell] = who.0;
+        cells.reader[cell] = origin.0;
         cells.readers[cell] = mask;
     }
 
     /// Notes a read of a cell that was read since the last barrier of the block.
     #[inline(never)]
-    fn note_another_read(&mut self, cell: usize, who: Who, mask: u32) {
+    fn note_another_read(&mut self, cell: usize, origin: Origin, mask: u32) {
         let now = self.block.clocks.now;
         let cells = &mut *self.cells;
-        let (stamp, reader) = (cells.read[cell], Who(cells.reader[cell]));
-        let same_warp = reader.thread().0 == who.thread().0;
-        if stamp == now && same_warp && !reader.is_async() && !who.is_async() {
+        let (stamp, reader) = (cells.read[cell], Origin(cells.reader[cell]));
+        let same_warp = reader.thread().0 == origin.thread().0;
+        if stamp == now && same_warp && !reader.is_async() && !origin.is_async() {
             cells.readers[cell] |= mask;
             return;
         }
         // A read that is ordered behind the noted one takes its place: what is ordered behind it is so behind both.
         let replaces = stamp != IN_FLIGHT
             && (same_warp && !reader.is_async() && cells.readers[cell] & !mask == 0
-                || self.is_read_ordered(cell, who));
+                || self.is_read_ordered(cell, origin));
         if replaces {
             self.cells.read[cell] = now;
-            self.cells.reader[cell] = who.0;
+            self.cells.reader[cell] = origin.0;
             self.cells.readers[cell] = mask;
             return;
         }
@@ -139,18 +139,18 @@ impl Spot<'_> {
             self.cells.read_elsewhere[cell],
             self.cells.other_reader[cell],
         );
-        if self.is_ordered(Who(other), stamp, who) {
+        if self.is_ordered(Origin(other), stamp, origin) {
             self.cells.read_elsewhere[cell] = now;
-            self.cells.other_reader[cell] = who.0;
+            self.cells.other_reader[cell] = origin.0;
         }
     }
 
     /// Reads of the same cells by several lanes; `who` is of the same warp.
-    pub(super) fn read_together(&mut self, cells: Range<usize>, who: Who, mask: u32) {
+    pub(super) fn read_together(&mut self, cells: Range<usize>, origin: Origin, mask: u32) {
         let since = self.block.clocks.since;
         let quiet = |cell: usize| self.cells.written[cell] < since;
         if cells.clone().all(quiet) {
-            let first = who.with_lane(mask.trailing_zeros() as usize);
+            let first = origin.with_lane(mask.trailing_zeros() as usize);
             for cell in cells {
                 self.note_read(cell, first, mask);
             }
@@ -158,7 +158,7 @@ impl Spot<'_> {
             // Each may be a finding of its own.
             for lane in lanes(mask) {
                 for cell in cells.clone() {
-                    self.read(cell, who.with_lane(lane), 1 << lane);
+                    self.read(cell, origin.with_lane(lane), 1 << lane);
                 }
             }
         }
@@ -166,71 +166,80 @@ impl Spot<'_> {
 
     /// A read by all lanes of a warp, unless the cells are settled; whether they are.
     #[inline(always)]
-    pub(super) fn read_unsettled<const CELLS: usize>(&mut self, first: usize, who: Who) -> bool {
+    pub(super) fn read_unsettled<const CELLS: usize>(
+        &mut self,
+        first: usize,
+        origin: Origin,
+    ) -> bool {
         let clocks = &self.block.clocks;
         let settled = is_settled::<CELLS>(self.cells, first, (clocks.since, clocks.now));
         if !settled {
-            self.read_place::<CELLS>(first, who, u32::MAX);
+            self.read_place::<CELLS>(first, origin, u32::MAX);
         }
         settled
     }
 
     /// As [`Self::read_together`], of so many cells.
     #[inline(always)]
-    pub(super) fn read_place<const CELLS: usize>(&mut self, first: usize, who: Who, mask: u32) {
-        let who = who.with_lane(mask.trailing_zeros() as usize);
+    pub(super) fn read_place<const CELLS: usize>(
+        &mut self,
+        first: usize,
+        origin: Origin,
+        mask: u32,
+    ) {
+        let origin = origin.with_lane(mask.trailing_zeros() as usize);
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
         let row = first..first + CELLS;
         let all = |stamps: &[u32], limit: u32| stamps[row.clone()].iter().all(|&s| s < limit);
         if !all(&cells.written, since) {
-            return self.read_together(row, who, mask);
+            return self.read_together(row, origin, mask);
         }
         if all(&cells.read, since) {
-            if let Some(between) = &mut self.between {
+            if let Some(cross_block) = &mut self.cross_block {
                 for at in row.clone().filter(|&cell| cells.read[cell] < start) {
-                    between.note_read(at, block_number(self.block.index), who);
+                    cross_block.note_read(at, block_number(self.block.index), origin);
                 }
             }
             cells.read[row.clone()].fill(now);
-            cells.reader[row.clone()].fill(who.0);
+            cells.reader[row.clone()].fill(origin.0);
             cells.readers[row].fill(mask);
             return;
         }
-        if cells.is_read_by_other_warp(row.clone(), who, since) {
+        if cells.is_read_by_other_warp(row.clone(), origin, since) {
             cells.read_elsewhere[row.clone()].fill(now);
-            cells.other_reader[row].fill(who.0);
+            cells.other_reader[row].fill(origin.0);
             return;
         }
         for cell in row {
-            self.note_read(cell, who, mask);
+            self.note_read(cell, origin, mask);
         }
     }
 
     /// A weak write by one thread, which takes part in `access`.
     #[inline(always)]
-    pub(super) fn write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
+    pub(super) fn write(&mut self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let (written, read) = (self.cells.written[cell], self.cells.read[cell]);
-        // Between blocks, a block's first write counts.
-        let is_first = self.between.is_some() && written < start;
+        // CrossBlockRaces blocks, a block's first write counts.
+        let is_first = self.cross_block.is_some() && written < start;
         if written >= since || read >= since || is_first {
-            self.check_write(cell, who, access);
+            self.check_write(cell, origin, access);
         }
         self.cells.written[cell] = now;
-        self.cells.writer[cell] = who.0;
+        self.cells.writer[cell] = origin.0;
     }
 
     #[inline(never)]
-    fn check_write(&mut self, cell: usize, who: Who, access: &MemoryAccess<'_>) {
+    fn check_write(&mut self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) {
         let clocks = &self.block.clocks;
         let (since, start) = (clocks.since, clocks.block_start);
         if self.cells.written[cell] >= since {
-            let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
-            if !self.is_ordered(writer, stamp, who) && !write_the_same(access, writer, who) {
-                self.report(cell, writer, who, true, "");
+            let (stamp, writer) = (self.cells.written[cell], Origin(self.cells.writer[cell]));
+            if !self.is_ordered(writer, stamp, origin) && !write_the_same(access, writer, origin) {
+                self.report(cell, writer, origin, true, "");
             }
         }
         if self.cells.read_elsewhere[cell] >= since {
@@ -238,20 +247,20 @@ impl Spot<'_> {
         }
         if self.cells.read[cell] >= since {
             let stamp = self.cells.read[cell];
-            let reader = Who(self.cells.reader[cell]);
+            let reader = Origin(self.cells.reader[cell]);
             let racing = lanes(self.cells.readers[cell])
                 .map(|lane| reader.with_lane(lane))
-                .find(|&reader| !self.is_ordered(reader, stamp, who));
+                .find(|&reader| !self.is_ordered(reader, stamp, origin));
             let elsewhere = self.cells.read_elsewhere[cell];
-            let other = Who(self.cells.other_reader[cell]);
+            let other = Origin(self.cells.other_reader[cell]);
             let racing = racing.or_else(|| {
-                let known = elsewhere >= since && !self.is_ordered(other, elsewhere, who);
+                let known = elsewhere >= since && !self.is_ordered(other, elsewhere, origin);
                 known.then_some(other)
             });
             match racing {
-                Some(reader) => self.report(cell, who, reader, false, ""),
+                Some(reader) => self.report(cell, origin, reader, false, ""),
                 // What is ordered behind this write is so behind the reads.
-                None if self.between.is_none() => {
+                None if self.cross_block.is_none() => {
                     self.cells.read[cell] = 0;
                     self.cells.read_elsewhere[cell] = 0;
                 }
@@ -259,51 +268,58 @@ impl Spot<'_> {
             }
         }
         if self.cells.written[cell] < start
-            && let Some(between) = &mut self.between
+            && let Some(cross_block) = &mut self.cross_block
         {
-            between.note_write(cell, block_number(self.block.index), who);
+            cross_block.note_write(cell, block_number(self.block.index), origin);
         }
     }
 
     /// An asynchronous operation that lanes of one warp have asked for begins; `who` is the first of them.
-    pub(super) fn begin(&mut self, cell: usize, who: Who, mask: u32, access: &MemoryAccess<'_>) {
-        let who = who.asynchronous();
+    pub(super) fn begin(
+        &mut self,
+        cell: usize,
+        origin: Origin,
+        mask: u32,
+        access: &MemoryAccess<'_>,
+    ) {
+        let origin = origin.asynchronous();
         if access.kind == AccessKind::Store {
-            self.check_write(cell, who, access);
+            self.check_write(cell, origin, access);
             self.cells.written[cell] = IN_FLIGHT;
-            self.cells.writer[cell] = who.0;
+            self.cells.writer[cell] = origin.0;
             return;
         }
-        self.check_read(cell, who, mask);
-        let (stamp, writer) = (self.cells.written[cell], Who(self.cells.writer[cell]));
+        self.check_read(cell, origin, mask);
+        let (stamp, writer) = (self.cells.written[cell], Origin(self.cells.writer[cell]));
         let clocks = &self.block.clocks;
         let in_this_block = stamp >= clocks.block_start && !writer.is_async();
         if in_this_block && !clocks.is_published(writer, stamp) {
-            let detail = "no fence.proxy.async lies between the write and the asynchronous read";
-            self.report(cell, writer, who, false, detail);
+            let detail =
+                "no fence.proxy.async lies cross_block the write and the asynchronous read";
+            self.report(cell, writer, origin, false, detail);
         }
-        self.note_read(cell, who, 1 << (who.thread().1 % 32));
+        self.note_read(cell, origin, 1 << (origin.thread().1 % 32));
         let cells = &mut *self.cells;
         for (stamp, reader) in [
             (&mut cells.read[cell], cells.reader[cell]),
             (&mut cells.read_elsewhere[cell], cells.other_reader[cell]),
         ] {
-            if reader == who.0 && *stamp != 0 {
+            if reader == origin.0 && *stamp != 0 {
                 *stamp = IN_FLIGHT;
             }
         }
     }
 
     /// An asynchronous operation is done. `who` is asynchronous where it is not the lane itself that has waited for it.
-    pub(super) fn end(&mut self, cell: usize, who: Who, kind: AccessKind) {
+    pub(super) fn end(&mut self, cell: usize, origin: Origin, kind: AccessKind) {
         let now = self.block.clocks.now;
         let cells = &mut *self.cells;
         if kind == AccessKind::Store {
             cells.written[cell] = now;
-            cells.writer[cell] = who.0;
+            cells.writer[cell] = origin.0;
             return;
         }
-        let own = who.asynchronous().0;
+        let own = origin.asynchronous().0;
         for (stamp, reader) in [
             (&mut cells.read[cell], &mut cells.reader[cell]),
             (
@@ -312,14 +328,14 @@ impl Spot<'_> {
             ),
         ] {
             if *stamp == IN_FLIGHT && *reader == own {
-                (*stamp, *reader) = (now, who.0);
+                (*stamp, *reader) = (now, origin.0);
             }
         }
     }
 
     /// Reads of all lanes, one behind the other, of `CELLS` cells each; false, with nothing done, unless all cells
     /// are in the same simple case.
-    pub(super) fn read_row<const CELLS: usize>(&mut self, first: usize, who: Who) -> bool {
+    pub(super) fn read_row<const CELLS: usize>(&mut self, first: usize, origin: Origin) -> bool {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
@@ -328,31 +344,35 @@ impl Spot<'_> {
             return false;
         }
         if all_before(&cells.read[row.clone()], since) {
-            if let Some(between) = &mut self.between {
+            if let Some(cross_block) = &mut self.cross_block {
                 let block = block_number(self.block.index);
                 if all_before(&cells.read[row.clone()], start) {
-                    between.note_read_row::<CELLS>(first, block, who);
+                    cross_block.note_read_row::<CELLS>(first, block, origin);
                 } else {
                     for at in row.clone().filter(|&cell| cells.read[cell] < start) {
-                        between.note_read(at, block, who.with_lane((at - first) / CELLS));
+                        cross_block.note_read(at, block, origin.with_lane((at - first) / CELLS));
                     }
                 }
             }
             cells.read[row.clone()].fill(now);
-            fill_row::<CELLS>(&mut cells.reader[row.clone()], |lane| who.with_lane(lane).0);
+            fill_row::<CELLS>(&mut cells.reader[row.clone()], |lane| {
+                origin.with_lane(lane).0
+            });
             fill_row::<CELLS>(&mut cells.readers[row], |lane| 1 << lane);
             return true;
         }
-        if !cells.is_read_by_other_warp(row.clone(), who, since) {
+        if !cells.is_read_by_other_warp(row.clone(), origin, since) {
             return false;
         }
         cells.read_elsewhere[row.clone()].fill(now);
-        fill_row::<CELLS>(&mut cells.other_reader[row], |lane| who.with_lane(lane).0);
+        fill_row::<CELLS>(&mut cells.other_reader[row], |lane| {
+            origin.with_lane(lane).0
+        });
         true
     }
 
     /// Weak writes of all lanes, one behind the other; as [`Self::read_row`].
-    pub(super) fn write_row<const CELLS: usize>(&mut self, first: usize, who: Who) -> bool {
+    pub(super) fn write_row<const CELLS: usize>(&mut self, first: usize, origin: Origin) -> bool {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let cells = &mut *self.cells;
@@ -362,32 +382,39 @@ impl Spot<'_> {
         if !quiet {
             return false;
         }
-        if let Some(between) = &mut self.between {
+        if let Some(cross_block) = &mut self.cross_block {
             let block = block_number(self.block.index);
             if all_before(&cells.written[row.clone()], start) {
-                between.note_write_row::<CELLS>(first, block, who);
+                cross_block.note_write_row::<CELLS>(first, block, origin);
             } else {
                 for at in row.clone().filter(|&cell| cells.written[cell] < start) {
-                    between.note_write(at, block, who.with_lane((at - first) / CELLS));
+                    cross_block.note_write(at, block, origin.with_lane((at - first) / CELLS));
                 }
             }
         }
         cells.written[row.clone()].fill(now);
-        fill_row::<CELLS>(&mut cells.writer[row], |lane| who.with_lane(lane).0);
+        fill_row::<CELLS>(&mut cells.writer[row], |lane| origin.with_lane(lane).0);
         true
     }
 
     #[cold]
     #[inline(never)]
-    fn report(&mut self, cell: usize, write: Who, other: Who, both_write: bool, detail: &str) {
+    fn report(
+        &mut self,
+        cell: usize,
+        write: Origin,
+        other: Origin,
+        both_write: bool,
+        detail: &str,
+    ) {
         let (first, second) = match both_write && other.instruction() < write.instruction() {
             true => (other, write),
             false => (write, other),
         };
-        let actor = |who: Who| Actor {
-            instruction: InstructionId(who.instruction()),
+        let actor = |origin: Origin| Actor {
+            instruction: InstructionId(origin.instruction()),
             block: self.block.at,
-            thread: who.linear(),
+            thread: origin.linear(),
         };
         let example = Example {
             block: self.block.index,
@@ -417,7 +444,7 @@ fn all_before(stamps: &[u32], limit: u32) -> bool {
 /// nobody has written since the last barrier of the block.
 #[inline(always)]
 pub(super) fn is_settled<const COUNT: usize>(
-    cells: &Cells,
+    cells: &ShadowMemory,
     first: usize,
     (since, now): (u32, u32),
 ) -> bool {
@@ -435,7 +462,7 @@ pub(super) fn is_settled<const COUNT: usize>(
 
 #[inline(always)]
 pub(super) fn is_settled_slice(
-    cells: &Cells,
+    cells: &ShadowMemory,
     first: usize,
     count: usize,
     (since, now): (u32, u32),
@@ -456,7 +483,7 @@ pub(super) fn is_settled_slice(
 
 /// Whether two threads are lanes of one warp that write the same values to the same place by this very
 /// access.
-fn write_the_same(access: &MemoryAccess<'_>, earlier: Who, now: Who) -> bool {
+fn write_the_same(access: &MemoryAccess<'_>, earlier: Origin, now: Origin) -> bool {
     let ((earlier_warp, other), (warp, lane)) = (earlier.thread(), now.thread());
     let (other, lane) = (other as usize, lane as usize);
     let together = earlier_warp == warp

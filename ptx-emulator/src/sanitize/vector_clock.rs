@@ -6,14 +6,14 @@ use super::shape::{LANES, lanes};
 ///
 /// Most synchronisation is of whole warps, so one stamp serves all lanes of a warp wherever it can.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct VectorClock {
     /// By warp, of all of its lanes; behind the warps by mbarrier, of the copies that it was told of.
     all: Vec<u32>,
     /// Warps of which more has been seen of some lanes, and how much of each.
     single: Vec<(usize, Box<[u32; LANES]>)>,
 }
 
-impl Seen {
+impl VectorClock {
     /// Whether the access of a lane at a stamp has been seen.
     #[inline(always)]
     pub(super) fn has(&self, warp: usize, lane: usize, stamp: u32) -> bool {
@@ -54,7 +54,7 @@ impl Seen {
     }
 
     /// Adds what another has seen.
-    pub(super) fn join(&mut self, other: &Seen) {
+    pub(super) fn join(&mut self, other: &VectorClock) {
         if self.all.len() < other.all.len() {
             self.all.resize(other.all.len(), 0);
         }

@@ -10,11 +10,11 @@ use crate::ir::Space;
 use crate::observer::{RepeatedLoads, WarpContext};
 
 /// Groups that are kept; who reads more without a barrier gains little by it.
-const MOST: usize = 4096;
+const MAX_DEFERRED: usize = 4096;
 
 /// The reads of a group of loads of shared memory.
 #[derive(Clone, Debug)]
-pub(super) struct Reads {
+pub(super) struct DeferredReads {
     warp: u32,
     group: usize,
     base: u64,
@@ -27,10 +27,11 @@ impl Racecheck {
     #[inline(always)]
     pub(super) fn defer(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) -> bool {
         let nothing_written = self.shared_written < self.block.clocks.since && self.in_flight == 0;
-        let defers = loads.space == Space::Shared && nothing_written && self.waiting.len() < MOST;
+        let defers =
+            loads.space == Space::Shared && nothing_written && self.deferred.len() < MAX_DEFERRED;
         if defers {
-            self.waiting.push(Reads {
-                warp: self.scene.warp(warp),
+            self.deferred.push(DeferredReads {
+                warp: self.geometry.warp(warp),
                 group: loads.group,
                 base: loads.base,
                 version: loads.version,
@@ -44,7 +45,7 @@ impl Racecheck {
     /// of anything but a barrier of the block.
     #[inline(always)]
     pub(super) fn catch_up(&mut self) {
-        if !self.waiting.is_empty() {
+        if !self.deferred.is_empty() {
             self.note_waiting();
         }
     }
@@ -52,10 +53,10 @@ impl Racecheck {
     #[cold]
     #[inline(never)]
     fn note_waiting(&mut self) {
-        let Some(kernel) = self.scene.kernel.clone() else {
+        let Some(kernel) = self.geometry.kernel.clone() else {
             return;
         };
-        for reads in std::mem::take(&mut self.waiting) {
+        for reads in std::mem::take(&mut self.deferred) {
             let loads = RepeatedLoads {
                 group: reads.group,
                 loads: &kernel.0.program.groups[reads.group],
