@@ -328,7 +328,7 @@ fn with_lines(math: &str, part: &str) -> String {
 
 fn lines(text: &str) -> Vec<(String, u64, Vec<String>)> {
     let counters = count_with(text, 1, 32, 1);
-    let at = |place: &ptx_emulator::counters::Place| format!("{}:{}", place.file, place.line);
+    let at = |place: &ptx_emulator::counters::SourceLine| format!("{}:{}", place.file, place.line);
     let mut lines = counters.lines();
     lines.retain(|line| line.place.file != PTX_FILE);
     let described = lines.iter().map(|line| {

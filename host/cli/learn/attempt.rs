@@ -6,7 +6,7 @@ use crate::learn::{self, CheckError, Exercise, Figure, Figures, Folder, Verdict}
 use anyhow::Context;
 use cuda_builder::{CudaBuilderError, Toolchain};
 use ptx_emulator::Module;
-use ptx_emulator::counters::Place;
+use ptx_emulator::counters::SourceLine;
 use std::io::{self, Write};
 
 /// What an error about the toolchain is about.
@@ -102,7 +102,7 @@ fn print(
     verdict: &Verdict,
 ) -> io::Result<()> {
     let name = exercise.name;
-    let source = |place: &Place| {
+    let source = |place: &SourceLine| {
         let text = std::fs::read_to_string(folder.path().join(&place.file)).ok()?;
         let line = text.lines().nth((place.line as usize).checked_sub(1)?)?;
         Some(line.trim().to_owned())

@@ -11,7 +11,7 @@ pub const PTX_FILE: &str = "<ptx>";
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Place {
+pub struct SourceLine {
     /// File name as the compiler wrote it, or [`PTX_FILE`].
     pub file: String,
     /// Line, from 1; 0 for code to which the compiler gave no line, such as what it moved out of a
@@ -31,29 +31,29 @@ pub struct Place {
 pub struct LineCounts {
     /// The line.
     #[cfg_attr(feature = "serde", serde(flatten))]
-    pub place: Place,
+    pub place: SourceLine,
     /// Its counts, with those of the code inlined into it.
     pub counts: Counts,
     /// Its instructions, in the order of the PTX text.
     pub instructions: Vec<InstructionId>,
     /// The code inlined into it, by its own place.
-    pub inlined: Vec<PlaceCounts>,
+    pub inlined: Vec<SourceLineCounts>,
 }
 
 /// What the code of a place did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct PlaceCounts {
+pub struct SourceLineCounts {
     /// The line.
     #[cfg_attr(feature = "serde", serde(flatten))]
-    pub place: Place,
+    pub place: SourceLine,
     /// Its counts.
     pub counts: Counts,
 }
 
 pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> Vec<LineCounts> {
     let owners = owners(kernel);
-    let mut lines: BTreeMap<Place, Line> = BTreeMap::new();
+    let mut lines: BTreeMap<SourceLine, Line> = BTreeMap::new();
     for (id, counts) in counts {
         let Some(owner) = &owners[id.index()] else {
             continue;
@@ -74,7 +74,7 @@ pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> 
             inlined: line
                 .inlined
                 .into_iter()
-                .map(|(place, counts)| PlaceCounts { place, counts })
+                .map(|(place, counts)| SourceLineCounts { place, counts })
                 .collect(),
         })
         .collect()
@@ -85,14 +85,14 @@ pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> 
 struct Line {
     counts: Counts,
     instructions: Vec<InstructionId>,
-    inlined: BTreeMap<Place, Counts>,
+    inlined: BTreeMap<SourceLine, Counts>,
 }
 
 /// For which line an instruction counts, and where it stands if that is elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {
-    pub(crate) line: Place,
-    pub(crate) inlined: Option<Place>,
+    pub(crate) line: SourceLine,
+    pub(crate) inlined: Option<SourceLine>,
 }
 
 /// The owner of each instruction; none of one that stands in no basic block.
@@ -119,11 +119,11 @@ fn owner(
     kernel: &Kernel,
     id: InstructionId,
     folder: Option<&str>,
-    last_own: &mut Option<Place>,
+    last_own: &mut Option<SourceLine>,
 ) -> Owner {
     let instruction = kernel.instruction(id);
     let Some(location) = instruction.location() else {
-        let line = Place {
+        let line = SourceLine {
             file: PTX_FILE.to_string(),
             line: instruction.line(),
         };
@@ -175,8 +175,8 @@ fn own_folder(kernel: &Kernel) -> Option<String> {
     Some(folder_of(&location.file).to_string())
 }
 
-fn place(location: &SourceLocation) -> Place {
-    Place {
+fn place(location: &SourceLocation) -> SourceLine {
+    SourceLine {
         file: location.file.clone(),
         line: location.line,
     }

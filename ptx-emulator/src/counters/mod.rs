@@ -36,7 +36,7 @@ mod site;
 pub use counts::{
     BulkCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts,
 };
-pub use lines::{LineCounts, PTX_FILE, Place, PlaceCounts};
+pub use lines::{LineCounts, PTX_FILE, SourceLine, SourceLineCounts};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

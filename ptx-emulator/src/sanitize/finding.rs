@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::launch_geometry::LaunchGeometry;
-use crate::counters::Place;
+use crate::counters::SourceLine;
 use crate::error::{AccessFault, Fault, FaultKind};
 use crate::ir::Space;
 use crate::kernel::InstructionId;
@@ -137,9 +137,9 @@ pub struct Site {
     /// What the thread did, for example `write`.
     pub action: &'static str,
     /// The line in the kernel's own source; see [`LineCounts`](crate::counters::LineCounts).
-    pub place: Option<Place>,
+    pub place: Option<SourceLine>,
     /// Where the code stands, if it was inlined into that line.
-    pub inlined: Option<Place>,
+    pub inlined: Option<SourceLine>,
     /// The PTX instruction.
     pub instruction: Option<String>,
     /// Its line in the PTX text, from 1.
