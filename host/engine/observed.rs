@@ -4,7 +4,7 @@ use super::emulator::EmulatorEngine;
 use super::{
     DevicePtr, Engine, EngineError, EngineKind, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES,
 };
-use ptx_emulator::{LaunchError, ObservedLaunch, Observer, Report};
+use ptx_emulator::{Event, Interest, LaunchError, ObservedLaunch, Observer, Report};
 use std::cell::RefCell;
 
 /// An emulator whose launches are seen by an observer: counters, or a sanitizer.
@@ -68,8 +68,11 @@ impl<O: Observer> Engine for ObservedEngine<'_, O> {
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
         self.emulator.download(bytes, from)?;
         let memory = self.emulator.memory();
-        let mut observer = self.observer.borrow_mut();
-        observer.host_read(memory, from.0, bytes.len() as u64);
+        self.observer.borrow_mut().notify(Event::HostRead {
+            memory,
+            address: from.0,
+            bytes: bytes.len() as u64,
+        });
         Ok(())
     }
 
@@ -113,13 +116,15 @@ impl<O: Observer + Clone> PerLaunch<O> {
 
 impl<O: Observer + Clone> Observer for PerLaunch<O> {
     // Nothing is observed: each launch is handed to an observer of its own.
-    const ACCESSES: bool = false;
+    const INTEREST: Interest = Interest::NONE;
 
     fn fork(&self) -> Self {
         PerLaunch::new(self.start.clone())
     }
 
     fn join(&mut self, _: Self) {}
+
+    fn event(&mut self, _: Event<'_>) {}
 
     fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
         let mut observer = self.start.clone();

@@ -1,9 +1,7 @@
 //! Errors: each message is one line.
 
+use crate::ir::{InstructionId, SourceLocation, Space};
 use std::fmt;
-
-use crate::ir::Space;
-use crate::kernel::{InstructionId, SourceLocation};
 
 /// Device memory could not be allocated or accessed by the host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,9 +5,9 @@ pub mod counters;
 mod decode;
 mod error;
 mod exec;
-mod hash;
 mod ir;
 mod kernel;
+mod launch;
 mod memory;
 mod observer;
 mod parse;
@@ -17,16 +17,14 @@ mod tensor_map;
 
 pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
-pub use ir::{InstructionClass, Space};
-pub use kernel::{
-    Args, BasicBlock, DEFAULT_INSTRUCTION_BUDGET, Instruction, InstructionId, Kernel, LaunchConfig,
-    Module, Param, Report, SourceLocation,
-};
+pub use ir::{InstructionClass, InstructionId, SourceLocation, Space};
+pub use kernel::{BasicBlock, Instruction, Kernel, Module, Param};
+pub use launch::{Args, DEFAULT_INSTRUCTION_BUDGET, LaunchConfig, Report};
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
-    AccessKind, AsyncAccess, BarrierComplete, GroupedLoad, Issuer, LaunchContext, MemoryAccess,
-    NoObserver, ObservedLaunch, Observer, Progress, RepeatedAccess, RepeatedLoads, StoredValues,
-    WarpContext, WarpSync, WarpSyncKind,
+    AccessKind, Accesses, AsyncAccess, BarrierComplete, Event, Interest, Issuer, LaunchContext,
+    MemoryAccess, NoObserver, ObservedLaunch, Observer, Progress, StoredValues, WarpContext,
+    WarpSync, WarpSyncKind,
 };
 pub use parse::ParseError;
 pub use sanitize::Sanitizer;

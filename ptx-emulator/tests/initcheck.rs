@@ -4,7 +4,15 @@ mod common;
 
 use common::{STORE, kernel, module};
 use ptx_emulator::sanitize::{Problem, Tool};
-use ptx_emulator::{Args, LaunchConfig, Memory, Observer, Sanitizer};
+use ptx_emulator::{Args, Event, LaunchConfig, Memory, Observer, Sanitizer};
+
+fn host_read(sanitizer: &mut Sanitizer, memory: &Memory, address: u64, bytes: u64) {
+    sanitizer.notify(Event::HostRead {
+        memory,
+        address,
+        bytes,
+    });
+}
 
 #[test]
 fn a_result_that_nobody_has_written_is_found_when_the_host_reads_it() {
@@ -20,10 +28,10 @@ fn a_result_that_nobody_has_written_is_found_when_the_host_reads_it() {
     let found = sanitizer.launch(&kernel, &memory, &config, &args);
     assert_eq!(found.expect("runs"), []);
 
-    sanitizer.host_read(&memory, data + 28, 41 * 4);
+    host_read(&mut sanitizer, &memory, data + 28, 41 * 4);
     assert_eq!(sanitizer.findings(), []);
-    sanitizer.host_read(&memory, data, 256);
-    sanitizer.host_read(&memory, data + 192, 4);
+    host_read(&mut sanitizer, &memory, data, 256);
+    host_read(&mut sanitizer, &memory, data + 192, 4);
     let found = sanitizer.findings();
     let [finding] = &found[..] else {
         panic!("{found:?}");

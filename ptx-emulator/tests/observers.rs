@@ -4,8 +4,8 @@
 
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{
-    Args, Counters, InstructionId, Kernel, LaunchConfig, LaunchError, Memory, MemoryAccess, Module,
-    Observer, Sanitizer, WarpContext,
+    Args, Counters, Event, InstructionId, Interest, Kernel, LaunchConfig, LaunchError, Memory,
+    Module, Observer, Sanitizer,
 };
 
 /// Adds up `data[tid + 32 * i]` for `i` below `2 * count`; every other load is generic.
@@ -56,6 +56,8 @@ fn run(observer: &mut impl Observer, rounds: u32) -> Result<(), LaunchError> {
 struct Trace(Vec<(InstructionId, Vec<u64>)>);
 
 impl Observer for Trace {
+    const INTEREST: Interest = Interest::ACCESS;
+
     fn fork(&self) -> Self {
         Trace::default()
     }
@@ -64,8 +66,12 @@ impl Observer for Trace {
         self.0.extend(worker.0);
     }
 
-    fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        self.0.push((access.instruction, access.addresses.to_vec()));
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Access { accesses, .. } = event {
+            accesses.for_each(|access| {
+                self.0.push((access.instruction, access.addresses.to_vec()));
+            });
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::counts::Counts;
-use crate::kernel::{InstructionId, Kernel, SourceLocation};
+use crate::ir::{InstructionId, SourceLocation};
+use crate::kernel::Kernel;
 
 /// File name of lines of the PTX text itself, for code that has no `.loc`.
 pub const PTX_FILE: &str = "<ptx>";

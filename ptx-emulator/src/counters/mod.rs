@@ -42,11 +42,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::LaunchError;
-use crate::ir::{InstructionClass, Space};
-use crate::kernel::{Instruction, InstructionId, Kernel, Report};
+use crate::ir::{InstructionClass, InstructionId, Space};
+use crate::kernel::{Instruction, Kernel};
+use crate::launch::Report;
 use crate::observer::{
-    AccessKind, AsyncAccess, LaunchContext, MemoryAccess, ObservedLaunch, Observer, Progress,
-    RepeatedAccess, RepeatedLoads, WarpContext,
+    AccessKind, AsyncAccess, Event, Form, Interest, LaunchContext, MemoryAccess, ObservedLaunch,
+    Observer, Progress, RepeatedAccess, RepeatedLoads,
 };
 use counts::ratio;
 use groups::Groups;
@@ -286,14 +287,84 @@ impl Counters {
     }
 }
 
-impl Observer for Counters {
-    const LOAD_GROUPS: bool = true;
-
+impl Counters {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         if !self.counts_kernel(launch.kernel) {
             *self = Counters::of(launch.kernel);
         }
     }
+
+    #[inline(always)]
+    fn basic_block(&mut self, block: usize, active: u32) {
+        if let Some(entry) = self.entries.get_mut(block) {
+            entry.0 += 1;
+            entry.1 += u64::from(active.count_ones());
+        }
+    }
+
+    fn predicated_off(&mut self, id: InstructionId, off: u32) {
+        self.instructions[id.index()].off += u64::from(off.count_ones());
+    }
+
+    #[inline(always)]
+    fn memory_access(&mut self, access: &MemoryAccess<'_>) {
+        let index = access.instruction.index();
+        let site = &mut self.instructions[index].site;
+        if !site.count(access, &mut self.footprints) {
+            self.count_other(access);
+        }
+    }
+
+    fn async_access(&mut self, access: &AsyncAccess<'_>) {
+        if access.progress == Progress::Issued || access.access.space != Space::Global {
+            return;
+        }
+        let access = &access.access;
+        self.footprints.add(access);
+        let state = &mut self.instructions[access.instruction.index()];
+        let bulk = match access.kind {
+            AccessKind::Load => &mut state.bulk_loads,
+            AccessKind::Store | AccessKind::Atomic => &mut state.bulk_stores,
+        };
+        *bulk += site::bulk(access);
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, access: RepeatedAccess<'_>) {
+        let index = access.instruction.index();
+        let start = access.first_address;
+        self.repeats[index].count(start);
+        if access.space == Space::Global {
+            self.touch(index, start);
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_loads(&mut self, loads: &RepeatedLoads<'_>) {
+        self.groups.count(loads);
+        if loads.space == Space::Global {
+            for access in loads.each() {
+                self.touch(access.instruction.index(), access.first_address);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, id: InstructionId, taken: u32, not_taken: u32) {
+        if taken != 0 && not_taken != 0 {
+            self.instructions[id.index()].divergent += 1;
+        }
+    }
+}
+
+impl Observer for Counters {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BASIC_BLOCK)
+        .with(Interest::PREDICATED_OFF)
+        .with(Interest::ACCESS)
+        .with(Interest::ASYNC_ACCESS)
+        .with(Interest::BRANCH);
+    const UNORDERED_LOADS: bool = true;
 
     fn fork(&self) -> Self {
         match &self.kernel {
@@ -320,64 +391,24 @@ impl Observer for Counters {
     }
 
     #[inline(always)]
-    fn basic_block(&mut self, _: &WarpContext<'_>, block: usize, active: u32) {
-        if let Some(entry) = self.entries.get_mut(block) {
-            entry.0 += 1;
-            entry.1 += u64::from(active.count_ones());
-        }
-    }
-
-    fn predicated_off(&mut self, _: &WarpContext<'_>, id: InstructionId, off: u32) {
-        self.instructions[id.index()].off += u64::from(off.count_ones());
-    }
-
-    #[inline(always)]
-    fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        let index = access.instruction.index();
-        let site = &mut self.instructions[index].site;
-        if !site.count(access, &mut self.footprints) {
-            self.count_other(access);
-        }
-    }
-
-    fn async_access(&mut self, _: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        if access.progress == Progress::Issued || access.access.space != Space::Global {
-            return;
-        }
-        let access = &access.access;
-        self.footprints.add(access);
-        let state = &mut self.instructions[access.instruction.index()];
-        let bulk = match access.kind {
-            AccessKind::Load => &mut state.bulk_loads,
-            AccessKind::Store | AccessKind::Atomic => &mut state.bulk_stores,
-        };
-        *bulk += site::bulk(access);
-    }
-
-    #[inline(always)]
-    fn repeated_access(&mut self, _: &WarpContext<'_>, access: RepeatedAccess<'_>) {
-        let index = access.instruction.index();
-        let start = access.first_address;
-        self.repeats[index].count(start);
-        if access.space == Space::Global {
-            self.touch(index, start);
-        }
-    }
-
-    #[inline(always)]
-    fn repeated_loads(&mut self, _: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
-        self.groups.count(loads);
-        if loads.space == Space::Global {
-            for access in loads.each() {
-                self.touch(access.instruction.index(), access.first_address);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn branch(&mut self, _: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {
-        if taken != 0 && not_taken != 0 {
-            self.instructions[id.index()].divergent += 1;
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.launch_start(launch),
+            Event::BasicBlock { block, active, .. } => self.basic_block(block, active),
+            Event::PredicatedOff { id, off, .. } => self.predicated_off(id, off),
+            Event::Access { accesses, .. } => match accesses.0 {
+                Form::Full(access) => self.memory_access(access),
+                Form::Repeated(access) => self.repeated_access(access),
+                Form::Loads(loads) => self.repeated_loads(loads),
+            },
+            Event::AsyncAccess { access, .. } => self.async_access(access),
+            Event::Branch {
+                id,
+                taken,
+                not_taken,
+                ..
+            } => self.branch(id, taken, not_taken),
+            _ => {}
         }
     }
 

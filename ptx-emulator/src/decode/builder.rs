@@ -1,7 +1,8 @@
 //! Scopes, registers, constants and blocks of the function being decoded.
 
+use rustc_hash::FxHashMap;
+
 use super::modifiers::Failure;
-use crate::hash::SmallMap;
 use crate::ir::{
     Constant, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Reg32, Reg64, Register,
     Terminator,
@@ -61,14 +62,14 @@ const MAX_NUMBERED: u32 = 1 << 16;
 
 #[derive(Default)]
 pub(crate) struct Scope<'a> {
-    names: SmallMap<&'a str, Binding>,
+    names: FxHashMap<&'a str, Binding>,
     /// Whether there are names that begin as those of registers do.
     any_percent: bool,
     ranges: Vec<Range<'a>>,
 }
 
 impl<'a> Scope<'a> {
-    pub(crate) fn with_names(names: SmallMap<&'a str, Binding>) -> Self {
+    pub(crate) fn with_names(names: FxHashMap<&'a str, Binding>) -> Self {
         let any_percent = names.keys().any(|name| name.starts_with('%'));
         Scope {
             names,
@@ -138,7 +139,7 @@ pub(crate) struct Builder<'a, 'p> {
     pub regs32: u32,
     pub regs64: u32,
     pub predicates: u32,
-    constants: SmallMap<(Constant, bool), Register>,
+    constants: FxHashMap<(Constant, bool), Register>,
     true_predicate: Option<Predicate>,
     pub constants32: Vec<(Reg32, Constant)>,
     pub constants64: Vec<(Reg64, Constant)>,
@@ -177,7 +178,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             regs32: 0,
             regs64: 0,
             predicates: 0,
-            constants: SmallMap::default(),
+            constants: FxHashMap::default(),
             true_predicate: None,
             constants32: Vec::new(),
             constants64: Vec::new(),

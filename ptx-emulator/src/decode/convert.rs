@@ -180,7 +180,7 @@ impl Builder<'_, '_> {
                 return Err("predicates cannot be converted".into());
             }
             _ => {
-                if !crate::exec::convert::is_supported(&conversion) {
+                if !conversion.is_supported() {
                     return Err(Failure::Unknown);
                 }
                 self.emit_lane(LaneFunction::Convert(conversion), to, vec![from]);

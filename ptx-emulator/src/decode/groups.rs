@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::builder::BlockDraft;
-use crate::ir::{Op, Program};
-use crate::kernel::InstructionId;
-use crate::observer::GroupedLoad;
+use crate::ir::{GroupedLoad, InstructionId, Op, Program};
 
 /// Notes the loads of each of the block's spreads, where nothing happens to memory between the first and the
 /// last of them: then it makes no difference when they are reported.

@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
                 let to = self.destination(to, Type::U32)?;
                 let count = LaneFunction::ExtractBits {
                     shift: 0,
-                    bits: crate::exec::PENDING_BITS,
+                    bits: crate::ir::PENDING_BITS,
                     signed: false,
                 };
                 self.emit_lane(count, to, vec![state]);

@@ -24,13 +24,14 @@ mod tensor;
 mod used;
 mod warp;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use builder::{Binding, Builder, Scope};
 use modifiers::{Failure, MAX_PARTS, Modifiers};
 
 pub(crate) use layout::successors;
 
 use crate::error::KernelError;
-use crate::hash::{SmallMap, SmallSet};
 use crate::ir::{CallTarget, Function, Info, Op, Program, Reg32, Terminator};
 use crate::parse::ast::{
     self, Body, DeclaredSpace, Instruction, LineTable, Span, Statement, Tree, Variable,
@@ -68,7 +69,7 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
             text,
             kernel,
             function,
-            named: SmallSet::default(),
+            named: FxHashSet::default(),
         };
         let body = bodies.get(index as usize)?;
         let (code, callees, takes_addresses) = decoder.decode(body, &mut program, &names)?;
@@ -181,9 +182,9 @@ fn error(tree: &Tree, text: &str, kernel: usize, span: Span, message: String) ->
 fn module_names<'a>(
     bodies: &mut Bodies<'_, 'a>,
     program: &mut Program,
-) -> Result<SmallMap<&'a str, Binding>, KernelError> {
+) -> Result<FxHashMap<&'a str, Binding>, KernelError> {
     let (tree, text) = (bodies.tree, bodies.text);
-    let mut names = SmallMap::default();
+    let mut names = FxHashMap::default();
     for (index, function) in tree.functions.iter().enumerate() {
         let binding = Binding::Function(index as u32);
         // A function may be declared beside its definition.
@@ -211,10 +212,10 @@ fn module_names<'a>(
 fn place_used_shared<'a>(
     bodies: &mut Bodies<'_, 'a>,
     program: &mut Program,
-    names: &mut SmallMap<&'a str, Binding>,
+    names: &mut FxHashMap<&'a str, Binding>,
 ) -> Result<(), KernelError> {
     let (tree, text, kernel) = (bodies.tree, bodies.text, bodies.kernel);
-    let mut used = SmallSet::default();
+    let mut used = FxHashSet::default();
     // Names that begin as registers' do are not noted. Hardly any variable or function has one: it counts as used.
     let is_noted = |name: Span| !name.of(text).starts_with('%');
     let mut pending = vec![kernel];
@@ -272,7 +273,7 @@ struct FunctionDecoder<'t, 'a> {
     kernel: usize,
     function: &'t ast::Function,
     /// Names in operands and in lists of labels. Compilers write many labels that only debug sections name.
-    named: SmallSet<&'a str>,
+    named: FxHashSet<&'a str>,
 }
 
 impl<'a> FunctionDecoder<'_, 'a> {
@@ -282,7 +283,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         &mut self,
         body: &'p Body,
         program: &'p mut Program,
-        names: &SmallMap<&'a str, Binding>,
+        names: &FxHashMap<&'a str, Binding>,
     ) -> Result<(Function, Vec<u32>, bool), KernelError> {
         let named = body.names().map(|name| name.of(self.text));
         self.named = named.collect();

@@ -12,12 +12,11 @@ use super::transfer::{
 use super::vector::{LANES, Lanes32, Registers};
 use super::warp_ops::{lanes, read, write};
 use super::{Launch, simd};
-use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
-use crate::kernel::InstructionId;
+use crate::ir::{Address, AddressBase, InstructionId, Load, Register, Space, Store};
 use crate::memory::{RANK_SHIFT, resolve_cluster, space_of, window};
 use crate::observer::{
-    AccessKind, AsyncAccess, Issuer, MemoryAccess, Observer, Progress, RepeatedAccess,
-    RepeatedLoads, StoredValues, WarpContext,
+    AccessKind, Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress,
+    RepeatedAccess, RepeatedLoads, StoredValues, Wants, WarpContext,
 };
 
 /// A loaded value as its register holds it.
@@ -116,7 +115,10 @@ impl<O: Observer> Run<'_, '_, O> {
         if O::ACCESSES {
             let lanes = (mask, strong);
             let access = self.irregular_access(space, kind, bytes, lanes, addresses);
-            self.observer.memory_access(&self.context, &access);
+            self.observer.notify(Event::Access {
+                warp: &self.context,
+                accesses: Accesses::full(&access),
+            });
         }
     }
 
@@ -129,7 +131,7 @@ impl<O: Observer> Run<'_, '_, O> {
         issuer: Issuer,
         progress: Progress,
     ) {
-        if O::ACCESSES {
+        if O::ASYNC_ACCESSES {
             let lanes = (mask, false);
             let access = self.irregular_access(Space::Shared, kind, bytes, lanes, addresses);
             let access = AsyncAccess {
@@ -137,7 +139,10 @@ impl<O: Observer> Run<'_, '_, O> {
                 issuer,
                 progress,
             };
-            self.observer.async_access(&self.context, &access);
+            self.observer.notify(Event::AsyncAccess {
+                warp: &self.context,
+                access: &access,
+            });
         }
     }
 
@@ -225,7 +230,7 @@ impl<O: Observer> Run<'_, '_, O> {
             }
         }
         let offsets = &mut self.lane_offsets[pattern.offsets as usize];
-        if O::LOAD_GROUPS && offsets.report == Report::Now {
+        if O::UNORDERED_LOADS && offsets.report == Report::Now {
             offsets.report = Report::Done;
             let loads = RepeatedLoads {
                 group: pattern.offsets as usize,
@@ -235,9 +240,12 @@ impl<O: Observer> Run<'_, '_, O> {
                 distances: &offsets.deltas,
                 version: offsets.version,
             };
-            self.observer.repeated_loads(&self.context, &loads);
+            self.observer.notify(Event::Access {
+                warp: &self.context,
+                accesses: Accesses::loads(&loads),
+            });
         }
-        if O::ACCESSES && !(O::LOAD_GROUPS && offsets.report == Report::Done) {
+        if O::ACCESSES && !(O::UNORDERED_LOADS && offsets.report == Report::Done) {
             let (bytes, distances) = (pattern.bytes, &offsets.deltas);
             let access = || RepeatedAccess {
                 instruction: InstructionId(self.info),
@@ -387,7 +395,10 @@ impl<O: Observer> Run<'_, '_, O> {
                 values: Some(stored_values(&self.r, store)),
                 ..self.irregular_access(space, AccessKind::Store, bytes, lanes, &addresses)
             };
-            self.observer.memory_access(&self.context, &access);
+            self.observer.notify(Event::Access {
+                warp: &self.context,
+                accesses: Accesses::full(&access),
+            });
         }
         self.store_lanes(store, space, &addresses, mask, bytes)
     }
@@ -435,7 +446,7 @@ impl Sources<'_, '_> {
         registers: &mut [Lanes32],
     ) -> bool {
         let offsets = &self.lane_offsets[pattern.offsets as usize];
-        let is_known = !O::ACCESSES || O::LOAD_GROUPS && offsets.report == Report::Done;
+        let is_known = !O::ACCESSES || O::UNORDERED_LOADS && offsets.report == Report::Done;
         let Some(location) = pattern
             .known_location(offsets, self.visit)
             .filter(|_| is_known)
@@ -468,7 +479,10 @@ fn observe_regular<'a, O: Observer>(
 ) {
     // Made in each of the branches: the one that is taken all the time needs only a part of it.
     if pattern.observe(space) {
-        observer.repeated_access(context, access());
+        observer.notify(Event::Access {
+            warp: context,
+            accesses: Accesses::repeated(access()),
+        });
     } else {
         access().in_full(false, |access| observe_first(observer, context, access));
     }
@@ -525,7 +539,10 @@ fn observe_first<O: Observer>(
     context: &WarpContext<'_>,
     access: &MemoryAccess<'_>,
 ) {
-    observer.memory_access(context, access);
+    observer.notify(Event::Access {
+        warp: context,
+        accesses: Accesses::full(access),
+    });
 }
 
 fn stored_values<'a>(registers: &'a Registers<'_>, store: &'a Store) -> StoredValues<'a> {

@@ -6,9 +6,8 @@ use super::vector::LANES;
 use super::warp::{Split, State, Warp};
 use super::warp_ops::lanes;
 use crate::error::{Fault, FaultKind};
-use crate::ir::{Barrier, BarrierKind, Terminator};
-use crate::kernel::InstructionId;
-use crate::observer::{BarrierComplete, Observer, WarpContext};
+use crate::ir::{Barrier, BarrierKind, InstructionId, Terminator};
+use crate::observer::{BarrierComplete, Event, Observer, WarpContext};
 
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
@@ -94,8 +93,12 @@ impl<O: Observer> Worker<'_, '_, O> {
                     warp: index as u32,
                     rank: self.rank,
                 };
-                self.observer
-                    .barrier(&context, InstructionId(info), id, mask);
+                self.observer.notify(Event::BarrierArrive {
+                    warp: &context,
+                    id: InstructionId(info),
+                    barrier: id,
+                    arriving: mask,
+                });
             }
             let state = &mut self.barriers[id as usize];
             state.arrived[index] |= mask;
@@ -134,13 +137,14 @@ impl<O: Observer> Worker<'_, '_, O> {
         if !done {
             return;
         }
-        self.observer.barrier_complete(&BarrierComplete {
+        let complete = BarrierComplete {
             block: self.block,
             rank: self.rank,
             barrier: id as u32,
             arrived: &self.barriers[id].arrived,
             whole_block: self.barriers[id].threads.is_none(),
-        });
+        };
+        self.observer.notify(Event::BarrierComplete(&complete));
         self.barriers[id].arrived.fill(0);
         self.barriers[id].in_use = false;
         if std::mem::take(&mut self.barriers[id].reducing) {

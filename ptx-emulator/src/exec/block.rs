@@ -15,10 +15,9 @@ use super::warp_ops::lanes;
 use super::{Launch, simd};
 use crate::aligned::Aligned;
 use crate::error::{Fault, FaultKind};
-use crate::ir::{Call, CallTarget, Program, Terminator};
-use crate::kernel::InstructionId;
+use crate::ir::{Call, CallTarget, InstructionId, Program, Terminator};
 use crate::memory;
-use crate::observer::{Observer, WarpContext};
+use crate::observer::{Event, Observer, WarpContext};
 
 pub(crate) struct Worker<'w, 'l, O> {
     pub(super) launch: &'w Launch<'l>,
@@ -114,7 +113,12 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         self.cluster_barrier.reset();
         self.each_block(|this, rank| this.begin(launch.block_of_cluster(first, rank)));
         launch.level_fuel(&mut self.fuel, &mut self.granted);
-        self.each_block(|this, _| this.observer.block_start(launch.kernel, this.block));
+        self.each_block(|this, _| {
+            this.observer.notify(Event::BlockStart {
+                kernel: launch.kernel,
+                block: this.block,
+            })
+        });
         loop {
             let mut round = Round::default();
             for rank in 0..self.block_count() {
@@ -134,7 +138,12 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             self.switch_to(rank);
             self.finish_all_stores()?;
         }
-        self.each_block(|this, _| this.observer.block_end(launch.kernel, this.block));
+        self.each_block(|this, _| {
+            this.observer.notify(Event::BlockEnd {
+                kernel: launch.kernel,
+                block: this.block,
+            })
+        });
         Ok(())
     }
 
@@ -437,8 +446,12 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 warp: index as u32,
                 rank: self.rank,
             };
-            let id = InstructionId(info);
-            self.observer.branch(&context, id, taken.1, all & !taken.1);
+            self.observer.notify(Event::Branch {
+                warp: &context,
+                id: InstructionId(info),
+                taken: taken.1,
+                not_taken: all & !taken.1,
+            });
         }
         Ok(())
     }

@@ -15,9 +15,8 @@ use super::vector::LANES;
 use super::warp::{Split, State, Warp};
 use crate::aligned::Aligned;
 use crate::error::{AccessFault, Fault, FaultKind};
-use crate::ir::{Space, Terminator};
-use crate::kernel::InstructionId;
-use crate::observer::Observer;
+use crate::ir::{InstructionId, Space, Terminator};
+use crate::observer::{Event, Observer};
 
 /// A block of a cluster while another one has its turn.
 #[derive(Debug)]
@@ -214,8 +213,11 @@ impl<O: Observer> Worker<'_, '_, O> {
         barrier.in_use = true;
         if let Some(info) = info {
             let context = self.context(index);
-            self.observer
-                .cluster_arrive(&context, InstructionId(info), mask);
+            self.observer.notify(Event::ClusterArrive {
+                warp: &context,
+                id: InstructionId(info),
+                arriving: mask,
+            });
         }
         self.warps[index].splits[at].block = next;
         self.complete_cluster();
@@ -267,8 +269,11 @@ impl<O: Observer> Worker<'_, '_, O> {
     fn observe_cluster_wait(&mut self, index: usize, info: Option<u32>, mask: u32) {
         if let Some(info) = info {
             let context = self.context(index);
-            self.observer
-                .cluster_wait(&context, InstructionId(info), mask);
+            self.observer.notify(Event::ClusterWait {
+                warp: &context,
+                id: InstructionId(info),
+                passing: mask,
+            });
         }
     }
 
@@ -277,7 +282,8 @@ impl<O: Observer> Worker<'_, '_, O> {
         if !self.cluster_barrier.in_use || !self.all_have_arrived() {
             return;
         }
-        self.observer.cluster_complete(self.launch.kernel);
+        let kernel = self.launch.kernel;
+        self.observer.notify(Event::ClusterComplete { kernel });
         let barrier = &mut self.cluster_barrier;
         barrier.in_use = false;
         for (passing, arrived) in barrier.passing.iter_mut().zip(&mut barrier.arrived) {

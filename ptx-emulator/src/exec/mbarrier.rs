@@ -12,15 +12,14 @@ use super::vector::{LANES, Registers};
 use super::warp::{Frame, State, Warp};
 use super::warp_ops::lanes;
 use crate::error::FaultKind;
-use crate::ir::{BarrierAction, BarrierObject, Phase, Space, Terminator};
-use crate::kernel::InstructionId;
+use crate::ir::{
+    BarrierAction, BarrierObject, InstructionId, PENDING_BITS, Phase, Space, Terminator,
+};
 use crate::memory::{RANK_SHIFT, cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::observer::{
-    AccessKind, AsyncAccess, Issuer, MemoryAccess, Observer, Progress, WarpContext,
+    AccessKind, Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, Wants,
+    WarpContext,
 };
-
-/// Bits of the number of arrivals; it is at most 2^20 - 1 (PTX ISA, "mbarrier").
-pub(crate) const PENDING_BITS: u32 = 20;
 
 const COUNT_MASK: u64 = (1 << PENDING_BITS) - 1;
 const BYTES_SHIFT: u32 = 2 * PENDING_BITS;
@@ -220,7 +219,10 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             let access = (AccessKind::Atomic, 8, true);
             let lanes = (mask, &resolved);
             let (context, access) = self.access((index, info), Space::Cluster, access, lanes);
-            self.observer.memory_access(&context, &access);
+            self.observer.notify(Event::Access {
+                warp: &context,
+                accesses: Accesses::full(&access),
+            });
         }
         for lane in lanes(mask) {
             let (rank, address) = of_cluster(resolved[lane]);
@@ -445,7 +447,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         for AwaitedCopy { warp, copy, .. } in done {
             let access = (AccessKind::Store, copy.bytes, false);
             self.observe_shared(warp, access, copy.mask, &copy.to, copy.info);
-            if O::ACCESSES {
+            if O::ASYNC_ACCESSES {
                 let (who, lanes) = ((warp, copy.info), (copy.mask, &copy.to));
                 let (context, access) = self.access(who, Space::Shared, access, lanes);
                 let access = AsyncAccess {
@@ -453,7 +455,10 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                     issuer: Issuer::EachLane,
                     progress: Progress::Signalled(cluster_address(self.rank, address)),
                 };
-                self.observer.async_access(&context, &access);
+                self.observer.notify(Event::AsyncAccess {
+                    warp: &context,
+                    access: &access,
+                });
             }
             copy.write(copy.mask, &mut self.shared);
         }
@@ -464,7 +469,10 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             rank: by.rank,
         };
         let place = cluster_address(self.rank, address);
-        self.observer.phase_complete(&context, place);
+        self.observer.notify(Event::PhaseComplete {
+            warp: &context,
+            address: place,
+        });
         self.wake(address);
     }
 
@@ -511,7 +519,10 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         let lanes = (mask, addresses);
         let (context, access) =
             self.access((index, info), Space::Shared, (kind, bytes, strong), lanes);
-        self.observer.memory_access(&context, &access);
+        self.observer.notify(Event::Access {
+            warp: &context,
+            accesses: Accesses::full(&access),
+        });
     }
 
     pub(super) fn context(&self, index: usize) -> WarpContext<'l> {

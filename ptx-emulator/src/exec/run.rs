@@ -11,9 +11,10 @@ use super::warp_ops::{self, lanes};
 use super::warpgroup::ProductQueue;
 use super::{Launch, arithmetic, lane};
 use crate::error::FaultKind;
-use crate::ir::{Guard, Inst, Op, PredicateOp, Program, Register, Terminator, Ternary, Timer};
-use crate::kernel::InstructionId;
-use crate::observer::{Observer, WarpContext, WarpSync, WarpSyncKind};
+use crate::ir::{
+    Guard, Inst, InstructionId, Op, PredicateOp, Program, Register, Terminator, Ternary, Timer,
+};
+use crate::observer::{Event, Observer, WarpContext, WarpSync, WarpSyncKind};
 
 /// Nothing, or a fault; boxed since it is rare and large.
 pub(crate) type Outcome = Result<(), Box<RawFault>>;
@@ -107,8 +108,11 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             *self.fuel -= cost;
             *self.visit += 1;
-            self.observer
-                .basic_block(&self.context, block as usize, mask);
+            self.observer.notify(Event::BasicBlock {
+                warp: &self.context,
+                block: block as usize,
+                active: mask,
+            });
             let code = &program.code[current.start as usize..current.end as usize];
             match current.members {
                 None => {
@@ -143,12 +147,12 @@ impl<O: Observer> Run<'_, '_, O> {
                     };
                     let takers = self.guarded(guard) & mask;
                     if let Some(info) = current.terminator_info {
-                        self.observer.branch(
-                            &self.context,
-                            InstructionId(info),
-                            takers,
-                            mask & !takers,
-                        );
+                        self.observer.notify(Event::Branch {
+                            warp: &self.context,
+                            id: InstructionId(info),
+                            taken: takers,
+                            not_taken: mask & !takers,
+                        });
                     }
                     if takers == mask {
                         block = *taken;
@@ -171,10 +175,18 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     #[inline(always)]
+    fn observe_instruction(&mut self, info: u32, executing: u32) {
+        self.observer.notify(Event::Instruction {
+            warp: &self.context,
+            id: InstructionId(info),
+            executing,
+        });
+    }
+
+    #[inline(always)]
     fn observe_terminator(&mut self, info: Option<u32>, mask: u32) {
         if let Some(info) = info {
-            self.observer
-                .instruction(&self.context, InstructionId(info), mask);
+            self.observe_instruction(info, mask);
         }
     }
 
@@ -193,7 +205,7 @@ impl<O: Observer> Run<'_, '_, O> {
         for inst in code {
             self.info = inst.info;
             let id = InstructionId(inst.info);
-            self.observer.instruction(&self.context, id, mask);
+            self.observe_instruction(inst.info, mask);
             let sources = match inst.op {
                 Op::Shuffle(index) => {
                     let op = &self.program.shuffles[index as usize];
@@ -211,7 +223,10 @@ impl<O: Observer> Run<'_, '_, O> {
                 members: &members,
                 sources: sources.as_ref(),
             };
-            self.observer.warp_sync(&self.context, &sync);
+            self.observer.notify(Event::WarpSync {
+                warp: &self.context,
+                sync: &sync,
+            });
             let mut rest = mask;
             while rest != 0 {
                 let first = members[rest.trailing_zeros() as usize % LANES];
@@ -271,8 +286,11 @@ impl<O: Observer> Run<'_, '_, O> {
                 break;
             }
             if inst.first {
-                self.observer
-                    .instruction(&self.context, InstructionId(inst.info), mask);
+                self.observer.notify(Event::Instruction {
+                    warp: &self.context,
+                    id: InstructionId(inst.info),
+                    executing: mask,
+                });
             }
             rest = behind;
         }
@@ -285,19 +303,20 @@ impl<O: Observer> Run<'_, '_, O> {
         match inst.guard {
             None => {
                 if inst.first {
-                    self.observer
-                        .instruction(&self.context, InstructionId(inst.info), mask);
+                    self.observe_instruction(inst.info, mask);
                 }
                 self.execute::<FULL>(&inst.op, mask)
             }
             Some(guard) => {
                 let executing = self.guarded(guard) & mask;
                 if inst.first {
-                    let id = InstructionId(inst.info);
-                    self.observer.instruction(&self.context, id, executing);
+                    self.observe_instruction(inst.info, executing);
                     if executing != mask {
-                        self.observer
-                            .predicated_off(&self.context, id, mask & !executing);
+                        self.observer.notify(Event::PredicatedOff {
+                            warp: &self.context,
+                            id: InstructionId(inst.info),
+                            off: mask & !executing,
+                        });
                     }
                 }
                 match executing {
@@ -452,8 +471,11 @@ impl<O: Observer> Run<'_, '_, O> {
             Op::AsyncWait(newest) => self.async_wait(newest, mask),
             Op::Fence => {
                 std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-                let id = InstructionId(self.info);
-                self.observer.fence(&self.context, id, mask);
+                self.observer.notify(Event::Fence {
+                    warp: &self.context,
+                    id: InstructionId(self.info),
+                    executing: mask,
+                });
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ use super::warp_ops::lanes;
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{BulkCopy, BulkDirection, Space};
 use crate::memory::{cluster_address, of_cluster, resolve_cluster, space_of, window};
-use crate::observer::{AccessKind, AsyncAccess, Issuer, Observer, Progress};
+use crate::observer::{AccessKind, AsyncAccess, Event, Issuer, Observer, Progress, Wants};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Alignment of a box in shared memory (PTX ISA, "cp.async.bulk.tensor").
@@ -361,7 +361,7 @@ impl<O: Observer> Worker<'_, '_, O> {
 
     /// Reports what is accessed in global memory: each row of the box as far as it is inside.
     fn observe_rows(&mut self, bulk: &PendingBulk) {
-        if !O::ACCESSES {
+        if !O::ASYNC_ACCESSES {
             return;
         }
         let map = &bulk.map;
@@ -399,7 +399,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         (start, end): (u64, u64),
         progress: Progress,
     ) {
-        if !O::ACCESSES {
+        if !O::ASYNC_ACCESSES {
             return;
         }
         // What does not fill a piece is reported in smaller ones.
@@ -420,7 +420,10 @@ impl<O: Observer> Worker<'_, '_, O> {
                 issuer: Issuer::Lane(bulk.lane as u32),
                 progress,
             };
-            self.observer.async_access(&context, &access);
+            self.observer.notify(Event::AsyncAccess {
+                warp: &context,
+                access: &access,
+            });
             at += count * size;
         }
     }

@@ -11,7 +11,7 @@ use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
 use crate::ir::{Space, WarpgroupProduct, WarpgroupRows};
-use crate::observer::{AccessKind, Issuer, Observer, Progress};
+use crate::observer::{AccessKind, Issuer, Observer, Progress, Wants};
 use crate::tensor_map::TensorSwizzle;
 
 /// Rows of a warp.
@@ -147,7 +147,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 write(&mut self.r, *register, lane, u64::from(sum));
             }
         }
-        if O::ACCESSES {
+        if O::ASYNC_ACCESSES {
             pieces.sort_unstable();
             pieces.dedup();
             self.observe_pieces(&pieces, Progress::Issued);
@@ -197,7 +197,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 self.check(Space::Shared, at, bytes, AccessKind::Load, 0)?;
                 let bits = self.read_memory(Space::Shared, at, bytes, 0, false);
                 factors.push(Factor::of(product.inputs, bits as u32));
-                if O::ACCESSES && pieces.last() != Some(&(at / PIECE * PIECE)) {
+                if O::ASYNC_ACCESSES && pieces.last() != Some(&(at / PIECE * PIECE)) {
                     pieces.push(at / PIECE * PIECE);
                 }
             }
@@ -211,7 +211,7 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// `wgmma.wait_group`: what all groups but the `newest` read has been read.
     pub(super) fn warpgroup_wait(&mut self, newest: u32) {
-        if !O::ACCESSES {
+        if !O::ASYNC_ACCESSES {
             return;
         }
         let committed = self.products.committed;

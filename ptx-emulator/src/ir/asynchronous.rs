@@ -2,6 +2,9 @@
 
 use super::{Address, Predicate, Reg32, Reg64};
 
+/// Bits of the number of arrivals of an mbarrier; it is at most 2^20 - 1 (PTX ISA, "mbarrier").
+pub(crate) const PENDING_BITS: u32 = 20;
+
 /// `cp.async`: each lane copies a few bytes from global to shared memory.
 #[derive(Clone, Debug)]
 pub(crate) struct AsyncCopy {

@@ -6,9 +6,9 @@ mod lexer;
 mod section;
 mod statement;
 
-use crate::hash::SmallMap;
 use ast::{Body, LineTable, NO_LOCATION, Operand, Span, Tree};
 use lexer::{Lexer, Token};
+use rustc_hash::FxHashMap;
 
 /// PTX text that is not well formed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +63,7 @@ pub(crate) struct Parser<'a> {
     symbols: Vec<Span>,
     location: u32,
     /// Line table entries of the current function, to resolve `inlined_at`: those in front of `unmapped`.
-    function_locations: SmallMap<[u32; 3], u32>,
+    function_locations: FxHashMap<[u32; 3], u32>,
     unmapped: usize,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
             symbols: Vec::new(),
             location: NO_LOCATION,
             unmapped: lines.locations.len(),
-            function_locations: SmallMap::default(),
+            function_locations: FxHashMap::default(),
             lines,
         }
     }

@@ -10,8 +10,7 @@ use super::launch_geometry::LaunchGeometry;
 use super::shadow_memory::{Origin, refine};
 use super::shape::LANES;
 use super::sync_table::BlockSet;
-use crate::ir::Space;
-use crate::kernel::InstructionId;
+use crate::ir::{InstructionId, Space};
 
 /// The first and the last block of those that did something with a cell.
 ///

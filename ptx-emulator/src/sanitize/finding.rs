@@ -6,8 +6,7 @@ use std::fmt;
 use super::launch_geometry::LaunchGeometry;
 use crate::counters::SourceLine;
 use crate::error::{AccessFault, Fault, FaultKind};
-use crate::ir::Space;
-use crate::kernel::InstructionId;
+use crate::ir::{InstructionId, Space};
 
 /// One of the sanitizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,11 +7,12 @@ use super::launch_geometry::{LaunchGeometry, flatten};
 use super::shadow_memory::{Origin, refine};
 use super::shape::{LANES, Shape, Shapes, lanes};
 use crate::error::Fault;
-use crate::ir::Space;
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::{InstructionId, Space};
+use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
-    AccessKind, AsyncAccess, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
+    AccessKind, AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress,
+    WarpContext,
 };
 
 /// Finds reads of shared and of global memory that nobody has written to; an [`Observer`].
@@ -420,25 +421,7 @@ impl Initcheck {
     }
 }
 
-impl Observer for Initcheck {
-    const LOAD_GROUPS: bool = true;
-    const MARKS_WRITTEN: bool = true;
-
-    fn fork(&self) -> Self {
-        Self::with_geometry(self.geometry.clone(), self.before.clone())
-    }
-
-    fn join(&mut self, worker: Self) {
-        for (own, other) in self.global.iter_mut().zip(worker.global) {
-            match (own, other) {
-                (Some(own), Some(other)) => own.merge(*other),
-                (own, Some(other)) => *own = Some(other),
-                (_, None) => {}
-            }
-        }
-        self.tally.merge(worker.tally);
-    }
-
+impl Initcheck {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         let geometry = LaunchGeometry::new(launch);
         let before = geometry
@@ -498,7 +481,7 @@ impl Observer for Initcheck {
         });
     }
 
-    fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
+    fn block_start(&mut self, block: [u32; 3]) {
         if !self.geometry.is_first(block) {
             // The blocks of a cluster are watched as one.
             return;
@@ -540,6 +523,50 @@ impl Observer for Initcheck {
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
         if access.progress != Progress::Issued {
             self.memory_access(warp, &access.access);
+        }
+    }
+}
+
+impl Observer for Initcheck {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::ACCESS)
+        .with(Interest::ASYNC_ACCESS)
+        .with(Interest::HOST_READ);
+    const UNORDERED_LOADS: bool = true;
+    const MARKS_WRITTEN: bool = true;
+
+    fn fork(&self) -> Self {
+        Self::with_geometry(self.geometry.clone(), self.before.clone())
+    }
+
+    fn join(&mut self, worker: Self) {
+        for (own, other) in self.global.iter_mut().zip(worker.global) {
+            match (own, other) {
+                (Some(own), Some(other)) => own.merge(*other),
+                (own, Some(other)) => *own = Some(other),
+                (_, None) => {}
+            }
+        }
+        self.tally.merge(worker.tally);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.launch_start(launch),
+            Event::LaunchEnd { launch, fault } => self.launch_end(launch, fault),
+            Event::BlockStart { block, .. } => self.block_start(block),
+            Event::Access { warp, accesses } => {
+                accesses.for_each(|access| self.memory_access(warp, access));
+            }
+            Event::AsyncAccess { warp, access } => self.async_access(warp, access),
+            Event::HostRead {
+                memory,
+                address,
+                bytes,
+            } => self.host_read(memory, address, bytes),
+            _ => {}
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::finding::{Region, Site};
 use crate::counters::lines::{self, Owner};
-use crate::ir::{InstructionClass, Space};
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::{InstructionClass, InstructionId, Space};
+use crate::kernel::Kernel;
 use crate::memory::of_cluster;
 use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
 

@@ -2,8 +2,7 @@
 
 use super::finding::{Finding, Tool};
 use super::launch_geometry::LaunchGeometry;
-use crate::error::Fault;
-use crate::observer::{LaunchContext, Observer};
+use crate::observer::{Event, Interest, Observer};
 
 /// Turns the fault that ended a launch into a finding; an [`Observer`].
 ///
@@ -27,15 +26,19 @@ impl Memcheck {
 }
 
 impl Observer for Memcheck {
+    const INTEREST: Interest = Interest::LAUNCH;
+
     fn fork(&self) -> Self {
         Self::default()
     }
 
     fn join(&mut self, _: Self) {}
 
-    fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
-        self.finding = fault
-            .map(|fault| Finding::of_fault(&LaunchGeometry::new(launch), fault))
-            .filter(|finding| finding.tool() == Tool::Memcheck);
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::LaunchEnd { launch, fault } = event {
+            self.finding = fault
+                .map(|fault| Finding::of_fault(&LaunchGeometry::new(launch), fault))
+                .filter(|finding| finding.tool() == Tool::Memcheck);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What instructions mean for the order of accesses (PTX ISA, "Memory Consistency Model").
-
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::InstructionId;
+use crate::kernel::Kernel;
 
 /// What an instruction means for the order of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use super::finding::{Actor, Example, Problem, Tally};
 use super::racecheck::{BlockState, block_number};
 use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
-use crate::ir::Space;
-use crate::kernel::InstructionId;
+use crate::ir::{InstructionId, Space};
 use crate::observer::{AccessKind, MemoryAccess};
 
 /// Memory that a warp accesses.

@@ -6,10 +6,10 @@ use super::finding::{Actor, Example, Finding, Problem, Tally, Tool};
 use super::launch_geometry::LaunchGeometry;
 use super::shape::lanes;
 use crate::error::Fault;
-use crate::ir::Space;
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::{InstructionId, Space};
+use crate::kernel::Kernel;
 use crate::observer::{
-    BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess, WarpContext, WarpSync,
+    Accesses, BarrierComplete, Event, Form, Interest, Observer, WarpContext, WarpSync,
 };
 
 /// Finds barriers, shuffles and votes that not all of their threads reach together; an [`Observer`].
@@ -172,22 +172,8 @@ fn reachable(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> 
     all
 }
 
-impl Observer for Synccheck {
-    const LOAD_GROUPS: bool = true;
-
-    fn fork(&self) -> Self {
-        Self::with_geometry(self.geometry.clone())
-    }
-
-    fn join(&mut self, worker: Self) {
-        self.tally.merge(worker.tally);
-    }
-
-    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        *self = Self::with_geometry(LaunchGeometry::new(launch));
-    }
-
-    fn launch_end(&mut self, _: &LaunchContext<'_>, fault: Option<&Fault>) {
+impl Synccheck {
+    fn launch_end(&mut self, fault: Option<&Fault>) {
         let found = fault
             .map(|fault| Finding::of_fault(&self.geometry, fault))
             .filter(|finding| finding.tool() == Tool::Synccheck);
@@ -199,7 +185,7 @@ impl Observer for Synccheck {
         self.findings.extend(found);
     }
 
-    fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
+    fn block_start(&mut self, block: [u32; 3]) {
         if self.geometry.is_first(block) {
             self.waiting.fill(None);
             self.at_cluster.fill(None);
@@ -207,16 +193,18 @@ impl Observer for Synccheck {
     }
 
     #[inline(always)]
-    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        if self.waiting[self.index(warp)].is_some() {
-            self.passed_by(warp, access.instruction, access.mask);
+    fn access(&mut self, warp: &WarpContext<'_>, accesses: Accesses<'_>) {
+        if self.waiting[self.index(warp)].is_none() {
+            return;
         }
-    }
-
-    #[inline(always)]
-    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
-        if self.waiting[self.index(warp)].is_some() {
-            self.passed_by(warp, access.instruction, u32::MAX);
+        match accesses.0 {
+            Form::Full(access) => self.passed_by(warp, access.instruction, access.mask),
+            Form::Repeated(access) => self.passed_by(warp, access.instruction, u32::MAX),
+            Form::Loads(loads) => {
+                for load in loads.loads {
+                    self.passed_by(warp, load.instruction, u32::MAX);
+                }
+            }
         }
     }
 
@@ -269,10 +257,6 @@ impl Observer for Synccheck {
         }
     }
 
-    fn cluster_complete(&mut self, _: &Kernel) {
-        self.at_cluster.fill(None);
-    }
-
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
         let warps = self.geometry.warps() as usize;
         let own = self.waiting.chunks_mut(warps).nth(barrier.rank as usize);
@@ -280,6 +264,47 @@ impl Observer for Synccheck {
             if waiting.is_some_and(|waiting| waiting.barrier == barrier.barrier) {
                 *waiting = None;
             }
+        }
+    }
+}
+
+impl Observer for Synccheck {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::ACCESS)
+        .with(Interest::WARP_SYNC)
+        .with(Interest::BARRIER)
+        .with(Interest::CLUSTER_BARRIER);
+    const UNORDERED_LOADS: bool = true;
+
+    fn fork(&self) -> Self {
+        Self::with_geometry(self.geometry.clone())
+    }
+
+    fn join(&mut self, worker: Self) {
+        self.tally.merge(worker.tally);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => {
+                *self = Self::with_geometry(LaunchGeometry::new(launch));
+            }
+            Event::LaunchEnd { fault, .. } => self.launch_end(fault),
+            Event::BlockStart { block, .. } => self.block_start(block),
+            Event::Access { warp, accesses } => self.access(warp, accesses),
+            Event::WarpSync { warp, sync } => self.warp_sync(warp, sync),
+            Event::BarrierArrive {
+                warp,
+                id,
+                barrier,
+                arriving,
+            } => self.barrier(warp, id, barrier, arriving),
+            Event::BarrierComplete(barrier) => self.barrier_complete(barrier),
+            Event::ClusterArrive { warp, id, arriving } => self.cluster_arrive(warp, id, arriving),
+            Event::ClusterComplete { .. } => self.at_cluster.fill(None),
+            _ => {}
         }
     }
 }

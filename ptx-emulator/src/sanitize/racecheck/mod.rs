@@ -16,11 +16,12 @@ use super::shadow_view::{ShadowView, is_settled, is_settled_slice};
 use super::shape::{AddressGroup, LANES, Shape, Shapes, lanes};
 use super::sync_table::{BlockSet, SyncTable};
 use crate::error::Fault;
-use crate::ir::Space;
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::{InstructionId, Space};
+use crate::kernel::Kernel;
 use crate::observer::{
-    AccessKind, AsyncAccess, BarrierComplete, Issuer, LaunchContext, MemoryAccess, Observer,
-    Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
+    AccessKind, AsyncAccess, BarrierComplete, Event, Form, Interest, Issuer, LaunchContext,
+    MemoryAccess, Observer, Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync,
+    WarpSyncKind,
 };
 use deferred_reads::DeferredReads;
 use settled_reads::{Key, SettledReads};
@@ -438,37 +439,14 @@ pub(super) fn block_number(index: u64) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
 
-impl Observer for Racecheck {
-    const LOAD_GROUPS: bool = true;
-    const STRONG_IN_ORDER: bool = true;
-
-    fn fork(&self) -> Self {
-        Self::with_geometry(
-            self.geometry.clone(),
-            self.semantics.clone(),
-            self.sync_table.clone(),
-        )
-    }
-
-    fn join(&mut self, worker: Self) {
-        for (own, other) in self.global.iter_mut().zip(worker.global) {
-            match (own, other) {
-                (Some(own), Some(other)) => own.cross_block.merge(other.cross_block),
-                (own, Some(other)) => *own = Some(other),
-                (_, None) => {}
-            }
-        }
-        self.seen.extend(worker.seen);
-        self.tally.merge(worker.tally);
-    }
-
+impl Racecheck {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         let geometry = LaunchGeometry::new(launch);
         let semantics = Semantics::of_kernel(launch.kernel);
         *self = Self::with_geometry(geometry, semantics, SyncTable::default());
     }
 
-    fn launch_end(&mut self, _: &LaunchContext<'_>, fault: Option<&Fault>) {
+    fn launch_end(&mut self, fault: Option<&Fault>) {
         if fault.is_some() {
             self.tally.clear();
         } else {
@@ -483,7 +461,7 @@ impl Observer for Racecheck {
         self.shared = ShadowMemory::default();
     }
 
-    fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
+    fn block_start(&mut self, block: [u32; 3]) {
         if !self.geometry.is_first(block) {
             // The blocks of a cluster are watched as one.
             return;
@@ -501,7 +479,7 @@ impl Observer for Racecheck {
         }
     }
 
-    fn block_end(&mut self, _: &Kernel, block: [u32; 3]) {
+    fn block_end(&mut self, block: [u32; 3]) {
         if self.block.acquired && self.geometry.is_first(block) {
             let seen = std::mem::take(&mut self.block.seen);
             self.seen.insert(block_number(self.block.index), seen);
@@ -594,7 +572,7 @@ impl Observer for Racecheck {
         }
     }
 
-    fn phase_complete(&mut self, _: &WarpContext<'_>, address: u64) {
+    fn phase_complete(&mut self, address: u64) {
         self.catch_up();
         let place = self.geometry.in_cluster(address);
         self.block.clocks.complete_phase(place);
@@ -607,12 +585,12 @@ impl Observer for Racecheck {
         self.block.clocks.arrive_at_cluster(by, arriving, all);
     }
 
-    fn cluster_complete(&mut self, _: &Kernel) {
+    fn cluster_complete(&mut self) {
         self.catch_up();
         self.block.clocks.complete_cluster();
     }
 
-    fn cluster_wait(&mut self, warp: &WarpContext<'_>, _: InstructionId, passing: u32) {
+    fn cluster_wait(&mut self, warp: &WarpContext<'_>, passing: u32) {
         self.catch_up();
         let by = self.geometry.warp(warp);
         self.block.clocks.wait_for_cluster(by, passing);
@@ -652,7 +630,7 @@ impl Observer for Racecheck {
         }
     }
 
-    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, _: u32) {
+    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32) {
         if self.semantics[id.index()].only_arrives {
             self.catch_up();
             let by = self.geometry.warp(warp);
@@ -683,6 +661,71 @@ impl Observer for Racecheck {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Observer for Racecheck {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::ACCESS)
+        .with(Interest::ASYNC_ACCESS)
+        .with(Interest::FENCE)
+        .with(Interest::PHASE)
+        .with(Interest::WARP_SYNC)
+        .with(Interest::BARRIER)
+        .with(Interest::CLUSTER_BARRIER);
+    const UNORDERED_LOADS: bool = true;
+    const STRONG_IN_ORDER: bool = true;
+
+    fn fork(&self) -> Self {
+        Self::with_geometry(
+            self.geometry.clone(),
+            self.semantics.clone(),
+            self.sync_table.clone(),
+        )
+    }
+
+    fn join(&mut self, worker: Self) {
+        for (own, other) in self.global.iter_mut().zip(worker.global) {
+            match (own, other) {
+                (Some(own), Some(other)) => own.cross_block.merge(other.cross_block),
+                (own, Some(other)) => *own = Some(other),
+                (_, None) => {}
+            }
+        }
+        self.seen.extend(worker.seen);
+        self.tally.merge(worker.tally);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.launch_start(launch),
+            Event::LaunchEnd { fault, .. } => self.launch_end(fault),
+            Event::BlockStart { block, .. } => self.block_start(block),
+            Event::BlockEnd { block, .. } => self.block_end(block),
+            Event::Access { warp, accesses } => match accesses.0 {
+                Form::Full(access) => self.memory_access(warp, access),
+                Form::Repeated(access) => self.repeated_access(warp, access),
+                Form::Loads(loads) => self.repeated_loads(warp, loads),
+            },
+            Event::AsyncAccess { warp, access } => self.async_access(warp, access),
+            Event::Fence {
+                warp,
+                id,
+                executing,
+            } => self.fence(warp, id, executing),
+            Event::PhaseComplete { address, .. } => self.phase_complete(address),
+            Event::WarpSync { warp, sync } => self.warp_sync(warp, sync),
+            Event::BarrierArrive {
+                warp, id, barrier, ..
+            } => self.barrier(warp, id, barrier),
+            Event::BarrierComplete(barrier) => self.barrier_complete(barrier),
+            Event::ClusterArrive { warp, id, arriving } => self.cluster_arrive(warp, id, arriving),
+            Event::ClusterComplete { .. } => self.cluster_complete(),
+            Event::ClusterWait { warp, passing, .. } => self.cluster_wait(warp, passing),
+            _ => {}
         }
     }
 }
