@@ -3,8 +3,8 @@
 use ptx_emulator::{Args, FaultKind, Kernel, LaunchConfig, LaunchError, Memory, Module};
 
 const SAMPLES: [&str; 2] = [
-    include_str!("data/lines.ptx"),
-    include_str!("data/with_calls.ptx"),
+    include_str!("../data/lines.ptx"),
+    include_str!("../data/with_calls.ptx"),
 ];
 
 fn kernel(text: &str, name: &str) -> Kernel {

@@ -1,7 +1,6 @@
 //! Integer, logic and comparison instructions against the host's arithmetic.
 
-mod common;
-use common::check;
+use crate::common::check;
 
 fn low(value: u64) -> u32 {
     value as u32

@@ -1,5 +1,4 @@
 //! Small kernels for tests.
-#![allow(dead_code)]
 
 use ptx_emulator::{Args, Fault, Kernel, LaunchConfig, LaunchError, Memory, Module};
 

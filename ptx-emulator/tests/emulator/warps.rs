@@ -1,7 +1,6 @@
 //! Shuffles, votes, matches and reductions among lanes, and special registers.
 
-mod common;
-use common::{STORE, run};
+use crate::common::{STORE, run};
 
 /// PTX's own description of `shfl.sync`.
 fn shuffled(mode: &str, lane: u32, b: u32, c: u32) -> (u32, bool) {

@@ -1,8 +1,6 @@
 //! Clusters: blocks that run together, reach each other's shared memory and wait for each other.
 
-mod common;
-
-use common::kernel;
+use crate::common::{self, kernel};
 use ptx_emulator::counters::Counts;
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{

@@ -1,7 +1,6 @@
 //! `mma.sync`, `ldmatrix` and `stmatrix` against products on the host and the tables of the PTX ISA.
 
-mod common;
-use common::{fault, kernel, launch, module, run};
+use crate::common::{fault, kernel, launch, module, run};
 use ptx_emulator::{Args, Counters, FaultKind, LaunchConfig, Memory};
 
 /// Where an element of a lane's fragment lies: (row, column) from group, place and index in the
@@ -490,7 +489,7 @@ fn wrong_use_is_a_fault() {
 /// PTX leaves open how sums are rounded; these are recorded results.
 #[test]
 fn sums_are_those_of_an_h200() {
-    let recorded = include_str!("data/tensor_sums.txt");
+    let recorded = include_str!("../data/tensor_sums.txt");
     let lines: Vec<&str> = recorded
         .lines()
         .filter(|line| !line.starts_with('#'))

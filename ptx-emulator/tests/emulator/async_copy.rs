@@ -1,7 +1,6 @@
 //! `cp.async`, its groups, and mbarriers.
 
-mod common;
-use common::{STORE, fault, kernel, launch, module, run};
+use crate::common::{STORE, fault, kernel, launch, module, run};
 use ptx_emulator::sanitize::{Sanitizer, Tool};
 use ptx_emulator::{Args, Counters, FaultKind, LaunchConfig, Memory};
 

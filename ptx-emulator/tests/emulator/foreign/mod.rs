@@ -20,7 +20,7 @@ use launch::{Launch, noise};
 /// PTX of `tests/data/foreign`.
 macro_rules! ptx {
     ($name:literal) => {
-        include_str!(concat!("../data/foreign/", $name, ".ptx"))
+        include_str!(concat!("../../data/foreign/", $name, ".ptx"))
     };
 }
 use ptx;

@@ -2,8 +2,8 @@
 
 use ptx_emulator::Module;
 
-const LINES: &str = include_str!("data/lines.ptx");
-const CALLS: &str = include_str!("data/with_calls.ptx");
+const LINES: &str = include_str!("../data/lines.ptx");
+const CALLS: &str = include_str!("../data/with_calls.ptx");
 
 /// The PTX that the workspace ships, where the crate lies in its workspace.
 fn shipped() -> Vec<(String, String)> {

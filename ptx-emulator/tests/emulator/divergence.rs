@@ -1,7 +1,6 @@
 //! Lanes that part ways, meet again, wait for each other and exit.
 
-mod common;
-use common::{STORE, fault, launch, module, run};
+use crate::common::{STORE, fault, launch, module, run};
 use ptx_emulator::{FaultKind, LaunchConfig};
 
 #[test]

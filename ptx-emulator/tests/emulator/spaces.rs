@@ -1,7 +1,6 @@
 //! State spaces, calls and atomics.
 
-mod common;
-use common::{STORE, launch, module, module_with, run, run_text};
+use crate::common::{STORE, launch, module, module_with, run, run_text};
 use ptx_emulator::{Args, LaunchConfig, Memory, Module};
 
 #[test]

@@ -1,7 +1,6 @@
 //! Launches that are refused, faults that name their place, and launches on several workers.
 
-mod common;
-use common::{fault, kernel, launch, module, module_with};
+use crate::common::{fault, kernel, launch, module, module_with};
 use ptx_emulator::{
     Args, Counters, FaultKind, InstructionClass, KernelError, LaunchConfig, LaunchError, Memory,
     Module, Space,

@@ -1,8 +1,6 @@
 //! What the race checker takes for ordered, and what not.
 
-mod common;
-
-use common::{STORE, kernel, module};
+use crate::common::{STORE, kernel, module};
 use ptx_emulator::sanitize::{Problem, Tool};
 use ptx_emulator::{Args, LaunchConfig, Memory, Sanitizer};
 

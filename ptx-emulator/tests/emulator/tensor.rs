@@ -1,7 +1,6 @@
 //! Bulk copies of tensors, and products of warpgroups.
 
-mod common;
-use common::{kernel, module, module_with};
+use crate::common::{kernel, module, module_with};
 use ptx_emulator::counters::{BulkCounts, Counts};
 use ptx_emulator::sanitize::{Sanitizer, Tool};
 use ptx_emulator::{

@@ -1,7 +1,6 @@
 //! Float instructions against the host's IEEE arithmetic, to the bit.
 
-mod common;
-use common::{check, evaluate, operands};
+use crate::common::{check, evaluate, operands};
 
 fn single(value: u64) -> f32 {
     f32::from_bits(value as u32)

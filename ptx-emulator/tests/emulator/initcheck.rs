@@ -1,8 +1,6 @@
 //! What the host reads after a launch.
 
-mod common;
-
-use common::{STORE, kernel, module};
+use crate::common::{STORE, kernel, module};
 use ptx_emulator::sanitize::{Problem, Tool};
 use ptx_emulator::{Args, Event, LaunchConfig, Memory, Observer, Sanitizer};
 
