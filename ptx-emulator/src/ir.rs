@@ -1,8 +1,9 @@
 //! The decoded form of a kernel: compact operations over 32-lane registers, in basic blocks.
 //!
-//! Registers live in three files per function: words (8 to 32 bits, zero-extended), doubles
-//! (64 bits) and predicates (one bit per lane). Constants, kernel parameters and special registers
-//! are registers too, filled before the code runs, so that every operand is an index.
+//! Registers are held in three files per function: 32-bit registers (values of 8 to 32 bits,
+//! zero-extended), 64-bit registers, and predicates (one bit per lane). Constants, kernel
+//! parameters and special registers are registers too, filled before the code runs, so that every
+//! operand is an index.
 
 mod asynchronous;
 mod constant;
@@ -26,7 +27,7 @@ pub(crate) use lane::{
 pub(crate) use matrix::{
     Matrix, MatrixInputs, MatrixMove, MatrixProduct, WarpgroupProduct, WarpgroupRows,
 };
-pub use memory::Space;
+pub use memory::{AccessKind, Space};
 pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
 
 use crate::parse::ast::LineTable;
@@ -157,7 +158,7 @@ pub(crate) enum Timer {
     Nanoseconds,
 }
 
-/// One operation. Large operands stand in side tables of the [`Program`].
+/// One operation. Large operands are stored in side tables of the [`Program`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Move32(Reg32, Reg32),
@@ -171,9 +172,9 @@ pub(crate) enum Op {
     Shift64(Shift, Reg64, Reg64, Reg32),
     Ternary32(Ternary, Reg32, Reg32, Reg32, Reg32),
     Ternary64(Ternary, Reg64, Reg64, Reg64, Reg64),
-    /// Full product of two words; `true` where signed.
+    /// Full product of two 32-bit registers; `true` where signed.
     MulWide(bool, Reg64, Reg32, Reg32),
-    /// Full product of two words plus a double.
+    /// Full product of two 32-bit registers plus a 64-bit one.
     MulAddWide(bool, Reg64, Reg32, Reg32, Reg64),
     /// Zero- or sign-extension (`true`).
     Widen(bool, Reg64, Reg32),
@@ -210,13 +211,14 @@ pub(crate) enum Op {
     AsyncCopy(u32),
     /// `cp.async.commit_group`.
     AsyncCommit,
-    /// `cp.async.wait_group`: all but so many of the newest groups; `wait_all` where there is none.
+    /// `cp.async.wait_group`: waits for all but this number of the newest groups; `wait_all` where
+    /// there is none.
     AsyncWait(Option<u32>),
     /// Index into `Program::matrices`.
     Matrix(u32),
     /// `wgmma.commit_group`.
     WarpgroupCommit,
-    /// `wgmma.wait_group`: all but so many of the newest groups.
+    /// `wgmma.wait_group`: waits for all but this number of the newest groups.
     WarpgroupWait(u32),
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
@@ -239,8 +241,9 @@ pub(crate) struct Inst {
     pub info: u32,
     /// Whether this is the first operation of its PTX instruction.
     pub first: bool,
-    /// Whether it is one of the operations that most of a kernel's time goes into, and has no guard: a fused product and
-    /// sum of floats, or a load whose base register is that of an access before it in the block, and unchanged.
+    /// Whether it is one of the operations that dominate a kernel's time, without a guard: a fused
+    /// multiply-add of floats, or a load whose base register is that of an access before it in the
+    /// block, and unchanged.
     pub frequent: bool,
 }
 
@@ -266,7 +269,7 @@ pub(crate) struct Block {
     pub terminator: Terminator,
     /// The terminator's PTX instruction; none where the decoder made the jump.
     pub terminator_info: Option<u32>,
-    /// The block may only be entered by all lanes of this mask together (`.sync` operations).
+    /// The block may only be entered by all lanes of this mask at once (`.sync` operations).
     pub members: Option<Reg32>,
 }
 
@@ -287,7 +290,7 @@ pub(crate) struct Function {
     pub results: Vec<Reg32>,
 }
 
-/// A static shared variable's place.
+/// A static shared variable.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedVariable {
     pub name: String,
@@ -310,9 +313,10 @@ pub(crate) struct Program {
     pub async_copies: Vec<AsyncCopy>,
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
-    /// Number of spreads, besides number 0.
+    /// Number of lane offsets, besides number 0.
     pub lane_offsets: u32,
-    /// By spread: its loads, if observers may be told of them together.
+    /// By number of the lane offsets: the loads that have them, if observers may be notified of
+    /// these by one event.
     pub groups: Vec<Vec<GroupedLoad>>,
     pub shared: Vec<SharedVariable>,
     /// Bytes of static shared memory.

@@ -1,4 +1,4 @@
-//! Kernels: what is known of them before they run.
+//! Kernels, and what is known of them before they run.
 
 mod module;
 
@@ -14,6 +14,7 @@ use crate::parse::position;
 
 /// A parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Param {
     /// Its name in the PTX text.
     pub name: String,
@@ -21,7 +22,7 @@ pub struct Param {
     pub bytes: u32,
     /// Alignment in bytes.
     pub align: u32,
-    /// Place in the parameter block, in bytes.
+    /// Offset in the parameter block, in bytes.
     pub offset: u32,
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct KernelInner {
     name: String,
     params: Vec<Param>,
     pub param_bytes: u32,
-    /// Found when they are first asked for.
+    /// Found at first use.
     basic_blocks: OnceLock<Vec<BasicBlock>>,
 }
 
@@ -117,7 +118,7 @@ impl<'a> Instruction<'a> {
         position(&self.kernel.module.text, self.info.span.start as usize).1
     }
 
-    /// The place in the kernel's source, from `.loc`.
+    /// The line in the kernel's source, from `.loc`.
     pub fn location(&self) -> Option<SourceLocation> {
         location(self.kernel, self.info.location, 0)
     }
@@ -214,8 +215,8 @@ impl Kernel {
         })
     }
 
-    /// Of each instruction, the bytes of a lane's load whose value the kernel uses, one bit each; all
-    /// bits for other instructions.
+    /// Of each instruction, the bytes of a lane's load whose value the kernel uses, one bit each;
+    /// all bits for other instructions.
     pub(crate) fn used_bytes(&self) -> Vec<u32> {
         let program = &self.0.program;
         let mut used = vec![u32::MAX; self.instruction_count()];
@@ -227,7 +228,8 @@ impl Kernel {
         used
     }
 
-    /// The basic blocks that may follow one of the same function; calls go on behind the call.
+    /// The basic blocks that may follow one of the same function; a call is followed by the block
+    /// after it.
     pub(crate) fn successors(&self, block: usize) -> impl Iterator<Item = usize> {
         let terminator = &self.0.program.blocks[block].terminator;
         let next = decode::successors(terminator);

@@ -13,7 +13,7 @@ impl Args {
         Args::default()
     }
 
-    /// Adds the bytes of an argument, as they lie in memory.
+    /// Adds the bytes of an argument, as they are stored in memory.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.push(bytes.to_vec());
         self
@@ -71,10 +71,10 @@ impl Args {
 pub struct LaunchConfig {
     /// Blocks of the grid.
     pub grid: [u32; 3],
-    /// Threads of a block; at most 1024 together.
+    /// Threads of a block; at most 1024 in all.
     pub block: [u32; 3],
-    /// Blocks of a thread block cluster: divisors of the grid's extents, at most 8 together. None for a launch without
-    /// clusters, in which every block is one of its own.
+    /// Blocks of a thread block cluster: divisors of the grid's extents, at most 8 in all. None for
+    /// a launch without clusters, in which every block is a cluster of its own.
     pub cluster: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,
@@ -104,6 +104,7 @@ impl LaunchConfig {
 
 /// What a launch did.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Blocks that ran.
     pub blocks: u64,

@@ -22,13 +22,14 @@ pub struct SourceLine {
 
 /// What a line did.
 ///
-/// Code that was inlined counts for the line that called it: for the innermost call from a file in the
-/// folder of the kernel's own file. The calls are those of `.loc … inlined_at` (PTX ISA, "Debugging
-/// Directives: .loc"). Where a compiler writes none, as rustc does, inlined code counts for the line
-/// of that folder that stands last before it in the PTX text, which is mostly but not always the
-/// caller: what the compiler moved away from its line counts for another one.
+/// Code that was inlined counts for the line that called it: for the innermost call from a file in
+/// the folder of the kernel's own file. The calls are those of `.loc … inlined_at` (PTX ISA,
+/// "Debugging Directives: .loc"). Where a compiler writes none, as rustc does, inlined code counts
+/// for the last line of that folder before it in the PTX text. This is mostly but not always the
+/// caller: code that the compiler moved away from its line counts for another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct LineCounts {
     /// The line.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -37,13 +38,14 @@ pub struct LineCounts {
     pub counts: Counts,
     /// Its instructions, in the order of the PTX text.
     pub instructions: Vec<InstructionId>,
-    /// The code inlined into it, by its own place.
+    /// The code inlined into it, by its own line.
     pub inlined: Vec<SourceLineCounts>,
 }
 
-/// What the code of a place did.
+/// The counts of the code of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct SourceLineCounts {
     /// The line.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -89,14 +91,14 @@ struct Line {
     inlined: BTreeMap<SourceLine, Counts>,
 }
 
-/// For which line an instruction counts, and where it stands if that is elsewhere.
+/// The line that an instruction counts for, and its own line if that is another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {
     pub(crate) line: SourceLine,
     pub(crate) inlined: Option<SourceLine>,
 }
 
-/// The owner of each instruction; none of one that stands in no basic block.
+/// The owner of each instruction; none of one that belongs to no basic block.
 pub(crate) fn owners(kernel: &Kernel) -> Vec<Option<Owner>> {
     let mut owners = vec![None; kernel.instruction_count()];
     let functions = &kernel.0.program.functions;
@@ -164,7 +166,7 @@ fn owner(
     }
 }
 
-/// The folder of the file in which the kernel stands: that of its first instruction with a `.loc`.
+/// The folder of the kernel's file: that of its first instruction with a `.loc`.
 fn own_folder(kernel: &Kernel) -> Option<String> {
     // Functions are decoded one after the other, the kernel first, each in the order of the text.
     let mut locations = (0..kernel.instruction_count() as u32)

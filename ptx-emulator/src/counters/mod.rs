@@ -2,20 +2,20 @@
 //!
 //! # Global memory
 //!
-//! A warp instruction is one request. It moves the distinct 32-byte sectors that hold any byte of its
-//! lanes' accesses (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). Caches are
-//! not modelled: [`Footprint`] says what would move with one that never forgets.
+//! A warp instruction is one request. It moves the distinct 32-byte sectors that hold any byte of
+//! its lanes' accesses (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). Caches
+//! are not modelled: [`Footprint`] gives what would move with an infinite cache.
 //!
 //! Bulk copies are no requests of lanes, and are counted apart.
 //!
 //! # Shared memory
 //!
 //! Memory has 32 banks of 4 bytes. Lanes are served in passes: all at once for up to 4 bytes per
-//! lane, by half warps for 8 bytes and by quarter warps for 16, in the order of the lanes. Two passes
-//! of a load become one where, in all of the warp, lanes `l` and `l xor 1` read the same address, or
-//! all `l` and `l xor 2`; lanes that do not take part agree with any. A pass takes as many wavefronts
-//! as the bank with the most distinct words among its lanes has of them, and one at least, even with
-//! no lane in it; lanes of one word share it.
+//! lane, by half warps for 8 bytes and by quarter warps for 16, in the order of the lanes. Two
+//! passes of a load become one if, in all of the warp, lanes `l` and `l xor 1` read the same
+//! address, or all `l` and `l xor 2`; inactive lanes agree with any. A pass takes as many
+//! wavefronts as the bank with the most distinct words among its lanes has of them, and one at
+//! least, even with no active lane; lanes of one word share it.
 //!
 //! For 4 bytes this is the CUDA C++ Programming Guide's rule ("Compute Capability 5.x", "Shared
 //! Memory"). For wider accesses it has none for current GPUs; this one was found by timing 642
@@ -42,12 +42,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::LaunchError;
-use crate::ir::{InstructionClass, InstructionId, Space};
+use crate::ir::{AccessKind, InstructionClass, InstructionId, Space};
 use crate::kernel::{Instruction, Kernel};
 use crate::launch::Report;
 use crate::observer::{
-    AccessKind, AsyncAccess, Event, Form, Interest, LaunchContext, MemoryAccess, ObservedLaunch,
-    Observer, Progress, RepeatedAccess, RepeatedLoads,
+    AsyncAccess, Event, Form, Interest, LaunchContext, MemoryAccess, ObservedLaunch, Observer,
+    Progress, RepeatedAccess, RepeatedLoads,
 };
 use counts::ratio;
 use groups::Groups;
@@ -56,22 +56,23 @@ use site::{Footprints, Repeats, Site, WORDS};
 /// Counts what a kernel does; an [`Observer`] for [`Kernel::launch_observed`].
 ///
 /// The counts are exact, and the same for any number of worker threads. They describe the PTX: its
-/// instructions are not those that ptxas makes of them, while the accesses to memory are, apart from
-/// spilled registers. Launches of one kernel add up; a launch of another one starts afresh.
+/// instructions are not those that ptxas makes of them, while the accesses to memory are, apart
+/// from spilled registers. Launches of one kernel add up; a launch of another kernel resets the
+/// counters.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     kernel: Option<Kernel>,
-    /// Per basic block: times that a warp entered it, and the lanes that did, all times together.
+    /// Per basic block: how often a warp entered it, and the sum of the lanes that did.
     entries: Vec<(u64, u64)>,
     instructions: Vec<InstructionState>,
     /// Per instruction: accesses that were like the one before; not yet among those of its site.
     repeats: Vec<Repeats>,
-    /// The same of loads that are reported together.
+    /// The same of loads that are reported by one event.
     groups: Groups,
     footprints: Footprints,
 }
 
-/// What is known of one instruction beside what follows from its basic block.
+/// The counts of one instruction that do not follow from its basic block.
 #[derive(Clone, Debug, Default)]
 struct InstructionState {
     /// Lanes in which the instruction was predicated off.
@@ -82,10 +83,11 @@ struct InstructionState {
     bulk_stores: BulkCounts,
 }
 
-/// Bytes of global memory that a kernel touched at all, each counted once: what it would move with a
-/// cache that never forgets.
+/// Bytes of global memory that a kernel touched, each counted once: the traffic with an infinite
+/// cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Footprint {
     /// Distinct bytes that were read.
     pub bytes_read: u64,
@@ -112,6 +114,7 @@ impl Footprint {
 /// Instructions of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct ClassCounts {
     /// The class.
     pub class: InstructionClass,
@@ -250,13 +253,14 @@ impl Counters {
     }
 }
 
-/// Whether control may go to more than one place.
+/// Whether control may go to more than one target.
 fn is_conditional(instruction: &Instruction<'_>) -> bool {
     instruction.text().starts_with('@') || instruction.opcode().starts_with("brx")
 }
 
 impl Counters {
-    /// Accesses of an instruction that its site has not counted, all of them like the last that it did.
+    /// Accesses of an instruction that its site has not counted, all of them like the last one that
+    /// it has.
     fn pending(&self, index: usize) -> [u64; WORDS] {
         let together = self.groups.pending(index);
         let alone = self.repeats[index].times();
@@ -277,7 +281,7 @@ impl Counters {
         site.count_other(access, &pending, repeats, &mut self.footprints);
     }
 
-    /// Notes the bytes of global memory of an access that is like the last one of its instruction.
+    /// Adds the bytes of global memory of an access that is like the last one of its instruction.
     #[inline(always)]
     fn touch(&mut self, index: usize, start: u64) {
         if !self.repeats[index].touch(start, &mut self.footprints) {

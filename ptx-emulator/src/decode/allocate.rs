@@ -13,8 +13,8 @@ use super::mentions::{Mention, Mentions};
 use super::registers::Visitor;
 use crate::ir::{Function, Predicate, Program, Reg32, Reg64, Register};
 
-/// Above this many bits (blocks times registers) liveness is skipped and every register keeps a
-/// slot of its own.
+/// Above this many bits (blocks times registers) liveness is skipped and every register has a slot
+/// of its own.
 const MAX_LIVENESS_BITS: usize = 1 << 30;
 
 /// Numbers of all registers of a function in one sequence.
@@ -108,11 +108,12 @@ fn each_of_word(word: usize, bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The registers that may live from one block to another. Others, most of them, are written and read in one block alone.
+/// The registers that may live from one block to another. Most others are written and read in one
+/// block alone.
 struct Crossing {
-    /// Their numbers, in rising order; sets of registers are sets of places in this list.
+    /// Their numbers, in rising order; sets of registers are sets of indices into this list.
     numbers: Vec<u32>,
-    /// By number: the place in the list.
+    /// By number: the index in the list.
     places: Vec<Option<u32>>,
 }
 
@@ -120,7 +121,8 @@ impl Crossing {
     /// Those of a function, without the ones that keep their slots for good.
     fn of(mentions: &Mentions, fixed: &[bool]) -> Self {
         let mut crosses = vec![false; fixed.len()];
-        // By number: the block that writes the register, counted from 1 on, if that is the only one to mention it yet.
+        // By number: the block that writes the register, counted from 1 on, while that is the only
+        // one to mention it.
         let mut homes = vec![0; fixed.len()];
         for (block, mentions) in (1u32..).zip(mentions.blocks()) {
             for &(mention, number) in mentions {
@@ -222,7 +224,8 @@ pub(super) fn allocate(
     (function.regs32, function.regs64, function.predicates) = (regs32, regs64, predicates);
 }
 
-/// By number: whether the register holds a value from before the code runs, and keeps its slot for good.
+/// By number: whether the register holds a value from before the code runs, and keeps its slot for
+/// good.
 fn fixed_registers(function: &Function, numbering: &Numbering) -> Vec<bool> {
     let regs32 = function.constants32.iter().map(|(reg, _)| *reg);
     let regs32 = regs32.chain(function.params.iter().copied());
@@ -272,7 +275,8 @@ impl Lifetimes {
             block_ends.push(position);
             position += 1;
         }
-        // What is live when a block ends was live when it began, or is mentioned in it: only ends follow.
+        // What is live at the end of a block was live at its start, or is mentioned in it: only
+        // ends follow.
         known.fill(0);
         for (live_out, &end) in live_out.each().zip(&block_ends).rev() {
             for place in each_new(live_out, &mut known) {
@@ -332,7 +336,8 @@ impl Pool {
     }
 }
 
-/// By number: the slot of each register that occurs. Linear scan (Poletto and Sarkar 1999) without a limit on the slots.
+/// By number: the slot of each register that occurs. Linear scan (Poletto and Sarkar 1999) without
+/// a limit on the slots.
 fn assign(numbering: &Numbering, lifetimes: Lifetimes, fixed: &[bool]) -> (Vec<u32>, [Pool; 3]) {
     let Lifetimes {
         starts,

@@ -19,11 +19,11 @@ pub(crate) struct BlockDraft {
     pub members: Option<Reg32>,
 }
 
-/// What a name stands for.
+/// What a name refers to.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Register(Register, Type),
-    /// Place of a kernel parameter.
+    /// Offset of a kernel parameter.
     KernelParam {
         offset: u32,
         bytes: u64,
@@ -90,7 +90,7 @@ impl<'a> Scope<'a> {
         self.names.insert(name, binding);
     }
 
-    /// Notes a register of a range that is used for the first time.
+    /// Adds a register of a range that is used for the first time.
     fn number(&mut self, name: &'a str, range: usize, index: u32, register: Register) {
         let range = &mut self.ranges[range];
         if index >= MAX_NUMBERED {
@@ -122,7 +122,7 @@ fn split_number(name: &str) -> Option<(&str, u32)> {
     Some((prefix, u32::try_from(number).ok()?))
 }
 
-/// The first eight bytes of a name, which tell most names apart; zeros behind a shorter one.
+/// The first eight bytes of a name, which distinguish most names; zeros after a shorter one.
 fn head(name: &str) -> u64 {
     let bytes = name.bytes().take(8);
     bytes.fold(0, |head, byte| head << 8 | u64::from(byte))
@@ -130,7 +130,7 @@ fn head(name: &str) -> u64 {
 
 pub(crate) struct Builder<'a, 'p> {
     pub text: &'a str,
-    /// What stands within operands.
+    /// The operands of vectors and calls.
     pub elements: &'p [Operand],
     pub program: &'p mut Program,
     pub scopes: Vec<Scope<'a>>,
@@ -151,12 +151,12 @@ pub(crate) struct Builder<'a, 'p> {
     pub local_bytes: u32,
     carry: Option<Predicate>,
     pub results: Vec<Reg32>,
-    /// Module functions that calls name, in the order in which they were seen.
+    /// Module functions that calls name, in the order of the text.
     pub callees: Vec<u32>,
     pub indirect: bool,
 }
 
-/// Whether values of the type live in word registers.
+/// Whether values of the type are held in 32-bit registers.
 pub(super) fn is_reg32(ty: Type) -> bool {
     ty.bytes() <= 4 && ty != Type::Pred
 }
@@ -220,7 +220,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         })
     }
 
-    /// The condition-code register of `add.cc` and its kin, one bit per lane.
+    /// The condition-code register of `add.cc` and similar instructions, one bit per lane.
     pub(crate) fn carry(&mut self) -> Predicate {
         match self.carry {
             Some(carry) => carry,
@@ -253,7 +253,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         });
     }
 
-    /// Innermost meaning of a name; a register of a range comes into being at its first use.
+    /// Innermost meaning of a name; a register of a range is made at its first use.
     pub(crate) fn lookup(&mut self, name: &'a str) -> Result<Option<Binding>, Failure> {
         let number = split_number(name);
         for depth in (0..self.scopes.len()).rev() {
@@ -269,7 +269,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         Ok(None)
     }
 
-    /// What [`Self::lookup`] finds where that is a register of a range, and no name comes before it: nearly always.
+    /// The fast case of [`Self::lookup`]: a register of a range that no name shadows.
     pub(crate) fn lookup_numbered(
         &mut self,
         name: &'a str,
@@ -477,7 +477,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         self.current = next;
     }
 
-    /// Ends the current block in a jump that no PTX instruction stands for.
+    /// Ends the current block in a jump without a PTX instruction.
     pub(crate) fn fall_into(&mut self, next: BlockId) {
         self.end_block(Terminator::Jump(next), false, next);
     }
@@ -489,12 +489,12 @@ impl<'a, 'p> Builder<'a, 'p> {
         }
     }
 
-    /// Places a variable in shared memory and returns what its name means.
+    /// Allocates a variable in shared memory and returns what its name refers to.
     pub(crate) fn place_shared(&mut self, variable: &Variable) -> Result<Binding, Failure> {
         place_shared(self.program, variable, self.text)
     }
 
-    /// Places a variable in the function's local memory.
+    /// Allocates a variable in the function's local memory.
     pub(crate) fn place_local(&mut self, variable: &Variable) -> Result<Binding, Failure> {
         let align = variable.align.max(1);
         let offset = u64::from(self.local_bytes).next_multiple_of(u64::from(align));
@@ -513,7 +513,7 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 }
 
-/// Gives a shared variable its place behind those already placed.
+/// Gives a shared variable its offset after the earlier ones.
 pub(crate) fn place_shared(
     program: &mut Program,
     variable: &Variable,

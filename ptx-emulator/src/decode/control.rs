@@ -201,7 +201,8 @@ impl<'a> Builder<'a, '_> {
         self.emit_barrier(kind, id, threads, Some(source))
     }
 
-    /// `barrier.cluster.arrive[.release|.relaxed][.aligned]` and `barrier.cluster.wait[.acquire][.aligned]`
+    /// `barrier.cluster.arrive[.release|.relaxed][.aligned]` and
+    /// `barrier.cluster.wait[.acquire][.aligned]`
     fn cluster_barrier(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let arrives = mods.take("arrive");
         if !arrives && !mods.take("wait") {

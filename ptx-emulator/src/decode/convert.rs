@@ -37,7 +37,7 @@ impl Builder<'_, '_> {
         self.emit_move(to, from)
     }
 
-    /// `mov.b64 d, {lo, hi}` and its narrower kin.
+    /// `mov.b64 d, {lo, hi}` and its narrower forms.
     fn pack(&mut self, ty: Type, to: &Operand, parts: &[Operand]) -> Outcome {
         let part = part_type(ty, parts.len())?;
         let sources = parts
@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `mov.b64 {lo, hi}, a` and its narrower kin.
+    /// `mov.b64 {lo, hi}, a` and its narrower forms.
     fn unpack(&mut self, ty: Type, parts: &[Operand], from: &Operand) -> Outcome {
         let part = part_type(ty, parts.len())?;
         let from = self.source(from, ty)?;
@@ -255,7 +255,7 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The type of each part when a value of `ty` is split into `count` parts.
+/// The type of each element when a value of `ty` is split into `count` elements.
 fn part_type(ty: Type, count: usize) -> Result<Type, Failure> {
     match (ty.bytes(), count) {
         (8, 2) => Ok(Type::B32),

@@ -1,12 +1,12 @@
-//! Finds loads that observers can be told of together.
+//! Finds loads of which observers can be notified by one event.
 
 use std::collections::BTreeMap;
 
 use super::builder::BlockDraft;
 use crate::ir::{GroupedLoad, InstructionId, Op, Program};
 
-/// Notes the loads of each of the block's spreads, where nothing happens to memory between the first and the
-/// last of them: then it makes no difference when they are reported.
+/// Collects the loads of each base register of the block if no other access to memory is between
+/// the first and the last of them: then it makes no difference when they are reported.
 pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
     let mut stretch = 0;
     let mut found: BTreeMap<u32, (u32, bool, Vec<GroupedLoad>)> = BTreeMap::new();

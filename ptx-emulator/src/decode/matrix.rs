@@ -27,7 +27,7 @@ pub(super) fn inputs(ty: Type) -> Option<MatrixInputs> {
 }
 
 impl Builder<'_, '_> {
-    /// `ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 {…}, [p]` and `stmatrix`, the other way round.
+    /// `ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 {…}, [p]` and its inverse `stmatrix`.
     pub(super) fn move_matrices(
         &mut self,
         stores: bool,
@@ -153,7 +153,7 @@ impl Builder<'_, '_> {
             .collect()
     }
 
-    /// Adds an operation that all lanes of the warp execute together.
+    /// Adds an operation that all lanes of the warp execute at once.
     pub(super) fn emit_matrix(&mut self, matrix: Matrix) -> Outcome {
         let index = self.program.matrices.len() as u32;
         self.program.matrices.push(matrix);

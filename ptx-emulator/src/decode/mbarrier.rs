@@ -80,7 +80,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `arrive.expect_tx` and `arrive.noComplete`, whose names have two parts.
+    /// `arrive.expect_tx` and `arrive.noComplete`, whose names have a dot.
     fn arrive_and_expect(
         &mut self,
         mut mods: Modifiers<'_>,

@@ -78,7 +78,7 @@ fn take_elements(mods: &mut Modifiers<'_>) -> usize {
 }
 
 impl<'p> Builder<'_, 'p> {
-    /// The parts of an operand, which must be so many.
+    /// The elements of an operand, which must be `count`.
     fn parts_of<'o>(&self, operand: &'o Operand, count: usize) -> Result<&'o [Operand], Failure>
     where
         'p: 'o,
@@ -376,7 +376,7 @@ impl<'p> Builder<'_, 'p> {
     }
 }
 
-/// The word that holds a parameter's bytes, the word after it, and the first bit within it.
+/// The register that holds a parameter's bytes, the register after it, and the first bit within it.
 fn locate(registers: &[Reg32], ty: Type, at: i64) -> Result<(Reg32, Reg32, u32), Failure> {
     let outside = || Failure::from("this offset lies outside the parameter");
     let bytes = i64::from(ty.bytes());

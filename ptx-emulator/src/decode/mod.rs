@@ -38,7 +38,7 @@ use crate::parse::ast::{
 };
 use crate::parse::{self, position};
 
-/// A kernel parameter's place in the parameter block: (offset, total bytes).
+/// A kernel parameter's offset in the parameter block: (offset, total bytes).
 pub(crate) fn parameter_offsets(params: &[Variable]) -> (Vec<u32>, u32) {
     let mut end = 0u64;
     let mut offsets = Vec::new();
@@ -97,7 +97,7 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
     Ok(program)
 }
 
-/// The bodies of the functions that a kernel may reach, parsed when they are first asked for.
+/// The bodies of the functions that a kernel may reach, parsed at first use.
 struct Bodies<'t, 'a> {
     tree: &'t Tree,
     text: &'a str,
@@ -159,7 +159,7 @@ fn link(tree: &Tree, text: &str, kernel: usize, program: &mut Program) -> Result
                         info.map_or(Span::default(), |info| program.info[info as usize].span);
                     let message =
                         format!("the arguments of this call do not match those of `{name}`");
-                    return Err(error(tree, text, kernel, span, message));
+                    return Err(error((tree, text, kernel), span, message.into(), "call"));
                 }
             }
         }
@@ -168,13 +168,27 @@ fn link(tree: &Tree, text: &str, kernel: usize, program: &mut Program) -> Result
     Ok(())
 }
 
-fn error(tree: &Tree, text: &str, kernel: usize, span: Span, message: String) -> KernelError {
+fn error(
+    (tree, text, kernel): (&Tree, &str, usize),
+    span: Span,
+    failure: Failure,
+    opcode: &str,
+) -> KernelError {
     let (line, column) = position(text, span.start as usize);
-    KernelError::Instruction {
-        kernel: tree.functions[kernel].name.of(text).to_string(),
-        line,
-        column,
-        message,
+    let kernel = tree.functions[kernel].name.of(text).to_string();
+    match failure {
+        Failure::Unknown => KernelError::Unsupported {
+            kernel,
+            line,
+            column,
+            opcode: opcode.to_string(),
+        },
+        Failure::Message(message) => KernelError::Instruction {
+            kernel,
+            line,
+            column,
+            message,
+        },
     }
 }
 
@@ -187,7 +201,7 @@ fn module_names<'a>(
     let mut names = FxHashMap::default();
     for (index, function) in tree.functions.iter().enumerate() {
         let binding = Binding::Function(index as u32);
-        // A function may be declared beside its definition.
+        // A function may be declared in addition to its definition.
         match function.body {
             Some(_) => _ = names.insert(function.name.of(text), binding),
             None => _ = names.entry(function.name.of(text)).or_insert(binding),
@@ -208,7 +222,7 @@ fn module_names<'a>(
     Ok(names)
 }
 
-/// Places the module's static shared variables that the kernel's functions name.
+/// Allocates the module's static shared variables that the kernel's functions name.
 fn place_used_shared<'a>(
     bodies: &mut Bodies<'_, 'a>,
     program: &mut Program,
@@ -216,7 +230,8 @@ fn place_used_shared<'a>(
 ) -> Result<(), KernelError> {
     let (tree, text, kernel) = (bodies.tree, bodies.text, bodies.kernel);
     let mut used = FxHashSet::default();
-    // Names that begin as registers' do are not noted. Hardly any variable or function has one: it counts as used.
+    // Names that begin as registers' do are not collected. Hardly any variable or function has one:
+    // it counts as used.
     let is_noted = |name: Span| !name.of(text).starts_with('%');
     let mut pending = vec![kernel];
     let functions = tree.functions.iter().enumerate();
@@ -246,25 +261,11 @@ fn place_used_shared<'a>(
             program.dynamic_align = program.dynamic_align.max(variable.align);
             continue;
         }
-        let binding = builder::place_shared(program, variable, text).map_err(|failure| {
-            error(
-                tree,
-                text,
-                kernel,
-                variable.name,
-                describe(failure, "variable"),
-            )
-        })?;
+        let binding = builder::place_shared(program, variable, text)
+            .map_err(|failure| error((tree, text, kernel), variable.name, failure, "variable"))?;
         names.insert(name, binding);
     }
     Ok(())
-}
-
-fn describe(failure: Failure, opcode: &str) -> String {
-    match failure {
-        Failure::Unknown => format!("unknown instruction `{opcode}`"),
-        Failure::Message(message) => message,
-    }
 }
 
 struct FunctionDecoder<'t, 'a> {
@@ -272,7 +273,8 @@ struct FunctionDecoder<'t, 'a> {
     text: &'a str,
     kernel: usize,
     function: &'t ast::Function,
-    /// Names in operands and in lists of labels. Compilers write many labels that only debug sections name.
+    /// Names in operands and in lists of labels. Compilers write many labels that only debug
+    /// sections name.
     named: FxHashSet<&'a str>,
 }
 
@@ -356,8 +358,8 @@ impl<'a> FunctionDecoder<'_, 'a> {
     }
 
     fn failure(&self, failure: Failure, span: Span, opcode: &str) -> KernelError {
-        let message = describe(failure, opcode);
-        error(self.tree, self.text, self.kernel, span, message)
+        let module = (self.tree, self.text, self.kernel);
+        error(module, span, failure, opcode)
     }
 
     fn scope(
@@ -367,7 +369,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         statements: &[Statement],
     ) -> Result<(), KernelError> {
         builder.scopes.push(Scope::default());
-        // The blocks of the labels that control may come to, in the order of the text.
+        // The blocks of the labels that control may reach, in the order of the text.
         let mut blocks = Vec::new();
         for statement in statements {
             if let Statement::Label(name) = statement {
@@ -410,7 +412,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         Ok(())
     }
 
-    /// Whether control may come to a label from elsewhere.
+    /// Whether control may reach a label from elsewhere.
     fn is_named(&self, label: Span) -> bool {
         let name = label.of(self.text);
         name.starts_with('%') || self.named.contains(name)
@@ -446,7 +448,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
                 let operands = body.operands(instruction);
                 self.instruction(builder, instruction, operands)?;
             }
-            // The scope has seen to them.
+            // The scope has handled them.
             Statement::Label(_) | Statement::BranchTargets(..) | Statement::CallPrototype(..) => {}
         }
         Ok(())

@@ -13,7 +13,7 @@ impl<'p> Builder<'_, 'p> {
         &self.elements[first as usize..end as usize]
     }
 
-    /// The parts of a vector operand, or the operand itself.
+    /// The elements of a vector operand, or the operand itself.
     pub(super) fn parts<'o>(&self, operand: &'o Operand) -> &'o [Operand]
     where
         'p: 'o,

@@ -269,7 +269,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
         }
         self.reg64(Use, &mut product.b);
         self.predicate(Use, &mut product.keep);
-        // One register holds an element of the sums before and after.
+        // One register holds an element of the accumulators before and after.
         for register in &mut product.d {
             let before = *register;
             self.register(Use, register);

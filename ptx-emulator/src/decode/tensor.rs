@@ -136,7 +136,7 @@ impl Builder<'_, '_> {
                 self.emit(Op::WarpgroupWait(newest));
             }
             (_, true) => self.emit(Op::WarpgroupCommit),
-            // Products are executed when they are issued, in order.
+            // MMAs are executed when they are issued, in order.
             _ => self.emit(Op::Nothing),
         }
         Ok(())

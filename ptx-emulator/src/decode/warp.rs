@@ -8,7 +8,7 @@ use crate::parse::ast::{Operand, Type};
 type Outcome = Result<(), Failure>;
 
 impl Builder<'_, '_> {
-    /// Starts the block of an operation that the lanes of `members` execute together.
+    /// Starts the block of an operation that the lanes of `members` execute at once.
     pub(super) fn begin_sync_op(&mut self, members: Reg32) {
         let block = self.new_block();
         self.fall_into(block);

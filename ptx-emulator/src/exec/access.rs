@@ -12,11 +12,11 @@ use super::transfer::{
 use super::vector::{LANES, Lanes32, Registers};
 use super::warp_ops::{lanes, read, write};
 use super::{Launch, simd};
-use crate::ir::{Address, AddressBase, InstructionId, Load, Register, Space, Store};
+use crate::ir::{AccessKind, Address, AddressBase, InstructionId, Load, Register, Space, Store};
 use crate::memory::{RANK_SHIFT, resolve_cluster, space_of, window};
 use crate::observer::{
-    AccessKind, Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress,
-    RepeatedAccess, RepeatedLoads, StoredValues, Wants, WarpContext,
+    Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, RepeatedAccess,
+    RepeatedLoads, StoredValues, Wants, WarpContext,
 };
 
 /// A loaded value as its register holds it.
@@ -31,7 +31,8 @@ fn extend(value: u64, load: &Load) -> u64 {
     )
 }
 
-/// The lanes' addresses before any translation; `local_base` is where the frame's local memory starts.
+/// The lanes' addresses before any translation; `local_base` is the start of the frame's local
+/// memory.
 #[inline(always)]
 pub(super) fn lane_addresses(
     r: &Registers<'_>,
@@ -93,7 +94,7 @@ impl<O: Observer> Run<'_, '_, O> {
         (Space::Cluster, resolved)
     }
 
-    /// Whether all lanes of a generic access lie in one space.
+    /// Whether lanes of a generic access lie in different spaces.
     pub(super) fn is_mixed(&self, address: &Address, mask: u32) -> bool {
         if address.space != Space::Generic {
             return false;
@@ -103,7 +104,7 @@ impl<O: Observer> Run<'_, '_, O> {
         lanes(mask).any(|lane| space_of(addresses[lane]) != first)
     }
 
-    /// Reports an access of which no pattern is kept.
+    /// Reports an access that is not compared with earlier ones.
     pub(super) fn observe(
         &mut self,
         space: Space,
@@ -437,8 +438,8 @@ pub(super) struct Sources<'r, 'l> {
 }
 
 impl Sources<'_, '_> {
-    /// A load of a row or of one place; false, with nothing done, unless its addresses are known to be in bounds and
-    /// observers of the kind `O` know of it already.
+    /// A load of a row or of one address; false, with nothing done, unless its addresses are known
+    /// to be in bounds and observers of type `O` have been notified of it.
     #[inline(always)]
     pub(super) fn read_again<O: Observer>(
         &self,
@@ -477,7 +478,7 @@ fn observe_regular<'a, O: Observer>(
     space: Space,
     access: impl Fn() -> RepeatedAccess<'a>,
 ) {
-    // Made in each of the branches: the one that is taken all the time needs only a part of it.
+    // The access is made in each of the branches: the frequent one needs only a part of it.
     if pattern.observe(space) {
         observer.notify(Event::Access {
             warp: context,

@@ -1,8 +1,8 @@
-//! The fast paths of full warps: what is known of an instruction's addresses.
+//! The fast paths of full warps: what earlier executions have shown of an instruction's addresses.
 //!
 //! The distances of the lanes' addresses from lane 0's are remembered. As long as they stay the
-//! same, bounds and alignment of all lanes follow from lane 0's address, and so does the way in
-//! which the words lie.
+//! same, bounds and alignment of all lanes follow from lane 0's address, and so does the layout of
+//! the words.
 
 use super::Launch;
 use super::lane_offsets::{Extent, LaneOffsets};
@@ -10,44 +10,44 @@ use super::transfer::Transfer;
 use super::vector::{LANES, Registers};
 use crate::ir::{Address, AddressBase, Program, Register, Space};
 
-/// Lanes that are transferred together.
+/// Number of lanes whose words are transferred at once.
 pub(super) const GROUP: usize = 8;
 
-/// How the addresses of a group of lanes lie.
+/// How the addresses of a group of lanes are distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// All the same.
     Uniform,
-    /// Each access behind the one before.
+    /// Consecutive accesses.
     Consecutive,
     Other,
 }
 
-/// What is known of a memory instruction and of its addresses.
+/// A memory instruction and the pattern of its addresses.
 ///
 /// What every access needs is in one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct AccessPattern {
-    /// Where the address comes from.
+    /// The base of the address.
     base: AddressBase,
     offset: i64,
     pub offsets: u32,
     /// Bytes that each lane accesses.
     pub bytes: u32,
-    /// The version of the spread that this was made for.
+    /// The version of the lane offsets that this was made for.
     version: u64,
-    /// The same where the fast paths do it; else 0, which no spread has.
+    /// The same if the fast paths apply; else 0, which no lane offsets have.
     fast: u64,
     /// From the value of the base register in lane 0 to the lowest address.
     lowest: i64,
-    /// How the words of all lanes together lie.
+    /// How the words of all lanes are distributed.
     pub whole: Shape,
     /// The space in which the observer last saw an access of this pattern; generic for none.
     observed: Space,
     /// How the fast paths do it.
     pub transfer: Transfer,
-    /// The register, where it is just one word and 4 bytes in each lane; else [`NO_WORD`].
+    /// The register of an access of 4 bytes in each lane; else [`NO_REGISTER`].
     pub register: u32,
     /// The space that the instruction names.
     named: Space,
@@ -59,17 +59,17 @@ pub(super) struct AccessPattern {
     allocation: u32,
     /// Where the space or the allocation starts that was accessed last.
     extent: u64,
-    /// How many bytes there are in it at which the lowest access of the pattern can start; none when
-    /// it is not known.
+    /// Number of bytes in it at which the lowest access of the pattern can start; 0 if that is not
+    /// known.
     starts: u64,
     pub groups: [Shape; LANES / GROUP],
     /// Whether the fast paths may do the instruction at all.
     plain: bool,
-    /// Where the last access lay in its allocation, in words.
+    /// Offset of the last access in its allocation, in words.
     previous: usize,
     /// Bytes from the lowest address to the end of the highest access.
     span: u64,
-    /// The registers of a load of words, where all of them are words and used.
+    /// The registers of a load of 4-byte elements all of which are used.
     pub registers: [u32; 4],
     /// How many there are; 0 for anything else.
     pub count: u32,
@@ -82,14 +82,15 @@ const NO_REGISTER: u32 = u32::MAX;
 
 const _: () = assert!(std::mem::offset_of!(AccessPattern, named) <= 64);
 
-/// Where a regular access lies.
+/// The location of a regular access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AccessLocation {
     pub space: Space,
     pub allocation: u32,
     /// Bytes from the start of the space, or of the allocation, to the lowest address.
     pub offset: usize,
-    /// The address of lane 0: of global and constant memory the generic one, else that in the space.
+    /// The address of lane 0: the generic one for global and constant memory, else that in the
+    /// space.
     pub first: u64,
 }
 
@@ -161,8 +162,8 @@ impl AccessPattern {
         loads.chain(stores).collect()
     }
 
-    /// Where the access of a full warp lies. None where the fast paths do not apply: it is out of
-    /// bounds, not aligned, not regular, or in a space that is left to the slow path.
+    /// The location of the access of a full warp. `None` where the fast paths do not apply: it is
+    /// out of bounds, misaligned, irregular, or in a space that is left to the slow path.
     #[inline(always)]
     pub(super) fn find(
         &mut self,
@@ -183,7 +184,7 @@ impl AccessPattern {
                     let base = &r.regs32[reg.0 as usize];
                     offsets.enter(launch, visit, |lane| u64::from(base[lane]));
                 }
-                // The spread of those never changes.
+                // Their lane offsets never change.
                 AddressBase::None | AddressBase::Frame => {}
             }
         }
@@ -219,7 +220,8 @@ impl AccessPattern {
         })
     }
 
-    /// The same where the spread is known to be in bounds in this visit, and spread as when the pattern was made.
+    /// As [`Self::find`], if the lane offsets are known to be in bounds in this visit, and are
+    /// those that the pattern was made for.
     #[inline(always)]
     pub(super) fn known_location(
         &self,
@@ -302,20 +304,20 @@ impl AccessPattern {
         };
     }
 
-    /// Notes that the observer sees a full warp; whether it saw the same pattern in the same space
-    /// before.
+    /// Records that the observer sees a full warp; whether it saw the same pattern in the same
+    /// space before.
     #[inline(always)]
     pub(super) fn observe(&mut self, space: Space) -> bool {
         std::mem::replace(&mut self.observed, space) == space
     }
 
-    /// Notes that the observer sees an access of another pattern.
+    /// Records that the observer sees an access of another pattern.
     pub(super) fn observe_other(&mut self, lane_offsets: &mut [LaneOffsets]) {
         self.observed = Space::Generic;
         lane_offsets[self.offsets as usize].steady = false;
     }
 
-    /// Where the next access lies, if it is as far from this one as this one from the last.
+    /// The offset of the next access, if the distance between accesses stays the same.
     #[inline(always)]
     pub(super) fn ahead(&mut self, at: usize) -> usize {
         let step = at.wrapping_sub(std::mem::replace(&mut self.previous, at));

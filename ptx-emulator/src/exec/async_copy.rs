@@ -1,15 +1,15 @@
 //! `cp.async`: a thread's copies in flight.
 //!
-//! Global memory is read when a copy is issued, shared memory is written as late as PTX allows: when
-//! the thread waits for the group, or when the mbarrier that was told of the copy completes its phase.
-//! A kernel that forgets to wait reads what was there before, and observers see the store where it
-//! happens.
+//! Global memory is read when a copy is issued, shared memory is written as late as PTX allows:
+//! when the thread waits for the group, or when the mbarrier to which the copy is attached
+//! completes its phase. A kernel that forgets to wait reads the old contents, and observers see the
+//! store where it happens.
 
 use super::run::{Outcome, Run};
 use super::vector::LANES;
 use super::warp_ops::lanes;
-use crate::ir::Space;
-use crate::observer::{AccessKind, Issuer, Observer, Progress};
+use crate::ir::{AccessKind, Space};
+use crate::observer::{Issuer, Observer, Progress};
 
 /// Words of the largest copy.
 const WORDS: usize = 4;

@@ -17,16 +17,16 @@ const BARRIERS: usize = 16;
 pub(super) struct BarrierState {
     /// Per warp.
     arrived: Vec<u32>,
-    /// Whether anybody has arrived.
+    /// Whether any lane has arrived.
     in_use: bool,
-    /// Threads that take part, where the instruction says so.
+    /// Number of participating threads, if the instruction gives one.
     threads: Option<u32>,
-    /// Whether those who wait want a result.
+    /// Whether the waiting lanes want a result.
     reducing: bool,
 }
 
 impl BarrierState {
-    /// The barriers of a block of `warps` warps, at which nobody has arrived.
+    /// The barriers of a block of `warps` warps, at which no lane has arrived.
     pub(super) fn of_block(warps: u32) -> Vec<Self> {
         let barrier = BarrierState {
             arrived: vec![0; warps as usize],
@@ -110,7 +110,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         Ok(())
     }
 
-    /// Lets those go on who waited only for lanes that have exited.
+    /// Releases lanes that waited only for lanes that have exited.
     pub(super) fn complete_without_exited(&mut self) {
         for id in 0..BARRIERS {
             self.complete(id);
@@ -126,7 +126,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
         let done = match state.threads {
-            // Warps mostly arrive in order: it is the last ones that are not here yet.
+            // Warps mostly arrive in order: the last ones are missing most often.
             None => self.warps.iter().zip(&state.arrived).rev().all(all_here),
             Some(threads) => {
                 let arrived = self.warps.iter().zip(&state.arrived);
@@ -165,7 +165,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Gives the result of a `barrier.red` to those who wait for it.
+    /// Gives the result of a `barrier.red` to the lanes that wait for it.
     fn reduce(&mut self, id: u32) {
         let program = self.program();
         let waiting = |split: &&Split| split.state == State::Barrier(id);
@@ -214,7 +214,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Describes who waits where, once nobody can run.
+    /// Describes which threads wait where, once none can run.
     #[cold]
     pub(super) fn deadlock(&mut self) -> Box<Fault> {
         let mut places: Vec<(u32, u32, String)> = Vec::new();
@@ -259,7 +259,8 @@ impl<O: Observer> Worker<'_, '_, O> {
         self.fault(raw, None, places.first().map(|place| place.1))
     }
 
-    /// Adds the places where threads of the block wait: how many, at which instruction, for what.
+    /// Adds the waiting threads of the block: their number, their instruction, and what they wait
+    /// for.
     fn who_waits(&self, places: &mut Vec<(u32, u32, String)>) {
         let program = self.program();
         for warp in &self.warps {

@@ -1,4 +1,4 @@
-//! A worker runs blocks one after the other: warps take turns, barriers bring them together.
+//! A worker runs blocks one after the other: its warps take turns and synchronise at barriers.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) barriers: Vec<BarrierState>,
     /// Copies that are written when the phase of their mbarrier is complete.
     pub(super) awaited: Vec<AwaitedCopy>,
-    /// Bulk copies that have been asked for.
+    /// Bulk copies that have been issued.
     pub(super) bulk: VecDeque<PendingBulk>,
     fuel: u64,
     granted: u64,
@@ -38,19 +38,19 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) block: [u32; 3],
     /// The block in its cluster.
     pub(super) rank: u32,
-    /// By rank: the blocks of the cluster that do not have their turn. Empty for blocks on their own.
+    /// By rank: the blocks of the cluster that are not running. Empty without clusters.
     pub(super) peers: Vec<Peer>,
     pub(super) cluster_barrier: ClusterBarrier,
     /// The cluster that runs; a block on its own is one.
     cluster_index: u64,
 }
 
-/// What the turns of all warps have come to.
+/// The outcome of one turn of every warp.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    /// Somebody ran.
+    /// A warp ran.
     progress: bool,
-    /// Somebody has not exited.
+    /// A warp has not exited.
     running: bool,
 }
 
@@ -217,7 +217,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 Stop::Terminator(block) => {
                     self.warps[index].splits[at].block = block;
                     if self.terminate(index, at, block)? {
-                        // Whoever asks again and again may wait for the copy engine.
+                        // A warp that polls may wait for the copy engine.
                         self.advance_any_bulk()?;
                         return Ok(turn);
                     }
@@ -313,7 +313,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         })
     }
 
-    /// What the end of a block asks the scheduler to do. Whether other warps should run next.
+    /// Executes the terminator of a basic block. Whether other warps should run next.
     fn terminate(&mut self, index: usize, at: usize, block: u32) -> Result<bool, Box<Fault>> {
         let program = self.program();
         let current = &program.blocks[block as usize];

@@ -112,7 +112,7 @@ fn integral(value: f64, rounding: Rounding) -> f64 {
     }
 }
 
-/// Clamped to the type's range; NaN as the ISA says under `cvt`.
+/// Clamped to the type's range; NaN as the ISA specifies for `cvt`.
 fn to_integer(value: f64, from: Type, to: Type, rounding: Rounding) -> u64 {
     if value.is_nan() {
         let wide = from == Type::F64 || to.bytes() == 8;

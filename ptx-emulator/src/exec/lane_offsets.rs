@@ -1,14 +1,15 @@
-//! How the values of an address register lie, and where they point.
+//! The values of an address register in the lanes of a warp, and the memory that they point to.
 
 use super::Launch;
 use super::vector::LANES;
 use crate::ir::{AddressBase, Program, Space};
 use crate::memory::{MAX_LOCAL_BYTES, space_of, window};
 
-/// How the values of an address register are spread over the lanes, and where they point.
+/// The values of an address register relative to lane 0's, and the memory that they point to.
 ///
-/// Accesses of a basic block with the same base register belong to one spread: once per visit of the
-/// block it is compared with the register, and the bounds of all of its accesses are checked.
+/// Accesses of a basic block with the same base register share their lane offsets: once per visit
+/// of the block the offsets are compared with the register, and the bounds of all of these accesses
+/// are checked.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct LaneOffsets {
@@ -16,7 +17,7 @@ pub(super) struct LaneOffsets {
     pub version: u64,
     /// The visit at which the deltas were last compared with the register.
     pub visit: u64,
-    /// The last visit in which every access of the spread was in bounds and aligned.
+    /// The last visit in which every access was in bounds and aligned.
     pub safe: u64,
     pub space: Space,
     pub allocation: u32,
@@ -24,11 +25,11 @@ pub(super) struct LaneOffsets {
     pub at: u64,
     /// The same as addresses are reported: global ones as they are.
     pub reported: u64,
-    /// How observers learn of its loads in this visit.
+    /// How observers are notified of its loads in this visit.
     pub report: Report,
     /// Whether the visit went by the fast paths so far.
     pub steady: bool,
-    /// Whether observers may be told of its loads together.
+    /// Whether observers may be notified of its loads by one event.
     grouped: bool,
     /// Where the allocation or the space starts.
     extent: u64,
@@ -39,21 +40,22 @@ pub(super) struct LaneOffsets {
     pub deltas: [u64; LANES],
 }
 
-/// How observers learn of the loads of a spread.
+/// How observers are notified of the loads of one base register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// One by one.
     Each,
     /// All at once, now.
     Now,
-    /// They have been told.
+    /// Observers have been notified.
     Done,
 }
 
-/// What the accesses of a spread take up together.
+/// What the accesses of one base register cover.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// The space that all of them name; none where there are several, or it is a thread's own memory.
+    /// The space that all of them name; none where there are several, or where it is private to a
+    /// thread.
     space: Option<Space>,
     /// The lowest offset from the base register, and the end of the highest access.
     from: i64,
@@ -93,7 +95,7 @@ impl LaneOffsets {
         }
     }
 
-    /// The spreads of a program, in the order of their numbers.
+    /// The lane offsets of a program, by number.
     pub(super) fn of_program(program: &Program) -> Vec<Self> {
         let mut all = vec![LaneOffsets::new(); program.lane_offsets as usize + 1];
         let loads = program.loads.iter().map(|load| {
@@ -130,7 +132,8 @@ impl LaneOffsets {
         const PARTS: usize = 8;
         self.visit = visit;
         let before = (self.version, self.space);
-        // Compilers that know lane 0 to be the same as itself treat it apart, and the others not as vectors.
+        // Without this the compiler treats lane 0, whose offset is 0, apart, and does not vectorise
+        // the others.
         let first = std::hint::black_box(base(0));
         let mut different = [0; PARTS];
         for row in 0..LANES / PARTS {
@@ -158,7 +161,7 @@ impl LaneOffsets {
             Space::Shared => self.at,
             _ => first,
         };
-        // Each load was seen in the last visit, then: this one is like it.
+        // Each load was reported in the last visit, and this one repeats it.
         let repeats = self.steady && safe && before == (self.version, self.space);
         self.report = match repeats && self.grouped {
             true => Report::Now,
@@ -184,8 +187,8 @@ impl LaneOffsets {
         self.bounds.span = highest.abs_diff(lowest).saturating_add(accesses);
     }
 
-    /// Looks for the space or the allocation that the register points to; whether all accesses of the
-    /// spread lie in it.
+    /// Finds the space or the allocation that the register points to; whether all accesses lie in
+    /// it.
     #[cold]
     #[inline(never)]
     fn find(&mut self, launch: &Launch<'_>, first: u64) -> bool {
@@ -222,7 +225,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// The one that holds `span` bytes at `address`, if it is an allocation; else that of the address.
+    /// The allocation that holds `span` bytes at `address`, or the space of the address.
     pub(super) fn find(launch: &Launch<'_>, named: Space, address: u64, span: u64) -> Option<Self> {
         let by_address = matches!(named, Space::Generic | Space::Param);
         let space = if by_address { space_of(address) } else { named };
@@ -252,7 +255,7 @@ impl Extent {
         })
     }
 
-    /// The number of places at which `span` bytes can start.
+    /// The number of offsets at which `span` bytes can start.
     pub(super) fn starts(&self, span: u64) -> u64 {
         self.bytes.checked_sub(span).map_or(0, |last| last + 1)
     }

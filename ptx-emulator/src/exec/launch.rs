@@ -18,7 +18,7 @@ const FUEL_STEP: u64 = 1 << 16;
 /// Capability").
 const MAX_GRID: [u32; 3] = [0x7fff_ffff, 0xffff, 0xffff];
 
-/// What a worker gets when it asks for fuel.
+/// The answer to a worker that requests fuel.
 pub(crate) enum Fuel {
     More,
     Empty,
@@ -44,7 +44,7 @@ pub(crate) struct Launch<'l> {
     pub(super) variables: Arc<Vec<u64>>,
     pub budget: u64,
     pub(super) remaining: AtomicU64,
-    /// The first cluster that has failed; those behind it need not run on.
+    /// The first cluster that has failed; later ones need not run on.
     pub(super) failed_cluster: AtomicU64,
     pub(super) next_cluster: AtomicU64,
     pub start: Instant,
@@ -54,7 +54,8 @@ pub(crate) struct Launch<'l> {
 }
 
 impl Launch<'_> {
-    /// The lock that keeps the reports of strong accesses to global memory in the order of the accesses.
+    /// The lock that keeps the reports of strong accesses to global memory in the order of the
+    /// accesses.
     pub(crate) fn in_order(&self) -> MutexGuard<'_, ()> {
         self.strong.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,8 +100,8 @@ impl Launch<'_> {
         }
     }
 
-    /// Gives a worker the same share of the budget at the start of every block, so that the turns of the block's warps
-    /// do not depend on what the worker ran before.
+    /// Gives a worker the same share of the budget at the start of every block, so that the turns
+    /// of the block's warps do not depend on what the worker ran before.
     pub(crate) fn level_fuel(&self, fuel: &mut u64, granted: &mut u64) {
         let order = Ordering::Relaxed;
         if let Some(excess) = fuel.checked_sub(FUEL_STEP) {
@@ -216,7 +217,7 @@ impl Launch<'_> {
         self.grid.iter().map(|&extent| u64::from(extent)).product()
     }
 
-    /// Blocks of a cluster together.
+    /// Number of blocks of a cluster.
     pub(crate) fn cluster_blocks(&self) -> u32 {
         self.cluster.iter().product()
     }
@@ -237,7 +238,7 @@ impl Launch<'_> {
         std::array::from_fn(|axis| first[axis] + place[axis])
     }
 
-    /// Takes the next cluster to run: its place in the order of the clusters, and its first block.
+    /// Takes the next cluster to run: its index, and its first block.
     pub(super) fn next_cluster(&self) -> Option<(u64, [u32; 3])> {
         let index = self.next_cluster.fetch_add(1, Ordering::Relaxed);
         let [x, y, z] = self.clusters().map(u64::from);

@@ -1,8 +1,8 @@
 //! `mbarrier`: arrivals, transactions, phases, and the threads that wait for them.
 //!
-//! The object is opaque in PTX. Here its 64 bits hold, from the lowest: the arrivals that the phase
-//! still waits for (20 bits), those that a phase waits for at its start (20), the bytes that it still
-//! waits for (22, signed), the parity of the phase, and a bit that says that the object is one.
+//! The object is opaque in PTX. Here its 64 bits hold, from the lowest: the pending arrivals of the
+//! phase (20 bits), the expected arrivals of every phase (20), the pending bytes (22, signed), the
+//! parity of the phase, and a bit that marks a valid object.
 
 use super::access::lane_addresses;
 use super::async_copy::PendingCopy;
@@ -13,12 +13,11 @@ use super::warp::{Frame, State, Warp};
 use super::warp_ops::lanes;
 use crate::error::FaultKind;
 use crate::ir::{
-    BarrierAction, BarrierObject, InstructionId, PENDING_BITS, Phase, Space, Terminator,
+    AccessKind, BarrierAction, BarrierObject, InstructionId, PENDING_BITS, Phase, Space, Terminator,
 };
 use crate::memory::{RANK_SHIFT, cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::observer::{
-    AccessKind, Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, Wants,
-    WarpContext,
+    Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, Wants, WarpContext,
 };
 
 const COUNT_MASK: u64 = (1 << PENDING_BITS) - 1;
@@ -77,7 +76,7 @@ fn state_parity(state: u64) -> u64 {
     state >> PARITY_BIT & 1
 }
 
-/// Who does something at an mbarrier, which may be one of another block.
+/// The lane that operates on an mbarrier, which may belong to another block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct By {
     pub rank: u32,
@@ -181,7 +180,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             splits[at].block = object.next;
             return Ok(waiting != 0);
         }
-        // Those who need not wait go on; each of the others waits for its barrier.
+        // Satisfied lanes go on; each of the others waits for its barrier.
         let waits = splits[at];
         splits[at].mask = waiting;
         if done != 0 {
@@ -199,7 +198,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(false)
     }
 
-    /// Lanes do something at mbarriers of which some are other blocks'.
+    /// Lanes operate on mbarriers, some of which belong to other blocks.
     fn act_at_others(
         &mut self,
         (index, at): (usize, usize),
@@ -213,7 +212,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         for lane in lanes(mask) {
             let (rank, address) = of_cluster(resolved[lane]);
             self.check_place(address, lane)?;
-            self.check_rank(rank, ("atomic", resolved[lane], 8), lane)?;
+            self.check_rank(rank, (AccessKind::Atomic, resolved[lane], 8), lane)?;
         }
         if O::ACCESSES {
             let access = (AccessKind::Atomic, 8, true);
@@ -248,7 +247,8 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 }
                 _ => {
                     let message = format!(
-                        "the mbarrier at {address:#x} is one of the block of rank {rank}: there one may only arrive, and say how many bytes are expected or have come"
+                        "the mbarrier at {address:#x} belongs to the block of rank {rank}: remote \
+                         operations are arrive, expect_tx and complete_tx"
                     );
                     return Err(bad(message, lane));
                 }
@@ -272,7 +272,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         }
     }
 
-    /// One lane's operation; whether the phase that it asks for is complete.
+    /// One lane's operation; whether the phase that it waits for is complete.
     fn act(
         &mut self,
         index: usize,
@@ -401,7 +401,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    /// Bytes that a phase waited for have come.
+    /// Bytes that a phase expects have arrived.
     pub(super) fn complete_bytes(&mut self, address: u64, bytes: i64, by: By) -> Outcome {
         let lane = by.lane;
         let mut object = self.object(address, lane)?;
@@ -432,7 +432,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    /// Stores an object, and lets those go on who wait for its phase if that is complete.
+    /// Stores an object. If its phase is complete, the lanes that wait for it go on.
     fn advance(&mut self, address: u64, mut object: Object, by: By) {
         let complete = object.advance();
         self.set_object(address, object.pack());
@@ -476,7 +476,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         self.wake(address);
     }
 
-    /// Lets those go on who wait for the phase of an mbarrier that has just been completed.
+    /// Releases the lanes that wait for the completed phase of an mbarrier.
     fn wake(&mut self, address: u64) {
         let program = self.program();
         for index in 0..self.warps.len() {
@@ -534,7 +534,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         }
     }
 
-    /// An access of which no pattern is kept, by an instruction of a warp.
+    /// An access of an instruction of a warp that is not compared with earlier ones.
     pub(super) fn access<'a>(
         &self,
         (index, info): (usize, u32),

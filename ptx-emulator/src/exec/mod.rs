@@ -53,7 +53,7 @@ impl Kernel {
         self.launch_observed(memory, config, args, &mut NoObserver)
     }
 
-    /// Runs the kernel under an observer, which has seen everything up to a fault.
+    /// Runs the kernel under an observer, which sees everything up to a fault.
     ///
     /// # Errors
     /// As [`Kernel::launch`].

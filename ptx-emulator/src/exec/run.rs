@@ -1,5 +1,5 @@
-//! The inner loop: runs the lanes of one warp that stand at the same place until they part, park
-//! or end.
+//! The inner loop: runs the lanes of one warp that are at the same instruction, until they diverge,
+//! wait or end.
 
 use super::access::Sources;
 use super::access_pattern::AccessPattern;
@@ -29,13 +29,13 @@ pub(crate) struct RawFault {
 /// Why the inner loop stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The lanes have come to a block at which others may wait.
+    /// The lanes have reached a block at which others may wait.
     At(u32),
     /// The lanes have run for long and others may want to.
     Yield(u32),
     /// A branch sent the lanes of the mask to the first block and the rest to the second.
     Diverged { taken: u32, mask: u32, next: u32 },
-    /// The block may only be entered by more lanes together.
+    /// The block may only be entered by more lanes at once.
     NeedsMembers(u32),
     /// The block ends in something that the scheduler does.
     Terminator(u32),
@@ -57,7 +57,7 @@ pub(crate) struct Run<'r, 'l, O> {
     pub peers: &'r mut [Peer],
     /// The warp's `cp.async` copies in flight.
     pub copies: &'r mut CopyQueue,
-    /// The warp's `wgmma` products that nobody has waited for.
+    /// The warp's `wgmma` operations that have not been waited for.
     pub products: &'r mut ProductQueue,
     /// Groups of bulk copies that each lane has committed.
     pub bulk_groups: &'r mut [u32; LANES],
@@ -67,7 +67,7 @@ pub(crate) struct Run<'r, 'l, O> {
     pub visit: &'r mut u64,
     pub observer: &'r mut O,
     pub context: WarpContext<'r>,
-    /// Instructions that may be issued before more are asked for.
+    /// Instructions that may be issued before more fuel is requested.
     pub fuel: &'r mut u64,
     /// Instructions that the worker has been given; less the fuel, those that it has issued.
     pub granted: &'r mut u64,
@@ -80,7 +80,7 @@ pub(crate) struct Run<'r, 'l, O> {
 }
 
 impl<O: Observer> Run<'_, '_, O> {
-    /// Runs the lanes of `mask` from `block` on, until a block of at least `limit` comes.
+    /// Runs the lanes of `mask` from `block` on, up to a block of at least `limit`.
     ///
     /// `FULL`: the lanes are all that the warp has left, so whole registers may be written.
     #[inline(always)]
@@ -198,7 +198,7 @@ impl<O: Observer> Run<'_, '_, O> {
         wanted & self.live & !mask == 0
     }
 
-    /// A `.sync` operation: lanes that give the same member mask execute it together.
+    /// A `.sync` operation: lanes that give the same member mask execute it at once.
     #[inline(never)]
     fn exec_sync(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
         let members = self.r.regs32[members as usize];
@@ -256,9 +256,9 @@ impl<O: Observer> Run<'_, '_, O> {
         if guard.negated { !bits } else { bits }
     }
 
-    /// Executes the frequent operations that the code begins with, up to a load of which something is still to be found
-    /// out or reported; gives what is behind them. Few values are alive here, so that they stay in the processor's
-    /// registers.
+    /// Executes the frequent operations at the start of the code, up to a load whose pattern is not
+    /// known or not reported yet; returns the code after them. Few values are live here, so that
+    /// they stay in the processor's registers.
     #[inline(always)]
     fn frequent<'c, const FULL: bool>(&mut self, code: &'c [Inst], mask: u32) -> &'c [Inst] {
         let regs32 = &mut *self.r.regs32;
@@ -327,7 +327,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// A predicated operation; kept out of the loop, which would double in size.
+    /// A predicated operation; outlined, since the loop would double in size.
     #[inline(never)]
     fn execute_masked(&mut self, op: &Op, mask: u32) -> Outcome {
         self.execute::<false>(op, mask)
@@ -435,7 +435,7 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
-    /// Operations that are not worth a place in the loop.
+    /// Operations that are too rare for the loop.
     #[inline(never)]
     fn execute_rare(&mut self, op: Op, mask: u32) -> Outcome {
         match op {

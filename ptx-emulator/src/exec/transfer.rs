@@ -11,9 +11,9 @@ use super::vector::{LANES, Lanes32, Lanes64};
 pub(super) enum Transfer {
     /// Nothing: the deltas are no multiples of the access size, or too far apart.
     Slow,
-    /// One word register, and neighbouring words.
+    /// One 32-bit register, and consecutive words.
     Row,
-    /// Word registers, and the same words for all lanes.
+    /// 32-bit registers, and the same words for all lanes.
     Broadcast,
     /// Anything else.
     Scattered,
@@ -111,7 +111,7 @@ pub(super) fn join(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// Whether the access is of one word register and without gaps, or of one place, and was done.
+/// Whether the access is a row or a broadcast, and was done.
 #[inline(always)]
 pub(super) fn read_row(
     source: &impl Source,

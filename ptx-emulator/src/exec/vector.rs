@@ -7,10 +7,10 @@
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 
-/// One word register.
+/// One 32-bit register: a value for each lane.
 pub(crate) type Lanes32 = [u32; LANES];
 
-/// One double register.
+/// One 64-bit register: a value for each lane.
 pub(crate) type Lanes64 = [u64; LANES];
 
 /// The registers of one frame of a warp.
@@ -140,7 +140,7 @@ impl Registers<'_> {
         });
     }
 
-    /// A double from words.
+    /// A 64-bit register from 32-bit ones.
     #[inline(always)]
     pub(crate) fn map2_32_to_64<const FULL: bool>(
         &mut self,
@@ -155,7 +155,7 @@ impl Registers<'_> {
         });
     }
 
-    /// A word from a double.
+    /// A 32-bit register from a 64-bit one.
     #[inline(always)]
     pub(crate) fn map_64_to_32<const FULL: bool>(
         &mut self,

@@ -45,13 +45,13 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Whether somebody outside of the warp must let the lanes go on.
+    /// Whether an event outside of the warp must release the lanes.
     fn is_parked(self) -> bool {
         matches!(self, State::Barrier(_) | State::Phase(_) | State::Cluster)
     }
 }
 
-/// Lanes that stand at the same place.
+/// Lanes that are at the same instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Split {
     pub frame: u32,
@@ -65,7 +65,7 @@ pub(crate) struct Split {
 #[derive(Debug)]
 pub(crate) struct Warp {
     pub index: u32,
-    /// Lanes that stand for threads.
+    /// Lanes that are threads of the block.
     lanes: u32,
     pub regs32: Rows<u32>,
     pub regs64: Rows<u64>,
@@ -81,7 +81,7 @@ pub(crate) struct Warp {
     pub live: u32,
 }
 
-/// Shares that a split may use up before others of its warp come first.
+/// Fuel requests of a split before other splits of its warp run first.
 const TURNS: u32 = 4;
 
 impl Warp {
@@ -262,7 +262,7 @@ impl Warp {
         }
     }
 
-    /// Parts a split by the lanes' values; gives the places of the parts.
+    /// Partitions a split by the lanes' values; returns the indices of the new splits.
     pub(crate) fn partition<T: PartialEq>(
         &mut self,
         at: usize,
@@ -288,7 +288,7 @@ impl Warp {
         std::iter::once(at).chain(before..self.splits.len())
     }
 
-    /// Joins ready splits that stand at the same place.
+    /// Merges ready splits that are at the same block.
     fn merge(&mut self) {
         let mut index = 0;
         while index < self.splits.len() {

@@ -1,41 +1,41 @@
-//! `wgmma.mma_async`: products whose operands lie in shared memory (PTX ISA, "Asynchronous Warpgroup
+//! `wgmma.mma_async`: MMAs whose operands lie in shared memory (PTX ISA, "Asynchronous Warpgroup
 //! Level Matrix Multiply-Accumulate").
 //!
-//! Each warp of a warpgroup computes 16 of the 64 rows, and needs the others for nothing. A product is
-//! executed when it is issued; observers see what it reads then, and again when it is waited for, since until
-//! then it may be read.
+//! Each warp of a warpgroup computes 16 of the 64 rows independently of the others. An MMA is
+//! executed when it is issued. Observers see what it reads then, and again when it is waited for,
+//! since until then it may be read.
 
 use super::run::{Outcome, RawFault, Run};
 use super::tensor_sum::{Factor, Line, sum_of_products};
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
-use crate::ir::{Space, WarpgroupProduct, WarpgroupRows};
-use crate::observer::{AccessKind, Issuer, Observer, Progress, Wants};
+use crate::ir::{AccessKind, Space, WarpgroupProduct, WarpgroupRows};
+use crate::observer::{Issuer, Observer, Progress, Wants};
 use crate::tensor_map::TensorSwizzle;
 
 /// Rows of a warp.
 const ROWS: usize = 16;
 
-/// Bytes along k of a product.
+/// Bytes of an MMA's operands along k.
 const DEPTH_BYTES: u64 = 32;
 
-/// Rows of a group, whose distance is the descriptor's stride.
+/// Rows of a core matrix; the descriptor's stride is the distance between core matrices.
 const GROUP: u64 = 8;
 
-/// Bytes of a piece, what observers are told of.
+/// Bytes of the chunks in which reads are reported to observers.
 const PIECE: u64 = 16;
 
-/// What a product reads of shared memory.
+/// What an MMA reads of shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct PendingReads {
     info: u32,
     group: u32,
-    /// Addresses of pieces.
+    /// Addresses of chunks.
     pieces: Vec<u64>,
 }
 
-/// The products of a warp that nobody has waited for.
+/// The MMAs of a warp that have not been waited for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProductQueue {
     pending: Vec<PendingReads>,
@@ -78,7 +78,7 @@ impl Descriptor {
         }
     }
 
-    /// The address of the element of a row (of A; a column of B) at a place along k.
+    /// The address of the element of a row (of A; a column of B) at an index along k.
     fn place(&self, row: u64, k: u64, bytes: u64) -> u64 {
         let span = self.swizzle.span();
         // Rows of the stored layout run along k, or across it.
@@ -172,7 +172,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// Rows of an operand, one behind the other, and the pieces of shared memory that they lie in.
+    /// Rows of an operand in order, and the chunks of shared memory that they lie in.
     fn load_operand(
         &self,
         product: &WarpgroupProduct,

@@ -1,4 +1,4 @@
-//! Asynchronous copies into shared memory, and the barriers that tell when they are done.
+//! Asynchronous copies into shared memory, and the mbarriers that signal their completion.
 
 use super::{Address, Predicate, Reg32, Reg64};
 
@@ -12,14 +12,14 @@ pub(crate) struct AsyncCopy {
     pub from: Address,
     /// Bytes written: 4, 8 or 16.
     pub bytes: u32,
-    /// Bytes read, of which the rest is zero; all of them where there is none.
+    /// Bytes read, the rest being zero; all of them where there is none.
     pub source_bytes: Option<Reg32>,
     /// Lanes that read nothing and write zeros.
     pub ignore: Option<Predicate>,
 }
 
-/// An instruction on an mbarrier, which may complete its phase or wait for that: lanes execute it one
-/// after the other.
+/// An instruction on an mbarrier, which may complete its phase or wait for that: lanes execute it
+/// one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct BarrierObject {
     pub address: Address,
@@ -87,12 +87,12 @@ pub(crate) struct BulkCopy {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BulkDirection {
-    /// To shared memory; the bytes are transactions of an mbarrier. To that of several blocks of the cluster, where there is a
-    /// mask of them.
+    /// To shared memory; the bytes are transactions of an mbarrier. With a mask, to the shared
+    /// memory of several blocks of the cluster.
     Load {
         barrier: Address,
         blocks: Option<Reg32>,
     },
-    /// To global memory, as part of the thread's bulk group.
+    /// To global memory, in the thread's bulk group.
     Store,
 }

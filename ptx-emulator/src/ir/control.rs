@@ -31,7 +31,7 @@ pub(crate) enum Terminator {
         next: u32,
     },
     BulkCopy(Box<BulkCopy>),
-    /// `cp.async.bulk.wait_group`: all but so many of the newest groups.
+    /// `cp.async.bulk.wait_group`: waits for all but this number of the newest groups.
     BulkWait {
         newest: u32,
         next: u32,
@@ -71,7 +71,7 @@ pub(crate) enum BarrierKind {
 pub(crate) struct Barrier {
     pub kind: BarrierKind,
     pub id: Reg32,
-    /// Threads that take part; none for all of the block.
+    /// Number of participating threads; none for all of the block.
     pub threads: Option<Reg32>,
     /// The predicate that a reduction reads.
     pub source: Option<Predicate>,

@@ -1,4 +1,4 @@
-//! PTX instructions as programs name them: number, class, and place in the text and in the source.
+//! PTX instructions: number, class, and position in the text and in the source.
 
 use std::fmt;
 
@@ -20,6 +20,7 @@ impl InstructionId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum InstructionClass {
     /// f32 arithmetic except fused multiply-add.
     Float32,
@@ -31,7 +32,7 @@ pub enum InstructionClass {
     Fma64,
     /// f16 and bf16 arithmetic.
     Half,
-    /// Products of matrices on tensor cores.
+    /// MMAs on tensor cores.
     Tensor,
     /// Integer and bit operations.
     Integer,
@@ -57,7 +58,7 @@ pub enum InstructionClass {
     Other,
 }
 
-/// What is known of one PTX instruction.
+/// The text and the class of one PTX instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Info {
     pub span: Span,
@@ -66,8 +67,9 @@ pub(crate) struct Info {
     pub class: InstructionClass,
 }
 
-/// A place in the source of a kernel, and the calls through which it was inlined.
+/// A line in the source of a kernel, and the calls through which it was inlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SourceLocation {
     /// File name as the compiler wrote it.
     pub file: String,
@@ -77,7 +79,7 @@ pub struct SourceLocation {
     pub column: u32,
     /// The function that was inlined here, where the compiler named it.
     pub function: Option<String>,
-    /// The call that this place was inlined into.
+    /// The call that this line was inlined into.
     pub inlined_at: Option<Box<SourceLocation>>,
 }
 

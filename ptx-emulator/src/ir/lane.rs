@@ -8,7 +8,7 @@ use crate::parse::ast::Type;
 pub(crate) struct LaneOp {
     pub function: LaneFunction,
     pub destination: Register,
-    /// Second destination: the carry flag of `add.cc` and its kin.
+    /// Second destination: the carry flag of `add.cc` and similar instructions.
     pub carry_out: Option<Predicate>,
     pub arguments: Vec<Register>,
 }
@@ -162,7 +162,7 @@ pub(crate) struct Conversion {
     pub to: Type,
     pub from: Type,
     pub rounding: Rounding,
-    /// `.rni` and its kin: the result is an integral value.
+    /// `.rni` and similar modifiers: the result is an integral value.
     pub to_integral: bool,
     pub flush: bool,
     pub saturate: bool,

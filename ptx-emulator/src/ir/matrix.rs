@@ -1,4 +1,4 @@
-//! Operations of a warp on small matrices: fragments to and from shared memory, and products.
+//! Operations of a warp on small matrices: fragments to and from shared memory, and MMAs.
 
 use super::{Address, Predicate, Reg32, Reg64, Register};
 
@@ -35,7 +35,7 @@ pub(crate) struct MatrixProduct {
     pub c: Vec<Register>,
 }
 
-/// Elements of A and B. Sums are f32, of f64 f64.
+/// Elements of A and B. Accumulators are f32; those of f64 are f64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatrixInputs {
     F16,

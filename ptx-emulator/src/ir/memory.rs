@@ -14,8 +14,8 @@ pub enum Space {
     Global,
     /// The block's shared memory.
     Shared,
-    /// The shared memory of the blocks of a cluster (`.shared::cluster`). An address is the block's rank, times 2^24, plus the
-    /// address in its shared memory.
+    /// The shared memory of the blocks of a cluster (`.shared::cluster`). An address is the block's
+    /// rank, times 2^24, plus the address in its shared memory.
     Cluster,
     /// A thread's own memory.
     Local,
@@ -39,7 +39,35 @@ impl std::fmt::Display for Space {
     }
 }
 
-/// Where an access's address comes from, besides its constant offset.
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccessKind {
+    /// Reads.
+    Load,
+    /// Writes.
+    Store,
+    /// Reads and writes in one atomic operation.
+    Atomic,
+}
+
+impl AccessKind {
+    /// `load`, `store` or `atomic`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            AccessKind::Load => "load",
+            AccessKind::Store => "store",
+            AccessKind::Atomic => "atomic",
+        }
+    }
+}
+
+impl std::fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The base of an access's address, to which its constant offset is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressBase {
     None,
@@ -55,8 +83,8 @@ pub(crate) struct Address {
     pub space: Space,
     pub base: AddressBase,
     pub offset: i64,
-    /// Accesses of a basic block with the same value as their base have the same spread; 0 where
-    /// the base is the same for all lanes.
+    /// Accesses of a basic block with the same value of their base have the same lane offsets; 0
+    /// where the base is the same for all lanes.
     pub offsets: u32,
 }
 
@@ -120,8 +148,7 @@ pub(crate) struct Atomic {
     pub second: Option<Register>,
 }
 
-/// One of several loads of a basic block whose addresses are a register, the same for all of them, and an
-/// offset.
+/// One of several loads of a basic block whose addresses are the same register plus an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupedLoad {
     /// The instruction.

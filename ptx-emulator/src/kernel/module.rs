@@ -17,7 +17,7 @@ pub(crate) struct ModuleInner {
     pub id: u64,
     pub text: String,
     pub tree: Tree,
-    /// Where the lines after the first one start, in bytes; found when it is first asked for.
+    /// Starts of the lines after the first one, in bytes; found at first use.
     line_starts: OnceLock<Vec<u32>>,
 }
 
@@ -29,18 +29,19 @@ impl Module {
     /// Parses PTX text.
     ///
     /// # Errors
-    /// The first place where the text is not well formed. Instructions are looked at when a kernel
-    /// is taken out of the module.
+    /// The first position where the text is not well formed. Instructions are checked by
+    /// [`Module::kernel`].
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         Self::with_bodies(text, Bodies::Check)
     }
 
-    /// Finds what is in PTX text, and leaves the bodies of its functions for later: for large modules
-    /// of which few kernels are run. It takes a small part of the time of [`Module::parse`].
+    /// Finds what is declared in PTX text, and leaves the bodies of its functions for later: for
+    /// large modules of which few kernels are run. It takes a small part of the time of
+    /// [`Module::parse`].
     ///
     /// # Errors
-    /// The first place outside of the bodies where the text is not well formed, or a body without an
-    /// end. [`Module::kernel`] tells where a body is not well formed.
+    /// The first position outside of the bodies where the text is not well formed, or a body
+    /// without an end. [`Module::kernel`] reports where a body is not well formed.
     pub fn index(text: &str) -> Result<Self, ParseError> {
         Self::with_bodies(text, Bodies::Skip)
     }
@@ -99,8 +100,8 @@ impl Module {
         self.decode(index)
     }
 
-    /// Decodes all kernels, in the order of the text, on as many threads as `workers` says, or else as the machine
-    /// has processors.
+    /// Decodes all kernels, in the order of the text, on `workers` threads, or else on as many as
+    /// the machine has processors.
     ///
     /// # Errors
     /// As [`Module::kernel`], of the first kernel that has any.
@@ -113,7 +114,7 @@ impl Module {
         let available = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = workers.unwrap_or_else(available).min(kernels.len());
         let decoded: Vec<OnceLock<_>> = kernels.iter().map(|_| OnceLock::new()).collect();
-        // The largest come first, so that no worker begins one when the others have nothing left.
+        // The largest come first, so that no worker starts one when the others are idle.
         let mut order: Vec<usize> = (0..kernels.len()).collect();
         order.sort_by_key(|&place| {
             let body = self.0.tree.functions[kernels[place]].body;
@@ -122,7 +123,7 @@ impl Module {
         let next = AtomicUsize::new(0);
         let work = || {
             while let Some(&place) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                // Each place is one worker's alone.
+                // Each slot is set by one worker alone.
                 _ = decoded[place].set(self.decode(kernels[place]));
             }
         };
@@ -229,7 +230,7 @@ impl ModuleInner {
         if let Some(index) = variable {
             return addresses[index];
         }
-        // A function may be declared beside its definition.
+        // A function may be declared in addition to its definition.
         let functions = self.tree.functions.iter().enumerate();
         let named = functions.filter(|(_, function)| of_name(function.name));
         let function = named.max_by_key(|(_, function)| function.body.is_some());

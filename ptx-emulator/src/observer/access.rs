@@ -1,19 +1,8 @@
-//! What observers learn of memory accesses.
+//! The memory accesses that observers see.
 
 use std::fmt;
 
-use crate::ir::{GroupedLoad, InstructionId, Register, Space, Store};
-
-/// What an access does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AccessKind {
-    /// Reads.
-    Load,
-    /// Writes.
-    Store,
-    /// Reads and writes in one atomic operation.
-    Atomic,
-}
+use crate::ir::{AccessKind, GroupedLoad, InstructionId, Register, Space, Store};
 
 /// One memory instruction of a warp.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +59,8 @@ pub enum Issuer {
 /// An access of an asynchronous operation: `cp.async`, `cp.async.bulk.tensor`, or `wgmma`.
 ///
 /// Accesses to global memory are reported when they are complete, not when they are issued. A
-/// completed operation accesses what it announced when it was issued, or a part of that; the rest
-/// follows.
+/// completed operation accesses what it announced when it was issued, or a subset of it; events for
+/// the rest follow.
 ///
 /// The lanes of `cp.async` perform its accesses themselves, so they are reported as
 /// [`Event::Access`](super::Event::Access) too, when they are complete. The others are those of

@@ -1,4 +1,4 @@
-//! The events of a launch, and the sets of events that observers ask for.
+//! The events of a launch, and the sets of events that observers want.
 
 use super::access::{Accesses, AsyncAccess};
 use crate::error::Fault;

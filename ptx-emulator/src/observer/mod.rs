@@ -3,7 +3,7 @@
 mod access;
 mod event;
 
-pub use access::{AccessKind, Accesses, AsyncAccess, Issuer, MemoryAccess, Progress, StoredValues};
+pub use access::{Accesses, AsyncAccess, Issuer, MemoryAccess, Progress, StoredValues};
 pub(crate) use access::{Form, RepeatedAccess, RepeatedLoads};
 pub use event::{
     BarrierComplete, Event, Interest, LaunchContext, WarpContext, WarpSync, WarpSyncKind,

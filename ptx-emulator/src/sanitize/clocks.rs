@@ -1,14 +1,16 @@
-//! What is ordered before what among the threads of a block, or of a cluster of blocks that run at the same time: then
-//! the warps of all of its blocks are counted one behind the other, and so are their barriers.
+//! The order of accesses among the threads of a block, or of a cluster. The blocks of a cluster run
+//! at the same time: their warps have consecutive numbers, and so have their barriers.
 //!
 //! Every synchronisation gets a number, its stamp, and every access is marked with the stamp of the
-//! last one before it. A barrier of the whole block orders everything before it. For what is less
-//! (`bar.warp.sync`, barriers for some of the warps, mbarriers, releases and acquires) it is known up to
-//! which stamp each lane has seen the accesses of every other; what a release hands on waits at its
-//! *object*: an mbarrier, or a place in memory that strong operations access.
+//! last one before it. A barrier of the whole block orders everything before it. Narrower
+//! synchronisation (`bar.warp.sync`, barriers for some of the warps, mbarriers, releases and
+//! acquires) is tracked by vector clocks: up to which stamp each lane has observed the accesses of
+//! every other. A release leaves its clock at an *object*: an mbarrier, or an address that strong
+//! operations access.
 //!
-//! Asynchronous operations run beside the thread that asks for them. Until it has waited for one, or an
-//! mbarrier was told that it is done, it is *in flight*: ordered before nothing.
+//! Asynchronous operations run concurrently with the thread that issues them. Until the thread has
+//! waited for one, or its completion was signalled to an mbarrier, it is *in flight*: ordered
+//! before nothing.
 
 use std::collections::HashMap;
 
@@ -20,7 +22,7 @@ use crate::ir::Space;
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
 
-/// The object that stands for the barrier of the cluster.
+/// The object of the cluster's barrier.
 const CLUSTER_BARRIER: (Space, u64) = (Space::Cluster, 0);
 
 /// The barriers of the block of a rank begin with this one.
@@ -31,21 +33,22 @@ pub(super) fn first_barrier(rank: u32) -> u32 {
 /// The stamp of an asynchronous access that may happen at any time.
 pub(super) const IN_FLIGHT: u32 = u32::MAX;
 
-/// What one warp has seen.
+/// What one warp has observed.
 #[derive(Clone, Debug, Default)]
 struct View {
-    /// All of its lanes have; of the warp itself, what the lanes have seen of each other.
+    /// What all of its lanes have observed; of the warp itself, what the lanes have observed of
+    /// each other.
     common: VectorClock,
-    /// What single lanes have seen besides.
+    /// What single lanes have observed in addition.
     single: Vec<(usize, VectorClock)>,
-    /// What lanes had seen and done at their last fence: relaxed operations release it.
+    /// What lanes had observed and done at their last fence: relaxed operations release it.
     fences: Vec<(usize, VectorClock)>,
     /// Objects that lanes have read by relaxed operations, for their next fence.
     read: Vec<(usize, usize)>,
 }
 
 impl View {
-    /// What all of the lanes have seen together.
+    /// What the lanes have observed, all of them taken together.
     fn joined(&self) -> VectorClock {
         let mut seen = self.common.clone();
         for (_, single) in &self.single {
@@ -54,14 +57,14 @@ impl View {
         seen
     }
 
-    /// What a lane has seen besides what all have.
+    /// What a lane has observed in addition to `common`.
     fn of_lane(&mut self, lane: usize) -> &mut VectorClock {
-        let place = self.single.iter().position(|(of, _)| *of == lane);
-        let place = place.unwrap_or_else(|| {
+        let key = self.single.iter().position(|(of, _)| *of == lane);
+        let key = key.unwrap_or_else(|| {
             self.single.push((lane, VectorClock::default()));
             self.single.len() - 1
         });
-        &mut self.single[place].1
+        &mut self.single[key].1
     }
 
     fn has(&self, lane: usize, test: impl Fn(&VectorClock) -> bool) -> bool {
@@ -72,7 +75,8 @@ impl View {
                 .any(|(of, seen)| *of == lane && test(seen))
     }
 
-    /// Lanes learn something; `all` of the warp, if they are so many.
+    /// Lanes observe something. `all` are the lanes of the warp: if the mask holds them all, it
+    /// goes to `common`.
     fn learn(&mut self, mask: u32, all: u32, seen: &VectorClock) {
         if mask & all == all {
             self.common.join(seen);
@@ -91,12 +95,12 @@ impl View {
     }
 }
 
-/// Something by which threads hand on what they have seen.
+/// An object through which threads synchronise.
 #[derive(Clone, Debug, Default)]
 struct Object {
     /// Of an mbarrier: what arrived in the phase that is not complete.
     arriving: VectorClock,
-    /// What whoever acquires it sees.
+    /// What an acquire of it observes.
     released: VectorClock,
 }
 
@@ -110,25 +114,28 @@ pub(super) struct Clocks {
     /// The stamp at which the block began.
     pub block_start: u32,
     warps: Vec<View>,
-    /// Lanes of each warp that stand for threads.
+    /// Lanes of each warp that are threads of the block.
     lanes: Vec<u32>,
     /// Threads of a block, and blocks.
     extent: (u32, u32),
-    /// By barrier: the warps that have arrived without waiting, one bit each, and what they had seen.
+    /// By barrier: the warps that have arrived without waiting, one bit each, and what they had
+    /// observed.
     arrivals: Vec<Option<(u32, VectorClock)>>,
     objects: Vec<Object>,
     /// Their numbers by address.
     numbers: HashMap<(Space, u64), usize>,
-    /// Stamps of copies of which an mbarrier was told, with its number, in order.
+    /// Stamps of copies whose completion was signalled to an mbarrier, with the number of that, in
+    /// rising order.
     signalled: Vec<(u32, usize)>,
-    /// What a proxy fence lies behind: accesses before a stamp, and what those who fenced had seen.
+    /// What precedes a proxy fence: accesses before a stamp, and what the fencing threads had
+    /// observed.
     published: (u32, VectorClock),
     /// Whether there is more than barriers of the whole block since the last of them.
     is_fine: bool,
 }
 
 impl Clocks {
-    /// Of `blocks` blocks of so many threads each.
+    /// For `blocks` blocks of `threads` threads each.
     pub(super) fn new(threads: u32, blocks: u32) -> Self {
         let count = threads.div_ceil(32);
         let of_block = || (0..count).map(|warp| u32::MAX >> (32 - (threads - 32 * warp).min(32)));
@@ -188,8 +195,8 @@ impl Clocks {
         stamp
     }
 
-    /// Whether an access at `stamp`, which may not be older than `since`, is ordered before what lane
-    /// `by.1` of warp `by.0` does now.
+    /// Whether an access at `stamp`, which may not be older than `since`, is ordered before what
+    /// lane `by.1` of warp `by.0` does now.
     pub(super) fn is_ordered(&self, earlier: Origin, stamp: u32, by: (u32, u32)) -> bool {
         if stamp == IN_FLIGHT {
             return false;
@@ -210,16 +217,17 @@ impl Clocks {
             .signalled
             .binary_search_by_key(&stamp, |&(stamp, _)| stamp)
         {
-            Ok(place) => {
-                let number = self.warps.len() + self.signalled[place].1;
+            Ok(key) => {
+                let number = self.warps.len() + self.signalled[key].1;
                 view.has(by_lane, |seen| seen.has(number, 0, stamp))
             }
-            // Of all lanes of a warp together: each of them knows that it is done, and may say so.
+            // The access was one of all lanes of a warp: each of them has observed that it is
+            // complete.
             Err(_) => of.0 == by.0 || view.has(by_lane, |seen| seen.has_any(warp, stamp)),
         }
     }
 
-    /// Whether a proxy fence lies behind an access of this block.
+    /// Whether a proxy fence follows an access of this block.
     pub(super) fn is_published(&self, origin: Origin, stamp: u32) -> bool {
         let (warp, lane) = origin.thread();
         stamp < self.published.0 || self.published.1.has(warp as usize, lane as usize, stamp)
@@ -290,7 +298,7 @@ impl Clocks {
         }
     }
 
-    /// What lanes of a warp have seen, and done up to a stamp.
+    /// What lanes of a warp have observed, and done up to a stamp.
     fn seen_by(&self, warp: u32, mask: u32, stamp: u32) -> VectorClock {
         let index = warp as usize;
         let (Some(view), Some(&all)) = (self.warps.get(index), self.lanes.get(index)) else {
@@ -319,12 +327,14 @@ impl Clocks {
         number
     }
 
-    /// Lanes arrive at an mbarrier: who waits for the phase will have seen what each of them did.
+    /// Lanes arrive at an mbarrier: a thread that waits for the phase observes what each of them
+    /// did before.
     pub(super) fn arrive_at(&mut self, address: u64, warp: u32, mask: u32) {
         self.arrive_at_object((Space::Shared, address), warp, mask);
     }
 
-    /// Lanes arrive at the barrier of the cluster, and release `all` of what they did, or what lies before their last fence.
+    /// Lanes arrive at the barrier of the cluster. They release `all` of what they did, or what
+    /// precedes their last fence.
     pub(super) fn arrive_at_cluster(&mut self, warp: u32, mask: u32, all: bool) {
         if all {
             self.arrive_at_object(CLUSTER_BARRIER, warp, mask);
@@ -346,30 +356,31 @@ impl Clocks {
         self.complete_object(CLUSTER_BARRIER);
     }
 
-    /// Lanes go on behind the barrier of the cluster.
+    /// Lanes go on after the barrier of the cluster.
     pub(super) fn wait_for_cluster(&mut self, warp: u32, mask: u32) {
         self.acquire(CLUSTER_BARRIER, warp, mask);
     }
 
-    fn arrive_at_object(&mut self, place: (Space, u64), warp: u32, mask: u32) {
-        let number = self.object(place.0, place.1);
+    fn arrive_at_object(&mut self, key: (Space, u64), warp: u32, mask: u32) {
+        let number = self.object(key.0, key.1);
         let stamp = self.stamp();
         let seen = self.seen_by(warp, mask, stamp);
         self.objects[number].arriving.join(&seen);
     }
 
-    /// An operation of all lanes of a warp together is done, which is marked with the present stamp.
+    /// An operation of a whole warp is complete, which is marked with the present stamp.
     pub(super) fn finish_together(&mut self) {
         self.stamp();
     }
 
-    /// An mbarrier is told that a copy is done, which is marked with the present stamp.
+    /// The completion of a copy is signalled to an mbarrier, which is marked with the present
+    /// stamp.
     pub(super) fn signal(&mut self, address: u64) {
         let number = self.object(Space::Shared, address);
         let stamp = self.stamp();
         self.signalled.push((stamp, number));
-        let place = self.warps.len() + number;
-        self.objects[number].arriving.note_all(place, stamp);
+        let key = self.warps.len() + number;
+        self.objects[number].arriving.note_all(key, stamp);
     }
 
     /// The phase of an mbarrier is complete.
@@ -377,16 +388,16 @@ impl Clocks {
         self.complete_object((Space::Shared, address));
     }
 
-    fn complete_object(&mut self, place: (Space, u64)) {
-        let number = self.object(place.0, place.1);
+    fn complete_object(&mut self, key: (Space, u64)) {
+        let number = self.object(key.0, key.1);
         let Object { arriving, released } = &mut self.objects[number];
         released.join(arriving);
         arriving.clear();
     }
 
     /// Lanes read what others may have released.
-    pub(super) fn acquire(&mut self, place: (Space, u64), warp: u32, mask: u32) {
-        let Some(&number) = self.numbers.get(&place) else {
+    pub(super) fn acquire(&mut self, key: (Space, u64), warp: u32, mask: u32) {
+        let Some(&number) = self.numbers.get(&key) else {
             return;
         };
         let (objects, views) = (&self.objects, &mut self.warps);
@@ -397,9 +408,10 @@ impl Clocks {
         }
     }
 
-    /// As [`Self::acquire`], by a relaxed operation: what was released is seen from the lanes' next fence on.
-    pub(super) fn read(&mut self, place: (Space, u64), warp: u32, mask: u32) {
-        let Some(&number) = self.numbers.get(&place) else {
+    /// As [`Self::acquire`], by a relaxed operation: the lanes observe what was released from their
+    /// next fence on.
+    pub(super) fn read(&mut self, key: (Space, u64), warp: u32, mask: u32) {
+        let Some(&number) = self.numbers.get(&key) else {
             return;
         };
         if let Some(view) = self.warps.get_mut(warp as usize) {
@@ -412,11 +424,11 @@ impl Clocks {
         }
     }
 
-    /// A lane writes something from which others learn that it has come this far: `all` of what it did, or what lies
-    /// before its last fence. What others released is handed on where the operation reads as well.
+    /// A lane writes to an object and so releases `all` of what it did, or what precedes its last
+    /// fence. If the operation reads as well, the object keeps what others released.
     pub(super) fn release(
         &mut self,
-        place: (Space, u64),
+        key: (Space, u64),
         (warp, lane): (u32, usize),
         all: bool,
         reads: bool,
@@ -430,10 +442,10 @@ impl Clocks {
             let last = fences.find(|(of, _)| *of == lane);
             last.map(|(_, seen)| seen.clone())
         };
-        if seen.is_none() && !self.numbers.contains_key(&place) {
+        if seen.is_none() && !self.numbers.contains_key(&key) {
             return;
         }
-        let number = self.object(place.0, place.1);
+        let number = self.object(key.0, key.1);
         let released = &mut self.objects[number].released;
         if !reads {
             released.clear();
@@ -520,17 +532,17 @@ mod tests {
     #[test]
     fn an_arrival_is_of_one_lane_and_one_phase() {
         let mut clocks = Clocks::new(64, 1);
-        let place = (Space::Shared, 8);
+        let key = (Space::Shared, 8);
         let before = clocks.now;
         clocks.arrive_at(8, 0, 1);
-        clocks.acquire(place, 1, u32::MAX);
+        clocks.acquire(key, 1, u32::MAX);
         assert!(
             !is_ordered(&clocks, (0, 0), before, (1, 0)),
             "no phase is over"
         );
         clocks.complete_phase(8);
         let after = clocks.now;
-        clocks.acquire(place, 1, 2);
+        clocks.acquire(key, 1, 2);
         assert!(is_ordered(&clocks, (0, 0), before, (1, 1)));
         assert!(
             !is_ordered(&clocks, (0, 0), before, (1, 0)),
@@ -541,13 +553,14 @@ mod tests {
             "another lane arrived"
         );
         assert!(!is_ordered(&clocks, (0, 0), after, (1, 1)));
-        // Lanes that meet hand on what they know, and arrive for each other from then on.
+        // Lanes that synchronise share what they have observed, and arrive for each other from then
+        // on.
         clocks.synchronise_lanes(1, u32::MAX);
         assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
         clocks.synchronise_lanes(0, u32::MAX);
         clocks.arrive_at(8, 0, 1);
         clocks.complete_phase(8);
-        clocks.acquire(place, 1, u32::MAX);
+        clocks.acquire(key, 1, u32::MAX);
         assert!(is_ordered(&clocks, (0, 1), before, (1, 0)));
     }
 
@@ -569,13 +582,13 @@ mod tests {
     #[test]
     fn a_release_orders_for_those_who_acquire_later() {
         let mut clocks = Clocks::new(64, 1);
-        let place = (Space::Global, 256);
+        let key = (Space::Global, 256);
         let before = clocks.now;
-        clocks.acquire(place, 1, 1);
+        clocks.acquire(key, 1, 1);
         assert!(!is_ordered(&clocks, (0, 0), before, (1, 0)));
-        clocks.release(place, (0, 0), true, true);
+        clocks.release(key, (0, 0), true, true);
         let after = clocks.now;
-        clocks.acquire(place, 1, 1);
+        clocks.acquire(key, 1, 1);
         assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
         assert!(!is_ordered(&clocks, (0, 0), after, (1, 0)));
     }
@@ -583,19 +596,19 @@ mod tests {
     #[test]
     fn relaxed_operations_hand_on_what_lies_before_a_fence() {
         let mut clocks = Clocks::new(64, 1);
-        let place = (Space::Global, 256);
+        let key = (Space::Global, 256);
         let before = clocks.now;
-        clocks.release(place, (0, 0), false, true);
+        clocks.release(key, (0, 0), false, true);
         clocks.fence(0, 1);
         let behind = clocks.now;
-        clocks.read(place, 1, 1);
+        clocks.read(key, 1, 1);
         clocks.fence(1, 1);
         assert!(
             !is_ordered(&clocks, (0, 0), before, (1, 0)),
             "no fence was before"
         );
-        clocks.release(place, (0, 0), false, true);
-        clocks.read(place, 1, 1);
+        clocks.release(key, (0, 0), false, true);
+        clocks.read(key, 1, 1);
         assert!(
             !is_ordered(&clocks, (0, 0), before, (1, 0)),
             "no fence follows"

@@ -1,7 +1,7 @@
 //! Conflicts between blocks, which run in no order.
 //!
-//! Of each cell it is enough to know the first and the last block that wrote to it and that read it:
-//! two blocks are in conflict over a cell if and only if two of these are.
+//! Of each cell it suffices to keep the first and the last block that wrote to it, and that read
+//! it: there is a conflict over a cell if and only if two of these blocks are in conflict.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,10 @@ use super::shape::LANES;
 use super::sync_table::BlockSet;
 use crate::ir::{InstructionId, Space};
 
-/// The first and the last block of those that did something with a cell.
+/// The first and the last of the blocks that accessed a cell.
 ///
-/// All of a cell is in one place, since the shadow of large allocations is in no cache.
+/// The fields of a cell are adjacent, since the shadow of large allocations does not fit into
+/// caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct FirstLast {
     /// Index in the grid plus 1; 0 for none.
@@ -52,9 +53,10 @@ impl FirstLast {
     }
 }
 
-/// Notes the cells of all lanes, `CELLS` for each; `who` is of the same warp.
+/// Records the cells of all lanes, `CELLS` for each; `origin` is of the same warp.
 fn note_row<const CELLS: usize>(row: &mut [FirstLast], block: u32, origin: Origin) {
-    // A worker's blocks come in order: mostly all of the row is new, or was noted by earlier blocks.
+    // A worker's blocks come in rising order: mostly all of the row is new, or was recorded by
+    // earlier blocks.
     let (mut noted, mut other) = (0, false);
     for range in &*row {
         noted |= range.first;
@@ -77,11 +79,12 @@ fn note_row<const CELLS: usize>(row: &mut [FirstLast], block: u32, origin: Origi
 /// The blocks that wrote to the cells of an allocation, or that read them.
 #[derive(Clone, Debug, Default)]
 struct BlockAccesses {
-    /// How many cells there are.
+    /// Number of cells.
     count: usize,
-    /// By 32 cells, from a multiple of 32 on: the blocks that accessed all of them at once, a cell by each lane, with lane 0.
+    /// By aligned row of 32 cells: the blocks of which a warp accessed the row in one instruction,
+    /// a cell by each lane. The origin is lane 0.
     rows: Vec<FirstLast>,
-    /// By cell: the others; empty as long as there are none.
+    /// By cell: the blocks with other accesses; empty as long as there are none.
     cells: Vec<FirstLast>,
 }
 
@@ -106,7 +109,7 @@ impl BlockAccesses {
         self.cells()[cell].note(block, origin.0);
     }
 
-    /// Notes the cells of all lanes, `CELLS` for each; `who` is of the same warp.
+    /// Records the cells of all lanes, `CELLS` for each; `origin` is of the same warp.
     fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, origin: Origin) {
         if CELLS == 1 && from.is_multiple_of(LANES) {
             self.rows[from / LANES].note(block, origin.with_lane(0).0);
@@ -149,7 +152,8 @@ fn merge(all: &mut [FirstLast], others: &[FirstLast]) {
     }
 }
 
-/// Whether there is no conflict over what these blocks wrote to and read: one block alone did both, or nobody wrote.
+/// Whether there is no conflict over what these blocks wrote to and read: no block wrote, or a
+/// single block did both.
 fn is_quiet(writes: FirstLast, reads: FirstLast) -> bool {
     let alone = writes.last == 0 && reads.last == 0;
     writes.first == 0 || alone && (reads.first == 0 || reads.first == writes.first)
@@ -183,13 +187,13 @@ impl CrossBlockRaces {
         self.writes.note(cell, block, origin);
     }
 
-    /// Notes a read or a strong access.
+    /// Records a read or a strong access.
     #[inline(always)]
     pub(super) fn note_read(&mut self, cell: usize, block: u32, origin: Origin) {
         self.reads.note(cell, block, origin);
     }
 
-    /// As [`Self::note_write`], for all lanes one behind the other, of `CELLS` cells each.
+    /// As [`Self::note_write`], for consecutive accesses of all lanes, of `CELLS` cells each.
     pub(super) fn note_write_row<const CELLS: usize>(
         &mut self,
         from: usize,
@@ -200,7 +204,7 @@ impl CrossBlockRaces {
         self.writes.note_row::<CELLS>(from, block, origin);
     }
 
-    /// As [`Self::note_read`], for all lanes one behind the other, of `CELLS` cells each.
+    /// As [`Self::note_read`], for consecutive accesses of all lanes, of `CELLS` cells each.
     pub(super) fn note_read_row<const CELLS: usize>(
         &mut self,
         from: usize,
@@ -210,7 +214,7 @@ impl CrossBlockRaces {
         self.reads.note_row::<CELLS>(from, block, origin);
     }
 
-    /// Makes cells of `1 << shift` bytes.
+    /// Splits cells into cells of `1 << shift` bytes.
     pub(super) fn refine(&mut self, shift: u32) {
         let times = 1 << (self.shift - shift);
         self.shift = shift;
@@ -230,8 +234,8 @@ impl CrossBlockRaces {
         self.reads.merge(&other.reads);
     }
 
-    /// Adds the conflicts over an allocation at `base`. `seen` are the blocks that a block has learned of, that they are
-    /// done with their writes.
+    /// Adds the conflicts over an allocation at `base`. `seen`: of each block, the blocks whose
+    /// writes it has acquired.
     pub(super) fn report(
         &self,
         geometry: &LaunchGeometry,
@@ -252,7 +256,8 @@ impl CrossBlockRaces {
         let only_rows = self.writes.cells.is_empty() && self.reads.cells.is_empty();
         let rows = self.writes.rows.iter().zip(&self.reads.rows);
         let rows = rows.enumerate().filter(|(_, (writes, reads))| {
-            // What holds for a row holds for its cells, unless there is more about them.
+            // A row without conflicts has no cells with conflicts, unless cells were recorded by
+            // themselves.
             !(only_rows && is_quiet(**writes, **reads))
         });
         let cells = rows.flat_map(|(row, _)| row * LANES..(row + 1) * LANES);
@@ -300,7 +305,8 @@ impl CrossBlockRaces {
 mod tests {
     use super::*;
 
-    /// What is noted of rows is known of their cells, whatever else is noted of these and wherever they are made smaller.
+    /// What is recorded by rows is found by cells, together with what is recorded by cells, and
+    /// after cells are split.
     #[test]
     fn cells_know_what_is_noted_of_rows() {
         let mut accesses = BlockAccesses::new(3 * LANES);
@@ -328,7 +334,7 @@ mod tests {
         }
     }
 
-    /// A row at once is noted as its cells are one by one, whatever blocks were there before.
+    /// A row is recorded as its cells would be one by one, whichever blocks were there before.
     #[test]
     fn rows_are_noted_as_their_cells() {
         const CELLS: usize = 2;

@@ -7,31 +7,31 @@ use super::launch_geometry::{LaunchGeometry, flatten};
 use super::shadow_memory::{Origin, refine};
 use super::shape::{LANES, Shape, Shapes, lanes};
 use crate::error::Fault;
-use crate::ir::{InstructionId, Space};
+use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
-    AccessKind, AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress,
-    WarpContext,
+    AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
 };
 
-/// Finds reads of shared and of global memory that nobody has written to; an [`Observer`].
+/// Finds reads of shared and of global memory that was never written; an [`Observer`].
 ///
-/// What the host writes counts as written, and so do the module's variables and what earlier launches
-/// wrote; see [`Memory::mark_written`](crate::Memory::mark_written). A read of global memory that
-/// another block of the same launch writes is a race, and none of this checker's findings. A value is
-/// judged where it is loaded, unless it is never used at all: compilers join loads over gaps. Reads of
-/// the host are judged where whoever runs the launches announces them ([`Observer::host_read`]).
+/// What the host writes counts as written, and so do the module's variables and what earlier
+/// launches wrote; see [`Memory::mark_written`](crate::Memory::mark_written). A read of global
+/// memory that another block of the same launch writes is a race, and not reported here. A value is
+/// checked where it is loaded, unless it is never used at all: compilers merge loads over gaps.
+/// Reads by the host are checked where the caller of the launches reports them
+/// ([`Event::HostRead`]).
 ///
 /// The blocks of a cluster are looked at as if they were one.
 ///
 /// The findings of a launch are the same for any number of worker threads. A launch that ends in a
-/// fault has none: how far its other blocks have come is chance.
+/// fault has none, since how far its other blocks have come depends on chance.
 #[derive(Clone, Debug, Default)]
 pub struct Initcheck {
     geometry: LaunchGeometry,
     shapes: Shapes,
-    places: Vec<u32>,
+    last_allocations: Vec<u32>,
     /// Of each instruction, the bytes that matter.
     used: Vec<u32>,
     shared: Marks,
@@ -50,7 +50,7 @@ pub struct Initcheck {
 /// The mark of what was written before the launch.
 const BEFORE: u32 = u32::MAX;
 
-/// Which cells of a piece of memory were written.
+/// Which cells of a range of memory were written.
 #[derive(Clone, Debug, Default)]
 struct Marks {
     bytes: u64,
@@ -82,10 +82,10 @@ impl Marks {
 struct Area {
     base: u64,
     written: Marks,
-    /// The first and the last block that wrote to each cell; index in the grid plus 1, or 0.
+    /// The first and the last block that wrote to each cell: index in the grid plus 1, or 0.
     first: Vec<u32>,
     last: Vec<u32>,
-    /// The reads of cells without a mark: the first and the last block that did.
+    /// By cell without a mark: the first and the last block that read it.
     early: HashMap<usize, [(u32, Origin); 2]>,
 }
 
@@ -113,7 +113,7 @@ impl Area {
         }
     }
 
-    /// Makes cells of `1 << shift` bytes.
+    /// Splits cells into cells of `1 << shift` bytes.
     fn refine(&mut self, shift: u32) {
         if shift == self.written.shift {
             return;
@@ -175,7 +175,7 @@ impl Area {
                 _ => ranges.push((start, bytes)),
             }
         }
-        // The last cell may reach behind the allocation.
+        // The last cell may reach past the end of the allocation.
         let end = self.base + self.written.bytes;
         if let Some((from, length)) = ranges.last_mut() {
             *length = (*length).min(end - *from);
@@ -185,7 +185,7 @@ impl Area {
 }
 
 impl Initcheck {
-    /// A checker that has seen nothing.
+    /// A checker without findings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -204,7 +204,7 @@ impl Initcheck {
         Initcheck {
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
-            places: vec![0; instructions],
+            last_allocations: vec![0; instructions],
             shared: Marks::new(geometry.shared_of_cluster()),
             global: vec![None; geometry.allocations.len()],
             before,
@@ -215,19 +215,27 @@ impl Initcheck {
 
     /// Index of the allocation that holds `bytes` bytes at an address.
     #[inline(always)]
-    fn place(&mut self, instruction: InstructionId, address: u64, bytes: u64) -> Option<usize> {
-        self.geometry
-            .place(&mut self.places[instruction.index()], address, bytes)
+    fn allocation_index(
+        &mut self,
+        instruction: InstructionId,
+        address: u64,
+        bytes: u64,
+    ) -> Option<usize> {
+        self.geometry.allocation_index(
+            &mut self.last_allocations[instruction.index()],
+            address,
+            bytes,
+        )
     }
 
-    fn area(&mut self, place: usize) -> &mut Area {
-        let (base, bytes) = self.geometry.allocations[place];
-        let before = &self.before[place];
-        self.global[place].get_or_insert_with(|| Box::new(Area::new(base, bytes, before)))
+    fn area(&mut self, allocation: usize) -> &mut Area {
+        let (base, bytes) = self.geometry.allocations[allocation];
+        let before = &self.before[allocation];
+        self.global[allocation].get_or_insert_with(|| Box::new(Area::new(base, bytes, before)))
     }
 
-    /// Accesses of all lanes at one place or one behind the other, and all in the usual case: reads of
-    /// what was written, or writes. False, with nothing done, for anything else.
+    /// Handles accesses of all lanes to one address or to consecutive ones, in the usual case:
+    /// reads of written memory, or writes. False, with nothing done, for anything else.
     #[inline(always)]
     fn regular(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape) -> bool {
         let address = access.addresses[0];
@@ -237,7 +245,7 @@ impl Initcheck {
         };
         let bytes = lanes * u64::from(access.bytes);
         let mark = self.mark;
-        let (marks, base, place) = match access.space {
+        let (marks, base, allocation) = match access.space {
             Space::Shared
                 if address.saturating_add(bytes) <= u64::from(self.geometry.shared_bytes) =>
             {
@@ -246,14 +254,15 @@ impl Initcheck {
             }
             Space::Shared => return false,
             _ => {
-                let Some(place) = self.place(access.instruction, address, bytes) else {
+                let Some(allocation) = self.allocation_index(access.instruction, address, bytes)
+                else {
                     return false;
                 };
-                let base = self.geometry.allocations[place].0;
-                let Some(area) = &mut self.global[place] else {
+                let base = self.geometry.allocations[allocation].0;
+                let Some(area) = &mut self.global[allocation] else {
                     return false;
                 };
-                (&mut area.written, base, Some(place))
+                (&mut area.written, base, Some(allocation))
             }
         };
         if access.bytes.trailing_zeros() < marks.shift {
@@ -272,17 +281,17 @@ impl Initcheck {
         if access.kind != AccessKind::Store {
             return false;
         }
-        match place {
+        match allocation {
             None => row.fill(mark),
-            Some(place) => self.write_cells(place, first, count),
+            Some(allocation) => self.write_cells(allocation, first, count),
         }
         true
     }
 
     #[inline(never)]
-    fn write_cells(&mut self, place: usize, first: usize, count: usize) {
+    fn write_cells(&mut self, allocation: usize, first: usize, count: usize) {
         let (mark, block) = (self.mark, self.block_number());
-        let area = self.area(place);
+        let area = self.area(allocation);
         for cell in first..first + count {
             let known = &mut area.written.marks[cell];
             if *known < mark {
@@ -304,8 +313,10 @@ impl Initcheck {
                 _ => {
                     let bytes = u64::from(access.bytes);
                     // An access out of bounds is a fault of its own.
-                    if let Some(place) = self.place(access.instruction, address, bytes) {
-                        self.global_lane(access, place, address, origin);
+                    if let Some(allocation) =
+                        self.allocation_index(access.instruction, address, bytes)
+                    {
+                        self.global_lane(access, allocation, address, origin);
                     }
                 }
             }
@@ -348,13 +359,13 @@ impl Initcheck {
     fn global_lane(
         &mut self,
         access: &MemoryAccess<'_>,
-        place: usize,
+        allocation: usize,
         address: u64,
         origin: Origin,
     ) {
         let (mark, block) = (self.mark, self.block_number());
         let used = self.used[access.instruction.index()];
-        let area = self.area(place);
+        let area = self.area(allocation);
         if access.bytes.trailing_zeros() < area.written.shift {
             area.refine(access.bytes.trailing_zeros());
         }
@@ -370,7 +381,7 @@ impl Initcheck {
             }
         }
         if access.kind != AccessKind::Load {
-            self.write_cells(place, first, count);
+            self.write_cells(allocation, first, count);
         }
     }
 
@@ -396,7 +407,7 @@ impl Initcheck {
         self.tally.add(Problem::Uninitialised, 1, example);
     }
 
-    /// Judges the reads that came before any write of their own block: those of cells that another
+    /// Checks the reads that came before any write of their own block: those of cells that another
     /// block writes are races.
     fn judge_early_reads(&mut self) {
         let mut found = Vec::new();

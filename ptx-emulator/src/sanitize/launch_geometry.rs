@@ -9,8 +9,8 @@ use crate::kernel::Kernel;
 use crate::memory::of_cluster;
 use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
 
-/// An access to the shared memory of a cluster's blocks as one to that memory one behind the other, whose addresses
-/// are put into `addresses`.
+/// An access to the shared memory of a cluster, with its addresses in the concatenation of the
+/// blocks' shared memories; these are put into `addresses`.
 pub(super) fn flatten<'a>(
     geometry: &LaunchGeometry,
     access: &MemoryAccess<'a>,
@@ -23,13 +23,13 @@ pub(super) fn flatten<'a>(
     }
 }
 
-/// What a sanitizer knows of the launch.
+/// What a sanitizer needs of the launch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LaunchGeometry {
     pub kernel: Option<Kernel>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
-    /// BlockSet of a cluster; one where there are none.
+    /// Blocks of a cluster; one in a launch without clusters.
     pub cluster: [u32; 3],
     pub shared_bytes: u32,
     /// Global memory by address: (address, bytes).
@@ -56,14 +56,14 @@ impl LaunchGeometry {
         kernel.map_or_else(String::new, |kernel| kernel.name().to_string())
     }
 
-    /// The place of a block in the order of the grid.
+    /// Linear index of a block in the grid.
     pub(super) fn block_index(&self, block: [u32; 3]) -> u64 {
         let [x, y, _] = self.grid.map(u64::from);
         let [at_x, at_y, at_z] = block.map(u64::from);
         (at_z * y + at_y) * x + at_x
     }
 
-    /// BlockSet of a cluster together.
+    /// Number of blocks of a cluster.
     pub(super) fn cluster_blocks(&self) -> u32 {
         self.cluster.iter().product::<u32>().max(1)
     }
@@ -73,7 +73,7 @@ impl LaunchGeometry {
         self.block.iter().product::<u32>().div_ceil(32)
     }
 
-    /// Number of a warp in its cluster: those of the blocks before its own are counted in.
+    /// Number of a warp in its cluster, after the warps of the blocks of lower rank.
     #[inline(always)]
     pub(super) fn warp(&self, warp: &WarpContext<'_>) -> u32 {
         match warp.rank {
@@ -88,13 +88,13 @@ impl LaunchGeometry {
         axes.all(|(&at, &extent)| at.is_multiple_of(extent.max(1)))
     }
 
-    /// From the start of a block's shared memory to that of the next one, where the blocks of a cluster have theirs one behind the
-    /// other.
+    /// Distance from the start of a block's shared memory to that of the next block's, where the
+    /// shared memories of a cluster are concatenated.
     pub(super) fn shared_stride(&self) -> u64 {
         u64::from(self.shared_bytes).next_multiple_of(16)
     }
 
-    /// Bytes of the shared memory of a cluster's blocks, one behind the other.
+    /// Bytes of the concatenated shared memories of a cluster.
     pub(super) fn shared_of_cluster(&self) -> u64 {
         match self.cluster_blocks() {
             1 => u64::from(self.shared_bytes),
@@ -102,7 +102,8 @@ impl LaunchGeometry {
         }
     }
 
-    /// Where the shared memory of a warp's block begins there; `warp` is counted as by [`Self::warp`].
+    /// Where the shared memory of a warp's block begins there; `warp` is numbered as by
+    /// [`Self::warp`].
     #[inline(always)]
     pub(super) fn shared_start(&self, warp: u32) -> u64 {
         match self.cluster_blocks() {
@@ -127,8 +128,8 @@ impl LaunchGeometry {
         let (warp, lane) = (thread / 32, thread % 32);
         let rank = warp / warps;
         let [x, y, _] = self.cluster.map(|extent| extent.max(1));
-        let place = [rank % x, rank / x % y, rank / x / y];
-        let block = std::array::from_fn(|axis| first[axis] + place[axis]);
+        let offset = [rank % x, rank / x % y, rank / x / y];
+        let block = std::array::from_fn(|axis| first[axis] + offset[axis]);
         (block, 32 * (warp % warps) + lane)
     }
 
@@ -141,7 +142,12 @@ impl LaunchGeometry {
     /// Index of the allocation that holds `bytes` bytes at an address; `last` is where they were
     /// found last.
     #[inline(always)]
-    pub(super) fn place(&self, last: &mut u32, address: u64, bytes: u64) -> Option<usize> {
+    pub(super) fn allocation_index(
+        &self,
+        last: &mut u32,
+        address: u64,
+        bytes: u64,
+    ) -> Option<usize> {
         let holds = |index: usize| {
             let known = self.allocations.get(index);
             known.is_some_and(|&(base, length)| {
@@ -228,7 +234,7 @@ impl LaunchGeometry {
                 let at = address - u64::from(around.offset);
                 Some(format!("byte {at} of `{}`", around.name))
             }),
-            _ => self.place(&mut 0, address, 1).map(|index| {
+            _ => self.allocation_index(&mut 0, address, 1).map(|index| {
                 let (base, length) = self.allocations[index];
                 let at = address - base;
                 format!("byte {at} of the allocation at {base:#x} with {length} bytes")

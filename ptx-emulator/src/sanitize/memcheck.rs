@@ -6,15 +6,15 @@ use crate::observer::{Event, Interest, Observer};
 
 /// Turns the fault that ended a launch into a finding; an [`Observer`].
 ///
-/// The executor itself checks bounds, alignment and lifetime of every access, and ends the launch at
-/// the first that is wrong: that of the lowest block, for any number of worker threads.
+/// The executor itself checks bounds, alignment and lifetime of every access, and ends the launch
+/// at the first violation: that of the lowest block, for any number of worker threads.
 #[derive(Clone, Debug, Default)]
 pub struct Memcheck {
     finding: Option<Finding>,
 }
 
 impl Memcheck {
-    /// A checker that has seen nothing.
+    /// A checker without findings.
     pub fn new() -> Self {
         Self::default()
     }

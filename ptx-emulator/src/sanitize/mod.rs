@@ -31,16 +31,16 @@ use crate::observer::{Event, Interest, ObservedLaunch, Observer};
 
 /// Several sanitizers in one launch.
 ///
-/// The executor's own checks are always on, and end the launch at the first fault. What it finds is
-/// among the findings whichever sanitizers are asked for.
+/// The executor's own checks are always on, and end the launch at the first fault. That fault is
+/// among the findings whichever sanitizers are enabled.
 #[derive(Clone, Debug, Default)]
 pub struct Sanitizer {
     memcheck: Memcheck,
     racecheck: Option<Racecheck>,
     initcheck: Option<Initcheck>,
     synccheck: Synccheck,
-    /// Whether findings of the last one are asked for. What ends a launch is among them in any case,
-    /// and known without watching.
+    /// Whether findings of synccheck are reported. Those that end a launch are reported in any
+    /// case: they are found without watching.
     reports_sync: bool,
     /// What was found in the launches before the last one.
     earlier: Vec<Finding>,

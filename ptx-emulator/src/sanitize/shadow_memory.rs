@@ -1,10 +1,9 @@
-//! Shadow memory of the race checker: who accessed each cell last.
+//! Shadow memory of the race checker: the last accesses to each cell.
 
 use std::ops::Range;
 
-/// A thread of the running cluster and an instruction, in one word: instruction (17 bits), whether the access is
-/// asynchronous (1), whether something was acquired before (1), warp (8), lane (5). The warps of a cluster's blocks are counted one
-/// behind the other.
+/// The origin of an access in 32 bits: instruction (17), whether the access is asynchronous (1),
+/// whether the block had acquired something before (1), warp of the running cluster (8), lane (5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Origin(pub u32);
 
@@ -22,7 +21,7 @@ impl Origin {
         self.0 >> 15
     }
 
-    /// The same, by an asynchronous operation that was asked for.
+    /// The same origin, of an asynchronous operation.
     pub(super) fn asynchronous(self) -> Self {
         Origin(self.0 | 1 << 14)
     }
@@ -40,7 +39,7 @@ impl Origin {
         (self.0 >> 5 & 0xff, self.0 & 31)
     }
 
-    /// Linear index of the thread in its block; in a cluster the warps of the blocks before it are counted in.
+    /// Linear index of the thread in its cluster, after the warps of the blocks of lower rank.
     pub(super) fn linear(self) -> u32 {
         self.0 & 0x1fff
     }
@@ -51,7 +50,7 @@ impl Origin {
     }
 }
 
-/// The last accesses to each cell of a piece of memory.
+/// The last accesses to each cell of a range of memory.
 ///
 /// A cell has 4 bytes until something smaller is accessed. Stamps are those of
 /// [`Clocks`](super::clocks::Clocks); 0 is older than all.
@@ -60,10 +59,10 @@ pub(super) struct ShadowMemory {
     bytes: u64,
     /// A cell has `1 << shift` bytes.
     pub shift: u32,
-    /// Stamp of the last weak write, and who did it.
+    /// Stamp and origin of the last weak write.
     pub written: Vec<u32>,
     pub writer: Vec<u32>,
-    /// Stamp of a read or a strong access, and who did it: several lanes of one warp.
+    /// Stamp and origin of a read or a strong access, and its lanes: several of one warp.
     pub read: Vec<u32>,
     pub reader: Vec<u32>,
     pub readers: Vec<u32>,
@@ -106,7 +105,8 @@ impl ShadowMemory {
         self.bytes
     }
 
-    /// Whether threads of one warp that is not this one's have read all of these cells since a stamp, and no others.
+    /// Whether all of these cells have been read since a stamp, by threads of one warp alone, and
+    /// that not the warp of `origin`.
     #[inline(always)]
     pub(super) fn is_read_by_other_warp(
         &self,
@@ -131,7 +131,7 @@ impl ShadowMemory {
         }
     }
 
-    /// Makes cells of `1 << shift` bytes.
+    /// Splits cells into cells of `1 << shift` bytes.
     pub(super) fn refine(&mut self, shift: u32) {
         let times = 1 << (self.shift - shift);
         self.shift = shift;
@@ -142,7 +142,7 @@ impl ShadowMemory {
     }
 }
 
-/// Gives the cells of a row, `CELLS` for each lane, the value of their lane.
+/// Sets the cells of a row, `CELLS` for each lane, to the value of their lane.
 #[inline(always)]
 pub(super) fn fill_row<const CELLS: usize>(row: &mut [u32], value: impl Fn(usize) -> u32) {
     for (lane, cells) in row.as_chunks_mut::<CELLS>().0.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! Accesses to one piece of memory: noted cell by cell, and compared with what is noted already.
+//! Accesses to one range of memory: recorded cell by cell, and compared with earlier ones.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use super::finding::{Actor, Example, Problem, Tally};
 use super::racecheck::{BlockState, block_number};
 use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
-use crate::ir::{InstructionId, Space};
-use crate::observer::{AccessKind, MemoryAccess};
+use crate::ir::{AccessKind, InstructionId, Space};
+use crate::observer::MemoryAccess;
 
 /// Memory that a warp accesses.
 pub(super) struct ShadowView<'a> {
@@ -37,7 +37,7 @@ impl ShadowView<'_> {
         after.is_some_and(|last| at <= last)
     }
 
-    /// The first cell of an access, for which cells are made small enough.
+    /// The first cell of an access. Cells are split if they are larger than it.
     #[inline(always)]
     pub(super) fn first_cell(&mut self, address: u64, bytes: u32) -> usize {
         let shift = bytes.trailing_zeros();
@@ -62,14 +62,14 @@ impl ShadowView<'_> {
         stamp < clocks.since || clocks.is_ordered(earlier, stamp, now.thread())
     }
 
-    /// Whether the last noted read, of several lanes, is ordered before what a thread does now.
+    /// Whether the last recorded read, of several lanes, is ordered before what a thread does now.
     fn is_read_ordered(&self, cell: usize, now: Origin) -> bool {
         let (stamp, reader) = (self.cells.read[cell], Origin(self.cells.reader[cell]));
         lanes(self.cells.readers[cell])
             .all(|lane| self.is_ordered(reader.with_lane(lane), stamp, now))
     }
 
-    /// A read or a strong access by lanes of one warp; `who` is the first of them.
+    /// A read or a strong access by lanes of one warp; `origin` is the first of them.
     pub(super) fn read(&mut self, cell: usize, origin: Origin, mask: u32) {
         self.check_read(cell, origin, mask);
         self.note_read(cell, origin, mask);
@@ -113,7 +113,7 @@ impl ShadowView<'_> {
         cells.readers[cell] = mask;
     }
 
-    /// Notes a read of a cell that was read since the last barrier of the block.
+    /// Records a read of a cell that was read since the last barrier of the block.
     #[inline(never)]
     fn note_another_read(&mut self, cell: usize, origin: Origin, mask: u32) {
         let now = self.block.clocks.now;
@@ -124,7 +124,8 @@ impl ShadowView<'_> {
             cells.readers[cell] |= mask;
             return;
         }
-        // A read that is ordered behind the noted one takes its place: what is ordered behind it is so behind both.
+        // A read that is ordered after the recorded one replaces it: what is ordered after the new
+        // one is ordered after both.
         let replaces = stamp != IN_FLIGHT
             && (same_warp && !reader.is_async() && cells.readers[cell] & !mask == 0
                 || self.is_read_ordered(cell, origin));
@@ -144,8 +145,8 @@ impl ShadowView<'_> {
         }
     }
 
-    /// Reads of the same cells by several lanes; `who` is of the same warp.
-    pub(super) fn read_together(&mut self, cells: Range<usize>, origin: Origin, mask: u32) {
+    /// Reads of the same cells by several lanes; `origin` is of the same warp.
+    pub(super) fn read_same(&mut self, cells: Range<usize>, origin: Origin, mask: u32) {
         let since = self.block.clocks.since;
         let quiet = |cell: usize| self.cells.written[cell] < since;
         if cells.clone().all(quiet) {
@@ -163,7 +164,7 @@ impl ShadowView<'_> {
         }
     }
 
-    /// A read by all lanes of a warp, unless the cells are settled; whether they are.
+    /// A read by all lanes of a warp, recorded unless the cells are settled; whether they are.
     #[inline(always)]
     pub(super) fn read_unsettled<const CELLS: usize>(
         &mut self,
@@ -173,14 +174,14 @@ impl ShadowView<'_> {
         let clocks = &self.block.clocks;
         let settled = is_settled::<CELLS>(self.cells, first, (clocks.since, clocks.now));
         if !settled {
-            self.read_place::<CELLS>(first, origin, u32::MAX);
+            self.read_group::<CELLS>(first, origin, u32::MAX);
         }
         settled
     }
 
-    /// As [`Self::read_together`], of so many cells.
+    /// As [`Self::read_same`], of `CELLS` cells.
     #[inline(always)]
-    pub(super) fn read_place<const CELLS: usize>(
+    pub(super) fn read_group<const CELLS: usize>(
         &mut self,
         first: usize,
         origin: Origin,
@@ -193,7 +194,7 @@ impl ShadowView<'_> {
         let row = first..first + CELLS;
         let all = |stamps: &[u32], limit: u32| stamps[row.clone()].iter().all(|&s| s < limit);
         if !all(&cells.written, since) {
-            return self.read_together(row, origin, mask);
+            return self.read_same(row, origin, mask);
         }
         if all(&cells.read, since) {
             if let Some(cross_block) = &mut self.cross_block {
@@ -216,13 +217,13 @@ impl ShadowView<'_> {
         }
     }
 
-    /// A weak write by one thread, which takes part in `access`.
+    /// A weak write by one thread of those that perform `access`.
     #[inline(always)]
     pub(super) fn write(&mut self, cell: usize, origin: Origin, access: &MemoryAccess<'_>) {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
         let (written, read) = (self.cells.written[cell], self.cells.read[cell]);
-        // CrossBlockRaces blocks, a block's first write counts.
+        // For races between blocks, a block's first write counts.
         let is_first = self.cross_block.is_some() && written < start;
         if written >= since || read >= since || is_first {
             self.check_write(cell, origin, access);
@@ -258,7 +259,7 @@ impl ShadowView<'_> {
             });
             match racing {
                 Some(reader) => self.report(cell, origin, reader, false, ""),
-                // What is ordered behind this write is so behind the reads.
+                // What is ordered after this write is ordered after the reads as well.
                 None if self.cross_block.is_none() => {
                     self.cells.read[cell] = 0;
                     self.cells.read_elsewhere[cell] = 0;
@@ -273,7 +274,7 @@ impl ShadowView<'_> {
         }
     }
 
-    /// An asynchronous operation that lanes of one warp have asked for begins; `who` is the first of them.
+    /// Lanes of one warp issue an asynchronous operation; `origin` is the first of them.
     pub(super) fn begin(
         &mut self,
         cell: usize,
@@ -293,8 +294,7 @@ impl ShadowView<'_> {
         let clocks = &self.block.clocks;
         let in_this_block = stamp >= clocks.block_start && !writer.is_async();
         if in_this_block && !clocks.is_published(writer, stamp) {
-            let detail =
-                "no fence.proxy.async lies cross_block the write and the asynchronous read";
+            let detail = "no fence.proxy.async lies between the write and the asynchronous read";
             self.report(cell, writer, origin, false, detail);
         }
         self.note_read(cell, origin, 1 << (origin.thread().1 % 32));
@@ -309,7 +309,8 @@ impl ShadowView<'_> {
         }
     }
 
-    /// An asynchronous operation is done. `who` is asynchronous where it is not the lane itself that has waited for it.
+    /// An asynchronous operation is complete. `origin` is asynchronous unless it is the lane that
+    /// has waited for it.
     pub(super) fn end(&mut self, cell: usize, origin: Origin, kind: AccessKind) {
         let now = self.block.clocks.now;
         let cells = &mut *self.cells;
@@ -332,8 +333,8 @@ impl ShadowView<'_> {
         }
     }
 
-    /// Reads of all lanes, one behind the other, of `CELLS` cells each; false, with nothing done, unless all cells
-    /// are in the same simple case.
+    /// Consecutive reads of all lanes, of `CELLS` cells each; false, with nothing done, unless all
+    /// cells are in the same simple state.
     pub(super) fn read_row<const CELLS: usize>(&mut self, first: usize, origin: Origin) -> bool {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
@@ -370,7 +371,7 @@ impl ShadowView<'_> {
         true
     }
 
-    /// Weak writes of all lanes, one behind the other; as [`Self::read_row`].
+    /// Consecutive weak writes of all lanes; as [`Self::read_row`].
     pub(super) fn write_row<const CELLS: usize>(&mut self, first: usize, origin: Origin) -> bool {
         let clocks = &self.block.clocks;
         let (now, since, start) = (clocks.now, clocks.since, clocks.block_start);
@@ -439,8 +440,8 @@ fn all_before(stamps: &[u32], limit: u32) -> bool {
     stamps.iter().fold(0, late) == 0
 }
 
-/// Whether reads of these cells need no note: two warps have read them since the last synchronisation, and
-/// nobody has written since the last barrier of the block.
+/// Whether reads of these cells need not be recorded: two warps have read them since the last
+/// synchronisation, and no thread has written since the last barrier of the block.
 #[inline(always)]
 pub(super) fn is_settled<const COUNT: usize>(
     cells: &ShadowMemory,
@@ -480,8 +481,8 @@ pub(super) fn is_settled_slice(
     open == 0
 }
 
-/// Whether two threads are lanes of one warp that write the same values to the same place by this very
-/// access.
+/// Whether two threads are lanes of one warp that write the same values to the same address by this
+/// very access.
 fn write_the_same(access: &MemoryAccess<'_>, earlier: Origin, now: Origin) -> bool {
     let ((earlier_warp, other), (warp, lane)) = (earlier.thread(), now.thread());
     let (other, lane) = (other as usize, lane as usize);

@@ -1,4 +1,4 @@
-//! What blocks of a grid hand on to each other.
+//! How blocks of a grid synchronise with each other.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,23 +25,25 @@ impl BlockSet {
     }
 }
 
-/// The blocks whose writes whoever acquires a place in global memory sees, by address. All workers share it.
+/// By address in global memory: the blocks whose writes an acquire of the address observes. All
+/// workers share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SyncTable(Arc<Mutex<HashMap<u64, BlockSet>>>);
 
 impl SyncTable {
-    /// A block that has seen others writes what it and those have released.
+    /// A block releases to an address: itself, and the blocks in `seen`, whose releases it has
+    /// acquired.
     pub(super) fn release(&self, address: u64, block: u64, seen: &BlockSet) {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let released = places.entry(address).or_default();
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let released = table.entry(address).or_default();
         released.join(seen);
         released.insert(block);
     }
 
     /// A block reads what others have released.
     pub(super) fn acquire(&self, address: u64, seen: &mut BlockSet) {
-        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(released) = places.get(&address) {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(released) = table.get(&address) {
             seen.join(released);
         }
     }

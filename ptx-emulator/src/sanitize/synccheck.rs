@@ -12,24 +12,25 @@ use crate::observer::{
     Accesses, BarrierComplete, Event, Form, Interest, Observer, WarpContext, WarpSync,
 };
 
-/// Finds barriers, shuffles and votes that not all of their threads reach together; an [`Observer`].
+/// Finds barriers, shuffles and votes that not all of their threads reach together; an
+/// [`Observer`].
 ///
-/// - A barrier that some threads of the block never reach although they have not exited ends the launch
-///   as a deadlock.
-/// - The lanes of a warp must come to an aligned barrier together (PTX ISA, "bar"). Lanes that come one
-///   after the other are found, and so are lanes that access memory behind a barrier at which others of
-///   their warp still wait. Threads that exit need not reach it (CUDA C++ Programming Guide,
-///   "Synchronization Functions", since compute capability 7.0).
+/// - A barrier that some threads of the block never reach although they have not exited ends the
+///   launch as a deadlock.
+/// - The lanes of a warp must reach an aligned barrier together (PTX ISA, "bar"). Lanes that reach
+///   it one after the other are reported, and so are lanes that access memory after a barrier at
+///   which others of their warp still wait. Threads that exit need not reach it (CUDA C++
+///   Programming Guide, "Synchronization Functions", since compute capability 7.0).
 /// - A lane that executes a `.sync` operation must be in its member mask, and all lanes of the mask
 ///   must give the same one; a shuffle must read from one of them (PTX ISA, "shfl.sync").
 #[derive(Clone, Debug, Default)]
 pub struct Synccheck {
     geometry: LaunchGeometry,
-    /// Origin waits at a barrier, by warp of the cluster.
+    /// By warp of the cluster: the lanes that wait at a barrier.
     waiting: Vec<Option<Waiting>>,
-    /// Origin has arrived at the barrier of the cluster.
+    /// By warp of the cluster: the lanes that have arrived at its barrier.
     at_cluster: Vec<Option<Waiting>>,
-    /// The instructions that can be reached from behind a barrier.
+    /// The instructions that are reachable after a barrier.
     behind: HashMap<InstructionId, HashSet<InstructionId>>,
     tally: Tally,
     findings: Vec<Finding>,
@@ -44,7 +45,7 @@ struct Waiting {
 }
 
 impl Synccheck {
-    /// A checker that has seen nothing.
+    /// A checker without findings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -72,7 +73,7 @@ impl Synccheck {
         }
     }
 
-    /// The place of a warp in what is known by warp.
+    /// Index of a warp in tables by warp.
     #[inline(always)]
     fn index(&self, warp: &WarpContext<'_>) -> usize {
         self.geometry.warp(warp) as usize
@@ -118,7 +119,8 @@ impl Synccheck {
         }
     }
 
-    /// Lanes come to a barrier at which others of their warp may be already; who is there now.
+    /// Lanes reach a barrier at which others of their warp may wait already; the lanes that wait
+    /// now.
     fn come(
         &mut self,
         warp: &WarpContext<'_>,
@@ -135,7 +137,7 @@ impl Synccheck {
         let first = Self::actor(warp, waiting.instruction, waiting.mask);
         let second = Self::actor(warp, id, arriving);
         let detail = format!(
-            "{} lanes of the warp wait already when {} others come",
+            "{} lanes of the warp wait already when {} others arrive",
             waiting.mask.count_ones(),
             arriving.count_ones()
         );
@@ -146,14 +148,14 @@ impl Synccheck {
         }
     }
 
-    /// Whether a barrier instruction may be executed by parts of a warp.
+    /// Whether a part of a warp may execute a barrier instruction.
     fn is_unaligned(kernel: &Kernel, id: InstructionId) -> bool {
         let opcode = kernel.instruction(id).opcode();
         opcode.starts_with("barrier.") && !opcode.split('.').any(|part| part == "aligned")
     }
 }
 
-/// The instructions of basic blocks that can be reached from behind a barrier.
+/// The instructions of the basic blocks that are reachable after a barrier.
 fn reachable(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> {
     let blocks = kernel.basic_blocks();
     let holds = |block: &usize| blocks[*block].instructions().any(|id| id == barrier);
@@ -178,7 +180,7 @@ impl Synccheck {
             .map(|fault| Finding::of_fault(&self.geometry, fault))
             .filter(|finding| finding.tool() == Tool::Synccheck);
         if fault.is_some() {
-            // How far other blocks have come is chance.
+            // How far other blocks have come depends on chance.
             self.tally.clear();
         }
         self.findings = self.tally.findings(&self.geometry);
@@ -231,7 +233,8 @@ impl Synccheck {
             {
                 let source = sources[lane];
                 let detail = format!(
-                    "lane {lane} reads from lane {source}, the mask is {members:#010x} and the lanes here are {:#010x}",
+                    "lane {lane} reads from lane {source}, the mask is {members:#010x} and the lanes \
+                     here are {:#010x}",
                     sync.mask
                 );
                 self.report(Problem::InactiveSource, detail, only(1 << lane), None);

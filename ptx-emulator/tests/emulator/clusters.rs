@@ -11,7 +11,8 @@ use ptx_emulator::{
 /// Words of the data.
 const WORDS: usize = 1024;
 
-/// A kernel as [`common::module`] has it, for GPUs with clusters. `%r30` is the block's rank, `%r31` the rank of the next block.
+/// A kernel as [`common::module`] has it, for GPUs with clusters. `%r30` is the block's rank,
+/// `%r31` the rank of the next block.
 fn module(body: &str) -> String {
     common::module(&format!(
         "mov.u32 %r30, %cluster_ctarank; mov.u32 %r29, %cluster_nctarank;
@@ -161,7 +162,8 @@ fn special_registers_tell_where_a_block_stands() {
     assert_eq!(rows[16..31], [1, 0, 0, 4, 2, 3, 0, 0, 0, 1, 1, 1, 0, 1, 0]);
 }
 
-/// Every thread writes to its block's shared memory, and adds what its neighbour in the next block has written.
+/// Every thread writes to its block's shared memory, and adds what its neighbour in the next block
+/// has written.
 fn neighbours(before: &str, map_and_load: &str, behind: &str) -> String {
     format!(
         ".shared .align 16 .b8 tile[256];
@@ -325,7 +327,8 @@ fn addresses_outside_of_the_clusters_shared_memory_are_faults() {
 #[test]
 fn stores_vectors_and_atomics_reach_other_blocks() {
     let device = row_of(4);
-    // Each thread adds its number to a word of the first block, and stores a vector to the next one.
+    // Each thread adds its number to a word of the first block, and stores a vector to the next
+    // one.
     let body = format!(
         ".shared .align 16 .b8 sum[16]; .shared .align 16 .b8 tile[768];
          mov.u32 %r1, sum; mov.u32 %r2, tile; mov.u32 %r3, 0;
@@ -384,8 +387,8 @@ fn words_that_no_block_has_written_are_found() {
     );
 }
 
-/// Threads of all blocks arrive at an mbarrier of the first block, which waits for them, and reads what each block has written to
-/// it.
+/// Threads of all blocks arrive at an mbarrier of the first block, which waits for them, and reads
+/// what each block has written to it.
 fn gather(blocks: u32, store: &str, arrive: &str) -> String {
     format!(
         ".shared .align 8 .b8 full[8]; .shared .align 16 .b8 tile[64];
@@ -553,7 +556,8 @@ fn clusters_divide_the_grid_and_are_small() {
     assert!(refused([4, 4, 4], [4, 4, 1]).contains("16 blocks exceeds the limit of 8"));
 }
 
-/// Copies a box of 8 × 16 words, which thread 0 of the block of rank 0 asks for, to the blocks of `mask`.
+/// Copies a box of 8 × 16 words, which thread 0 of the block of rank 0 asks for, to the blocks of
+/// `mask`.
 fn multicast(mask: u32, wait: &str) -> String {
     format!(
         ".shared .align 1024 .b8 tile[512]; .shared .align 8 .b8 full[8];

@@ -3,8 +3,8 @@
 use ptx_emulator::{Args, Fault, Kernel, LaunchConfig, LaunchError, Memory, Module};
 
 /// A module with one kernel `test(.param .u64 data)`. The body finds the address of the data in
-/// `%base`, the thread's index in the block in `%thread`, and registers `%r<32>` (32 bits), `%x<32>`
-/// (64 bits), `%h<8>` (16 bits) and `%p<8>`.
+/// `%base`, the thread's index in the block in `%thread`, and registers `%r<32>` (32 bits),
+/// `%x<32>` (64 bits), `%h<8>` (16 bits) and `%p<8>`.
 pub fn module(body: &str) -> String {
     module_with("", body)
 }

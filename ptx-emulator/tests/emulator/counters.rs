@@ -6,7 +6,8 @@ use ptx_emulator::{Args, InstructionClass, LaunchConfig, Memory, Module, Space};
 /// Bytes of the array that each kernel gets.
 const BYTES: u64 = 1 << 16;
 
-/// A kernel of one parameter, the address of an array; `%t` is the thread's index in its block, `%a` the address.
+/// A kernel of one parameter, the address of an array; `%t` is the thread's index in its block,
+/// `%a` the address.
 fn kernel(body: &str) -> String {
     format!(
         ".version 7.2\n.target sm_70\n.address_size 64\n\

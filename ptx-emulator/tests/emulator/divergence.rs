@@ -57,7 +57,8 @@ fn loops_with_different_trip_counts() {
 
 #[test]
 fn rounds_of_a_loop_that_end_in_several_places() {
-    // One lane does something before it goes back, another one goes back from the middle: all begin the next round together.
+    // One lane does something before it goes back, another one goes back from the middle: all begin
+    // the next round together.
     let body = format!(
         "mov.u32 %r0, 0; mov.u32 %r1, 0;
          setp.eq.u32 %p1, %thread, 0; setp.eq.u32 %p2, %thread, 7;

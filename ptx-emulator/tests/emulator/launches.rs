@@ -95,6 +95,7 @@ fn unknown_instructions_are_found_when_the_kernel_is_taken() {
 fn wrong_operands_are_named() {
     let message = |body: &str| match Module::parse(&module(body)).expect("parses").kernel("test") {
         Err(KernelError::Instruction { message, .. }) => message,
+        Err(KernelError::Unsupported { opcode, .. }) => format!("unknown instruction `{opcode}`"),
         other => panic!("{other:?}"),
     };
     assert_eq!(

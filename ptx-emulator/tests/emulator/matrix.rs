@@ -1,4 +1,5 @@
-//! `mma.sync`, `ldmatrix` and `stmatrix` against products on the host and the tables of the PTX ISA.
+//! `mma.sync`, `ldmatrix` and `stmatrix` against products on the host and the tables of the PTX
+//! ISA.
 
 use crate::common::{fault, kernel, launch, module, run};
 use ptx_emulator::{Args, Counters, FaultKind, LaunchConfig, Memory};
@@ -351,7 +352,8 @@ fn counters_know_the_operations_of_a_product() {
     assert_eq!(counters.total().flops, 2 * 16 * 8 * 16);
 }
 
-/// Moves `count` matrices of the numbers 0, 1, 2 … from shared memory into fragments and stores those.
+/// Moves `count` matrices of the numbers 0, 1, 2 … from shared memory into fragments and stores
+/// those.
 fn fragments(count: usize, transposed: &str) -> Vec<u32> {
     let registers: Vec<String> = (4..4 + count).map(|index| format!("%r{index}")).collect();
     let stores: String = (0..count)

@@ -21,7 +21,8 @@ fn problems_of_blocks(blocks: u32, body: &str) -> Vec<Problem> {
     found.into_iter().map(|finding| finding.problem).collect()
 }
 
-/// Sets `%x1` to the address of the word that a warp has for itself, and `%r0` to the thread's lane.
+/// Sets `%x1` to the address of the word that a warp has for itself, and `%r0` to the thread's
+/// lane.
 const WORD_OF_WARP: &str =
     "shr.u32 %r1, %thread, 5; mad.wide.u32 %x1, %r1, 4, %base; and.b32 %r0, %thread, 31;";
 
@@ -82,7 +83,8 @@ fn reads_of_a_loop_are_compared_with_later_writes() {
     assert_eq!(read_and_write(&format!("{more} {arrive}"), wait), []);
 }
 
-/// Warp 0 writes words of shared memory and arrives at the mbarrier `full`; warp 1 waits, and reads them.
+/// Warp 0 writes words of shared memory and arrives at the mbarrier `full`; warp 1 waits, and reads
+/// them.
 fn hand_over(init: &str, arrive: &str, wait: &str) -> Vec<Problem> {
     problems(&format!(
         ".shared .align 8 .b8 full[16]; .shared .align 16 .b8 tile[128];

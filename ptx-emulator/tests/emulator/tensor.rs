@@ -281,7 +281,8 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
     }
 }
 
-/// A product of 64 × 8 results with operands copied to shared memory as they are: A's bytes first, then B's at 8192.
+/// A product of 64 × 8 results with operands copied to shared memory as they are: A's bytes first,
+/// then B's at 8192.
 struct Product {
     /// `f32.bf16.bf16` and the like.
     types: &'static str,

@@ -1,15 +1,16 @@
-//! Reads of shared memory that nobody has asked about.
+//! Reads of shared memory that are recorded only when they can matter.
 //!
-//! From one barrier of the block to the next, a read matters only where something is written as well. In most kernels
-//! nothing is: they fill their tiles, wait, read them, and wait again. So whole groups of loads are kept as they come, and
-//! are noted cell by cell only before a write, or before there is finer order than that of barriers; the next barrier of
-//! the block forgets them.
+//! From one barrier of the block to the next, a read matters only if something is written as well.
+//! In most kernels nothing is: they fill their tiles, wait, read them, and wait again. So whole
+//! groups of loads are queued, and are recorded cell by cell only before a write, or before
+//! synchronisation that is finer than a barrier of the block. The next barrier of the block
+//! discards them.
 
 use super::Racecheck;
 use crate::ir::Space;
 use crate::observer::{RepeatedLoads, WarpContext};
 
-/// Groups that are kept; who reads more without a barrier gains little by it.
+/// Length of the queue; a kernel with more reads between barriers gains little by deferring them.
 const MAX_DEFERRED: usize = 4096;
 
 /// The reads of a group of loads of shared memory.
@@ -23,7 +24,8 @@ pub(super) struct DeferredReads {
 }
 
 impl Racecheck {
-    /// Keeps reads for later; false, with nothing done, where something has been or may be written since the last barrier.
+    /// Queues reads; false, with nothing done, where something has been or may be written since the
+    /// last barrier.
     #[inline(always)]
     pub(super) fn defer(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) -> bool {
         let nothing_written = self.shared_written < self.block.clocks.since && self.in_flight == 0;
@@ -41,8 +43,8 @@ impl Racecheck {
         defers
     }
 
-    /// Notes the reads that were kept. To be called before anything is written to shared memory, and before the clocks learn
-    /// of anything but a barrier of the block.
+    /// Records the reads in the queue. To be called before any write to shared memory, and before
+    /// any synchronisation but a barrier of the block.
     #[inline(always)]
     pub(super) fn catch_up(&mut self) {
         if !self.deferred.is_empty() {
@@ -66,7 +68,7 @@ impl Racecheck {
                 version: reads.version,
             };
             for access in loads.each() {
-                // What is known of the instruction's last access may be newer.
+                // The shape that is kept for the instruction may be that of a later access.
                 access.in_full(false, |access| self.irregular(reads.warp, access));
             }
         }

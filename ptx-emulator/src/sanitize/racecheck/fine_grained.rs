@@ -3,8 +3,8 @@
 use super::super::launch_geometry::flatten;
 use super::super::shape::{LANES, lanes};
 use super::{BlockState, Racecheck, block_number};
-use crate::ir::Space;
-use crate::observer::{AccessKind, AsyncAccess, Issuer, MemoryAccess, Progress, WarpContext};
+use crate::ir::{AccessKind, Space};
+use crate::observer::{AsyncAccess, Issuer, MemoryAccess, Progress, WarpContext};
 
 impl Racecheck {
     /// A strong access in a kernel that synchronises by such.
@@ -20,7 +20,7 @@ impl Racecheck {
             }
         }
         if semantics.is_mbarrier {
-            // Whoever waits must not touch the mbarrier before it is one.
+            // A thread must not wait at an mbarrier before it is initialised.
             self.irregular(warp, access);
             let clocks = &mut self.block.clocks;
             for ((_, address), mask) in groups {
@@ -35,15 +35,15 @@ impl Racecheck {
         }
         let reads = access.kind != AccessKind::Store;
         if reads {
-            for &(place, mask) in &groups {
+            for &(key, mask) in &groups {
                 match semantics.acquires {
-                    true => self.block.clocks.acquire(place, warp, mask),
-                    false => self.block.clocks.read(place, warp, mask),
+                    true => self.block.clocks.acquire(key, warp, mask),
+                    false => self.block.clocks.read(key, warp, mask),
                 }
-                // Other blocks learn nothing through shared memory.
+                // Blocks do not synchronise through shared memory outside of clusters.
                 if access.space == Space::Global {
                     self.block.acquired = true;
-                    self.sync_table.acquire(place.1, &mut self.block.seen);
+                    self.sync_table.acquire(key.1, &mut self.block.seen);
                 }
             }
         }
@@ -52,13 +52,13 @@ impl Racecheck {
             return;
         }
         let all = semantics.releases;
-        for (place, mask) in groups {
+        for (key, mask) in groups {
             for lane in lanes(mask) {
-                self.block.clocks.release(place, (warp, lane), all, reads);
+                self.block.clocks.release(key, (warp, lane), all, reads);
             }
             if access.space == Space::Global && (all || self.block.fenced) {
                 let BlockState { index, seen, .. } = &self.block;
-                self.sync_table.release(place.1, *index, seen);
+                self.sync_table.release(key.1, *index, seen);
             }
         }
     }
@@ -131,17 +131,18 @@ impl Racecheck {
             ..
         } = access
         else {
-            // What lanes copy themselves they have read when they asked for it.
+            // The source of a lane's own copy was read when the copy was issued.
             return;
         };
         for at in lanes(access.mask) {
             let (address, bytes) = (access.addresses[at], access.bytes);
-            let Some(place) = self.place(access.instruction, address, bytes.into()) else {
+            let Some(allocation) = self.allocation_index(access.instruction, address, bytes.into())
+            else {
                 continue;
             };
             let block = block_number(self.block.index);
             let is_multicast = self.semantics[access.instruction.index()].is_multicast;
-            let mut view = self.view(Space::Global, place, warp);
+            let mut view = self.view(Space::Global, allocation, warp);
             let origin = view
                 .origin(access.instruction, warp)
                 .with_lane(*lane as usize);
@@ -149,7 +150,7 @@ impl Racecheck {
             for cell in first..first + (bytes >> view.cells.shift) as usize {
                 match access.kind {
                     AccessKind::Store => view.write(cell, origin, access),
-                    // Several blocks are told that it is done.
+                    // The completion is signalled to several blocks.
                     _ if is_multicast => {
                         if let Some(cross_block) = &mut view.cross_block {
                             cross_block.note_read(cell, block, origin);
@@ -162,8 +163,8 @@ impl Racecheck {
     }
 }
 
-/// The different places of an access, each with its lanes; those in the shared memory of a cluster's blocks are places in
-/// shared memory.
+/// The distinct addresses of an access, each with its lanes. Addresses in the shared memory of a
+/// cluster count as [`Space::Shared`].
 fn same_addresses(access: &MemoryAccess<'_>) -> Vec<((Space, u64), u32)> {
     let space = match access.space {
         Space::Cluster => Space::Shared,
@@ -171,10 +172,10 @@ fn same_addresses(access: &MemoryAccess<'_>) -> Vec<((Space, u64), u32)> {
     };
     let mut groups: Vec<((Space, u64), u32)> = Vec::new();
     for lane in lanes(access.mask) {
-        let place = (space, access.addresses[lane]);
-        match groups.iter_mut().find(|(known, _)| *known == place) {
+        let key = (space, access.addresses[lane]);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, mask)) => *mask |= 1 << lane,
-            None => groups.push((place, 1 << lane)),
+            None => groups.push((key, 1 << lane)),
         }
     }
     groups

@@ -16,42 +16,44 @@ use super::shadow_view::{ShadowView, is_settled, is_settled_slice};
 use super::shape::{AddressGroup, LANES, Shape, Shapes, lanes};
 use super::sync_table::{BlockSet, SyncTable};
 use crate::error::Fault;
-use crate::ir::{InstructionId, Space};
+use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
-    AccessKind, AsyncAccess, BarrierComplete, Event, Form, Interest, Issuer, LaunchContext,
-    MemoryAccess, Observer, Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync,
-    WarpSyncKind,
+    AsyncAccess, BarrierComplete, Event, Form, Interest, Issuer, LaunchContext, MemoryAccess,
+    Observer, Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
 };
 use deferred_reads::DeferredReads;
 use settled_reads::{Key, SettledReads};
 
 /// Finds data races on shared and on global memory; an [`Observer`].
 ///
-/// Two accesses race where they are of different threads, touch the same byte, one of them is a write
-/// that is neither atomic nor otherwise strong, and nothing orders them, in whatever order they
-/// happened (PTX ISA, "Memory Consistency Model"). The threads of a block are ordered by barriers, the
-/// lanes of a warp by `bar.warp.sync` as well (shuffles and votes order no memory accesses), and the
-/// blocks of a grid by nothing. Lanes of a warp that write the same value to the same place by one
-/// instruction do not race: one of the writes is performed, and it does not matter which (CUDA C++
-/// Programming Guide, "SIMT Architecture").
+/// Two accesses race if they are of different threads, touch the same byte, at least one of them is
+/// a write that is neither atomic nor otherwise strong, and nothing orders them, in whatever order
+/// they happened (PTX ISA, "Memory Consistency Model"). Barriers order the threads of a block,
+/// `bar.warp.sync` orders the lanes of a warp as well (shuffles and votes order no memory
+/// accesses), and nothing orders the blocks of a grid. Lanes of a warp that write the same value to
+/// the same address by one instruction do not race: one of the writes is performed, and it does not
+/// matter which (CUDA C++ Programming Guide, "SIMT Architecture").
 ///
-/// Finer order comes from what one thread releases and another acquires: an arrival at an mbarrier and a wait for its
-/// phase; a releasing and an acquiring operation on the same place; relaxed operations on it, with a fence before the
-/// one and behind the other. Each is of the lane alone that executes it. Of blocks it is known who has acquired what
-/// others have released, but not which of its accesses a block made before.
+/// Finer order comes from releases and acquires: an arrival at an mbarrier and a wait for its
+/// phase; a releasing and an acquiring operation on the same address; relaxed operations on it,
+/// with a fence before the one and after the other. Each counts for the lane alone that executes
+/// it. Between blocks only the fact is tracked that a block has acquired what another released, not
+/// which accesses preceded the release.
 ///
-/// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from when they are asked for until
-/// somebody knows that they are done: the lane that has waited, or who waits for the phase of the mbarrier that was told.
-/// Of what they read in shared memory, `fence.proxy.async` must lie behind the write.
+/// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from their issue
+/// until their completion is observed: by the lane that has waited for it, or by a thread that
+/// waits for the phase of the mbarrier to which it was signalled. A write to shared memory that
+/// such an operation reads must be followed by `fence.proxy.async`.
 ///
-/// The threads of a cluster are ordered by its barrier as well, and by arrivals at the mbarriers of other blocks; what its blocks
-/// do with global memory is looked at as if they were one. That a block has begun before others reach into its shared memory,
-/// which only the cluster's barrier tells them, is not looked at. Of global memory that a multicast reads it is known which cluster
-/// does so, and no more.
+/// The threads of a cluster are ordered by its barrier as well, and by arrivals at the mbarriers of
+/// other blocks; for accesses to global memory a cluster counts as one block. It is not checked
+/// that a block has started before others access its shared memory, which only the cluster's
+/// barrier ensures. Of a multicast's reads of global memory only the cluster is recorded.
 ///
-/// The findings of a launch are the same for any number of worker threads, unless blocks do different things depending
-/// on which of them comes first. A launch that ends in a fault has none: how far its other blocks have come is chance.
+/// The findings of a launch are the same for any number of worker threads, unless blocks behave
+/// differently depending on their order. A launch that ends in a fault has none, since how far its
+/// other blocks have come depends on chance.
 #[derive(Clone, Debug, Default)]
 pub struct Racecheck {
     geometry: LaunchGeometry,
@@ -59,12 +61,12 @@ pub struct Racecheck {
     semantics: Vec<Semantics>,
     /// Whether there is anything in the kernel by which threads order more than by barriers.
     synchronises: bool,
-    /// Whether threads arrive at the barrier of the cluster and release what lies before a fence: that behind the initialisation of
-    /// mbarriers is then one as well.
+    /// Whether threads arrive at the barrier of the cluster and release what precedes a fence: then
+    /// the fence after the initialisation of mbarriers counts as one.
     relaxes: bool,
     shapes: Shapes,
     /// The allocation that each instruction accessed last.
-    places: Vec<u32>,
+    last_allocations: Vec<u32>,
     shared: ShadowMemory,
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
@@ -72,20 +74,20 @@ pub struct Racecheck {
     /// Counts the writes to what several warps had read since the last barrier of the block.
     overwrites: u64,
     settled: SettledReads,
-    /// Reads of shared memory since the last barrier of the block that are still to be noted.
+    /// Reads of shared memory since the last barrier of the block that are not recorded yet.
     deferred: Vec<DeferredReads>,
     /// The stamp of the last write to shared memory.
     shared_written: u32,
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
     in_flight: u64,
     sync_table: SyncTable,
-    /// The blocks that each block has seen, if any.
+    /// By block: the blocks whose releases it has acquired, if any.
     seen: HashMap<u32, BlockSet>,
     tally: Tally,
     findings: Vec<Finding>,
 }
 
-/// What is known of the block that runs.
+/// The state of the block that runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockState {
     pub clocks: Clocks,
@@ -94,13 +96,13 @@ pub(super) struct BlockState {
     pub at: [u32; 3],
     /// Whether it has read what others may have released.
     pub acquired: bool,
-    /// The blocks whose releases it has seen.
+    /// The blocks whose releases it has acquired.
     seen: BlockSet,
     /// Whether a thread has executed a fence.
     fenced: bool,
 }
 
-/// What is known of an allocation.
+/// The shadow of an allocation.
 #[derive(Clone, Debug)]
 struct Area {
     base: u64,
@@ -109,7 +111,7 @@ struct Area {
 }
 
 impl Racecheck {
-    /// A race checker that has seen nothing.
+    /// A race checker without findings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -135,7 +137,7 @@ impl Racecheck {
             semantics,
             sync_table,
             shapes: Shapes::new(instructions),
-            places: vec![0; instructions],
+            last_allocations: vec![0; instructions],
             settled: SettledReads::new(),
             shared: ShadowMemory::new(geometry.shared_of_cluster()),
             global: vec![None; geometry.allocations.len()],
@@ -148,7 +150,7 @@ impl Racecheck {
         }
     }
 
-    /// The stamps of what lies behind are dead: lets them start anew before they run out.
+    /// Lets the stamps start again before they run out: those of earlier blocks no longer matter.
     fn renew_stamps(&mut self) {
         if self.block.clocks.stamps_exhausted() {
             self.block.clocks.start_again();
@@ -163,13 +165,21 @@ impl Racecheck {
 
     /// Index of the allocation that holds `bytes` bytes at an address.
     #[inline(always)]
-    fn place(&mut self, instruction: InstructionId, address: u64, bytes: u64) -> Option<usize> {
-        self.geometry
-            .place(&mut self.places[instruction.index()], address, bytes)
+    fn allocation_index(
+        &mut self,
+        instruction: InstructionId,
+        address: u64,
+        bytes: u64,
+    ) -> Option<usize> {
+        self.geometry.allocation_index(
+            &mut self.last_allocations[instruction.index()],
+            address,
+            bytes,
+        )
     }
 
-    /// The accesses of one place: a block's shared memory, as the warp `by` has it, or an allocation.
-    fn view(&mut self, space: Space, place: usize, by: u32) -> ShadowView<'_> {
+    /// The shadow of a block's shared memory, as seen from the warp `by`, or of an allocation.
+    fn view(&mut self, space: Space, allocation: usize, by: u32) -> ShadowView<'_> {
         let Racecheck {
             geometry,
             shared,
@@ -183,8 +193,8 @@ impl Racecheck {
             Space::Shared => (geometry.shared_start(by).wrapping_neg(), shared, None),
             Space::Cluster => (0, shared, None),
             _ => {
-                let (base, bytes) = geometry.allocations[place];
-                let area = global[place].get_or_insert_with(|| {
+                let (base, bytes) = geometry.allocations[allocation];
+                let area = global[allocation].get_or_insert_with(|| {
                     let cells = ShadowMemory::new(bytes);
                     let cross_block = CrossBlockRaces::new(bytes, cells.shift);
                     Box::new(Area {
@@ -210,18 +220,18 @@ impl Racecheck {
         }
     }
 
-    /// Whether a load needs no note: all that it reads is settled.
+    /// Whether a load need not be recorded: all that it reads is settled.
     #[inline(always)]
     fn is_settled(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
         let own = self.geometry.shared_start(warp).wrapping_neg();
         let times = (self.block.clocks.since, self.block.clocks.now);
-        let last = &mut self.places[access.instruction.index()];
+        let last = &mut self.last_allocations[access.instruction.index()];
         for run in self.shapes.runs(access) {
             let address = access.first_address.wrapping_add(run.distance);
             let (base, cells) = match access.space {
                 Space::Shared => (own, &self.shared),
-                _ => match self.geometry.place(last, address, run.bytes) {
-                    Some(place) => match &self.global[place] {
+                _ => match self.geometry.allocation_index(last, address, run.bytes) {
+                    Some(group) => match &self.global[group] {
                         Some(area) => (area.base, &area.cells),
                         None => return false,
                     },
@@ -241,7 +251,7 @@ impl Racecheck {
         true
     }
 
-    /// A load; whether it needed no note.
+    /// Handles a load; whether it need not be recorded.
     #[inline(always)]
     fn load(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
         let by = self.geometry.warp(warp);
@@ -252,8 +262,8 @@ impl Racecheck {
         settled
     }
 
-    /// Notes loads of which each reads the same for all lanes; whether they needed no note. None, with nothing done, for
-    /// any others.
+    /// Records loads each of which reads one address in all lanes; whether none needed it. `None`,
+    /// with nothing done, for any other loads.
     #[inline(never)]
     fn broadcasts(&mut self, warp: u32, loads: &RepeatedLoads<'_>) -> Option<bool> {
         if loads
@@ -265,11 +275,13 @@ impl Racecheck {
             return None;
         }
         let first = loads.each().next()?;
-        let place = match loads.space {
+        let allocation = match loads.space {
             Space::Shared => 0,
-            _ => self.place(first.instruction, first.first_address, first.bytes.into())?,
+            _ => {
+                self.allocation_index(first.instruction, first.first_address, first.bytes.into())?
+            }
         };
-        let mut view = self.view(loads.space, place, warp);
+        let mut view = self.view(loads.space, allocation, warp);
         if !loads
             .each()
             .all(|load| view.holds(load.first_address, load.bytes))
@@ -285,7 +297,7 @@ impl Racecheck {
                 2 => view.read_unsettled::<2>(first, origin),
                 4 => view.read_unsettled::<4>(first, origin),
                 count => {
-                    view.read_together(first..first + count as usize, origin, u32::MAX);
+                    view.read_same(first..first + count as usize, origin, u32::MAX);
                     false
                 }
             };
@@ -293,43 +305,44 @@ impl Racecheck {
         Some(settled)
     }
 
-    /// Notes a load place by place; false, with nothing done, where each lane reads behind the one before.
+    /// Records a load address by address; false, with nothing done, where the lanes read
+    /// consecutive addresses.
     #[inline(never)]
     fn load_places(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
-        if self.shapes.places(access).len() == LANES && self.shapes.runs(access).len() == 1 {
+        if self.shapes.groups(access).len() == LANES && self.shapes.runs(access).len() == 1 {
             return false;
         }
         // Others use the shapes meanwhile, but not these.
-        let places = self.shapes.take_places(access);
-        let address = |place: &AddressGroup| access.first_address.wrapping_add(place.distance);
-        let mut rest = places.iter().peekable();
-        while let Some(&place) = rest.peek() {
+        let groups = self.shapes.take_groups(access);
+        let address = |group: &AddressGroup| access.first_address.wrapping_add(group.distance);
+        let mut rest = groups.iter().peekable();
+        while let Some(&group) = rest.peek() {
             let area = match access.space {
                 Space::Shared => Some(0),
-                _ => self.place(access.instruction, address(place), access.bytes.into()),
+                _ => self.allocation_index(access.instruction, address(group), access.bytes.into()),
             };
             let view = area.map(|area| self.view(access.space, area, warp));
-            let Some(mut view) = view.filter(|view| view.holds(address(place), access.bytes))
+            let Some(mut view) = view.filter(|view| view.holds(address(group), access.bytes))
             else {
                 rest.next();
                 continue;
             };
             let origin = view.origin(access.instruction, warp);
-            while let Some(place) = rest.next_if(|place| view.holds(address(place), access.bytes)) {
-                let first = view.first_cell(address(place), access.bytes);
+            while let Some(group) = rest.next_if(|group| view.holds(address(group), access.bytes)) {
+                let first = view.first_cell(address(group), access.bytes);
                 match access.bytes >> view.cells.shift {
-                    1 => view.read_place::<1>(first, origin, place.lanes),
-                    2 => view.read_place::<2>(first, origin, place.lanes),
-                    4 => view.read_place::<4>(first, origin, place.lanes),
-                    count => view.read_together(first..first + count as usize, origin, place.lanes),
+                    1 => view.read_group::<1>(first, origin, group.lanes),
+                    2 => view.read_group::<2>(first, origin, group.lanes),
+                    4 => view.read_group::<4>(first, origin, group.lanes),
+                    count => view.read_same(first..first + count as usize, origin, group.lanes),
                 }
             }
         }
-        self.shapes.give_places(access, places);
+        self.shapes.return_groups(access, groups);
         true
     }
 
-    /// Accesses of all lanes at one place or one behind the other.
+    /// Handles accesses of all lanes to one address or to consecutive ones.
     #[inline(always)]
     fn regular(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape) -> bool {
         let address = access.addresses[0];
@@ -338,25 +351,31 @@ impl Racecheck {
             _ => LANES as u64,
         };
         let bytes = lanes * u64::from(access.bytes);
-        let place = match access.space {
+        let allocation = match access.space {
             Space::Shared
                 if address.saturating_add(bytes) <= u64::from(self.geometry.shared_bytes) =>
             {
                 0
             }
             Space::Shared => return false,
-            _ => match self.place(access.instruction, address, bytes) {
-                Some(place) => place,
+            _ => match self.allocation_index(access.instruction, address, bytes) {
+                Some(allocation) => allocation,
                 None => return false,
             },
         };
-        self.regular_slow(warp, access, shape, place);
+        self.regular_slow(warp, access, shape, allocation);
         true
     }
 
     #[inline(never)]
-    fn regular_slow(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape, place: usize) {
-        let mut view = self.view(access.space, place, warp);
+    fn regular_slow(
+        &mut self,
+        warp: u32,
+        access: &MemoryAccess<'_>,
+        shape: Shape,
+        allocation: usize,
+    ) {
+        let mut view = self.view(access.space, allocation, warp);
         let origin = view.origin(access.instruction, warp);
         let first = view.first_cell(access.addresses[0], access.bytes);
         let per_lane = (access.bytes >> view.cells.shift) as usize;
@@ -397,11 +416,11 @@ impl Racecheck {
         let mut rest = access.mask;
         while rest != 0 {
             let address = access.addresses[rest.trailing_zeros() as usize % LANES];
-            let place = match access.space {
+            let allocation = match access.space {
                 Space::Shared | Space::Cluster => Some(0),
-                _ => self.place(access.instruction, address, access.bytes.into()),
+                _ => self.allocation_index(access.instruction, address, access.bytes.into()),
             };
-            let view = place.map(|place| self.view(access.space, place, warp));
+            let view = allocation.map(|allocation| self.view(access.space, allocation, warp));
             let Some(mut view) = view.filter(|view| view.holds(address, access.bytes)) else {
                 // An access out of bounds is a fault of its own.
                 rest &= rest - 1;
@@ -414,7 +433,7 @@ impl Racecheck {
                 if !view.holds(address, access.bytes) {
                     break;
                 }
-                // Lanes that read the same make one note.
+                // Lanes that read the same address are recorded at once.
                 let same = match writes {
                     true => 1 << lane,
                     false => lanes(rest)
@@ -427,14 +446,14 @@ impl Racecheck {
                 let origin = origin.with_lane(lane);
                 match writes {
                     true => cells.for_each(|cell| view.write(cell, origin, access)),
-                    false => view.read_together(cells, origin, same),
+                    false => view.read_same(cells, origin, same),
                 }
             }
         }
     }
 }
 
-/// How blocks are named in [`CrossBlockRaces`].
+/// The number of a block in [`CrossBlockRaces`]: 0 stands for none.
 pub(super) fn block_number(index: u64) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
@@ -574,8 +593,8 @@ impl Racecheck {
 
     fn phase_complete(&mut self, address: u64) {
         self.catch_up();
-        let place = self.geometry.in_cluster(address);
-        self.block.clocks.complete_phase(place);
+        let address = self.geometry.in_cluster(address);
+        self.block.clocks.complete_phase(address);
     }
 
     fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {

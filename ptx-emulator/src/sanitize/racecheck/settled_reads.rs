@@ -1,17 +1,18 @@
-//! Groups of loads that need no note.
+//! Groups of loads that need not be recorded.
 //!
-//! ShadowMemory that two warps have read since the last synchronisation are settled for a third one: that it reads them as well
-//! changes nothing. Where the warps of a block read the same, which they do in every product, most reads are of this kind,
-//! and it is enough to remember which groups of loads were found to be.
+//! Cells that two warps have read since the last synchronisation are settled: a read by a third
+//! warp changes nothing. In a GEMM the warps of a block read the same operands, so most reads are
+//! of this kind, and it suffices to remember which groups of loads were found to be.
 
 use crate::ir::Space;
 use crate::observer::RepeatedLoads;
 
-/// Groups that are remembered. What the warps of a block share in a row of a product of 512 columns fits, and stays in the
-/// processor's cache.
+/// Number of groups that are remembered. The loads that the warps of a block share in a row of 512
+/// columns fit, and stay in the processor's cache.
 const SLOTS: usize = 4096;
 
-/// Reads of a group of loads: equal ones read the same cells, and what they read was not written, nor anything synchronised, between them.
+/// Identifies the reads of a group of loads. Equal keys mean reads of the same cells, without a
+/// write to them and without synchronisation in between.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Key {
     base: u64,

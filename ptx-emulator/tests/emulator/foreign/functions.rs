@@ -48,7 +48,8 @@ fn check(name: &str, x: f64, got: f64, exact: f64, bound: Bound, precision: i32)
     );
 }
 
-/// The errors that the PTX ISA states for each instruction in ".approx" ("Floating Point Instructions").
+/// The errors that the PTX ISA states for each instruction in ".approx" ("Floating Point
+/// Instructions").
 #[test]
 fn approximate_instructions_keep_their_bounds() {
     use Bound::*;
@@ -136,7 +137,8 @@ fn erf(x: f64) -> f64 {
     sum * std::f64::consts::FRAC_2_SQRT_PI
 }
 
-/// The errors that the CUDA C++ Programming Guide states ("Mathematical Functions: Standard Functions").
+/// The errors that the CUDA C++ Programming Guide states ("Mathematical Functions: Standard
+/// Functions").
 #[test]
 fn the_library_keeps_its_bounds() {
     let functions: [(&str, Function, f64); 8] = [
@@ -187,7 +189,8 @@ fn the_library_of_doubles_keeps_its_bounds() {
     launch.run([1, 1, 1], [512, 1, 1]);
     for (x, got) in values.into_iter().zip(launch.read(&out)) {
         for ((name, function, ulps), got) in functions.iter().zip(got) {
-            // The host's own functions are off by up to one unit, but for those that IEEE 754 fixes.
+            // The host's own functions are off by up to one unit, but for those that IEEE 754
+            // fixes.
             let ulps = if *ulps == 0.0 { 0.0 } else { ulps + 1.0 };
             check(name, x, got, function(x), Bound::Ulps(ulps), 53);
         }

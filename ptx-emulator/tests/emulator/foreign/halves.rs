@@ -5,8 +5,8 @@ use half::{bf16, f16};
 
 const THREADS: usize = 128;
 
-/// A 16-bit format on the host: every result is computed exactly in f64, for operands such as `numbers` draws, and
-/// rounded once.
+/// A 16-bit format on the host: every result is computed exactly in f64, for operands such as
+/// `numbers` draws, and rounded once.
 trait Half: bytemuck::Pod + Into<f64> + PartialEq + std::fmt::Debug {
     /// Bits of the significand, with the hidden one.
     const PRECISION: i32;
@@ -45,7 +45,8 @@ impl Half for bf16 {
     }
 }
 
-/// Numbers of either sign from 2^-8 to 2^7: sums and products of any three of them are exact in f64. None is zero.
+/// Numbers of either sign from 2^-8 to 2^7: sums and products of any three of them are exact in
+/// f64. None is zero.
 fn numbers<T: Half>(seed: u64, count: usize) -> Vec<T> {
     let draw = |bits: u64| {
         let magnitude = 1.0 + (bits >> 20 & 0xfffff) as f64 / (1 << 20) as f64;

@@ -1,8 +1,10 @@
-//! Kernels of other compilers than rustc, run and checked against the host: nvcc with and without optimisation,
-//! clang, and Triton. Their sources lie beside the PTX in `tests/data/foreign`, where `regenerate` compiles them.
+//! Kernels of other compilers than rustc, run and checked against the host: nvcc with and without
+//! optimisation, clang, and Triton. Their sources lie beside the PTX in `tests/data/foreign`, where
+//! `regenerate` compiles them.
 //!
-//! Results are exact wherever PTX is; `.approx` instructions and the functions of CUDA's library are held to the
-//! errors that their manuals state. Every launch runs under all sanitizers, which must find nothing.
+//! Results are exact wherever PTX is; `.approx` instructions and the functions of CUDA's library
+//! are held to the errors that their manuals state. Every launch runs under all sanitizers, which
+//! must find nothing.
 
 mod atomics;
 mod bits;
