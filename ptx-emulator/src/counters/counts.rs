@@ -9,7 +9,6 @@ pub const SECTOR_BYTES: u64 = 32;
 /// Loads, stores or atomics of global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
 pub struct GlobalCounts {
     /// Warp instructions that accessed global memory in at least one lane (Nsight Compute:
     /// `l1tex__t_requests_pipe_lsu_mem_global_op_*`).
@@ -48,7 +47,6 @@ impl AddAssign for GlobalCounts {
 /// word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
 pub struct SharedCounts {
     /// Warp instructions that accessed shared memory in at least one lane.
     pub requests: u64,
@@ -84,7 +82,6 @@ impl AddAssign for SharedCounts {
 /// Loads of constant memory.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ConstantCounts {
     /// Warp instructions that loaded in at least one lane.
     pub requests: u64,
@@ -106,7 +103,6 @@ impl AddAssign for ConstantCounts {
 /// Accesses of which only number and size are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
 pub struct PlainCounts {
     /// Warp instructions that accessed the space in at least one lane.
     pub requests: u64,
@@ -125,7 +121,6 @@ impl AddAssign for PlainCounts {
 /// lane accesses them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
 pub struct BulkCounts {
     /// Distinct 32-byte sectors of global memory, counted anew for each row of a box.
     pub sectors: u64,

@@ -2,8 +2,8 @@
 
 use crate::common::{fault, kernel, launch, module, module_with};
 use ptx_emulator::{
-    Args, Counters, FaultKind, InstructionClass, KernelError, LaunchConfig, LaunchError, Memory,
-    Module, Space,
+    AccessKind, Args, Counters, FaultKind, InstructionClass, KernelError, LaunchConfig,
+    LaunchError, Memory, Module, Space,
 };
 
 fn config(grid: u32, block: u32) -> LaunchConfig {
@@ -139,7 +139,7 @@ fn accesses_out_of_bounds_name_everything() {
     // The data are 256 bytes; thread 15 stores at byte 256.
     assert_eq!(
         (access.access, access.space, access.bytes),
-        ("store", Space::Global, 4)
+        (AccessKind::Store, Space::Global, 4)
     );
     assert!(access.nearest.contains("256 bytes"), "{}", access.nearest);
     assert!(
@@ -174,33 +174,33 @@ fn every_space_is_checked() {
     };
     assert_eq!(
         access(kinds("ld.global.u32 %r0, [0];")),
-        (Space::Global, "load")
+        (Space::Global, AccessKind::Load)
     );
     assert_eq!(
         access(kinds("ld.u32 %r0, [%base+256];")),
-        (Space::Global, "load")
+        (Space::Global, AccessKind::Load)
     );
     assert_eq!(
         access(kinds("ld.global.u32 %r0, [%base+-4];")),
-        (Space::Global, "load")
+        (Space::Global, AccessKind::Load)
     );
     assert_eq!(
         access(kinds(
             ".shared .b32 cells[4]; st.shared.u32 [cells+16], %r0;"
         )),
-        (Space::Shared, "store")
+        (Space::Shared, AccessKind::Store)
     );
     assert_eq!(
         access(kinds(".local .b32 cells[4]; ld.local.u32 %r0, [cells+16];")),
-        (Space::Local, "load")
+        (Space::Local, AccessKind::Load)
     );
     assert_eq!(
         access(kinds("atom.shared.add.u32 %r0, [64], 1;")),
-        (Space::Shared, "atomic")
+        (Space::Shared, AccessKind::Atomic)
     );
     assert_eq!(
         access(kinds("mov.u64 %x1, data; ld.param.u32 %r0, [%x1+8];")),
-        (Space::Param, "load")
+        (Space::Param, AccessKind::Load)
     );
     for body in [
         "ld.global.u32 %r0, [%base+2];",
