@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod address_space;
 mod aligned;
 pub mod counters;
 mod decode;

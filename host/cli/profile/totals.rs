@@ -181,7 +181,7 @@ fn class_name(counts: &ClassCounts) -> String {
         InstructionClass::Control => "control",
         InstructionClass::Barrier => "barrier, fence",
         InstructionClass::Warp => "warp exchange",
-        _ => "other",
+        InstructionClass::Other => "other",
     };
     let space = match counts.space {
         None => return name.to_owned(),

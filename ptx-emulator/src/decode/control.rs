@@ -1,7 +1,8 @@
 //! Branches, calls, barriers and the end of threads.
 
-use super::builder::{Binding, Builder};
+use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
+use super::scope::Binding;
 use crate::ir::{
     Barrier, BarrierKind, Call, CallTarget, Constant, LaneFunction, Op, Predicate, Reg32, Register,
     Special, Terminator,

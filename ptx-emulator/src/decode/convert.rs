@@ -2,8 +2,8 @@
 
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
+use crate::address_space;
 use crate::ir::{Constant, Conversion, LaneFunction, Op, Register, Rounding, Space, Timer};
-use crate::memory;
 use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -207,8 +207,8 @@ impl Builder<'_, '_> {
             return Err("32-bit generic addresses are not supported".into());
         }
         let base = match space {
-            Space::Shared | Space::Cluster => memory::SHARED_BASE,
-            Space::Local => memory::LOCAL_BASE,
+            Space::Shared | Space::Cluster => address_space::SHARED_BASE,
+            Space::Local => address_space::LOCAL_BASE,
             Space::Global | Space::Const | Space::Param => 0,
             Space::Generic => return Err(Failure::Unknown),
         };
@@ -231,7 +231,7 @@ impl Builder<'_, '_> {
         };
         let space = super::memory::take_space(&mut mods);
         mods.finish()?;
-        let (start, end) = memory::window(space).ok_or(Failure::Unknown)?;
+        let (start, end) = address_space::window(space).ok_or(Failure::Unknown)?;
         let from = self.reg64(from, Type::U64)?;
         let to = self.predicate_destination(to)?;
         // start <= a < end, as one unsigned comparison.

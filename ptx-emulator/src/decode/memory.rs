@@ -1,7 +1,8 @@
 //! Loads, stores and atomics.
 
-use super::builder::{Binding, Builder};
+use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
+use super::scope::Binding;
 use crate::ir::{
     Address, Atomic, AtomicFunction, Constant, LaneFunction, Load, Op, Reg32, Register, Space,
     Store,

@@ -1,7 +1,8 @@
 //! Operands: registers, constants, special registers, symbols and addresses.
 
-use super::builder::{Binding, Builder, is_reg32};
+use super::builder::{Builder, is_reg32};
 use super::modifiers::Failure;
+use super::scope::Binding;
 use crate::ir::{
     Address, AddressBase, Comparison, Constant, LaneMask, Op, Predicate, Reg32, Reg64, Register,
     Space, Special,
@@ -124,14 +125,17 @@ impl<'p> Builder<'_, 'p> {
             Binding::DynamicShared => self.constant(Constant::DynamicShared(addend), ty),
             Binding::Variable(index) => self.constant(Constant::Variable(index, addend), ty),
             Binding::KernelParam { offset, .. } => {
-                let bits = crate::memory::PARAM_BASE
+                let bits = crate::address_space::PARAM_BASE
                     .wrapping_add(u64::from(offset))
                     .wrapping_add_signed(addend);
                 self.constant(Constant::Bits(bits), ty)
             }
             Binding::Function(index) => {
                 self.indirect = true;
-                self.constant(Constant::Bits(crate::memory::code_address(index)), ty)
+                self.constant(
+                    Constant::Bits(crate::address_space::code_address(index)),
+                    ty,
+                )
             }
             Binding::Local { offset } => {
                 let address = self.new_reg64();

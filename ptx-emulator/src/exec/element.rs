@@ -3,9 +3,9 @@
 use super::cluster::Peer;
 use super::convert::truncate;
 use super::run::{Outcome, RawFault, Run};
+use crate::address_space::{CONST_BASE, GLOBAL_BASE, of_cluster};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, Space};
-use crate::memory::{CONST_BASE, GLOBAL_BASE, of_cluster};
 use crate::observer::Observer;
 
 /// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.

@@ -2,8 +2,9 @@
 
 use super::Launch;
 use super::vector::LANES;
+use crate::address_space::{space_of, window};
 use crate::ir::{AddressBase, Program, Space};
-use crate::memory::{MAX_LOCAL_BYTES, space_of, window};
+use crate::memory::MAX_LOCAL_BYTES;
 
 /// The values of an address register relative to lane 0's, and the memory that they point to.
 ///

@@ -10,9 +10,9 @@ use super::mbarrier::{By, registers};
 use super::run::RawFault;
 use super::vector::LANES;
 use super::warp_ops::lanes;
+use crate::address_space::{cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::error::{AccessFault, FaultKind};
 use crate::ir::{AccessKind, BulkCopy, BulkDirection, Space};
-use crate::memory::{cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::observer::{AsyncAccess, Event, Issuer, Observer, Progress, Wants};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 

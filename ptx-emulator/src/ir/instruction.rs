@@ -20,7 +20,6 @@ impl InstructionId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-#[non_exhaustive]
 pub enum InstructionClass {
     /// f32 arithmetic except fused multiply-add.
     Float32,

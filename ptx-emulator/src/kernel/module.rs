@@ -235,6 +235,6 @@ impl ModuleInner {
         let named = functions.filter(|(_, function)| of_name(function.name));
         let function = named.max_by_key(|(_, function)| function.body.is_some());
         let function = function.map(|(index, _)| index);
-        function.map_or(0, |index| crate::memory::code_address(index as u32))
+        function.map_or(0, |index| crate::address_space::code_address(index as u32))
     }
 }

@@ -16,6 +16,7 @@ mod shape;
 mod sync_table;
 mod synccheck;
 mod vector_clock;
+mod written;
 
 pub use finding::{Finding, Problem, Region, Site, Tool};
 pub use initcheck::Initcheck;
