@@ -1,6 +1,14 @@
 //! Functions: their parameters, labels and statements.
 
-use super::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::builder::Builder;
+use super::modifiers::{Failure, MAX_PARTS, Modifiers};
+use super::scope::{Binding, Scope};
+use super::{class, error, layout, parameter_offsets};
+use crate::error::KernelError;
+use crate::ir::{Function, Info, Program, Reg32, Terminator};
+use crate::parse::ast::{self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
 
 pub(super) struct FunctionDecoder<'t, 'a> {
     pub(super) tree: &'t Tree,

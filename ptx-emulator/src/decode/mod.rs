@@ -30,16 +30,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use builder::Builder;
 use function::FunctionDecoder;
-use modifiers::{Failure, MAX_PARTS, Modifiers};
-use scope::{Binding, Scope};
+use modifiers::{Failure, Modifiers};
+use scope::Binding;
 
 pub(crate) use layout::successors;
 
 use crate::error::KernelError;
-use crate::ir::{CallTarget, Function, Info, Op, Program, Reg32, Terminator};
-use crate::parse::ast::{
-    self, Body, DeclaredSpace, Instruction, LineTable, Span, Statement, Tree, Variable,
-};
+use crate::ir::{CallTarget, Op, Program, Terminator};
+use crate::parse::ast::{self, Body, DeclaredSpace, LineTable, Span, Tree, Variable};
 use crate::parse::{self, position};
 
 /// A kernel parameter's offset in the parameter block: (offset, total bytes).
