@@ -1,4 +1,4 @@
-//! Clusters: blocks that run together, reach each other's shared memory and wait for each other.
+//! Clusters: blocks that run at the same time, access each other's shared memory and synchronise.
 
 use crate::common::{self, kernel};
 use ptx_emulator::counters::Counts;
@@ -83,7 +83,7 @@ impl Device {
         }
     }
 
-    /// What the sanitizers say.
+    /// The findings of the sanitizers.
     fn findings(&self, body: &str) -> Vec<String> {
         let kernel = kernel(&module(body));
         let mut sanitizer = Sanitizer::new(&Tool::ALL);
@@ -101,7 +101,7 @@ impl Device {
     }
 }
 
-/// Two clusters of so many blocks of a warp and a half.
+/// Two clusters of `blocks` blocks of a warp and a half.
 fn row_of(blocks: u32) -> Device {
     Device::new([2 * blocks, 1, 1], [blocks, 1, 1], 48)
 }
@@ -215,7 +215,7 @@ fn missing_barriers_of_the_cluster_are_races() {
     let device = row_of(2);
     let race = |body: &str, part: &str| {
         let found = device.findings(body);
-        // Who comes too early may read what nobody has written yet.
+        // A block that is too early may read what was not written yet.
         let races = found
             .iter()
             .filter(|finding| finding.starts_with("racecheck"));
@@ -235,7 +235,7 @@ fn missing_barriers_of_the_cluster_are_races() {
         &neighbours(relaxed, LOAD_NEXT, SYNC),
         "ld.shared::cluster.b32",
     );
-    // What lies between arriving and waiting is not ordered.
+    // Accesses between arriving and waiting are not ordered.
     let body = neighbours(
         "",
         &format!(
@@ -244,7 +244,7 @@ fn missing_barriers_of_the_cluster_are_races() {
         SYNC,
     );
     race(&body, "st.shared.b32");
-    // The block's own next write, with and without a barrier behind the read.
+    // The block's own next write, with and without a barrier after the read.
     let again = "mov.u32 %r2, 5; st.shared.b32 [%r1], %r2;";
     race(
         &neighbours(SYNC, LOAD_NEXT, &format!("{again} {SYNC}")),
@@ -252,7 +252,7 @@ fn missing_barriers_of_the_cluster_are_races() {
     );
     let ordered = neighbours(SYNC, LOAD_NEXT, &format!("{SYNC} {again} {SYNC}"));
     assert_eq!(device.findings(&ordered), [""; 0]);
-    // A barrier of one block says nothing of the other.
+    // A barrier of one block does not order the other.
     race(
         &neighbours(SYNC, LOAD_NEXT, &format!("bar.sync 0; {again} {SYNC}")),
         "st.shared.b32",
@@ -282,7 +282,7 @@ fn a_block_that_has_ended_has_no_shared_memory() {
     assert_eq!((fault.block, fault.thread), ([0; 3], Some([0; 3])));
     let found = device.findings(&body);
     assert!(found[0].starts_with("memcheck"), "{found:?}");
-    // Nobody waits before the end.
+    // No block waits before the end.
     let found = device.findings(&neighbours(SYNC, LOAD_NEXT, ""));
     assert!(found[0].starts_with("memcheck"), "{found:?}");
     assert!(
@@ -311,11 +311,11 @@ fn addresses_outside_of_the_clusters_shared_memory_are_faults() {
     let odd = "mapa.shared::cluster.u32 %r3, %r1, %r31; ld.shared::cluster.b32 %r0, [%r3+2];";
     let fault = device.fault(&neighbours(SYNC, odd, SYNC));
     assert!(matches!(fault.kind, FaultKind::Misaligned(_)), "{fault}");
-    // Another block's place is none in the block's own shared memory.
+    // Another block's address is out of bounds of the block's own shared memory.
     let own = "mapa.shared::cluster.u32 %r3, %r1, %r31; ld.shared::cta.b32 %r0, [%r3];";
     let fault = device.fault(&neighbours(SYNC, own, SYNC));
     assert!(matches!(fault.kind, FaultKind::OutOfBounds(_)), "{fault}");
-    // A place of its own is one of the cluster's, mapped or not.
+    // An address in the block's own shared memory is one of the cluster's, mapped or not.
     let mapped = "mapa.shared::cluster.u32 %r3, %r1, %r30; ld.shared::cta.b32 %r0, [%r3];";
     let plain = "ld.shared::cluster.b32 %r0, [%r1];";
     for own in [mapped, plain] {
@@ -424,7 +424,7 @@ fn blocks_arrive_at_the_mbarriers_of_others() {
         assert_eq!(device.findings(&body), [""; 0]);
     }
     let device = row_of(2);
-    // The fence behind the initialisation is enough for a barrier that makes nothing else visible.
+    // The fence after the initialisation suffices for a barrier that releases nothing else.
     for blocks in [1, 2] {
         let relaxed = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;";
         let body = gather(blocks, REMOTE_STORE, REMOTE_ARRIVE).replacen(SYNC, relaxed, 1);
@@ -436,7 +436,7 @@ fn blocks_arrive_at_the_mbarriers_of_others() {
             "{found:?}"
         );
     }
-    // Who arrives first and writes then is not waited for.
+    // A block that arrives first and writes then is not waited for.
     let late = gather(2, REMOTE_ARRIVE, REMOTE_STORE);
     let found = device.findings(&late);
     assert!(
@@ -466,7 +466,7 @@ fn blocks_arrive_at_the_mbarriers_of_others() {
     let twice = REMOTE_ARRIVE.replace("[%r5]", "[%r5], 2");
     let fault = device.fault(&gather(1, REMOTE_STORE, &twice));
     assert!(matches!(fault.kind, FaultKind::BadBarrier(_)), "{fault}");
-    // Bytes that never come.
+    // Bytes that never arrive.
     let expecting = "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r5], 16;";
     let fault = device.fault(&gather(2, REMOTE_STORE, expecting));
     assert!(matches!(fault.kind, FaultKind::Deadlock(_)), "{fault}");
@@ -494,7 +494,7 @@ fn only_the_blocks_own_mbarriers_can_be_waited_for() {
 #[test]
 fn threads_wait_for_all_blocks_that_have_not_ended() {
     let device = row_of(4);
-    // Blocks 1 and 3 of a cluster never come, and end.
+    // Blocks 1 and 3 of a cluster never arrive, and end.
     let body = format!(
         "and.b32 %r1, %r30, 1; setp.eq.u32 %p1, %r1, 1; @%p1 exit; {SYNC} mov.u32 %r0, 7; {STORE}"
     );
@@ -503,7 +503,7 @@ fn threads_wait_for_all_blocks_that_have_not_ended() {
         let expected = if block % 2 == 0 { 7 } else { 0 };
         assert_eq!(data[48 * block..48 * (block + 1)], [expected; 48]);
     }
-    // They come to a barrier of their own instead.
+    // They arrive at a barrier of their own instead.
     let stuck = body.replace("@%p1 exit;", "@%p1 bra OTHER;") + "ret; OTHER: bar.sync 0, 96; ret;";
     let fault = device.fault(&stuck);
     assert!(matches!(fault.kind, FaultKind::Deadlock(_)), "{fault}");
@@ -526,7 +526,7 @@ fn arriving_and_waiting_take_turns() {
         "mov.u32 %r1, 0; AGAIN: {SYNC} add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 10; @%p1 bra AGAIN; mov.u32 %r0, %r1; {STORE}"
     );
     assert_eq!(device.run(&loops)[..96], [10; 96]);
-    // Parts of a warp come one after the other to an aligned barrier.
+    // Parts of a warp reach an aligned barrier one after the other.
     let parted =
         "setp.lt.u32 %p1, %thread, 16; @%p1 bra HERE; barrier.cluster.arrive.aligned; bra.uni BOTH;
                   HERE: barrier.cluster.arrive.aligned; BOTH: barrier.cluster.wait;";
@@ -556,7 +556,7 @@ fn clusters_divide_the_grid_and_are_small() {
     assert!(refused([4, 4, 4], [4, 4, 1]).contains("16 blocks exceeds the limit of 8"));
 }
 
-/// Copies a box of 8 × 16 words, which thread 0 of the block of rank 0 asks for, to the blocks of
+/// Copies a box of 8 × 16 words, issued by thread 0 of the block of rank 0, to the blocks of
 /// `mask`.
 fn multicast(mask: u32, wait: &str) -> String {
     format!(

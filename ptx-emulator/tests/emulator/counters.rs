@@ -1,4 +1,4 @@
-//! Counters on small kernels whose counts can be told by hand.
+//! Counters on small kernels whose counts can be derived by hand.
 
 use ptx_emulator::counters::{Counters, Counts, PTX_FILE};
 use ptx_emulator::{Args, InstructionClass, LaunchConfig, Memory, Module, Space};

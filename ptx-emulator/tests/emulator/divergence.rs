@@ -1,11 +1,11 @@
-//! Lanes that part ways, meet again, wait for each other and exit.
+//! Lanes that diverge, reconverge, wait for each other and exit.
 
 use crate::common::{STORE, fault, launch, module, run};
 use ptx_emulator::{FaultKind, LaunchConfig};
 
 #[test]
 fn nested_branches_reconverge() {
-    // Each lane adds a different term, and all count the lanes that are together at the end.
+    // Each lane adds a different term, and all count the lanes that have reconverged at the end.
     let body = format!(
         "and.b32 %r1, %thread, 1; setp.eq.u32 %p1, %r1, 0;
          and.b32 %r2, %thread, 2; setp.eq.u32 %p2, %r2, 0;
@@ -40,7 +40,7 @@ fn nested_branches_reconverge() {
 
 #[test]
 fn loops_with_different_trip_counts() {
-    // Lane i runs i times; a nested loop runs i % 3 times in each turn.
+    // Lane i runs i times; a nested loop runs i % 3 times in each iteration.
     let body = format!(
         "mov.u32 %r0, 0; mov.u32 %r1, 0; rem.u32 %r5, %thread, 3;
          LOOP: setp.ge.u32 %p1, %r1, %thread; @%p1 bra DONE;
@@ -57,8 +57,8 @@ fn loops_with_different_trip_counts() {
 
 #[test]
 fn rounds_of_a_loop_that_end_in_several_places() {
-    // One lane does something before it goes back, another one goes back from the middle: all begin
-    // the next round together.
+    // One lane does extra work before it goes back, another one goes back from the middle: all
+    // begin the next iteration together.
     let body = format!(
         "mov.u32 %r0, 0; mov.u32 %r1, 0;
          setp.eq.u32 %p1, %thread, 0; setp.eq.u32 %p2, %thread, 7;
@@ -115,8 +115,8 @@ fn branch_tables() {
 
 #[test]
 fn threads_that_exit_early_are_not_waited_for() {
-    // Whole warps and single lanes leave before the barrier; the rest exchange through shared
-    // memory behind it.
+    // Whole warps and single lanes exit before the barrier; the rest exchange through shared memory
+    // after it.
     let body = format!(
         ".shared .b32 cells[96];
          setp.ge.u32 %p1, %thread, 64; @%p1 exit;
@@ -137,7 +137,7 @@ fn threads_that_exit_early_are_not_waited_for() {
 
 #[test]
 fn a_barrier_in_divergent_code_brings_both_sides_together() {
-    // Since sm_70, threads may reach a barrier at different places.
+    // Since sm_70, threads may reach a barrier at different instructions.
     let body = format!(
         ".shared .b32 cell;
          setp.lt.u32 %p1, %thread, 16;

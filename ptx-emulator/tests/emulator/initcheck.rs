@@ -45,7 +45,7 @@ fn a_result_that_nobody_has_written_is_found_when_the_host_reads_it() {
         "{finding}"
     );
 
-    // A second launch keeps what the first has shown.
+    // After a second launch the findings of the first remain.
     sanitizer
         .launch(&kernel, &memory, &config, &args)
         .expect("runs");

@@ -1,4 +1,4 @@
-//! Launches that are refused, faults that name their place, and launches on several workers.
+//! Launches that are refused, faults that name their position, and launches on several workers.
 
 use crate::common::{fault, kernel, launch, module, module_with};
 use ptx_emulator::{

@@ -1,6 +1,6 @@
 //! The emulator's tests: one binary, a module for each subject.
 //!
-//! PTX texts and recorded figures lie in `tests/data`.
+//! PTX texts and recorded figures are in `tests/data`.
 
 mod async_copy;
 mod clusters;

@@ -1,11 +1,10 @@
-//! `mma.sync`, `ldmatrix` and `stmatrix` against products on the host and the tables of the PTX
-//! ISA.
+//! `mma.sync`, `ldmatrix` and `stmatrix` against GEMMs on the host and the tables of the PTX ISA.
 
 use crate::common::{fault, kernel, launch, module, run};
 use ptx_emulator::{Args, Counters, FaultKind, LaunchConfig, Memory};
 
-/// Where an element of a lane's fragment lies: (row, column) from group, place and index in the
-/// fragment.
+/// The (row, column) of an element of a lane's fragment, from group, index in the group and index
+/// in the fragment.
 type Layout = fn(usize, usize, usize) -> (usize, usize);
 
 struct Shape {
@@ -22,7 +21,7 @@ struct Shape {
 /// Columns of B and C.
 const COLUMNS: usize = 8;
 
-/// PTX ISA, "Matrix Fragments for mma.m16n8k8" and its kin: fragments of C.
+/// PTX ISA, "Matrix Fragments for mma.m16n8k8" and similar tables: fragments of C.
 fn c_place(group: usize, place: usize, i: usize) -> (usize, usize) {
     let row = if i < 2 { group } else { group + 8 };
     (row, place * 2 + (i & 1))
@@ -187,7 +186,7 @@ impl Shape {
         if self.input() == "f64" { 2 } else { 1 }
     }
 
-    /// A kernel that loads the fragments, multiplies, and stores D in C's place.
+    /// A kernel that loads the fragments, executes an MMA, and stores D over C.
     fn text(&self) -> String {
         let [a, b, c] = [
             self.registers(self.counts[0]),
@@ -328,7 +327,8 @@ fn products_of_small_integers_are_exact() {
 fn products_of_fractions_are_as_good_as_their_sums() {
     for shape in &SHAPES {
         let mut noise = noise();
-        // Numbers below 1: products below 1 each, sums below 17. Cut off at 2^-25 of 16, 17 times.
+        // Numbers below 1: products below 1 each, sums below 17. Truncated at 2^-25 of 16, 17
+        // times.
         let tolerance = match shape.input() {
             "f64" => 17.0 * 16.0 * f64::EPSILON,
             _ => 18.0 * 2f64.powi(5 - 25) + 2f64.powi(5 - 23),
@@ -456,7 +456,7 @@ fn wrong_use_is_a_fault() {
     let load = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r1];";
     let tile = ".shared .align 16 .b8 tile[128]; mov.u32 %r1, tile;";
     let partial = format!("{tile} setp.lt.u32 %p1, %thread, 16; @!%p1 bra END; {load} END:");
-    // The other lanes have exited or wait elsewhere: nobody will come.
+    // The other lanes have exited or wait elsewhere: none will arrive.
     let found = fault(&module(&partial), &config);
     assert!(
         matches!(
@@ -488,7 +488,7 @@ fn wrong_use_is_a_fault() {
     ));
 }
 
-/// PTX leaves open how sums are rounded; these are recorded results.
+/// PTX leaves the rounding of the accumulation open; these are recorded results.
 #[test]
 fn sums_are_those_of_an_h200() {
     let recorded = include_str!("../data/tensor_sums.txt");

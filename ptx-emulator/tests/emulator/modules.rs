@@ -5,7 +5,7 @@ use ptx_emulator::Module;
 const LINES: &str = include_str!("../data/lines.ptx");
 const CALLS: &str = include_str!("../data/with_calls.ptx");
 
-/// The PTX that the workspace ships, where the crate lies in its workspace.
+/// The PTX of the workspace, if the crate is in its workspace.
 fn shipped() -> Vec<(String, String)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx");
     let Ok(entries) = std::fs::read_dir(folder) else {

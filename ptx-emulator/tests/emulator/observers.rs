@@ -121,8 +121,8 @@ fn a_fault_behind_repeated_accesses_is_found() {
     assert_eq!(both.0.total().global_loads.requests, 17);
 }
 
-/// Each round loads twice from one register, whose distances between the lanes change every few
-/// rounds.
+/// Each iteration loads twice from one register, whose distances between the lanes change every few
+/// iterations.
 const CHANGING: &str = "
 .version 7.0
 .target sm_70

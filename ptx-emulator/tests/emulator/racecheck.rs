@@ -75,7 +75,7 @@ fn reads_of_a_loop_are_compared_with_later_writes() {
     let race = [Problem::RaceInBlock];
     assert_eq!(read_and_write("", ""), race);
     assert_eq!(read_and_write("bar.sync 0;", "bar.sync 0;"), []);
-    // Barriers for some order what lies before the arrival, and nothing behind it.
+    // Barriers for some warps order what precedes the arrival, and nothing after it.
     let (arrive, wait) = ("bar.arrive 1, 64;", "bar.sync 1, 64;");
     assert_eq!(read_and_write(arrive, wait), []);
     let more = "MORE: ld.shared.b32 %r0, [%r2+128]; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 16; @%p1 bra MORE;";
@@ -110,7 +110,7 @@ const WAIT: &str = "W: mbarrier.test_wait.parity.shared.b64 %p4, [%r1], %r4; @!%
 #[test]
 fn an_arrival_speaks_for_its_own_lane() {
     assert_eq!(hand_over(INIT, ARRIVE, WAIT), []);
-    // Lanes that come together release what all of them did.
+    // Lanes that reach it together release what all of them did.
     let alone = "@%p1 mbarrier.arrive.shared.b64 %x1, [%r1];";
     assert_eq!(hand_over(INIT, alone, WAIT), [Problem::RaceInBlock]);
     let shuffled = format!("shfl.sync.idx.b32 %r5, %r0, 0, 31, -1; {alone}");
@@ -187,7 +187,7 @@ fn blocks_see_what_others_have_released() {
     // Nothing is released without a fence.
     let found = last_of_blocks("", relaxed, fence, "0");
     assert_eq!(found, [Problem::RaceBetweenBlocks]);
-    // The first block has seen nobody, whatever it does later.
+    // The first block has acquired nothing, whatever it does later.
     let found = last_of_blocks(fence, strong, fence, "7");
     assert_eq!(found, [Problem::RaceBetweenBlocks]);
 }

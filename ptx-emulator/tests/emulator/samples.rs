@@ -42,7 +42,7 @@ fn noise(count: usize, seed: u32) -> Vec<f32> {
         .collect()
 }
 
-/// The product in the order of the kernels: multiply, then add, both rounded.
+/// The GEMM in the order of the kernels: multiply, then add, both rounded.
 fn product(a: &[f32], b: &[f32], m: usize, n: usize, k: usize) -> Vec<f32> {
     let mut c = vec![0.0f32; m * n];
     for row in 0..m {

@@ -1,4 +1,4 @@
-//! Bulk copies of tensors, and products of warpgroups.
+//! Bulk copies of tensors, and MMAs of warpgroups.
 
 use crate::common::{kernel, module, module_with};
 use ptx_emulator::counters::{BulkCounts, Counts};
@@ -17,11 +17,11 @@ struct Device {
 /// Bytes in front of the data, for maps.
 const MAPS: u64 = 256;
 
-/// Bytes behind the maps.
+/// Bytes after the maps.
 const BYTES: usize = 1 << 16;
 
 impl Device {
-    /// Memory that holds `content` behind the place for maps, and zeros.
+    /// Memory that holds `content` after the space for maps, and zeros.
     fn new(content: &[u8]) -> Self {
         let memory = Memory::with_capacity(1 << 20);
         let data = memory.alloc(MAPS + BYTES as u64).expect("room");
@@ -32,7 +32,7 @@ impl Device {
         Device { memory, data }
     }
 
-    /// Makes a map of what starts at an offset behind the maps.
+    /// Makes a map of what starts at an offset after the maps.
     fn map(&self, index: u64, offset: u64, map: TensorMap) {
         let map = TensorMap {
             address: self.data + MAPS + offset,
@@ -149,7 +149,7 @@ fn boxes_are_swizzled_and_filled_with_zeros() {
                     let inside = (0..96).contains(&gx) && (0..40).contains(&gy);
                     let expected = if inside { (gy * 96 + gx) as u16 } else { 0 };
                     let at = 2 * (row * columns + column);
-                    // Bits 7 and up, as many as the span has pieces.
+                    // Bits 7 and up, as many as the span has chunks.
                     let at = at ^ ((at >> 7) & (span / 16 - 1)) << 4;
                     let value = u16::from_le_bytes([found[at], found[at + 1]]);
                     assert_eq!(value, expected, "{swizzle:?} ({x}, {y}): {row}, {column}");
@@ -181,7 +181,7 @@ fn wrong_bulk_copies_are_faults() {
         FaultKind::BadTensor(_)
     ));
     device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
-    // More bytes than the copy brings: nobody completes the phase.
+    // More bytes than the copy brings: the phase never completes.
     assert!(matches!(
         fault(&load_box(0, 0, 2048, WAIT)),
         FaultKind::Deadlock(_)
@@ -281,7 +281,7 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
     }
 }
 
-/// A product of 64 × 8 results with operands copied to shared memory as they are: A's bytes first,
+/// An MMA of 64 × 8 results with operands copied to shared memory as they are: A's bytes first,
 /// then B's at 8192.
 struct Product {
     /// `f32.bf16.bf16` and the like.
@@ -289,9 +289,9 @@ struct Product {
     depth: usize,
     /// Bits of the descriptors but for the addresses.
     layout: [u64; 2],
-    /// Operands behind the descriptors: signs, and whether they are across k.
+    /// Operands after the descriptors: signs, and whether they are MN-major.
     flags: &'static str,
-    /// Where element (row or column, k) of A or B lies.
+    /// The address of element (row or column, k) of A or B.
     place: fn(usize, usize) -> usize,
     element_bytes: usize,
 }
@@ -393,7 +393,7 @@ impl Product {
         }
         let device = Device::new(&content);
         assert_eq!(device.findings(&self.text(true, wait), 128), [""; 0]);
-        // The tile is overwritten while a product may still read it.
+        // The tile is overwritten while an MMA may still read it.
         let late = "bar.sync 0;";
         let mut text = self.text(true, late);
         text.truncate(text.rfind("ret;").expect("the end of the kernel"));
@@ -403,7 +403,7 @@ impl Product {
     }
 }
 
-/// Rows along k of 128 bytes, 16-byte pieces exchanged.
+/// Rows along k of 128 bytes, 16-byte chunks permuted.
 fn along_128(row: usize, offset: usize) -> usize {
     let at = row * 128 + offset;
     at ^ ((at >> 7) & 7) << 4
@@ -438,7 +438,7 @@ fn operands_along_k() {
 
 #[test]
 fn operands_without_a_swizzle() {
-    // Pieces of eight rows, one behind the other; the next piece along k 2048 bytes further.
+    // Core matrices of eight consecutive rows; the next core matrix along k is 2048 bytes further.
     Product {
         types: "f32.bf16.bf16",
         depth: 16,

@@ -6,7 +6,7 @@ const GRID: [u32; 3] = [4, 1, 1];
 const BLOCK: [u32; 3] = [64, 1, 1];
 const THREADS: u32 = 256;
 
-/// What all threads together leave behind, in any order.
+/// The result of all threads, in any order.
 fn folded<T>(start: T, step: impl Fn(T, u32) -> T) -> T {
     (0..THREADS).fold(start, step)
 }

@@ -22,7 +22,7 @@ fn run<const OUT: usize>(
 
 type Function = fn(f64) -> f64;
 
-/// How far a result may lie from the exact one.
+/// The tolerance of a result.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
     Absolute(f64),

@@ -41,7 +41,7 @@ impl Launch {
         buffer
     }
 
-    /// The next argument: the address of so many values that nobody has written to.
+    /// The next argument: the address of `count` values that were never written.
     pub fn output<T>(&mut self, count: usize) -> Buffer<T> {
         let bytes = (count * size_of::<T>()) as u64;
         let address = self.memory.alloc(bytes).expect("room");

@@ -1,5 +1,5 @@
 //! Kernels of other compilers than rustc, run and checked against the host: nvcc with and without
-//! optimisation, clang, and Triton. Their sources lie beside the PTX in `tests/data/foreign`, where
+//! optimisation, clang, and Triton. Their sources are beside the PTX in `tests/data/foreign`, where
 //! `regenerate` compiles them.
 //!
 //! Results are exact wherever PTX is; `.approx` instructions and the functions of CUDA's library
@@ -27,7 +27,7 @@ macro_rules! ptx {
 }
 use ptx;
 
-/// The kernels of every file, so that one that nobody runs is noticed.
+/// The kernels of every file, so that a kernel without a test is noticed.
 #[test]
 fn every_kernel_is_known_here() {
     let files = [

@@ -17,7 +17,7 @@ fn parts(values: &[i32], thread: usize) -> (&[i32], &[i32]) {
     (warp, half)
 }
 
-/// The lanes of which a statement is true.
+/// The lanes for which a condition holds.
 fn ballot(values: &[i32], holds: impl Fn(i32) -> bool) -> u32 {
     let bits = values
         .iter()
