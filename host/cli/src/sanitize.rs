@@ -49,7 +49,7 @@ enum ToolArg {
     Memcheck,
     /// Races on shared and on global memory
     Racecheck,
-    /// Reads of memory that nobody has written to
+    /// Reads of memory that was never written
     Initcheck,
     /// Barriers and warp operations that not all of their threads reach
     Synccheck,

@@ -5,7 +5,7 @@ use super::{Engine, EngineKind};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
 use crate::sync::lock;
-use ptx_emulator::{LaunchError, ObservedLaunch, Observer, Report};
+use ptx_emulator::{Event, Interest, LaunchError, ObservedLaunch, Observer, Report};
 use std::sync::{Mutex, PoisonError};
 
 /// An emulator whose launches are seen by an observer: counters, or a sanitizer.
@@ -71,8 +71,11 @@ impl<O: Observer + Send> Engine for ObservedEngine<'_, O> {
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
         self.emulator.download(bytes, from)?;
         let memory = self.emulator.memory();
-        let mut observer = lock(&self.observer);
-        observer.host_read(memory, from.0, bytes.len() as u64);
+        lock(&self.observer).notify(Event::HostRead {
+            memory,
+            address: from.0,
+            bytes: bytes.len() as u64,
+        });
         Ok(())
     }
 
@@ -117,13 +120,15 @@ impl<O: Observer + Clone> PerLaunch<O> {
 
 impl<O: Observer + Clone> Observer for PerLaunch<O> {
     // Nothing is observed: each launch is handed to an observer of its own.
-    const ACCESSES: bool = false;
+    const INTEREST: Interest = Interest::NONE;
 
     fn fork(&self) -> Self {
         PerLaunch::new(self.start.clone())
     }
 
     fn join(&mut self, _: Self) {}
+
+    fn event(&mut self, _: Event<'_>) {}
 
     fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
         let mut observer = self.start.clone();

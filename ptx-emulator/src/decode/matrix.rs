@@ -27,7 +27,7 @@ pub(super) fn inputs(ty: Type) -> Option<MatrixInputs> {
 }
 
 impl Builder<'_, '_> {
-    /// `ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 {…}, [p]` and `stmatrix`, the other way round.
+    /// `ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 {…}, [p]` and its inverse `stmatrix`.
     pub(super) fn move_matrices(
         &mut self,
         stores: bool,
@@ -58,11 +58,11 @@ impl Builder<'_, '_> {
         if parts.len() != count {
             return Err(format!("expected {count} registers, found {}", parts.len()).into());
         }
-        let mut words = Vec::new();
+        let mut registers = Vec::new();
         for part in parts {
-            words.push(match stores {
-                true => self.word(part, Type::B32)?,
-                false => self.word_destination(part)?,
+            registers.push(match stores {
+                true => self.reg32(part, Type::B32)?,
+                false => self.reg32_destination(part)?,
             });
         }
         let address = self.address(address, space)?;
@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
             address,
             stores,
             transposed,
-            registers: words,
+            registers: registers,
         }))
     }
 
@@ -153,14 +153,14 @@ impl Builder<'_, '_> {
             .collect()
     }
 
-    /// Adds an operation that all lanes of the warp execute together.
+    /// Adds an operation that all lanes of the warp execute at once.
     pub(super) fn emit_matrix(&mut self, matrix: Matrix) -> Outcome {
         let index = self.program.matrices.len() as u32;
         self.program.matrices.push(matrix);
-        let members = self.word_constant(Constant::Bits(u64::from(u32::MAX)));
-        self.enter_together(members);
+        let members = self.reg32_constant(Constant::Bits(u64::from(u32::MAX)));
+        self.begin_sync_op(members);
         self.emit(Op::Matrix(index));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 }

@@ -67,7 +67,7 @@ impl Builder<'_, '_> {
             [shared, tensor, barrier, rest @ ..] if loads => {
                 let blocks = match rest {
                     [] if !multicasts => None,
-                    [blocks] if multicasts => Some(self.word(blocks, Type::U16)?),
+                    [blocks] if multicasts => Some(self.reg32(blocks, Type::U16)?),
                     _ => return Err("wrong number of operands".into()),
                 };
                 let barrier = self.address(barrier, Space::Cluster)?;
@@ -95,7 +95,7 @@ impl Builder<'_, '_> {
         };
         let coordinates = coordinates
             .iter()
-            .map(|coordinate| self.word(coordinate, Type::S32))
+            .map(|coordinate| self.reg32(coordinate, Type::S32))
             .collect::<Result<_, _>>()?;
         let map = self.address(&map, Space::Generic)?;
         let space = match direction {
@@ -136,7 +136,7 @@ impl Builder<'_, '_> {
                 self.emit(Op::WarpgroupWait(newest));
             }
             (_, true) => self.emit(Op::WarpgroupCommit),
-            // Products are executed when they are issued, in order.
+            // MMAs are executed when they are issued, in order.
             _ => self.emit(Op::Nothing),
         }
         Ok(())
@@ -176,7 +176,7 @@ impl Builder<'_, '_> {
                     .collect::<Result<_, _>>()?,
             ),
             false => WarpgroupRows::Shared {
-                descriptor: self.double(a, Type::B64)?,
+                descriptor: self.reg64(a, Type::B64)?,
                 across: across_a != 0,
             },
         };
@@ -189,7 +189,7 @@ impl Builder<'_, '_> {
             inputs,
             columns,
             a,
-            b: self.double(b, Type::B64)?,
+            b: self.reg64(b, Type::B64)?,
             across_b: across_b != 0,
             keep: self.keep(keep)?,
             negated: signs.map(|sign| sign < 0),

@@ -1,11 +1,11 @@
-//! `ldmatrix`, `stmatrix` and `mma.sync`: fragments and products (PTX ISA, "Warp Level Matrix
+//! `ldmatrix`, `stmatrix` and `mma.sync`: fragments and MMAs (PTX ISA, "Warp Level Matrix
 //! Multiply-Accumulate Instructions").
 //!
-//! Lane l has the group g = l / 4 and the place t = l mod 4 in it. Register i of a fragment holds, with
-//! e elements to a register and p counting them: of A row g + 8 (i mod r) and column
-//! e t + p + 4 e (i / r), where A has 8 r rows; of B row e t + p + 4 e i and column g; of C and D row
-//! g + 8 (i / 2) and column 2 t + i mod 2. This is what the tables of the ISA come to for 16-bit, tf32
-//! and f64 elements.
+//! Lane l belongs to group g = l / 4 and has index t = l mod 4 in it. Let a register hold e
+//! elements, counted by p. Register i of a fragment holds: of A row g + 8 (i mod r) and column e t
+//! + p + 4 e (i / r), where A has 8 r rows; of B row e t + p + 4 e i and column g; of C and D row g
+//! + 8 (i / 2) and column 2 t + i mod 2. This summarises the tables of the ISA for 16-bit, tf32 and
+//! f64 elements.
 
 use super::run::{Outcome, RawFault, Run};
 use super::simd;
@@ -13,8 +13,8 @@ use super::tensor_sum::{Factor, Line, MAX_DEPTH, sum_of_products};
 use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
-use crate::ir::{Matrix, MatrixInputs, MatrixMove, MatrixProduct, Space};
-use crate::observer::{AccessKind, Observer};
+use crate::ir::{AccessKind, Matrix, MatrixInputs, MatrixMove, MatrixProduct, Space};
+use crate::observer::Observer;
 
 /// Bytes of a row of an 8 × 8 matrix of 16-bit elements.
 const ROW_BYTES: u32 = 16;
@@ -70,7 +70,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 let (group, place) = (lane / 4, lane % 4);
                 if !matrices.transposed {
                     let word = rows[group] as usize / 4 + place;
-                    let value = &mut self.r.words[register.0 as usize][lane];
+                    let value = &mut self.r.regs32[register.0 as usize][lane];
                     match matrices.stores {
                         true => self.shared[word] = *value,
                         false => *value = self.shared[word],
@@ -81,11 +81,11 @@ impl<O: Observer> Run<'_, '_, O> {
                     let at = rows[2 * place + part] + 2 * group as u64;
                     let shift = 16 * part;
                     if matrices.stores {
-                        let value = self.r.words[register.0 as usize][lane] >> shift & 0xffff;
+                        let value = self.r.regs32[register.0 as usize][lane] >> shift & 0xffff;
                         self.write_memory(space, at, 2, lane, u64::from(value), false);
                     } else {
                         let value = self.read_memory(space, at, 2, lane, false) as u32;
-                        let to = &mut self.r.words[register.0 as usize][lane];
+                        let to = &mut self.r.regs32[register.0 as usize][lane];
                         *to = *to & !(0xffff << shift) | value << shift;
                     }
                 }

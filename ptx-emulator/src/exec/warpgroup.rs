@@ -1,41 +1,41 @@
-//! `wgmma.mma_async`: products whose operands lie in shared memory (PTX ISA, "Asynchronous Warpgroup
+//! `wgmma.mma_async`: MMAs whose operands lie in shared memory (PTX ISA, "Asynchronous Warpgroup
 //! Level Matrix Multiply-Accumulate").
 //!
-//! Each warp of a warpgroup computes 16 of the 64 rows, and needs the others for nothing. A product is
-//! executed when it is issued; observers see what it reads then, and again when it is waited for, since until
-//! then it may be read.
+//! Each warp of a warpgroup computes 16 of the 64 rows independently of the others. An MMA is
+//! executed when it is issued. Observers see what it reads then, and again when it is waited for,
+//! since until then it may be read.
 
 use super::run::{Outcome, RawFault, Run};
 use super::tensor_sum::{Factor, Line, sum_of_products};
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
-use crate::ir::{Space, WarpgroupProduct, WarpgroupRows};
-use crate::observer::{AccessKind, Asker, Observer, Progress};
+use crate::ir::{AccessKind, Space, WarpgroupProduct, WarpgroupRows};
+use crate::observer::{Issuer, Observer, Progress, Wants};
 use crate::tensor_map::TensorSwizzle;
 
 /// Rows of a warp.
 const ROWS: usize = 16;
 
-/// Bytes along k of a product.
+/// Bytes of an MMA's operands along k.
 const DEPTH_BYTES: u64 = 32;
 
-/// Rows of a group, whose distance is the descriptor's stride.
+/// Rows of a core matrix; the descriptor's stride is the distance between core matrices.
 const GROUP: u64 = 8;
 
-/// Bytes of a piece, what observers are told of.
+/// Bytes of the chunks in which reads are reported to observers.
 const PIECE: u64 = 16;
 
-/// What a product reads of shared memory.
+/// What an MMA reads of shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct PendingReads {
     info: u32,
     group: u32,
-    /// Addresses of pieces.
+    /// Addresses of chunks.
     pieces: Vec<u64>,
 }
 
-/// The products of a warp that nobody has waited for.
+/// The MMAs of a warp that have not been waited for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProductQueue {
     pending: Vec<PendingReads>,
@@ -78,7 +78,7 @@ impl Descriptor {
         }
     }
 
-    /// The address of the element of a row (of A; a column of B) at a place along k.
+    /// The address of the element of a row (of A; a column of B) at an index along k.
     fn place(&self, row: u64, k: u64, bytes: u64) -> u64 {
         let span = self.swizzle.span();
         // Rows of the stored layout run along k, or across it.
@@ -119,13 +119,13 @@ impl<O: Observer> Run<'_, '_, O> {
                 rows
             }
             WarpgroupRows::Shared { descriptor, across } => {
-                let bits = self.uniform(self.r.doubles[descriptor.0 as usize])?;
+                let bits = self.uniform(self.r.regs64[descriptor.0 as usize])?;
                 let operand = Descriptor::new(bits, *across);
                 let rows = (ROWS as u64 * warp, ROWS as u64);
                 self.load_operand(product, operand, rows, &mut pieces)?
             }
         };
-        let bits = self.uniform(self.r.doubles[product.b.0 as usize])?;
+        let bits = self.uniform(self.r.regs64[product.b.0 as usize])?;
         let operand = Descriptor::new(bits, product.across_b);
         let b = self.load_operand(product, operand, (0, product.columns.into()), &mut pieces)?;
         let negate = product.negated[0] != product.negated[1];
@@ -147,10 +147,10 @@ impl<O: Observer> Run<'_, '_, O> {
                 write(&mut self.r, *register, lane, u64::from(sum));
             }
         }
-        if O::ACCESSES {
+        if O::ASYNC_ACCESSES {
             pieces.sort_unstable();
             pieces.dedup();
-            self.observe_pieces(&pieces, Progress::Begins);
+            self.observe_pieces(&pieces, Progress::Issued);
             let (info, group) = (self.info, self.products.committed);
             self.products.pending.push(PendingReads {
                 info,
@@ -172,7 +172,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// Rows of an operand, one behind the other, and the pieces of shared memory that they lie in.
+    /// Rows of an operand in order, and the chunks of shared memory that they lie in.
     fn load_operand(
         &self,
         product: &WarpgroupProduct,
@@ -197,7 +197,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 self.check(Space::Shared, at, bytes, AccessKind::Load, 0)?;
                 let bits = self.read_memory(Space::Shared, at, bytes, 0, false);
                 factors.push(Factor::of(product.inputs, bits as u32));
-                if O::ACCESSES && pieces.last() != Some(&(at / PIECE * PIECE)) {
+                if O::ASYNC_ACCESSES && pieces.last() != Some(&(at / PIECE * PIECE)) {
                     pieces.push(at / PIECE * PIECE);
                 }
             }
@@ -211,7 +211,7 @@ impl<O: Observer> Run<'_, '_, O> {
 
     /// `wgmma.wait_group`: what all groups but the `newest` read has been read.
     pub(super) fn warpgroup_wait(&mut self, newest: u32) {
-        if !O::ACCESSES {
+        if !O::ASYNC_ACCESSES {
             return;
         }
         let committed = self.products.committed;
@@ -233,7 +233,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 std::array::from_fn(|lane| pieces.get(lane).copied().unwrap_or_default());
             let lanes = (u32::MAX >> (LANES - pieces.len()), &addresses);
             let (kind, bytes) = (AccessKind::Load, PIECE as u32);
-            self.observe_async(kind, bytes, lanes, Asker::Together, progress);
+            self.observe_async(kind, bytes, lanes, Issuer::Warp, progress);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Operations of a warp on small matrices: fragments to and from shared memory, and products.
+//! Operations of a warp on small matrices: fragments to and from shared memory, and MMAs.
 
-use super::{Address, Double, Predicate, Register, Word};
+use super::{Address, Predicate, Reg32, Reg64, Register};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Matrix {
@@ -18,7 +18,7 @@ pub(crate) struct MatrixMove {
     /// Whether fragments hold the transposed matrices.
     pub transposed: bool,
     /// One for each matrix.
-    pub registers: Vec<Word>,
+    pub registers: Vec<Reg32>,
 }
 
 /// `mma.sync`: D = A · B + C.
@@ -35,7 +35,7 @@ pub(crate) struct MatrixProduct {
     pub c: Vec<Register>,
 }
 
-/// Elements of A and B. Sums are f32, of f64 f64.
+/// Elements of A and B. Accumulators are f32; those of f64 are f64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatrixInputs {
     F16,
@@ -63,7 +63,7 @@ pub(crate) struct WarpgroupProduct {
     pub d: Vec<Register>,
     pub a: WarpgroupRows,
     /// Matrix descriptor of B.
-    pub b: Double,
+    pub b: Reg64,
     /// Whether B is stored across k.
     pub across_b: bool,
     /// Whether D is added to.
@@ -75,6 +75,6 @@ pub(crate) struct WarpgroupProduct {
 /// A of `wgmma.mma_async`.
 #[derive(Clone, Debug)]
 pub(crate) enum WarpgroupRows {
-    Shared { descriptor: Double, across: bool },
+    Shared { descriptor: Reg64, across: bool },
     Registers(Vec<Register>),
 }
