@@ -58,13 +58,14 @@ mod tests {
     use warpladder::engine::emulator::EmulatorEngine;
     use warpladder_lab::catalogue;
     use warpladder_lab::problem::Shape;
-    use warpladder_lab::run::Problems;
+    use warpladder_lab::run::{Problems, preflight};
 
     #[test]
     fn what_is_told_is_said_in_one_line() {
         let rung = catalogue::find("naive").unwrap();
-        let mut problems = Problems::new(Shape { m: 2, n: 2, k: 2 }, 1);
-        let record = problems.run(&EmulatorEngine::new(), rung, 1).unwrap();
+        let engine = EmulatorEngine::new();
+        let admitted = preflight(&engine, rung, Shape { m: 2, n: 2, k: 2 }).unwrap();
+        let record = Problems::new(1).run(&engine, &admitted, 1).unwrap();
         assert_eq!(conditions(&[record.clone(), record.clone()]), None);
         let told = |clock, throttled: &str| Record {
             driver: Some("580.95".to_owned()),

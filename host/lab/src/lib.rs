@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`problem`] | inputs, parameters, right answers |
 //! | [`cpu`] | products on the host, to compare with |
+//! | [`element`] | the dispatch over element types |
 //! | [`catalogue`] | the only list of kernels |
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`baseline`] | a run beside a saved one |
@@ -26,6 +27,7 @@ pub mod catalogue;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod compare;
 pub mod cpu;
+pub mod element;
 pub mod emulate;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod peer;

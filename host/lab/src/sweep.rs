@@ -2,11 +2,12 @@
 //! measured where there is a GPU. The curve of source 002, with its knee.
 
 use crate::catalogue::{Implementation, Rung};
+use crate::dispatch_element;
 use crate::predict::{self, Forecast, ForecastError, Strided};
 use crate::problem::Shape;
-use crate::run::{Case, Problems, RunError, check_shape};
+use crate::run::{Admitted, LoadedRung, Problems, RunError, check_shape, preflight};
 use kernels_gpu::geometry::Geometry;
-use warpladder::element::ElementType;
+use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
@@ -203,7 +204,10 @@ fn sizes(
             continue;
         }
         let forecast = predict::forecast(&emulator, device, rung, shape, seed)?;
-        let measured = gpu.map(|gpu| Problems::new(shape, seed).run(gpu, rung, SAMPLES));
+        let measured = gpu.map(|gpu| {
+            let admitted = preflight(gpu, rung, shape)?;
+            Problems::new(seed).run(gpu, &admitted, SAMPLES)
+        });
         let measured = measured.transpose()?.map(|record| {
             if !record.ok {
                 let complaint = record.complaint.unwrap_or_default();
@@ -293,15 +297,29 @@ fn measure(
     seed: u64,
     launches: &[(u32, [u32; 2])],
 ) -> Result<Vec<[f64; 3]>, SweepError> {
-    // All grid-stride loops of the catalogue are of f32.
-    debug_assert_eq!(rung.element, ElementType::F32);
-    let problem = rung.operation.problem::<f32>(shape, seed);
-    let case = Case::new(gpu, rung, shape, &*problem)?;
+    let admitted = preflight(gpu, rung, shape)?;
+    dispatch_element!(admitted.runs().element, T => {
+        measure_admitted::<T>(gpu, &admitted, seed, launches)
+    })
+}
+
+fn measure_admitted<T: Element>(
+    gpu: &dyn Engine,
+    admitted: &Admitted,
+    seed: u64,
+    launches: &[(u32, [u32; 2])],
+) -> Result<Vec<[f64; 3]>, SweepError> {
+    let problem = admitted.problem::<T>(seed);
+    let loaded = LoadedRung::new(gpu, admitted, &*problem)?;
     let one = |&(x, [blocks, threads]): &(u32, [u32; 2])| {
         let extents = [Dim3::new(blocks, 1, 1), Dim3::new(threads, 1, 1)];
-        let (verdict, times) = case.checked_and_timed_as(&*problem, extents, SAMPLES)?;
+        let (verdict, times) = loaded.checked_and_timed_as(&*problem, extents, SAMPLES)?;
         if !verdict.ok {
-            return Err(wrong(rung, x, verdict.complaint.unwrap_or_default()));
+            return Err(wrong(
+                admitted.rung(),
+                x,
+                verdict.complaint.unwrap_or_default(),
+            ));
         }
         let quartiles = Quartiles::of(&times);
         Ok(quartiles.map_or([0.0; 3], |q| [q.low, q.median, q.high]))

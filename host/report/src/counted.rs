@@ -6,7 +6,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{Implementation, Precondition, Rung};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, SourceFile, listing, profile};
-use warpladder_lab::run::describe;
+use warpladder_lab::run::{describe, preflight};
 
 /// Least extent at which kernels are counted: tiles of most kernels fit.
 const LEAST: u32 = 64;
@@ -69,7 +69,8 @@ fn count_one(rung: &'static Rung) -> Option<Counted> {
         }
     };
     let shape = size(rung, least);
-    let profile = profile(&emulator, rung, shape, SEED).ok()?;
+    let admitted = preflight(&emulator, rung, shape).ok()?;
+    let profile = profile(&emulator, &admitted, SEED).ok()?;
     let measurement = Measurement::from(&profile.counters);
     let total = &measurement.total;
     // Less than what must move means that what the copy engine moved is not counted.

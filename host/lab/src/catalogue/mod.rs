@@ -21,7 +21,6 @@ use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use std::fmt;
 use warpladder::element::ElementType;
-use warpladder::launch::Param;
 use warpladder::plan::Plan;
 
 /// A ladder of kernels for one problem.
@@ -132,8 +131,9 @@ impl Rung {
         )
     }
 
-    /// The launches of a rung that runs on a GPU by itself; `params` are those of the problem.
-    pub fn plan(&self, request: &Request, params: Vec<Param>) -> Option<Plan> {
+    /// The launches of a rung that runs on a GPU by itself. That of a kernel of the catalogue's own
+    /// has no parameters yet: they are those of the problem.
+    pub(crate) fn plan(&self, request: &Request) -> Option<Plan> {
         match self.implementation {
             Implementation::Kernel {
                 geometry,
@@ -143,7 +143,6 @@ impl Rung {
                 geometry,
                 compute_capability,
                 request,
-                params,
             )),
             Implementation::Planned { plan, .. } => Some(plan(request)),
             Implementation::Dispatch(_) | Implementation::Cpu(_) => None,

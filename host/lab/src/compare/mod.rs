@@ -11,11 +11,11 @@ pub use contestant::Peer;
 pub use warpladder::gemm::layout::Layout;
 
 use crate::catalogue::Rung;
+use crate::dispatch_element;
 use crate::peer::cublas::{Cublas, CublasError};
-use crate::problem::{Problem, Shape};
-use crate::run::RunError;
+use crate::problem::Shape;
+use crate::run::{Admitted, RunError, preflight_layout};
 use contestant::Contestants;
-use half::{bf16, f16};
 use std::cell::OnceCell;
 use std::time::Duration;
 use warpladder::check::Verdict;
@@ -46,16 +46,6 @@ pub enum CompareError {
     /// cuBLAS failed.
     #[error(transparent)]
     Cublas(#[from] CublasError),
-    /// The kernel takes operands as they are.
-    #[error(
-        "{rung} takes no transposed operands, and so not the layout {layout}: leave out --layout"
-    )]
-    Layout {
-        /// The kernel.
-        rung: &'static str,
-        /// The layout.
-        layout: Layout,
-    },
     /// The two do not do the same.
     #[error("{rung} cannot be compared with {peer}: {advice}")]
     Peer {
@@ -164,24 +154,23 @@ impl<'e> Comparer<'e> {
         layout: Layout,
         peer: Peer,
     ) -> Result<Comparison, CompareError> {
-        match rung.element {
-            ElementType::F16 => self.compare_typed::<f16>(rung, shape, layout, peer),
-            ElementType::Bf16 => self.compare_typed::<bf16>(rung, shape, layout, peer),
-            ElementType::F32 => self.compare_typed::<f32>(rung, shape, layout, peer),
-            ElementType::F64 => self.compare_typed::<f64>(rung, shape, layout, peer),
-        }
+        let admitted = preflight_layout(self.engine, rung, shape, layout)?;
+        admitted.kernel()?;
+        dispatch_element!(admitted.runs().element, T => {
+            self.compare_typed::<T>(&admitted, layout, peer)
+        })
     }
 
     fn compare_typed<T: Element>(
         &self,
-        rung: &'static Rung,
-        shape: Shape,
+        admitted: &Admitted,
         layout: Layout,
         peer: Peer,
     ) -> Result<Comparison, CompareError> {
         let Options { seed, rest, .. } = self.options;
-        let problem: Box<dyn Problem<T>> = rung.operation.stored(shape, layout.transposed(), seed);
-        let contestants = Contestants::new(self, rung, (shape, layout), peer, &*problem)?;
+        let (rung, shape) = (admitted.rung(), admitted.shape());
+        let problem = admitted.problem::<T>(seed);
+        let contestants = Contestants::new(self, admitted, layout, peer, &*problem)?;
         let (verdict, peer_verdict) = contestants.check(&*problem)?;
         let (times, launches) = self.times(&contestants)?;
 

@@ -16,14 +16,13 @@ use super::ForecastError;
 use super::chain::{Chain, Cycles};
 use super::stores::Stored;
 use super::traffic::{SECTOR_BYTES, Traffic};
-use crate::catalogue::Request;
-use crate::catalogue::{Implementation, Precondition, Rung};
+use crate::catalogue::{Implementation, Precondition, Request, Rung};
+use crate::dispatch_element;
 use crate::problem::Shape;
-use crate::run::{self, RunError};
-use half::{bf16, f16};
+use crate::run::{self, Admitted, RunError, preflight_elsewhere};
 use kernels_gpu::geometry::Geometry;
 use ptx_emulator::{Counters, InstructionClass, Observer, Space};
-use warpladder::element::{Element, ElementType};
+use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::{ObservedEngine, PerLaunch};
 use warpladder::plan::Plan;
@@ -112,21 +111,18 @@ counts! {
 ///
 /// # Errors
 /// Where the rung cannot run on the emulator at the small sizes, or chooses other kernels there.
-pub fn at(
-    rung: &'static Rung,
-    request: &Request,
-    cycles: Cycles,
-    seed: u64,
-) -> Result<Vec<Counts>, ForecastError> {
-    let shape = request.shape;
+pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>, ForecastError> {
+    let (request, whole) = admitted.planned()?;
+    let (rung, shape) = (admitted.runs(), request.shape);
     let run = |multiprocessors, shape| {
         let request = Request {
             shape,
             multiprocessors,
             ..*request
         };
-        counts(rung, &request, cycles, seed)
+        counts(&preflight_elsewhere(rung, &request)?, cycles, seed)
     };
+    let run_whole = || counts(admitted, cycles, seed);
     match rung.implementation {
         Implementation::Kernel {
             geometry: geometry @ Geometry::GridStride { block },
@@ -138,13 +134,13 @@ pub fn at(
             let small = elements(shape) <= elements(STRIDE_RUNS[1]);
             match Strided::of(rung, cycles, seed)? {
                 Some(strided) if !small => Ok(vec![strided.at(shape, blocks * u64::from(block))]),
-                _ => Ok(run(request.multiprocessors, shape)?),
+                _ => Ok(run_whole()?),
             }
         }
         Implementation::Planned { .. } if is_within(rung, shape, [2 * LEAST; 3]) => {
-            Ok(run(request.multiprocessors, shape)?)
+            Ok(run_whole()?)
         }
-        Implementation::Planned { plan, .. } => match small_plans(plan, request) {
+        Implementation::Planned { plan, .. } => match small_plans(plan, whole, request) {
             Some((multiprocessors, least)) => {
                 let samples = least.map(|extent| Samples {
                     first: extent,
@@ -160,7 +156,7 @@ pub fn at(
             let samples = samples(rung, shape);
             // Where the size is small, it is run as it is.
             if is_within(rung, shape, samples.map(|of| of.first + of.period)) {
-                return Ok(run(request.multiprocessors, shape)?);
+                return Ok(run_whole()?);
             }
             Ok(linear(rung, shape, samples, |shape| {
                 run(request.multiprocessors, shape)
@@ -176,12 +172,16 @@ fn is_within(rung: &Rung, shape: Shape, [m, n, k]: [u32; 3]) -> bool {
 
 /// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no tile cut or shared, at all
 /// sizes that are sampled.
-fn small_plans(plan: fn(&Request) -> Plan, request: &Request) -> Option<(u32, [u32; 3])> {
+fn small_plans(
+    plan: fn(&Request) -> Plan,
+    whole: &Plan,
+    request: &Request,
+) -> Option<(u32, [u32; 3])> {
     let kernels = |plan: &Plan| -> Vec<&str> {
         let launches = plan.launches.iter();
         launches.map(|launch| launch.entry).collect()
     };
-    let wanted = kernels(&plan(request));
+    let wanted = kernels(whole);
     let sizes = [2, 4].map(|times| [times * LEAST, times * LEAST, 2 * LEAST]);
     let candidates = sizes
         .into_iter()
@@ -251,7 +251,7 @@ impl Strided {
                 compute_capability: 0,
                 transposed: [false; 2],
             };
-            let launches = counts(rung, &request, cycles, seed)?;
+            let launches = counts(&preflight_elsewhere(rung, &request)?, cycles, seed)?;
             Ok(launches.into_iter().next().unwrap_or_default())
         };
         let [one, two] = STRIDE_RUNS;
@@ -337,35 +337,24 @@ fn samples(rung: &Rung, shape: Shape) -> [Samples; 3] {
     })
 }
 
-/// Runs a rung as it is planned for a request, and counts what each launch does.
-fn counts(
-    rung: &'static Rung,
-    request: &Request,
-    cycles: Cycles,
-    seed: u64,
-) -> Result<Vec<Counts>, RunError> {
-    match rung.element {
-        ElementType::F16 => counts_of::<f16>(rung, request, cycles, seed),
-        ElementType::Bf16 => counts_of::<bf16>(rung, request, cycles, seed),
-        ElementType::F32 => counts_of::<f32>(rung, request, cycles, seed),
-        ElementType::F64 => counts_of::<f64>(rung, request, cycles, seed),
-    }
+/// Runs an admitted rung, and counts what each launch does.
+fn counts(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>, RunError> {
+    dispatch_element!(admitted.runs().element, T => counts_of::<T>(admitted, cycles, seed))
 }
 
 fn counts_of<T: Element>(
-    rung: &'static Rung,
-    request: &Request,
+    admitted: &Admitted,
     cycles: Cycles,
     seed: u64,
 ) -> Result<Vec<Counts>, RunError> {
     let emulator = EmulatorEngine::new();
-    let problem = rung.operation.problem::<T>(request.shape, seed);
+    let problem = admitted.problem::<T>(seed);
     let counters = observed(&emulator, Counters::new(), |engine| {
-        run::launch_as(engine, rung, request, &*problem)
+        run::launch(engine, admitted, &*problem)
     })?;
     let others = (Traffic::default(), Chain::new(cycles));
     let others = observed(&emulator, others, |engine| {
-        run::launch_as(engine, rung, request, &*problem)
+        run::launch(engine, admitted, &*problem)
     })?;
     let launches = counters.iter().zip(&others);
     Ok(launches

@@ -11,10 +11,9 @@ pub use counts::{Counts, Strided};
 pub use stores::{Sectors, Stored};
 pub use traffic::Traffic;
 
-use crate::catalogue::Request;
-use crate::catalogue::{Implementation, Rung};
+use crate::catalogue::{Request, Rung};
 use crate::problem::{Operation, Shape};
-use crate::run::{RunError, check_shape};
+use crate::run::{RunError, check_shape, preflight_elsewhere};
 use std::sync::OnceLock;
 use traffic::SECTOR_BYTES;
 use warpladder::device::DeviceProperties;
@@ -89,9 +88,6 @@ impl Forecast {
 /// Why there is no forecast.
 #[derive(Debug, thiserror::Error)]
 pub enum ForecastError {
-    /// It is a function of the host.
-    #[error("{0} runs on the host and not as a kernel: choose a kernel, see `warpladder list`")]
-    NotAKernel(&'static str),
     /// There is nothing to launch.
     #[error("{0} has nothing to compute at this size: use a larger one")]
     Nothing(&'static str),
@@ -126,23 +122,20 @@ pub fn forecast(
     seed: u64,
 ) -> Result<Forecast, ForecastError> {
     check_shape(rung, shape)?;
-    let runs = rung.resolve(shape);
-    if let Implementation::Cpu(_) = runs.implementation {
-        return Err(ForecastError::NotAKernel(rung.name));
-    }
     let request = Request {
-        operation: runs.operation,
+        operation: rung.operation,
         shape,
         multiprocessors: device.multiprocessors.value,
         compute_capability: device.architecture.compute_capability,
         transposed: [false; 2],
     };
-    let plan = runs.plan(&request, Vec::new());
-    let planned = plan.map(|plan| plan.launches).unwrap_or_default();
+    let admitted = preflight_elsewhere(rung, &request)?;
+    let runs = admitted.runs();
+    let planned = &admitted.planned()?.1.launches;
     if planned.iter().all(|launch| launch.grid.contains(&0)) {
         return Err(ForecastError::Nothing(rung.name));
     }
-    let counts = counts::at(runs, &request, cycles(device), seed)?;
+    let counts = counts::at(&admitted, cycles(device), seed)?;
     let mut launches = Vec::new();
     for (planned, counts) in planned.iter().zip(&counts) {
         let launch = launch(emulator, device, planned)?;
@@ -416,8 +409,10 @@ mod tests {
                 transposed: [false; 2],
             };
             let h200 = devices::find("H200").unwrap();
-            let extrapolated = counts::at(rung, &request, cycles(h200), 1).unwrap()[0];
-            let run = crate::profile::profile(&emulator, rung, shape, 1).unwrap();
+            let admitted = preflight_elsewhere(rung, &request).unwrap();
+            let extrapolated = counts::at(&admitted, cycles(h200), 1).unwrap()[0];
+            let admitted = crate::run::preflight(&emulator, rung, shape).unwrap();
+            let run = crate::profile::profile(&emulator, &admitted, 1).unwrap();
             let total = run.counters.total();
             let wavefronts = total.shared().wavefronts as f64;
             assert_eq!(extrapolated.shared_wavefronts, wavefronts, "{name}");

@@ -70,6 +70,14 @@ pub struct Shape {
 
 /// A problem with inputs, for kernels whose elements are `T`.
 pub trait Problem<T: Element> {
+    /// The size.
+    fn shape(&self) -> Shape;
+
+    /// Whether A and B of a product are stored transposed.
+    fn transposed(&self) -> [bool; 2] {
+        [false; 2]
+    }
+
     /// The inputs, in the order in which [`Param::Input`] numbers them.
     fn inputs(&self) -> &[Vec<T>];
 

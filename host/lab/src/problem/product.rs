@@ -30,6 +30,8 @@ pub fn dense_strides(operation: Operation, shape: Shape) -> [Strides; 3] {
 /// C = A · B.
 pub struct Product<T> {
     shape: Shape,
+    /// Whether A and B are stored transposed.
+    transposed: [bool; 2],
     /// Layouts of A, B and C.
     strides: [Strides; 3],
     /// The leading dimension of C, where its columns may be padded.
@@ -62,6 +64,7 @@ impl<T: Element> Product<T> {
     /// A dense and row-major one, with A stored as k × m or B as n × k where the flag of each says so.
     pub fn stored(mut self, transposed: [bool; 2]) -> Self {
         let (m, _, k) = extents(self.shape);
+        self.transposed = transposed;
         if transposed[0] {
             self.strides[0] = Strides::column_major(m);
         }
@@ -76,6 +79,7 @@ impl<T: Element> Product<T> {
         let (m, n, k) = extents(shape);
         Product {
             shape,
+            transposed: [false; 2],
             strides: [k, n, n].map(Strides::row_major),
             ldc: None,
             inputs: inputs.into(),
@@ -95,6 +99,7 @@ impl<T: Element> Product<T> {
         params.extend(lds.map(|ld| Param::U32(ld as u32)));
         Product {
             shape,
+            transposed: [false; 2],
             strides: lds.map(Strides::column_major),
             ldc: Some(ldc),
             inputs: vec![
@@ -134,6 +139,14 @@ impl<T: Element> Product<T> {
 }
 
 impl<T: Element> Problem<T> for Product<T> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn transposed(&self) -> [bool; 2] {
+        self.transposed
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.inputs
     }

@@ -81,6 +81,14 @@ fn stored<T: Element>(bits: &[u32], input: TensorInput) -> Vec<T> {
 
 /// `T` is the type of C: f32, which is wide enough for a word of inputs, or that of the inputs.
 impl<T: Element> Problem<T> for TensorProduct<T> {
+    fn shape(&self) -> Shape {
+        self.values.shape()
+    }
+
+    fn transposed(&self) -> [bool; 2] {
+        self.values.transposed()
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.stored
     }

@@ -7,6 +7,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
 use warpladder_lab::problem::{Operation, Shape};
 use warpladder_lab::profile::{Profile, profile};
+use warpladder_lab::run::preflight;
 
 /// A size that every rung takes: the largest tile is 128 and the widest row of threads 256.
 const SIZE: u32 = 256;
@@ -33,7 +34,9 @@ fn profile_of(engine: &EmulatorEngine, rung: &'static Rung) -> Profile {
         n: SIZE,
         k: SIZE,
     };
-    let profile = profile(engine, rung, shape, 1).unwrap_or_else(|error| panic!("{error}"));
+    let profile = preflight(engine, rung, shape)
+        .and_then(|admitted| profile(engine, &admitted, 1))
+        .unwrap_or_else(|error| panic!("{error}"));
     assert!(profile.verdict.ok, "{}: {:?}", rung.name, profile.verdict);
     profile
 }

@@ -27,7 +27,7 @@ use warpladder_lab::catalogue::{Family, Rung};
 use warpladder_lab::predict::{Forecast, ForecastError, LaunchForecast, forecast};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, Profile, ProfileError, profile};
-use warpladder_lab::run::check_shape;
+use warpladder_lab::run::{check_shape, preflight};
 use warpladder_models::Bound;
 use warpladder_models::devices::Device;
 use warpladder_models::occupancy::{Launch, Occupancy};
@@ -170,7 +170,8 @@ impl Explainer {
         let Explainer { device, shape, .. } = self;
         let forecast = self.forecast(rung)?;
         let runs = rung.resolve(*shape);
-        let profile = profile(&self.emulator, rung, self.counted(rung), SEED)?;
+        let admitted = preflight(&self.emulator, rung, self.counted(rung))?;
+        let profile = profile(&self.emulator, &admitted, SEED)?;
         let counters = main_launch(&profile);
         let measurement = Measurement::from(counters);
         let entry = counters.kernel().map_or("", |kernel| kernel.name());

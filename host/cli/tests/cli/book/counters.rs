@@ -6,7 +6,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, profile};
-use warpladder_lab::run::describe;
+use warpladder_lab::run::{describe, preflight};
 
 /// Seed of the inputs: these kernels' counts do not depend on it.
 const SEED: u64 = 1;
@@ -102,7 +102,8 @@ pub fn counters(kernels: &[&str], shape: Shape, multiprocessors: Option<u32>) ->
                 None => emulator,
             };
             let rung = catalogue::find(name).unwrap_or_else(|| panic!("no kernel {name}"));
-            let profile = profile(&emulator, rung, shape, SEED)
+            let profile = preflight(&emulator, rung, shape)
+                .and_then(|admitted| profile(&emulator, &admitted, SEED))
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(profile.verdict.ok, "{name}");
             Measurement::from(&profile.counters)

@@ -12,6 +12,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::profile;
+use warpladder_lab::run::preflight;
 
 /// The size that `record` runs.
 const SHAPE: Shape = Shape {
@@ -139,7 +140,8 @@ fn counters_are_those_of_the_hardware() {
     writeln!(table, "|---|{}", "--:|".repeat(QUANTITIES.len())).unwrap();
     for row in &rows {
         let rung = catalogue::find(&row["kernel"]).unwrap_or_else(|| panic!("{row:?}"));
-        let profile = profile(&emulator, rung, SHAPE, 1).unwrap();
+        let admitted = preflight(&emulator, rung, SHAPE).unwrap();
+        let profile = profile(&emulator, &admitted, 1).unwrap();
         write!(table, "| `{}` |", rung.name).unwrap();
         for quantity in QUANTITIES {
             let metric = quantity.metric.iter().map(|&name| &row[name]);

@@ -1,8 +1,7 @@
-//! One rung with its buffers on a device.
+//! One rung with its kernels and buffers on a device.
 
-use super::preflight::{RunError, plan, preflight};
-use super::{Sampling, Shape, Times};
-use crate::catalogue::Rung;
+use super::preflight::{Admitted, RunError};
+use super::{Sampling, Times};
 use crate::problem::{Operation, Problem};
 use std::time::Instant;
 use warpladder::check::Verdict;
@@ -10,7 +9,7 @@ use warpladder::element::Element;
 use warpladder::engine::{Buffer, Engine};
 use warpladder::error::EngineError;
 use warpladder::launch::{DevicePtr, Dim3, Launch};
-use warpladder::plan::{Operands, Plan, Prepared};
+use warpladder::plan::{Operands, Prepared};
 use warpladder::timing::Summary;
 
 /// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as well.
@@ -22,8 +21,8 @@ const MOST_IN_A_ROW: usize = 100;
 /// Repetitions inside of a kernel for its inner time.
 const INNER_REPETITIONS: u32 = 10;
 
-/// A rung on a device: its launches, with their memory.
-pub struct Case<'e> {
+/// An admitted rung on a device: its kernels are loaded, and its memory is allocated.
+pub struct LoadedRung<'e> {
     engine: &'e dyn Engine,
     prepared: Prepared,
     /// Each with its number of elements.
@@ -39,38 +38,23 @@ pub struct Case<'e> {
     repetitions: Option<usize>,
 }
 
-impl<'e> Case<'e> {
-    /// Loads the kernels and allocates the memory of a rung, or of the one that it chooses for this shape.
+impl<'e> LoadedRung<'e> {
+    /// Loads the kernels of an admitted rung for its problem, and allocates its memory.
     ///
     /// # Errors
-    /// See [`RunError`]: what `preflight` refuses, and what the engine does.
+    /// [`RunError::NotAKernel`], [`RunError::Problem`] where the problem is another one, and those
+    /// of the engine.
     pub fn new<T: Element>(
         engine: &'e dyn Engine,
-        rung: &'static Rung,
-        shape: Shape,
+        admitted: &Admitted,
         problem: &dyn Problem<T>,
     ) -> Result<Self, RunError> {
-        preflight(engine, rung, shape)?;
-        let rung = rung.resolve(shape);
-        let params = problem.params();
-        let repeats = matches!(rung.operation, Operation::Copy | Operation::Transpose);
-        let repetitions = repeats.then(|| params.len() - 1);
-        let plan = plan(engine, rung, shape, params)?;
-        Ok(Case {
-            repetitions,
-            ..Self::of_plan(engine, plan, problem)?
-        })
-    }
-
-    /// Loads the kernels of a plan for this problem, and allocates its memory.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub fn of_plan<T: Element>(
-        engine: &'e dyn Engine,
-        plan: Plan,
-        problem: &dyn Problem<T>,
-    ) -> Result<Self, RunError> {
+        let plan = admitted.plan_for(problem)?;
+        let repeats = matches!(
+            admitted.runs().operation,
+            Operation::Copy | Operation::Transpose
+        );
+        let repetitions = repeats.then(|| problem.params().len() - 1);
         let prepared = Prepared::new(engine, plan)?;
         let inputs: Vec<(Buffer<'e>, u64)> = problem
             .inputs()
@@ -94,7 +78,7 @@ impl<'e> Case<'e> {
         )?;
         let buffer = Buffer::new(engine, maps.len())?;
         buffer.upload(&maps)?;
-        Ok(Case {
+        Ok(LoadedRung {
             engine,
             prepared,
             inputs,
@@ -103,7 +87,7 @@ impl<'e> Case<'e> {
             padded_columns: problem.padded_columns(),
             workspace,
             maps: buffer,
-            repetitions: None,
+            repetitions,
         })
     }
 
