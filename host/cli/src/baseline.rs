@@ -73,7 +73,7 @@ impl Compared {
                 continue;
             };
             table.add_row([
-                record.kernel.into(),
+                (&record.kernel).into(),
                 table::number(Some(comparison.median_ms)),
                 table::number(record.median_ms),
                 table::number(Some(comparison.ratio)),

@@ -132,7 +132,7 @@ fn print(
         .to_vec();
     for here in &first.here {
         header.push(if bench.counts(group) {
-            here.measure.to_owned()
+            here.measure.clone()
         } else {
             format!("{} {}", here.measure, here.unit)
         });
@@ -156,7 +156,7 @@ fn print(
         for line in text.by_ref().take(row.there.len().max(1)) {
             writeln!(to, "{}", line.trim_end())?;
         }
-        if let Some(over) = row.over {
+        if let Some(over) = &row.over {
             writeln!(to, "     from {over}: {}", row.why)?;
         }
         if !row.ok {
@@ -177,9 +177,9 @@ fn lines(row: &Row) -> Vec<Vec<Cell>> {
         .there
         .iter()
         .map(|there| {
-            let kind = match there.hardware {
+            let kind = match &there.hardware {
                 Some(hardware) => format!("{} ({hardware})", there.kind),
-                None => there.kind.to_owned(),
+                None => there.kind.clone(),
             };
             vec![
                 Cell::new(""),
@@ -194,7 +194,7 @@ fn lines(row: &Row) -> Vec<Vec<Cell>> {
         let dash = || Cell::new("-");
         lines.push(vec![Cell::new(""), Cell::new(""), dash(), dash(), dash()]);
     }
-    lines[0][0] = Cell::new(row.rung);
+    lines[0][0] = Cell::new(&row.rung);
     lines[0][1] = table::verdict(row.ok);
     for here in &row.here {
         lines[0].push(table::number(here.value));

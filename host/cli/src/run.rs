@@ -87,12 +87,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         let detailed: Vec<Detailed<'_, _>> = records
             .iter()
             .enumerate()
-            .map(|(index, record)| Detailed {
-                record,
-                times_ms: &record.times_ms,
-                baseline: compared
-                    .as_ref()
-                    .and_then(|compared| compared.comparison(index)),
+            .map(|(index, record)| {
+                let compared = compared.as_ref();
+                Detailed::new(record, compared.and_then(|of| of.comparison(index)))
             })
             .collect();
         json.write_json(&detailed)?;
@@ -269,7 +266,7 @@ fn print(
     ]);
     for (admitted, record) in selection.run.iter().zip(records) {
         table.add_row([
-            record.kernel.into(),
+            (&record.kernel).into(),
             record.element.into(),
             describe(admitted.rung().operation, admitted.shape()).into(),
             table::verdict(record.ok),

@@ -16,9 +16,10 @@
 //! Sources: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963; Conover, "Practical Nonparametric
 //! Statistics", section 5.4.
 
-use crate::run::Record;
+use crate::run::{Cache, Record};
 use std::path::{Path, PathBuf};
 use warpladder::engine::EngineKind;
+use warpladder::timing::median;
 
 /// Fewest samples of each run: with five, the extremes of the ratios are a 99 % interval.
 pub const LEAST_SAMPLES: usize = 5;
@@ -40,21 +41,6 @@ const CPU_FLOOR: f64 = 0.10;
 
 /// Resolution of a CUDA event, in milliseconds.
 const EVENT_RESOLUTION_MS: f64 = 0.5e-3;
-
-/// A record of a saved run, as far as it is compared: see docs/results.md.
-#[derive(Clone, Debug, serde::Deserialize)]
-pub struct Saved {
-    schema: Option<u32>,
-    kernel: String,
-    m: u32,
-    n: u32,
-    k: Option<u32>,
-    engine: String,
-    device: String,
-    cache: Option<String>,
-    #[serde(default)]
-    times_ms: Vec<f64>,
-}
 
 /// Why a saved run cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -84,10 +70,10 @@ pub enum BaselineError {
 
 /// A saved run.
 #[derive(Clone, Debug)]
-pub struct Baseline(Vec<Saved>);
+pub struct Baseline(Vec<Record>);
 
 /// What a comparison comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// It takes less time.
@@ -125,15 +111,20 @@ impl Baseline {
             path: path.to_owned(),
             error,
         })?;
-        let saved: Vec<Saved> =
-            serde_json::from_str(&text).map_err(|error| BaselineError::Content {
-                path: path.to_owned(),
-                error,
-            })?;
-        if saved.iter().all(|record| record.schema.is_none()) && !saved.is_empty() {
+        /// The field that tells versions apart.
+        #[derive(serde::Deserialize)]
+        struct Version {
+            schema: Option<u32>,
+        }
+        let content = |error| BaselineError::Content {
+            path: path.to_owned(),
+            error,
+        };
+        let versions: Vec<Version> = serde_json::from_str(&text).map_err(content)?;
+        if versions.iter().all(|version| version.schema.is_none()) && !versions.is_empty() {
             return Err(BaselineError::NoTimes(path.to_owned()));
         }
-        Ok(Baseline(saved))
+        Ok(Baseline(serde_json::from_str(&text).map_err(content)?))
     }
 
     /// Compares a record with that of the same kernel, size, engine, device and caches. `floor` takes the place of the 2 or
@@ -143,24 +134,23 @@ impl Baseline {
     /// One line on why they do not compare.
     pub fn compare(&self, record: &Record, floor: Option<f64>) -> Result<Comparison, String> {
         let Record { m, n, k, .. } = *record;
-        let engine = record.engine.to_string();
-        let same_kernel = |saved: &&Saved| {
+        let same_kernel = |saved: &&Record| {
             saved.kernel == record.kernel
                 && (saved.m, saved.n, saved.k) == (m, n, k)
-                && saved.engine == engine
+                && saved.engine == record.engine
         };
-        let of_kernel: Vec<&Saved> = self.0.iter().filter(same_kernel).collect();
+        let of_kernel: Vec<&Record> = self.0.iter().filter(same_kernel).collect();
         let Some(first) = of_kernel.first() else {
             return Err("the saved run has no such kernel of this size and engine".to_owned());
         };
-        let cache = record.cache.map(|cache| match cache {
-            crate::run::Cache::Hot => "hot",
-            crate::run::Cache::Cold => "cold",
-        });
-        let same_place =
-            |saved: &&&Saved| saved.device == record.device && saved.cache.as_deref() == cache;
-        let Some(saved) = of_kernel.iter().find(same_place) else {
-            let caches = first.cache.as_deref().unwrap_or("no");
+        let same_conditions =
+            |saved: &&&Record| (&saved.device, saved.cache) == (&record.device, record.cache);
+        let Some(saved) = of_kernel.iter().find(same_conditions) else {
+            let caches = match first.cache {
+                Some(Cache::Hot) => "hot",
+                Some(Cache::Cold) => "cold",
+                None => "no",
+            };
             return Err(format!(
                 "the saved run is of {} with {caches} caches",
                 first.device
@@ -189,20 +179,24 @@ pub fn compare(
     floor: f64,
     resolution_ms: f64,
 ) -> Result<Comparison, String> {
-    if then.len().min(now.len()) < LEAST_SAMPLES {
-        return Err(format!(
+    let too_few = || {
+        format!(
             "{} samples then and {} now, at least {LEAST_SAMPLES} of each are needed: use --reps",
             then.len(),
             now.len()
-        ));
+        )
+    };
+    if then.len().min(now.len()) < LEAST_SAMPLES {
+        return Err(too_few());
     }
-    let median_ms = middle(&sorted(then.iter().copied()));
-    let (then, now) = (thinned(then), thinned(now));
-    let ratios = now
+    let median_ms = median(then).ok_or_else(too_few)?;
+    let (some_then, some_now) = (thinned(then), thinned(now));
+    let ratios = some_now
         .iter()
-        .flat_map(|now| then.iter().map(move |then| now / then));
+        .flat_map(|now| some_then.iter().map(move |then| now / then));
     let ratios = sorted(ratios);
-    let below = ratios_outside(then.len(), now.len());
+    let ratio = median(&ratios).ok_or_else(too_few)?;
+    let below = ratios_outside(some_then.len(), some_now.len());
     let (ratio_low, ratio_high) = (ratios[below], ratios[ratios.len() - 1 - below]);
     let floor = floor + resolution_ms / median_ms;
     let change = if ratio_low > 1.0 + floor {
@@ -214,7 +208,7 @@ pub fn compare(
     };
     Ok(Comparison {
         median_ms,
-        ratio: middle(&ratios),
+        ratio,
         ratio_low,
         ratio_high,
         floor,
@@ -226,12 +220,6 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values
-}
-
-/// The median of sorted values.
-fn middle(sorted: &[f64]) -> f64 {
-    let count = sorted.len();
-    (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0
 }
 
 /// At most [`MOST_SAMPLES`] of the samples, evenly spread over their order.

@@ -13,7 +13,7 @@
 //! | [`baseline`] | a run beside a saved one |
 //! | [`profile`] | a rung run under counters |
 //! | [`sanitize`] | a rung run under sanitizers |
-//! | `peer`, `compare` | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
+//! | `peer`, [`compare`] | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
 //! | [`calibrate`] | what only kernels tell of a GPU, measured |
 //! | [`predict`] | how long a rung should take: the models, fed with what the emulator counts |
 //! | [`sweep`] | throughput over warps, sizes or blocks, predicted and measured |
@@ -24,7 +24,6 @@
 pub mod baseline;
 pub mod calibrate;
 pub mod catalogue;
-#[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod compare;
 pub mod cpu;
 pub mod element;

@@ -12,7 +12,7 @@ use warpladder::gemm::tuning::{Case, Place, Tuned};
 use warpladder::gemm::{self, Description, Device, GemmElement, PlanError};
 use warpladder::launch::DevicePtr;
 use warpladder::plan::{Operands, Prepared};
-use warpladder::timing::Summary;
+use warpladder::timing::median;
 
 /// Ways are tried that the model gives at most so many times the time of its favourite.
 const MOST_TIMES_THE_BEST: f64 = 2.0;
@@ -82,7 +82,7 @@ pub fn ways<T: GemmElement>(
         .map(|((predicted, choice, _, _, verdict), times)| Way {
             choice,
             predicted,
-            ms: Summary::of(&times).map_or(f64::INFINITY, |summary| summary.median),
+            ms: median(&times).unwrap_or(f64::INFINITY),
             verdict,
         })
         .collect();

@@ -1,18 +1,18 @@
 //! The part of the page that is about one kernel.
 
 use super::counted::Counted;
-use super::data::{Data, Measured};
+use super::data::Data;
 use super::ladders::shape;
 use super::page::{cell, figure};
 use maud::{Markup, html};
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::profile::{LineCounters, SourceFile, SourceLine, distinct};
-use warpladder_lab::run::describe;
+use warpladder_lab::run::{Record, describe};
 
 /// One kernel: what it is, what was measured and predicted, what the emulator counted, and its source.
 pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
     let measured = data.measured.iter();
-    let measured: Vec<&Measured> = measured
+    let measured: Vec<&Record> = measured
         .filter(|measured| measured.kernel == rung.name)
         .collect();
     html! {
@@ -41,7 +41,7 @@ pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
     }
 }
 
-fn times(data: &Data, rung: &Rung, measured: &[&Measured]) -> Markup {
+fn times(data: &Data, rung: &Rung, measured: &[&Record]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "Times of " (rung.name) } {
             table {

@@ -1,13 +1,14 @@
 //! Which measurement is drawn beside which, and in which unit.
 
 use super::counted::Counted;
-use super::data::{Data, Measured};
+use super::data::Data;
 use crate::plot::{Bar, Bars, Chart, Group, Ink, Kernel, Lines, Mark, Plot, Roofline, Series};
 use std::collections::HashMap;
 use warpladder::element::ElementType;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
+use warpladder_lab::compare::PeerComparison;
 use warpladder_lab::problem::Operation;
-use warpladder_lab::run::describe;
+use warpladder_lab::run::{Record, describe};
 use warpladder_models::Bound;
 use warpladder_models::devices::{self, Device};
 use warpladder_models::roofline::Level;
@@ -80,7 +81,7 @@ pub fn metric(rung: &Rung) -> Metric {
 }
 
 /// The value that is drawn, and that of a time of the same work.
-fn values(metric: Metric, measured: &Measured, ms: Option<f64>) -> Option<(f64, Option<f64>)> {
+fn values(metric: Metric, measured: &Record, ms: Option<f64>) -> Option<(f64, Option<f64>)> {
     let value = match metric {
         Metric::Gflops => measured.gflops,
         Metric::Gbs => measured.gbs,
@@ -134,7 +135,7 @@ pub fn ladders(data: &Data) -> Vec<Plot> {
 }
 
 /// The size of a measurement.
-pub fn shape(measured: &Measured) -> warpladder_lab::problem::Shape {
+pub fn shape(measured: &Record) -> warpladder_lab::problem::Shape {
     warpladder_lab::problem::Shape {
         m: measured.m,
         n: measured.n,
@@ -271,7 +272,7 @@ pub fn sizes(data: &Data) -> Vec<Plot> {
             None => Metric::Gbs,
         };
         let series = |name: &str, ink, mark, ours: bool| {
-            let value = |record: &super::data::Compared| match (metric, ours) {
+            let value = |record: &PeerComparison| match (metric, ours) {
                 (Metric::Gflops, true) => record.gflops,
                 (Metric::Gflops, false) => record.peer_gflops,
                 (Metric::Gbs, true) => Some(record.gbs),

@@ -1,7 +1,7 @@
 //! The page as a whole.
 
 use super::counted::Counted;
-use super::data::{Data, Measured, Reproduced};
+use super::data::Data;
 use super::kernel;
 use super::ladders::{self, Metric, metric};
 use crate::plot::{Chart, DrawError, Plot, Size, number, style_sheet};
@@ -9,6 +9,8 @@ use crate::sweep;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::HashMap;
 use warpladder_lab::catalogue::{self, Rung};
+use warpladder_lab::reproduce::Row;
+use warpladder_lab::run::Record;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -147,7 +149,7 @@ fn facts(data: &Data) -> Markup {
 }
 
 /// What held clocks down in how many records; `None` where none of them tells.
-fn throttled(records: &[Measured]) -> Option<String> {
+fn throttled(records: &[Record]) -> Option<String> {
     let told: Vec<&str> = records
         .iter()
         .filter_map(|record| record.throttled.as_deref())
@@ -172,7 +174,7 @@ fn throttled(records: &[Measured]) -> Option<String> {
     }
 }
 
-fn checks(records: &[Measured]) -> String {
+fn checks(records: &[Record]) -> String {
     let right = records.iter().filter(|record| record.ok).count();
     match records.len() {
         all if all == right => format!("all {all} passed"),
@@ -274,7 +276,7 @@ fn as_table(plot: &Plot) -> Markup {
 }
 
 /// The sources' tables beside ours.
-fn sources(rows: &[Reproduced]) -> Option<Markup> {
+fn sources(rows: &[Row]) -> Option<Markup> {
     if rows.is_empty() {
         return None;
     }
@@ -287,9 +289,9 @@ fn sources(rows: &[Reproduced]) -> Option<Markup> {
         }
         @for table in rows.chunk_by(|a, b| (&a.source, &a.group) == (&b.source, &b.group)) {
             @let first = &table[0];
-            h3 { (first.source) ": " (first.group) }
+            h3 { (first.source.number()) ": " (first.group) }
             p.muted { (first.hardware) "; " (first.problem) }
-            div.scroll tabindex="0" role="region" aria-label={ "Source " (first.source) ": " (first.group) } {
+            div.scroll tabindex="0" role="region" aria-label={ "Source " (first.source.number()) ": " (first.group) } {
                 table {
                     thead { tr {
                         th scope="col" { "rung" }
@@ -345,7 +347,7 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
         .collect();
     let main = data.at_main_size();
     let of_rung = |rung: &Rung| main.iter().copied().find(|one| one.kernel == rung.name);
-    let mut rows: Vec<(&Rung, Option<&Measured>)> =
+    let mut rows: Vec<(&Rung, Option<&Record>)> =
         rungs.iter().map(|&rung| (rung, of_rung(rung))).collect();
     // Those that the sources' tables alone refer to come last.
     rows.sort_by_key(|(_, measured)| measured.is_none());
@@ -378,7 +380,7 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
     })
 }
 
-fn row(data: &Data, rung: &Rung, measured: Option<&Measured>) -> Markup {
+fn row(data: &Data, rung: &Rung, measured: Option<&Record>) -> Markup {
     let metric = metric(rung);
     let value = measured.and_then(|measured| match metric {
         Metric::Gflops => measured.gflops,

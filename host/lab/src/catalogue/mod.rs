@@ -24,7 +24,7 @@ use warpladder::element::ElementType;
 use warpladder::plan::Plan;
 
 /// A ladder of kernels for one problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
     /// Matrix products.

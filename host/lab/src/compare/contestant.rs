@@ -1,6 +1,7 @@
 //! The two that are compared, with their data on the device.
 
-use super::{CompareError, Comparer, Layout};
+use super::Layout;
+use super::comparer::{CompareError, Comparer};
 use crate::catalogue::{self, Rung};
 use crate::peer::cublas::{Cublas, DataType, Product};
 use crate::problem::product::dense_strides;

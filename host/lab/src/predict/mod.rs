@@ -367,7 +367,7 @@ fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
+    use crate::catalogue::{self, Implementation};
     use warpladder_models::devices;
 
     #[test]

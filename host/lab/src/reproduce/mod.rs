@@ -29,7 +29,7 @@ use crate::catalogue::{self, Rung};
 use crate::run::RunError;
 
 /// A source, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Source {
     /// CSE 260, lecture 9: performance modelling and better matrix products.
     #[serde(rename = "000")]
@@ -57,6 +57,11 @@ impl Source {
         Source::Patc,
         Source::Wolfe,
     ];
+
+    /// The number, three digits.
+    pub fn number(self) -> &'static str {
+        &self.title()[..3]
+    }
 
     /// Number, author and title.
     pub const fn title(self) -> &'static str {

@@ -51,7 +51,7 @@ fn transfers(rows: &[Row]) -> Option<String> {
             rate(row, Timed::Gflops)?,
             rate(row, Timed::HostToHostGflops)?,
         );
-        Some((row.rung, kernel, host))
+        Some((&row.rung, kernel, host))
     });
     let (rung, kernel, host) = both.max_by(|a, b| a.1.total_cmp(&b.1))?;
     // Times of the same work are to each other as the inverse rates.

@@ -5,7 +5,7 @@ use super::group::{Count, Reason, Shown};
 /// How our step compares with the source's.
 ///
 /// A step is how many times better a rung is than the one before; below 1 it is worse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// There is no rung before.

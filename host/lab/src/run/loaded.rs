@@ -10,7 +10,7 @@ use warpladder::engine::{Buffer, Engine};
 use warpladder::error::EngineError;
 use warpladder::launch::{DevicePtr, Dim3, Launch};
 use warpladder::plan::{Operands, Prepared};
-use warpladder::timing::Summary;
+use warpladder::timing::median;
 
 /// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as well.
 const HOST_TO_HOST_RUNS: usize = 3;
@@ -172,7 +172,7 @@ impl<'e> LoadedRung<'e> {
             kernel,
             stop,
             cache: self.engine.cache_bytes().map(|_| sampling.cache),
-            host_to_host_ms: Summary::of(&host_to_host).map(|summary| summary.median),
+            host_to_host_ms: median(&host_to_host),
             outer_ms,
             inner_ms,
         })

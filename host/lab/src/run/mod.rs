@@ -116,7 +116,7 @@ fn run_kernel<T: Element>(
     let (rung, shape) = (admitted.rung(), admitted.shape());
     let mut record = Record::new(rung, shape, engine.kind(), engine.device_name());
     let runs = admitted.runs().name;
-    record.ran = (runs != rung.name).then_some(runs);
+    record.ran = (runs != rung.name).then(|| runs.to_owned());
     let outcome = LoadedRung::new(engine, admitted, problem).and_then(|loaded| {
         let (_, verdict) = loaded.checked_output(problem)?;
         let times = if loaded.is_empty() {

@@ -12,17 +12,21 @@ use warpladder::timing::{Quartiles, Summary};
 /// one. Version 1 had neither a number nor single times.
 pub const SCHEMA: u32 = 2;
 
-/// What one rung did on one engine: the record of `--json` and `--csv`, see docs/results.md.
-#[derive(Clone, Debug, serde::Serialize)]
+/// What one rung did on one engine: the record of `--json` and `--csv`, see docs/results.md. The
+/// baseline and the report read it back.
+///
+/// Fields that came later than others are null in older files.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Record {
-    /// Version of these fields: [`SCHEMA`].
+    /// Version of these fields: [`SCHEMA`]; 1 in files without it.
+    #[serde(default = "first_schema")]
     pub schema: u32,
     /// Name of the rung.
-    pub kernel: &'static str,
+    pub kernel: String,
     /// Its family.
     pub family: Family,
     /// The source documents that it is from, by number.
-    pub source: &'static str,
+    pub source: String,
     /// Element type.
     pub element: ElementType,
     /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n elements.
@@ -32,7 +36,7 @@ pub struct Record {
     /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null elsewhere.
     pub k: Option<u32>,
     /// The rung that ran, where the kernel only chooses one; null elsewhere.
-    pub ran: Option<&'static str>,
+    pub ran: Option<String>,
     /// Engine that ran it.
     pub engine: EngineKind,
     /// The device's name.
@@ -92,21 +96,35 @@ pub struct Record {
     pub throttled: Option<String>,
     /// What was wrong, as one line; null where nothing was.
     pub complaint: Option<String>,
-    /// The samples, in milliseconds, in the order in which they were taken. They are in JSON alone: see [`Detailed`].
-    #[serde(skip)]
+    /// The samples, in milliseconds, in the order in which they were taken. They are written to JSON
+    /// alone: see [`Detailed`].
+    #[serde(default, skip_serializing)]
     pub times_ms: Vec<f64>,
+}
+
+const fn first_schema() -> u32 {
+    1
 }
 
 /// A record with what does not fit a table: an element of `--json`.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Detailed<'a, C> {
-    /// The record.
     #[serde(flatten)]
-    pub record: &'a Record,
-    /// The samples, in milliseconds, in the order in which they were taken.
-    pub times_ms: &'a [f64],
+    record: &'a Record,
+    times_ms: &'a [f64],
     /// How it compares with a saved run; null without one.
-    pub baseline: Option<C>,
+    baseline: Option<C>,
+}
+
+impl<'a, C> Detailed<'a, C> {
+    /// A record, its samples, and how it compares with a saved run.
+    pub fn new(record: &'a Record, baseline: Option<C>) -> Self {
+        Detailed {
+            record,
+            times_ms: &record.times_ms,
+            baseline,
+        }
+    }
 }
 
 /// What the device says holds its clocks down now, and what its counters say has done so in between.
@@ -144,9 +162,9 @@ impl Record {
     pub(super) fn new(rung: &Rung, shape: Shape, engine: EngineKind, device: &str) -> Self {
         Record {
             schema: SCHEMA,
-            kernel: rung.name,
+            kernel: rung.name.to_owned(),
             family: rung.family,
-            source: rung.source,
+            source: rung.source.to_owned(),
             element: rung.element,
             m: shape.m,
             n: shape.n,

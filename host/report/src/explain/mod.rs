@@ -26,8 +26,8 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{Family, Rung};
 use warpladder_lab::predict::{Forecast, ForecastError, LaunchForecast, forecast};
 use warpladder_lab::problem::Shape;
-use warpladder_lab::profile::{Measurement, Profile, ProfileError, profile};
-use warpladder_lab::run::{check_shape, preflight};
+use warpladder_lab::profile::{Measurement, Profile, profile};
+use warpladder_lab::run::{RunError, check_shape, preflight};
 use warpladder_models::Bound;
 use warpladder_models::devices::Device;
 use warpladder_models::occupancy::{Launch, Occupancy};
@@ -134,7 +134,7 @@ pub enum ExplainError {
     Forecast(#[from] ForecastError),
     /// It cannot be counted.
     #[error(transparent)]
-    Profile(#[from] ProfileError),
+    Run(#[from] RunError),
 }
 
 /// Explains rungs at one size on one device, and remembers what it has predicted.
