@@ -31,7 +31,8 @@ pub(super) struct Args {
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,
-    /// Pause before each sample in milliseconds: none shows what the card sustains, a long one what it does rested
+    /// Pause before each sample in milliseconds: none shows what the card sustains, a long one what
+    /// it does rested
     #[arg(long, value_name = "MS", default_value_t = 0)]
     rest: u64,
     /// Seed of the random inputs

@@ -2,7 +2,8 @@
 
 use warpladder_lab::run::Record;
 
-/// Driver, clocks, temperature, power limit, and what held the clocks down; `None` where nothing tells.
+/// Driver, clocks, temperature, power limit, and what held the clocks down; `None` where nothing
+/// tells.
 pub(super) fn conditions(records: &[Record]) -> Option<String> {
     let told: Vec<&str> = records
         .iter()

@@ -31,7 +31,8 @@ enum Command {
 
 #[derive(clap::Args)]
 struct At {
-    /// The folder of the exercises [default: the current one where it holds them, else warpladder-exercises]
+    /// The folder of the exercises [default: the current one where it holds them, else
+    /// warpladder-exercises]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

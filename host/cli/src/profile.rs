@@ -82,7 +82,8 @@ fn print(
     print_measurement(to, &record.measurement, all_lines)
 }
 
-/// Prints what was counted: totals, then by class, then by source line, every one of them where `all_lines`.
+/// Prints what was counted: totals, then by class, then by source line, every one of them where
+/// `all_lines`.
 pub(super) fn print_measurement(
     to: &mut dyn Write,
     measurement: &Measurement,
@@ -101,24 +102,6 @@ fn share(part: u64, record: &Measurement) -> String {
         "{:.1}",
         100.0 * part as f64 / record.total.warp_instructions as f64
     )
-}
-
-/// A ratio with two decimals; a dash where there is none.
-fn decimal(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{value:.2}"))
-}
-
-/// A whole number with commas between thousands.
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -187,18 +170,6 @@ mod tests {
                 .and_then(|admitted| profile::profile(&engine, &admitted, 1));
             let refused = profiled.unwrap_err();
             assert!(refused.to_string().contains(message), "{refused}");
-        }
-    }
-
-    #[test]
-    fn thousands_are_set_apart() {
-        for (value, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (33_554_432, "33,554,432"),
-        ] {
-            assert_eq!(grouped(value), text);
         }
     }
 }

@@ -23,14 +23,15 @@ pub(super) struct Args {
     /// Only this source [default: all]
     #[arg(long, value_parser = one_of(SOURCES))]
     source: Option<Source>,
-    /// Where to run: auto takes the GPU where there is one. A GPU is timed; on the emulator transactions, wavefronts
-    /// and instructions are counted
+    /// Where to run: auto takes the GPU where there is one. A GPU is timed; on the emulator
+    /// transactions, wavefronts and instructions are counted
     #[arg(long, value_parser = one_of(ENGINES), default_value = "auto")]
     engine: EngineChoice,
     /// Size of every problem [default: the sources' own on a GPU, small ones on the emulator]
     #[arg(long, value_name = "N")]
     size: Option<NonZeroU32>,
-    /// Timed runs of each kernel [default: 20 on a GPU, 3 on the CPU]; 3 gives the middle of three, as source 004 does
+    /// Timed runs of each kernel [default: 20 on a GPU, 3 on the CPU]; 3 gives the middle of three,
+    /// as source 004 does
     #[arg(long, value_name = "R")]
     reps: Option<NonZeroUsize>,
     /// Seed of the random inputs

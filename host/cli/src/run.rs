@@ -35,7 +35,8 @@ pub(super) struct Args {
     kernel: Vec<String>,
     #[command(flatten)]
     size: Size,
-    /// Timed runs of each kernel [default: 3 on the emulator, 20 on a GPU; on either 20 with --baseline]
+    /// Timed runs of each kernel [default: 3 on the emulator, 20 on a GPU; on either 20 with
+    /// --baseline]
     #[arg(long, value_name = "R")]
     reps: Option<NonZeroUsize>,
     /// Time on until the median is known to within so many percent, with 95 % confidence
@@ -44,7 +45,8 @@ pub(super) struct Args {
     /// Begin no timed run of a kernel after so many seconds [default: none, 10 with --precision]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
-    /// What the caches of a GPU hold when a timed run begins: what the one before left, or other data
+    /// What the caches of a GPU hold when a timed run begins: what the one before left, or other
+    /// data
     #[arg(long, value_parser = one_of(CACHES), default_value = "hot")]
     cache: Cache,
     /// Seed of the random inputs
@@ -60,7 +62,8 @@ pub(super) struct Args {
     baseline: baseline::BaselineArgs,
 }
 
-/// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the slowest.
+/// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the
+/// slowest.
 const CPU_FLOPS: f64 = 2.0 * 512.0 * 512.0 * 512.0;
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
@@ -175,8 +178,8 @@ struct Selection {
     slow: Vec<&'static Rung>,
 }
 
-/// Splits off the rungs that do not take this size. One that was asked for by name is an error; of the whole
-/// catalogue or a family, the others run.
+/// Splits off the rungs that do not take this size. One that was asked for by name is an error; of
+/// the whole catalogue or a family, the others run.
 fn split(
     args: &Args,
     engine: &dyn Engine,

@@ -144,8 +144,8 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::ChecksFailed)
 }
 
-/// The kernels that the arguments name, and the size of each. One that was named must take the size; of the whole
-/// catalogue, those that do not take it are left out.
+/// The kernels that the arguments name, and the size of each. One that was named must take the
+/// size; of the whole catalogue, those that do not take it are left out.
 fn select(args: &Args, emulator: &EmulatorEngine) -> anyhow::Result<Vec<Admitted>> {
     let sized = args.size.or(args.m).or(args.n).or(args.k).is_some();
     let shape_for = |rung: &Rung| {

@@ -2,19 +2,20 @@
 //!
 //! # The rule
 //!
-//! Every sample of now is divided by every sample of then. The median of these ratios is how much longer the kernel takes
-//! (Hodges and Lehmann's estimate), and the Mann-Whitney test, turned round, says between which of them the true ratio
-//! lies with 99 % confidence, whatever the samples' distribution. Two runs of the same program differ by more than
-//! their samples scatter: clocks, temperature and the place of the data in memory are other ones. So a change counts
-//! only beyond a *floor*, 2 % on a GPU and 10 % where times are those of a CPU, plus the resolution of a time: 0.5 µs of a
-//! CUDA event.
+//! Every sample of now is divided by every sample of then. The median of these ratios is how much
+//! longer the kernel takes (Hodges and Lehmann's estimate), and the Mann-Whitney test, turned
+//! round, says between which of them the true ratio lies with 99 % confidence, whatever the
+//! samples' distribution. Two runs of the same program differ by more than their samples scatter:
+//! clocks, temperature and the place of the data in memory are other ones. So a change counts only
+//! beyond a *floor*, 2 % on a GPU and 10 % where times are those of a CPU, plus the resolution of a
+//! time: 0.5 µs of a CUDA event.
 //!
 //! - **slower**: the whole interval is above 1 + floor;
 //! - **faster**: the whole interval is below 1 / (1 + floor);
 //! - **no change**: neither. The interval says what could have been seen.
 //!
-//! Sources: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963; Conover, "Practical Nonparametric
-//! Statistics", section 5.4.
+//! Sources: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963; Conover,
+//! "Practical Nonparametric Statistics", section 5.4.
 
 use crate::run::{Cache, Record};
 use std::path::{Path, PathBuf};
@@ -127,8 +128,8 @@ impl Baseline {
         Ok(Baseline(serde_json::from_str(&text).map_err(content)?))
     }
 
-    /// Compares a record with that of the same kernel, size, engine, device and caches. `floor` takes the place of the 2 or
-    /// 10 %.
+    /// Compares a record with that of the same kernel, size, engine, device and caches. `floor`
+    /// takes the place of the 2 or 10 %.
     ///
     /// # Errors
     /// One line on why they do not compare.
@@ -168,8 +169,8 @@ impl Baseline {
     }
 }
 
-/// Compares samples of then and now, in milliseconds. Changes up to `floor` (0.02 is 2 %) do not count, nor those up to
-/// the resolution of a time.
+/// Compares samples of then and now, in milliseconds. Changes up to `floor` (0.02 is 2 %) do not
+/// count, nor those up to the resolution of a time.
 ///
 /// # Errors
 /// One line where there are too few of them.
@@ -228,10 +229,11 @@ fn thinned(samples: &[f64]) -> Vec<f64> {
     samples.iter().copied().step_by(step).collect()
 }
 
-/// How many of the sorted ratios lie below the interval, and as many above it: the critical value of Mann and Whitney's U,
-/// up to which U comes with a probability of at most [`TAIL`].
+/// How many of the sorted ratios lie below the interval, and as many above it: the critical value
+/// of Mann and Whitney's U, up to which U comes with a probability of at most [`TAIL`].
 fn ratios_outside(then: usize, now: usize) -> usize {
-    /// Up to so many samples together, the orders of all of them are counted in whole numbers below 2^53.
+    /// Up to so many samples together, the orders of all of them are counted in whole numbers below
+    /// 2^53.
     const MOST_COUNTED: usize = 50;
     let (n, m) = (then as f64, now as f64);
     if then + now > MOST_COUNTED {
@@ -249,8 +251,8 @@ fn ratios_outside(then: usize, now: usize) -> usize {
     within.count().saturating_sub(1)
 }
 
-/// In how many orders of samples so many pairs of them are the other way round: the coefficients of Gauss's binomial,
-/// the product of (1 - x^(m+i)) / (1 - x^i) for i from 1 to n.
+/// In how many orders of samples so many pairs of them are the other way round: the coefficients of
+/// Gauss's binomial, the product of (1 - x^(m+i)) / (1 - x^i) for i from 1 to n.
 fn orders(n: usize, m: usize) -> Vec<f64> {
     let mut counts = vec![0.0; n * m + 1];
     counts[0] = 1.0;
@@ -271,7 +273,8 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
-    /// Samples around `median` whose standard deviation is so much of it, with a long tail upwards, as times have.
+    /// Samples around `median` whose standard deviation is so much of it, with a long tail upwards,
+    /// as times have.
     fn samples(rng: &mut StdRng, median: f64, noise: f64) -> Vec<f64> {
         (0..20)
             .map(|_| {
@@ -342,7 +345,8 @@ mod tests {
     fn orders_are_counted() {
         // Two and two: 0011, 0101, 0110 and 1001, 1010, 1100.
         assert_eq!(orders(2, 2), [1.0, 1.0, 2.0, 1.0, 1.0]);
-        // Tables of Mann and Whitney's U, two-sided 1 %: 0 for 5 and 5, 16 for 10 and 10, 105 for 20 and 20.
+        // Tables of Mann and Whitney's U, two-sided 1 %: 0 for 5 and 5, 16 for 10 and 10, 105 for
+        // 20 and 20.
         for (count, critical) in [(5, 0), (10, 16), (20, 105)] {
             assert_eq!(ratios_outside(count, count), critical, "{count}");
         }

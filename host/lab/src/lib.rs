@@ -1,7 +1,7 @@
 //! The laboratory: kernels of the catalogue, checked, timed and explained.
 //!
-//! Everything hangs on one table, the [`catalogue`]: which kernels there are, what they compute, which sizes they take, how
-//! they are launched. A module knows those above it in this list:
+//! Everything hangs on one table, the [`catalogue`]: which kernels there are, what they compute,
+//! which sizes they take, how they are launched. A module knows those above it in this list:
 //!
 //! | module | what it is |
 //! |---|---|

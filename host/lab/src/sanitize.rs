@@ -10,8 +10,8 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::ObservedEngine;
 use warpladder::error::EngineError;
 
-/// Sizes to sanitize at: the first that a rung takes. The first one is no multiple of anything, so that every edge is
-/// met; the others are as small as the tiles allow.
+/// Sizes to sanitize at: the first that a rung takes. The first one is no multiple of anything, so
+/// that every edge is met; the others are as small as the tiles allow.
 const SIZES: [Shape; 4] = [
     Shape {
         m: 61,

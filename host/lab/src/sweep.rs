@@ -1,5 +1,5 @@
-//! Throughput over warps per multiprocessor, over the size of a problem, or over the width of blocks: predicted, and
-//! measured where there is a GPU. The curve of source 002, with its knee.
+//! Throughput over warps per multiprocessor, over the size of a problem, or over the width of
+//! blocks: predicted, and measured where there is a GPU. The curve of source 002, with its knee.
 
 use crate::catalogue::{Implementation, Rung};
 use crate::dispatch_element;
@@ -39,7 +39,8 @@ pub struct Point {
     pub predicted: f64,
     /// What the prediction is bound by.
     pub bound: Bound,
-    /// Measured time: a quarter of the samples, half of them and three quarters are below, in milliseconds.
+    /// Measured time: a quarter of the samples, half of them and three quarters are below, in
+    /// milliseconds.
     pub measured_ms: Option<[f64; 3]>,
     /// Measured throughput, of the median.
     pub measured: Option<f64>,
@@ -60,7 +61,8 @@ pub struct Sweep {
     pub unit: String,
     /// The points, by x.
     pub points: Vec<Point>,
-    /// Where the rise of the predicted curve's first point reaches its best: 002's P, in the unit of x; of a sweep over warps.
+    /// Where the rise of the predicted curve's first point reaches its best: 002's P, in the unit
+    /// of x; of a sweep over warps.
     pub predicted_knee: Option<f64>,
     /// The same of the measured curve.
     pub measured_knee: Option<f64>,
@@ -279,7 +281,8 @@ fn launches(
     let mut points = Vec::new();
     for (index, &(x, launch)) in launches.iter().enumerate() {
         let forecast = predict::forecast_strided(device, rung, shape, &strided, launch)?;
-        // Registers may keep some of these blocks out: then there are fewer warps than the point says.
+        // Registers may keep some of these blocks out: then there are fewer warps than the point
+        // says.
         if over == Over::Warps && forecast.longest().prediction.rounds > 1 {
             break;
         }

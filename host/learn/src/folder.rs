@@ -54,8 +54,8 @@ impl Folder {
         Folder(path.into())
     }
 
-    /// The folder that is meant where none is named: the current one where it holds exercises, else one of the usual name
-    /// in it.
+    /// The folder that is meant where none is named: the current one where it holds exercises, else
+    /// one of the usual name in it.
     pub fn default_here() -> Self {
         let here = Folder::new(".");
         match here.is_started() {
@@ -79,7 +79,8 @@ impl Folder {
         self.0.join(file_name(exercise))
     }
 
-    /// Puts the exercises into the folder. Files that the learner has are left as they are; gives how many were new.
+    /// Puts the exercises into the folder. Files that the learner has are left as they are; gives
+    /// how many were new.
     ///
     /// # Errors
     /// [`FolderError::Io`] where a file cannot be written.
@@ -130,7 +131,8 @@ impl Folder {
         self.write(PROGRESS, &(text + "\n"))
     }
 
-    /// Compiles the learner's file of an exercise to PTX. What the compiler says goes to standard error.
+    /// Compiles the learner's file of an exercise to PTX. What the compiler says goes to standard
+    /// error.
     ///
     /// # Errors
     /// Those of [`CudaBuilder::compile`]: no toolchain, or a file that does not compile.
@@ -172,8 +174,8 @@ fn cuda_std() -> PathBuf {
     Path::new(warpladder::SOURCE_ROOT).join("cuda_std")
 }
 
-/// The crate's manifest. `cuda_std` is that of the sources of this program where they are on this machine, else the released
-/// one of the same version.
+/// The crate's manifest. `cuda_std` is that of the sources of this program where they are on this
+/// machine, else the released one of the same version.
 fn manifest(from_sources: bool) -> String {
     let cuda_std = match from_sources {
         // A path in double quotes with its special characters escaped is a TOML string as well.

@@ -3,13 +3,15 @@
 use super::counted::Counted;
 use super::data::Data;
 use super::ladders::shape;
-use super::page::{cell, figure};
+use super::page::cell;
+use crate::numbers;
 use maud::{Markup, html};
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::profile::{LineCounters, SourceFile, SourceLine, distinct};
 use warpladder_lab::run::{Record, describe};
 
-/// One kernel: what it is, what was measured and predicted, what the emulator counted, and its source.
+/// One kernel: what it is, what was measured and predicted, what the emulator counted, and its
+/// source.
 pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
     let measured = data.measured.iter();
     let measured: Vec<&Record> = measured
@@ -92,7 +94,7 @@ fn counts(counted: &Counted) -> Markup {
         dl.facts {
             @for (name, value) in facts {
                 @if let Some(value) = value {
-                    div { dt { (name) } dd { (figure(value)) } }
+                    div { dt { (name) } dd { (numbers::short(value)) } }
                 }
             }
         }

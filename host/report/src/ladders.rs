@@ -32,7 +32,8 @@ impl Metric {
     }
 }
 
-/// Ladders in the order in which they are shown: name of the plot, heading, and what they are drawn by.
+/// Ladders in the order in which they are shown: name of the plot, heading, and what they are drawn
+/// by.
 const LADDERS: [(&str, &str, Metric); 8] = [
     ("products-f32", "Products, f32", Metric::Gflops),
     ("products-f64", "Products, f64", Metric::Gflops),
@@ -143,14 +144,16 @@ pub fn shape(measured: &Record) -> warpladder_lab::problem::Shape {
     }
 }
 
-/// The GPU of the results in the table of devices: that whose name is in its own, the longest where there are several.
+/// The GPU of the results in the table of devices: that whose name is in its own, the longest where
+/// there are several.
 fn model(data: &Data) -> Option<&'static Device> {
     let name = data.device_name()?;
     let named = devices::table().filter(|device| name.contains(&*device.name));
     named.max_by_key(|device| device.name.len())
 }
 
-/// Every kernel with arithmetic under the roofs of the device; none where the device is not in the table.
+/// Every kernel with arithmetic under the roofs of the device; none where the device is not in the
+/// table.
 pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot> {
     let device = model(data)?;
     let mut groups = [

@@ -4,7 +4,8 @@ use super::counted::Counted;
 use super::data::Data;
 use super::kernel;
 use super::ladders::{self, Metric, metric};
-use crate::plot::{Chart, DrawError, Plot, Size, number, style_sheet};
+use crate::numbers;
+use crate::plot::{Chart, DrawError, Plot, Size, style_sheet};
 use crate::sweep;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::HashMap;
@@ -111,7 +112,7 @@ fn facts(data: &Data) -> Markup {
         let clock = format!("up to {} MHz", device.clock_khz / 1000);
         fact("clock", Some(clock));
         let gib = device.memory_bytes as f64 / f64::from(1 << 30);
-        let bandwidth = number(device.peak_bandwidth_gbs);
+        let bandwidth = numbers::short(device.peak_bandwidth_gbs);
         fact("memory", Some(format!("{gib:.0} GiB, {bandwidth} GB/s")));
         let mib = device.l2_bytes as f64 / f64::from(1 << 20);
         fact("L2 cache", Some(format!("{mib:.0} MiB")));
@@ -216,7 +217,7 @@ fn as_table(plot: &Plot) -> Markup {
             let header = ["kernel", bars.unit, "predicted"].map(str::to_owned);
             let rows = bars.bars.iter().map(|bar| {
                 let predicted = bar.predicted.map_or(String::new(), number);
-                vec![bar.label.clone(), number(bar.value), predicted]
+                vec![bar.label.clone(), numbers::short(bar.value), predicted]
             });
             (header.to_vec(), rows.collect())
         }
@@ -230,9 +231,9 @@ fn as_table(plot: &Plot) -> Markup {
             let row = |x: f64| {
                 let values = lines.series.iter().map(|series| {
                     let point = series.points.iter().find(|point| point.0 == x);
-                    point.map_or(String::new(), |point| number(point.1))
+                    point.map_or(String::new(), |point| numbers::short(point.1))
                 });
-                [number(x)].into_iter().chain(values).collect()
+                [numbers::short(x)].into_iter().chain(values).collect()
             };
             (header, xs.into_iter().map(row).collect())
         }
@@ -242,8 +243,8 @@ fn as_table(plot: &Plot) -> Markup {
             let rows = kernels.map(|kernel| {
                 vec![
                     kernel.name.clone(),
-                    number(kernel.intensity),
-                    number(kernel.gflops),
+                    numbers::short(kernel.intensity),
+                    numbers::short(kernel.gflops),
                     kernel.predicted.map_or(String::new(), number),
                 ]
             });
@@ -310,7 +311,7 @@ fn sources(rows: &[Row]) -> Option<Markup> {
                                 td.n { (step(there.and_then(|figure| figure.step))) }
                                 td.n {
                                     @if let Some((value, unit)) = here.and_then(|here| Some((here.value?, &here.unit))) {
-                                        (number(value)) " " (unit)
+                                        (numbers::short(value)) " " (unit)
                                     }
                                 }
                                 td.n { (step(here.and_then(|here| here.step))) }
@@ -394,7 +395,7 @@ fn row(data: &Data, rung: &Rung, measured: Option<&Record>) -> Markup {
         tr {
             th scope="row" { a href={ "#kernel-" (rung.name) } { (rung.name) } }
             (cell(median))
-            td.n { @if let Some(value) = value { (number(value)) " " (metric.unit()) } }
+            td.n { @if let Some(value) = value { (numbers::short(value)) " " (metric.unit()) } }
             (cell(predicted))
             (cell(predicted.zip(median).map(|(predicted, median)| predicted / median)))
         }
@@ -403,10 +404,5 @@ fn row(data: &Data, rung: &Rung, measured: Option<&Record>) -> Markup {
 
 /// A number in a table; nothing where there is none.
 pub fn cell(value: Option<f64>) -> Markup {
-    html! { td.n { @if let Some(value) = value { (figure(value)) } } }
-}
-
-/// A number.
-pub fn figure(value: f64) -> String {
-    number(value)
+    html! { td.n { @if let Some(value) = value { (numbers::short(value)) } } }
 }

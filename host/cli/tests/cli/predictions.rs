@@ -1,7 +1,9 @@
-//! Predictions beside what an H200 measured (`results/h200/predict.json`), and the document that shows them.
+//! Predictions beside what an H200 measured (`results/h200/predict.json`), and the document that
+//! shows them.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test predictions` writes the document. `WARPLADDER_UPDATE=predictions` makes all
-//! predictions and the sweeps' predicted points anew before that, which takes minutes of a release build.
+//! `WARPLADDER_UPDATE=1 cargo test --test predictions` writes the document.
+//! `WARPLADDER_UPDATE=predictions` makes all predictions and the sweeps' predicted points anew
+//! before that, which takes minutes of a release build.
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -14,7 +16,8 @@ use warpladder_lab::problem::Shape;
 use warpladder_lab::sweep::{Over, Point, Sweep, sweep};
 use warpladder_models::devices;
 
-/// A rung at a size: measured, and predicted by `warpladder predict --json`, of which these fields are kept.
+/// A rung at a size: measured, and predicted by `warpladder predict --json`, of which these fields
+/// are kept.
 #[derive(Clone, Debug, Deserialize)]
 struct Row {
     kernel: String,
@@ -196,7 +199,8 @@ fn at(rows: &[Row], size: u32) -> Vec<&Row> {
         .collect()
 }
 
-/// Pairs of a family whose times differ by more than a tenth, and how many of them are in the right order.
+/// Pairs of a family whose times differ by more than a tenth, and how many of them are in the right
+/// order.
 fn ranking(rows: &[&Row]) -> (usize, usize) {
     let (mut right, mut all) = (0, 0);
     for (index, a) in rows.iter().enumerate() {
@@ -251,7 +255,8 @@ fn the_predictions_are_those_of_the_models() {
     }
 }
 
-/// Source 002 on a GTX 1080: `matvec_lcs` peaks at 4 warps, and threads per element level off between 16 and 20.
+/// Source 002 on a GTX 1080: `matvec_lcs` peaks at 4 warps, and threads per element level off
+/// between 16 and 20.
 #[test]
 fn knees_of_the_gtx_1080_are_those_of_the_source() {
     let gtx_1080 = devices::find("GTX 1080").unwrap();

@@ -1,5 +1,5 @@
-//! The tables in the README and in docs/h200.md are those of the results that are kept in the repository, and the output that
-//! the README shows is the program's.
+//! The tables in the README and in docs/h200.md are those of the results that are kept in the
+//! repository, and the output that the README shows is the program's.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test --test readme` writes them.
 
@@ -84,7 +84,8 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
     text
 }
 
-/// A console with commands of the program and what they print, where that is the same on every machine.
+/// A console with commands of the program and what they print, where that is the same on every
+/// machine.
 fn console(commands: &[&str]) -> String {
     let mut text = "```console\n".to_owned();
     for command in commands {

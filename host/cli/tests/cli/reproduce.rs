@@ -1,4 +1,5 @@
-//! `warpladder reproduce`: the sources' figures are all there, and each stands beside a measured one.
+//! `warpladder reproduce`: the sources' figures are all there, and each stands beside a measured
+//! one.
 
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -31,7 +32,8 @@ fn rows(source: &str, size: &str) -> Vec<Value> {
     rows
 }
 
-/// Each figure of the data has its words on a line of the text, in the order of the data, and its value in the JSON.
+/// Each figure of the data has its words on a line of the text, in the order of the data, and its
+/// value in the JSON.
 fn every_figure_has_a_line(source: &str, rows: &[Value], text: &str) {
     let source = Source::ALL
         .into_iter()

@@ -1,5 +1,6 @@
-//! The sanitizers on the kernels of `tests/broken`, each of which is wrong in one way: the right one finds it at the
-//! right line, and the others stay silent. And the command `warpladder sanitize`.
+//! The sanitizers on the kernels of `tests/broken`, each of which is wrong in one way: the right
+//! one finds it at the right line, and the others stay silent. And the command `warpladder
+//! sanitize`.
 
 use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch};
 use ptx_emulator::sanitize::{Finding, Problem, Site, Tool};

@@ -1,8 +1,8 @@
 //! The catalogue: the only list of kernels there is.
 //!
-//! `list`, `run`, checks, benchmarks and reports are driven by [`rungs`]. A new kernel is one file in
-//! kernels-gpu and one entry here. Launch geometry comes from the kernel's own file, so no constant stands
-//! twice.
+//! `list`, `run`, checks, benchmarks and reports are driven by [`rungs`]. A new kernel is one file
+//! in kernels-gpu and one entry here. Launch geometry comes from the kernel's own file, so no
+//! constant stands twice.
 
 mod gemm;
 mod matmul;
@@ -107,7 +107,8 @@ impl Rung {
         }
     }
 
-    /// Lowest compute capability that runs it on a GPU, times ten; `None` where it is not one kernel of its own.
+    /// Lowest compute capability that runs it on a GPU, times ten; `None` where it is not one
+    /// kernel of its own.
     pub fn compute_capability(&self) -> Option<u32> {
         match self.implementation {
             Implementation::Kernel {

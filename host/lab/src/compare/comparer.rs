@@ -15,8 +15,8 @@ use warpladder::engine::gpu::GpuEngine;
 use warpladder::error::EngineError;
 use warpladder::timing::{Quartiles, median};
 
-/// A timed sample is of at least so many launches that it takes this long, in milliseconds: well above the resolution of
-/// an event, 0.5 µs, and the gap between two launches.
+/// A timed sample is of at least so many launches that it takes this long, in milliseconds: well
+/// above the resolution of an event, 0.5 µs, and the gap between two launches.
 const SAMPLE_MS: f64 = 0.25;
 
 /// Most launches of a sample.
@@ -54,7 +54,8 @@ pub enum CompareError {
 pub struct Options {
     /// Samples of each.
     pub reps: usize,
-    /// Pause before each sample: none shows what the card sustains at its power limit, a long one what it does rested.
+    /// Pause before each sample: none shows what the card sustains at its power limit, a long one
+    /// what it does rested.
     pub rest: Duration,
     /// Seed of the inputs.
     pub seed: u64,
@@ -188,7 +189,8 @@ impl<'e> Comparer<'e> {
             return Ok(cublas);
         }
         let stream = self.engine.stream()?;
-        // SAFETY: `stream` has made its context current; the engine, which owns both, outlives this value.
+        // SAFETY: `stream` has made its context current; the engine, which owns both, outlives this
+        // value.
         let cublas = unsafe { Cublas::load(stream) }?;
         Ok(self.cublas.get_or_init(|| cublas))
     }

@@ -51,7 +51,8 @@ pub struct PeerComparison {
     pub ratio_high: f64,
     /// Whether the kernel's result was right.
     pub ok: bool,
-    /// Largest absolute difference of the kernel's result from the reference in f64; null where an element is NaN.
+    /// Largest absolute difference of the kernel's result from the reference in f64; null where an
+    /// element is NaN.
     pub error: Option<f64>,
     /// The same of the peer's result; null where its work is another, as that of a copy.
     pub peer_error: Option<f64>,

@@ -49,7 +49,8 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Copies of the data exceed the L2 cache so many times together, so that a launch finds nothing of an earlier one.
+/// Copies of the data exceed the L2 cache so many times together, so that a launch finds nothing of
+/// an earlier one.
 const TIMES_L2: u64 = 3;
 
 /// Most copies of the data.
@@ -202,7 +203,8 @@ impl<'e> Contestants<'e> {
             Opponent::Cublas {
                 cublas, products, ..
             } => {
-                // SAFETY: the matrices are those of `ours` and of `outputs`, which live as long as this value.
+                // SAFETY: the matrices are those of `ours` and of `outputs`, which live as long as
+                // this value.
                 Ok(unsafe { cublas.queue(&products[set]) }?)
             }
             Opponent::Memcpy { buffers, bytes } => {
@@ -212,7 +214,8 @@ impl<'e> Contestants<'e> {
         }
     }
 
-    /// Runs both once on an output that holds NaN, and checks what they wrote; nothing of a peer whose work is another.
+    /// Runs both once on an output that holds NaN, and checks what they wrote; nothing of a peer
+    /// whose work is another.
     pub(super) fn check<T: Element>(
         &self,
         problem: &dyn Problem<T>,

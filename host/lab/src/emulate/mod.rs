@@ -12,10 +12,11 @@ use std::str::FromStr;
 
 /// An argument of a kernel: a value, or the address of an array that is made for it.
 ///
-/// As text, a value is `TYPE:VALUE` (`u32:1024`, `f32:1.5`), or `bytes:HEX` for an aggregate passed by value. An array
-/// is `TYPE[LENGTHS]=CONTENT`: `LENGTHS` are one or more numbers between commas, of which a file needs none, and
-/// `CONTENT` is `zero`, `nan`, `random` or `random:SEED` (floats in [-1, 1), integers of all sizes), `iota` (0, 1, 2 …),
-/// `none` (nothing is written: also without `=CONTENT`), a value for all elements, or a file `NAME.npy`.
+/// As text, a value is `TYPE:VALUE` (`u32:1024`, `f32:1.5`), or `bytes:HEX` for an aggregate passed
+/// by value. An array is `TYPE[LENGTHS]=CONTENT`: `LENGTHS` are one or more numbers between commas,
+/// of which a file needs none, and `CONTENT` is `zero`, `nan`, `random` or `random:SEED` (floats in
+/// [-1, 1), integers of all sizes), `iota` (0, 1, 2 …), `none` (nothing is written: also without
+/// `=CONTENT`), a value for all elements, or a file `NAME.npy`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// The bytes of a value, as they lie in memory.

@@ -1,16 +1,19 @@
 //! A kernel's counts at any size, from runs at small ones.
 //!
-//! What these kernels do is a polynomial of the size that is linear in each of m, n and k: so many blocks, each with so
-//! many rounds, in each of which so many instructions. Such a polynomial is known from its values at two extents in each
-//! direction. So counts at 4096 are exact without running 4096³ multiply-adds. The runs are at extents that leave the same rest
-//! as the size's when they are divided by [`LEAST`]: the edges are the same, and so is how rows lie in sectors.
+//! What these kernels do is a polynomial of the size that is linear in each of m, n and k: so many
+//! blocks, each with so many rounds, in each of which so many instructions. Such a polynomial is
+//! known from its values at two extents in each direction. So counts at 4096 are exact without
+//! running 4096³ multiply-adds. The runs are at extents that leave the same rest as the size's when
+//! they are divided by [`LEAST`]: the edges are the same, and so is how rows lie in sectors.
 //!
-//! A grid-stride loop has as many threads as the device has room for, and what they do is linear in the elements of one
-//! thread. It is run with few threads, so that each has several, and scaled to those of the device.
+//! A grid-stride loop has as many threads as the device has room for, and what they do is linear in
+//! the elements of one thread. It is run with few threads, so that each has several, and scaled to
+//! those of the device.
 //!
-//! A plan that suits itself to the size is made for a small size and a device of few multiprocessors, for which it chooses the
-//! same kernels. Where tiles of the large product are cut or shared along k, those of the small one are not: each does the
-//! same work, and what the parts of a tile hand each other is left out.
+//! A plan that suits itself to the size is made for a small size and a device of few
+//! multiprocessors, for which it chooses the same kernels. Where tiles of the large product are cut
+//! or shared along k, those of the small one are not: each does the same work, and what the parts
+//! of a tile hand each other is left out.
 
 use super::ForecastError;
 use super::chain::{Chain, Cycles};
@@ -27,11 +30,12 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::{ObservedEngine, PerLaunch};
 use warpladder::plan::Plan;
 
-/// The least extent of a run, and how far apart extents of runs are: tiles of every kernel fit, and a block is a small part of the
-/// whole.
+/// The least extent of a run, and how far apart extents of runs are: tiles of every kernel fit, and
+/// a block is a small part of the whole.
 const LEAST: u32 = 128;
 
-/// Declares the counts of a launch with the line through two of them, so that no field is forgotten.
+/// Declares the counts of a launch with the line through two of them, so that no field is
+/// forgotten.
 macro_rules! counts {
     ($($(#[$doc:meta])* $field:ident,)*) => {
         /// Counts of one launch, as real numbers: extrapolation works on them.
@@ -43,7 +47,8 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// The value on the line through `one` and `two`, so many of their distances from `one`.
+            /// The value on the line through `one` and `two`, so many of their distances from
+            /// `one`.
             fn line(one: &Counts, two: &Counts, at: f64) -> Counts {
                 Counts {
                     $($field: one.$field + (two.$field - one.$field) * at,)*
@@ -107,7 +112,8 @@ counts! {
     chain_dram,
 }
 
-/// What the launches of a rung that does not dispatch do at the size of a request, on a device of these cycles.
+/// What the launches of a rung that does not dispatch do at the size of a request, on a device of
+/// these cycles.
 ///
 /// # Errors
 /// Where the rung cannot run on the emulator at the small sizes, or chooses other kernels there.
@@ -170,8 +176,8 @@ fn is_within(rung: &Rung, shape: Shape, [m, n, k]: [u32; 3]) -> bool {
     shape.m <= m && shape.n <= n && (!rung.operation.uses_k() || shape.k <= k)
 }
 
-/// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no tile cut or shared, at all
-/// sizes that are sampled.
+/// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no
+/// tile cut or shared, at all sizes that are sampled.
 fn small_plans(
     plan: fn(&Request) -> Plan,
     whole: &Plan,
@@ -208,7 +214,8 @@ fn corners([m, n, k]: [u32; 3]) -> [[u32; 3]; 8] {
     })
 }
 
-/// Elements of the runs of a grid-stride loop: of 2048 threads, each has two of the largest vectors or more.
+/// Elements of the runs of a grid-stride loop: of 2048 threads, each has two of the largest vectors
+/// or more.
 const STRIDE_RUNS: [Shape; 2] = [
     Shape {
         m: 512,
@@ -273,7 +280,8 @@ impl Strided {
     }
 }
 
-/// A polynomial that is linear in each extent, from runs at the first extents and those a period larger; one for each launch.
+/// A polynomial that is linear in each extent, from runs at the first extents and those a period
+/// larger; one for each launch.
 fn linear(
     rung: &Rung,
     shape: Shape,
@@ -320,8 +328,9 @@ impl Samples {
     }
 }
 
-/// The extents of runs that tell what a rung does at a shape. They leave the same rest of the period as the shape's, so that
-/// the last tiles are cut and rows lie across sectors as they do there.
+/// The extents of runs that tell what a rung does at a shape. They leave the same rest of the
+/// period as the shape's, so that the last tiles are cut and rows lie across sectors as they do
+/// there.
 fn samples(rung: &Rung, shape: Shape) -> [Samples; 3] {
     let multiples = match rung.precondition {
         Precondition::Multiples { m, n, k } => [m, n, k],
@@ -406,7 +415,8 @@ fn of_launch(counters: &Counters, traffic: &Traffic, chain: &Chain) -> Counts {
     }
 }
 
-/// Wavefronts of shared memory. Data of asynchronous copies arrive line by line, whichever lanes asked for them.
+/// Wavefronts of shared memory. Data of asynchronous copies arrive line by line, whichever lanes
+/// asked for them.
 fn shared_wavefronts(counters: &Counters) -> f64 {
     const WAVEFRONT_BYTES: f64 = 128.0;
     let Some(kernel) = counters.kernel() else {

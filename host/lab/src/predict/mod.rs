@@ -1,4 +1,5 @@
-//! How long a rung should take: the models of [`model`](warpladder_models), fed with what the emulator counts.
+//! How long a rung should take: the models of [`model`](warpladder_models), fed with what the
+//! emulator counts.
 
 mod chain;
 mod constants;
@@ -210,8 +211,8 @@ fn launch(
     })
 }
 
-/// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have so many. Other
-/// generations differ by a few.
+/// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have
+/// so many. Other generations differ by a few.
 fn registers(device: &Device, entry: &'static str) -> Result<u32, ForecastError> {
     let most = device.architecture.limits.value.registers_per_thread;
     let assigned = assigned_registers(entry).ok_or(ForecastError::NoRegisters(entry))?;
@@ -232,7 +233,8 @@ fn assigned_registers(entry: &str) -> Option<u32> {
     found.map(|&(_, registers)| registers)
 }
 
-/// The row of a GPU of this machine: what its driver tells, and for the rest what is known of the same GPU.
+/// The row of a GPU of this machine: what its driver tells, and for the rest what is known of the
+/// same GPU.
 pub fn device_of(properties: &DeviceProperties) -> Device {
     Device::from_query(&Queried {
         name: properties.name.clone(),
@@ -252,7 +254,8 @@ pub fn device_of(properties: &DeviceProperties) -> Device {
     })
 }
 
-/// The cycles of a device that [`Chain`]s of instructions depend on; where one is unknown, those of the nearest kind.
+/// The cycles of a device that [`Chain`]s of instructions depend on; where one is unknown, those of
+/// the nearest kind.
 pub fn cycles(device: &Device) -> Cycles {
     const FMA: f64 = 6.0;
     const ISSUES: f64 = 4.0;
@@ -273,7 +276,8 @@ pub fn cycles(device: &Device) -> Cycles {
         l1: value(latencies.l1).unwrap_or(shared),
         miss: [value(latencies.l2).unwrap_or(dram), dram],
         load_store_issue: 32.0 * issues / lanes,
-        // Since compute capability 9.0 `ptxas` loads each such operand by an instruction of its own (ULDC).
+        // Since compute capability 9.0 `ptxas` loads each such operand by an instruction of its own
+        // (ULDC).
         constant_operand_issue: f64::from(u8::from(architecture.compute_capability >= 90)),
     }
 }
@@ -337,10 +341,11 @@ fn work(
 
 /// Bytes that device memory moves.
 ///
-/// A GPU without caches moves what each half of a warp asks for, sector by sector. Elsewhere timed launches follow each
-/// other: what fits stays in the L2 cache, and of what does not, nothing does. Of a product
-/// whose larger input does not fit, each round of resident blocks reads that input again: it runs along the whole extent of
-/// the grid, while the other input's part is shared by the blocks of a round.
+/// A GPU without caches moves what each half of a warp asks for, sector by sector. Elsewhere timed
+/// launches follow each other: what fits stays in the L2 cache, and of what does not, nothing does.
+/// Of a product whose larger input does not fit, each round of resident blocks reads that input
+/// again: it runs along the whole extent of the grid, while the other input's part is shared by the
+/// blocks of a round.
 fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &Counts) -> f64 {
     let Some(l2) = device.l2_bytes else {
         return counts.half_warp_sectors * SECTOR_BYTES as f64;
@@ -445,7 +450,8 @@ mod tests {
         assert!(outputs > 1.5 * seconds("register_blocked"));
     }
 
-    /// Addresses that the constant cache serves for a vector: requests of a round, times addresses of each, times warps.
+    /// Addresses that the constant cache serves for a vector: requests of a round, times addresses
+    /// of each, times warps.
     #[test]
     fn constants_are_asked_for_as_the_assembler_has_it() {
         let shape = Shape {

@@ -31,8 +31,9 @@ impl<T: Element> Chains<T> {
                     .sum()
             })
             .collect();
-        // Values lie between -1 and 4. Each link adds a rounding of at most 4 u and passes on the error before it
-        // times FACTOR, so the error of a chain is at most 4 u · min(links, 1 / TERM); and the sum rounds as well.
+        // Values lie between -1 and 4. Each link adds a rounding of at most 4 u and passes on the
+        // error before it times FACTOR, so the error of a chain is at most 4 u · min(links, 1 /
+        // TERM); and the sum rounds as well.
         let roundings = (links as f64).min(1.0 / term);
         let tolerance = f64::from(chains) * 4.0 * (roundings + 4.0) * T::UNIT_ROUNDOFF;
         Chains {

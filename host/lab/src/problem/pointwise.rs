@@ -1,4 +1,5 @@
-//! Problems in which every output element comes from one input element: copies, transposes, `add_one`.
+//! Problems in which every output element comes from one input element: copies, transposes,
+//! `add_one`.
 
 use super::{Problem, Shape, random};
 use warpladder::check::{self, Method, Verdict};

@@ -8,12 +8,13 @@ use warpladder::check::{self, Method, Tolerance, Verdict};
 use warpladder::element::Element;
 use warpladder::launch::Param;
 
-/// Up to this many multiply-adds the whole product is computed by nalgebra, above it Freivalds' check is used:
-/// 1024 × 1024 × 1024, a quarter of a second on one core.
+/// Up to this many multiply-adds the whole product is computed by nalgebra, above it Freivalds'
+/// check is used: 1024 × 1024 × 1024, a quarter of a second on one core.
 const FULL_REFERENCE_LIMIT: u128 = 1 << 30;
 
-/// Vectors of Freivalds' check. One random real vector already meets a wrong element with certainty, up to
-/// rounding; the second guards against an error that happens to fall under the tolerance.
+/// Vectors of Freivalds' check. One random real vector already meets a wrong element with
+/// certainty, up to rounding; the second guards against an error that happens to fall under the
+/// tolerance.
 const FREIVALDS_VECTORS: u64 = 2;
 
 /// Those of A, B and C in the dense problem of an operation and a shape.
@@ -61,7 +62,8 @@ impl<T: Element> Product<T> {
         Product::of_inputs(shape, inputs, tolerance.into())
     }
 
-    /// A dense and row-major one, with A stored as k × m or B as n × k where the flag of each says so.
+    /// A dense and row-major one, with A stored as k × m or B as n × k where the flag of each says
+    /// so.
     pub fn stored(mut self, transposed: [bool; 2]) -> Self {
         let (m, _, k) = extents(self.shape);
         self.transposed = transposed;
@@ -90,8 +92,8 @@ impl<T: Element> Product<T> {
         }
     }
 
-    /// Column-major with these leading dimensions of A, B and C. Padding of the inputs holds NaN, so that a kernel
-    /// that reads it fails its check.
+    /// Column-major with these leading dimensions of A, B and C. Padding of the inputs holds NaN,
+    /// so that a kernel that reads it fails its check.
     pub fn column_major(shape: Shape, lds: [usize; 3], seed: u64) -> Self {
         let (m, n, k) = extents(shape);
         let [lda, ldb, ldc] = lds;

@@ -28,8 +28,8 @@ pub struct Profile {
     pub shape: Shape,
     /// Whether the output was right.
     pub verdict: Verdict,
-    /// What the kernel did; nothing where the problem is empty. Of a plan of several kernels it is the first, which does the
-    /// work that the others finish.
+    /// What the kernel did; nothing where the problem is empty. Of a plan of several kernels it is
+    /// the first, which does the work that the others finish.
     pub counters: Counters,
     /// What the kernels after it did.
     pub following: Vec<Counters>,

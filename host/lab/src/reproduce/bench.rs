@@ -139,7 +139,8 @@ impl<'e> Bench<'e> {
         self.measure_at(rung, self.shape(group))
     }
 
-    /// The record of the rung that a group's values are a share of; none where there is none or nothing is timed.
+    /// The record of the rung that a group's values are a share of; none where there is none or
+    /// nothing is timed.
     pub(super) fn reference(&mut self, group: &Group) -> Result<Option<Record>, RunError> {
         let Some((rung, shape)) = self.reference_rung(group) else {
             return Ok(None);

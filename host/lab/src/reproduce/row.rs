@@ -35,7 +35,8 @@ pub struct Row {
     pub m: u32,
     /// Columns of our problem.
     pub n: u32,
-    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null elsewhere.
+    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null
+    /// elsewhere.
     pub k: Option<u32>,
     /// Our values.
     pub here: Vec<Here>,
@@ -62,7 +63,8 @@ pub struct There {
     pub kind: String,
     /// Its machine, where that is not the table's; null elsewhere.
     pub hardware: Option<String>,
-    /// How many times better than the rung before, by figures of the same kind; null where that has none.
+    /// How many times better than the rung before, by figures of the same kind; null where that has
+    /// none.
     pub step: Option<f64>,
 }
 
@@ -75,7 +77,8 @@ pub struct Here {
     pub unit: String,
     /// The value; null where the check failed.
     pub value: Option<f64>,
-    /// How many times better than the rung before; for counts, how many times fewer. Null where either is 0 or null.
+    /// How many times better than the rung before; for counts, how many times fewer. Null where
+    /// either is 0 or null.
     pub step: Option<f64>,
 }
 

@@ -12,7 +12,8 @@ use warpladder::launch::{DevicePtr, Dim3, Launch};
 use warpladder::plan::{Operands, Prepared};
 use warpladder::timing::median;
 
-/// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as well.
+/// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as
+/// well.
 const HOST_TO_HOST_RUNS: usize = 3;
 
 /// Most launches in a row for the outer time.
@@ -121,7 +122,8 @@ impl<'e> LoadedRung<'e> {
         Ok((output, verdict))
     }
 
-    /// Runs once on the inputs and an output that nothing was written to, and reads all of it but padding.
+    /// Runs once on the inputs and an output that nothing was written to, and reads all of it but
+    /// padding.
     pub(super) fn run_on_fresh_output<T: Element>(
         &self,
         problem: &dyn Problem<T>,
@@ -142,7 +144,8 @@ impl<'e> LoadedRung<'e> {
         Ok(())
     }
 
-    /// Times the kernel alone, then with the transfers, and in a row and repeating itself as source 003 does.
+    /// Times the kernel alone, then with the transfers, and in a row and repeating itself as source
+    /// 003 does.
     pub(super) fn times<T: Element>(
         &self,
         problem: &dyn Problem<T>,
@@ -178,7 +181,8 @@ impl<'e> LoadedRung<'e> {
         })
     }
 
-    /// Runs a rung of one kernel with other blocks than its geometry's: checks the output, then times it, in milliseconds.
+    /// Runs a rung of one kernel with other blocks than its geometry's: checks the output, then
+    /// times it, in milliseconds.
     ///
     /// # Errors
     /// Those of the launches, and of a rung of several kernels.

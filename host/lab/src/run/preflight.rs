@@ -136,7 +136,8 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
     })
 }
 
-/// A rung at a size that the preflight has admitted: what runs and, of a kernel, the planned launches.
+/// A rung at a size that the preflight has admitted: what runs and, of a kernel, the planned
+/// launches.
 ///
 /// Only [`preflight`] and [`preflight_layout`] make one, and everything that runs a rung takes one.
 /// So nothing runs that was not checked, and nothing is planned twice:

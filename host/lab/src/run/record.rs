@@ -8,8 +8,8 @@ use warpladder::element::ElementType;
 use warpladder::engine::EngineKind;
 use warpladder::timing::{Quartiles, Summary};
 
-/// Version of the fields of a record. Fields may be added to a version; one that changes its meaning or goes makes a new
-/// one. Version 1 had neither a number nor single times.
+/// Version of the fields of a record. Fields may be added to a version; one that changes its
+/// meaning or goes makes a new one. Version 1 had neither a number nor single times.
 pub const SCHEMA: u32 = 2;
 
 /// What one rung did on one engine: the record of `--json` and `--csv`, see docs/results.md. The
@@ -29,11 +29,13 @@ pub struct Record {
     pub source: String,
     /// Element type.
     pub element: ElementType,
-    /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n elements.
+    /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n
+    /// elements.
     pub m: u32,
     /// Columns of the same.
     pub n: u32,
-    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null elsewhere.
+    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null
+    /// elsewhere.
     pub k: Option<u32>,
     /// The rung that ran, where the kernel only chooses one; null elsewhere.
     pub ran: Option<String>,
@@ -45,7 +47,8 @@ pub struct Record {
     pub ok: bool,
     /// How the output was checked; null where the kernel failed before it had one.
     pub check: Option<Method>,
-    /// Largest absolute difference from the reference; null where an element is NaN or there is no output.
+    /// Largest absolute difference from the reference; null where an element is NaN or there is no
+    /// output.
     pub error: Option<f64>,
     /// Largest difference that passes.
     pub tolerance: Option<f64>,
@@ -69,18 +72,20 @@ pub struct Record {
     pub noise_pct: Option<f64>,
     /// 10⁹ floating-point operations per second at the median; null where there are none.
     pub gflops: Option<f64>,
-    /// Effective bandwidth at the median: 10⁹ bytes per second, every input read once, the output written once.
+    /// Effective bandwidth at the median: 10⁹ bytes per second, every input read once, the output
+    /// written once.
     pub gbs: Option<f64>,
-    /// Inputs to the device, kernel, output back: wall-clock time in milliseconds, median of 3 runs.
+    /// Inputs to the device, kernel, output back: wall-clock time in milliseconds, median of 3
+    /// runs.
     pub host_to_host_ms: Option<f64>,
-    /// Time of one of as many launches in a row as there were samples, in milliseconds: source 003's "outer time".
-    /// Null on the CPU.
+    /// Time of one of as many launches in a row as there were samples, in milliseconds: source
+    /// 003's "outer time". Null on the CPU.
     pub outer_ms: Option<f64>,
-    /// Time of one of 10 repetitions inside of the kernel, in milliseconds: source 003's "inner time". Null where the
-    /// kernel has no such loop.
+    /// Time of one of 10 repetitions inside of the kernel, in milliseconds: source 003's "inner
+    /// time". Null where the kernel has no such loop.
     pub inner_ms: Option<f64>,
-    /// Version of the driver; this and what follows are the device's state right after the last sample, from NVIDIA's
-    /// management library, and null where that does not tell.
+    /// Version of the driver; this and what follows are the device's state right after the last
+    /// sample, from NVIDIA's management library, and null where that does not tell.
     pub driver: Option<String>,
     /// Clock of the multiprocessors, in MHz.
     pub clock_mhz: Option<u32>,
@@ -92,12 +97,13 @@ pub struct Record {
     pub power_w: Option<f64>,
     /// Power limit in force, in watts.
     pub power_limit_w: Option<f64>,
-    /// What held the clocks down while samples were taken, separated by spaces; "none" where nothing was seen to.
+    /// What held the clocks down while samples were taken, separated by spaces; "none" where
+    /// nothing was seen to.
     pub throttled: Option<String>,
     /// What was wrong, as one line; null where nothing was.
     pub complaint: Option<String>,
-    /// The samples, in milliseconds, in the order in which they were taken. They are written to JSON
-    /// alone: see [`Detailed`].
+    /// The samples, in milliseconds, in the order in which they were taken. They are written to
+    /// JSON alone: see [`Detailed`].
     #[serde(default, skip_serializing)]
     pub times_ms: Vec<f64>,
 }
@@ -127,7 +133,8 @@ impl<'a, C> Detailed<'a, C> {
     }
 }
 
-/// What the device says holds its clocks down now, and what its counters say has done so in between.
+/// What the device says holds its clocks down now, and what its counters say has done so in
+/// between.
 fn throttled(before: Option<&DeviceState>, after: &DeviceState) -> Option<String> {
     let mut reasons = after.throttle_reasons.clone()?;
     // A device that has nothing to do any more is not held down.
@@ -211,7 +218,8 @@ impl Record {
         self.complaint = verdict.complaint;
     }
 
-    /// Adds the device's state after the last sample, and what it says beside that before the first.
+    /// Adds the device's state after the last sample, and what it says beside that before the
+    /// first.
     pub(super) fn observed(&mut self, before: Option<&DeviceState>, after: &DeviceState) {
         self.driver = after.driver_version.clone();
         self.clock_mhz = after.clock_mhz;

@@ -1,4 +1,5 @@
-//! Every kernel of the catalogue, on the emulator, at sizes drawn from all that it takes; and refused at all others.
+//! Every kernel of the catalogue, on the emulator, at sizes drawn from all that it takes; and
+//! refused at all others.
 
 use crate::common::output::{self, Output};
 use proptest::prelude::*;

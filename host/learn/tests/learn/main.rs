@@ -1,7 +1,7 @@
 //! The exercises: solutions pass, unsolved files fail, and each wrong answer of a list is caught.
 //!
-//! What compiles kernels needs the nightly toolchain and is left out, and says so, where there is none. All versions of all
-//! exercises are compiled as one crate.
+//! What compiles kernels needs the nightly toolchain and is left out, and says so, where there is
+//! none. All versions of all exercises are compiled as one crate.
 
 mod compiled;
 mod table;

@@ -63,7 +63,8 @@ pub(super) fn change(
     }
 }
 
-/// The first rung after this one that computes the same and relieves the bound, else the first that is faster.
+/// The first rung after this one that computes the same and relieves the bound, else the first that
+/// is faster.
 fn next(
     explainer: &Explainer,
     rung: &'static Rung,
@@ -119,7 +120,8 @@ fn is_comparable(rung: &Rung, other: &Rung) -> bool {
 
 /// What relieves a bound. Counts tell apart the reasons why a path is busy.
 fn advice(bound: Bound, forecast: &Forecast, counted: &Counted) -> &'static str {
-    /// Wavefronts over ideal ones, and share of the sectors that is used, from which on that is the reason.
+    /// Wavefronts over ideal ones, and share of the sectors that is used, from which on that is the
+    /// reason.
     const CONFLICTS: f64 = 1.5;
     const UNUSED: f64 = 0.55;
     /// Share of multiply-adds among the instructions from which on there is little else.

@@ -44,7 +44,8 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     encoded.map_err(|error| PngError::Encode(error.to_string()))
 }
 
-/// Makes a font that is there the one without serifs, where the usual one is not: text without a font is left out.
+/// Makes a font that is there the one without serifs, where the usual one is not: text without a
+/// font is left out.
 fn choose_sans_serif(fonts: &mut Database) -> Result<(), PngError> {
     let usual = Query {
         families: &[Family::SansSerif],

@@ -7,6 +7,7 @@ use warpladder_lab::catalogue;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, profile};
 use warpladder_lab::run::{describe, preflight};
+use warpladder_report::numbers::grouped;
 
 /// Seed of the inputs: these kernels' counts do not depend on it.
 const SEED: u64 = 1;
@@ -138,17 +139,4 @@ fn some(count: u64) -> Option<String> {
 
 fn ratio(value: f64) -> String {
     format!("{value:.2}")
-}
-
-/// A number with commas between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

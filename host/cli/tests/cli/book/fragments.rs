@@ -27,7 +27,8 @@ pub enum Of {
     Console(&'static str),
     /// The same, from the line that begins so to before the one that begins so.
     Excerpt(&'static str, &'static str, Option<&'static str>),
-    /// PTX of a module and a kernel, from the line that contains this to the one that contains that.
+    /// PTX of a module and a kernel, from the line that contains this to the one that contains
+    /// that.
     Ptx(&'static str, &'static str, &'static str, &'static str),
 }
 

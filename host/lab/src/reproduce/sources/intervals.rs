@@ -1,7 +1,7 @@
 //! Source 002: interval analysis.
 //!
-//! Its figures are predictions of how many threads a kernel needs, not speeds. A kernel that needs more threads is as
-//! fast as one that needs fewer where a launch has enough of them.
+//! Its figures are predictions of how many threads a kernel needs, not speeds. A kernel that needs
+//! more threads is as fast as one that needs fewer where a launch has enough of them.
 
 use super::{after, first};
 use crate::reproduce::group::{

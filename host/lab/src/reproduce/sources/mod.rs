@@ -152,7 +152,8 @@ mod tests {
         for group in Source::ALL.into_iter().flat_map(Source::groups) {
             for figure in group.entries.iter().flat_map(|entry| entry.figures) {
                 assert!(figure.value > 0.0);
-                // "about 5 % slower" is 0.95 and "over 10x slower" is 0.1: multiples are put into words freely.
+                // "about 5 % slower" is 0.95 and "over 10x slower" is 0.1: multiples are put into
+                // words freely.
                 if let Some(words) = figure.words.filter(|_| figure.unit != Unit::TimesBefore) {
                     let digits: String = words.chars().filter(|c| !",".contains(*c)).collect();
                     assert!(digits.contains(&figure.value.to_string()), "{words}");

@@ -10,7 +10,8 @@ struct Unreported {
     reason: &'static str,
 }
 
-/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by pairs of blocks, and through registers.
+/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by
+/// pairs of blocks, and through registers.
 const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
 const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
 const PAIRS: &[&str] = &[

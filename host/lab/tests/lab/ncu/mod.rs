@@ -1,5 +1,6 @@
-//! The emulator's counters against the hardware's, as Nsight Compute read them on an H200 (`results/h200/ncu.csv`, which
-//! `tests/ncu/record` makes), and the table of both in `docs/counters.md`.
+//! The emulator's counters against the hardware's, as Nsight Compute read them on an H200
+//! (`results/h200/ncu.csv`, which `tests/ncu/record` makes), and the table of both in
+//! `docs/counters.md`.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test --test ncu` writes the table.
 
@@ -25,7 +26,8 @@ const SHAPE: Shape = Shape {
 #[derive(Clone, Copy, PartialEq)]
 enum Agreement {
     Exact,
-    /// The hardware counts a wavefront again where its data path was busy with something else: up to this share more.
+    /// The hardware counts a wavefront again where its data path was busy with something else: up
+    /// to this share more.
     UpTo(f64),
     /// SASS is not PTX: shown, and not compared.
     Shown,
