@@ -112,7 +112,8 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, PeerComparison)]) -> anyhow:
     writeln!(to, "{table}")?;
     writeln!(
         to,
-        "ratio: how many times as fast as the peer, the median of neighbouring samples and its quartiles"
+        "ratio: how many times as fast as the peer, the median of neighbouring samples and its \
+         quartiles"
     )?;
     if comparisons.len() > 1 {
         let logarithms = comparisons.iter().map(|(_, record)| record.ratio.ln());

@@ -77,7 +77,8 @@ mod tests {
             ..record.clone()
         };
         let line = conditions(&[told(1980, "none"), told(1500, "power_cap")]).unwrap();
-        let expected = "driver 580.95, clock 1500 to 1980 MHz, 40 °C, power limit 700 W, clocks held down for 1 of 2: power_cap";
+        let expected = "driver 580.95, clock 1500 to 1980 MHz, 40 °C, power limit 700 W, clocks \
+            held down for 1 of 2: power_cap";
         assert_eq!(line, expected);
         let line = conditions(&[told(1980, "none")]).unwrap();
         assert!(line.ends_with(", clocks never held down"), "{line}");

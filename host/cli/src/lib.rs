@@ -47,7 +47,8 @@ Examples:
   warpladder explain tiled_32
   warpladder profile naive --size 64
 
-Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage or environment."
+Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage \
+or environment."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -217,7 +217,8 @@ fn conclude(to: &mut dyn Write, results: &[Vec<Row>]) -> anyhow::Result<Outcome>
     let rows = || results.iter().flatten();
     writeln!(
         to,
-        "A step is how many times better a rung is than the one that it is a step from; of counts, how many times fewer."
+        "A step is how many times better a rung is than the one that it is a step from; of counts, \
+         how many times fewer."
     )?;
     let failed = rows().filter(|row| !row.ok).count();
     if failed == 0 {

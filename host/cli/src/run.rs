@@ -208,7 +208,8 @@ fn split(
     if selection.run.is_empty() {
         let Shape { m, n, k } = shape;
         bail!(
-            "no kernel of this selection takes {m} x {n} x {k}: `warpladder list` says what each takes"
+            "no kernel of this selection takes {m} x {n} x {k}: `warpladder list` says what each \
+             takes"
         );
     }
     Ok(selection)

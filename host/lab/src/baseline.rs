@@ -64,7 +64,8 @@ pub enum BaselineError {
     },
     /// No single times.
     #[error(
-        "{}: its records have no single times, which came with schema 2: save the run again with `warpladder run --json`", .0.display()
+        "{}: its records have no single times, which came with schema 2: save the run again with \
+         `warpladder run --json`", .0.display()
     )]
     NoTimes(PathBuf),
 }

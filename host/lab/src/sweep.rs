@@ -73,7 +73,8 @@ pub struct Sweep {
 pub enum SweepError {
     /// Its blocks are its own.
     #[error(
-        "{0} works in blocks of its own, and only grid-stride loops take any: sweep over size, or choose add_one or a matvec kernel"
+        "{0} works in blocks of its own, and only grid-stride loops take any: sweep over size, or \
+         choose add_one or a matvec kernel"
     )]
     FixedBlocks(&'static str),
     /// It takes none of the sizes.

@@ -197,7 +197,8 @@ fn manifest(from_sources: bool) -> String {
 
 /// The crate's root, which takes in one exercise for the GPU, and all of them for an editor.
 fn library() -> String {
-    let mut text = "//! The exercises of `warpladder learn`. Written by `warpladder learn start`: edit the other files.\n\n\
+    let mut text = "//! The exercises of `warpladder learn`. Written by `warpladder learn start`: \
+        edit the other files.\n\n\
          #![no_std]\n\
          #![cfg_attr(target_arch = \"nvptx64\", feature(abi_ptx, asm_experimental_arch))]\n\
          // A kernel is unsafe as a whole; what is not yet used in a hole will be.\n\
@@ -207,7 +208,8 @@ fn library() -> String {
         let (name, file) = (exercise.name, file_name(exercise));
         _ = write!(
             text,
-            "\n#[cfg(any(not(target_arch = \"nvptx64\"), feature = {name:?}))]\n#[path = {file:?}]\nmod {name};\n"
+            "\n#[cfg(any(not(target_arch = \"nvptx64\"), feature = {name:?}))]\n#[path = \
+             {file:?}]\nmod {name};\n"
         );
     }
     text

@@ -187,7 +187,8 @@ fn describe_region(region: &Region) -> String {
 fn advice(problem: Problem) -> Option<&'static str> {
     match problem {
         Problem::RaceInBlock => Some(
-            "Nothing orders these two accesses: without a barrier between them, either may come first.",
+            "Nothing orders these two accesses: without a barrier between them, either may come \
+             first.",
         ),
         Problem::RaceBetweenBlocks => Some(
             "Blocks run in any order and at the same time: no barrier reaches from one to another.",

@@ -112,8 +112,12 @@ fn source(file: &SourceFile, size: &str) -> Markup {
                 }
                 thead { tr {
                     th.n scope="col" { abbr title="share of the warp instructions" { "%" } }
-                    th.n scope="col" { abbr title="sectors per request of global memory" { "sect." } }
-                    th.n scope="col" { abbr title="wavefronts of shared memory per ideal one" { "confl." } }
+                    th.n scope="col" {
+                        abbr title="sectors per request of global memory" { "sect." }
+                    }
+                    th.n scope="col" {
+                        abbr title="wavefronts of shared memory per ideal one" { "confl." }
+                    }
                     th.n scope="col" { "line" }
                     th scope="col" { "source" }
                 } }

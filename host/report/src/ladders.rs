@@ -215,8 +215,10 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
         name: "roofline".to_owned(),
         title: format!("Roofline of the {}", device.name),
         caption: format!(
-            "Discs are measured, rings predicted. Intensity counts what warps ask of global memory, sector by sector, as the \
-             emulator counts it: a kernel above the slope of a memory is served by a cache before it. Names are left out \
+            "Discs are measured, rings predicted. Intensity counts what warps ask of global \
+             memory, sector by sector, as the \
+             emulator counts it: a kernel above the slope of a memory is served by a cache before \
+             it. Names are left out \
              where they would touch; the table below has all of them.{}",
             match left_out.is_empty() {
                 true => String::new(),

@@ -60,7 +60,8 @@ pub fn html(data: &Data, counted: &HashMap<String, Counted>) -> Result<String, D
                 header {
                     h1 { (title) }
                     p {
-                        "GPU kernels written in Rust, each checked before it is timed; predictions are made from what an \
+                        "GPU kernels written in Rust, each checked before it is timed; predictions \
+                         are made from what an \
                          emulator counts. Results from " (data.origin) "."
                     }
                     (facts(data))
@@ -216,7 +217,7 @@ fn as_table(plot: &Plot) -> Markup {
         Chart::Bars(bars) => {
             let header = ["kernel", bars.unit, "predicted"].map(str::to_owned);
             let rows = bars.bars.iter().map(|bar| {
-                let predicted = bar.predicted.map_or(String::new(), number);
+                let predicted = bar.predicted.map_or(String::new(), numbers::short);
                 vec![bar.label.clone(), numbers::short(bar.value), predicted]
             });
             (header.to_vec(), rows.collect())
@@ -245,7 +246,7 @@ fn as_table(plot: &Plot) -> Markup {
                     kernel.name.clone(),
                     numbers::short(kernel.intensity),
                     numbers::short(kernel.gflops),
-                    kernel.predicted.map_or(String::new(), number),
+                    kernel.predicted.map_or(String::new(), numbers::short),
                 ]
             });
             (header.to_vec(), rows.collect())
@@ -284,15 +285,18 @@ fn sources(rows: &[Row]) -> Option<Markup> {
     let step = |step: Option<f64>| step.map_or(String::new(), |step| format!("{step:.2}×"));
     Some(html! {
         p {
-            "What the courses and articles say of their machines, and what came out on this one (" code { "warpladder reproduce" }
-            "). A step is how many times better a rung is than the one before; figures of old hardware do not come out again, \
+            "What the courses and articles say of their machines, and what came out on this one \
+             (" code { "warpladder reproduce" }
+            "). A step is how many times better a rung is than the one before; figures of old \
+             hardware do not come out again, \
              their steps should, or a reason for which they do not."
         }
         @for table in rows.chunk_by(|a, b| (&a.source, &a.group) == (&b.source, &b.group)) {
             @let first = &table[0];
-            h3 { (first.source.number()) ": " (first.group) }
+            @let title = format!("{}: {}", first.source.number(), first.group);
+            h3 { (title) }
             p.muted { (first.hardware) "; " (first.problem) }
-            div.scroll tabindex="0" role="region" aria-label={ "Source " (first.source.number()) ": " (first.group) } {
+            div.scroll tabindex="0" role="region" aria-label={ "Source " (title) } {
                 table {
                     thead { tr {
                         th scope="col" { "rung" }
@@ -357,7 +361,9 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
         .map(|measured| format!("{} x {}", measured.m, measured.n));
     Some(html! {
         @if let Some(size) = size {
-            p { "Medians at " (size) ", products with as many steps. Each name leads to its kernel." }
+            p {
+                "Medians at " (size) ", products with as many steps. Each name leads to its kernel."
+            }
         }
         div.scroll tabindex="0" role="region" aria-label="All kernels" {
             table {

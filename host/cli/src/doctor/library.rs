@@ -39,7 +39,8 @@ mod linux {
         Wanted {
             stem: "libcublas.so",
             names: &warpladder_lab::peer::cublas::NAMES,
-            without: "nothing can be compared with cuBLAS: it comes with the CUDA toolkit, whose folder \
+            without: "nothing can be compared with cuBLAS: it comes with the CUDA toolkit, whose \
+                folder \
                       goes into LD_LIBRARY_PATH",
         },
     ];

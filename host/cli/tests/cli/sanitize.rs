@@ -52,7 +52,8 @@ fn the_checked_in_ptx_is_that_of_the_sources() {
         let now = std::fs::read_to_string(workspace.join(ptx.ptx_dir).join(file)).unwrap();
         assert!(
             now == text,
-            "{}/{file} was not that of the sources and has been rebuilt: run the tests again, and commit it",
+            "{}/{file} was not that of the sources and has been rebuilt: run the tests again, and \
+             commit it",
             ptx.ptx_dir
         );
     }

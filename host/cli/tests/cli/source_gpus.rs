@@ -124,7 +124,8 @@ fn table(group: &Group, rows: &[Row]) -> String {
     writeln!(
         text,
         "\nSource {} on a {}, {}: {close} of {steps} steps within 1.5 times.\n\n\
-         | kernel | source | predicted | step in the source | step predicted | bound by |\n|---|--:|--:|--:|--:|---|",
+         | kernel | source | predicted | step in the source | step predicted | bound by \
+         |\n|---|--:|--:|--:|--:|---|",
         group.source, group.device, group.unit,
     )
     .unwrap();

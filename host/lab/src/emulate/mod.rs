@@ -52,12 +52,14 @@ pub enum Content {
 pub enum ArgumentError {
     /// Neither a value nor an array.
     #[error(
-        "{0:?} is no argument: write TYPE:VALUE or TYPE[LENGTH]=CONTENT, for example u32:64 or f32[64]=zero"
+        "{0:?} is no argument: write TYPE:VALUE or TYPE[LENGTH]=CONTENT, for example u32:64 or \
+         f32[64]=zero"
     )]
     Form(String),
     /// Not a type.
     #[error(
-        "unknown type {0:?}: use u8 to u64, s8 to s64, f16, bf16, f32, f64, or bytes for an aggregate"
+        "unknown type {0:?}: use u8 to u64, s8 to s64, f16, bf16, f32, f64, or bytes for an \
+         aggregate"
     )]
     Type(String),
     /// A value that the type does not have.
@@ -79,7 +81,8 @@ pub enum ArgumentError {
     NoLength,
     /// Not a content.
     #[error(
-        "unknown content {0:?}: use zero, nan, random, random:SEED, iota, none, a number or NAME.npy"
+        "unknown content {0:?}: use zero, nan, random, random:SEED, iota, none, a number or \
+         NAME.npy"
     )]
     Content(String),
     /// A file that cannot be read.

@@ -14,7 +14,8 @@ pub const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.s
 pub enum CublasError {
     /// It is not there.
     #[error(
-        "cuBLAS cannot be loaded: {0}: put the folder of libcublas.so, which comes with the CUDA toolkit, into \
+        "cuBLAS cannot be loaded: {0}: put the folder of libcublas.so, which comes with the CUDA \
+         toolkit, into \
          LD_LIBRARY_PATH"
     )]
     Missing(String),

@@ -94,7 +94,8 @@ pub enum ForecastError {
     Nothing(&'static str),
     /// Its counts cannot be found by small runs.
     #[error(
-        "{0} chooses kernels for this size that it chooses for no small one: predict another size or device"
+        "{0} chooses kernels for this size that it chooses for no small one: predict another size \
+         or device"
     )]
     ChosenAtNoSmallSize(&'static str),
     /// Its registers are not in the table.

@@ -60,7 +60,8 @@ pub enum RunError {
     },
     /// The problem does not fit.
     #[error(
-        "{rung} at {shape} needs {needed} bytes of {whose} memory, {free} are free: use a smaller size"
+        "{rung} at {shape} needs {needed} bytes of {whose} memory, {free} are free: use a smaller \
+         size"
     )]
     Memory {
         /// Name of the rung.
@@ -88,7 +89,8 @@ pub enum RunError {
     },
     /// The grid would be too large.
     #[error(
-        "{rung} at {shape} needs {blocks} blocks in {axis}, a grid has at most {limit}: use a smaller size"
+        "{rung} at {shape} needs {blocks} blocks in {axis}, a grid has at most {limit}: use a \
+         smaller size"
     )]
     Grid {
         /// Name of the rung.

@@ -74,7 +74,8 @@ where
                     for output in case.run(engine, plan, times) {
                         if let Err(difference) = case.check(&output, tolerance) {
                             panic!(
-                                "{extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}, {choice:?}: {difference}"
+                                "{extents:?}, transposed {transposed:?}, padding {padding}, \
+                                 {batch} in the batch, {factors:?}, {choice:?}: {difference}"
                             );
                         }
                     }

@@ -107,7 +107,8 @@ where
         let plan = plan(engine, input, &case);
         if let Err(difference) = check(&case, &case.run(engine, plan, 1)[0]) {
             panic!(
-                "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}: {difference}",
+                "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}, \
+                 {batch} in the batch, {factors:?}: {difference}",
                 C::TYPE
             );
         }
@@ -233,7 +234,11 @@ fn products<T, C>(
             is_meant(plan.launches.last().expect("a product"));
             for output in case.run(engine, plan, 2) {
                 check(&case, &output).unwrap_or_else(|difference| {
-                    panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
+                    panic!(
+                        "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding \
+                        {padding}: {difference}",
+                        C::TYPE
+                    )
                 });
             }
         }

@@ -77,7 +77,8 @@ fn the_reference_is_what_the_solutions_ask_for() {
     if std::fs::read_to_string(&kept).unwrap() != now {
         std::fs::write(&kept, now).unwrap();
         panic!(
-            "{} was not that of the solutions and has been written: run the tests again, and commit it",
+            "{} was not that of the solutions and has been written: run the tests again, and \
+             commit it",
             kept.display()
         );
     }

@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn sections_have_headings_and_texts() {
-        let text = "//! Title.\n//!\n//! # Idea\n//! One\n//! two.\n//!\n//! # Source\n//! 001\n\nuse x;\n//! # Not";
+        let text = "//! Title.\n//!\n//! # Idea\n//! One\n//! two.\n//!\n//! # Source\n//! \
+            001\n\nuse x;\n//! # Not";
         let notes = sections(text);
         let note = |title: &str, text: &str| Note {
             title: title.to_owned(),

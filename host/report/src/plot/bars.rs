@@ -1,8 +1,8 @@
 //! Bars: the rungs of a ladder.
 
 use super::Size;
-use crate::numbers;
 use super::canvas::{self, Area, DrawError, Drawn, Entry, Ink, Mark, legend_height, width_of};
+use crate::numbers;
 use plotters::style::text_anchor::HPos;
 
 /// A chart of horizontal bars, the first at the top.

@@ -65,7 +65,8 @@ pub fn style_sheet() -> String {
     let rule = |ink: &Ink| {
         let [light, dark] = ink.colours();
         format!(
-            "svg [fill=\"#{light:06X}\"]{{fill:#{dark:06x}}}svg [stroke=\"#{light:06X}\"]{{stroke:#{dark:06x}}}"
+            "svg [fill=\"#{light:06X}\"]{{fill:#{dark:06x}}}svg \
+             [stroke=\"#{light:06X}\"]{{stroke:#{dark:06x}}}"
         )
     };
     Ink::ALL.iter().map(rule).collect()

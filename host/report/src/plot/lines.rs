@@ -1,8 +1,8 @@
 //! Curves over sizes, warps and the like.
 
 use super::Size;
-use crate::numbers;
 use super::canvas::{self, Area, Drawn, Entry, Ink, Mark, X_LABELS, Y_LABELS, text_style};
+use crate::numbers;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 

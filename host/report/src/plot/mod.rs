@@ -103,7 +103,8 @@ impl Plot {
         let title = self.title.replace('&', "&amp;").replace('<', "&lt;");
         let style = style_sheet();
         let head = format!(
-            "<title>{title}</title>\n<style>svg{{background:#fff}}@media (prefers-color-scheme:dark){{svg{{background:#0d1117}}{style}}}</style>\n"
+            "<title>{title}</title>\n<style>svg{{background:#fff}}@media \
+             (prefers-color-scheme:dark){{svg{{background:#0d1117}}{style}}}</style>\n"
         );
         let start = svg.find('>').map_or(0, |end| end + 1);
         Ok(format!("{}\n{head}{}", &svg[..start], &svg[start..]))

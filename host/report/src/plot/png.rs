@@ -70,7 +70,8 @@ mod tests {
     fn a_picture_has_the_text_of_its_plot() {
         let svg = |text: &str| {
             format!(
-                "<svg width=\"60\" height=\"20\" xmlns=\"http://www.w3.org/2000/svg\"><text x=\"2\" y=\"15\" \
+                "<svg width=\"60\" height=\"20\" xmlns=\"http://www.w3.org/2000/svg\">\
+         <text x=\"2\" y=\"15\" \
                  font-family=\"sans-serif\" font-size=\"13\">{text}</text></svg>"
             )
         };

@@ -1,10 +1,10 @@
 //! The roofline, with kernels under it.
 
 use super::Size;
-use crate::numbers;
 use super::canvas::{
     self, Area, Drawn, Entry, Ink, Mark, TEXT, X_LABELS, Y_LABELS, text_style, width_of,
 };
+use crate::numbers;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 

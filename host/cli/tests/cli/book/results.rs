@@ -157,7 +157,8 @@ pub fn sources(source: &str, group: &str, kernels: Option<&[&str]>) -> String {
         ]);
     }
     format!(
-        "{}\nThere: source {source}, {}. Here: {}, {}. A step is the figure over that of the kernel that the source compares it \
+        "{}\nThere: source {source}, {}. Here: {}, {}. A step is the figure over that of the \
+         kernel that the source compares it \
          with; `results/h200/reproduce.json`.\n",
         table(&rows),
         text(records[0], "hardware"),

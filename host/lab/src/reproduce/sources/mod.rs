@@ -36,12 +36,15 @@ mod reasons {
     use super::{Count, Reason, Shown};
 
     pub const COALESCED: Reason = Reason::new(
-        "the lanes of a warp load neighbours, which share sectors, instead of one element from each of 32 sectors",
+        "the lanes of a warp load neighbours, which share sectors, instead of one element from \
+         each of 32 sectors",
         Shown::In(Count::Sectors),
     )
     .weighing(
-        "an L1 cache keeps the scattered sectors for the rounds that follow, so they are not fetched anew in each",
-        "scattered loads wait for up to 32 sectors each, while coalesced ones gain from the caches as well",
+        "an L1 cache keeps the scattered sectors for the rounds that follow, so they are not \
+         fetched anew in each",
+        "scattered loads wait for up to 32 sectors each, while coalesced ones gain from the caches \
+         as well",
     );
 
     pub const TILED: Reason = Reason::new(
@@ -49,9 +52,11 @@ mod reasons {
         Shown::In(Count::Sectors),
     )
     .weighing(
-        "L1 and L2 caches answer most of the loads that the naive kernel repeats, and two shared-memory loads per \
+        "L1 and L2 caches answer most of the loads that the naive kernel repeats, and two \
+         shared-memory loads per \
          multiply-add are the next limit",
-        "latency has fallen far less than arithmetic has grown, and the naive kernel waits for loads in every round",
+        "latency has fallen far less than arithmetic has grown, and the naive kernel waits for \
+         loads in every round",
     );
 
     pub const GUARDED: Reason = Reason::new(
