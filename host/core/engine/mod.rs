@@ -15,7 +15,7 @@ pub mod observed;
 pub mod streams;
 
 /// Which engine: the name on the command line and in every record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
     /// The host itself, for the products that are not kernels.

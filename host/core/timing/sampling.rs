@@ -17,7 +17,7 @@ const LOOK_EVERY: usize = 10;
 const GPU_WARM_UP: usize = 3;
 
 /// What the caches of a GPU hold when a sample begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
     /// What the sample before left there.
@@ -53,7 +53,7 @@ impl From<usize> for Sampling {
 }
 
 /// Why no more samples were taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// There were as many as were asked for.

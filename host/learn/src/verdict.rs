@@ -187,7 +187,8 @@ fn describe_region(region: &Region) -> String {
 fn advice(problem: Problem) -> Option<&'static str> {
     match problem {
         Problem::RaceInBlock => Some(
-            "Nothing orders these two accesses: without a barrier between them, either may come first.",
+            "Nothing orders these two accesses: without a barrier between them, either may come \
+             first.",
         ),
         Problem::RaceBetweenBlocks => Some(
             "Blocks run in any order and at the same time: no barrier reaches from one to another.",
@@ -235,7 +236,8 @@ impl Site {
             shape: array.shape,
             index: (region.address.wrapping_sub(array.address) as i64).div_euclid(4),
         });
-        // An access behind an array's end is meant for that array, rather than for the start of the next.
+        // An access behind an array's end is meant for that array, rather than for the start of the
+        // next.
         let nearest = sites.min_by_key(|site| match site.index {
             0.. => (site.index - site.count()).max(-1),
             _ => Site::NEAR - site.index,
@@ -281,7 +283,8 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// The difference, where there is one. Whole numbers are computed exactly, so nothing is tolerated.
+    /// The difference, where there is one. Whole numbers are computed exactly, so nothing is
+    /// tolerated.
     pub fn first(expected: &[f32], got: &[f32]) -> Option<Self> {
         let pairs = || expected.iter().zip(got).enumerate();
         let (index, (&expected_first, &got_first)) =

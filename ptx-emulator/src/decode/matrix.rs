@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
             address,
             stores,
             transposed,
-            registers: registers,
+            registers,
         }))
     }
 

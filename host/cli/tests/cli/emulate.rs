@@ -1,4 +1,5 @@
-//! `warpladder emulate`: kernels of any PTX file, with arguments from the command line and NumPy files.
+//! `warpladder emulate`: kernels of any PTX file, with arguments from the command line and NumPy
+//! files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -89,7 +89,8 @@ impl<'e> Bench<'e> {
         Ok(median)
     }
 
-    /// Runs a kernel and returns the readings of each warp, block by block. `args` makes its arguments of the array for them.
+    /// Runs a kernel and returns the readings of each warp, block by block. `args` makes its
+    /// arguments of the array for them.
     pub fn clocks(
         &self,
         entry: &str,

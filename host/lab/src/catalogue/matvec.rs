@@ -32,7 +32,8 @@ const fn square(name: &'static str, size: u32, summary: &'static str) -> Rung {
     rung(name, operation, summary)
 }
 
-/// A kernel that is told the size. It is run with one that is neither square nor a multiple of four.
+/// A kernel that is told the size. It is run with one that is neither square nor a multiple of
+/// four.
 const fn any(name: &'static str, summary: &'static str) -> Rung {
     let operation = Operation::MatVec {
         rows: 13,

@@ -142,8 +142,8 @@ fn general(input: TensorInput, request: &Request) -> Plan {
     let Shape { m, n, k } = request.shape;
     let product = Description {
         narrow: matches!(request.operation, Operation::NarrowProduct(_)),
-        // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for granted. Products with elements
-        // of 4 bytes have the same description.
+        // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for
+        // granted. Products with elements of 4 bytes have the same description.
         ..Description::<f32>::dense([m, n, k], request.transposed)
     };
     TensorGemm::of(input, &product).plan(request.multiprocessors)

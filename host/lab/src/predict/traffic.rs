@@ -1,4 +1,5 @@
-//! What a kernel asks of the memory hierarchy beyond what [`Counters`](ptx_emulator::Counters) count.
+//! What a kernel asks of the memory hierarchy beyond what [`Counters`](ptx_emulator::Counters)
+//! count.
 
 use ptx_emulator::{
     AccessKind, AsyncAccess, Event, Interest, MemoryAccess, Observer, Progress, Space, WarpContext,
@@ -31,8 +32,8 @@ pub(super) struct Passes {
 }
 
 impl Passes {
-    /// Lanes that fill a pass are served together. Words that they load from different lines come in one pass, unless they lie
-    /// in the same bank.
+    /// Lanes that fill a pass are served together. Words that they load from different lines come
+    /// in one pass, unless they lie in the same bank.
     pub fn of(access: &MemoryAccess<'_>) -> Self {
         Self::of_lanes(access.kind, access.bytes, access.mask, access.addresses)
     }
@@ -75,8 +76,9 @@ fn line(word: u64) -> u64 {
 ///
 /// What the copy engine moves is counted each time.
 ///
-/// A block that runs alone on its multiprocessor fetches each sector from the L2 cache once, as long as what it uses over
-/// and over fits the L1 cache. Blocks beside it are other blocks' business: they fetch the same sectors again.
+/// A block that runs alone on its multiprocessor fetches each sector from the L2 cache once, as
+/// long as what it uses over and over fits the L1 cache. Blocks beside it are other blocks'
+/// business: they fetch the same sectors again.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     /// Passes of global loads and stores.
@@ -89,8 +91,8 @@ pub struct Traffic {
     pub write_sectors: u64,
     /// Sectors of all loads and stores, half a warp at a time: what GPUs without caches move.
     pub half_warp_sectors: u64,
-    /// Barriers of whole blocks, from a block's first access to global memory on: those before keep nothing apart, and those of
-    /// some warps leave the others at work.
+    /// Barriers of whole blocks, from a block's first access to global memory on: those before keep
+    /// nothing apart, and those of some warps leave the others at work.
     pub barriers: u64,
     /// Requests for constants.
     constants: Constants,
@@ -155,7 +157,8 @@ impl Traffic {
             _ => return,
         }
         let opcode = context.kernel.instruction(access.instruction).opcode();
-        // The copy engine and asynchronous copies pass their data to shared memory, where it is counted.
+        // The copy engine and asynchronous copies pass their data to shared memory, where it is
+        // counted.
         let passes = !opcode.starts_with("cp.async");
         if passes {
             let Passes { data, lines } = Passes::of(access);

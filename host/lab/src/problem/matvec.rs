@@ -7,6 +7,7 @@ use warpladder::element::Element;
 use warpladder::launch::Param;
 
 pub(super) struct MatVec<T> {
+    shape: Shape,
     rows: usize,
     columns: usize,
     matrix: DMatrix<f64>,
@@ -38,6 +39,7 @@ impl<T: Element> MatVec<T> {
             params.extend([Param::U32(rows), Param::U32(columns)]);
         }
         MatVec {
+            shape,
             rows: m,
             columns: n,
             matrix: DMatrix::from_row_iterator(m, n, elements.iter().map(|&x| x.into())),
@@ -48,6 +50,10 @@ impl<T: Element> MatVec<T> {
 }
 
 impl<T: Element> Problem<T> for MatVec<T> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.input
     }

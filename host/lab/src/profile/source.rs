@@ -27,7 +27,8 @@ impl Sources {
     }
 }
 
-/// Whether a line only marks where an excerpt of a file begins or ends, for the book. Listings leave such lines out.
+/// Whether a line only marks where an excerpt of a file begins or ends, for the book. Listings
+/// leave such lines out.
 pub fn is_anchor(line: &str) -> bool {
     let comment = line.trim_start().strip_prefix("// ANCHOR");
     comment.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("_END:"))

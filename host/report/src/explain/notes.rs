@@ -38,8 +38,8 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The file of the kernel's name, else the one whose code names it, else that of the longest beginning of its name or of the
-/// rung's.
+/// The file of the kernel's name, else the one whose code names it, else that of the longest
+/// beginning of its name or of the rung's.
 fn file_of<'f>(files: &'f [PathBuf], entry: &str, rung: &str) -> Option<(&'f Path, String)> {
     let stem = |path: &Path| {
         path.file_stem()
@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn sections_have_headings_and_texts() {
-        let text = "//! Title.\n//!\n//! # Idea\n//! One\n//! two.\n//!\n//! # Source\n//! 001\n\nuse x;\n//! # Not";
+        let text = "//! Title.\n//!\n//! # Idea\n//! One\n//! two.\n//!\n//! # Source\n//! \
+            001\n\nuse x;\n//! # Not";
         let notes = sections(text);
         let note = |title: &str, text: &str| Note {
             title: title.to_owned(),

@@ -36,7 +36,8 @@ fn check(rung: &Rung, explanation: &Explanation) {
         .flat_map(|file| &file.lines)
         .filter_map(|line| Some(line.counters.as_ref()?.share))
         .sum();
-    // Lines with few instructions are left out: of loops that the compiler unrolls by hundreds those are many.
+    // Lines with few instructions are left out: of loops that the compiler unrolls by hundreds
+    // those are many.
     assert!((0.4..1.001).contains(&shares), "{name}: {shares}");
     let change = &explanation.change;
     assert!(change.at_most >= 1.0, "{name}: {change:?}");

@@ -50,7 +50,8 @@ impl Executions {
     }
 }
 
-/// Each launch is watched by counters, for which the executor is compiled, with optimisation, already.
+/// Each launch is watched by counters, for which the executor is compiled, with optimisation,
+/// already.
 impl Observer for Executions {
     const INTEREST: Interest = Interest::NONE;
 

@@ -1,10 +1,12 @@
 //! Mutation test of the sanitizers, on the kernels of the catalogue.
 //!
-//! From every kernel each barrier and each arrival at one in shared memory is removed in turn, each bounds test is dropped in
-//! turn, and each store to global memory is shifted by one element in turn. The sanitizers must report every such mutant at one of a few small sizes,
-//! and nothing in the kernels as they are. Left out are mutants that do what the kernel does at all of these sizes, since
-//! the statement is not reached or the test holds for all threads, and those that always go the one of two ways to a
-//! result if to go the other one is reported. `unreported` lists the rest, each with the reason.
+//! From every kernel each barrier and each arrival at one in shared memory is removed in turn, each
+//! bounds test is dropped in turn, and each store to global memory is shifted by one element in
+//! turn. The sanitizers must report every such mutant at one of a few small sizes, and nothing in
+//! the kernels as they are. Left out are mutants that do what the kernel does at all of these
+//! sizes, since the statement is not reached or the test holds for all threads, and those that
+//! always go the one of two ways to a result if to go the other one is reported. `unreported` lists
+//! the rest, each with the reason.
 
 mod engine;
 
@@ -14,7 +16,6 @@ mod unreported;
 
 use engine::MutantEngine;
 use executions::Executions;
-use half::{bf16, f16};
 use mutants::{Kind, Mutant};
 use ptx_emulator::sanitize::{Finding, Tool};
 use ptx_emulator::{Observer, Sanitizer};
@@ -22,14 +23,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use warpladder::check::Verdict;
-use warpladder::element::{Element, ElementType};
+use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
 use warpladder::launch::Param;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
+use warpladder_lab::dispatch_element;
 use warpladder_lab::problem::product::Product;
 use warpladder_lab::problem::{Operation, Problem, Shape};
-use warpladder_lab::run::{self, RunError};
+use warpladder_lab::run::{self, Admitted, RunError, preflight};
 use warpladder_lab::sanitize::default_shape;
 
 /// A mutant that no sanitizer reported: kernel, what was changed, and where.
@@ -75,7 +77,8 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     let listed: BTreeSet<Survivor> = unreported::all()
         .map(|(kernel, mutant)| (kernel.to_owned(), mutant))
         .collect();
-    // The table may be longer than it needs to be after a change to a kernel; it may not be shorter.
+    // The table may be longer than it needs to be after a change to a kernel; it may not be
+    // shorter.
     for (kernel, mutant) in listed.difference(&survivors) {
         println!("listed as not reported, and yet reported or gone: {kernel}: {mutant}");
     }
@@ -83,11 +86,13 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     assert!(missed.is_empty(), "not reported: {missed:#?}");
 }
 
-/// An extent along k of which blocks that share a tile fill some stages twice. It is dear, and shows only whether stages are given back.
+/// An extent along k of which blocks that share a tile fill some stages twice. It is dear, and
+/// shows only whether stages are given back.
 const FOR_ARRIVALS: u32 = 4608;
 
-/// The sizes that a rung is tried at: awkward ones where it takes any, so that edges are met, others of whole tiles, more
-/// than one tile deep, and of less and of more work than a grid has threads.
+/// The sizes that a rung is tried at: awkward ones where it takes any, so that edges are met,
+/// others of whole tiles, more than one tile deep, and of less and of more work than a grid has
+/// threads.
 fn shapes(rung: &Rung) -> Vec<Shape> {
     let shape = |m, n, k| Shape { m, n, k };
     let default = default_shape(rung);
@@ -102,7 +107,8 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
         }
         Operation::Transpose => shapes.push(shape(200, 264, 1)),
         Operation::MatVec { .. } => shapes.push(shape(512, 512, 1)),
-        // A tile of which there is but the edge, a wide one that passes every stage twice, and one that blocks share.
+        // A tile of which there is but the edge, a wide one that passes every stage twice, and one
+        // that blocks share.
         Operation::TensorProduct(_) | Operation::NarrowProduct(_) => {
             shapes.insert(0, shape(72, 8, 64));
             shapes.push(shape(64, 256, 640));
@@ -133,7 +139,8 @@ fn largest(rung: &'static Rung) -> Option<&'static Rung> {
     Some(Box::leak(Box::new(Rung { operation, ..*rung })))
 }
 
-/// The problem of a rung. Columns lie without padding, where that is to be had: who leaves them is then seen.
+/// The problem of a rung. Columns lie without padding, where that is to be had: who leaves them is
+/// then seen.
 fn problem<T: Element>(rung: &Rung, shape: Shape) -> Box<dyn Problem<T>> {
     match rung.operation {
         Operation::ColumnMajorProduct => {
@@ -154,6 +161,10 @@ struct Repeated<T>(Box<dyn Problem<T>>);
 const REPETITIONS: u32 = 9;
 
 impl<T: Element> Problem<T> for Repeated<T> {
+    fn shape(&self) -> Shape {
+        self.0.shape()
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         self.0.inputs()
     }
@@ -202,21 +213,16 @@ impl Outcome {
 }
 
 fn mutate(rung: &'static Rung) -> Outcome {
-    match rung.element {
-        ElementType::F16 => mutate_elements::<f16>(rung),
-        ElementType::Bf16 => mutate_elements::<bf16>(rung),
-        ElementType::F32 => mutate_elements::<f32>(rung),
-        ElementType::F64 => mutate_elements::<f64>(rung),
-    }
+    dispatch_element!(rung.element, T => mutate_elements::<T>(rung))
 }
 
 fn mutate_elements<T: Element>(rung: &'static Rung) -> Outcome {
     let case = |rung| {
         shapes(rung)
             .into_iter()
-            .map(move |shape| Case::new(rung, shape))
+            .map(move |shape| RungAtSize::new(rung, shape))
     };
-    let mut cases: Vec<Case<T>> = [rung]
+    let mut cases: Vec<RungAtSize<T>> = [rung]
         .into_iter()
         .chain(largest(rung))
         .flat_map(case)
@@ -233,7 +239,8 @@ fn mutate_elements<T: Element>(rung: &'static Rung) -> Outcome {
         for (mutant, fate) in mutants.iter().zip(&fates) {
             let kind = mutant.kind.name();
             *outcome.mutants.entry(kind).or_insert(0) += 1;
-            // Of two ways to the same result one is right at all sizes: the other one must be reported.
+            // Of two ways to the same result one is right at all sizes: the other one must be
+            // reported.
             let other_way = || {
                 let mut all = mutants.iter().zip(&fates);
                 let is_other =
@@ -265,18 +272,19 @@ enum Fate {
     Missed,
 }
 
-/// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and the sizes go from the
-/// cheapest to the dearest, up to the first at which it is reported.
-fn fate<T: Element>(cases: &[Case<T>], entry: &str, mutant: &Mutant) -> Fate {
+/// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and
+/// the sizes go from the cheapest to the dearest, up to the first at which it is reported.
+fn fate<T: Element>(cases: &[RungAtSize<T>], entry: &str, mutant: &Mutant) -> Fate {
     let emulator = EmulatorEngine::limited(BUDGET);
     let replaced = Some((entry, mutant.text.as_str()));
     let mut fate = Fate::Idle;
     for case in cases {
-        let is_for_others = case.shape.k == FOR_ARRIVALS && mutant.kind != Kind::Arrival;
+        let is_for_others = case.admitted.shape().k == FOR_ARRIVALS && mutant.kind != Kind::Arrival;
         if is_for_others || !case.executions.reach(entry, mutant.line) {
             continue;
         }
-        // A test that decides nothing changes nothing. A store elsewhere, or one barrier less, shows in no count.
+        // A test that decides nothing changes nothing. A store elsewhere, or one barrier less,
+        // shows in no count.
         if mutant.kind == Kind::Guard {
             let changed = case.run(&emulator, replaced, Executions::default()).0;
             if changed.of_kernel(entry) == case.executions.of_kernel(entry) {
@@ -292,9 +300,8 @@ fn fate<T: Element>(cases: &[Case<T>], entry: &str, mutant: &Mutant) -> Fate {
 }
 
 /// A rung at a size.
-struct Case<T> {
-    rung: &'static Rung,
-    shape: Shape,
+struct RungAtSize<T> {
+    admitted: Admitted,
     problem: Box<dyn Problem<T>>,
     /// The entries that it loads, each with its PTX.
     entries: BTreeMap<String, String>,
@@ -305,17 +312,17 @@ struct Case<T> {
 /// Warp instructions that a launch may issue: many times what a kernel needs at these sizes.
 const BUDGET: u64 = 1 << 25;
 
-impl<T: Element> Case<T> {
+impl<T: Element> RungAtSize<T> {
     /// Runs the rung, in which the sanitizers must find nothing.
     fn new(rung: &'static Rung, shape: Shape) -> Self {
-        let mut case = Case {
-            rung,
-            shape,
+        let emulator = EmulatorEngine::limited(BUDGET);
+        let admitted = preflight(&emulator, rung, shape);
+        let mut case = RungAtSize {
+            admitted: admitted.unwrap_or_else(|error| panic!("{error}")),
             problem: problem(rung, shape),
             entries: BTreeMap::new(),
             executions: Executions::default(),
         };
-        let emulator = EmulatorEngine::limited(BUDGET);
         let found = case.findings(&emulator, None);
         assert!(found.is_empty(), "{} as it is: {}", rung.name, found[0]);
         (case.executions, case.entries) = case.run(&emulator, None, Executions::default());
@@ -336,10 +343,10 @@ impl<T: Element> Case<T> {
         observer: O,
     ) -> (O, BTreeMap<String, String>) {
         let engine = MutantEngine::new(emulator, mutant, observer);
-        match run::launch(&engine, self.rung, self.shape, &*self.problem) {
+        match run::launch(&engine, &self.admitted, &*self.problem) {
             // A kernel that fails is for the observer to judge.
             Ok(()) | Err(RunError::Engine(EngineError::Launch { .. })) => engine.finish(),
-            Err(error) => panic!("{}: {error}", self.rung.name),
+            Err(error) => panic!("{}: {error}", self.admitted.rung().name),
         }
     }
 }

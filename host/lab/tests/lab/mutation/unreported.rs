@@ -10,7 +10,8 @@ struct Unreported {
     reason: &'static str,
 }
 
-/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by pairs of blocks, and through registers.
+/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by
+/// pairs of blocks, and through registers.
 const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
 const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
 const PAIRS: &[&str] = &[
@@ -69,7 +70,8 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         mutants: ("barrier", &[1]),
-        reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of k here that fill each stage once.",
+        reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of \
+            k here that fill each stage once.",
     },
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
@@ -79,7 +81,8 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[PAIRS],
         mutants: ("barrier", &[1, 3]),
-        reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
+        reason: "The barrier before a box of C is written again: blocks have one tile here, and \
+            use each box once.",
     },
     Unreported {
         kernels: &[PAIRS_TO_NARROW],
@@ -94,17 +97,20 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[THROUGH_REGISTERS],
         mutants: ("barrier", &[3]),
-        reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks have one tile here, and fetch no more.",
+        reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks \
+            have one tile here, and fetch no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
         mutants: ("guard", &[26]),
-        reason: "Whether a piece is of a shared tile: blocks with a part of one have no whole tiles here.",
+        reason: "Whether a piece is of a shared tile: blocks with a part of one have no whole \
+            tiles here.",
     },
     Unreported {
         kernels: &[FROM_SHARED],
         mutants: ("guard", &[91]),
-        reason: "Whether a piece has an odd number of steps: blocks have one piece here, and nobody waits for a stage too many.",
+        reason: "Whether a piece has an odd number of steps: blocks have one piece here, and \
+            nobody waits for a stage too many.",
     },
     Unreported {
         kernels: &[TO_NARROW],
@@ -114,22 +120,26 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["pack_transposed_16"]],
         mutants: ("barrier", &[0]),
-        reason: "The barrier before the tile in shared memory is written again: blocks have one tile here.",
+        reason: "The barrier before the tile in shared memory is written again: blocks have one \
+            tile here.",
     },
     Unreported {
         kernels: &[&["pack_transposed_16"]],
         mutants: ("guard", &[1]),
-        reason: "Whether a column is read: the element behind a row is one of the next row, unless that is the last, and is not written.",
+        reason: "Whether a column is read: the element behind a row is one of the next row, unless \
+            that is the last, and is not written.",
     },
     Unreported {
         kernels: &[ADD_PARTS],
         mutants: ("guard", &[21]),
-        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even number of elements here.",
+        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even \
+            number of elements here.",
     },
     Unreported {
         kernels: &[FROM_SHARED, TO_NARROW],
         mutants: ("arrival", &[1]),
-        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
+        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and \
+            fetch no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],

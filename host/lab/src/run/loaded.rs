@@ -1,8 +1,7 @@
-//! One rung with its buffers on a device.
+//! One rung with its kernels and buffers on a device.
 
-use super::preflight::{RunError, plan, preflight};
-use super::{Sampling, Shape, Times};
-use crate::catalogue::Rung;
+use super::preflight::{Admitted, RunError};
+use super::{Sampling, Times};
 use crate::problem::{Operation, Problem};
 use std::time::Instant;
 use warpladder::check::Verdict;
@@ -11,9 +10,10 @@ use warpladder::engine::{Buffer, Engine};
 use warpladder::error::EngineError;
 use warpladder::launch::{DevicePtr, Dim3, Launch, Param};
 use warpladder::plan::{Operands, Plan, Prepared};
-use warpladder::timing::Summary;
+use warpladder::timing::median;
 
-/// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as well.
+/// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as
+/// well.
 const HOST_TO_HOST_RUNS: usize = 3;
 
 /// Most launches in a row for the outer time.
@@ -22,8 +22,8 @@ const MOST_IN_A_ROW: usize = 100;
 /// Repetitions inside of a kernel for its inner time.
 const INNER_REPETITIONS: u32 = 10;
 
-/// A rung on a device: its launches, with their memory.
-pub struct Case<'e> {
+/// An admitted rung on a device: its kernels are loaded, and its memory is allocated.
+pub struct LoadedRung<'e> {
     engine: &'e dyn Engine,
     prepared: Prepared,
     /// Each with its number of elements.
@@ -41,41 +41,27 @@ pub struct Case<'e> {
     repeated: Option<Plan>,
 }
 
-impl<'e> Case<'e> {
-    /// Loads the kernels and allocates the memory of a rung, or of the one that it chooses for this shape.
+impl<'e> LoadedRung<'e> {
+    /// Loads the kernels of an admitted rung for its problem, and allocates its memory.
     ///
     /// # Errors
-    /// See [`RunError`]: what `preflight` refuses, and what the engine does.
+    /// [`RunError::NotAKernel`], [`RunError::Problem`] where the problem is another one, and those
+    /// of the engine.
     pub fn new<T: Element>(
         engine: &'e dyn Engine,
-        rung: &'static Rung,
-        shape: Shape,
+        admitted: &Admitted,
         problem: &dyn Problem<T>,
     ) -> Result<Self, RunError> {
-        preflight(engine, rung, shape)?;
-        let rung = rung.resolve(shape);
-        let repeated = rung.repeated().map(|repeated| {
-            let mut params = problem.params();
-            params.push(Param::U32(INNER_REPETITIONS));
-            plan(engine, &repeated, shape, params)
+        let plan = admitted.plan_for(problem)?;
+        let rung = admitted.runs();
+        let repeated = rung.repeated().map(|kernel| {
+            let mut plan = plan.clone();
+            for launch in &mut plan.launches {
+                launch.entry = kernel.name;
+                launch.params.push(Param::U32(INNER_REPETITIONS));
+            }
+            plan
         });
-        let plan = plan(engine, rung, shape, problem.params())?;
-        Ok(Case {
-            is_timed_in_a_row: matches!(rung.operation, Operation::Copy | Operation::Transpose),
-            repeated: repeated.transpose()?,
-            ..Self::of_plan(engine, plan, problem)?
-        })
-    }
-
-    /// Loads the kernels of a plan for this problem, and allocates its memory.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub fn of_plan<T: Element>(
-        engine: &'e dyn Engine,
-        plan: Plan,
-        problem: &dyn Problem<T>,
-    ) -> Result<Self, RunError> {
         let prepared = Prepared::new(engine, plan)?;
         let inputs: Vec<(Buffer<'e>, u64)> = problem
             .inputs()
@@ -99,7 +85,7 @@ impl<'e> Case<'e> {
         )?;
         let buffer = Buffer::new(engine, maps.len())?;
         buffer.upload(&maps)?;
-        Ok(Case {
+        Ok(LoadedRung {
             engine,
             prepared,
             inputs,
@@ -108,8 +94,8 @@ impl<'e> Case<'e> {
             padded_columns: problem.padded_columns(),
             workspace,
             maps: buffer,
-            is_timed_in_a_row: false,
-            repeated: None,
+            is_timed_in_a_row: matches!(rung.operation, Operation::Copy | Operation::Transpose),
+            repeated,
         })
     }
 
@@ -143,7 +129,8 @@ impl<'e> Case<'e> {
         Ok((output, verdict))
     }
 
-    /// Runs once on the inputs and an output that nothing was written to, and reads all of it but padding.
+    /// Runs once on the inputs and an output that nothing was written to, and reads all of it but
+    /// padding.
     pub(super) fn run_on_fresh_output<T: Element>(
         &self,
         problem: &dyn Problem<T>,
@@ -164,7 +151,8 @@ impl<'e> Case<'e> {
         Ok(())
     }
 
-    /// Times the kernel alone, then with the transfers, and in a row and repeating itself as source 003 does.
+    /// Times the kernel alone, then with the transfers, and in a row and repeating itself as source
+    /// 003 does.
     pub(super) fn times<T: Element>(
         &self,
         problem: &dyn Problem<T>,
@@ -201,14 +189,15 @@ impl<'e> Case<'e> {
             kernel,
             stop,
             cache: self.engine.cache_bytes().map(|_| sampling.cache),
-            host_to_host_ms: Summary::of(&host_to_host).map(|summary| summary.median),
+            host_to_host_ms: median(&host_to_host),
             outer_ms,
             inner_ms,
             repeated,
         })
     }
 
-    /// Runs a rung of one kernel with other blocks than its geometry's: checks the output, then times it, in milliseconds.
+    /// Runs a rung of one kernel with other blocks than its geometry's: checks the output, then
+    /// times it, in milliseconds.
     ///
     /// # Errors
     /// Those of the launches, and of a rung of several kernels.
