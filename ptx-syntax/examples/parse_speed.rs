@@ -1,6 +1,6 @@
 //! Times the reading of a PTX module and prints the best of several runs.
 //!
-//! `cargo run --release -p ptx-syntax --example speed FILE.ptx`
+//! `cargo run --release -p ptx-syntax --example parse_speed FILE.ptx`
 
 use ptx_syntax::{Bodies, parse};
 use std::error::Error;
@@ -12,7 +12,7 @@ const RUNS: usize = 20;
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args()
         .nth(1)
-        .ok_or("name a file: speed FILE.ptx")?;
+        .ok_or("name a file: parse_speed FILE.ptx")?;
     let text = std::fs::read_to_string(&file)?;
     let index = best(|| parse(&text, Bodies::Skip).map(|tree| tree.functions.len()))?;
     let whole = best(|| parse(&text, Bodies::Check).map(|tree| tree.functions.len()))?;
