@@ -248,7 +248,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             shared: &mut self.shared,
             peers: &mut self.peers,
             copies: &mut warp.copies,
-            products: &mut warp.products,
+            wgmmas: &mut warp.wgmmas,
             bulk_groups: &mut warp.bulk_groups,
             patterns: &mut self.patterns,
             lane_offsets: &mut self.lane_offsets,

@@ -238,10 +238,10 @@ impl<O: Observer> Worker<'_, '_, O> {
         let split = self.warps[index].splits[at];
         let warp = self.warp_of_cluster(index);
         let barrier = &mut self.cluster_barrier;
-        let strangers = split.mask & !(barrier.arrived[warp] | barrier.passing[warp]);
-        if strangers != 0 {
+        let not_arrived = split.mask & !(barrier.arrived[warp] | barrier.passing[warp]);
+        if not_arrived != 0 {
             let message = "it waits for the cluster's barrier and has not arrived there";
-            return Err(bad(message, strangers));
+            return Err(bad(message, not_arrived));
         }
         let (passing, waiting) = (
             split.mask & barrier.passing[warp],

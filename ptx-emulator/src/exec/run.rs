@@ -8,7 +8,7 @@ use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
-use super::warpgroup::ProductQueue;
+use super::warpgroup::WgmmaQueue;
 use super::{Launch, arithmetic};
 use crate::error::FaultKind;
 use crate::ir::{Guard, Inst, InstructionId, Op, PredicateOp, Program, Terminator, Ternary};
@@ -56,7 +56,7 @@ pub(crate) struct Run<'r, 'l, O> {
     /// The warp's `cp.async` copies in flight.
     pub copies: &'r mut CopyQueue,
     /// The warp's `wgmma` operations that have not been waited for.
-    pub products: &'r mut ProductQueue,
+    pub wgmmas: &'r mut WgmmaQueue,
     /// Groups of bulk copies that each lane has committed.
     pub bulk_groups: &'r mut [u32; LANES],
     pub patterns: &'r mut [AccessPattern],

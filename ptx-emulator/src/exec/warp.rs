@@ -4,7 +4,7 @@ use super::Launch;
 use super::async_copy::CopyQueue;
 use super::run::RawFault;
 use super::vector::{LANES, Lanes32, collect};
-use super::warpgroup::ProductQueue;
+use super::warpgroup::WgmmaQueue;
 use crate::aligned::Rows;
 use crate::error::FaultKind;
 use crate::ir::{Constant, Function, Program, Register};
@@ -72,7 +72,7 @@ pub(crate) struct Warp {
     pub predicates: Vec<u32>,
     pub local: Vec<Lanes32>,
     pub copies: CopyQueue,
-    pub products: ProductQueue,
+    pub wgmmas: WgmmaQueue,
     /// Groups of bulk copies that each lane has committed.
     pub bulk_groups: [u32; LANES],
     pub frames: Vec<Frame>,
@@ -97,7 +97,7 @@ impl Warp {
             predicates: vec![0; kernel.predicates as usize],
             local: Vec::new(),
             copies: CopyQueue::default(),
-            products: ProductQueue::default(),
+            wgmmas: WgmmaQueue::default(),
             bulk_groups: [0; LANES],
             frames: Vec::new(),
             splits: Vec::new(),
@@ -164,7 +164,7 @@ impl Warp {
         self.local
             .resize((kernel.local_bytes as usize).div_ceil(4), [0; LANES]);
         self.copies.clear();
-        self.products.clear();
+        self.wgmmas.clear();
         self.bulk_groups = [0; LANES];
         self.frames.clear();
         self.frames.push(Frame {
