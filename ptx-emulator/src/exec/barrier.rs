@@ -117,8 +117,8 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Lets the waiting lanes of a barrier go on if all have arrived: a warp counts once all of its
-    /// lanes that have not exited are there.
+    /// Completes a barrier at which all have arrived, and releases its lanes. A warp counts once
+    /// all of its lanes that have not exited have arrived.
     fn complete(&mut self, id: usize) {
         let state = &self.barriers[id];
         if !state.in_use {

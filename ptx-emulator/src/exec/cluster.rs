@@ -85,7 +85,8 @@ fn has_threads(warps: &[Warp]) -> bool {
 pub(super) struct ClusterBarrier {
     /// Those that have arrived in this phase.
     arrived: Vec<u32>,
-    /// Those that may go on in the phase before, which is complete, and have not waited for it yet.
+    /// Lanes that may go on in the previous phase, which is complete, and have not waited for it
+    /// yet.
     passing: Vec<u32>,
     /// Whether any lane has arrived in this phase.
     in_use: bool,

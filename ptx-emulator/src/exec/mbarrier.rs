@@ -85,7 +85,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         for lane in lanes(split.mask) {
             self.check_place(addresses[lane], lane)?;
         }
-        // A prepared mbarrier is a weak write; what it is used for is strong.
+        // The initialisation of an mbarrier is a weak write; operations on it are strong.
         let access = match object.action {
             BarrierAction::Init(_) | BarrierAction::Invalidate => (AccessKind::Store, 8, false),
             _ => (AccessKind::Atomic, 8, true),

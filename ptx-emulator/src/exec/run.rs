@@ -29,17 +29,17 @@ pub(crate) struct RawFault {
 pub(crate) enum Stop {
     /// The lanes have reached a block at which others may wait.
     At(u32),
-    /// The lanes have run for long and others may want to.
+    /// The lanes have used up their fuel, and other warps may run.
     Yield(u32),
     /// A branch sent the lanes of the mask to the first block and the rest to the second.
     Diverged { taken: u32, mask: u32, next: u32 },
     /// The block may only be entered by more lanes at once.
     NeedsMembers(u32),
-    /// The block ends in something that the scheduler does.
+    /// The block ends in a terminator that the scheduler executes.
     Terminator(u32),
 }
 
-/// Everything that the lanes of a warp need to run.
+/// The state that the lanes of a warp need to run.
 pub(crate) struct Run<'r, 'l, O> {
     pub launch: &'r Launch<'l>,
     pub program: &'r Program,
@@ -67,7 +67,7 @@ pub(crate) struct Run<'r, 'l, O> {
     pub context: WarpContext<'r>,
     /// Instructions that may be issued before more fuel is requested.
     pub fuel: &'r mut u64,
-    /// Instructions that the worker has been given; less the fuel, those that it has issued.
+    /// Instructions granted to the worker; minus the fuel, those that it has issued.
     pub granted: &'r mut u64,
     /// How often a clock was read.
     pub clock_reads: &'r mut u64,

@@ -12,7 +12,7 @@ use crate::ir::MatrixInputs;
 /// Bits after the binary point of the largest exponent that enter a sum.
 const FRACTION_BITS: i32 = 25;
 
-/// The exponent of what is zero: no other is as low.
+/// The exponent of zero: no other is as low.
 const NO_EXPONENT: i32 = -100_000;
 
 /// The NaN that tensor cores give.
@@ -84,7 +84,7 @@ impl Factor {
         match inputs {
             MatrixInputs::F16 => Factor::new(bits & 0xffff, 5, 10),
             MatrixInputs::Bf16 => Factor::new(bits & 0xffff, 8, 7),
-            // The low 13 bits of the register are not looked at.
+            // The low 13 bits of the register are ignored.
             MatrixInputs::Tf32 | MatrixInputs::F64 => Factor::new(bits >> 13, 8, 10),
         }
     }

@@ -81,7 +81,7 @@ impl Descriptor {
     /// The address of the element of a row (of A; a column of B) at an index along k.
     fn place(&self, row: u64, k: u64, bytes: u64) -> u64 {
         let span = self.swizzle.span();
-        // Rows of the stored layout run along k, or across it.
+        // Rows of the stored layout are K-major or MN-major.
         let (line, along) = match self.across {
             false => (row, k * bytes),
             true => (k, row * bytes),
@@ -209,7 +209,7 @@ impl<O: Observer> Run<'_, '_, O> {
         self.wgmmas.committed += 1;
     }
 
-    /// `wgmma.wait_group`: what all groups but the `newest` read has been read.
+    /// `wgmma.wait_group`: the reads of all groups but the `newest` are complete.
     pub(super) fn warpgroup_wait(&mut self, newest: u32) {
         if !O::ASYNC_ACCESSES {
             return;
