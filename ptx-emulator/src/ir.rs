@@ -24,9 +24,7 @@ pub(crate) use lane::{
     Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction, LaneOp,
     PermuteMode, Rounding, is_float,
 };
-pub(crate) use matrix::{
-    Matrix, MatrixInputs, MatrixMove, MatrixProduct, WarpgroupProduct, WarpgroupRows,
-};
+pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA};
 pub use memory::{AccessKind, Space};
 pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
 
@@ -188,7 +186,7 @@ pub(crate) enum Op {
     Select64(Reg64, Reg64, Reg64, Predicate),
     PredicateBinary(PredicateOp, Predicate, Predicate, Predicate),
     PredicateNot(Predicate, Predicate),
-    /// Lane by lane through [`crate::exec::lane`]; index into `Program::lane_ops`.
+    /// Evaluated lane by lane; index into `Program::lane_ops`.
     Lane(u32),
     /// The local-space address of a variable in the current frame.
     LocalAddress(Reg64, u32),

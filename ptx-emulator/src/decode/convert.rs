@@ -39,7 +39,7 @@ impl Builder<'_, '_> {
 
     /// `mov.b64 d, {lo, hi}` and its narrower forms.
     fn pack(&mut self, ty: Type, to: &Operand, parts: &[Operand]) -> Outcome {
-        let part = part_type(ty, parts.len())?;
+        let part = element_type(ty, parts.len())?;
         let sources = parts
             .iter()
             .map(|part_operand| self.source(part_operand, part))
@@ -72,7 +72,7 @@ impl Builder<'_, '_> {
 
     /// `mov.b64 {lo, hi}, a` and its narrower forms.
     fn unpack(&mut self, ty: Type, parts: &[Operand], from: &Operand) -> Outcome {
-        let part = part_type(ty, parts.len())?;
+        let part = element_type(ty, parts.len())?;
         let from = self.source(from, ty)?;
         let destinations = parts
             .iter()
@@ -256,7 +256,7 @@ impl Builder<'_, '_> {
 }
 
 /// The type of each element when a value of `ty` is split into `count` elements.
-fn part_type(ty: Type, count: usize) -> Result<Type, Failure> {
+fn element_type(ty: Type, count: usize) -> Result<Type, Failure> {
     match (ty.bytes(), count) {
         (8, 2) => Ok(Type::B32),
         (8, 4) | (4, 2) => Ok(Type::B16),

@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::memory::take_space;
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{Constant, Matrix, MatrixInputs, MatrixMove, MatrixProduct, Op, Register, Space};
+use crate::ir::{Constant, Matrix, MatrixInputs, MatrixMove, Mma, Op, Register, Space};
 use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -75,11 +75,7 @@ impl Builder<'_, '_> {
     }
 
     /// `mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c`
-    pub(super) fn matrix_product(
-        &mut self,
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
+    pub(super) fn mma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let [d, a, b, c] = operands else {
             return Err("expected four operands".into());
         };
@@ -116,7 +112,7 @@ impl Builder<'_, '_> {
         let in_a = rows * depth / 32 / inputs.packed();
         let in_b = 8 * depth / 32 / inputs.packed();
         let in_c = rows * 8 / 32;
-        let product = MatrixProduct {
+        let product = Mma {
             inputs,
             rows,
             depth,
@@ -125,7 +121,7 @@ impl Builder<'_, '_> {
             c: self.fragment(c, in_c, sums)?,
             d: self.fragment_destination(d, in_c, sums)?,
         };
-        self.emit_matrix(Matrix::Product(product))
+        self.emit_matrix(Matrix::Mma(product))
     }
 
     fn fragment(

@@ -330,7 +330,7 @@ impl Builder<'_, '_> {
             "cp" => self.async_copy(mods, operands),
             "ldmatrix" => self.under_guard(|this| this.move_matrices(false, mods, operands)),
             "stmatrix" => self.under_guard(|this| this.move_matrices(true, mods, operands)),
-            "mma" => self.under_guard(|this| this.matrix_product(mods, operands)),
+            "mma" => self.under_guard(|this| this.mma(mods, operands)),
             "wgmma" => self.under_guard(|this| this.warpgroup(mods, operands)),
             "mbarrier" => self.barrier_object(mods, operands),
             // Kernels of a stream run one after the other.

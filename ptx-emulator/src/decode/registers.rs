@@ -2,8 +2,8 @@
 
 use crate::ir::{
     AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkDirection, Call,
-    CallTarget, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator,
-    WarpgroupProduct, WarpgroupRows,
+    CallTarget, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator, Wgmma,
+    WgmmaA,
 };
 
 /// What an operation does with a register.
@@ -244,7 +244,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.reg32(role, reg);
                 }
             }
-            Matrix::Product(product) => {
+            Matrix::Mma(product) => {
                 let sources = product.a.iter_mut().chain(&mut product.b);
                 for register in sources.chain(&mut product.c) {
                     self.register(Use, register);
@@ -253,15 +253,15 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.register(Define, register);
                 }
             }
-            Matrix::Warpgroup(product) => self.warpgroup_product(product),
+            Matrix::Wgmma(product) => self.wgmma(product),
         }
     }
 
-    fn warpgroup_product(&mut self, product: &mut WarpgroupProduct) {
+    fn wgmma(&mut self, product: &mut Wgmma) {
         use Role::{Define, Use};
         match &mut product.a {
-            WarpgroupRows::Shared { descriptor, .. } => self.reg64(Use, descriptor),
-            WarpgroupRows::Registers(registers) => {
+            WgmmaA::Shared { descriptor, .. } => self.reg64(Use, descriptor),
+            WgmmaA::Registers(registers) => {
                 for register in registers {
                     self.register(Use, register);
                 }

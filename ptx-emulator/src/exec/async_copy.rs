@@ -14,7 +14,7 @@ use crate::observer::{Issuer, Observer, Progress};
 /// Words of the largest copy.
 const WORDS: usize = 4;
 
-/// The copies that one instruction of a warp has begun.
+/// The copies that one instruction of a warp has issued.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingCopy {
     /// The instruction.
@@ -82,7 +82,7 @@ impl CopyQueue {
         taken
     }
 
-    /// Takes everything that the lanes of `mask` have begun.
+    /// Takes all copies that the lanes of `mask` have issued.
     pub(super) fn take_all(&mut self, mask: u32) -> Vec<PendingCopy> {
         self.take(mask, |_, _| true)
     }
@@ -104,7 +104,7 @@ impl<O: Observer> Run<'_, '_, O> {
             .filter(|&lane| source_bytes[lane] != 0)
             .fold(0, |reading, lane| reading | 1 << lane);
         if reading != 0 {
-            // What is filled with zeros is not read; observers see one size for all lanes.
+            // Bytes that are filled with zeros are not read; observers see one size for all lanes.
             let bytes = lanes(reading).map(|lane| source_bytes[lane]).max();
             let bytes = bytes.unwrap_or(copy.bytes);
             self.observe(
@@ -160,7 +160,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// `cp.async.wait_group`: what the groups but the `newest` ones copy is written.
+    /// `cp.async.wait_group`: writes the copies of all groups but the `newest` ones.
     pub(super) fn async_wait(&mut self, newest: Option<u32>, mask: u32) {
         let committed = self.copies.committed;
         let done = self.copies.take(mask, |lane, group| {

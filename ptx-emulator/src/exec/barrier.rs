@@ -117,8 +117,8 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Lets the waiting lanes of a barrier go on if all have arrived: a warp counts once all of its
-    /// lanes that have not exited are there.
+    /// Completes a barrier at which all have arrived, and releases its lanes. A warp counts once
+    /// all of its lanes that have not exited have arrived.
     fn complete(&mut self, id: usize) {
         let state = &self.barriers[id];
         if !state.in_use {
@@ -220,7 +220,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         let mut places: Vec<(u32, u32, String)> = Vec::new();
         let (mut live, mut first) = (0, None);
         self.each_block(|this, rank| {
-            this.who_waits(&mut places);
+            this.waiting_threads(&mut places);
             if !places.is_empty() {
                 first.get_or_insert(rank);
             }
@@ -261,7 +261,7 @@ impl<O: Observer> Worker<'_, '_, O> {
 
     /// Adds the waiting threads of the block: their number, their instruction, and what they wait
     /// for.
-    fn who_waits(&self, places: &mut Vec<(u32, u32, String)>) {
+    fn waiting_threads(&self, places: &mut Vec<(u32, u32, String)>) {
         let program = self.program();
         for warp in &self.warps {
             for split in &warp.splits {

@@ -39,7 +39,7 @@ pub(crate) struct Worker<'w, 'l, O> {
     /// By rank: the blocks of the cluster that are not running. Empty without clusters.
     pub(super) peers: Vec<Peer>,
     pub(super) cluster_barrier: ClusterBarrier,
-    /// The cluster that runs; a block on its own is one.
+    /// The cluster that runs; without clusters, the block.
     cluster_index: u64,
 }
 
@@ -99,12 +99,13 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         &self.launch.kernel.0.program
     }
 
-    /// Gives unused fuel back; returns the instructions issued.
+    /// Returns the instructions issued.
     pub(crate) fn finish(self) -> u64 {
         self.granted - self.fuel
     }
 
-    /// Runs a cluster, or a block on its own, from start to end; `first` is its first block.
+    /// Runs a cluster, or a block of a launch without clusters, from start to end; `first` is its
+    /// first block.
     pub(crate) fn run_cluster(&mut self, index: u64, first: [u32; 3]) -> Result<(), Box<Fault>> {
         let launch = self.launch;
         self.cluster_index = index;
@@ -248,7 +249,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             shared: &mut self.shared,
             peers: &mut self.peers,
             copies: &mut warp.copies,
-            products: &mut warp.products,
+            wgmmas: &mut warp.wgmmas,
             bulk_groups: &mut warp.bulk_groups,
             patterns: &mut self.patterns,
             lane_offsets: &mut self.lane_offsets,

@@ -85,7 +85,8 @@ fn has_threads(warps: &[Warp]) -> bool {
 pub(super) struct ClusterBarrier {
     /// Those that have arrived in this phase.
     arrived: Vec<u32>,
-    /// Those that may go on in the phase before, which is complete, and have not waited for it yet.
+    /// Lanes that may go on in the previous phase, which is complete, and have not waited for it
+    /// yet.
     passing: Vec<u32>,
     /// Whether any lane has arrived in this phase.
     in_use: bool,
@@ -238,10 +239,10 @@ impl<O: Observer> Worker<'_, '_, O> {
         let split = self.warps[index].splits[at];
         let warp = self.warp_of_cluster(index);
         let barrier = &mut self.cluster_barrier;
-        let strangers = split.mask & !(barrier.arrived[warp] | barrier.passing[warp]);
-        if strangers != 0 {
+        let not_arrived = split.mask & !(barrier.arrived[warp] | barrier.passing[warp]);
+        if not_arrived != 0 {
             let message = "it waits for the cluster's barrier and has not arrived there";
-            return Err(bad(message, strangers));
+            return Err(bad(message, not_arrived));
         }
         let (passing, waiting) = (
             split.mask & barrier.passing[warp],

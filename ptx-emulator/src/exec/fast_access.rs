@@ -15,8 +15,8 @@ use crate::observer::{
 };
 
 impl<O: Observer> Run<'_, '_, O> {
-    /// All lanes at once; false, with nothing done, where the access is not in bounds, misaligned,
-    /// or of a kind that the fast paths leave to the slow one.
+    /// All lanes at once; false, with nothing done, where the access is out of bounds, misaligned,
+    /// or left to the slow path.
     #[inline(always)]
     pub(super) fn load_fast(&mut self, index: usize) -> bool {
         let pattern = &mut self.patterns[index];

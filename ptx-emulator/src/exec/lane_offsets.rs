@@ -34,7 +34,7 @@ pub(super) struct LaneOffsets {
     grouped: bool,
     /// Where the allocation or the space starts.
     extent: u64,
-    /// How many bytes there are in it at which the lowest of all accesses can start.
+    /// Number of bytes in it at which the lowest of all accesses can start.
     starts: u64,
     bounds: Bounds,
     /// Value of each lane minus that of lane 0.
@@ -127,7 +127,7 @@ impl LaneOffsets {
         all
     }
 
-    /// Makes the deltas those of the register, and looks where it points.
+    /// Sets the deltas to those of the register, and finds the memory that it points to.
     #[inline(always)]
     pub(super) fn enter(&mut self, launch: &Launch<'_>, visit: u64, base: impl Fn(usize) -> u64) {
         const PARTS: usize = 8;

@@ -8,7 +8,7 @@ use super::{convert, simd};
 use crate::error::LaunchError;
 use crate::ir::{Constant, LaneMask, Special};
 use crate::kernel::Kernel;
-use crate::launch::LaunchConfig;
+use crate::launch::{Args, LaunchConfig};
 use crate::memory::{Allocation, Memory};
 
 /// Instructions that a worker takes from the budget at a time.
@@ -51,6 +51,57 @@ pub(crate) struct Launch<'l> {
     pub level: simd::Level,
     /// Held while a strong access to global memory is reported and performed.
     pub(super) strong: Mutex<()>,
+}
+
+impl<'l> Launch<'l> {
+    /// Checks a launch and makes everything ready for its workers.
+    pub(super) fn new(
+        level: simd::Level,
+        kernel: &'l Kernel,
+        memory: &'l Memory,
+        config: &LaunchConfig,
+        args: &Args,
+    ) -> Result<Self, LaunchError> {
+        check_shape(kernel, config)?;
+        let program = &kernel.0.program;
+        let fixed = program.static_shared;
+        let dynamic_offset = fixed.next_multiple_of(program.dynamic_align.max(16));
+        let wanted = match config.dynamic_shared_bytes {
+            0 => u64::from(fixed),
+            dynamic => u64::from(dynamic_offset) + u64::from(dynamic),
+        };
+        if wanted > u64::from(crate::MAX_SHARED_BYTES) {
+            return Err(LaunchError::SharedTooLarge {
+                wanted,
+                fixed,
+                limit: crate::MAX_SHARED_BYTES,
+            });
+        }
+        let params = args.block(kernel)?;
+        let variables = kernel.0.module.variables(memory)?;
+        Ok(Launch {
+            kernel,
+            memory,
+            allocations: memory.snapshot(),
+            params,
+            grid: config.grid,
+            block: config.block,
+            cluster: config.cluster.unwrap_or([1; 3]),
+            is_explicit_cluster: config.cluster.is_some(),
+            threads: config.block.iter().product(),
+            shared_bytes: wanted as u32,
+            dynamic_offset,
+            dynamic_bytes: config.dynamic_shared_bytes,
+            variables,
+            budget: config.instruction_budget,
+            remaining: AtomicU64::new(config.instruction_budget),
+            failed_cluster: AtomicU64::new(u64::MAX),
+            next_cluster: AtomicU64::new(0),
+            start: Instant::now(),
+            level,
+            strong: Mutex::new(()),
+        })
+    }
 }
 
 impl Launch<'_> {
@@ -251,7 +302,7 @@ impl Launch<'_> {
     }
 }
 
-pub(super) fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError> {
+fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError> {
     let (grid, block) = (config.grid, config.block);
     if grid.contains(&0) || block.contains(&0) {
         return Err(LaunchError::ZeroExtent { grid, block });

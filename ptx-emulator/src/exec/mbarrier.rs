@@ -21,7 +21,7 @@ use crate::observer::{
 
 /// The lane that operates on an mbarrier, which may belong to another block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct By {
+pub(super) struct LaneId {
     pub rank: u32,
     pub warp: usize,
     pub lane: usize,
@@ -85,7 +85,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         for lane in lanes(split.mask) {
             self.check_place(addresses[lane], lane)?;
         }
-        // A prepared mbarrier is a weak write; what it is used for is strong.
+        // The initialisation of an mbarrier is a weak write; operations on it are strong.
         let access = match object.action {
             BarrierAction::Init(_) | BarrierAction::Invalidate => (AccessKind::Store, 8, false),
             _ => (AccessKind::Atomic, 8, true),
@@ -207,8 +207,8 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    fn by(&self, warp: usize, lane: usize) -> By {
-        By {
+    fn by(&self, warp: usize, lane: usize) -> LaneId {
+        LaneId {
             rank: self.rank,
             warp,
             lane,
@@ -345,7 +345,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
     }
 
     /// Bytes that a phase expects have arrived.
-    pub(super) fn complete_bytes(&mut self, address: u64, bytes: i64, by: By) -> Outcome {
+    pub(super) fn complete_bytes(&mut self, address: u64, bytes: i64, by: LaneId) -> Outcome {
         let lane = by.lane;
         let mut object = self.object(address, lane)?;
         object.bytes -= bytes;
@@ -357,7 +357,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, by: By) -> Outcome {
+    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, by: LaneId) -> Outcome {
         let lane = by.lane;
         let mut object = self.object(address, lane)?;
         if count == 0 || count > object.pending {
@@ -376,7 +376,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
     }
 
     /// Stores an object. If its phase is complete, the lanes that wait for it go on.
-    fn advance(&mut self, address: u64, mut object: Object, by: By) {
+    fn advance(&mut self, address: u64, mut object: Object, by: LaneId) {
         let complete = object.advance();
         self.set_object(address, object.pack());
         if !complete {

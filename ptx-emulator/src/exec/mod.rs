@@ -30,9 +30,8 @@ mod warp;
 mod warp_ops;
 mod warpgroup;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use crate::error::{Fault, LaunchError};
 use crate::kernel::Kernel;
@@ -97,45 +96,7 @@ fn launch_at<O: Observer>(
     args: &Args,
     observer: &mut O,
 ) -> Result<Report, LaunchError> {
-    launch::check_shape(kernel, config)?;
-    let program = &kernel.0.program;
-    let fixed = program.static_shared;
-    let dynamic_offset = fixed.next_multiple_of(program.dynamic_align.max(16));
-    let wanted = match config.dynamic_shared_bytes {
-        0 => u64::from(fixed),
-        dynamic => u64::from(dynamic_offset) + u64::from(dynamic),
-    };
-    if wanted > u64::from(crate::MAX_SHARED_BYTES) {
-        return Err(LaunchError::SharedTooLarge {
-            wanted,
-            fixed,
-            limit: crate::MAX_SHARED_BYTES,
-        });
-    }
-    let params = args.block(kernel)?;
-    let variables = kernel.0.module.variables(memory)?;
-    let launch = Launch {
-        kernel,
-        memory,
-        allocations: memory.snapshot(),
-        params,
-        grid: config.grid,
-        block: config.block,
-        cluster: config.cluster.unwrap_or([1; 3]),
-        is_explicit_cluster: config.cluster.is_some(),
-        threads: config.block.iter().product(),
-        shared_bytes: wanted as u32,
-        dynamic_offset,
-        dynamic_bytes: config.dynamic_shared_bytes,
-        variables,
-        budget: config.instruction_budget,
-        remaining: AtomicU64::new(config.instruction_budget),
-        failed_cluster: AtomicU64::new(u64::MAX),
-        next_cluster: AtomicU64::new(0),
-        start: Instant::now(),
-        level,
-        strong: Mutex::new(()),
-    };
+    let launch = Launch::new(level, kernel, memory, config, args)?;
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.workers.unwrap_or_else(available).max(1);
     let clusters = launch.blocks() / u64::from(launch.cluster_blocks());

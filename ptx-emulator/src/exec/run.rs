@@ -8,7 +8,7 @@ use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
-use super::warpgroup::ProductQueue;
+use super::warpgroup::WgmmaQueue;
 use super::{Launch, arithmetic};
 use crate::error::FaultKind;
 use crate::ir::{Guard, Inst, InstructionId, Op, PredicateOp, Program, Terminator, Ternary};
@@ -29,17 +29,17 @@ pub(crate) struct RawFault {
 pub(crate) enum Stop {
     /// The lanes have reached a block at which others may wait.
     At(u32),
-    /// The lanes have run for long and others may want to.
+    /// The lanes have used up their fuel, and other warps may run.
     Yield(u32),
     /// A branch sent the lanes of the mask to the first block and the rest to the second.
     Diverged { taken: u32, mask: u32, next: u32 },
     /// The block may only be entered by more lanes at once.
     NeedsMembers(u32),
-    /// The block ends in something that the scheduler does.
+    /// The block ends in a terminator that the scheduler executes.
     Terminator(u32),
 }
 
-/// Everything that the lanes of a warp need to run.
+/// The state that the lanes of a warp need to run.
 pub(crate) struct Run<'r, 'l, O> {
     pub launch: &'r Launch<'l>,
     pub program: &'r Program,
@@ -56,7 +56,7 @@ pub(crate) struct Run<'r, 'l, O> {
     /// The warp's `cp.async` copies in flight.
     pub copies: &'r mut CopyQueue,
     /// The warp's `wgmma` operations that have not been waited for.
-    pub products: &'r mut ProductQueue,
+    pub wgmmas: &'r mut WgmmaQueue,
     /// Groups of bulk copies that each lane has committed.
     pub bulk_groups: &'r mut [u32; LANES],
     pub patterns: &'r mut [AccessPattern],
@@ -67,7 +67,7 @@ pub(crate) struct Run<'r, 'l, O> {
     pub context: WarpContext<'r>,
     /// Instructions that may be issued before more fuel is requested.
     pub fuel: &'r mut u64,
-    /// Instructions that the worker has been given; less the fuel, those that it has issued.
+    /// Instructions granted to the worker; minus the fuel, those that it has issued.
     pub granted: &'r mut u64,
     /// How often a clock was read.
     pub clock_reads: &'r mut u64,

@@ -6,7 +6,7 @@
 
 use super::access::lane_addresses;
 use super::block::Worker;
-use super::mbarrier::{By, registers};
+use super::mbarrier::{LaneId, registers};
 use super::run::RawFault;
 use super::vector::LANES;
 use super::warp_ops::lanes;
@@ -23,7 +23,7 @@ const BOX_ALIGN: u64 = 128;
 const MAP_ALIGN: u64 = 64;
 
 /// Bytes that one event for observers covers for each lane.
-const PIECE: u64 = 16;
+const CHUNK: u64 = 16;
 
 /// A copy that has been issued.
 #[derive(Clone, Debug)]
@@ -193,7 +193,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             return Err(bad(message, *lane));
         }
         let row = u64::from(map.box_extents[0]) * u64::from(map.element_bytes);
-        if !row.is_multiple_of(PIECE) || (map.swizzle.span() > PIECE && row > map.swizzle.span()) {
+        if !row.is_multiple_of(CHUNK) || (map.swizzle.span() > CHUNK && row > map.swizzle.span()) {
             let message = format!(
                 "a box row of {row} bytes does not fit the swizzle {:?}",
                 map.swizzle
@@ -291,7 +291,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             self.at_rank(rank, |this| this.move_elements(&bulk))?;
         }
         self.observe_rows(&bulk);
-        let by = By {
+        let by = LaneId {
             rank: self.rank,
             warp: bulk.warp,
             lane: bulk.lane,
@@ -362,7 +362,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             false => (Space::Cluster, cluster_address(rank, bulk.shared)),
         };
         let end = start + bulk.map.box_bytes();
-        self.observe_pieces(bulk, space, kind, (start, end), progress);
+        self.observe_chunks(bulk, space, kind, (start, end), progress);
     }
 
     /// Reports the accesses to global memory: each row of the box as far as it is inside the
@@ -393,12 +393,12 @@ impl<O: Observer> Worker<'_, '_, O> {
                 last = address + u64::from(map.element_bytes);
             }
             if let Some(first) = first {
-                self.observe_pieces(bulk, Space::Global, kind, (first, last), progress);
+                self.observe_chunks(bulk, Space::Global, kind, (first, last), progress);
             }
         }
     }
 
-    fn observe_pieces(
+    fn observe_chunks(
         &mut self,
         bulk: &PendingBulk,
         space: Space,
@@ -410,8 +410,8 @@ impl<O: Observer> Worker<'_, '_, O> {
             return;
         }
         // A range that is not a multiple of a chunk is reported in smaller chunks.
-        let size = match (start | end) % PIECE {
-            0 => PIECE,
+        let size = match (start | end) % CHUNK {
+            0 => CHUNK,
             rest => 1 << rest.trailing_zeros(),
         };
         let mut at = start;

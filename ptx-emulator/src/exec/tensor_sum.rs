@@ -12,7 +12,7 @@ use crate::ir::MatrixInputs;
 /// Bits after the binary point of the largest exponent that enter a sum.
 const FRACTION_BITS: i32 = 25;
 
-/// The exponent of what is zero: no other is as low.
+/// The exponent of zero: no other is as low.
 const NO_EXPONENT: i32 = -100_000;
 
 /// The NaN that tensor cores give.
@@ -84,7 +84,7 @@ impl Factor {
         match inputs {
             MatrixInputs::F16 => Factor::new(bits & 0xffff, 5, 10),
             MatrixInputs::Bf16 => Factor::new(bits & 0xffff, 8, 7),
-            // The low 13 bits of the register are not looked at.
+            // The low 13 bits of the register are ignored.
             MatrixInputs::Tf32 | MatrixInputs::F64 => Factor::new(bits >> 13, 8, 10),
         }
     }
@@ -123,7 +123,7 @@ impl Line {
 }
 
 /// `addend` plus the dot product of `row` and `column`, as f32.
-pub(super) fn sum_of_products(
+pub(super) fn dot_product(
     level: Level,
     inputs: MatrixInputs,
     row: &Line,
@@ -234,9 +234,9 @@ mod tests {
         let row: Vec<Factor> = pairs.iter().map(|pair| factor(pair.0)).collect();
         let column: Vec<Factor> = pairs.iter().map(|pair| factor(pair.1)).collect();
         let (row, column) = (Line::new(&row), Line::new(&column));
-        let sums = Level::available().into_iter().map(|level| {
-            sum_of_products(level, MatrixInputs::Tf32, &row, &column, addend.to_bits())
-        });
+        let sums = Level::available()
+            .into_iter()
+            .map(|level| dot_product(level, MatrixInputs::Tf32, &row, &column, addend.to_bits()));
         let sums: Vec<u32> = sums.collect();
         assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:x?}");
         f32::from_bits(sums[0])

@@ -1,10 +1,10 @@
-//! The state of a warp: registers, frames, and the splits into which its lanes have parted.
+//! The state of a warp: registers, frames, and the splits into which its lanes have diverged.
 
 use super::Launch;
 use super::async_copy::CopyQueue;
 use super::run::RawFault;
 use super::vector::{LANES, Lanes32, collect};
-use super::warpgroup::ProductQueue;
+use super::warpgroup::WgmmaQueue;
 use crate::aligned::Rows;
 use crate::error::FaultKind;
 use crate::ir::{Constant, Function, Program, Register};
@@ -31,7 +31,7 @@ pub(crate) struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    /// More lanes of a `.sync` operation; the lanes that were there when it was last tried.
+    /// For more lanes of a `.sync` operation; the lanes that were present at the last attempt.
     Members {
         mask: u32,
         live: u32,
@@ -58,7 +58,7 @@ pub(crate) struct Split {
     pub block: u32,
     pub mask: u32,
     pub state: State,
-    /// Times that it has run its full share without coming to an end.
+    /// Number of times that it used up its fuel without reaching a stop.
     pub turns: u32,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Warp {
     pub predicates: Vec<u32>,
     pub local: Vec<Lanes32>,
     pub copies: CopyQueue,
-    pub products: ProductQueue,
+    pub wgmmas: WgmmaQueue,
     /// Groups of bulk copies that each lane has committed.
     pub bulk_groups: [u32; LANES],
     pub frames: Vec<Frame>,
@@ -97,7 +97,7 @@ impl Warp {
             predicates: vec![0; kernel.predicates as usize],
             local: Vec::new(),
             copies: CopyQueue::default(),
-            products: ProductQueue::default(),
+            wgmmas: WgmmaQueue::default(),
             bulk_groups: [0; LANES],
             frames: Vec::new(),
             splits: Vec::new(),
@@ -164,7 +164,7 @@ impl Warp {
         self.local
             .resize((kernel.local_bytes as usize).div_ceil(4), [0; LANES]);
         self.copies.clear();
-        self.products.clear();
+        self.wgmmas.clear();
         self.bulk_groups = [0; LANES];
         self.frames.clear();
         self.frames.push(Frame {
@@ -251,7 +251,7 @@ impl Warp {
         Ok(self.frames.len() as u32 - 1)
     }
 
-    /// Drops the frames on top in which no lane is left.
+    /// Drops the topmost frames that have no lanes.
     pub(crate) fn pop_frames(&mut self) {
         while self.frames.len() > 1 {
             let top = self.frames.len() as u32 - 1;
@@ -314,8 +314,8 @@ impl Warp {
         }
     }
 
-    /// The split to run next and the block at which it meets another one: the deepest frame first,
-    /// then the lowest block.
+    /// The split to run next, and the block at which it reaches another one: the deepest frame
+    /// first, then the lowest block.
     pub(crate) fn choose(&mut self) -> Option<(usize, u32)> {
         if let [split] = self.splits.as_mut_slice() {
             match split.state {
@@ -330,7 +330,7 @@ impl Warp {
         self.merge();
         let live = self.live;
         for split in &mut self.splits {
-            // More lanes or fewer to wait for: worth another try.
+            // The number of lanes to wait for has changed: worth another attempt.
             if let State::Members { mask, live: before } = split.state
                 && (mask != split.mask || before != live)
             {

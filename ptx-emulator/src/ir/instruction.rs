@@ -10,7 +10,7 @@ use crate::parse::ast::Span;
 pub struct InstructionId(pub(crate) u32);
 
 impl InstructionId {
-    /// A number below [`Kernel::instruction_count`].
+    /// A number below [`Kernel::instruction_count`](crate::Kernel::instruction_count).
     pub fn index(self) -> usize {
         self.0 as usize
     }

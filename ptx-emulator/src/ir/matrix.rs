@@ -5,8 +5,8 @@ use super::{Address, Predicate, Reg32, Reg64, Register};
 #[derive(Clone, Debug)]
 pub(crate) enum Matrix {
     Move(MatrixMove),
-    Product(MatrixProduct),
-    Warpgroup(WarpgroupProduct),
+    Mma(Mma),
+    Wgmma(Wgmma),
 }
 
 /// `ldmatrix` and `stmatrix`: 8 × 8 matrices of 16-bit elements, whose rows lie at the lanes'
@@ -23,7 +23,7 @@ pub(crate) struct MatrixMove {
 
 /// `mma.sync`: D = A · B + C.
 #[derive(Clone, Debug)]
-pub(crate) struct MatrixProduct {
+pub(crate) struct Mma {
     pub inputs: MatrixInputs,
     /// Rows of A, C and D: 8 or 16. B, C and D have 8 columns.
     pub rows: u32,
@@ -56,12 +56,12 @@ impl MatrixInputs {
 
 /// `wgmma.mma_async`: the rows of one warp of the warpgroup.
 #[derive(Clone, Debug)]
-pub(crate) struct WarpgroupProduct {
+pub(crate) struct Wgmma {
     pub inputs: MatrixInputs,
     /// Columns of B and D.
     pub columns: u32,
     pub d: Vec<Register>,
-    pub a: WarpgroupRows,
+    pub a: WgmmaA,
     /// Matrix descriptor of B.
     pub b: Reg64,
     /// Whether B is stored across k.
@@ -74,7 +74,7 @@ pub(crate) struct WarpgroupProduct {
 
 /// A of `wgmma.mma_async`.
 #[derive(Clone, Debug)]
-pub(crate) enum WarpgroupRows {
+pub(crate) enum WgmmaA {
     Shared { descriptor: Reg64, across: bool },
     Registers(Vec<Register>),
 }

@@ -77,7 +77,7 @@ impl View {
 
     /// Lanes observe something. `all` are the lanes of the warp: if the mask holds them all, it
     /// goes to `common`.
-    fn learn(&mut self, mask: u32, all: u32, seen: &VectorClock) {
+    fn observe(&mut self, mask: u32, all: u32, seen: &VectorClock) {
         if mask & all == all {
             self.common.join(seen);
         } else {
@@ -262,7 +262,7 @@ impl Clocks {
             }
         }
         joined.note_lanes(index, mask, stamp);
-        view.learn(mask, all, &joined);
+        view.observe(mask, all, &joined);
     }
 
     /// Lanes of a warp arrive at a barrier and do not wait there.
@@ -369,7 +369,7 @@ impl Clocks {
     }
 
     /// An operation of a whole warp is complete, which is marked with the present stamp.
-    pub(super) fn finish_together(&mut self) {
+    pub(super) fn finish_warp_operation(&mut self) {
         self.stamp();
     }
 
@@ -403,7 +403,7 @@ impl Clocks {
         let (objects, views) = (&self.objects, &mut self.warps);
         let index = warp as usize;
         if let (Some(view), Some(&all)) = (views.get_mut(index), self.lanes.get(index)) {
-            view.learn(mask, all, &objects[number].released);
+            view.observe(mask, all, &objects[number].released);
             self.is_fine = true;
         }
     }
@@ -467,7 +467,7 @@ impl Clocks {
             .partition::<Vec<_>, _>(|&(lane, _)| mask >> lane & 1 != 0);
         view.read = later;
         for (lane, number) in due {
-            view.learn(1 << lane, all, &self.objects[number].released);
+            view.observe(1 << lane, all, &self.objects[number].released);
         }
         for lane in lanes(mask) {
             let seen = self.seen_by(warp, 1 << lane, stamp);

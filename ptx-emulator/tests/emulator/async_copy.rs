@@ -254,7 +254,7 @@ fn a_missing_wait_on_an_mbarrier_is_a_race() {
 }
 
 #[test]
-fn an_mbarrier_is_told_of_copies() {
+fn an_mbarrier_waits_for_attached_copies() {
     let words: Vec<u32> = (0..64).collect();
     for arrive in [
         "cp.async.mbarrier.arrive.noinc.shared.b64 [%r2];",

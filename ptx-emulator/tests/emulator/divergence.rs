@@ -214,7 +214,7 @@ fn a_warp_waits_for_a_flag_of_another() {
 }
 
 #[test]
-fn a_barrier_that_nobody_completes_is_a_deadlock() {
+fn a_barrier_that_is_never_completed_is_a_deadlock() {
     let body =
         "setp.lt.u32 %p1, %thread, 32; @%p1 bra A; bar.sync 1; bra.uni END; A: bar.sync 2; END:";
     let fault = fault(&module(body), &LaunchConfig::new([1, 1, 1], [64, 1, 1]));

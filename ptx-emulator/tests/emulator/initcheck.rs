@@ -13,7 +13,7 @@ fn host_read(sanitizer: &mut Sanitizer, memory: &Memory, address: u64, bytes: u6
 }
 
 #[test]
-fn a_result_that_nobody_has_written_is_found_when_the_host_reads_it() {
+fn a_result_that_was_never_written_is_found_when_the_host_reads_it() {
     let memory = Memory::with_capacity(1 << 16);
     let data = memory.alloc(256).expect("room");
     let mut args = Args::new();

@@ -67,11 +67,12 @@ impl Observer for Trace {
     }
 
     fn event(&mut self, event: Event<'_>) {
-        if let Event::Access { accesses, .. } = event {
-            accesses.for_each(|access| {
-                self.0.push((access.instruction, access.addresses.to_vec()));
-            });
-        }
+        let Event::Access { accesses, .. } = event else {
+            panic!("only accesses are of interest, not {event:?}");
+        };
+        accesses.for_each(|access| {
+            self.0.push((access.instruction, access.addresses.to_vec()));
+        });
     }
 }
 

@@ -160,7 +160,7 @@ fn boxes_are_swizzled_and_filled_with_zeros() {
 }
 
 #[test]
-fn a_load_that_nobody_waits_for_is_late_and_a_race() {
+fn a_load_without_a_wait_is_late_and_a_race() {
     let device = Device::new(&halves(512));
     device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
     device.launch(&load_box(0, 0, 1024, ""), 32).expect("runs");

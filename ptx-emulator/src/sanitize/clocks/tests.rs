@@ -83,7 +83,7 @@ fn an_arrival_is_of_one_lane_and_one_phase() {
 }
 
 #[test]
-fn a_copy_is_seen_by_whoever_waits_where_it_was_told() {
+fn a_copy_is_observed_by_a_wait_at_the_mbarrier_it_signals() {
     let mut clocks = Clocks::new(32, 1);
     let copy = Origin::new(0, false, 0, 0).asynchronous();
     assert!(!clocks.is_ordered(copy, IN_FLIGHT, (0, 0)));
@@ -98,7 +98,7 @@ fn a_copy_is_seen_by_whoever_waits_where_it_was_told() {
 }
 
 #[test]
-fn a_release_orders_for_those_who_acquire_later() {
+fn a_release_orders_for_later_acquires() {
     let mut clocks = Clocks::new(64, 1);
     let key = (Space::Global, 256);
     let before = clocks.now;

@@ -43,7 +43,7 @@ impl Racecheck {
     pub(super) fn load(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
         let by = self.geometry.warp(warp);
         let settled = self.is_settled(by, access);
-        if !settled && !self.load_places(by, access) {
+        if !settled && !self.load_groups(by, access) {
             access.expand(|access| self.memory_access(warp, access));
         }
         settled
@@ -95,7 +95,7 @@ impl Racecheck {
     /// Records a load address by address; false, with nothing done, where the lanes read
     /// consecutive addresses.
     #[inline(never)]
-    pub(super) fn load_places(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
+    pub(super) fn load_groups(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
         if self.shapes.groups(access).len() == LANES && self.shapes.runs(access).len() == 1 {
             return false;
         }

@@ -355,7 +355,7 @@ impl Racecheck {
         let clocks = &mut self.block.clocks;
         match (access.progress, access.issuer) {
             (Progress::Signalled(barrier), _) => clocks.signal(self.geometry.in_cluster(barrier)),
-            (Progress::Waited, Issuer::Warp) => clocks.finish_together(),
+            (Progress::Waited, Issuer::Warp) => clocks.finish_warp_operation(),
             _ => {}
         }
     }
