@@ -1,7 +1,7 @@
 //! Device-side library for GPU kernels in Rust, compiled by stock rustc for `nvptx64-nvidia-cuda`.
 //!
-//! The names are those of Rust-CUDA's `cuda_std`, so that a kernel written after the Rust CUDA guide
-//! compiles unchanged where this crate covers what it uses:
+//! The names are those of Rust-CUDA's `cuda_std`, so that a kernel written after the Rust CUDA
+//! guide compiles unchanged where this crate covers what it uses:
 //!
 //! ```ignore
 //! use cuda_std::prelude::*;
@@ -42,26 +42,28 @@
 //! - `print!`, `println!` and `assert_eq!` on the device: they need `vprintf` and a heap.
 //! - `alloc` and the device allocator: a kernel that ships has no use for `malloc` on the device.
 //! - libdevice's functions (`exp`, `sin`, `pow`, …): libdevice is bitcode of the CUDA toolkit.
-//! - `#[address_space(…)]` statics: stock rustc cannot place a static; [`shared_array!`] takes the place of
-//!   shared ones.
+//! - `#[address_space(…)]` statics: stock rustc cannot place a static; [`shared_array!`] takes the
+//!   place of shared ones.
 //! - `glam` vectors as index types: [`thread::UVec2`] and [`thread::UVec3`] have the same fields.
-//! - `#[gpu_only]` and `#[externally_visible]`: the functions here panic on the host by themselves, and
-//!   `#[kernel]` exports.
+//! - `#[gpu_only]` and `#[externally_visible]`: the functions here panic on the host by themselves,
+//!   and `#[kernel]` exports.
 //! - `rt`, `optix` and `cfg` modules.
 //!
 //! # What a kernel crate has to enable
 //!
-//! `#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]` for `#[kernel]`, and `asm_experimental_arch` as
-//! well where it uses [`shared_array!`].
+//! `#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]` for `#[kernel]`, and
+//! `asm_experimental_arch` as well where it uses [`shared_array!`].
 //!
 //! # On a host target
 //!
-//! Everything type-checks, documents and lints; a function that needs the device panics when it is called.
+//! Everything type-checks, documents and lints; a function that needs the device panics when it is
+//! called.
 //!
 //! # How calls vanish
 //!
-//! PTX is written by one rustc run without a linker, so nothing can be called across crates unless it is
-//! inlined: every function here is `#[inline(always)]`, and helpers of a kernel have to be so too, or generic.
+//! PTX is written by one rustc run without a linker, so nothing can be called across crates unless
+//! it is inlined: every function here is `#[inline(always)]`, and helpers of a kernel have to be so
+//! too, or generic.
 
 #![no_std]
 #![cfg_attr(

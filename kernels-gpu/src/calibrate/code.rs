@@ -1,8 +1,9 @@
 //! `calibrate_code`: a loop with a long body.
 //!
 //! # Idea
-//! A loop whose body the instruction caches hold runs at the units' rate; a longer one runs at the rate at which
-//! instructions arrive. The kernel does the first parts of a long body, as many as it is told.
+//! A loop whose body the instruction caches hold runs at the units' rate; a longer one runs at the
+//! rate at which instructions arrive. The kernel does the first parts of a long body, as many as it
+//! is told.
 //!
 //! # Thread mapping
 //! Each thread does the same.
@@ -22,7 +23,8 @@ pub const PARTS: usize = 12;
 /// Chains of a thread.
 const CHAINS: usize = 8;
 
-/// The parts of a body, one after the other in the code, of which the first ones are done: a loop would not be unrolled.
+/// The parts of a body, one after the other in the code, of which the first ones are done: a loop
+/// would not be unrolled.
 macro_rules! parts {
     ($($part:literal)*, of $parts:ident, $body:block) => {
         const { assert!([$($part),*].len() == PARTS) };
