@@ -33,7 +33,8 @@ impl SharedAddress {
             // SAFETY: it only computes a number.
             unsafe {
                 core::arch::asm!(
-                    "{{ .reg .b64 place; cvta.to.shared.u64 place, {pointer}; cvt.u32.u64 {address}, place; }}",
+                    "{{ .reg .b64 place; cvta.to.shared.u64 place, {pointer}; \
+                     cvt.u32.u64 {address}, place; }}",
                     pointer = in(reg64) pointer,
                     address = out(reg32) address,
                     options(pure, nomem, nostack, preserves_flags),

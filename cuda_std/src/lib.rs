@@ -27,15 +27,15 @@
 //! | [`atomic`] | atomic addition of floats; integers use [`core::sync::atomic`] |
 //! | [`float`] | [`GpuFloat`](float::GpuFloat): fused multiply-add and rounding functions |
 //! | [`matrix`] | fragments of matrices from and to shared memory |
-//! | [`mma`] | products of small matrices on tensor cores |
+//! | [`mma`] | MMA by a warp on tensor cores |
 //! | [`narrow`] | floats of 16 bits in memory |
-//! | [`dependent`] | kernels that begin before the one in front has ended |
+//! | [`griddepcontrol`] | programmatic dependent launch |
 //! | [`tma`] | bulk copies of tiles of tensors |
 //! | [`cluster`] | blocks that reach each other's shared memory |
-//! | [`wgmma`] | products by a warpgroup, from shared memory |
+//! | [`wgmma`] | asynchronous MMA by a warpgroup |
 //! | [`hint`] | a value that the optimiser cannot see through |
 //! | [`async_copy`] | `cp.async`: copies from global to shared memory beside the arithmetic |
-//! | [`mbarrier`] | barriers in shared memory, with arriving and waiting apart |
+//! | [`mbarrier`] | barriers in shared memory, full and empty barriers of a pipeline |
 //!
 //! # What Rust-CUDA has and this crate has not
 //!

@@ -138,7 +138,8 @@ impl Barrier {
             // address is free.
             unsafe {
                 core::arch::asm!(
-                    "{{ .reg .pred over; mbarrier.test_wait.parity.shared.b64 over, [{}], {}; selp.u32 {}, 1, 0, over; }}",
+                    "{{ .reg .pred over; mbarrier.test_wait.parity.shared.b64 over, [{}], {}; \
+                     selp.u32 {}, 1, 0, over; }}",
                     in(reg32) self.0.bytes(),
                     in(reg32) parity,
                     out(reg32) over,
@@ -179,7 +180,8 @@ impl Barrier {
         #[allow(named_asm_labels)]
         unsafe {
             core::arch::asm!(
-                "{{ .reg .pred over; again: mbarrier.try_wait.parity.shared::cta.b64 over, [{}], {}; @!over bra again; }}",
+                "{{ .reg .pred over; again: mbarrier.try_wait.parity.shared::cta.b64 over, [{}], {}; \
+                 @!over bra again; }}",
                 in(reg32) self.0.bytes(),
                 in(reg32) parity,
                 options(nostack, preserves_flags),
@@ -215,7 +217,9 @@ impl Barrier {
         #[allow(named_asm_labels)]
         unsafe {
             core::arch::asm!(
-                "{{ .reg .pred over; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [{}], {}; @!over bra again; }}",
+                "{{ .reg .pred over; again: \
+                 mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 over, [{}], {}; \
+                 @!over bra again; }}",
                 in(reg32) self.0.bytes(),
                 in(reg32) parity,
                 options(nostack, preserves_flags),

@@ -57,7 +57,8 @@ macro_rules! inputs {
                         core::arch::asm!(
                             concat!(
                                 "mma.sync.aligned.", $instruction,
-                                " {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, {{{d0}, {d1}, {d2}, {d3}}};",
+                                " {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, ",
+                                "{{{d0}, {d1}, {d2}, {d3}}};",
                             ),
                             d0 = inlateout(reg32) acc[0],
                             d1 = inlateout(reg32) acc[1],
@@ -102,7 +103,8 @@ pub unsafe fn mma_f64(acc: &mut [f64; 2], a: f64, b: f64) {
     // SAFETY: it accesses registers only; the contract says that the whole warp executes it.
     unsafe {
         core::arch::asm!(
-            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{{d0}, {d1}}}, {{{a}}}, {{{b}}}, {{{d0}, {d1}}};",
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{{d0}, {d1}}}, {{{a}}}, {{{b}}}, \
+             {{{d0}, {d1}}};",
             d0 = inlateout(reg64) acc[0],
             d1 = inlateout(reg64) acc[1],
             a = in(reg64) a,

@@ -30,7 +30,8 @@ pub unsafe fn load_3d(to: SharedAddress, map: *const TensorMap, at: [u32; 3], ba
     // SAFETY: map, box and barrier are as the contract of this function says.
     unsafe {
         core::arch::asm!(
-            "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [{}], [{}, {{{}, {}, {}}}], [{}];",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \
+             [{}], [{}, {{{}, {}, {}}}], [{}];",
             in(reg32) to.bytes(),
             in(reg64) map,
             in(reg32) at[0],
@@ -61,7 +62,8 @@ pub unsafe fn store_3d(map: *const TensorMap, at: [u32; 3], from: SharedAddress)
     // SAFETY: map, box and barrier are as the contract of this function says.
     unsafe {
         core::arch::asm!(
-            "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [{}, {{{}, {}, {}}}], [{}]; cp.async.bulk.commit_group;",
+            "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [{}, {{{}, {}, {}}}], [{}]; \
+             cp.async.bulk.commit_group;",
             in(reg64) map,
             in(reg32) at[0],
             in(reg32) at[1],
@@ -84,7 +86,11 @@ pub fn wait_group_read<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: it only waits.
     unsafe {
-        core::arch::asm!("cp.async.bulk.wait_group.read {};", const PENDING, options(nostack, preserves_flags));
+        core::arch::asm!(
+            "cp.async.bulk.wait_group.read {};",
+            const PENDING,
+            options(nostack, preserves_flags),
+        );
     }
     #[cfg(not(target_arch = "nvptx64"))]
     on_the_device_only()
@@ -97,7 +103,11 @@ pub fn wait_group<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: it only waits.
     unsafe {
-        core::arch::asm!("cp.async.bulk.wait_group {};", const PENDING, options(nostack, preserves_flags));
+        core::arch::asm!(
+            "cp.async.bulk.wait_group {};",
+            const PENDING,
+            options(nostack, preserves_flags),
+        );
     }
     #[cfg(not(target_arch = "nvptx64"))]
     on_the_device_only()
@@ -129,7 +139,11 @@ pub unsafe fn prefetch_tensormap(map: *const TensorMap) {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: map, box and barrier are as the contract of this function says.
     unsafe {
-        core::arch::asm!("prefetch.tensormap [{}];", in(reg64) map, options(nostack, preserves_flags));
+        core::arch::asm!(
+            "prefetch.tensormap [{}];",
+            in(reg64) map,
+            options(nostack, preserves_flags),
+        );
     }
     #[cfg(not(target_arch = "nvptx64"))]
     {
@@ -166,7 +180,8 @@ pub unsafe fn elect_sync() -> bool {
         // SAFETY: the contract says that all lanes of the mask execute it.
         unsafe {
             core::arch::asm!(
-                "{{ .reg .pred elected; elect.sync _|elected, 0xffffffff; selp.u32 {}, 1, 0, elected; }}",
+                "{{ .reg .pred elected; elect.sync _|elected, 0xffffffff; \
+                 selp.u32 {}, 1, 0, elected; }}",
                 out(reg32) elected,
                 options(nomem, nostack, preserves_flags),
             );

@@ -86,9 +86,9 @@ impl Geometry {
         }
     }
 
-    /// Blocks of the grid for an output of `rows` × `columns` on a device with so many
-    /// multiprocessors, every block at least partly used. A one-dimensional output has one row. The
-    /// launch checks the device's limits.
+    /// Blocks of the grid for an output of `rows` × `columns` on a device of `multiprocessors` SMs,
+    /// every block at least partly used. A one-dimensional output has one row. The launch checks
+    /// the device's limits.
     pub const fn grid(&self, rows: u64, columns: u64, multiprocessors: u32) -> [u64; 3] {
         match *self {
             Geometry::Tiles { tile, grid_x, .. } => {

@@ -70,7 +70,8 @@ macro_rules! classes {
             for c in 0..$chains {
                 sum ^= chains[c];
             }
-            // SAFETY: passed on to the caller. `seed` is not odd: the sum is stored never.
+            // SAFETY: `clocks` is as the kernel's contract says. `seed` is not odd: the sum is
+            // stored never.
             unsafe {
                 report(clocks, start, stop);
                 if sum == a ^ b && seed % 2 == 1 {

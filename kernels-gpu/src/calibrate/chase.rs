@@ -35,7 +35,7 @@ unsafe fn next_global(link: u64) -> u64 {
         next
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    // SAFETY: as above.
+    // SAFETY: the contract says that `link` is the address of a link.
     unsafe {
         *(link as *const u64)
     }
@@ -51,11 +51,11 @@ pub unsafe fn calibrate_chase_global(first: u64, clocks: *mut u64, steps: u32) {
     let mut link = first;
     let start = clock();
     for _ in 0..steps {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the contract says that the chain is closed or longer than `steps`.
         link = unsafe { next_global(link) };
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; no link is at address 1.
+    // SAFETY: `clocks` is as the kernel's contract says; no link is at address 1.
     unsafe {
         report(clocks, start, stop);
         if link == 1 {
@@ -123,7 +123,7 @@ pub unsafe fn calibrate_chase_shared(clocks: *mut u64, steps: u32) {
         link = unsafe { next_shared(link) };
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; no link is at that address.
+    // SAFETY: `clocks` is as the kernel's contract says; no link is at that address.
     unsafe {
         report(clocks, start, stop);
         if link == u32::MAX {

@@ -36,7 +36,7 @@ macro_rules! parts {
     };
 }
 
-/// Multiply-adds in a loop whose body has so many parts.
+/// Multiply-adds in a loop whose body has `parts` parts.
 ///
 /// # Safety
 /// Blocks of whole warps; `clocks` has two elements for each warp of the grid.
@@ -61,7 +61,7 @@ pub unsafe fn calibrate_code(clocks: *mut u64, rounds: u32, parts: u32, factor: 
     for c in 0..CHAINS {
         sum += chains[c];
     }
-    // SAFETY: passed on to the caller; no sum has these bits.
+    // SAFETY: `clocks` is as the kernel's contract says; no sum has these bits.
     unsafe {
         report(clocks, start, stop);
         if sum.to_bits() == u32::MAX {

@@ -44,7 +44,8 @@ fn clock() -> u64 {
 unsafe fn report(clocks: *mut u64, start: u64, stop: u64) {
     let thread = cuda_std::thread::index_1d() as usize;
     if thread.is_multiple_of(32) {
-        // SAFETY: the caller's promise; warps do not share elements.
+        // SAFETY: the contract says that `clocks` has two elements for each warp; warps do not
+        // share elements.
         unsafe {
             *clocks.add(thread / 32 * 2) = start;
             *clocks.add(thread / 32 * 2 + 1) = stop;

@@ -78,7 +78,7 @@ pub unsafe fn calibrate_shared(clocks: *mut u64, rounds: u32) {
         }
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; the sum is 0.
+    // SAFETY: `clocks` is as the kernel's contract says; the sum is 0.
     unsafe {
         report(clocks, start, stop);
         if sum == u32::MAX {
@@ -104,7 +104,7 @@ pub unsafe fn calibrate_l1(input: *const u32, clocks: *mut u64, rounds: u32) {
         }
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; the sum is 0.
+    // SAFETY: `clocks` is as the kernel's contract says; the sum is 0.
     unsafe {
         report(clocks, start, stop);
         if sum == u32::MAX {
@@ -132,7 +132,7 @@ pub unsafe fn calibrate_l1_apart(input: *const u32, clocks: *mut u64, rounds: u3
         }
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; the sum is 0.
+    // SAFETY: `clocks` is as the kernel's contract says; the sum is 0.
     unsafe {
         report(clocks, start, stop);
         if sum == u32::MAX {
@@ -165,7 +165,7 @@ pub unsafe fn calibrate_constant(
         }
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; the table holds zeros.
+    // SAFETY: `clocks` is as the kernel's contract says; the table holds zeros.
     unsafe {
         report(clocks, start, stop);
         if sum == u32::MAX {
@@ -188,13 +188,13 @@ fn load(address: *const u32) -> u32 {
         word
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    // SAFETY: as above.
+    // SAFETY: the contract says that the word may be read.
     unsafe {
         address.read()
     }
 }
 
-/// An element of the parameter, by the address in its space: see `matrix_element!` of the
+/// An element of the parameter, by the address in its space: see `matrix_operand!` of the
 /// matrix-vector kernels.
 #[inline(always)]
 fn element(_table: &Table, word: usize) -> u32 {

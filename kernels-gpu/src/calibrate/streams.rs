@@ -55,7 +55,7 @@ pub unsafe fn calibrate_read(input: *const u32, output: *mut u32, vectors: u32, 
             at += UNROLL * threads;
         }
     }
-    // SAFETY: passed on to the caller; the sum is 0.
+    // SAFETY: `output` is as the kernel's contract says; the sum is 0.
     unsafe {
         if sum != 0 {
             *output = sum;
@@ -87,12 +87,12 @@ pub unsafe fn calibrate_write(output: *mut u32, vectors: u32, rounds: u32) {
 #[inline(always)]
 unsafe fn store(to: *mut u32, word: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: passed on to the caller.
+    // SAFETY: the contract says that the word may be written.
     unsafe {
         ::core::arch::asm!("st.global.b32 [{}], {};", in(reg64) to, in(reg32) word, options(nostack, preserves_flags));
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    // SAFETY: passed on to the caller.
+    // SAFETY: the contract says that the word may be written.
     unsafe {
         to.write(word);
     }

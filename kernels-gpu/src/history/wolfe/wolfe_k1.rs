@@ -30,7 +30,7 @@ pub const fn geometry(width: usize) -> Geometry {
     super::geometry(width, 1, 1)
 }
 
-/// Geometry of `wolfe_k1_inverted`: that of `wolfe_k1_w32` with the grid turned.
+/// Geometry of `wolfe_k1_inverted`: that of `wolfe_k1_w32` with x and y of the grid exchanged.
 pub const GEOMETRY_INVERTED: Geometry = Geometry::Tiles {
     block: [32, 1, 1],
     tile: [1, 32],

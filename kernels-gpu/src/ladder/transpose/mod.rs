@@ -60,7 +60,7 @@ pub mod transpose_swizzled;
 
 // ANCHOR: tile
 /// The body of the rungs that go through a shared tile: load a tile by rows, store it by rows, and
-/// turn it in between by reading its columns. `word` is the place of element (row, column) in the
+/// transpose it in between by reading its columns. `word` numbers the elements (row, column) in the
 /// tile's `WORDS` words.
 ///
 /// # Safety
