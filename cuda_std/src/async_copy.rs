@@ -1,9 +1,10 @@
 //! Asynchronous copies from global to shared memory (PTX ISA, "cp.async").
 //!
-//! The bytes go from the cache straight into shared memory: no register holds them, and the thread goes on. They are
-//! there after [`wait_group`], or when the phase of a [barrier](crate::mbarrier::Barrier) is complete at which the
-//! copies arrive ([`cp_async_arrive_noinc`](crate::mbarrier::Barrier::cp_async_arrive_noinc)). Until then no thread
-//! may access the destination.
+//! The bytes go from the cache straight into shared memory: no register holds them, and the thread
+//! goes on. They are there after [`wait_group`], or when the phase of a
+//! [barrier](crate::mbarrier::Barrier) is complete at which the copies arrive
+//! ([`cp_async_arrive_noinc`](crate::mbarrier::Barrier::cp_async_arrive_noinc)). Until then no
+//! thread may access the destination.
 //!
 //! ```ignore
 //! async_copy::copy_16(tile.at(16 * lane), from);
@@ -15,7 +16,8 @@
 //!
 //! Needs compute capability 8.0.
 
-/// An address in shared memory, in bytes from the start of the shared window: what asynchronous instructions take.
+/// An address in shared memory, in bytes from the start of the shared window: what asynchronous
+/// instructions take.
 ///
 /// Additions to it are 32-bit arithmetic, and a constant part ends up inside of the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +33,8 @@ impl SharedAddress {
             // SAFETY: it only computes a number.
             unsafe {
                 core::arch::asm!(
-                    "{{ .reg .b64 place; cvta.to.shared.u64 place, {pointer}; cvt.u32.u64 {address}, place; }}",
+                    "{{ .reg .b64 place; cvta.to.shared.u64 place, {pointer}; \
+                     cvt.u32.u64 {address}, place; }}",
                     pointer = in(reg64) pointer,
                     address = out(reg32) address,
                     options(pure, nomem, nostack, preserves_flags),
@@ -66,8 +69,8 @@ macro_rules! copies {
             ///
             /// # Safety
             #[doc = concat!("Both addresses are aligned to ", $bytes, " bytes. The source is readable, and no thread writes it")]
-            /// before the copy is complete. The destination is shared memory of the block, which no other access
-            /// touches before that.
+            /// before the copy is complete. The destination is shared memory of the block, which no
+            /// other access touches before that.
             #[inline(always)]
             pub unsafe fn $name<T>(to: SharedAddress, from: *const T) {
                 #[cfg(target_arch = "nvptx64")]
@@ -151,7 +154,8 @@ copies! {
     copy_16, copy_16_or_zero, copy_16_if, 16, "cg";
 }
 
-/// Commits the copies that this thread started since the last call as a group (PTX ISA, "cp.async.commit_group").
+/// Commits the copies that this thread started since the last call as a group (PTX ISA,
+/// "cp.async.commit_group").
 #[inline(always)]
 pub fn commit_group() {
     #[cfg(target_arch = "nvptx64")]
@@ -163,8 +167,8 @@ pub fn commit_group() {
     panic!("cuda_std: asynchronous copies run on a GPU or on the PTX emulator only")
 }
 
-/// Waits until at most the `PENDING` newest groups of this thread are in flight (PTX ISA, "cp.async.wait_group").
-/// Other threads see the copies after a barrier only.
+/// Waits until at most the `PENDING` newest groups of this thread are in flight (PTX ISA,
+/// "cp.async.wait_group"). Other threads see the copies after a barrier only.
 #[inline(always)]
 pub fn wait_group<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]

@@ -1,10 +1,11 @@
-//! Thread block clusters: blocks that run at the same time and reach each other's shared memory (PTX ISA, "Cluster of
-//! Cooperative Thread Arrays").
+//! Thread block clusters: blocks that run at the same time and reach each other's shared memory
+//! (PTX ISA, "Cluster of Cooperative Thread Arrays").
 //!
-//! A launch says how many blocks form a cluster. A block of it is named by its *rank*. [`map`] turns an address in
-//! the block's own shared memory into the same address of another block: distributed shared memory (DSMEM). [`sync`]
-//! orders the accesses there; it is to a cluster what [`sync_threads`](crate::thread::sync_threads) is to a block. So
-//! does a [barrier](ClusterBarrier) in a block's shared memory at which threads of other blocks arrive.
+//! A launch says how many blocks form a cluster. A block of it is named by its *rank*. [`map`]
+//! turns an address in the block's own shared memory into the same address of another block:
+//! distributed shared memory (DSMEM). [`sync`] orders the accesses there; it is to a cluster what
+//! [`sync_threads`](crate::thread::sync_threads) is to a block. So does a [barrier](ClusterBarrier)
+//! in a block's shared memory at which threads of other blocks arrive.
 //!
 //! ```ignore
 //! let next = (cluster::block_rank() + 1) % cluster::block_count();
@@ -14,9 +15,8 @@
 //! cluster::sync(); // no block ends while others still read its shared memory
 //! ```
 //!
-//! A block's shared memory exists from the start of the block, which the others learn of at the first [`sync`], to its
-//! end.
-//! In a launch without clusters every block is a cluster of one.
+//! A block's shared memory exists from the start of the block, which the others learn of at the
+//! first [`sync`], to its end. In a launch without clusters every block is a cluster of one.
 //!
 //! Needs compute capability 9.0.
 
@@ -38,11 +38,11 @@ pub fn block_count() -> u32 {
     unsafe { intrinsics::cluster_nctarank() }
 }
 
-/// Arrives at the barrier of the cluster. This thread's earlier accesses are visible to threads after their [`wait`]
-/// (`barrier.cluster.arrive`, whose default is `.release`).
+/// Arrives at the barrier of the cluster. This thread's earlier accesses are visible to threads
+/// after their [`wait`] (`barrier.cluster.arrive`, whose default is `.release`).
 ///
-/// All threads of all blocks of the cluster that have not exited arrive, each warp as a whole, and wait before they
-/// arrive again.
+/// All threads of all blocks of the cluster that have not exited arrive, each warp as a whole, and
+/// wait before they arrive again.
 #[inline(always)]
 pub fn arrive() {
     // SAFETY: the barrier exists in every cluster.
@@ -56,7 +56,8 @@ pub fn arrive_relaxed() {
     unsafe { intrinsics::barrier_cluster_arrive_relaxed() }
 }
 
-/// Waits until all threads of the cluster have arrived (`barrier.cluster.wait`, whose default is `.acquire`).
+/// Waits until all threads of the cluster have arrived (`barrier.cluster.wait`, whose default is
+/// `.acquire`).
 ///
 /// The warp has [arrived](arrive) before, and waits as a whole.
 #[inline(always)]
@@ -65,16 +66,16 @@ pub fn wait() {
     unsafe { intrinsics::barrier_cluster_wait() }
 }
 
-/// Waits for all threads of the cluster. Their earlier writes to shared and global memory are then visible to all of
-/// them.
+/// Waits for all threads of the cluster. Their earlier writes to shared and global memory are then
+/// visible to all of them.
 #[inline(always)]
 pub fn sync() {
     arrive();
     wait();
 }
 
-/// Makes the barriers that this thread has initialised visible to bulk copies and, after a [`sync`], to the other blocks
-/// of the cluster (PTX ISA, "fence.mbarrier_init").
+/// Makes the barriers that this thread has initialised visible to bulk copies and, after a
+/// [`sync`], to the other blocks of the cluster (PTX ISA, "fence.mbarrier_init").
 ///
 /// [`tma::fence_barrier_init`](crate::tma::fence_barrier_init) includes it.
 #[inline(always)]
@@ -97,9 +98,11 @@ pub fn fence_mbarrier_init() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterAddress(u32);
 
-/// The address in the block of this rank that corresponds to `address` in this block (PTX ISA, "mapa").
+/// The address in the block of this rank that corresponds to `address` in this block (PTX ISA,
+/// "mapa").
 ///
-/// All blocks of a cluster have the same layout. The rank is below [`block_count`], or the result must not be used.
+/// All blocks of a cluster have the same layout. The rank is below [`block_count`], or the result
+/// must not be used.
 #[inline(always)]
 pub fn map(address: SharedAddress, rank: u32) -> ClusterAddress {
     #[cfg(target_arch = "nvptx64")]
@@ -148,7 +151,8 @@ macro_rules! words {
                     #[cfg(target_arch = "nvptx64")]
                     {
                         let value: $ty;
-                        // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+                        // SAFETY: address, barrier and the order of accesses are as the contract of
+                        // this function says.
                         unsafe {
                             core::arch::asm!(
                                 concat!("ld.shared::cluster.", $suffix, " {}, [{}];"),
@@ -169,7 +173,8 @@ macro_rules! words {
                 #[inline(always)]
                 unsafe fn store(self, to: ClusterAddress) {
                     #[cfg(target_arch = "nvptx64")]
-                    // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+                    // SAFETY: address, barrier and the order of accesses are as the contract of
+                    // this function says.
                     unsafe {
                         core::arch::asm!(
                             concat!("st.shared::cluster.", $suffix, " [{}], {};"),
@@ -210,23 +215,25 @@ impl ClusterAddress {
     /// Loads a word (PTX ISA, "ld", `.shared::cluster`).
     ///
     /// # Safety
-    /// The address is in the shared memory of a block of the cluster that has begun and has not ended, and is aligned
-    /// to 4 bytes. The thread that wrote there has since [arrived](arrive) at a barrier that this thread has waited
-    /// for.
+    /// The address is in the shared memory of a block of the cluster that has begun and has not
+    /// ended, and is aligned to 4 bytes. The thread that wrote there has since [arrived](arrive) at
+    /// a barrier that this thread has waited for.
     #[inline(always)]
     pub unsafe fn load<T: Word>(self) -> T {
-        // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe { T::load(self) }
     }
 
     /// Stores a word (PTX ISA, "st", `.shared::cluster`).
     ///
     /// # Safety
-    /// The address is as for [`load`](Self::load). Other threads access it only after a barrier at which this thread
-    /// has arrived since.
+    /// The address is as for [`load`](Self::load). Other threads access it only after a barrier at
+    /// which this thread has arrived since.
     #[inline(always)]
     pub unsafe fn store<T: Word>(self, value: T) {
-        // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe { value.store(self) }
     }
 
@@ -239,7 +246,8 @@ impl ClusterAddress {
         #[cfg(target_arch = "nvptx64")]
         {
             let (a, b, c, d): (f32, f32, f32, f32);
-            // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+            // SAFETY: address, barrier and the order of accesses are as the contract of this
+            // function says.
             unsafe {
                 core::arch::asm!(
                     "ld.shared::cluster.v4.f32 {{{}, {}, {}, {}}}, [{}];",
@@ -264,7 +272,8 @@ impl ClusterAddress {
     #[inline(always)]
     pub unsafe fn store_4(self, values: [f32; 4]) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe {
             core::arch::asm!(
                 "st.shared::cluster.v4.f32 [{}], {{{}, {}, {}, {}}};",
@@ -284,8 +293,8 @@ impl ClusterAddress {
     }
 }
 
-/// A barrier in the shared memory of a block of the cluster. Threads of other blocks arrive at it, and only those of
-/// its own block [wait](Barrier::try_wait_loop_cluster) for it.
+/// A barrier in the shared memory of a block of the cluster. Threads of other blocks arrive at it,
+/// and only those of its own block [wait](Barrier::try_wait_loop_cluster) for it.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterBarrier(ClusterAddress);
 
@@ -308,16 +317,17 @@ impl ClusterBarrier {
         self.0
     }
 
-    /// Arrives. This thread's earlier accesses are visible to the whole cluster (PTX ISA, "mbarrier.arrive",
-    /// `.release.cluster`).
+    /// Arrives. This thread's earlier accesses are visible to the whole cluster (PTX ISA,
+    /// "mbarrier.arrive", `.release.cluster`).
     ///
     /// # Safety
-    /// The barrier is initialised; a [`fence_mbarrier_init`] and then a [`sync`] came after that. Its current phase has
-    /// arrivals left, and its block has not ended.
+    /// The barrier is initialised; a [`fence_mbarrier_init`] and then a [`sync`] came after that.
+    /// Its current phase has arrivals left, and its block has not ended.
     #[inline(always)]
     pub unsafe fn arrive(self) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe {
             core::arch::asm!(
                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{}];",
@@ -329,18 +339,19 @@ impl ClusterBarrier {
         on_the_device_only()
     }
 
-    /// [`arrive`](Self::arrive) of a thread that has only read: what it wrote before is visible to its own block alone
-    /// (`.release.cta`, which is the default).
+    /// [`arrive`](Self::arrive) of a thread that has only read: what it wrote before is visible to
+    /// its own block alone (`.release.cta`, which is the default).
     ///
-    /// To make writes visible to the cluster, a thread waits until all of them are in the L2 cache: on an H200 that
-    /// takes about 1000 clocks.
+    /// To make writes visible to the cluster, a thread waits until all of them are in the L2 cache:
+    /// on an H200 that takes about 1000 clocks.
     ///
     /// # Safety
     /// As for [`arrive`](Self::arrive).
     #[inline(always)]
     pub unsafe fn arrive_release_cta(self) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe {
             core::arch::asm!(
                 "mbarrier.arrive.shared::cluster.b64 _, [{}];",
@@ -360,7 +371,8 @@ impl ClusterBarrier {
     #[inline(always)]
     pub unsafe fn arrive_expect_tx(self, bytes: u32) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: address, barrier and the order of accesses are as the contract of this function says.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe {
             core::arch::asm!(
                 "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [{}], {};",

@@ -5,8 +5,8 @@ use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 /// `f32` and `f64` on the device: what a generic kernel body needs of its element type.
 ///
-/// Rust never contracts `a * b + c`: the plain operators give `mul.rn` and `add.rn`, two roundings. Write
-/// [`mul_add`](GpuFloat::mul_add) where one instruction and one rounding are meant.
+/// Rust never contracts `a * b + c`: the plain operators give `mul.rn` and `add.rn`, two roundings.
+/// Write [`mul_add`](GpuFloat::mul_add) where one instruction and one rounding are meant.
 pub trait GpuFloat:
     Copy
     + PartialOrd

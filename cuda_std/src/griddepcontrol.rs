@@ -1,9 +1,10 @@
-//! Programmatic dependent launch: kernels that begin before the one in front of them has ended (PTX ISA,
-//! "griddepcontrol").
+//! Programmatic dependent launch: kernels that begin before the one in front of them has ended (PTX
+//! ISA, "griddepcontrol").
 //!
-//! Between two kernels on a stream a GPU idles for a microsecond or two. A launch with programmatic serialisation
-//! may begin when all blocks of the kernel in front have ended or called [`launch_dependents`]. Its accesses to
-//! global memory come after [`wait`]. In other launches both do nothing.
+//! Between two kernels on a stream a GPU idles for a microsecond or two. A launch with programmatic
+//! serialisation may begin when all blocks of the kernel in front have ended or called
+//! [`launch_dependents`]. Its accesses to global memory come after [`wait`]. In other launches both
+//! do nothing.
 //!
 //! Needs compute capability 9.0.
 
@@ -29,6 +30,7 @@ statements! {
     /// Lets the next kernel begin, once all blocks have called this or ended (PTX ISA,
     /// "griddepcontrol.launch_dependents").
     launch_dependents, "griddepcontrol.launch_dependents;";
-    /// Waits until the kernel in front has ended and its writes are visible (PTX ISA, "griddepcontrol.wait").
+    /// Waits until the kernel in front has ended and its writes are visible (PTX ISA,
+    /// "griddepcontrol.wait").
     wait, "griddepcontrol.wait;";
 }

@@ -1,13 +1,13 @@
 //! Fragments of matrices between shared memory and registers (PTX ISA, "ldmatrix", "stmatrix").
 //!
-//! The unit is an 8 × 8 matrix of 16-bit elements: eight rows of 16 bytes each, anywhere in shared memory. One
-//! instruction moves four of them. Lane l gives the address of row l mod 8 of matrix l / 8. Afterwards register i of
-//! lane l holds, of matrix i, the two elements of row l / 4 at the columns 2 (l mod 4) and the one after it: what
-//! [`mma`](crate::mma) wants. A row of 16 bytes may as well be four elements of 32 bits; lane l then has element
-//! l mod 4 of row l / 4.
+//! The unit is an 8 × 8 matrix of 16-bit elements: eight rows of 16 bytes each, anywhere in shared
+//! memory. One instruction moves four of them. Lane l gives the address of row l mod 8 of matrix l
+//! / 8. Afterwards register i of lane l holds, of matrix i, the two elements of row l / 4 at the
+//! columns 2 (l mod 4) and the one after it: what [`mma`](crate::mma) wants. A row of 16 bytes may
+//! as well be four elements of 32 bits; lane l then has element l mod 4 of row l / 4.
 //!
-//! The eight rows of a matrix are read at once, so they should lie in different banks: rows of a tile that are a
-//! multiple of 128 bytes apart need padding or a swizzle.
+//! The eight rows of a matrix are read at once, so they should lie in different banks: rows of a
+//! tile that are a multiple of 128 bytes apart need padding or a swizzle.
 //!
 //! All 32 lanes of a warp execute these functions together.
 
@@ -21,8 +21,8 @@ macro_rules! loads {
             /// Needs compute capability 7.5.
             ///
             /// # Safety
-            /// `row` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that no thread writes
-            /// meanwhile. All 32 lanes of the warp execute it together.
+            /// `row` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that
+            /// no thread writes meanwhile. All 32 lanes of the warp execute it together.
             #[inline(always)]
             pub unsafe fn $name(row: SharedAddress) -> [u32; 4] {
                 #[cfg(target_arch = "nvptx64")]
@@ -64,8 +64,8 @@ loads! {
 /// Needs compute capability 9.0.
 ///
 /// # Safety
-/// `row` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that no other thread accesses
-/// meanwhile. All 32 lanes of the warp execute it together.
+/// `row` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that no other
+/// thread accesses meanwhile. All 32 lanes of the warp execute it together.
 #[inline(always)]
 pub unsafe fn store_4(row: SharedAddress, fragment: [u32; 4]) {
     #[cfg(target_arch = "nvptx64")]
@@ -91,7 +91,8 @@ pub unsafe fn store_4(row: SharedAddress, fragment: [u32; 4]) {
 /// Loads 32 bits: an element of a fragment that [`load_4`] cannot give.
 ///
 /// # Safety
-/// `address` is aligned to 4 bytes, and the 4 bytes from there on are shared memory that no thread writes meanwhile.
+/// `address` is aligned to 4 bytes, and the 4 bytes from there on are shared memory that no thread
+/// writes meanwhile.
 #[inline(always)]
 pub unsafe fn load_word(address: SharedAddress) -> u32 {
     #[cfg(target_arch = "nvptx64")]

@@ -1,7 +1,7 @@
 //! MMA by one warp on tensor cores: D = A · B + C (PTX ISA, "mma.sync").
 //!
-//! Matrices are spread over the lanes. With g = lane / 4 and t = lane mod 4, and e elements to a 32-bit register
-//! (two of 16 bits, or one), the registers of a lane hold
+//! Matrices are spread over the lanes. With g = lane / 4 and t = lane mod 4, and e elements to a
+//! 32-bit register (two of 16 bits, or one), the registers of a lane hold
 //!
 //! - A, 16 × 8e: row g + 8 (i mod 2), columns e t + 4e (i / 2) and on, in register i of 4;
 //! - B, 8e × 8: rows e t + 4e i and on, column g, in register i of 2;
@@ -37,7 +37,8 @@ pub struct F16;
 #[derive(Clone, Copy, Debug)]
 pub struct Bf16;
 
-/// An f32 of which the tensor core takes the sign, the exponent and the upper 10 bits of the fraction.
+/// An f32 of which the tensor core takes the sign, the exponent and the upper 10 bits of the
+/// fraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Tf32;
 
@@ -50,12 +51,14 @@ macro_rules! inputs {
                 #[inline(always)]
                 unsafe fn mma(acc: &mut [f32; 4], a: &[u32; 4], b: [u32; 2]) {
                     #[cfg(target_arch = "nvptx64")]
-                    // SAFETY: it accesses registers only; the contract says that the whole warp executes it.
+                    // SAFETY: it accesses registers only; the contract says that the whole warp
+                    // executes it.
                     unsafe {
                         core::arch::asm!(
                             concat!(
                                 "mma.sync.aligned.", $instruction,
-                                " {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, {{{d0}, {d1}, {d2}, {d3}}};",
+                                " {{{d0}, {d1}, {d2}, {d3}}}, {{{a0}, {a1}, {a2}, {a3}}}, {{{b0}, {b1}}}, ",
+                                "{{{d0}, {d1}, {d2}, {d3}}};",
                             ),
                             d0 = inlateout(reg32) acc[0],
                             d1 = inlateout(reg32) acc[1],
@@ -87,8 +90,8 @@ inputs! {
     Tf32: 4, "m16n8k8.row.col.f32.tf32.tf32.f32";
 }
 
-/// `acc += a · b` in f64 with A of 8 × 4 and B of 4 × 8 elements: element (g, t) of A, (t, g) of B, and (g, 2t) and
-/// (g, 2t + 1) of the accumulators.
+/// `acc += a · b` in f64 with A of 8 × 4 and B of 4 × 8 elements: element (g, t) of A, (t, g) of B,
+/// and (g, 2t) and (g, 2t + 1) of the accumulators.
 ///
 /// Needs compute capability 8.0.
 ///
@@ -100,7 +103,8 @@ pub unsafe fn mma_f64(acc: &mut [f64; 2], a: f64, b: f64) {
     // SAFETY: it accesses registers only; the contract says that the whole warp executes it.
     unsafe {
         core::arch::asm!(
-            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{{d0}, {d1}}}, {{{a}}}, {{{b}}}, {{{d0}, {d1}}};",
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{{d0}, {d1}}}, {{{a}}}, {{{b}}}, \
+             {{{d0}, {d1}}};",
             d0 = inlateout(reg64) acc[0],
             d1 = inlateout(reg64) acc[1],
             a = in(reg64) a,

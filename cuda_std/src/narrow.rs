@@ -122,7 +122,8 @@ impl Narrow for bf16 {
     #[inline(always)]
     fn narrow(wide: f32) -> Self {
         let bits = wide.to_bits();
-        // Half of the last bit that stays, or a little less where that bit is 0: what is halfway goes to the even number.
+        // Half of the last bit that stays, or a little less where that bit is 0: what is halfway
+        // goes to the even number.
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
         bf16(if wide.is_nan() { NAN } else { rounded as u16 })
     }
@@ -133,7 +134,8 @@ const NAN: u16 = 0x7fff;
 
 /// An element of 16 bits, two of which are made at once.
 pub trait NarrowPair: Narrow<Wide = f32> {
-    /// The nearest to two numbers as [`narrow`](Narrow::narrow) has it, the first in the lower half.
+    /// The nearest to two numbers as [`narrow`](Narrow::narrow) has it, the first in the lower
+    /// half.
     ///
     /// Needs compute capability 8.0.
     fn narrow_pair(first: f32, second: f32) -> u32;
@@ -148,7 +150,8 @@ macro_rules! pairs {
                     #[cfg(target_arch = "nvptx64")]
                     {
                         let pair;
-                        // SAFETY: a conversion between registers, defined for every value (PTX ISA, "cvt").
+                        // SAFETY: a conversion between registers, defined for every value (PTX ISA,
+                        // "cvt").
                         unsafe {
                             core::arch::asm!(
                                 concat!($instruction, " {pair}, {high}, {low};"),

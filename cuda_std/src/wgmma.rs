@@ -1,14 +1,15 @@
-//! Asynchronous MMA by a warpgroup, four warps (PTX ISA, "wgmma.mma_async"). Both operands lie in shared memory
-//! (SS), or A lies in registers (RS).
+//! Asynchronous MMA by a warpgroup, four warps (PTX ISA, "wgmma.mma_async"). Both operands lie in
+//! shared memory (SS), or A lies in registers (RS).
 //!
-//! D += A · B, where A has 64 rows, B up to 256 columns, and a k-block is 32 bytes. D is spread over the 128
-//! threads of the warpgroup. With g = lane / 4 and t = lane mod 4, register i of a lane of warp w holds row
-//! 16 w + g + 8 (i / 2 mod 2) and column 8 (i / 4) + 2 t + i mod 2. A in registers is spread likewise: register
-//! i holds row 16 w + g + 8 (i mod 2) and the 32-bit word t + 4 (i / 2) of the k-block, which is one element or
-//! two of neighbouring k.
+//! D += A · B, where A has 64 rows, B up to 256 columns, and a k-block is 32 bytes. D is spread
+//! over the 128 threads of the warpgroup. With g = lane / 4 and t = lane mod 4, register i of a
+//! lane of warp w holds row 16 w + g + 8 (i / 2 mod 2) and column 8 (i / 4) + 2 t + i mod 2. A in
+//! registers is spread likewise: register i holds row 16 w + g + 8 (i mod 2) and the 32-bit word t
+//! + 4 (i / 2) of the k-block, which is one element or two of neighbouring k.
 //!
-//! An instruction is in flight until the warpgroup [waits](Accumulator::wait_all) for it. A [`fence`] comes
-//! before the first one, and after other instructions have touched the accumulators.
+//! An instruction is in flight until the warpgroup [waits](Accumulator::wait_all) for it. A
+//! [`fence`] comes before the first one, and after other instructions have touched the
+//! accumulators.
 //!
 //! Needs compute capability 9.0a. All 128 threads of a warpgroup execute these functions together.
 
@@ -21,15 +22,17 @@ pub const K_MAJOR: i32 = 0;
 /// MN-major: the operand, of 16-bit elements, is stored in rows of 64 elements of one k.
 pub const MN_MAJOR: i32 = 1;
 
-/// Address and layout of an operand, swizzled by 128 bytes: the lower half of its descriptor (PTX ISA, "Matrix
-/// Descriptor Format"). The upper half is the same for all, so an offset is a 32-bit addition.
+/// Address and layout of an operand, swizzled by 128 bytes: the lower half of its descriptor (PTX
+/// ISA, "Matrix Descriptor Format"). The upper half is the same for all, so an offset is a 32-bit
+/// addition.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor(u32);
 
 /// Bits 30 and 31 of the upper half: swizzled by 128 bytes.
 const SWIZZLED_BY_128: u32 = 1 << 30;
 
-/// Bytes of eight rows of 128, as the upper half begins with it: the distance of two groups of eight rows.
+/// Bytes of eight rows of 128, as the upper half begins with it: the distance of two groups of
+/// eight rows.
 const GROUP_BYTES: u32 = 1024;
 
 /// The upper half.
@@ -37,14 +40,15 @@ const GROUP_BYTES: u32 = 1024;
 const UPPER: u32 = SWIZZLED_BY_128 | GROUP_BYTES >> 4;
 
 impl Descriptor {
-    /// A K-major operand: rows of 128 bytes along k, one behind the other, from an address aligned to 1024 bytes.
+    /// A K-major operand: rows of 128 bytes along k, one behind the other, from an address aligned
+    /// to 1024 bytes.
     #[inline(always)]
     pub fn k_major(address: SharedAddress) -> Self {
         Descriptor::new(address, 16)
     }
 
-    /// An MN-major operand of 16-bit elements: rows of 64 elements of one k, one behind the other. The next 64
-    /// elements of each k lie `distance` bytes further.
+    /// An MN-major operand of 16-bit elements: rows of 64 elements of one k, one behind the other.
+    /// The next 64 elements of each k lie `distance` bytes further.
     #[inline(always)]
     pub fn mn_major(address: SharedAddress, distance: u32) -> Self {
         Descriptor::new(address, distance)
@@ -53,7 +57,8 @@ impl Descriptor {
     /// The descriptor has address and distance in units of 16 bytes.
     #[inline(always)]
     fn new(address: SharedAddress, leading: u32) -> Self {
-        // In a cluster, addresses have the block's rank above bit 24, which would reach into the next field.
+        // In a cluster, addresses have the block's rank above bit 24, which would reach into the
+        // next field.
         let start = (address.bytes() & 0x3_ffff) >> 4;
         Descriptor((leading >> 4) << 16 | start)
     }
@@ -81,9 +86,10 @@ macro_rules! input {
                 /// `A` and `B` are [`K_MAJOR`] or [`MN_MAJOR`]; 32-bit elements are K-major.
                 ///
                 /// # Safety
-                /// The operands lie where and how the descriptors say, and stay unchanged until the instruction is
-                /// waited for. Until then only further instructions of this kind touch the accumulators. A [`fence`]
-                /// came before it. All 128 threads of the warpgroup execute it together.
+                /// The operands lie where and how the descriptors say, and stay unchanged until the
+                /// instruction is waited for. Until then only further instructions of this kind
+                /// touch the accumulators. A [`fence`] came before it. All 128 threads of the
+                /// warpgroup execute it together.
                 unsafe fn $mma<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; $registers];
 
                 /// D += A · B.
@@ -116,8 +122,8 @@ input! {
     64, 32: mma_64, mma_add_64, mma_rs_64, mma_rs_add_64;
 }
 
-/// The accumulators of a thread for D of 64 × [`COLUMNS`](Self::COLUMNS) elements: `[f32; 32]`, `[f32; 48]`,
-/// `[f32; 64]`, `[f32; 96]` or `[f32; 128]`.
+/// The accumulators of a thread for D of 64 × [`COLUMNS`](Self::COLUMNS) elements: `[f32; 32]`,
+/// `[f32; 48]`, `[f32; 64]`, `[f32; 96]` or `[f32; 128]`.
 pub trait Accumulator: Copy {
     /// Columns of D.
     const COLUMNS: usize;
@@ -152,8 +158,8 @@ pub trait Accumulator: Copy {
     /// As for [`Input::mma_rs_add_256`].
     unsafe fn mma_rs_add<E: Input, const B: i32>(&mut self, a: FragmentA, b: Descriptor);
 
-    /// Waits for all groups in flight (PTX ISA, "wgmma.wait_group"); the accumulators may be used after it. It takes
-    /// them, which keeps the compiler from using them before.
+    /// Waits for all groups in flight (PTX ISA, "wgmma.wait_group"); the accumulators may be used
+    /// after it. It takes them, which keeps the compiler from using them before.
     ///
     /// # Safety
     /// All 128 threads of the warpgroup execute it together.
@@ -209,8 +215,8 @@ macro_rules! with_registers {
     };
 }
 
-/// One instruction. `$direction` is `out` where it sets the accumulators, `inlateout` where it adds to them. `$a`
-/// is the text of operand A, after what `$prepare` does for it.
+/// One instruction. `$direction` is `out` where it sets the accumulators, `inlateout` where it adds
+/// to them. `$a` is the text of operand A, after what `$prepare` does for it.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! mma {
     ($direction:ident, $keep:literal, $instruction:expr, [$($layout:ident)*], $acc:ident, $prepare:literal, $a:literal, $b:ident, [$($operand:ident = $value:expr),*]; $first:literal $($i:literal)*) => {
@@ -360,14 +366,15 @@ macro_rules! statements {
 }
 
 statements! {
-    /// Orders earlier accesses to accumulators and fragments before the MMAs that follow (PTX ISA, "wgmma.fence").
+    /// Orders earlier accesses to accumulators and fragments before the MMAs that follow (PTX ISA,
+    /// "wgmma.fence").
     fence, "wgmma.fence.sync.aligned;";
     /// Commits the MMAs since the last call as a group (PTX ISA, "wgmma.commit_group").
     commit_group, "wgmma.commit_group.sync.aligned;";
 }
 
-/// Waits until at most the `PENDING` newest groups are in flight (PTX ISA, "wgmma.wait_group"). The accumulators
-/// must not be touched yet: [`Accumulator::wait_all`] gives them back.
+/// Waits until at most the `PENDING` newest groups are in flight (PTX ISA, "wgmma.wait_group"). The
+/// accumulators must not be touched yet: [`Accumulator::wait_all`] gives them back.
 ///
 /// # Safety
 /// All 128 threads of the warpgroup execute it together.
@@ -406,32 +413,37 @@ macro_rules! accumulators {
 
                 #[inline(always)]
                 unsafe fn mma<E: Input, const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> Self {
-                    // SAFETY: operands, fence and warpgroup are as the contract of this function says.
+                    // SAFETY: operands, fence and warpgroup are as the contract of this function
+                    // says.
                     unsafe { E::$mma::<A, B>(a, b) }
                 }
 
                 #[inline(always)]
                 unsafe fn mma_add<E: Input, const A: i32, const B: i32>(&mut self, a: Descriptor, b: Descriptor) {
-                    // SAFETY: operands, fence and warpgroup are as the contract of this function says.
+                    // SAFETY: operands, fence and warpgroup are as the contract of this function
+                    // says.
                     unsafe { E::$mma_add::<A, B>(self, a, b) }
                 }
 
                 #[inline(always)]
                 unsafe fn mma_rs<E: Input, const B: i32>(a: FragmentA, b: Descriptor) -> Self {
-                    // SAFETY: operands, fence and warpgroup are as the contract of this function says.
+                    // SAFETY: operands, fence and warpgroup are as the contract of this function
+                    // says.
                     unsafe { E::$mma_rs::<B>(a, b) }
                 }
 
                 #[inline(always)]
                 unsafe fn mma_rs_add<E: Input, const B: i32>(&mut self, a: FragmentA, b: Descriptor) {
-                    // SAFETY: operands, fence and warpgroup are as the contract of this function says.
+                    // SAFETY: operands, fence and warpgroup are as the contract of this function
+                    // says.
                     unsafe { E::$mma_rs_add::<B>(self, a, b) }
                 }
 
                 #[inline(always)]
                 unsafe fn wait_all(&mut self) {
                     #[cfg(target_arch = "nvptx64")]
-                    // SAFETY: it only waits; the contract says that the whole warpgroup executes it.
+                    // SAFETY: it only waits; the contract says that the whole warpgroup executes
+                    // it.
                     unsafe {
                         with_registers!($registers, wait_all_of!(self));
                     }
@@ -467,9 +479,9 @@ macro_rules! register_limits {
             $(#[$doc])*
             ///
             /// # Safety
-            /// The kernel has launch bounds, `REGISTERS` is a multiple of 8 from 24 to 256, and all warps of the block
-            /// together stay within the registers that the launch gave them. All 128 threads of the warpgroup execute
-            /// it together.
+            /// The kernel has launch bounds, `REGISTERS` is a multiple of 8 from 24 to 256, and all
+            /// warps of the block together stay within the registers that the launch gave them. All
+            /// 128 threads of the warpgroup execute it together.
             #[inline(always)]
             pub unsafe fn $name<const REGISTERS: u32>() {
                 #[cfg(target_arch = "nvptx64")]
@@ -491,13 +503,14 @@ macro_rules! register_limits {
 register_limits! {
     /// Releases registers, down to `REGISTERS` for each thread (PTX ISA, "setmaxnreg.dec").
     setmaxnreg_dec, "dec";
-    /// Requests registers, up to `REGISTERS` for each thread, and waits until enough are free (PTX ISA,
-    /// "setmaxnreg.inc").
+    /// Requests registers, up to `REGISTERS` for each thread, and waits until enough are free (PTX
+    /// ISA, "setmaxnreg.inc").
     setmaxnreg_inc, "inc";
 }
 
-/// Waits for the 128 threads of this warpgroup at one of the block's named barriers 1 to 15, which no other
-/// warpgroup uses (PTX ISA, "bar"). Their earlier accesses to shared memory are visible after it.
+/// Waits for the 128 threads of this warpgroup at one of the block's named barriers 1 to 15, which
+/// no other warpgroup uses (PTX ISA, "bar"). Their earlier accesses to shared memory are visible
+/// after it.
 ///
 /// # Safety
 /// All 128 threads of the warpgroup execute it together, with the same `barrier`.

@@ -45,8 +45,8 @@ pub unsafe fn indices(output: *mut u32) {
     }
 }
 
-/// Reverses a block through shared memory: once through each of two static arrays, once through dynamic
-/// shared memory. 3 columns a thread.
+/// Reverses a block through shared memory: once through each of two static arrays, once through
+/// dynamic shared memory. 3 columns a thread.
 ///
 /// # Safety
 /// One block of 64 threads with 256 bytes of dynamic shared memory; `output` has 192 elements.
@@ -91,8 +91,8 @@ pub unsafe fn barriers(output: *mut u32) {
     }
 }
 
-/// Shuffles of every value type in sub-warps of 8 lanes and in the whole warp, with their predicates. 9 columns a
-/// thread.
+/// Shuffles of every value type in sub-warps of 8 lanes and in the whole warp, with their
+/// predicates. 9 columns a thread.
 ///
 /// # Safety
 /// Blocks of whole warps; `output` has 9 elements for each thread of the grid.
@@ -155,8 +155,8 @@ pub unsafe fn votes(output: *mut u32) {
     }
 }
 
-/// `GpuFloat` in both precisions, 8 columns a thread: fused multiply-add, square root, roundings, a quotient and
-/// the absolute value of `input[i]`.
+/// `GpuFloat` in both precisions, 8 columns a thread: fused multiply-add, square root, roundings, a
+/// quotient and the absolute value of `input[i]`.
 ///
 /// # Safety
 /// `input` has an element for each thread of the grid; `output` and `output_f64` have 8.
@@ -187,11 +187,12 @@ pub unsafe fn floats(input: &[f32], output: *mut f32, output_f64: *mut f64) {
     }
 }
 
-/// Reads vectors of floats and writes them with their elements reversed: 64 and 128 bits, and through shared memory.
+/// Reads vectors of floats and writes them with their elements reversed: 64 and 128 bits, and
+/// through shared memory.
 ///
 /// # Safety
-/// One block of 32 threads; `input` and `output` have 4 × 32 elements each, `input_f64` and `output_f64` 2 × 32,
-/// and all are 16-byte aligned.
+/// One block of 32 threads; `input` and `output` have 4 × 32 elements each, `input_f64` and
+/// `output_f64` 2 × 32, and all are 16-byte aligned.
 #[kernel]
 pub unsafe fn float_vectors(
     input: &[f32],
@@ -213,11 +214,12 @@ pub unsafe fn float_vectors(
     }
 }
 
-/// Reads vectors of integers and writes them with their elements reversed: `quads` in 128 bits, `pairs` in 64.
+/// Reads vectors of integers and writes them with their elements reversed: `quads` in 128 bits,
+/// `pairs` in 64.
 ///
 /// # Safety
-/// One block of 32 threads; `quads` and `quads_out` have 4 × 32 elements, `pairs` and `pairs_out` 2 × 32, and all
-/// are 16-byte aligned.
+/// One block of 32 threads; `quads` and `quads_out` have 4 × 32 elements, `pairs` and `pairs_out` 2
+/// × 32, and all are 16-byte aligned.
 #[kernel]
 pub unsafe fn integer_vectors(
     quads: &[u32],
@@ -235,12 +237,12 @@ pub unsafe fn integer_vectors(
     }
 }
 
-/// Every thread of the grid adds 1 to a counter of each type and keeps what was there before, 3 columns a thread;
-/// and puts its number into a least and a greatest one.
+/// Every thread of the grid adds 1 to a counter of each type and keeps what was there before, 3
+/// columns a thread; and puts its number into a least and a greatest one.
 ///
 /// # Safety
-/// `count`, `sum` and `sum_f64` point to one element each, which holds 0; `before` has 3 elements for each thread of
-/// the grid.
+/// `count`, `sum` and `sum_f64` point to one element each, which holds 0; `before` has 3 elements
+/// for each thread of the grid.
 #[kernel]
 pub unsafe fn atomics(
     count: &AtomicU32,

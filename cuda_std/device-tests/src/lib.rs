@@ -1,7 +1,7 @@
 //! One kernel for each part of `cuda_std`, each with an output that is easy to state.
 //!
-//! `tests/cuda_std` compiles them, runs them on every engine and looks for the instructions that must be in
-//! their PTX.
+//! `tests/cuda_std` compiles them, runs them on every engine and looks for the instructions that
+//! must be in their PTX.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]

@@ -20,7 +20,7 @@
 //! multiples of 4, the address of 16.
 //!
 //! # What changed since the rung before
-//! Against `cp_async`: barriers for stages instead of the block, four times the sums of a thread, fragments in two sets of
+//! Against `cp_async`: barriers for stages instead of the block, twice the accumulators of a thread, fragments in two sets of
 //! registers, the order of the FMAs, α and β, layouts, edges, batches, and parts of k.
 //!
 //! # Source

@@ -1,4 +1,5 @@
-//! The sources' own series of kernels, which stand for themselves and are kept as their sources have them.
+//! The sources' own series of kernels, which stand for themselves and are kept as their sources
+//! have them.
 //!
 //! | file | source | rungs |
 //! |---|---|---|
@@ -9,25 +10,25 @@
 //!
 //! Matrices of `volkov_sgemm` and of Wolfe's kernels are column-major, with leading dimensions.
 
-/// Kernels that are instances of one body, with the parameters of every column-major product: `a` (m × k), `b`
-/// (k × n), `c` (m × n), then m, n, k and the leading dimensions of a, b and c.
+/// Kernels that are instances of one body, with the parameters of every column-major product: `a`
+/// (m × k), `b` (k × n), `c` (m × n), then m, n, k and the leading dimensions of a, b and c.
 macro_rules! column_major_kernels {
     ($($(#[$doc:meta])* $name:ident, ($($bounds:tt)*) => $body:expr;)*) => {
         $(
             $(#[$doc])*
             ///
             /// # Safety
-            /// `a`, `b` and `c` are column-major device arrays of m × k, k × n and m × n elements with columns
-            /// `lda` ≥ m, `ldb` ≥ k and `ldc` ≥ m elements apart, `c` apart from the others; the grid and block
-            /// are those of the module's geometry for this kernel, and the sizes are the multiples that the
-            /// module states.
+            /// `a`, `b` and `c` are column-major device arrays of m × k, k × n and m × n elements
+            /// with columns `lda` ≥ m, `ldb` ≥ k and `ldc` ≥ m elements apart, `c` apart from the
+            /// others; the grid and block are those of the module's geometry for this kernel, and
+            /// the sizes are the multiples that the module states.
             #[cuda_std::kernel($($bounds)*)]
             pub unsafe fn $name(
                 a: &[f32], b: &[f32], c: *mut f32,
                 m: u32, n: u32, k: u32, lda: u32, ldb: u32, ldc: u32,
             ) {
                 let size = $crate::history::Pitched::new(m, n, k, lda, ldb, ldc);
-                // SAFETY: passed on to the caller.
+                // SAFETY: the body's contract is this kernel's.
                 unsafe { $body(a, b, c, size) }
             }
         )*

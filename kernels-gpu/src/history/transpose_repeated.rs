@@ -1,13 +1,14 @@
 //! The transposes and the copy that do their work several times in one launch.
 //!
-//! Source 003 takes two times. The "outer time" is that of one of many launches in a row. The "inner time" is
-//! that of one of several repetitions inside of a kernel, so that the cost of a launch does not count. For the
-//! first the host launches [`copy`](mod@copy) and the transposes again; for the second it launches these.
+//! Source 003 takes two times. The "outer time" is that of one of many launches in a row. The
+//! "inner time" is that of one of several repetitions inside of a kernel, so that the cost of a
+//! launch does not count. For the first the host launches [`copy`](mod@copy) and the transposes
+//! again; for the second it launches these.
 //!
 //! # Idea
-//! The bodies are those of [`transpose`](crate::ladder::transpose), in a loop. Both arrays start at an
-//! [`opaque`] offset, which is 0: the compiler cannot know that each repetition does the same, and does the
-//! loads and stores every time.
+//! The bodies are those of [`transpose`](crate::ladder::transpose), in a loop. Both arrays start at
+//! an [`opaque`] offset, which is 0: the compiler cannot know that each repetition does the same,
+//! and does the loads and stores every time.
 //!
 //! # Thread mapping
 //! Those of the bodies.
@@ -16,8 +17,8 @@
 //! Width and height are multiples of 32.
 //!
 //! # What changed since the rung before
-//! Against each rung: the loop, and where the body has a shared tile, a barrier that keeps the next repetition
-//! out of it until it is read.
+//! Against each rung: the loop, and where the body has a shared tile, a barrier that keeps the next
+//! repetition out of it until it is read.
 //!
 //! # Source
 //! 003 ("inner time").
@@ -50,8 +51,8 @@ macro_rules! repeated_kernels {
                 };
                 for _ in 0..repetitions {
                     let zero = opaque(0);
-                    // SAFETY: `zero` is 0, so both arrays are whole; they and the grid are this kernel's, whose
-                    // contract is that of the rung.
+                    // SAFETY: `zero` is 0, so both arrays are whole; they and the grid are this
+                    // kernel's, whose contract is that of the rung.
                     unsafe { $body(input.get_unchecked(zero..), output.add(zero), size) };
                     $($barrier();)?
                 }

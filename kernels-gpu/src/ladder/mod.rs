@@ -9,8 +9,8 @@
 //! | [`sm_90a`] | [`wgmma_single`](sm_90a::wgmma_single), [`wgmma_persistent`](sm_90a::wgmma_persistent): and on 9.0a |
 //! | [`matvec`] | [`matvec_fast`](mod@matvec::matvec_fast): many small products, after the series in [`intervals`](crate::history::intervals) |
 //!
-//! `matmul`, `sm_80` and `sm_90a` are one ladder. It is cut where a rung needs a newer GPU, because each
-//! generation is a PTX module of its own. It goes on in the library: [`gemm`](crate::gemm).
+//! `matmul`, `sm_80` and `sm_90a` are one ladder. It is cut where a rung needs a newer GPU, because
+//! each generation is a PTX module of its own. It goes on in the library: [`gemm`](crate::gemm).
 
 #[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod matmul;

@@ -1,9 +1,10 @@
 //! `matvec_lcs`: load all, compute, store.
 //!
 //! # Idea
-//! A thread computes a whole product. It loads the N elements of its vector first, so that all their latencies
-//! overlap, then does M · N multiply-adds on M independent sums, then stores M elements. The lanes of a warp
-//! touch elements N apart, but all bytes of a sector are used by the loads that follow.
+//! A thread computes a whole product. It loads the N elements of its vector first, so that all
+//! their latencies overlap, then does M · N multiply-adds on M independent accumulators, then
+//! stores M elements. The lanes of a warp touch elements N apart, but all bytes of a sector are
+//! used by the loads that follow.
 //!
 //! # Thread mapping
 //! Thread t of T takes vectors t, t + T, t + 2 T, ….
@@ -33,7 +34,7 @@ unsafe fn body<const M: usize, const N: usize>(
     let mut h = thread::index_1d() as usize;
     while h < input.len() / size.n {
         let mut vector = [0.0f32; N];
-        let mut sums = [0.0f32; M];
+        let mut accumulators = [0.0f32; M];
         // SAFETY: h is a whole vector of the input and of the output.
         unsafe {
             for c in 0..N {
@@ -44,13 +45,13 @@ unsafe fn body<const M: usize, const N: usize>(
             for c in 0..N {
                 if c < size.n {
                     for r in 0..M {
-                        sums[r] = matrix[r][c].mul_add(vector[c], sums[r]);
+                        accumulators[r] = matrix[r][c].mul_add(vector[c], accumulators[r]);
                     }
                 }
             }
             for r in 0..M {
                 if r < size.m {
-                    *output.add(h * size.m + r) = sums[r];
+                    *output.add(h * size.m + r) = accumulators[r];
                 }
             }
         }

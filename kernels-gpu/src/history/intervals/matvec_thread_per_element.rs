@@ -1,22 +1,24 @@
 //! `matvec_thread_per_element`: M threads per vector.
 //!
 //! # Idea
-//! Each thread computes one element of one product: a dot product of a row of the matrix with the vector. Stores
-//! are coalesced at last, and the M threads of a vector share its loads through the caches. But the N multiply-adds
-//! of a thread depend on each other, and the row differs from lane to lane, so the matrix is no operand any more:
-//! the constant bank serves one address at a time.
+//! Each thread computes one element of one product: a dot product of a row of the matrix with the
+//! vector. Stores are coalesced at last, and the M threads of a vector share its loads through the
+//! caches. But the N multiply-adds of a thread depend on each other, and the row differs from lane
+//! to lane, so the matrix is no operand any more: the constant bank serves one address at a time.
 //!
 //! # Thread mapping
 //! Thread t computes element t mod M of vectors t / M, t / M + T / M, ….
 //!
 //! # Preconditions
-//! M and N from 4 to 32, as named or, with `_any`, as told; any number of vectors. Threads beyond a multiple of M of the grid stay idle.
+//! M and N from 4 to 32, as named or, with `_any`, as told; any number of vectors. Threads beyond a
+//! multiple of M of the grid stay idle.
 //!
 //! # What changed since the rung before
 //! Against `matvec_lcs`: M threads where there was one.
 //!
 //! # Source
-//! 002 ("mxv_o_per_thd"): 497 cycles, P = 11,502 threads on a GTX 1080, 18 warps per multiprocessor.
+//! 002 ("mxv_o_per_thd"): 497 cycles, P = 11,502 threads on a GTX 1080, 18 warps per
+//! multiprocessor.
 
 use super::Size;
 use cuda_std::prelude::*;

@@ -8,8 +8,9 @@
 //!
 //! The operands lie as [`matvec`](crate::ladder::matvec) says.
 //!
-//! Each exists for M = N = 16 under its plain name, for other square sizes with the size as a suffix, and as
-//! `_any` for every M and N up to 32: there the loops are unrolled to 32 with a test in each round.
+//! Each exists for M = N = 16 under its plain name, for other square sizes with the size as a
+//! suffix, and as `_any` for every M and N up to 32: there the loops are unrolled to 32 with a test
+//! in each round.
 
 use crate::geometry::Geometry;
 use crate::ladder::matvec::{BLOCK, Matrix};
@@ -33,12 +34,12 @@ struct Size {
 
 /// The matrix parameter as a body takes it.
 ///
-/// `constant`: a reference. Every index is known when the kernel is compiled, so each element is an operand from
-/// the constant bank.
+/// `constant`: a reference. Every index is known when the kernel is compiled, so each element is an
+/// operand from the constant bank.
 ///
-/// `indexed`: a function of row and column, for indices that differ from thread to thread. rustc takes an
-/// aggregate parameter apart into its elements; indexing those at run time would put a copy into local memory.
-/// The parameter space itself can be indexed (PTX ISA, "ld.param").
+/// `indexed`: a function of row and column, for indices that differ from thread to thread. rustc
+/// takes an aggregate parameter apart into its elements; indexing those at run time would put a
+/// copy into local memory. The parameter space itself can be indexed (PTX ISA, "ld.param").
 macro_rules! matrix_operand {
     (constant, $kernel:ident, $matrix:ident) => {
         &$matrix.0
@@ -49,8 +50,8 @@ macro_rules! matrix_operand {
             {
                 let columns = $matrix.0[0].len();
                 let element: f32;
-                // SAFETY: the bodies call it with row < M and column < N only, so the address is inside of the
-                // matrix, which is the kernel's first parameter.
+                // SAFETY: the bodies call it with row < M and column < N only, so the address is
+                // inside of the matrix, which is the kernel's first parameter.
                 unsafe {
                     ::core::arch::asm!(
                         "{{ .reg .b64 address;",
@@ -71,16 +72,16 @@ macro_rules! matrix_operand {
 
 /// The kernels of one rung: an instance of its body for each square size, and one for any size.
 ///
-/// The body is called with the size, the matrix as [`matrix_operand`] gives it, the input and the output. Its
-/// first two const parameters are the largest M and N.
+/// The body is called with the size, the matrix as [`matrix_operand`] gives it, the input and the
+/// output. Its first two const parameters are the largest M and N.
 macro_rules! matvec_kernels {
     ($body:ident($operand:ident), $doc:literal: $any:ident $(, $name:ident = $size:literal)*) => {
         $(
             #[doc = $doc]
             ///
             /// # Safety
-            /// `input` and `output` are device arrays of as many whole vectors; the grid and block are
-            /// one-dimensional, of at least as many threads as the matrix has rows.
+            /// `input` and `output` are device arrays of the same number of whole vectors; the grid
+            /// and block are one-dimensional, of at least as many threads as the matrix has rows.
             #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
             pub unsafe fn $name(
                 matrix: super::Matrix<$size, $size>,
@@ -89,7 +90,8 @@ macro_rules! matvec_kernels {
             ) {
                 let size = super::Size { m: $size, n: $size };
                 let operand = matrix_operand!($operand, $name, matrix);
-                // SAFETY: the body's arrays and grid are this kernel's, whose contract is the body's.
+                // SAFETY: the body's arrays and grid are this kernel's, whose contract is the
+                // body's.
                 unsafe { $body::<$size, $size>(size, operand, input, output) }
             }
         )*
@@ -110,7 +112,7 @@ macro_rules! matvec_kernels {
         ) {
             let size = super::Size { m: m as usize, n: n as usize };
             let operand = matrix_operand!($operand, $any, matrix);
-            // SAFETY: the body's arrays and grid are this kernel's, whose contract is the body's.
+            // SAFETY: the body's contract is this kernel's.
             unsafe { $body::<{ super::MAX }, { super::MAX }>(size, operand, input, output) }
         }
     };

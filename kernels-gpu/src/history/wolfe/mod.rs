@@ -10,9 +10,10 @@
 //! | [`wolfe_k5`] | `wolfe_k5` |
 //!
 //! # Names
-//! The source computes `a = b · c`, column-major, with a of n × m and an inner extent p. Here that is
-//! C = A · B: its b is A, its c is B, its a is C; its n, m, p are m, n, k; its pitches are leading dimensions.
-//! Its loops keep their names: i runs along rows of C, j along columns, k along the sum.
+//! The source computes `a = b · c`, column-major, with a of n × m and an inner extent p. Here that
+//! is C = A · B: its b is A, its c is B, its a is C; its n, m, p are m, n, k; its pitches are
+//! leading dimensions. Its loops keep their names: i runs along rows of C, j along columns, k along
+//! the sum.
 //!
 //! | rung | width w | i unrolled | j unrolled | k unrolled |
 //! |---|---|---|---|---|
@@ -32,7 +33,8 @@ pub mod wolfe_k4;
 pub mod wolfe_k4_guarded;
 pub mod wolfe_k5;
 
-/// Geometry of a kernel whose block of `width` threads owns `width` · `rows` rows and `columns` columns of C.
+/// Geometry of a kernel whose block of `width` threads owns `width` · `rows` rows and `columns`
+/// columns of C.
 pub const fn geometry(width: usize, rows: usize, columns: usize) -> Geometry {
     Geometry::Tiles {
         block: [width as u32, 1, 1],
@@ -42,11 +44,11 @@ pub const fn geometry(width: usize, rows: usize, columns: usize) -> Geometry {
 }
 
 // ANCHOR: strip
-/// The body of K2, K3 and K4: a strip of `W` elements of B's columns in shared memory, and `I` · `J` sums per
-/// thread: rows i, i + W, … and columns j, j + 1, …
+/// The body of K2, K3 and K4: a strip of `W` elements of B's columns in shared memory, and `I` ·
+/// `J` accumulators per thread: rows i, i + W, … and columns j, j + 1, …
 ///
-/// The loop over the strip runs in steps of `K` multiply-adds and is otherwise kept rolled, as the source's
-/// compiler left it: unrolling is what tells these rungs apart.
+/// The loop over the strip runs in steps of `K` multiply-adds and is otherwise kept rolled, as the
+/// source's compiler left it: unrolling is what tells these rungs apart.
 ///
 /// # Safety
 /// As for [`column_major_kernels`](super): m is a multiple of `W` · `I`, n of `J` and k of `W`.
@@ -63,11 +65,12 @@ pub(super) unsafe fn strip<const W: usize, const I: usize, const J: usize, const
     let i = thread::block_idx_x() as usize * (W * I) + tx;
     let j = thread::block_idx_y() as usize * J;
 
-    let mut sums = [[0.0f32; J]; I];
+    let mut accumulators = [[0.0f32; J]; I];
     for strip in 0..size.k / W {
         let start = strip * W;
-        // SAFETY: i + W · (I - 1) < m, j + J - 1 < n and start + W <= k by the multiples. Each thread writes its
-        // own element of each strip and reads those of others between the two barriers only.
+        // SAFETY: i + W · (I - 1) < m, j + J - 1 < n and start + W <= k by the multiples. Each
+        // thread writes its own element of each strip and reads those of others between the two
+        // barriers only.
         unsafe {
             for dj in 0..J {
                 *strips.add(dj * W + tx) = *b.get_unchecked(start + tx + size.ldb * (j + dj));
@@ -80,7 +83,7 @@ pub(super) unsafe fn strip<const W: usize, const I: usize, const J: usize, const
                         let left = *a.get_unchecked(i + di * W + size.lda * (start + k + dk));
                         for dj in 0..J {
                             let right = *strips.add(dj * W + k + dk);
-                            sums[di][dj] = left.mul_add(right, sums[di][dj]);
+                            accumulators[di][dj] = left.mul_add(right, accumulators[di][dj]);
                         }
                     }
                 }
@@ -91,8 +94,8 @@ pub(super) unsafe fn strip<const W: usize, const I: usize, const J: usize, const
     }
     for di in 0..I {
         for dj in 0..J {
-            // SAFETY: as above, and no other thread writes these elements.
-            unsafe { *c.add(i + di * W + size.ldc * (j + dj)) = sums[di][dj] };
+            // SAFETY: inside of C by the multiples, and no other thread writes these elements.
+            unsafe { *c.add(i + di * W + size.ldc * (j + dj)) = accumulators[di][dj] };
         }
     }
 }

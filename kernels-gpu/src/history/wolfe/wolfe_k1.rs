@@ -1,14 +1,15 @@
-//! `wolfe_ks`, `wolfe_k1_inverted`, `wolfe_k1_w32` … `wolfe_k1_w256`: one output per thread, column-major.
+//! `wolfe_ks`, `wolfe_k1_inverted`, `wolfe_k1_w32` … `wolfe_k1_w256`: one output per thread,
+//! column-major.
 //!
 //! # Idea
-//! The loop over i is strip-mined to the width W of a block, the strips and j run in parallel, and each thread
-//! keeps one sum. Which index runs along the threads decides everything: with i, the lanes of a warp read a
-//! contiguous piece of a column of A (stride 1); with j, 32 columns at once.
+//! The loop over i is strip-mined to the width W of a block, the strips and j run in parallel, and
+//! each thread keeps one sum. Which index runs along the threads decides everything: with i, the
+//! lanes of a warp read a contiguous piece of a column of A (stride 1); with j, 32 columns at once.
 //!
 //! # Thread mapping
-//! A block of W threads. K1: thread → i (row), grid x → strips of i, grid y → j. Inverted: the same with grid x
-//! → j and grid y → strips of i, so that blocks that run at the same time share rows of A instead of a column
-//! of B. Ks: thread → j (column).
+//! A block of W threads. K1: thread → i (row), grid x → strips of i, grid y → j. Inverted: the same
+//! with grid x → j and grid y → strips of i, so that blocks that run at the same time share rows of
+//! A instead of a column of B. Ks: thread → j (column).
 //!
 //! # Preconditions
 //! m is a multiple of W (n of 32 for `wolfe_ks`).
@@ -29,7 +30,7 @@ pub const fn geometry(width: usize) -> Geometry {
     super::geometry(width, 1, 1)
 }
 
-/// Geometry of `wolfe_k1_inverted`: that of `wolfe_k1_w32` with the grid turned.
+/// Geometry of `wolfe_k1_inverted`: that of `wolfe_k1_w32` with x and y of the grid exchanged.
 pub const GEOMETRY_INVERTED: Geometry = Geometry::Tiles {
     block: [32, 1, 1],
     tile: [1, 32],
@@ -44,7 +45,10 @@ pub const GEOMETRY_KS: Geometry = Geometry::Tiles {
 };
 
 // ANCHOR: element
-/// The sum for element (i, j) of C.
+/// Computes element (i, j) of C.
+///
+/// # Safety
+/// The contract of the kernels below; i < m, j < n, and no other thread computes this element.
 #[inline(always)]
 unsafe fn element(a: &[f32], b: &[f32], c: *mut f32, size: Pitched, i: usize, j: usize) {
     let mut sum = 0.0f32;
@@ -60,7 +64,7 @@ unsafe fn element(a: &[f32], b: &[f32], c: *mut f32, size: Pitched, i: usize, j:
         sum = left.mul_add(right, sum);
         k = rolled(k + 1);
     }
-    // SAFETY: as above, and no other thread writes this element.
+    // SAFETY: i < m and j < n by the multiples and the grid. No other thread writes this element.
     unsafe { *c.add(i + size.ldc * j) = sum };
 }
 // ANCHOR_END: element
@@ -70,7 +74,7 @@ unsafe fn element(a: &[f32], b: &[f32], c: *mut f32, size: Pitched, i: usize, j:
 unsafe fn k1<const W: usize>(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     let i = thread::block_idx_x() as usize * W + thread::thread_idx_x() as usize;
     let j = thread::block_idx_y() as usize;
-    // SAFETY: passed on to the caller.
+    // SAFETY: i < m and j < n by the grid; the contract is the kernel's.
     unsafe { element(a, b, c, size, i, j) }
 }
 // ANCHOR_END: k1
@@ -80,7 +84,7 @@ unsafe fn k1<const W: usize>(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
 unsafe fn inverted(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     let i = thread::block_idx_y() as usize * 32 + thread::thread_idx_x() as usize;
     let j = thread::block_idx_x() as usize;
-    // SAFETY: passed on to the caller.
+    // SAFETY: i < m and j < n by the grid; the contract is the kernel's.
     unsafe { element(a, b, c, size, i, j) }
 }
 // ANCHOR_END: inverted
@@ -90,7 +94,7 @@ unsafe fn inverted(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
 unsafe fn ks(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     let i = thread::block_idx_y() as usize;
     let j = thread::block_idx_x() as usize * 32 + thread::thread_idx_x() as usize;
-    // SAFETY: passed on to the caller.
+    // SAFETY: i < m and j < n by the grid; the contract is the kernel's.
     unsafe { element(a, b, c, size, i, j) }
 }
 // ANCHOR_END: ks

@@ -1,8 +1,9 @@
 //! `wolfe_k4_w32_j2` … `wolfe_k4_w128_j4_k4`: the loop over j unrolled.
 //!
 //! # Idea
-//! A thread computes J elements of a row of C. They share the element of A, the one operand that still came
-//! from global memory: one global load now feeds J multiply-adds. Unrolling k on top of it saves loop overhead.
+//! A thread computes J elements of a row of C. They share the element of A, the one operand that
+//! still came from global memory: one global load now feeds J multiply-adds. Unrolling k on top of
+//! it saves loop overhead.
 //!
 //! # Thread mapping
 //! A block of W threads; thread → row i, columns j to j + J - 1; grid y → groups of J columns.
@@ -11,11 +12,12 @@
 //! m and k are multiples of W, n of J.
 //!
 //! # What changed since the rung before
-//! Against `wolfe_k3`: J strips of B in shared memory and J sums in a thread instead of I rows.
+//! Against `wolfe_k3`: J strips of B in shared memory and J accumulators in a thread instead of I
+//! rows.
 //!
 //! # Source
-//! 004: J = 2 gives 59, 98 and 117 GFLOP/s with W = 32, 64 and 128; J = 4 gives 176 with W = 128, 202 with k
-//! unrolled once, 208 with k unrolled three times (265 for the kernel alone).
+//! 004: J = 2 gives 59, 98 and 117 GFLOP/s with W = 32, 64 and 128; J = 4 gives 176 with W = 128,
+//! 202 with k unrolled once, 208 with k unrolled three times (265 for the kernel alone).
 
 use super::strip;
 use crate::geometry::Geometry;

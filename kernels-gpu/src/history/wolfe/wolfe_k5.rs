@@ -1,9 +1,10 @@
 //! `wolfe_k5`: 16 × 16 tiles, column-major.
 //!
 //! # Idea
-//! What a cache-minded programmer would do: tiles of A and B in shared memory, as in `tiled_16`. Each thread
-//! keeps one element of C in a register. It is not the fastest of its series: every multiply-add needs two loads
-//! from shared memory, where K4 with J = 4 needs one and a quarter of a global one.
+//! What a cache-minded programmer would do: tiles of A and B in shared memory, as in `tiled_16`.
+//! Each thread keeps one element of C in a register. It is not the fastest of its series: every
+//! multiply-add needs two loads from shared memory, where K4 with J = 4 needs one and a quarter of
+//! a global one.
 //!
 //! # Thread mapping
 //! A block of 16 × 16 threads; x → i (row, stride 1 in column-major matrices), y → j.
@@ -47,8 +48,9 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
     let mut sum = 0.0f32;
     for tile in 0..size.k / TILE {
         let start = tile * TILE;
-        // SAFETY: the tiles lie inside of the matrices because the sizes are multiples of TILE. Each thread
-        // writes its own element of the tiles and reads those of others between the two barriers only.
+        // SAFETY: the tiles lie inside of the matrices because the sizes are multiples of TILE.
+        // Each thread writes its own element of the tiles and reads those of others between the two
+        // barriers only.
         unsafe {
             *tile_a.add(ti + TILE * tj) = *a.get_unchecked(i + size.lda * (start + tj));
             *tile_b.add(ti + TILE * tj) = *b.get_unchecked(start + ti + size.ldb * j);
@@ -59,7 +61,7 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, size: Pitched) {
             thread::sync_threads();
         }
     }
-    // SAFETY: as above, and no other thread writes this element.
+    // SAFETY: i < m and j < n by the multiples and the grid. No other thread writes this element.
     unsafe { *c.add(i + size.ldc * j) = sum };
 }
 // ANCHOR_END: body

@@ -1,10 +1,10 @@
 //! `double_buffered`: two stages of shared memory, the next tile prefetched into registers.
 //!
 //! # Idea
-//! `register_blocked` waits twice in each round: for the tile to arrive, and for everybody to be done with it.
-//! With two copies of the tiles the next one is on its way while this one is used: its global loads are issued
-//! before the arithmetic and stored to the other copy after it. One barrier per round is enough, and the latency
-//! of global memory hides behind 512 multiply-adds.
+//! `register_blocked` waits twice for each k-tile: until it is complete, and until all threads have
+//! read it. With two stages of shared memory the next k-tile is prefetched while this one is used.
+//! Its global loads are issued before the arithmetic, and stored to the other stage after it. One
+//! barrier for each k-tile is enough, and 512 multiply-adds hide the latency of global memory.
 //!
 //! # Thread mapping
 //! As in `register_blocked`.
@@ -13,14 +13,14 @@
 //! As for `register_blocked`: m and n are multiples of 128, k of 8.
 //!
 //! # What changed since the rung before
-//! Against `register_blocked`: twice the shared memory, 8 registers for the prefetched elements, one barrier
-//! per round instead of two, the last round behind the loop. A launch bound holds it to 128 registers, so that two
-//! blocks fit on a multiprocessor.
+//! Against `register_blocked`: twice the shared memory, 8 registers for the prefetched elements,
+//! one barrier for each k-tile instead of two, the last k-tile behind the loop. A launch bound
+//! holds it to 128 registers, so that two blocks fit on a multiprocessor.
 //!
 //! # Source
-//! Beyond the sources; the usual next step.
+//! Beyond the sources; the usual next k_tile.
 
-use super::blocked::{Accumulators, DEPTH, Fragment, Position, TILE_A, TILE_B};
+use super::blocked::{Accumulators, BK, Fragment, Position, TILE_A, TILE_B};
 use cuda_std::prelude::*;
 
 // ANCHOR: body
@@ -29,27 +29,31 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, _m: usize, n: usize, k: usize)
     let tiles_a = shared_array![f32; 2 * TILE_A];
     let tiles_b = shared_array![f32; 2 * TILE_B];
     let at = Position::of_this_thread();
-    let mut sums = Accumulators::zero();
-    // Counted in 32 bits: a 64-bit counter takes registers that the sums need.
-    let steps = (k / DEPTH) as u32;
-    // SAFETY: the tiles lie inside of the matrices because m and n are multiples of BLOCK and k of DEPTH. A copy
-    // of the tiles is written while the other is read, and a barrier lies between.
+    let mut accumulators = Accumulators::zero();
+    // Counted in 32 bits: a 64-bit counter takes registers that the accumulators need.
+    let k_tiles = (k / BK) as u32;
+    // SAFETY: the tiles lie inside of the matrices because m, n and k are multiples of BM, BN and
+    // BK. One stage is written while the other is read, and a barrier lies between.
     unsafe {
-        if steps > 0 {
+        if k_tiles > 0 {
             Fragment::load(a, b, &at, 0, n, k).store(tiles_a, tiles_b, &at);
             thread::sync_threads();
-            for step in 1..steps {
-                let (this, next) = (((step - 1) % 2) as usize, (step % 2) as usize);
-                let prefetched = Fragment::load(a, b, &at, step as usize * DEPTH, n, k);
-                sums.multiply_add(tiles_a.add(this * TILE_A), tiles_b.add(this * TILE_B), &at);
+            for k_tile in 1..k_tiles {
+                let (this, next) = (((k_tile - 1) % 2) as usize, (k_tile % 2) as usize);
+                let prefetched = Fragment::load(a, b, &at, k_tile as usize * BK, n, k);
+                accumulators.multiply_add(
+                    tiles_a.add(this * TILE_A),
+                    tiles_b.add(this * TILE_B),
+                    &at,
+                );
                 prefetched.store(tiles_a.add(next * TILE_A), tiles_b.add(next * TILE_B), &at);
                 thread::sync_threads();
             }
             // Behind the last tile there is none to prefetch.
-            let last = ((steps - 1) % 2) as usize;
-            sums.multiply_add(tiles_a.add(last * TILE_A), tiles_b.add(last * TILE_B), &at);
+            let last = ((k_tiles - 1) % 2) as usize;
+            accumulators.multiply_add(tiles_a.add(last * TILE_A), tiles_b.add(last * TILE_B), &at);
         }
-        sums.store(c, &at, n);
+        accumulators.store(c, &at, n);
     }
 }
 // ANCHOR_END: body

@@ -13,19 +13,20 @@
 //! Matrices are row-major and dense. The ladder goes on in [`sm_80`](super::sm_80).
 
 // ANCHOR: row_major
-/// Kernels that are instances of one body, with their launch bounds and the parameters of every row-major product:
-/// `a` (m × k), `b` (k × n), `c` (m × n), then m, n and k.
+/// Kernels that are instances of one body, with their launch bounds and the parameters of every
+/// row-major product: `a` (m × k), `b` (k × n), `c` (m × n), then m, n and k.
 macro_rules! row_major_kernels {
     ($($(#[$doc:meta])* $name:ident, $element:ty, ($($bounds:tt)*) => $body:expr;)*) => {
         $(
             $(#[$doc])*
             ///
             /// # Safety
-            /// `a`, `b` and `c` are row-major device arrays of m × k, k × n and m × n elements, `c` apart from
-            /// the others; the grid and block are those of the module's geometry for this kernel.
+            /// `a`, `b` and `c` are row-major device arrays of m × k, k × n and m × n elements, `c`
+            /// apart from the others; the grid and block are those of the module's geometry for
+            /// this kernel.
             #[cuda_std::kernel($($bounds)*)]
             pub unsafe fn $name(a: &[$element], b: &[$element], c: *mut $element, m: u32, n: u32, k: u32) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the body's contract is this kernel's.
                 unsafe { $body(a, b, c, m as usize, n as usize, k as usize) }
             }
         )*

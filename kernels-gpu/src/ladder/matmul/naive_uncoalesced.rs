@@ -1,12 +1,12 @@
 //! `naive_uncoalesced`: `naive` with the roles of x and y swapped.
 //!
 //! # Idea
-//! The same arithmetic with the wrong index fastest. It shows what coalescing is worth: each load of A and
-//! each store to C touches 32 rows, and so 32 sectors, of which 4 of 32 bytes are used.
+//! The same arithmetic with the wrong index fastest. It shows what coalescing is worth: each load
+//! of A and each store to C touches 32 rows, and so 32 sectors, of which 4 of 32 bytes are used.
 //!
 //! # Thread mapping
-//! x → row, y → column, blocks of 32 × 32. The 32 lanes of a warp share a column: they read the same element
-//! of B (one broadcast) and 32 elements of A that are k elements apart.
+//! x → row, y → column, blocks of 32 × 32. The 32 lanes of a warp share a column: they read the
+//! same element of B (one broadcast) and 32 elements of A that are k elements apart.
 //!
 //! # Preconditions
 //! None: threads outside of C return at once.
@@ -31,7 +31,8 @@ pub const GEOMETRY: Geometry = Geometry::square(BLOCK).along_rows();
 #[inline(always)]
 unsafe fn body<T: GpuFloat>(a: &[T], b: &[T], c: *mut T, m: usize, n: usize, k: usize) {
     let thread::UVec2 { x, y } = thread::index_2d();
-    // SAFETY: passed on to the caller.
+    // SAFETY: each thread of the grid has another row and column; arrays and sizes are the
+    // kernel's.
     unsafe { element(a, b, c, [m, n, k], x as usize, y as usize) }
 }
 // ANCHOR_END: body

@@ -1,9 +1,9 @@
 //! `tiled_guarded_16`, `tiled_guarded_32`: shared-memory tiles for any size.
 //!
 //! # Idea
-//! Tiles at the edge reach past the matrices. What lies outside is filled with zeros, which add nothing, so
-//! the inner loop needs no test. A thread outside of C still loads its part of the tiles and still reaches
-//! every barrier; only its store is left out.
+//! Tiles at the edge reach past the matrices. What lies outside is filled with zeros, which add
+//! nothing, so the inner loop needs no test. A thread outside of C still loads its part of the
+//! tiles and still reaches every barrier; only its store is left out.
 //!
 //! # Thread mapping
 //! As in `tiled`: x → column, y → row, a block of T × T threads, one output each.
@@ -12,7 +12,8 @@
 //! None.
 //!
 //! # What changed since the rung before
-//! Against `tiled`: three tests, two at the loads and one at the store; the number of tiles is rounded up.
+//! Against `tiled`: three tests, two at the loads and one at the store; the number of tiles is
+//! rounded up.
 //!
 //! # Source
 //! 001 (boundary conditions of the tiled kernel). 004: such tests cost about 5 %.
@@ -49,8 +50,8 @@ unsafe fn body<T: GpuFloat, const TILE: usize>(
     let mut sum = T::ZERO;
     for tile in 0..k.div_ceil(TILE) {
         let start = tile * TILE;
-        // SAFETY: each load is inside of its matrix by the test before it. Each thread writes its own element
-        // of the tiles and reads those of others between the two barriers only.
+        // SAFETY: each load is inside of its matrix by the test before it. Each thread writes its
+        // own element of the tiles and reads those of others between the two barriers only.
         unsafe {
             *tile_a.add(ty * TILE + tx) = if row < m && start + tx < k {
                 *a.get_unchecked(row * k + start + tx)

@@ -6,8 +6,9 @@
 //!
 //! The rungs before it are source 002's series: [`intervals`](crate::history::intervals).
 //!
-//! Vector h is `input[h N .. (h + 1) N]`, its product `output[h M .. (h + 1) M]`. The matrix is a kernel parameter
-//! passed by value, so it lies in the constant bank, and a multiply-add takes an element of it as an operand.
+//! Vector h is `input[h N .. (h + 1) N]`, its product `output[h M .. (h + 1) M]`. The matrix is a
+//! kernel parameter passed by value, so it lies in the constant bank, and a multiply-add takes an
+//! element of it as an operand.
 
 /// Threads of a block.
 pub const BLOCK: usize = 256;

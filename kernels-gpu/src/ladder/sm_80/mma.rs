@@ -1,25 +1,29 @@
-//! `mma_f16`, `mma_bf16`, `mma_tf32`: tensor cores, fed by asynchronous copies through three stages.
+//! `mma_f16`, `mma_bf16`, `mma_tf32`: tensor cores, fed by asynchronous copies through three
+//! stages.
 //!
 //! # Idea
-//! A warp multiplies fragments of 16 × 16 and 16 × 8 elements in one instruction, 4,096 FLOP that cost as many issue slots
-//! as 64 of `double_buffered`. Now the tiles have to arrive fast enough. `cp.async` brings them to shared memory while two
-//! earlier stages are used, without passing through registers, and `ldmatrix` hands out four 8 × 8 matrices at a time.
+//! A warp multiplies fragments of 16 × 16 and 16 × 8 elements in one instruction, 4,096 FLOP that
+//! cost as many issue slots as 64 of `double_buffered`. Now the tiles have to arrive fast enough.
+//! `cp.async` brings them to shared memory while two earlier stages are used, without passing
+//! through registers, and `ldmatrix` hands out four 8 × 8 matrices at a time.
 //!
-//! Both tiles lie in shared memory as they lie in global memory, in pieces of 16 bytes. Pieces of a row are exchanged by an
-//! exclusive or with the row number (a *swizzle*), so that neither the copies nor the fragments have bank conflicts.
+//! Both tiles lie in shared memory as they lie in global memory, in vectors of 16 bytes. The number
+//! of a vector in its row is XORed with the row number (a *swizzle*), so that neither the copies
+//! nor the fragments have bank conflicts.
 //!
 //! # Thread mapping
-//! A block of four warps computes 128 × 128 elements of C. Warp w owns the 64 × 64 of row w / 2 and column w mod 2: 4 × 8
-//! products of 16 × 8, 128 sums for each lane. A stage holds 64 bytes along k: 32 elements of 16 bits, or 16 of TF32.
+//! A block of four warps computes 128 × 128 elements of C. Warp w owns the 64 × 64 of row w / 2 and
+//! column w mod 2: 4 × 8 MMAs of 16 × 8, 128 accumulators for each lane. A stage holds 64 bytes
+//! along k: 32 elements of 16 bits, or 16 of TF32.
 //!
 //! # Preconditions
-//! Rows start at multiples of 16 bytes: k and n are multiples of 8 elements of 16 bits, or of 4 of TF32. m is any number.
-//! What lies outside of the matrices is copied as zeros.
+//! Rows start at multiples of 16 bytes: k and n are multiples of 8 elements of 16 bits, or of 4 of
+//! TF32. m is any number. What lies outside of the matrices is copied as zeros.
 //!
 //! # What changed since the rung before
-//! Against `double_buffered`: another unit does the arithmetic, the inputs have 10 or 7 bits of fraction, sums and C are f32.
-//! B keeps its rows along n. For 16-bit elements `ldmatrix` transposes its fragments; TF32 elements are too wide for that, and
-//! lanes read them one by one.
+//! Against `double_buffered`: another unit does the arithmetic, the inputs have 10 or 7 bits of
+//! fraction, accumulators and C are f32. B keeps its rows along n. For 16-bit elements `ldmatrix`
+//! transposes its fragments; TF32 elements are too wide for that, and lanes read them one by one.
 //!
 //! # Source
 //! Beyond the sources. PTX ISA, "mma.sync", "ldmatrix", "cp.async".
@@ -32,74 +36,78 @@ use cuda_std::mma::{Bf16, F16, Input, Tf32};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x2, Vector};
 
-/// Rows and columns of C that a block owns.
-const BLOCK: usize = 128;
+/// The block tile: 128 × 128 elements of C, 64 bytes along k.
+const BM: usize = 128;
+const BN: usize = 128;
+const BK_BYTES: usize = 64;
 
-/// Rows and columns of C that a warp owns.
-const WARP: usize = 64;
+/// The warp tile: 64 × 64 elements of C.
+const WM: usize = 64;
+const WN: usize = 64;
 
-/// Threads of a block.
-const THREADS: usize = 32 * (BLOCK / WARP) * (BLOCK / WARP);
+/// Threads of a block: four warps, 128.
+const THREADS: usize = 32 * (BM / WM) * (BN / WN);
 
-/// Bytes along k of a stage.
-const DEPTH_BYTES: usize = 64;
+/// Bytes of a vector, the unit of copies and of fragments.
+const VECTOR_BYTES: usize = 16;
 
-/// Bytes of a piece, the unit of copies and of fragments.
-const PIECE: usize = 16;
-
-/// Stages: one in use, the others on their way.
+/// Stages: one is used, the others are in flight.
 const STAGES: usize = 3;
 
-/// Bytes of a tile of A or of B, and of both.
-const TILE_BYTES: usize = BLOCK * DEPTH_BYTES;
+/// Bytes of a tile of A or of B, 8,192, and of both.
+const TILE_BYTES: usize = BM * BK_BYTES;
 const STAGE_BYTES: usize = 2 * TILE_BYTES;
 
-/// Rows and columns of one product.
-const ROWS: usize = 16;
-const COLUMNS: usize = 8;
+/// Rows and columns of one MMA, and its k-block in bytes.
+const MMA_M: usize = 16;
+const MMA_N: usize = 8;
+const MMA_K_BYTES: usize = 32;
 
-/// Products of a warp in each direction.
-const DOWN: usize = WARP / ROWS;
-const ACROSS: usize = WARP / COLUMNS;
+/// MMAs of a warp tile in each direction: 4 and 8.
+const MMAS_M: usize = WM / MMA_M;
+const MMAS_N: usize = WN / MMA_N;
 
-/// Bytes along k of one product.
-const STEP_BYTES: usize = 32;
+/// Vectors of each tile that a thread copies: 4.
+const VECTORS: usize = TILE_BYTES / VECTOR_BYTES / THREADS;
 
-/// Pieces of each tile that a thread copies.
-const PIECES: usize = TILE_BYTES / PIECE / THREADS;
+// Tiles of A and B have the same size, and each thread copies the same number of vectors of both.
+const _: () = assert!(BM == BN && TILE_BYTES.is_multiple_of(VECTOR_BYTES * THREADS));
+// The warp tile is whole MMAs, of which B's fragments are loaded for two at a time.
+const _: () = assert!(WM.is_multiple_of(MMA_M) && WN.is_multiple_of(2 * MMA_N));
+const _: () = assert!(BK_BYTES.is_multiple_of(MMA_K_BYTES));
 
 /// 128 threads for 128 × 128 elements of C; 48 KiB of shared memory.
-pub const GEOMETRY: Geometry = Geometry::tiles([THREADS, 1], [BLOCK, BLOCK]);
+pub const GEOMETRY: Geometry = Geometry::tiles([THREADS, 1], [BN, BM]);
 
 /// An element type of A and B: how B's fragments come from its tile.
 trait Element: Input {
     /// What the arrays in memory hold.
     type Stored: Copy;
 
-    /// Elements of a piece.
-    const PIECE: usize = PIECE / Self::BYTES;
+    /// Elements of a vector.
+    const VECTOR: usize = VECTOR_BYTES / Self::BYTES;
 
     /// Elements along k of a stage.
-    const DEPTH: usize = DEPTH_BYTES / Self::BYTES;
+    const BK: usize = BK_BYTES / Self::BYTES;
 
-    /// Pieces of a row of B's tile.
-    const ROW_PIECES: usize = BLOCK / Self::PIECE;
+    /// Vectors of a row of B's tile.
+    const ROW_VECTORS: usize = BN / Self::VECTOR;
 
-    /// What is added, by exclusive or, to the number of a piece in a row of B's tile.
+    /// What the number of a vector in a row of B's tile is XORed with.
     fn swizzle(row: usize) -> usize;
 
-    /// The fragments of B for a product and the one to its right.
+    /// The fragments of B for an MMA and the one to its right.
     ///
     /// # Safety
     /// The tile is complete. The whole warp is here.
     unsafe fn load_b(tile: SharedAddress, row: usize, column: usize) -> [[u32; 2]; 2];
 
-    /// The place of an element in B's tile.
+    /// The offset of an element in B's tile, in bytes.
     #[inline(always)]
-    fn place_in_b(row: usize, column: usize) -> u32 {
-        let piece = (column / Self::PIECE) ^ Self::swizzle(row);
-        let within = column % Self::PIECE * Self::BYTES;
-        (row * BLOCK * Self::BYTES + piece * PIECE + within) as u32
+    fn offset_in_b(row: usize, column: usize) -> u32 {
+        let vector = (column / Self::VECTOR) ^ Self::swizzle(row);
+        let within = column % Self::VECTOR * Self::BYTES;
+        (row * BN * Self::BYTES + vector * VECTOR_BYTES + within) as u32
     }
 }
 
@@ -118,9 +126,9 @@ macro_rules! elements_of_16_bits {
                 unsafe fn load_b(tile: SharedAddress, row: usize, column: usize) -> [[u32; 2]; 2] {
                     let lane = warp::lane_id() as usize;
                     // Two matrices one below the other, then two to their right.
-                    let place = Self::place_in_b(row + lane % 16, column + lane / 16 * COLUMNS);
-                    // SAFETY: the caller ensures the tile and the warp.
-                    let [a, b, c, d] = unsafe { matrix::load_4_transposed(tile.at(place)) };
+                    let offset = Self::offset_in_b(row + lane % 16, column + lane / 16 * MMA_N);
+                    // SAFETY: the contract says that the tile is complete and the whole warp loads.
+                    let [a, b, c, d] = unsafe { matrix::load_4_transposed(tile.at(offset)) };
                     [[a, b], [c, d]]
                 }
             }
@@ -135,18 +143,18 @@ impl Element for Tf32 {
 
     #[inline(always)]
     fn swizzle(row: usize) -> usize {
-        // Lanes read 8 elements, two pieces, from each of 4 rows.
+        // Lanes read 8 elements, two vectors, from each of 4 rows.
         2 * (row % 4)
     }
 
     #[inline(always)]
     unsafe fn load_b(tile: SharedAddress, row: usize, column: usize) -> [[u32; 2]; 2] {
         let lane = warp::lane_id() as usize;
-        let (group, place) = (lane / 4, lane % 4);
+        let (group, t) = (lane / 4, lane % 4);
         let element = |i: usize, j: usize| {
-            let place = Self::place_in_b(row + place + 4 * i, column + group + COLUMNS * j);
-            // SAFETY: the caller ensures the tile.
-            unsafe { matrix::load_word(tile.at(place)) }
+            let offset = Self::offset_in_b(row + t + 4 * i, column + group + MMA_N * j);
+            // SAFETY: the contract says that the tile is complete.
+            unsafe { matrix::load_word(tile.at(offset)) }
         };
         [
             [element(0, 0), element(1, 0)],
@@ -155,8 +163,8 @@ impl Element for Tf32 {
     }
 }
 
-/// A product of matrices as one block sees it.
-struct Job<E: Element> {
+/// The kernel's parameters, and the block tile.
+struct Params<E: Element> {
     a: *const E::Stored,
     b: *const E::Stored,
     m: usize,
@@ -168,85 +176,95 @@ struct Job<E: Element> {
     input: PhantomData<E>,
 }
 
-impl<E: Element> Job<E> {
-    /// Starts to copy this thread's pieces of the tiles that begin at `start` along k.
+impl<E: Element> Params<E> {
+    /// Starts the copies of this thread's vectors of the tiles that begin at `start` along k.
     ///
     /// # Safety
-    /// Nobody uses the stage any more.
+    /// All threads have read the stage.
     #[inline(always)]
-    unsafe fn fetch(&self, stage: SharedAddress, start: usize) {
+    unsafe fn start_copies(&self, stage: SharedAddress, start: usize) {
         let t = thread::thread_idx_x() as usize;
-        let pieces = DEPTH_BYTES / PIECE;
-        for i in 0..PIECES {
-            let (row, piece) = (t / pieces + i * (THREADS / pieces), t % pieces);
-            let (y, x) = (self.top + row, start + piece * E::PIECE);
+        let row_vectors = BK_BYTES / VECTOR_BYTES;
+        for i in 0..VECTORS {
+            let (row, vector) = (
+                t / row_vectors + i * (THREADS / row_vectors),
+                t % row_vectors,
+            );
+            let (y, x) = (self.top + row, start + vector * E::VECTOR);
             let from = self.a.wrapping_add(y * self.k + x);
-            // SAFETY: a piece inside of A's rows is inside of A; others are not read.
+            // SAFETY: a vector inside of A's rows is inside of A; others are not read.
             unsafe {
-                let to = stage.at(place_in_a(row, piece));
+                let to = stage.at(offset_in_a(row, vector));
                 async_copy::copy_16_or_zero(to, from, y < self.m && x < self.k);
             }
         }
-        for i in 0..PIECES {
-            let (row, piece) = (
-                t / E::ROW_PIECES + i * (THREADS / E::ROW_PIECES),
-                t % E::ROW_PIECES,
+        for i in 0..VECTORS {
+            let (row, vector) = (
+                t / E::ROW_VECTORS + i * (THREADS / E::ROW_VECTORS),
+                t % E::ROW_VECTORS,
             );
-            let (y, x) = (start + row, self.left + piece * E::PIECE);
+            let (y, x) = (start + row, self.left + vector * E::VECTOR);
             let from = self.b.wrapping_add(y * self.n + x);
-            // SAFETY: as above.
+            // SAFETY: a vector inside of B's rows is inside of B; others are not read.
             unsafe {
-                let to = stage.at(TILE_BYTES as u32 + E::place_in_b(row, piece * E::PIECE));
+                let to = stage.at(TILE_BYTES as u32 + E::offset_in_b(row, vector * E::VECTOR));
                 async_copy::copy_16_or_zero(to, from, y < self.k && x < self.n);
             }
         }
     }
 }
 
-// ANCHOR: place_in_a
-/// The place of a piece in A's tile. Two rows fill all banks once, so the row's second bit and up are added.
+// ANCHOR: offset_in_a
+/// The offset of a vector in A's tile, in bytes. Two rows fill all banks once, so the row's second
+/// bit and up are added.
 #[inline(always)]
-fn place_in_a(row: usize, piece: usize) -> u32 {
-    (row * DEPTH_BYTES + (piece ^ (row / 2 % 4)) * PIECE) as u32
+fn offset_in_a(row: usize, vector: usize) -> u32 {
+    (row * BK_BYTES + (vector ^ (row / 2 % 4)) * VECTOR_BYTES) as u32
 }
-// ANCHOR_END: place_in_a
+// ANCHOR_END: offset_in_a
 
-/// The sums of a warp: 4 × 8 products.
-type Sums = [[[f32; 4]; ACROSS]; DOWN];
+/// The accumulators of a lane for the warp tile: 4 × 8 MMAs, 4 each.
+type Accumulators = [[[f32; 4]; MMAS_N]; MMAS_M];
 
-// ANCHOR: multiply_add
-/// Adds the product of a stage's tiles to a warp's sums.
+// ANCHOR: mma_k_tile
+/// Adds the product of a stage's k-tile to a warp's accumulators.
 ///
 /// # Safety
 /// The stage is complete. The whole warp is here.
 #[inline(always)]
-unsafe fn multiply_add<E: Element>(sums: &mut Sums, stage: SharedAddress, top: usize, left: usize) {
+unsafe fn mma_k_tile<E: Element>(
+    accumulators: &mut Accumulators,
+    stage: SharedAddress,
+    top: usize,
+    left: usize,
+) {
     let lane = warp::lane_id() as usize;
-    for step in 0..DEPTH_BYTES / STEP_BYTES {
-        let mut a = [[0; 4]; DOWN];
-        let mut b = [[0; 2]; ACROSS];
-        // SAFETY: the caller ensures the stage and the warp.
+    for k_block in 0..BK_BYTES / MMA_K_BYTES {
+        let mut a = [[0; 4]; MMAS_M];
+        let mut b = [[0; 2]; MMAS_N];
+        // SAFETY: the contract says that the stage is complete and the whole warp is here; offsets
+        // are inside of it.
         unsafe {
-            for i in 0..DOWN {
-                let place = place_in_a(top + i * ROWS + lane % 16, 2 * step + lane / 16);
-                a[i] = matrix::load_4(stage.at(place));
+            for i in 0..MMAS_M {
+                let offset = offset_in_a(top + i * MMA_M + lane % 16, 2 * k_block + lane / 16);
+                a[i] = matrix::load_4(stage.at(offset));
             }
             let tile = stage.at(TILE_BYTES as u32);
-            for j in 0..ACROSS / 2 {
-                let row = step * (STEP_BYTES / E::BYTES);
-                let pair = E::load_b(tile, row, left + 2 * j * COLUMNS);
+            for j in 0..MMAS_N / 2 {
+                let row = k_block * (MMA_K_BYTES / E::BYTES);
+                let pair = E::load_b(tile, row, left + 2 * j * MMA_N);
                 b[2 * j] = pair[0];
                 b[2 * j + 1] = pair[1];
             }
-            for i in 0..DOWN {
-                for j in 0..ACROSS {
-                    E::mma(&mut sums[i][j], &a[i], b[j]);
+            for i in 0..MMAS_M {
+                for j in 0..MMAS_N {
+                    E::mma(&mut accumulators[i][j], &a[i], b[j]);
                 }
             }
         }
     }
 }
-// ANCHOR_END: multiply_add
+// ANCHOR_END: mma_k_tile
 
 // ANCHOR: body
 #[inline(always)]
@@ -259,45 +277,45 @@ unsafe fn body<E: Element>(
     k: usize,
 ) {
     let stages = SharedAddress::of(shared_array![u8; STAGES * STAGE_BYTES]);
-    let job = Job::<E> {
+    let params = Params::<E> {
         a: a.as_ptr(),
         b: b.as_ptr(),
         m,
         n,
         k,
-        top: thread::block_idx_y() as usize * BLOCK,
-        left: thread::block_idx_x() as usize * BLOCK,
+        top: thread::block_idx_y() as usize * BM,
+        left: thread::block_idx_x() as usize * BN,
         input: PhantomData,
     };
     let warp_index = thread::thread_idx_x() as usize / 32;
-    let (top, left) = (warp_index / 2 * WARP, warp_index % 2 * WARP);
-    let mut sums: Sums = [[[0.0; 4]; ACROSS]; DOWN];
+    let (top, left) = (warp_index / 2 * WM, warp_index % 2 * WN);
+    let mut accumulators: Accumulators = [[[0.0; 4]; MMAS_N]; MMAS_M];
 
-    let steps = k.div_ceil(E::DEPTH);
-    // SAFETY: a stage is filled again only after a barrier that comes after its last use, and used only after its copies
-    // were waited for by the threads that made them, and a barrier.
+    let k_tiles = k.div_ceil(E::BK);
+    // SAFETY: a stage is filled again only after a barrier that comes after its last use, and used
+    // only after its copies were waited for by the threads that made them, and a barrier.
     unsafe {
-        for step in 0..STAGES - 1 {
-            if step < steps {
-                job.fetch(stages.at((step * STAGE_BYTES) as u32), step * E::DEPTH);
+        for k_tile in 0..STAGES - 1 {
+            if k_tile < k_tiles {
+                params.start_copies(stages.at((k_tile * STAGE_BYTES) as u32), k_tile * E::BK);
             }
             async_copy::commit_group();
         }
         let (mut filled, mut used) = ((STAGES - 1) * STAGE_BYTES, 0);
-        for step in 0..steps {
+        for k_tile in 0..k_tiles {
             async_copy::wait_group::<{ STAGES as u32 - 2 }>();
             thread::sync_threads();
-            let next = step + STAGES - 1;
-            if next < steps {
-                job.fetch(stages.at(filled as u32), next * E::DEPTH);
+            let next = k_tile + STAGES - 1;
+            if next < k_tiles {
+                params.start_copies(stages.at(filled as u32), next * E::BK);
             }
-            // Also where nothing was fetched: the wait counts groups.
+            // Also where nothing was copied: the wait counts groups.
             async_copy::commit_group();
             filled = after(filled);
-            multiply_add::<E>(&mut sums, stages.at(used as u32), top, left);
+            mma_k_tile::<E>(&mut accumulators, stages.at(used as u32), top, left);
             used = after(used);
         }
-        store(&sums, c, &job, top, left);
+        store(&accumulators, c, &params, top, left);
     }
 }
 // ANCHOR_END: body
@@ -311,23 +329,32 @@ fn after(stage: usize) -> usize {
     }
 }
 
-/// Stores a warp's sums to C.
+/// The epilogue: stores a warp's accumulators to C.
 ///
 /// # Safety
 /// C has m rows of n elements, n an even number.
 #[inline(always)]
-unsafe fn store<E: Element>(sums: &Sums, c: *mut f32, job: &Job<E>, top: usize, left: usize) {
+unsafe fn store<E: Element>(
+    accumulators: &Accumulators,
+    c: *mut f32,
+    params: &Params<E>,
+    top: usize,
+    left: usize,
+) {
     let lane = warp::lane_id() as usize;
-    let (group, place) = (lane / 4, lane % 4);
-    for i in 0..DOWN {
+    let (group, t) = (lane / 4, lane % 4);
+    for i in 0..MMAS_M {
         for half in 0..2 {
-            let y = job.top + top + i * ROWS + 8 * half + group;
-            for j in 0..ACROSS {
-                let x = job.left + left + j * COLUMNS + 2 * place;
-                if y < job.m && x < job.n {
-                    let pair = [sums[i][j][2 * half], sums[i][j][2 * half + 1]];
+            let y = params.top + top + i * MMA_M + 8 * half + group;
+            for j in 0..MMAS_N {
+                let x = params.left + left + j * MMA_N + 2 * t;
+                if y < params.m && x < params.n {
+                    let pair = [
+                        accumulators[i][j][2 * half],
+                        accumulators[i][j][2 * half + 1],
+                    ];
                     // SAFETY: inside of C, and at an even element.
-                    unsafe { F32x2::store(c.add(y * job.n + x), pair) };
+                    unsafe { F32x2::store(c.add(y * params.n + x), pair) };
                 }
             }
         }
@@ -340,12 +367,12 @@ macro_rules! kernels {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `a`, `b` and `c` are row-major device arrays of m × k, k × n and m × n elements that start at multiples of 16
-            /// bytes, `c` apart from the others; the rows of `a` and `b` are multiples of 16 bytes; the grid and block are
-            /// those of `GEOMETRY`.
+            /// `a`, `b` and `c` are row-major device arrays of m × k, k × n and m × n elements that
+            /// start at multiples of 16 bytes, `c` apart from the others; the rows of `a` and `b`
+            /// are multiples of 16 bytes; the grid and block are those of `GEOMETRY`.
             #[cuda_std::kernel(max_threads = 128, min_blocks = 2)]
             pub unsafe fn $name(a: &[$stored], b: &[$stored], c: *mut f32, m: u32, n: u32, k: u32) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the body's contract is this kernel's.
                 unsafe { body::<$element>(a, b, c, m as usize, n as usize, k as usize) }
             }
         )*

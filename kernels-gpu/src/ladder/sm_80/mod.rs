@@ -1,4 +1,5 @@
-//! Rungs that need compute capability 8.0, after [`double_buffered`](super::matmul::double_buffered).
+//! Rungs that need compute capability 8.0, after
+//! [`double_buffered`](super::matmul::double_buffered).
 //!
 //! | file | rungs |
 //! |---|---|

@@ -1,17 +1,22 @@
-//! `wgmma_bf16_specialised`, `wgmma_bf16_persistent`: a warp that copies, two warpgroups that multiply, blocks that stay.
+//! `wgmma_bf16_specialised`, `wgmma_bf16_persistent`: a producer warp, two consumer warpgroups,
+//! persistent blocks.
 //!
 //! # Idea
-//! In `wgmma_bf16_single` the threads that multiply also fetch, and all wait for each other in every step. Here the roles are
-//! parted. One thread fetches, as far ahead as there are stages. Two warpgroups multiply; their warps tell by a second barrier when
-//! they are done with a stage, and never wait for each other. This is `wgmma_bf16_specialised`, with a block for each tile.
+//! In `wgmma_bf16_single` the same threads start copies and MMAs, and all wait for each other at
+//! every k-tile. Warp specialisation gives each role threads of its own. The producer, one thread,
+//! prefetches as far ahead as there are stages. The consumers are two warpgroups. Each of their
+//! warps arrives at the stage's empty barrier when it has read the stage, and no consumer waits for
+//! another one. This is `wgmma_bf16_specialised`, with a block for each tile.
 //!
-//! `wgmma_bf16_persistent` is the same kernel with only as many blocks as multiprocessors, each of which computes one tile after another. While
-//! the warpgroups store a tile, the stages of the next one are already on their way. Tiles that run at the same time lie in a
-//! compact group of C, so that they find each other's rows and columns in the cache.
+//! `wgmma_bf16_persistent` is the same kernel with only as many blocks as multiprocessors, each of
+//! which computes one tile after another. While the consumers store a tile, the stages of the next
+//! one are already in flight. The tile scheduler rasterises C in groups of rows, so that tiles that
+//! run at the same time share rows of A and columns of B in the cache.
 //!
 //! # Thread mapping
-//! 384 threads: warpgroup 0 fetches, with one thread of it; warpgroups 1 and 2 own 64 rows each of a tile of 128 × 256. The fetching one
-//! gives its registers to the others.
+//! 384 threads: warpgroup 0 is the producer, with one thread of it; warpgroups 1 and 2 are the
+//! consumers and own 64 rows each of a block tile of 128 × 256. The producer warpgroup releases
+//! registers, which the consumers request.
 //!
 //! # Preconditions
 //! As for `wgmma_bf16_single`.
@@ -31,76 +36,78 @@ use cuda_std::prelude::*;
 use cuda_std::tma;
 use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR, MN_MAJOR};
 
-/// Warpgroups that multiply.
+/// Consumer warpgroups.
 pub const CONSUMERS: usize = 2;
 
-/// Warps of them.
+/// Consumer warps: 8.
 pub const CONSUMER_WARPS: u32 = (CONSUMERS * WARPGROUP / 32) as u32;
 
-/// Threads of a block.
+/// Threads of a block: 384.
 pub const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
 
-/// Rows of C that a block owns.
-pub const A_ROWS: usize = CONSUMERS * ROWS;
+/// The block tile: 128 × 256 elements of C. Its rows are also those of a box of A.
+pub const BM: usize = CONSUMERS * ROWS;
 
-/// Registers of a thread that fetches and of one that multiplies. The launch gives each 168.
-pub const FETCHING_REGISTERS: u32 = 40;
-/// See [`FETCHING_REGISTERS`].
-pub const MULTIPLYING_REGISTERS: u32 = 232;
+/// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch
+/// gives each 168.
+pub const PRODUCER_REGISTERS: u32 = 40;
+/// See [`PRODUCER_REGISTERS`].
+pub const CONSUMER_REGISTERS: u32 = 232;
 
-/// The sums of a thread.
+/// The accumulators of a thread: 64 × 256 elements of C by 128 threads.
 type Accumulators = [f32; 128];
 
-/// Columns of C that a block owns.
-pub const COLUMNS: usize = Accumulators::COLUMNS;
+/// See [`BM`].
+pub const BN: usize = Accumulators::COLUMNS;
 
-/// Elements along k of a stage.
-const DEPTH: usize = tiles::depth(Bf16::BYTES);
+/// Elements along k of a stage, the k-tile: 64.
+const BK: usize = tiles::depth(Bf16::BYTES);
 
-/// As many stages as fit.
+/// As many stages as fit into shared memory.
 struct Four;
 
 impl Stages for Four {
     const COUNT: usize = 4;
-    const BYTES: usize = tiles::stage_bytes(CONSUMERS, COLUMNS);
+    const BYTES: usize = tiles::stage_bytes(CONSUMERS, BN);
 }
 
 /// Dynamic shared memory.
 pub const SHARED_BYTES: usize = Four::TOTAL_BYTES;
 
-/// A product of matrices.
-struct Job {
+/// The kernel's parameters, the tile scheduler and the number of k-tiles.
+struct Params {
     maps: *const Maps,
     c: *mut f32,
     m: u32,
     n: u32,
     k: u32,
     tiles: Tiles,
-    /// Stages of a tile.
-    steps: u32,
+    /// Stages that one tile passes: the k-tiles of A and B.
+    k_tiles: u32,
 }
 
-impl Job {
-    // ANCHOR: fetch
-    /// Fetches the tiles of this block.
+impl Params {
+    // ANCHOR: produce
+    /// The producer: copies the k-tiles of all tiles of this block.
     ///
     /// # Safety
-    /// One thread does it.
+    /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
     #[inline(always)]
-    unsafe fn fetch(&self, mut ring: Ring<Four>) {
+    unsafe fn produce(&self, mut ring: Ring<Four>) {
         let fetch = tiles::fetch::<Bf16, CONSUMERS, K_MAJOR, MN_MAJOR>;
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
-            let corner = self.tiles.corner(tile);
-            for step in 0..self.steps {
+            let tile_offset = self.tiles.corner(tile);
+            for k_tile in 0..self.k_tiles {
                 let place = Place {
-                    top: corner.row,
-                    left: corner.column,
-                    fetched: [CONSUMERS * ROWS, COLUMNS].map(|extent| extent as u32),
-                    start: tiles::start(self.k, DEPTH, step),
+                    top: tile_offset.row,
+                    left: tile_offset.column,
+                    fetched: [CONSUMERS * ROWS, BN].map(|extent| extent as u32),
+                    start: tiles::start(self.k, BK, k_tile),
                     matrices: [0; 2],
                 };
-                // SAFETY: the stage is empty once all their warps have said so.
+                // SAFETY: the stage is empty when all consumer warps have arrived at its empty
+                // barrier.
                 unsafe {
                     ring.wait_until_empty();
                     fetch(ring.stage(), self.maps, place, ring.full());
@@ -110,68 +117,77 @@ impl Job {
             tile += thread::grid_dim_x();
         }
     }
-    // ANCHOR_END: fetch
+    // ANCHOR_END: produce
 
-    // ANCHOR: multiply
-    /// Computes the rows of a warpgroup in the tiles of this block.
+    // ANCHOR: consume
+    /// A consumer warpgroup: computes and stores its rows of all tiles of this block.
     ///
     /// # Safety
-    /// A whole warpgroup does it.
+    /// All 128 threads of the warpgroup execute it, while the producer executes
+    /// [`produce`](Self::produce).
     #[inline(always)]
-    unsafe fn multiply(&self, mut ring: Ring<Four>, warpgroup: usize) {
+    unsafe fn consume(&self, mut ring: Ring<Four>, warpgroup: usize) {
         let operands = |ring: &Ring<Four>| {
             Operands::<K_MAJOR, MN_MAJOR>::new(ring.stage(), CONSUMERS, warpgroup)
         };
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
-            // SAFETY: a stage is full, and given back when its products are done: one step later, so that there are always
-            // products to do.
+            // SAFETY: a stage is read when it is full, and released when its MMAs are complete: one
+            // k-tile later, so that there are always MMAs in flight.
             unsafe {
                 ring.wait_until_full();
-                let mut sums: Accumulators = operands(&ring).multiply::<Bf16, _>();
+                let mut accumulators: Accumulators = operands(&ring).multiply::<Bf16, _>();
                 let mut used = ring.used();
                 ring.advance();
-                for _ in 1..self.steps {
+                for _ in 1..self.k_tiles {
                     ring.wait_until_full();
-                    operands(&ring).multiply_add::<Bf16, _>(&mut sums);
+                    operands(&ring).multiply_add::<Bf16, _>(&mut accumulators);
                     wgmma::wait_group::<1>();
                     used.give_back();
                     used = ring.used();
                     ring.advance();
                 }
-                sums.wait_all();
+                accumulators.wait_all();
                 used.give_back();
-                let corner = self.tiles.corner(tile);
+                let tile_offset = self.tiles.corner(tile);
                 let size = [self.m as usize, self.n as usize];
-                let top = corner.row as usize + warpgroup * ROWS;
-                store::pairs(&sums, self.c, size, top, corner.column as usize);
+                let top = tile_offset.row as usize + warpgroup * ROWS;
+                store::pairs(
+                    &accumulators,
+                    self.c,
+                    size,
+                    top,
+                    tile_offset.column as usize,
+                );
             }
             tile += thread::grid_dim_x();
         }
     }
-    // ANCHOR_END: multiply
+    // ANCHOR_END: consume
 }
 
 // ANCHOR: kernel
 /// Inputs are bfloat16.
 ///
 /// # Safety
-/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`Maps`] says, with boxes of
-/// [`A_ROWS`] rows; `c` is a row-major array of m × n elements; blocks have [`THREADS`] threads and
-/// [`SHARED_BYTES`] of dynamic shared memory, in a grid of any number of them.
+/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`Maps`] says,
+/// with boxes of [`BM`] rows; `c` is a row-major array of m × n elements; blocks have
+/// [`THREADS`] threads and [`SHARED_BYTES`] of dynamic shared memory, in a grid of any number of
+/// them.
 #[cuda_std::kernel(max_threads = 384, min_blocks = 1)]
 pub unsafe fn wgmma_bf16_persistent(maps: *const Maps, c: *mut f32, m: u32, n: u32, k: u32) {
     let base = tiles::stages();
-    let job = Job {
+    let params = Params {
         maps,
         c,
         m,
         n,
         k,
-        tiles: Tiles::new([m, n], [A_ROWS as u32, COLUMNS as u32], 1),
-        steps: tiles::steps(k, DEPTH),
+        tiles: Tiles::new([m, n], [BM as u32, BN as u32], 1),
+        k_tiles: tiles::steps(k, BK),
     };
-    // SAFETY: the whole warp is here, and below the whole warpgroup.
+    // SAFETY: all lanes of a warp shuffle. `warp` is the same in a warp, and `warp < 4` in a
+    // warpgroup.
     unsafe {
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
@@ -181,13 +197,13 @@ pub unsafe fn wgmma_bf16_persistent(maps: *const Maps, c: *mut f32, m: u32, n: u
         }
         thread::sync_threads();
         if warp < 4 {
-            wgmma::setmaxnreg_dec::<FETCHING_REGISTERS>();
+            wgmma::setmaxnreg_dec::<PRODUCER_REGISTERS>();
             if warp == 0 && tma::elect_sync() {
-                job.fetch(Ring::new(base));
+                params.produce(Ring::new(base));
             }
         } else {
-            wgmma::setmaxnreg_inc::<MULTIPLYING_REGISTERS>();
-            job.multiply(Ring::new(base), warp as usize / 4 - 1);
+            wgmma::setmaxnreg_inc::<CONSUMER_REGISTERS>();
+            params.consume(Ring::new(base), warp as usize / 4 - 1);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! `copy_1`, `copy_2`, `copy_4`, `copy_8`: more elements per thread instead of more threads.
 //!
 //! # Idea
-//! To keep a memory busy, bandwidth times latency bytes must be in flight (Little's law). A thread with one load
-//! brings 4 of them. A thread that issues R loads before its first store brings 4 R: a quarter of the threads
-//! with R = 4.
+//! To keep a memory busy, bandwidth times latency bytes must be in flight (Little's law). A thread
+//! with one load brings 4 of them. A thread that issues R loads before its first store brings 4 R:
+//! a quarter of the threads with R = 4.
 //!
 //! # Thread mapping
-//! A block of 256 threads copies 256 · R consecutive elements; thread t takes t, t + 256, t + 512, …, so that
-//! each of its accesses is coalesced with its neighbours'.
+//! A block of 256 threads copies 256 · R consecutive elements; thread t takes t, t + 256, t + 512,
+//! …, so that each of its accesses is coalesced with its neighbours'.
 //!
 //! # Preconditions
 //! The number of elements is a multiple of 256 · R.
@@ -35,14 +35,14 @@ pub const fn geometry(elements: usize) -> Geometry {
 unsafe fn body<const R: usize>(input: &[f32], output: *mut f32) {
     let first = thread::block_idx_x() as usize * (BLOCK * R) + thread::thread_idx_x() as usize;
     let mut elements = [0.0f32; R];
-    // All loads stand before the first store: the store might overwrite what a later load reads, for all that the
-    // compiler knows, so it would not move them there itself.
+    // All loads stand before the first store: the store might overwrite what a later load reads,
+    // for all that the compiler knows, so it would not move them there itself.
     for r in 0..R {
         // SAFETY: the number of elements is a multiple of BLOCK · R.
         elements[r] = unsafe { *input.get_unchecked(first + r * BLOCK) };
     }
     for r in 0..R {
-        // SAFETY: as above, and no other thread takes this element.
+        // SAFETY: inside of the output, as of the input, and no other thread takes this element.
         unsafe { *output.add(first + r * BLOCK) = elements[r] };
     }
 }

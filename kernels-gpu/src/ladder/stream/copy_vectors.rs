@@ -1,15 +1,17 @@
 //! `copy_vec2`, `copy_vec4`: 64 and 128 bits in one access.
 //!
 //! # Idea
-//! The other way to more bytes in flight per thread: one instruction that moves 2 or 4 elements. It takes as many
-//! bytes as `copy_2` and `copy_4`, but half and a quarter of the instructions and addresses.
+//! The other way to more bytes in flight per thread: one instruction that moves 2 or 4 elements. It
+//! takes as many bytes as `copy_2` and `copy_4`, but half and a quarter of the instructions and
+//! addresses.
 //!
 //! # Thread mapping
-//! A block of 256 threads copies 256 · R consecutive elements; thread t takes R · t to R · t + R - 1.
+//! A block of 256 threads copies 256 · R consecutive elements; thread t takes R · t to R · t + R -
+//! 1.
 //!
 //! # Preconditions
-//! The number of elements is a multiple of 256 · R; input and output are aligned to 4 · R bytes (every
-//! allocation is).
+//! The number of elements is a multiple of 256 · R; input and output are aligned to 4 · R bytes
+//! (every allocation is).
 //!
 //! # What changed since the rung before
 //! Against `copy_2` and `copy_4`: a thread's elements are neighbours.
@@ -30,7 +32,8 @@ pub const fn geometry(elements: usize) -> Geometry {
 #[inline(always)]
 unsafe fn body<V: Vector<Element = f32>>(input: &[f32], output: *mut f32) {
     let first = thread::index_1d() as usize * (size_of::<V>() / size_of::<f32>());
-    // SAFETY: the number of elements is a multiple of what a block copies, and the arrays are aligned.
+    // SAFETY: the number of elements is a multiple of what a block copies, and the arrays are
+    // aligned.
     unsafe { V::store(output.add(first), V::load(input.as_ptr().add(first))) }
 }
 // ANCHOR_END: body

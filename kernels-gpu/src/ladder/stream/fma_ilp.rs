@@ -1,10 +1,10 @@
 //! `fma_ilp_1`, `fma_ilp_2`, `fma_ilp_3`, `fma_ilp_4`: chains of dependent multiply-adds.
 //!
 //! # Idea
-//! A multiply-add whose operand is the result of the one before has to wait for it: one chain issues an
-//! instruction per latency. R independent chains in a thread issue R. To fill a pipeline takes latency ×
-//! throughput operations in flight, whether they come from many threads with one chain or from few threads
-//! with several: full speed at a quarter of the occupancy.
+//! A multiply-add whose operand is the result of the one before has to wait for it: one chain
+//! issues an instruction per latency. R independent chains in a thread issue R. To fill a pipeline
+//! takes latency × throughput operations in flight, whether they come from many threads with one
+//! chain or from few threads with several: full speed at a quarter of the occupancy.
 //!
 //! # Thread mapping
 //! One thread, R chains; each chain starts from `input[thread_idx_x]` plus the chain's number.
@@ -25,7 +25,8 @@ use cuda_std::prelude::*;
 /// Multiply-adds of a thread in each round: divisible by 1, 2, 3 and 4.
 pub const FMAS_PER_ROUND: usize = 48;
 
-/// x ← x · FACTOR + TERM: close enough to 1 that after thousands of rounds the result still depends on the start.
+/// x ← x · FACTOR + TERM: close enough to 1 that after thousands of rounds the result still depends
+/// on the start.
 pub const FACTOR: f32 = 1.0 - 1.0 / 8192.0;
 /// See [`FACTOR`].
 pub const TERM: f32 = 1.0 / 8192.0;

@@ -17,11 +17,11 @@ macro_rules! copy_kernels {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `input` and `output` are device arrays of as many elements that do not overlap; the grid and block
-            /// are those of the module's geometry for this kernel.
+            /// `input` and `output` are device arrays of the same number of elements that do not
+            /// overlap; the grid and block are those of the module's geometry for this kernel.
             #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
             pub unsafe fn $name(input: &[f32], output: *mut f32) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the body's contract is this kernel's.
                 unsafe { $body(input, output) }
             }
         )*
@@ -35,11 +35,11 @@ macro_rules! fma_kernels {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `input` has an element for each thread of a block, `output` one for each thread of the grid; the
-            /// grid and block are those of [`GEOMETRY`].
+            /// `input` has an element for each thread of a block, `output` one for each thread of
+            /// the grid; the grid and block are those of [`GEOMETRY`].
             #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
             pub unsafe fn $name(input: &[f32], output: *mut f32, rounds: u32, factor: f32, term: f32) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the body's contract is this kernel's.
                 unsafe { $body(input, output, rounds, factor, term) }
             }
         )*

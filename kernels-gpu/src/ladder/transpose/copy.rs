@@ -1,11 +1,13 @@
-//! `copy`: a straight copy in 32 × 32 tiles, the ceiling of every transpose.
+//! `copy`: a straight copy in 32 × 32 tiles, the ceiling of transposes with one element a thread.
 //!
 //! # Idea
-//! A transpose does no arithmetic: it can be no faster than moving the same bytes without turning them. This
-//! kernel does just that, with the block shape of the transposes.
+//! A transpose does no arithmetic. This kernel moves the same bytes without transposing them, with
+//! the block shape of the transposes: those that move one element a thread can be no faster.
+//! [`transpose_fast`](mod@super::transpose_fast) moves vectors, and is twice as fast as this copy.
 //!
 //! # Thread mapping
-//! x → column, y → row, a block of 32 × 32 threads, one element each: loads and stores are coalesced.
+//! x → column, y → row, a block of 32 × 32 threads, one element each: loads and stores are
+//! coalesced.
 //!
 //! # Preconditions
 //! Width and height are multiples of 32.
@@ -30,6 +32,6 @@ pub(crate) unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
 // ANCHOR_END: body
 
 transpose_kernels! {
-    /// Copies `input` to `output` without turning it.
+    /// Copies `input` to `output` as it is.
     copy, f32, max_threads TILE * TILE => body;
 }

@@ -9,29 +9,30 @@
 //! | [`transpose_swizzled`](mod@transpose_swizzled) | `transpose_swizzled` |
 //! | [`transpose_fast`](mod@transpose_fast) | `transpose_fast`, `transpose_fast_f64`, `transpose_fast_f16` |
 //!
-//! The input has `height` rows of `width` columns, row-major; the output of a transpose has `width` rows of
-//! `height` columns.
+//! The input has `height` rows of `width` columns, row-major; the output of a transpose has `width`
+//! rows of `height` columns.
 
 use crate::geometry::Geometry;
 use cuda_std::prelude::*;
 
-/// Width of the square tile that a block moves, and of the block that moves it: 32, a warp for a row.
+/// Width of the square tile that a block moves, and of the block that moves it: 32, a warp for a
+/// row.
 pub const TILE: usize = 32;
 
 /// One block of 32 × 32 threads for 32 × 32 elements of the *input*, one element per thread.
 pub const GEOMETRY: Geometry = Geometry::square(TILE);
 
-/// Kernels that are instances of one body, with the parameters of every transpose: `input`, `output`, width
-/// and height of the input.
+/// Kernels that are instances of one body, with the parameters of every transpose: `input`,
+/// `output`, width and height of the input.
 macro_rules! transpose_kernels {
     ($($(#[$doc:meta])* $name:ident, $element:ty, max_threads $threads:expr => $body:expr;)*) => {
         $(
             $(#[$doc])*
             ///
             /// # Safety
-            /// `input` and `output` are device arrays of `width` · `height` elements that do not overlap; the
-            /// grid and block are those of the module's geometry for `height` × `width`, which are multiples of
-            /// what the module states.
+            /// `input` and `output` are device arrays of `width` · `height` elements that do not
+            /// overlap; the grid and block are those of the module's geometry for `height` ×
+            /// `width`, which are multiples of what the module states.
             #[cuda_std::kernel(max_threads = ($threads) as u32, min_blocks = 1)]
             pub unsafe fn $name(
                 input: &[$element],
@@ -43,7 +44,7 @@ macro_rules! transpose_kernels {
                     width: width as usize,
                     height: height as usize,
                 };
-                // SAFETY: passed on to the caller.
+                // SAFETY: the body's contract is this kernel's.
                 unsafe { $body(input, output, size) }
             }
         )*
@@ -58,11 +59,13 @@ pub mod transpose_padded;
 pub mod transpose_swizzled;
 
 // ANCHOR: tile
-/// The body of the rungs that go through a shared tile: load a tile by rows, store it by rows, and turn it in
-/// between by reading its columns. `word` is the place of element (row, column) in the tile's `WORDS` words.
+/// The body of the rungs that go through a shared tile: load a tile by rows, store it by rows, and
+/// transpose it in between by reading its columns. `word` numbers the elements (row, column) in the
+/// tile's `WORDS` words.
 ///
 /// # Safety
-/// As for the kernels of this module; `word` gives every element a place of its own below `WORDS`.
+/// The contract of the kernels below. `word` gives every element of the tile another number below
+/// `WORDS`.
 #[inline(always)]
 unsafe fn through_shared_tile<const WORDS: usize>(
     input: &[f32],
@@ -81,8 +84,8 @@ unsafe fn through_shared_tile<const WORDS: usize>(
     );
     let from = (top + ty) * size.width + left + tx;
     let to = (left + ty) * size.height + top + tx;
-    // SAFETY: the tile lies inside of both matrices because width and height are multiples of TILE. Each thread
-    // writes its own element of the tile, and reads those of others after the barrier.
+    // SAFETY: the tile lies inside of both matrices because width and height are multiples of TILE.
+    // Each thread writes its own element of the tile, and reads those of others after the barrier.
     unsafe {
         *tile.add(word(ty, tx)) = *input.get_unchecked(from);
         thread::sync_threads();

@@ -1,13 +1,14 @@
 //! `transpose_coalesced`: through a shared tile, both sides coalesced.
 //!
 //! # Idea
-//! The turn happens in shared memory. A block loads a 32 × 32 tile by rows, and stores it by rows of the
-//! output; in between every warp reads a *column* of the tile. Its 32 elements are 32 words apart, which is
-//! the same bank 32 times: a 32-way bank conflict, 32 wavefronts instead of 1.
+//! The transposition happens in shared memory. A block loads a 32 × 32 tile by rows, and stores it
+//! by rows of the output; in between every warp reads a *column* of the tile. Its 32 elements are
+//! 32 words apart, which is the same bank 32 times: a 32-way bank conflict, 32 wavefronts instead
+//! of 1.
 //!
 //! # Thread mapping
-//! x → column and y → row of the input tile while loading, of the output tile while storing; a block of
-//! 32 × 32 threads, one element each.
+//! x → column and y → row of the input tile while loading, of the output tile while storing; a
+//! block of 32 × 32 threads, one element each.
 //!
 //! # Preconditions
 //! Width and height are multiples of 32.
@@ -24,7 +25,7 @@ use super::{Size, TILE, through_shared_tile};
 #[inline(always)]
 pub(crate) unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let word = |row, column| row * TILE + column;
-    // SAFETY: passed on to the caller; the words of a dense tile are distinct.
+    // SAFETY: the contract is the kernel's; the words of a dense tile are distinct.
     unsafe { through_shared_tile::<{ TILE * TILE }>(input, output, size, word) }
 }
 // ANCHOR_END: body

@@ -1,8 +1,8 @@
 //! `transpose_naive`: coalesced loads, strided stores.
 //!
 //! # Idea
-//! The copy with the output's indices swapped. A warp still loads 32 neighbouring elements, but stores them
-//! `height` elements apart: 32 sectors of 32 bytes, of which 4 bytes each are wanted.
+//! The copy with the output's indices swapped. A warp still loads 32 neighbouring elements, but
+//! stores them `height` elements apart: 32 sectors of 32 bytes, of which 4 bytes each are wanted.
 //!
 //! # Thread mapping
 //! x → column of the input, y → row of the input, a block of 32 × 32 threads, one element each.

@@ -1,9 +1,10 @@
 //! `transpose_swizzled`: no padding, no bank conflicts.
 //!
 //! # Idea
-//! Padding costs shared memory and breaks the alignment that vector accesses and asynchronous copies want. A
-//! swizzle permutes the elements of each row instead: element (r, c) lies in word 32 r + (c XOR r), in bank
-//! c XOR r. Along a row c runs through all banks, along a column r does: both are free of conflicts.
+//! Padding costs shared memory and breaks the alignment that vector accesses and asynchronous
+//! copies want. A swizzle permutes the elements of each row instead: element (r, c) lies in word 32
+//! r + (c XOR r), in bank c XOR r. Along a row c runs through all banks, along a column r does:
+//! both are free of conflicts.
 //!
 //! # Thread mapping
 //! As in `transpose_coalesced`.
@@ -26,7 +27,7 @@ const _: () = assert!(TILE.is_power_of_two());
 #[inline(always)]
 pub(crate) unsafe fn body(input: &[f32], output: *mut f32, size: Size) {
     let word = |row, column| row * TILE + (column ^ row);
-    // SAFETY: passed on to the caller; within a row the XOR is a permutation.
+    // SAFETY: the contract is the kernel's; within a row the XOR is a permutation.
     unsafe { through_shared_tile::<{ TILE * TILE }>(input, output, size, word) }
 }
 // ANCHOR_END: body
