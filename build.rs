@@ -1,7 +1,8 @@
 //! Brings `ptx/` up to date with the kernels, and embeds it into the library.
 //!
-//! `WARPLADDER_PTX` says when to compile: `auto` (the default) where a kernel changed since `ptx/` was built,
-//! `rebuild` always, `checked-in` never. `WARPLADDER_NIGHTLY` names the toolchain that compiles.
+//! `WARPLADDER_PTX` says when to compile: `auto` (the default) where a kernel changed since `ptx/`
+//! was built, `rebuild` always, `checked-in` never. `WARPLADDER_NIGHTLY` names the toolchain that
+//! compiles.
 
 use std::env;
 use std::error::Error;
@@ -37,13 +38,15 @@ const INPUTS: &[&str] = &[
     "cuda_std/src",
     "cuda_std/macros/Cargo.toml",
     "cuda_std/macros/src",
-    // Not the whole builder: the rest of it shapes the PTX through the flags that the manifest records.
+    // Not the whole builder: the rest of it shapes the PTX through the flags that the manifest
+    // records.
     "cuda_builder/src/ptx_text.rs",
     "ptx-syntax/src/lexer.rs",
     "ptx-syntax/src/signature.rs",
 ];
 
-/// Public for the test that runs this script on copies of the workspace (cuda_builder/tests/checked_in.rs).
+/// Public for the test that runs this script on copies of the workspace
+/// (cuda_builder/tests/checked_in.rs).
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,5 @@
-//! Matrices of bfloat16, multiplied by tensor cores where there are some: products are exact, sums are of `f32`.
+//! Matrices of bfloat16, multiplied by tensor cores where there are some: products are exact, sums
+//! are of `f32`.
 //!
 //! `cargo run --release --example half_precision`
 

@@ -85,8 +85,9 @@ pub enum LaunchCause {
 }
 
 impl LaunchCause {
-    /// Whether a kernel accessed an address that it must not: outside of allocations or misaligned. On a GPU `CUDA_ERROR_ILLEGAL_ADDRESS` and
-    /// `CUDA_ERROR_MISALIGNED_ADDRESS`, which name no address.
+    /// Whether a kernel accessed an address that it must not: outside of allocations or misaligned.
+    /// On a GPU `CUDA_ERROR_ILLEGAL_ADDRESS` and `CUDA_ERROR_MISALIGNED_ADDRESS`, which name no
+    /// address.
     pub fn is_memory_fault(&self) -> bool {
         match self {
             LaunchCause::Driver { code, .. } => matches!(code, 700 | 716),

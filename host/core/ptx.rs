@@ -16,8 +16,8 @@ pub struct PtxModule {
 }
 
 impl PtxModule {
-    /// Whether a device of this compute capability takes it: its own generation and newer ones, or only its own
-    /// where its target has a suffix, as `sm_90a` (PTX ISA, ".target").
+    /// Whether a device of this compute capability takes it: its own generation and newer ones, or
+    /// only its own where its target has a suffix, as `sm_90a` (PTX ISA, ".target").
     pub fn runs_on(&self, compute_capability: ComputeCapability) -> bool {
         if self.name.ends_with('a') {
             compute_capability == self.compute_capability
@@ -34,8 +34,8 @@ impl PtxModule {
             .map(|kernel| kernel.name)
     }
 
-    /// The module with one kernel alone, so that a driver compiles what is launched and nothing else. The other kernels
-    /// leave empty lines behind: line numbers stay those of the file.
+    /// The module with one kernel alone, so that a driver compiles what is launched and nothing
+    /// else. The other kernels leave empty lines behind: line numbers stay those of the file.
     pub fn only(&self, entry: &str) -> String {
         signature::alone(self.text, &self.kernels(), entry)
     }
@@ -53,8 +53,8 @@ impl PtxModule {
     }
 }
 
-/// Registers of a thread of each kernel, as `ptxas` assigns them for compute capability 9.0: a table with the columns
-/// `kernel,arch,registers`.
+/// Registers of a thread of each kernel, as `ptxas` assigns them for compute capability 9.0: a
+/// table with the columns `kernel,arch,registers`.
 pub const REGISTERS: &str = include_str!("../../ptx/registers.csv");
 
 include!(concat!(env!("OUT_DIR"), "/ptx_modules.rs"));
@@ -62,8 +62,8 @@ include!(concat!(env!("OUT_DIR"), "/ptx_kernels.rs"));
 
 /// The module for rungs that need `compute_capability`.
 ///
-/// Every rung is in one module only: that of the oldest generation that can run it. The driver translates it
-/// for newer ones.
+/// Every rung is in one module only: that of the oldest generation that can run it. The driver
+/// translates it for newer ones.
 pub fn module(compute_capability: ComputeCapability) -> &'static PtxModule {
     MODULES
         .iter()

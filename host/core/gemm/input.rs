@@ -14,8 +14,9 @@ use kernels_gpu::gemm::choose::{
     SGEMM, SGEMM_PORTABLE,
 };
 
-/// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16) and [`bf16`], which are multiplied exactly
-/// and summed in `f32`. [`GemmInto`] says what C may be made of.
+/// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16) and
+/// [`bf16`], which are multiplied exactly and summed in `f32`. [`GemmInto`] says what C may be made
+/// of.
 pub trait GemmInput: bytemuck::Pod {
     /// Element type of α and β, and of C unless that is as narrow as A and B.
     type Output: GemmElement;
@@ -23,8 +24,8 @@ pub trait GemmInput: bytemuck::Pod {
     /// Its name.
     const NAME: &'static str;
 
-    /// The instances for a compute capability and a C that is [`narrow`](Description::narrow) or not, and the compute
-    /// capability of the module in which their tiles are.
+    /// The instances for a compute capability and a C that is [`narrow`](Description::narrow) or
+    /// not, and the compute capability of the module in which their tiles are.
     fn instances(
         compute_capability: ComputeCapability,
         narrow: bool,
@@ -36,7 +37,8 @@ pub trait GemmInput: bytemuck::Pod {
     }
 }
 
-/// An element type of A and B whose products may be stored to a C of `C`: sums are rounded to it once, to the nearest, ties to even.
+/// An element type of A and B whose products may be stored to a C of `C`: sums are rounded to it
+/// once, to the nearest, ties to even.
 pub trait GemmInto<C: bytemuck::Pod>: GemmInput {
     /// See [`Description::narrow`].
     const NARROW: bool;

@@ -1,7 +1,9 @@
-//! General products, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and with which parameters.
+//! General products, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and
+//! with which parameters.
 //!
-//! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the launches, whose operands
-//! are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them memory.
+//! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the
+//! launches, whose operands are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them
+//! memory.
 
 mod input;
 pub mod layout;
@@ -32,8 +34,8 @@ pub const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V8_0;
 /// The generation whose tensor cores have a shape of their own for f64, times ten.
 const HOPPER: ComputeCapability = ComputeCapability::V9_0;
 
-/// A general product of row-major matrices whose A and B are of `T`. A column-major product is the same one with A and B, and m
-/// and n, exchanged.
+/// A general product of row-major matrices whose A and B are of `T`. A column-major product is the
+/// same one with A and B, and m and n, exchanged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description<T: GemmInput> {
     /// m, n and k: C is m × n, op(A) m × k, op(B) k × n.
@@ -52,8 +54,8 @@ pub struct Description<T: GemmInput> {
     pub beta: T::Output,
     /// Whether the first elements of A, B and C lie at multiples of 16 bytes.
     pub aligned: [bool; 3],
-    /// Whether C is of `T` as well, to which each element is rounded once, and not of `T::Output`. It makes no difference where those
-    /// are the same.
+    /// Whether C is of `T` as well, to which each element is rounded once, and not of `T::Output`.
+    /// It makes no difference where those are the same.
     pub narrow: bool,
 }
 
@@ -75,7 +77,8 @@ impl Device {
         }
     }
 
-    /// The most dynamic shared memory of a block, in bytes (CUDA programming guide, "Compute Capabilities").
+    /// The most dynamic shared memory of a block, in bytes (CUDA programming guide, "Compute
+    /// Capabilities").
     pub fn shared_bytes(self) -> u32 {
         let ComputeCapability { major, minor } = self.compute_capability;
         match (major, minor) {
@@ -162,8 +165,8 @@ impl<T: GemmInput> Description<T> {
     }
 }
 
-/// The launches of a product on a device, by the instance that was measured for it or that the model of their times favours.
-/// Inputs 0 and 1 are A and B.
+/// The launches of a product on a device, by the instance that was measured for it or that the
+/// model of their times favours. Inputs 0 and 1 are A and B.
 ///
 /// # Errors
 /// See [`PlanError`].
@@ -176,7 +179,8 @@ pub fn plan<T: GemmInput>(
     Ok(T::plan(description, device, tuned))
 }
 
-/// The launches of a product by an instance that somebody chose for the same description and device.
+/// The launches of a product by an instance that somebody chose for the same description and
+/// device.
 pub fn plan_choice<T: GemmInput>(
     description: &Description<T>,
     device: Device,
@@ -270,7 +274,8 @@ fn bytes<T: GemmElement>(gemm: &Gemm<T>) -> Vec<u8> {
     .to_vec()
 }
 
-/// All kernels that a product may be planned with, each with the compute capability of its module, times ten.
+/// All kernels that a product may be planned with, each with the compute capability of its module,
+/// times ten.
 pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
     let tiles = [
         (SGEMM, COMPUTE_CAPABILITY),

@@ -1,7 +1,9 @@
-//! Choices of kernels that were measured: what `warpladder tune` finds, and [`Gpu::gemm`](crate::gpu::Gpu::gemm) uses.
+//! Choices of kernels that were measured: what `warpladder tune` finds, and
+//! [`Gpu::gemm`](crate::gpu::Gpu::gemm) uses.
 //!
-//! They are kept in one JSON file, each with the device, the driver and the PTX that it was measured with: on another
-//! device, or after an update, it is not found, and the model's choice is used as if there were no file.
+//! They are kept in one JSON file, each with the device, the driver and the PTX that it was
+//! measured with: on another device, or after an update, it is not found, and the model's choice is
+//! used as if there were no file.
 
 use super::{Description, GemmInput};
 use crate::engine::Engine;
@@ -48,8 +50,8 @@ pub struct Tuned {
     pub entry: String,
     /// Parts of k, summed by a second kernel.
     pub splits: u32,
-    /// How the last tiles are cut: tiles that are whole, tiles that are not, their parts, extents of the first and the
-    /// other parts; null where none are.
+    /// How the last tiles are cut: tiles that are whole, tiles that are not, their parts, extents
+    /// of the first and the other parts; null where none are.
     pub cut: Option<[u32; 5]>,
     /// Median time, in milliseconds.
     pub ms: f64,

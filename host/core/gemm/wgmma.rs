@@ -1,4 +1,5 @@
-//! The launches of a general product by warpgroups: operands are copied where bulk copies cannot fetch them, then multiplied.
+//! The launches of a general product by warpgroups: operands are copied where bulk copies cannot
+//! fetch them, then multiplied.
 
 use super::{Description, GemmInput};
 use crate::device::ComputeCapability;
@@ -24,7 +25,8 @@ pub const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V9_0;
 /// That of the module with the transposes.
 const TRANSPOSE_CAPABILITY: ComputeCapability = ComputeCapability::V7_0;
 
-/// The most dynamic shared memory of a block of that generation, in bytes (CUDA programming guide, "Compute Capabilities").
+/// The most dynamic shared memory of a block of that generation, in bytes (CUDA programming guide,
+/// "Compute Capabilities").
 const SHARED_BYTES: u32 = 227 << 10;
 
 /// What rows, and the matrices of a batch, begin at multiples of, in bytes.
@@ -36,7 +38,8 @@ const OPERAND_ALIGN: u64 = 256;
 /// Most blocks of a grid in y.
 const MOST_BLOCKS: u64 = 65_535;
 
-/// C ← α · op(A) · op(B) + β · C, with A and B of narrow elements and sums of f32: A is input 0, B input 1, C the output.
+/// C ← α · op(A) · op(B) + β · C, with A and B of narrow elements and sums of f32: A is input 0, B
+/// input 1, C the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TensorGemm {
     /// Elements of A and B.
@@ -102,7 +105,8 @@ impl TensorGemm {
     /// The launches on a device with so many multiprocessors.
     pub fn plan(&self, multiprocessors: u32) -> Plan {
         let product = self.with_vectors_along_k();
-        // The tensor cores take TF32 along k only. A that does not lie so can go through registers, and in Cᵀ = Bᵀ · Aᵀ it is B that does.
+        // The tensor cores take TF32 along k only. A that does not lie so can go through registers,
+        // and in Cᵀ = Bᵀ · Aᵀ it is B that does.
         if self.input == TensorInput::Tf32 && product.gemm.transpose_b == 0 {
             Oriented::turned(&product).plan(multiprocessors)
         } else {
@@ -115,8 +119,9 @@ impl TensorGemm {
         ROW_BYTES / self.input.bytes()
     }
 
-    /// The same product, of which one row of A and one column of B lie along k also where they are stored as a column and a row whose elements
-    /// are side by side, and at a pitch as bulk copies want it: no second one lies behind it.
+    /// The same product, of which one row of A and one column of B lie along k also where they are
+    /// stored as a column and a row whose elements are side by side, and at a pitch as bulk
+    /// copies want it: no second one lies behind it.
     fn with_vectors_along_k(&self) -> Self {
         let mut gemm = self.gemm;
         let Some(pitch) = gemm.k.checked_next_multiple_of(self.vector()) else {
@@ -134,7 +139,8 @@ impl TensorGemm {
 
 /// A product as a kernel computes it: of C or of its transpose.
 struct Oriented {
-    /// What the kernel knows of the product: where it is turned, m counts the columns of C, and A is the transpose of input 1.
+    /// What the kernel knows of the product: where it is turned, m counts the columns of C, and A
+    /// is the transpose of input 1.
     product: TensorGemm,
     /// Which inputs A and B are.
     inputs: [usize; 2],
@@ -233,14 +239,16 @@ impl Oriented {
             true => self.product.gemm.m,
             false => self.product.gemm.n,
         };
-        // They write whole words: at the end of a row of an odd number of 16-bit elements, one that lies behind it as well.
+        // They write whole words: at the end of a row of an odd number of 16-bit elements, one that
+        // lies behind it as well.
         (u64::from(columns) * u64::from(bytes)).is_multiple_of(4)
             && self.product.aligned[2]
             && self.product.gemm.ldc.is_multiple_of(vector)
             && (single || self.product.gemm.stride_c.is_multiple_of(vector.into()))
     }
 
-    /// Rows of A or columns of B, `side` 0 or 1, the distance of two rows as it is stored, and that of two matrices.
+    /// Rows of A or columns of B, `side` 0 or 1, the distance of two rows as it is stored, and that
+    /// of two matrices.
     fn stored(&self, side: usize) -> (u32, u32, u64) {
         let gemm = &self.product.gemm;
         match side {
@@ -262,7 +270,8 @@ impl Oriented {
         self.is_stored_along_k(side) || self.is_copied_along_k(side)
     }
 
-    /// Whether it lies as bulk copies can fetch it: with rows, and matrices, that begin at multiples of 16 bytes.
+    /// Whether it lies as bulk copies can fetch it: with rows, and matrices, that begin at
+    /// multiples of 16 bytes.
     fn lies(&self, side: usize) -> bool {
         let (_, pitch, stride) = self.stored(side);
         let vector = self.product.vector();
@@ -272,8 +281,9 @@ impl Oriented {
             && (single || stride.is_multiple_of(vector.into()))
     }
 
-    /// Whether it is stored across k and copied so that it lies along k: because the tensor cores want that; because much of a box
-    /// would be outside of it, and takes as long to come as what is inside; or because it must be copied anyway, and its rows are shorter than
+    /// Whether it is stored across k and copied so that it lies along k: because the tensor cores
+    /// want that; because much of a box would be outside of it, and takes as long to come as
+    /// what is inside; or because it must be copied anyway, and its rows are shorter than
     /// half of what the other copy takes at a time.
     fn is_copied_along_k(&self, side: usize) -> bool {
         if self.is_stored_along_k(side) {
@@ -292,7 +302,8 @@ impl Oriented {
         is_little_of_boxes || (!self.lies(side) && extent < pack::THREADS as u32 / 2)
     }
 
-    /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
+    /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not
+    /// lie as it must.
     fn operand(&self, side: usize, workspace_bytes: u64) -> Operand {
         let k = self.product.gemm.k;
         let (extent, pitch, stride) = self.stored(side);
@@ -487,7 +498,8 @@ impl Operand {
         self.stride * u64::from(self.matrices) * u64::from(element_bytes)
     }
 
-    /// Its map, for so many rows of A or columns of B, and tiles of so many of them that so many blocks fetch together.
+    /// Its map, for so many rows of A or columns of B, and tiles of so many of them that so many
+    /// blocks fetch together.
     fn map(&self, input: TensorInput, [extent, of_tile]: [u32; 2], blocks: u32) -> TensorMap {
         let element_bytes = input.bytes();
         let depth = tiles::depth(element_bytes as usize) as u32;

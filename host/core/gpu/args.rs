@@ -30,7 +30,8 @@ pub trait KernelArg {
     /// Adds it to the list.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] for an array of another device, [`Error::TooLarge`] for more than 64 arguments.
+    /// [`Error::WrongDevice`] for an array of another device, [`Error::TooLarge`] for more than 64
+    /// arguments.
     fn push<'a>(&'a self, list: &mut ArgList<'a>) -> Result<(), Error>;
 }
 

@@ -34,7 +34,8 @@ pub struct Operands<'a> {
     pub inputs: &'a [(DevicePtr, u64)],
     /// The output.
     pub output: DevicePtr,
-    /// The workspace: [`Prepared::workspace_bytes`], of which the first [`Prepared::zeroed_bytes`] hold zeros.
+    /// The workspace: [`Prepared::workspace_bytes`], of which the first [`Prepared::zeroed_bytes`]
+    /// hold zeros.
     pub workspace: DevicePtr,
     /// The tensor maps: [`Prepared::tensor_maps`] of these operands.
     pub maps: DevicePtr,
@@ -104,7 +105,8 @@ impl Prepared {
         self.has_tensor_maps
     }
 
-    /// The tensor maps of all launches, as they must lie at [`Operands::maps`], which is not looked at.
+    /// The tensor maps of all launches, as they must lie at [`Operands::maps`], which is not looked
+    /// at.
     ///
     /// # Errors
     /// Those of [`Engine::tensor_map`].
@@ -140,8 +142,8 @@ impl Prepared {
     /// Those of [`Engine::enqueue`].
     ///
     /// # Safety
-    /// The operands are the memory that the plan was made for: inputs, output, workspace and maps of the sizes that its kernels
-    /// read and write, allocated until the launches have ended.
+    /// The operands are the memory that the plan was made for: inputs, output, workspace and maps
+    /// of the sizes that its kernels read and write, allocated until the launches have ended.
     pub unsafe fn enqueue<T: bytemuck::Pod>(
         &self,
         engine: &dyn Engine,
@@ -154,7 +156,8 @@ impl Prepared {
         })
     }
 
-    /// Starts the launches of a general product with these factors α and β, each by `start`. Nothing is allocated.
+    /// Starts the launches of a general product with these factors α and β, each by `start`.
+    /// Nothing is allocated.
     ///
     /// # Errors
     /// Those of `start`.
@@ -232,7 +235,8 @@ impl<'a> Args<'a> {
 }
 
 impl Loaded {
-    /// The arguments for these operands; the parameters of a general product are `product`, if that is given.
+    /// The arguments for these operands; the parameters of a general product are `product`, if that
+    /// is given.
     fn args<'a>(&'a self, operands: &Operands<'_>, product: Option<&'a [u8]>) -> Args<'a> {
         let mut args = Args {
             args: [Arg::U32(0); MOST_ARGS],

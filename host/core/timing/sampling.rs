@@ -12,8 +12,8 @@ const MOST_SAMPLES: usize = 10_000;
 /// The precision is looked at after so many samples each: it needs them sorted.
 const LOOK_EVERY: usize = 10;
 
-/// Launches on a GPU before the first sample, so that clocks and caches have settled. The emulator needs none
-/// beside the run that is checked.
+/// Launches on a GPU before the first sample, so that clocks and caches have settled. The emulator
+/// needs none beside the run that is checked.
 const GPU_WARM_UP: usize = 3;
 
 /// What the caches of a GPU hold when a sample begins.
@@ -32,8 +32,8 @@ pub enum Cache {
 pub struct Sampling {
     /// Samples, at least; one where this is 0.
     pub reps: usize,
-    /// More samples are taken until the 95 % interval of the median is within so many percent of it, up to 10,000 of
-    /// them.
+    /// More samples are taken until the 95 % interval of the median is within so many percent of
+    /// it, up to 10,000 of them.
     pub precision_pct: Option<f64>,
     /// No sample begins after so much time.
     pub time_limit: Option<Duration>,
@@ -67,11 +67,12 @@ pub enum Stop {
 }
 
 impl Sampling {
-    /// Times launches that run one after the other, at least once, after warm-up: each sample in milliseconds, and why there
-    /// are no more.
+    /// Times launches that run one after the other, at least once, after warm-up: each sample in
+    /// milliseconds, and why there are no more.
     ///
     /// # Errors
-    /// Those of the launches; [`EngineError::OutOfMemory`] where there is none to fill the caches with.
+    /// Those of the launches; [`EngineError::OutOfMemory`] where there is none to fill the caches
+    /// with.
     ///
     /// # Safety
     /// As [`Engine::time`]; the launches run many times.
@@ -147,7 +148,8 @@ fn precision_pct(samples: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Takes samples that alternate between two times; each look at the clock is a millisecond later.
+    /// Takes samples that alternate between two times; each look at the clock is a millisecond
+    /// later.
     fn taken(sampling: Sampling, times: [f64; 2]) -> (usize, Stop) {
         let mut samples = Vec::new();
         loop {

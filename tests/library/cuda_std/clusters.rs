@@ -13,7 +13,8 @@ use warpladder::launch::{Arg, Dim3, Launch, MatrixMap};
 /// The least compute capability with clusters.
 const CLUSTERS: ComputeCapability = ComputeCapability::V9_0;
 
-/// Calls `test` with every engine that has clusters, and with the emulator under sanitizers, which must find nothing.
+/// Calls `test` with every engine that has clusters, and with the emulator under sanitizers, which
+/// must find nothing.
 fn on_every_engine_with_clusters(test: impl Fn(&dyn Engine)) {
     on_every_engine(|engine| match engine.compute_capability() {
         new if new >= CLUSTERS => test(engine),

@@ -1,4 +1,5 @@
-//! The library: products of nalgebra matrices, of slices, and of matrices on the device, beside nalgebra's.
+//! The library: products of nalgebra matrices, of slices, and of matrices on the device, beside
+//! nalgebra's.
 
 mod kernels;
 mod narrow;

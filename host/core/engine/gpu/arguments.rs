@@ -3,10 +3,12 @@
 use crate::launch::{Arg, DevicePtr};
 use std::ffi::c_void;
 
-/// Most arguments of a launch: they are passed on from the stack, so that a launch allocates nothing.
+/// Most arguments of a launch: they are passed on from the stack, so that a launch allocates
+/// nothing.
 pub(super) const MOST_ARGUMENTS: usize = 64;
 
-/// One pointer to each argument's bytes, after their number and sizes are seen to be the parameters'.
+/// One pointer to each argument's bytes, after their number and sizes are seen to be the
+/// parameters'.
 pub(super) fn argument_pointers<'p>(
     pointers: &'p mut [*mut c_void; MOST_ARGUMENTS],
     args: &[Arg<'_>],
