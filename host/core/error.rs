@@ -66,7 +66,7 @@ pub enum LoadCause {
 #[non_exhaustive]
 pub enum LaunchCause {
     /// The kernel was loaded by another engine.
-    #[error("it was loaded by another engine: load it with this one")]
+    #[error("this engine has not loaded it: load it with the engine that runs it")]
     NotLoaded,
     /// Grid, block, shared memory or arguments are not those that the kernel and the device take.
     #[error("{0}")]

@@ -135,7 +135,7 @@ pub enum Param {
     Output,
     /// The pointer to the memory that the launches of a plan share.
     Workspace,
-    /// The pointer to a place in that memory, so many bytes from its beginning.
+    /// The pointer to a byte of that memory, counted from its start.
     WorkspaceAt(u64),
     /// The pointer to tensor maps, one behind the other.
     TensorMaps(Vec<TensorMap>),
@@ -145,27 +145,27 @@ pub enum Param {
     F32(f32),
     /// An aggregate passed by value.
     Bytes(Vec<u8>),
-    /// The parameters of a general product, passed by value: they end with α and β, which may
+    /// The parameters of a GEMM, passed by value: they end with α and β, which may
     /// differ from launch to launch.
     Product(Vec<u8>),
 }
 
-/// Where matrices lie.
+/// The memory that matrices lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Region {
     /// In an input.
     Input(usize),
     /// In the output.
     Output,
-    /// In the memory that the launches of a plan share, so many bytes from its beginning.
+    /// In the memory that the launches of a plan share, this many bytes from its start.
     Workspace(u64),
 }
 
 /// Row-major matrices, one behind the other, and the box of one of them that a bulk copy moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMap {
-    /// Where they lie.
-    pub place: Place,
+    /// The memory that they lie in.
+    pub region: Region,
     /// Bytes of an element.
     pub element_bytes: u32,
     /// Columns of a matrix.

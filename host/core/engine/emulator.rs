@@ -67,8 +67,8 @@ impl EmulatorEngine {
         }
     }
 
-    /// The same device with so many multiprocessors: plans that depend on them are then those of
-    /// another device.
+    /// The same device with another number of multiprocessors: plans that depend on them are then
+    /// those of another device.
     pub fn with_multiprocessors(self, multiprocessors: u32) -> Self {
         EmulatorEngine {
             multiprocessors,
@@ -76,8 +76,9 @@ impl EmulatorEngine {
         }
     }
 
-    /// An emulated device that ends a launch after so many warp instructions, and runs on one
-    /// thread: for tests that run many kernels side by side, some of which may never end.
+    /// An emulated device that ends a launch after `instruction_budget` warp instructions, and runs
+    /// on one thread: for tests that run many kernels side by side, some of which may never
+    /// end.
     pub fn limited(instruction_budget: u64) -> Self {
         EmulatorEngine {
             instruction_budget,

@@ -22,7 +22,7 @@ use cust::event::EventFlags;
 use cust::memory::{CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc};
 use cust::stream::{Stream, StreamFlags};
 
-use self::arguments::{MOST_ARGUMENTS, argument_pointers};
+use self::arguments::{MAX_ARGUMENTS, argument_pointers};
 use self::geometry::Limits;
 use super::streams::{Slots, StreamId, Streams};
 use super::{Engine, EngineKind};
@@ -227,7 +227,7 @@ impl GpuEngine {
             cause: LaunchCause::Refused(message),
         };
         geometry::check(launch, &kernel.limits).map_err(refused)?;
-        let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+        let mut pointers = [std::ptr::null_mut(); MAX_ARGUMENTS];
         let pointers =
             argument_pointers(&mut pointers, launch.args, &kernel.parameters).map_err(refused)?;
         kernel
@@ -405,7 +405,7 @@ impl Engine for GpuEngine {
             .copy_from(bytes)
             .map_err(|error| failed("cuMemcpyHtoD", error))?;
         // The driver returns as soon as it has a copy of the host's bytes; the transfer may still
-        // be under way.
+        // be in flight.
         CurrentContext::synchronize().map_err(|error| failed("cuCtxSynchronize", error))
     }
 

@@ -1,7 +1,7 @@
 //! Where a kernel runs: on a GPU through the CUDA driver, or on the CPU through `ptx-emulator`.
 //!
 //! An [`Engine`] knows device memory, PTX modules and launches, and nothing of catalogues, problems
-//! or checks. Both engines get the same PTX text and the same launch; what differs is who executes
+//! or checks. Both engines get the same PTX text and the same launch; what differs is what executes
 //! it.
 
 use crate::device::{ComputeCapability, DeviceState};
@@ -133,7 +133,7 @@ pub trait Engine: Send + Sync {
     /// Copies from the host to the device; complete when it returns.
     fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError>;
 
-    /// Writes one value into so many bytes of device memory, before the launches that follow.
+    /// Writes one value into `bytes` bytes of device memory, before the launches that follow.
     ///
     /// # Errors
     /// Where the range is not inside of an allocation.

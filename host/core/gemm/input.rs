@@ -1,6 +1,6 @@
 //! What A and B may be made of, and which kernels multiply that.
 
-use super::tuning::{Case, Choices};
+use super::tuning::{Choices, ProblemKey};
 use super::wgmma::{self, TensorGemm};
 use super::{COMPUTE_CAPABILITY, Description, Device, HOPPER, PORTABLE, plan_choice};
 use crate::device::ComputeCapability;
@@ -24,11 +24,11 @@ pub trait GemmInput: bytemuck::Pod {
     /// Its name.
     const NAME: &'static str;
 
-    /// The instances for a compute capability and a C that is [`narrow`](Description::narrow) or
+    /// The instances for a compute capability and a C that is [`narrow`](Description::c_16bit) or
     /// not, and the compute capability of the module in which their tiles are.
     fn instances(
         compute_capability: ComputeCapability,
-        narrow: bool,
+        c_16bit: bool,
     ) -> (&'static Instances, ComputeCapability);
 
     /// The launches of a product whose operands the kernels can address.
@@ -40,32 +40,32 @@ pub trait GemmInput: bytemuck::Pod {
 /// An element type of A and B whose products may be stored to a C of `C`: sums are rounded to it
 /// once, to the nearest, ties to even.
 pub trait GemmInto<C: bytemuck::Pod>: GemmInput {
-    /// See [`Description::narrow`].
-    const NARROW: bool;
+    /// See [`Description::c_16bit`].
+    const C_16BIT: bool;
 }
 
 impl GemmInto<f32> for f32 {
-    const NARROW: bool = false;
+    const C_16BIT: bool = false;
 }
 
 impl GemmInto<f64> for f64 {
-    const NARROW: bool = false;
+    const C_16BIT: bool = false;
 }
 
 impl GemmInto<f32> for f16 {
-    const NARROW: bool = false;
+    const C_16BIT: bool = false;
 }
 
 impl GemmInto<f16> for f16 {
-    const NARROW: bool = true;
+    const C_16BIT: bool = true;
 }
 
 impl GemmInto<f32> for bf16 {
-    const NARROW: bool = false;
+    const C_16BIT: bool = false;
 }
 
 impl GemmInto<bf16> for bf16 {
-    const NARROW: bool = true;
+    const C_16BIT: bool = true;
 }
 
 /// An element type that all of A, B and C may have, with sums of it.
@@ -110,8 +110,8 @@ impl GemmInput for f16 {
     type Output = f32;
     const NAME: &'static str = "f16";
 
-    fn instances(_: ComputeCapability, narrow: bool) -> (&'static Instances, ComputeCapability) {
-        let instances = if narrow { &OF_F16_TO_F16 } else { &OF_F16 };
+    fn instances(_: ComputeCapability, c_16bit: bool) -> (&'static Instances, ComputeCapability) {
+        let instances = if c_16bit { &OF_F16_TO_F16 } else { &OF_F16 };
         (instances, PORTABLE)
     }
 
@@ -125,8 +125,8 @@ impl GemmInput for bf16 {
     type Output = f32;
     const NAME: &'static str = "bf16";
 
-    fn instances(_: ComputeCapability, narrow: bool) -> (&'static Instances, ComputeCapability) {
-        let instances = if narrow { &OF_BF16_TO_BF16 } else { &OF_BF16 };
+    fn instances(_: ComputeCapability, c_16bit: bool) -> (&'static Instances, ComputeCapability) {
+        let instances = if c_16bit { &OF_BF16_TO_BF16 } else { &OF_BF16 };
         (instances, PORTABLE)
     }
 
@@ -138,9 +138,9 @@ impl GemmInput for bf16 {
 
 /// By the instance that was measured for this product, or that the model favours.
 fn by_instances<T: GemmInput>(product: &Description<T>, device: Device, tuned: &Choices) -> Plan {
-    let (instances, _) = T::instances(device.compute_capability, product.narrow);
+    let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
     let request = product.request(device);
-    let measured = tuned.get(&Case::of(product)).and_then(|tuned| {
+    let measured = tuned.get(&ProblemKey::of(product)).and_then(|tuned| {
         let mut candidates = instances.candidates(&request);
         candidates.find(|(_, choice)| tuned.is(choice))
     });

@@ -1,4 +1,4 @@
-//! General products, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and
+//! GEMM, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and
 //! with which parameters.
 //!
 //! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the
@@ -25,16 +25,16 @@ use kernels_gpu::gemm::meet::COUNTED_BYTES;
 use kernels_gpu::gemm::{Gemm, MAX_LEADING, partials_pitch};
 use tuning::Choices;
 
-/// The oldest generation that runs a general product, times ten.
+/// The oldest generation that runs a GEMM.
 pub const PORTABLE: ComputeCapability = ComputeCapability::V7_0;
 
-/// The generation that has asynchronous copies, which the faster kernels need, times ten.
+/// The generation that has asynchronous copies, which the faster kernels need.
 pub const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V8_0;
 
-/// The generation whose tensor cores have a shape of their own for f64, times ten.
+/// The generation whose tensor cores have a shape of their own for f64.
 const HOPPER: ComputeCapability = ComputeCapability::V9_0;
 
-/// A general product of row-major matrices whose A and B are of `T`. A column-major product is the
+/// A GEMM of row-major matrices whose A and B are of `T`. A column-major product is the
 /// same one with A and B, and m and n, exchanged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description<T: GemmInput> {
@@ -56,7 +56,7 @@ pub struct Description<T: GemmInput> {
     pub aligned: [bool; 3],
     /// Whether C is of `T` as well, to which each element is rounded once, and not of `T::Output`.
     /// It makes no difference where those are the same.
-    pub narrow: bool,
+    pub c_16bit: bool,
 }
 
 /// Where a product is to be computed.
@@ -117,7 +117,7 @@ impl<T: GemmInput> Description<T> {
             alpha: dense.alpha,
             beta: dense.beta,
             aligned: [true; 3],
-            narrow: false,
+            c_16bit: false,
         }
     }
 
@@ -142,10 +142,10 @@ impl<T: GemmInput> Description<T> {
         ];
         let per_vector = (16 / size_of::<T>()) as u32;
         // Along k operands are copied by elements: their extent need not be of whole vectors.
-        let whole = |operand: usize, runs_along_k: bool| {
+        let whole = |operand: usize, is_k_major: bool| {
             self.aligned[operand]
                 && self.leading[operand].is_multiple_of(per_vector)
-                && (runs_along_k || along[operand].is_multiple_of(per_vector))
+                && (is_k_major || along[operand].is_multiple_of(per_vector))
                 && (self.batch == 1 || self.strides[operand].is_multiple_of(per_vector.into()))
         };
         [whole(0, !self.transposed[0]), whole(1, self.transposed[1])]
@@ -179,14 +179,14 @@ pub fn plan<T: GemmInput>(
     Ok(T::plan(description, device, tuned))
 }
 
-/// The launches of a product by an instance that somebody chose for the same description and
+/// The launches of a product by an instance that was chosen for the same description and
 /// device.
 pub fn plan_choice<T: GemmInput>(
     description: &Description<T>,
     device: Device,
     choice: &Choice,
 ) -> Plan {
-    let (instances, tiles) = T::instances(device.compute_capability, description.narrow);
+    let (instances, tiles) = T::instances(device.compute_capability, description.c_16bit);
     let [m, n, k] = description.extents;
     let empty = m == 0 || n == 0 || description.batch == 0;
     let grid = |grid: [u64; 3]| if empty { [0; 3] } else { grid };

@@ -18,7 +18,7 @@ pub struct DeviceArray<T> {
 }
 
 impl<T: Pod> DeviceArray<T> {
-    /// So many elements of any value.
+    /// `len` elements of any value.
     pub(super) fn new(engine: &Arc<dyn Engine>, len: usize) -> Result<Self, EngineError> {
         // An allocation that cannot be counted is refused as too large.
         let bytes = len.saturating_mul(size_of::<T>());

@@ -174,8 +174,8 @@ impl std::fmt::Debug for Kernel {
 }
 
 impl Grid {
-    /// So many blocks of so many threads, in one to three dimensions: `Grid::new([16, 16], [32,
-    /// 8])`.
+    /// Blocks of a grid and threads of a block, in one to three dimensions:
+    /// `Grid::new([16, 16], [32, 8])`.
     pub fn new(blocks: impl Into<Dim3>, threads: impl Into<Dim3>) -> Self {
         Grid {
             blocks: blocks.into(),
@@ -192,7 +192,7 @@ impl Grid {
         Grid::new(u32::try_from(blocks).unwrap_or(u32::MAX), threads)
     }
 
-    /// With clusters of so many blocks, at most 8, whose extents divide those of the grid. Needs
+    /// With clusters of `blocks` blocks, at most 8, whose extents divide those of the grid. Needs
     /// compute capability 9.0.
     pub fn clusters(self, blocks: impl Into<Dim3>) -> Self {
         Grid {
@@ -201,7 +201,7 @@ impl Grid {
         }
     }
 
-    /// With so many bytes of dynamic shared memory for each block.
+    /// With `shared_bytes` bytes of dynamic shared memory for each block.
     pub fn shared(self, shared_bytes: u32) -> Self {
         Grid {
             shared_bytes,

@@ -73,7 +73,7 @@ impl Layout {
         Layout { offset, ..self }
     }
 
-    /// A batch of such matrices, so many elements apart.
+    /// A batch of such matrices, `batch_stride` elements apart.
     pub const fn batched(self, batch: usize, batch_stride: usize) -> Self {
         Layout {
             batch,

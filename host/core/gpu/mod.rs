@@ -274,8 +274,8 @@ impl Gpu {
     /// and a batch of them.
     ///
     /// A and B may be of `f32`, `f64`, [`half::f16`] or [`half::bf16`]. With the last two, the
-    /// factors and sums are of `f32`; C is of `f32` or as narrow as A and B, and then each
-    /// element is rounded once, when it is stored:
+    /// factors and accumulators are of `f32`; C is of `f32` or of the type of A and B, and then
+    /// each element is rounded once, when it is stored:
     ///
     /// ```
     /// # use half::bf16;
@@ -286,8 +286,8 @@ impl Gpu {
     /// # let b = gpu.zeros::<bf16>(24, 8)?;
     /// let mut wide = gpu.zeros::<f32>(8, 8)?;
     /// gpu.gemm(1.0, a.view(), b.view(), 0.0, wide.view_mut())?;
-    /// let mut narrow = gpu.zeros::<bf16>(8, 8)?;
-    /// gpu.gemm(1.0, a.view(), b.view(), 0.0, narrow.view_mut())?;
+    /// let mut rounded = gpu.zeros::<bf16>(8, 8)?;
+    /// gpu.gemm(1.0, a.view(), b.view(), 0.0, rounded.view_mut())?;
     /// # Ok(())
     /// # }
     /// ```

@@ -50,7 +50,7 @@ struct Key {
     batch: u32,
     strides: [u64; 3],
     aligned: [bool; 3],
-    narrow: bool,
+    c_16bit: bool,
 }
 
 impl Products {
@@ -126,7 +126,7 @@ impl Products {
             batch: description.batch,
             strides: description.strides,
             aligned: description.aligned,
-            narrow: description.narrow,
+            c_16bit: description.c_16bit,
         };
         let mut plans = lock(&self.plans);
         if let Some(planned) = plans.get(&key) {
@@ -135,7 +135,7 @@ impl Products {
         let tuned = self.tuned.get_or_init(|| {
             // A file that cannot be read is none: `warpladder tune` says what is wrong with it.
             let all = tuning::path().and_then(|path| tuning::read(&path));
-            tuning::of_place(all.unwrap_or_default(), &tuning::Place::of(&**engine))
+            tuning::of_environment(all.unwrap_or_default(), &tuning::Environment::of(&**engine))
         });
         let plan = gemm::plan(description, self.device, tuned)?;
         let planned = Arc::new(Planned {
@@ -271,6 +271,6 @@ fn describe<T: GemmInto<O>, O: Pod>(
         alpha,
         beta,
         aligned: places.map(aligned),
-        narrow: T::NARROW,
+        c_16bit: T::C_16BIT,
     })
 }

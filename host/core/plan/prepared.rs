@@ -4,12 +4,12 @@ use super::{Plan, PlannedLaunch};
 use crate::engine::{Buffer, Engine};
 use crate::error::EngineError;
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap};
-use crate::launch::{Param, Place, TensorMap};
+use crate::launch::{Param, Region, TensorMap};
 use crate::ptx;
 
-/// Most bytes of the parameters of a general product, and most arguments of a kernel.
-const MOST_BYTES: usize = 128;
-const MOST_ARGS: usize = 16;
+/// Most bytes of the parameters of a GEMM, and most arguments of a kernel.
+const MAX_BYTES: usize = 128;
+const MAX_ARGS: usize = 16;
 
 /// A plan whose kernels are loaded.
 pub struct Prepared {
@@ -122,7 +122,7 @@ impl Prepared {
             .flat_map(|loaded| tensor_maps(&loaded.launch));
         for map in maps {
             bytes.extend(engine.tensor_map(&MatrixMap {
-                address: operands.start(map.place),
+                address: operands.start(map.region),
                 element_bytes: map.element_bytes,
                 columns: map.columns,
                 rows: map.rows,
@@ -136,7 +136,7 @@ impl Prepared {
         Ok(bytes)
     }
 
-    /// Starts the launches of a general product with these factors α and β. Nothing is allocated.
+    /// Starts the launches of a GEMM with these factors α and β. Nothing is allocated.
     ///
     /// # Errors
     /// Those of [`Engine::enqueue`].
@@ -156,7 +156,7 @@ impl Prepared {
         })
     }
 
-    /// Starts the launches of a general product with these factors α and β, each by `start`.
+    /// Starts the launches of a GEMM with these factors α and β, each by `start`.
     /// Nothing is allocated.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl Prepared {
     ) -> Result<(), EngineError> {
         let factors = bytemuck::bytes_of(&factors);
         self.launches.iter().try_for_each(|loaded| {
-            let mut bytes = [0; MOST_BYTES];
+            let mut bytes = [0; MAX_BYTES];
             let product = loaded.launch.params.iter().find_map(|param| match param {
                 Param::Product(parameters) => Some(parameters),
                 _ => None,
@@ -212,18 +212,18 @@ fn tensor_maps(launch: &PlannedLaunch) -> &[TensorMap] {
 }
 
 impl Operands<'_> {
-    fn start(&self, place: Place) -> DevicePtr {
-        match place {
-            Place::Input(index) => self.inputs[index].0,
-            Place::Output => self.output,
-            Place::Workspace(offset) => DevicePtr(self.workspace.0 + offset),
+    fn start(&self, region: Region) -> DevicePtr {
+        match region {
+            Region::Input(index) => self.inputs[index].0,
+            Region::Output => self.output,
+            Region::Workspace(offset) => DevicePtr(self.workspace.0 + offset),
         }
     }
 }
 
 /// The arguments of a launch: on the stack, since to start a launch allocates nothing.
 struct Args<'a> {
-    args: [Arg<'a>; MOST_ARGS],
+    args: [Arg<'a>; MAX_ARGS],
     count: usize,
 }
 
@@ -235,11 +235,11 @@ impl<'a> Args<'a> {
 }
 
 impl Loaded {
-    /// The arguments for these operands; the parameters of a general product are `product`, if that
+    /// The arguments for these operands; the parameters of a GEMM are `product`, if that
     /// is given.
     fn args<'a>(&'a self, operands: &Operands<'_>, product: Option<&'a [u8]>) -> Args<'a> {
         let mut args = Args {
-            args: [Arg::U32(0); MOST_ARGS],
+            args: [Arg::U32(0); MAX_ARGS],
             count: 0,
         };
         for param in &self.launch.params {
@@ -252,7 +252,7 @@ impl Loaded {
                 Param::InputPtr(index) => Arg::Ptr(operands.inputs[*index].0),
                 Param::Output => Arg::Ptr(operands.output),
                 Param::Workspace => Arg::Ptr(operands.workspace),
-                Param::WorkspaceAt(offset) => Arg::Ptr(operands.start(Place::Workspace(*offset))),
+                Param::WorkspaceAt(offset) => Arg::Ptr(operands.start(Region::Workspace(*offset))),
                 Param::TensorMaps(_) => Arg::Ptr(DevicePtr(operands.maps.0 + self.maps_at)),
                 Param::U32(value) => Arg::U32(*value),
                 Param::F32(value) => Arg::F32(*value),
@@ -267,7 +267,7 @@ impl Loaded {
     fn with<'a>(&self, args: &'a Args<'a>) -> Launch<'a> {
         Launch {
             kernel: self.kernel,
-            // Whoever made the plan has checked the limits.
+            // The limits are checked where the plan is made.
             grid: Dim3::from(self.launch.grid.map(|extent| extent as u32)),
             block: self.launch.block,
             cluster: self.launch.cluster,

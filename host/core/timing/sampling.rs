@@ -7,9 +7,9 @@ use crate::launch::Launch;
 use std::time::{Duration, Instant};
 
 /// Samples after which no more are taken, whatever the precision: single times are kept in records.
-const MOST_SAMPLES: usize = 10_000;
+const MAX_SAMPLES: usize = 10_000;
 
-/// The precision is looked at after so many samples each: it needs them sorted.
+/// Samples between two looks at the precision, which needs them sorted.
 const LOOK_EVERY: usize = 10;
 
 /// Launches on a GPU before the first sample, so that clocks and caches have settled. The emulator
@@ -32,10 +32,10 @@ pub enum Cache {
 pub struct Sampling {
     /// Samples, at least; one where this is 0.
     pub reps: usize,
-    /// More samples are taken until the 95 % interval of the median is within so many percent of
+    /// More samples are taken until the 95 % interval of the median is within this many percent of
     /// it, up to 10,000 of them.
     pub precision_pct: Option<f64>,
-    /// No sample begins after so much time.
+    /// No sample begins after this time.
     pub time_limit: Option<Duration>,
     /// What the caches hold; nothing where the engine has none.
     pub cache: Cache,
@@ -63,7 +63,8 @@ pub enum Stop {
     /// Time was up.
     TimeLimit,
     /// There were 10,000.
-    MostSamples,
+    #[serde(rename = "most_samples")]
+    MaxSamples,
 }
 
 impl Sampling {
@@ -128,8 +129,8 @@ impl Sampling {
         let Some(wanted) = self.precision_pct else {
             return Some(Stop::Reps);
         };
-        if samples.len() >= MOST_SAMPLES {
-            return Some(Stop::MostSamples);
+        if samples.len() >= MAX_SAMPLES {
+            return Some(Stop::MaxSamples);
         }
         let looks = samples.len() == self.reps || samples.len().is_multiple_of(LOOK_EVERY);
         let reached = looks && precision_pct(samples).is_some_and(|reached| reached <= wanted);
@@ -181,7 +182,7 @@ mod tests {
         };
         assert_eq!(taken(precise, [1.0, 1.01]), (6, Stop::Precision));
         // Half of the samples at each of two times: the interval never leaves them.
-        assert_eq!(taken(precise, [1.0, 2.0]), (10_000, Stop::MostSamples));
+        assert_eq!(taken(precise, [1.0, 2.0]), (10_000, Stop::MaxSamples));
         let limited = Sampling {
             time_limit: Some(Duration::from_millis(50)),
             ..precise

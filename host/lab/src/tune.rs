@@ -8,7 +8,7 @@ use std::time::Instant;
 use warpladder::check::Verdict;
 use warpladder::engine::{Buffer, Engine, EngineKind};
 use warpladder::error::EngineError;
-use warpladder::gemm::tuning::{Case, Place, Tuned};
+use warpladder::gemm::tuning::{Environment, ProblemKey, Tuned};
 use warpladder::gemm::{self, Description, Device, GemmElement, PlanError};
 use warpladder::launch::DevicePtr;
 use warpladder::plan::{Operands, Prepared};
@@ -105,8 +105,8 @@ pub fn kept<T: GemmElement>(
 ) -> Tuned {
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
     Tuned::new(
-        Place::of(engine),
-        Case::of(&description),
+        Environment::of(engine),
+        ProblemKey::of(&description),
         &way.choice,
         way.ms,
     )
@@ -114,7 +114,7 @@ pub fn kept<T: GemmElement>(
 
 /// The ways that are worth a try, the model's favourite first.
 fn candidates<T: GemmElement>(description: &Description<T>, device: Device) -> Vec<(f64, Choice)> {
-    let (instances, _) = T::instances(device.compute_capability, description.narrow);
+    let (instances, _) = T::instances(device.compute_capability, description.c_16bit);
     let request = description.request(device);
     let mut all: Vec<(f64, Choice)> = instances.candidates(&request).collect();
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));

@@ -26,7 +26,7 @@ fn on_every_engine_with_clusters(test: impl Fn(&dyn Engine)) {
     assert_eq!(watched.into_observer().all_findings(), []);
 }
 
-/// Runs `entry` in two clusters of so many blocks.
+/// Runs `entry` in two clusters of `blocks` blocks.
 fn run(engine: &dyn Engine, entry: &str, blocks: u32, threads: u32, args: &[Arg<'_>]) {
     let launch = Launch {
         kernel: engine.load(PTX_90, entry).unwrap(),

@@ -287,7 +287,7 @@ fn atomics_lose_nothing() {
         let args = [&count, &sum, &sum_f64, &least, &greatest, &before].map(|b| Arg::Ptr(b.ptr()));
         run(engine, "atomics", along_x(5), along_x(96), &args);
         assert_eq!(read::<u32>(&count, 1), [THREADS]);
-        // Sums of so many ones are exact.
+        // Sums of this many ones are exact.
         assert_eq!(read::<f32>(&sum, 1), [THREADS as f32]);
         assert_eq!(read::<f64>(&sum_f64, 1), [f64::from(THREADS)]);
         assert_eq!(read::<i32>(&least, 1), [1 - THREADS as i32]);

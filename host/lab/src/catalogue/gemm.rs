@@ -27,7 +27,7 @@ fn plan<T: GemmElement>(request: &Request) -> Plan {
     };
     let product = Description::<T>::dense([m, n, k], request.transposed);
     // Whoever asks has compared the device's compute capability with that of the rung.
-    let (instances, _) = T::instances(device.compute_capability, product.narrow);
+    let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
     plan_choice(
         &product,
         device,

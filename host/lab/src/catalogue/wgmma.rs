@@ -8,7 +8,7 @@ use warpladder::element::TensorInput;
 use warpladder::gemm::Description;
 use warpladder::gemm::wgmma::TensorGemm;
 use warpladder::launch::Dim3;
-use warpladder::launch::{Param, Place, TensorMap};
+use warpladder::launch::{Param, Region, TensorMap};
 use warpladder::plan::{Plan, PlannedLaunch};
 
 pub(super) use warpladder::gemm::wgmma::COMPUTE_CAPABILITY;
@@ -69,7 +69,7 @@ fn dense(
         // Nothing cannot be mapped, and is not copied.
         let (rows, columns) = (rows.max(1), columns.max(ROW_MULTIPLE));
         TensorMap {
-            place: Place::Input(input),
+            region: Region::Input(input),
             element_bytes: ELEMENT_BYTES,
             columns,
             rows,
@@ -136,7 +136,7 @@ pub(super) fn f16_narrow(request: &Request) -> Plan {
 fn general(input: TensorInput, request: &Request) -> Plan {
     let Shape { m, n, k } = request.shape;
     let product = Description {
-        narrow: matches!(request.operation, Operation::NarrowProduct(_)),
+        c_16bit: matches!(request.operation, Operation::NarrowProduct(_)),
         // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for
         // granted. Products with elements of 4 bytes have the same description.
         ..Description::<f32>::dense([m, n, k], request.transposed)

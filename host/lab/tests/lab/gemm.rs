@@ -29,7 +29,7 @@ const EXTENTS: [[u32; 3]; 9] = [
 /// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and
 /// in cut tiles.
 fn choices<T: GemmInput>(product: &Description<T>, device: Device) -> Vec<Choice> {
-    let (instances, _) = T::instances(device.compute_capability, product.narrow);
+    let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
     let mut seen = HashSet::new();
     let request = product.request(device);
     let candidates = instances.candidates(&request);
@@ -86,7 +86,7 @@ where
             }
         }
     }
-    for tile in T::instances(device.compute_capability, T::NARROW).0.tiles {
+    for tile in T::instances(device.compute_capability, T::C_16BIT).0.tiles {
         let entry = tile.entry;
         assert!(entries.contains(entry), "{entry} was never tried");
     }

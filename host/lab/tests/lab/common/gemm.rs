@@ -65,7 +65,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
                 strides: [stride(rows_a), stride(rows_b), stride([m, n])],
                 alpha: factor(alpha),
                 beta: factor(beta),
-                narrow: T::NARROW,
+                c_16bit: T::C_16BIT,
                 ..Description::dense([m, n, k], transposed)
             },
             a,
@@ -126,7 +126,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
         let (alpha, beta): (f64, f64) = (alpha.into(), beta.into());
         let tolerance = Tolerance {
             sum: tolerance * (alpha.abs() + beta.abs()),
-            rounding: if T::NARROW { C::UNIT_ROUNDOFF } else { 0.0 },
+            rounding: if T::C_16BIT { C::UNIT_ROUNDOFF } else { 0.0 },
         };
         let mut expected: Vec<f64> = self.c.iter().map(|&element| element.into()).collect();
         let at = |start: u64, leading: u32, transposed: bool, row: u32, column: u32| {

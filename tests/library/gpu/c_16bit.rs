@@ -1,4 +1,4 @@
-//! Products of elements of 16 bits, into a C of `f32` and into one as narrow as A and B.
+//! Products of elements of 16 bits, into a C of `f32` and into one of their type.
 
 use super::SIZES;
 use half::{bf16, f16};
