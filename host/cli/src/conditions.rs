@@ -1,4 +1,4 @@
-//! The device while kernels were timed, in a line for people.
+//! The device while kernels were timed, in one line of text.
 
 use warpladder_lab::run::Record;
 

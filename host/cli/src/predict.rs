@@ -1,6 +1,6 @@
 //! `warpladder predict`.
 
-use super::output::{Destination, people};
+use super::output::{Destination, human_output};
 use super::select::{self, Target};
 use super::{Outcome, table};
 use std::io::Write;
@@ -119,15 +119,15 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         .iter()
         .map(|forecast| Record::new(&device, forecast))
         .collect();
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&records)?;
     }
     for (index, (forecast, record)) in forecasts.iter().zip(&records).enumerate() {
         if index > 0 {
-            writeln!(people)?;
+            writeln!(human)?;
         }
-        print(&mut people, forecast, record)?;
+        print(&mut human, forecast, record)?;
     }
     Ok(Outcome::Done)
 }

@@ -4,7 +4,7 @@ mod lines;
 mod totals;
 
 use super::Outcome;
-use super::output::{self, Destination, people};
+use super::output::{self, Destination, human_output};
 use super::select::{self, Size};
 use std::io::{self, Write};
 use warpladder::engine::emulator::EmulatorEngine;
@@ -50,11 +50,11 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         outcome => outcome?,
     };
     let record = Record::from(&profile);
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&record)?;
     }
-    print(&mut people, &profile, &record, args.lines)?;
+    print(&mut human, &profile, &record, args.lines)?;
     Ok(match record.ok {
         true => Outcome::Done,
         false => Outcome::ChecksFailed,

@@ -1,6 +1,6 @@
 //! `warpladder sanitize`.
 
-use super::output::{Destination, people};
+use super::output::{Destination, human_output};
 use super::{Outcome, select, units};
 use ptx_emulator::sanitize::{Finding, Tool};
 use std::io::Write;
@@ -49,7 +49,7 @@ enum ToolArg {
     Memcheck,
     /// Races on shared and on global memory
     Racecheck,
-    /// Reads of memory that nobody has written to
+    /// Reads of memory that was never written
     Initcheck,
     /// Barriers and warp operations that not all of their threads reach
     Synccheck,
@@ -106,7 +106,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let emulator = EmulatorEngine::new();
     let cases = select(args, &emulator)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     let mut records = Vec::new();
     let (mut faulty, mut total) = (0, 0);
     for admitted in &cases {
@@ -116,9 +116,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             faulty += 1;
             total += findings.len();
             let size = describe(rung.operation, shape);
-            writeln!(people, "{} at {size}:", rung.name)?;
+            writeln!(human, "{} at {size}:", rung.name)?;
             for finding in &findings {
-                writeln!(people, "  {}", finding.to_string().replace('\n', "\n  "))?;
+                writeln!(human, "  {}", finding.to_string().replace('\n', "\n  "))?;
             }
         }
         let ran = admitted.runs().name;
@@ -136,11 +136,11 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     }
     let kernels = units::count(cases.len(), "kernel");
     if total == 0 {
-        writeln!(people, "{kernels}, no findings")?;
+        writeln!(human, "{kernels}, no findings")?;
         return Ok(Outcome::Done);
     }
     let findings = units::count(total, "finding");
-    writeln!(people, "{kernels}, {findings} in {faulty} of them")?;
+    writeln!(human, "{kernels}, {findings} in {faulty} of them")?;
     Ok(Outcome::ChecksFailed)
 }
 

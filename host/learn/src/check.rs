@@ -149,7 +149,8 @@ fn sanitize(kernel: &Kernel, case: &'static Case) -> Result<Option<Verdict>, Che
     }))
 }
 
-/// What a launch asks of the machine, and its result, which is [`UNWRITTEN`] where nobody wrote it.
+/// What a launch asks of the machine, and its result, which is [`UNWRITTEN`] where nothing wrote
+/// it.
 fn count(kernel: &Kernel, case: &Case) -> Result<(Figures, Vec<f32>), CheckError> {
     let launch = Launch::new(case, Some(UNWRITTEN))?;
     let mut counters = Counters::new();

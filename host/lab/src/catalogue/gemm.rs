@@ -26,7 +26,7 @@ fn plan<T: GemmElement>(request: &Request) -> Plan {
         compute_capability: request.compute_capability,
     };
     let product = Description::<T>::dense([m, n, k], request.transposed);
-    // Whoever asks has compared the device's compute capability with that of the rung.
+    // The preflight has compared the device's compute capability with that of the rung.
     let (instances, _) = T::instances(device.compute_capability, product.narrow);
     plan_choice(
         &product,

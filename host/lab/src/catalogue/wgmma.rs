@@ -44,7 +44,7 @@ pub(super) fn persistent(request: &Request) -> Plan {
     roles(request, request.multiprocessors.into())
 }
 
-/// The kernel of both, with at most so many blocks.
+/// The kernel of both, with at most `most` blocks.
 fn roles(request: &Request, most: u64) -> Plan {
     let Shape { m, n, .. } = request.shape;
     let rows = u64::from(m).div_ceil(wgmma_persistent::A_ROWS as u64);
@@ -61,7 +61,8 @@ fn roles(request: &Request, most: u64) -> Plan {
     )
 }
 
-/// One launch on dense matrices, with boxes of A of so many rows; `shape` fills in how large it is.
+/// One launch on dense matrices, with boxes of A of `a_rows` rows; `shape` fills in the extents of
+/// the launch.
 fn dense(
     entry: &'static str,
     request: &Request,
@@ -84,7 +85,7 @@ fn dense(
             box_rows: box_rows as u32,
         }
     };
-    let depth = tiles::depth(ELEMENT_BYTES as usize);
+    let bk = tiles::depth(ELEMENT_BYTES as usize);
     let mut launch = PlannedLaunch {
         entry,
         compute_capability: COMPUTE_CAPABILITY,
@@ -93,10 +94,7 @@ fn dense(
         cluster: Dim3::ONE,
         shared_bytes: 0,
         params: vec![
-            Param::TensorMaps(vec![
-                map(0, m, k, [depth, a_rows]),
-                map(1, k, n, [depth; 2]),
-            ]),
+            Param::TensorMaps(vec![map(0, m, k, [bk, a_rows]), map(1, k, n, [bk; 2])]),
             Param::Output,
             Param::U32(m),
             Param::U32(n),
@@ -136,11 +134,11 @@ pub(super) fn f16_narrow(request: &Request) -> Plan {
     general(TensorInput::F16, request)
 }
 
-/// The general product of dense matrices, of what the request's operation says.
+/// The GEMM of dense matrices for the request's operation.
 fn general(input: TensorInput, request: &Request) -> Plan {
     let Shape { m, n, k } = request.shape;
     let product = Description {
-        narrow: matches!(request.operation, Operation::NarrowProduct(_)),
+        narrow: matches!(request.operation, Operation::TensorProduct16(_)),
         // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for
         // granted. Products with elements of 4 bytes have the same description.
         ..Description::<f32>::dense([m, n, k], request.transposed)

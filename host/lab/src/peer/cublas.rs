@@ -269,7 +269,9 @@ impl Cublas {
             });
         }
         let [stride_a, stride_b, stride_c] = strides.map(|stride| stride as c_longlong);
-        // SAFETY: as above.
+        // SAFETY: the handle is valid until it is dropped. The caller of `queue` ensures that the
+        // matrices lie in device memory with these extents, leading dimensions and strides; the
+        // factors are of the compute type, on the host, and live through the call.
         check("cublasGemmStridedBatchedEx", unsafe {
             (self.batched)(
                 self.handle,

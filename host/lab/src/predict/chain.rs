@@ -95,9 +95,9 @@ struct Block {
 const UNROLLED: u32 = 4;
 
 /// Most instructions of a block that the assembler gives predicates instead of branching around it.
-const MOST_PREDICATED: usize = 8;
+const MAX_PREDICATED: usize = 8;
 
-/// The first warp of a block, under way.
+/// The first warp of a block, as far as it has run.
 #[derive(Clone, Debug, Default)]
 struct Warp {
     /// Its basic block, and how often that has followed itself.
@@ -127,7 +127,7 @@ impl Issues {
         self.0.clear();
     }
 
-    /// Issues for so many cycles as soon as it can, `ready` or later, and says when that begins.
+    /// Issues for `cycles` cycles as soon as it can, `ready` or later, and says when that begins.
     fn take(&mut self, ready: f64, cycles: f64) -> f64 {
         if cycles == 0.0 {
             return ready;
@@ -175,7 +175,7 @@ impl Block {
                 .map(|id| kernel.instruction(id).class());
             let classes: Vec<InstructionClass> = classes.collect();
             let stores = classes.iter().any(|class| matches!(class, Store | Barrier));
-            let is_short = classes.len() <= MOST_PREDICATED && !classes.contains(&Control);
+            let is_short = classes.len() <= MAX_PREDICATED && !classes.contains(&Control);
             let predicated = after_branch && is_short && !stores;
             let last = block.instructions().last();
             let last = last.map_or("", |id| kernel.instruction(id).text());
@@ -346,7 +346,8 @@ impl Observer for Chain {
 }
 
 impl Cycles {
-    /// What arithmetic issues for longer with an operand that is one of so many parameters.
+    /// What arithmetic issues for longer with an operand that is a parameter, of `parameters` in
+    /// all.
     fn operand_issue(&self, parameters: usize) -> f64 {
         if parameters > UNIFORM_REGISTERS {
             self.constant_operand_issue

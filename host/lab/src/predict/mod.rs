@@ -213,7 +213,7 @@ fn launch(
 }
 
 /// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have
-/// so many. Other generations differ by a few.
+/// that number. Other generations differ by a few.
 fn registers(device: &Device, entry: &'static str) -> Result<u32, ForecastError> {
     let most = device.architecture.limits.value.registers_per_thread;
     let assigned = assigned_registers(entry).ok_or(ForecastError::NoRegisters(entry))?;
@@ -307,7 +307,7 @@ fn work(
         },
         _ => TensorFlops { f16: flops, f64: 0 },
     };
-    // In further rounds of blocks other blocks have something to do meanwhile.
+    // In further waves other blocks have work meanwhile.
     let ahead_of_others = counts.constant_addresses_ahead * (1.0 - 1.0 / rounds as f64);
     let dram_bytes = dram_bytes(device, rung, shape, rounds, counts);
     let read_bytes = counts.read_sectors * SECTOR_BYTES as f64;
@@ -344,9 +344,9 @@ fn work(
 ///
 /// A GPU without caches moves what each half of a warp asks for, sector by sector. Elsewhere timed
 /// launches follow each other: what fits stays in the L2 cache, and of what does not, nothing does.
-/// Of a product whose larger input does not fit, each round of resident blocks reads that input
+/// Of a product whose larger input does not fit, each wave of resident blocks reads that input
 /// again: it runs along the whole extent of the grid, while the other input's part is shared by the
-/// blocks of a round.
+/// blocks of a wave.
 fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &Counts) -> f64 {
     let Some(l2) = device.l2_bytes else {
         return counts.half_warp_sectors * SECTOR_BYTES as f64;

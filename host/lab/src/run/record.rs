@@ -137,7 +137,7 @@ impl<'a, C> Detailed<'a, C> {
 /// between.
 fn throttled(before: Option<&DeviceState>, after: &DeviceState) -> Option<String> {
     let mut reasons = after.throttle_reasons.clone()?;
-    // A device that has nothing to do any more is not held down.
+    // An idle device is not held down.
     reasons.retain(|&reason| reason != ThrottleReason::Idle);
     let before = before.map(|state| state.held_down).unwrap_or_default();
     for (before, after, reason) in [

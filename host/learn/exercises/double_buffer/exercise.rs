@@ -2,7 +2,7 @@
 //!
 //! `matmul_tiled` has two barriers in each round: one before the tiles are read, one before the
 //! next ones are written. With two copies of the tiles, the next ones are written to the other
-//! copy, and one barrier per round is enough. The loads of the next tiles are also on their way
+//! copy, and one barrier per round is enough. The loads of the next tiles are also in flight
 //! while these are used.
 //!
 //! ```text
