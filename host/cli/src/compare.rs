@@ -3,7 +3,7 @@
 use super::choices::{PEERS, one_of};
 use super::output::{Destination, human_output};
 use super::select;
-use super::shape::Problems;
+use super::shape::ProblemArgs;
 use super::{Outcome, table};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -27,7 +27,7 @@ pub(super) struct Args {
     #[arg(long, value_parser = one_of(PEERS))]
     peer: Option<Peer>,
     #[command(flatten)]
-    problems: Problems,
+    problems: ProblemArgs,
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,

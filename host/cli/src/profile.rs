@@ -9,7 +9,7 @@ use super::select::{self, Size};
 use std::io::{self, Write};
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
-use warpladder_lab::profile::{self, Measurement, Profile, Record};
+use warpladder_lab::profile::{self, Measurement, Profile, ProfileRecord};
 use warpladder_lab::run::{RunError, describe, preflight};
 
 #[derive(clap::Args)]
@@ -49,7 +49,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         }
         outcome => outcome?,
     };
-    let record = Record::from(&profile);
+    let record = ProfileRecord::from(&profile);
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&record)?;
@@ -64,7 +64,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
 fn print(
     to: &mut dyn Write,
     profile: &Profile,
-    record: &Record,
+    record: &ProfileRecord,
     all_lines: bool,
 ) -> io::Result<()> {
     let size = describe(profile.rung.operation, profile.shape);
@@ -115,7 +115,7 @@ mod tests {
         let engine = EmulatorEngine::new();
         let admitted = preflight(&engine, rung, shape).unwrap();
         let profile = profile::profile(&engine, &admitted, 1).unwrap();
-        let record = Record::from(&profile);
+        let record = ProfileRecord::from(&profile);
         let mut text = Vec::new();
         print(&mut text, &profile, &record, all).unwrap();
         String::from_utf8(text).unwrap()

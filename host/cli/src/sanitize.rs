@@ -71,7 +71,7 @@ impl ToolArg {
 
 /// One kernel as `--json` writes it.
 #[derive(serde::Serialize)]
-struct Record {
+struct SanitizeRecord {
     kernel: &'static str,
     /// The rung that ran, where the kernel only chooses one; null elsewhere.
     ran: Option<&'static str>,
@@ -122,7 +122,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             }
         }
         let ran = admitted.runs().name;
-        records.push(Record {
+        records.push(SanitizeRecord {
             kernel: rung.name,
             ran: (ran != rung.name).then_some(ran),
             m: shape.m,

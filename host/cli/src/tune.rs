@@ -2,7 +2,7 @@
 
 use super::choices::{ENGINES, one_of};
 use super::output::{Destination, human_output};
-use super::shape::Problems;
+use super::shape::ProblemArgs;
 use super::{Outcome, table};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -24,7 +24,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "f32", value_name = "TYPE")]
     element: ElementArg,
     #[command(flatten)]
-    problems: Problems,
+    problems: ProblemArgs,
     /// Where to run
     #[arg(long, value_parser = one_of(ENGINES), default_value = "gpu")]
     engine: EngineChoice,

@@ -45,6 +45,7 @@ const EVENT_RESOLUTION_MS: f64 = 0.5e-3;
 
 /// Why a saved run cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BaselineError {
     /// No file.
     #[error("cannot read {}: {error}", .path.display())]
@@ -88,6 +89,7 @@ pub enum Change {
 
 /// A kernel now and then. Times are in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Median of the saved samples.
     pub median_ms: f64,

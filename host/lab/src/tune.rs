@@ -26,6 +26,7 @@ const SAMPLE_SECONDS: f64 = 1e-3;
 
 /// Why nothing was found.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TuneError {
     /// No kernel takes the product.
     #[error(transparent)]

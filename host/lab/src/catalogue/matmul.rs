@@ -1,7 +1,7 @@
 //! The matrix products.
 
+use super::PlanRequest;
 use super::Precondition::{self, Any, Multiples};
-use super::Request;
 use super::{Family, Implementation, Rung, gemm, wgmma};
 use crate::cpu::{self, CpuProduct};
 use crate::problem::Operation;
@@ -109,7 +109,7 @@ const fn warpgroups(
     name: &'static str,
     input: TensorInput,
     precondition: Precondition,
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     summary: &'static str,
 ) -> Rung {
     rung(
@@ -130,7 +130,7 @@ const fn warpgroups(
 const fn any_warpgroups(
     name: &'static str,
     input: TensorInput,
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     summary: &'static str,
 ) -> Rung {
     Rung {
@@ -148,7 +148,7 @@ const fn sixteen_bit_output(
     name: &'static str,
     element: ElementType,
     input: TensorInput,
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     summary: &'static str,
 ) -> Rung {
     Rung {
@@ -162,7 +162,7 @@ const fn sixteen_bit_output(
 const fn general(
     name: &'static str,
     element: ElementType,
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     summary: &'static str,
 ) -> Rung {
     let implementation = Implementation::Planned {

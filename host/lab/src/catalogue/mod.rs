@@ -14,7 +14,7 @@ mod transpose;
 mod wgmma;
 
 pub use precondition::Precondition;
-pub use request::Request;
+pub use request::PlanRequest;
 
 use crate::cpu::CpuProduct;
 use crate::problem::{Operation, Shape};
@@ -82,7 +82,7 @@ pub enum Implementation {
     /// Launches that depend on the problem and the device.
     Planned {
         /// Makes them.
-        plan: fn(&Request) -> Plan,
+        plan: fn(&PlanRequest) -> Plan,
         /// Lowest compute capability that runs the rung, times ten.
         compute_capability: u32,
         /// Whether the operands of a product may be stored transposed.
@@ -134,7 +134,7 @@ impl Rung {
 
     /// The launches of a rung that runs on a GPU by itself. That of a kernel of the catalogue's own
     /// has no parameters yet: they are those of the problem.
-    pub(crate) fn plan(&self, request: &Request) -> Option<Plan> {
+    pub(crate) fn plan(&self, request: &PlanRequest) -> Option<Plan> {
         match self.implementation {
             Implementation::Kernel {
                 geometry,
@@ -190,7 +190,10 @@ mod tests {
     }
 
     /// The kernels that a plan chooses from, for one size or another.
-    fn entries_of(operation: Operation, plan: fn(&Request) -> Plan) -> Vec<(&'static str, u32)> {
+    fn entries_of(
+        operation: Operation,
+        plan: fn(&PlanRequest) -> Plan,
+    ) -> Vec<(&'static str, u32)> {
         let sizes = [16, 256, 8192];
         let shapes = sizes.into_iter().flat_map(|m| {
             sizes
@@ -199,7 +202,7 @@ mod tests {
         });
         shapes
             .flat_map(|shape| {
-                let request = Request {
+                let request = PlanRequest {
                     operation,
                     shape,
                     multiprocessors: 132,

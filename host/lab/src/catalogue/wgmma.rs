@@ -1,6 +1,6 @@
 //! The launches of the rungs that multiply by warpgroups.
 
-use super::Request;
+use super::PlanRequest;
 use crate::problem::{Operation, Shape};
 use kernels_gpu::hopper::{tiles, wgmma_persistent, wgmma_single};
 use warpladder::element::TensorInput;
@@ -19,7 +19,7 @@ const ELEMENT_BYTES: u32 = 2;
 pub(super) const ROW_MULTIPLE: u32 = 16 / ELEMENT_BYTES;
 
 /// `wgmma_bf16_single`: a block for each tile.
-pub(super) fn single(request: &Request) -> Plan {
+pub(super) fn single(request: &PlanRequest) -> Plan {
     let Shape { m, n, .. } = request.shape;
     let geometry = wgmma_single::GEOMETRY;
     dense(
@@ -35,17 +35,17 @@ pub(super) fn single(request: &Request) -> Plan {
 }
 
 /// `wgmma_bf16_specialised`: a block for each tile.
-pub(super) fn specialised(request: &Request) -> Plan {
+pub(super) fn specialised(request: &PlanRequest) -> Plan {
     roles(request, u64::MAX)
 }
 
 /// `wgmma_bf16_persistent`: a block for each multiprocessor, as far as there are tiles.
-pub(super) fn persistent(request: &Request) -> Plan {
+pub(super) fn persistent(request: &PlanRequest) -> Plan {
     roles(request, request.multiprocessors.into())
 }
 
 /// The kernel of both, with at most `most` blocks.
-fn roles(request: &Request, most: u64) -> Plan {
+fn roles(request: &PlanRequest, most: u64) -> Plan {
     let Shape { m, n, .. } = request.shape;
     let rows = u64::from(m).div_ceil(wgmma_persistent::A_ROWS as u64);
     let tiles = rows * u64::from(n).div_ceil(wgmma_persistent::COLUMNS as u64);
@@ -65,7 +65,7 @@ fn roles(request: &Request, most: u64) -> Plan {
 /// the launch.
 fn dense(
     entry: &'static str,
-    request: &Request,
+    request: &PlanRequest,
     a_rows: usize,
     shape: impl FnOnce(&mut PlannedLaunch),
 ) -> Plan {
@@ -110,32 +110,32 @@ fn dense(
 }
 
 /// `wgmma_bf16`.
-pub(super) fn bf16(request: &Request) -> Plan {
+pub(super) fn bf16(request: &PlanRequest) -> Plan {
     general(TensorInput::Bf16, request)
 }
 
 /// `wgmma_f16`.
-pub(super) fn f16(request: &Request) -> Plan {
+pub(super) fn f16(request: &PlanRequest) -> Plan {
     general(TensorInput::F16, request)
 }
 
 /// `wgmma_tf32`.
-pub(super) fn tf32(request: &Request) -> Plan {
+pub(super) fn tf32(request: &PlanRequest) -> Plan {
     general(TensorInput::Tf32, request)
 }
 
 /// `wgmma_bf16_narrow`.
-pub(super) fn bf16_narrow(request: &Request) -> Plan {
+pub(super) fn bf16_narrow(request: &PlanRequest) -> Plan {
     general(TensorInput::Bf16, request)
 }
 
 /// `wgmma_f16_narrow`.
-pub(super) fn f16_narrow(request: &Request) -> Plan {
+pub(super) fn f16_narrow(request: &PlanRequest) -> Plan {
     general(TensorInput::F16, request)
 }
 
 /// The GEMM of dense matrices for the request's operation.
-fn general(input: TensorInput, request: &Request) -> Plan {
+fn general(input: TensorInput, request: &PlanRequest) -> Plan {
     let Shape { m, n, k } = request.shape;
     let product = Description {
         narrow: matches!(request.operation, Operation::TensorProduct16(_)),

@@ -27,6 +27,7 @@ const WARM_UP: usize = 3;
 
 /// Why there is no comparison.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CompareError {
     /// The kernel cannot run.
     #[error(transparent)]

@@ -6,6 +6,7 @@ use warpladder::element::ElementType;
 /// A kernel and a peer on one problem: the record of `compare --json`,
 /// which the report reads back.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct PeerComparison {
     /// Name of the rung.
     pub kernel: String,

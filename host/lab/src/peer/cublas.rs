@@ -11,6 +11,7 @@ pub const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.s
 
 /// Why cuBLAS did not do something.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CublasError {
     /// It is not there.
     #[error(

@@ -19,7 +19,7 @@ use super::ForecastError;
 use super::chain::{Chain, Cycles};
 use super::stores::Stored;
 use super::traffic::{SECTOR_BYTES, Traffic};
-use crate::catalogue::{Implementation, Precondition, Request, Rung};
+use crate::catalogue::{Implementation, PlanRequest, Precondition, Rung};
 use crate::dispatch_element;
 use crate::problem::Shape;
 use crate::run::{self, Admitted, RunError, preflight_elsewhere};
@@ -120,7 +120,7 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
     let (request, whole) = admitted.planned()?;
     let (rung, shape) = (admitted.runs(), request.shape);
     let run = |multiprocessors, shape| {
-        let request = Request {
+        let request = PlanRequest {
             shape,
             multiprocessors,
             ..*request
@@ -178,9 +178,9 @@ fn is_within(rung: &Rung, shape: Shape, [m, n, k]: [u32; 3]) -> bool {
 /// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no
 /// tile cut or shared, at all sizes that are sampled.
 fn small_plans(
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     whole: &Plan,
-    request: &Request,
+    request: &PlanRequest,
 ) -> Option<(u32, [u32; 3])> {
     let kernels = |plan: &Plan| -> Vec<&str> {
         let launches = plan.launches.iter();
@@ -194,7 +194,7 @@ fn small_plans(
     let mut candidates = candidates;
     candidates.find(|&(multiprocessors, least)| {
         corners(least).into_iter().all(|[m, n, k]| {
-            let small = plan(&Request {
+            let small = plan(&PlanRequest {
                 shape: Shape { m, n, k },
                 multiprocessors,
                 ..*request
@@ -250,7 +250,7 @@ impl Strided {
             return Ok(None);
         };
         let run = |shape| -> Result<Counts, RunError> {
-            let request = Request {
+            let request = PlanRequest {
                 operation: rung.operation,
                 shape,
                 multiprocessors: 1,

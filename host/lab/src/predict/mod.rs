@@ -4,6 +4,7 @@
 mod chain;
 mod constants;
 mod counts;
+mod operands;
 mod stores;
 mod traffic;
 
@@ -12,7 +13,7 @@ pub use counts::{Counts, Strided};
 pub use stores::{Sectors, Stored};
 pub use traffic::Traffic;
 
-use crate::catalogue::{Request, Rung};
+use crate::catalogue::{PlanRequest, Rung};
 use crate::problem::{Operation, Shape};
 use crate::run::{RunError, check_shape, preflight_elsewhere};
 use std::sync::OnceLock;
@@ -88,6 +89,7 @@ impl Forecast {
 
 /// Why there is no forecast.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ForecastError {
     /// There is nothing to launch.
     #[error("{0} has nothing to compute at this size: use a larger one")]
@@ -124,7 +126,7 @@ pub fn forecast(
     seed: u64,
 ) -> Result<Forecast, ForecastError> {
     check_shape(rung, shape)?;
-    let request = Request {
+    let request = PlanRequest {
         operation: rung.operation,
         shape,
         multiprocessors: device.multiprocessors.value,
@@ -407,7 +409,7 @@ mod tests {
         };
         for name in ["tiled_32", "naive", "wolfe_k4_w32_j2", "add_one"] {
             let rung = catalogue::find(name).unwrap();
-            let request = Request {
+            let request = PlanRequest {
                 operation: rung.operation,
                 shape,
                 multiprocessors: 8,

@@ -17,6 +17,7 @@ pub const SCHEMA: u32 = 2;
 ///
 /// Fields that came later than others are null in older files.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct Record {
     /// Version of these fields: [`SCHEMA`]; 1 in files without it.
     #[serde(default = "first_schema")]
