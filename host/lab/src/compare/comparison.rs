@@ -20,7 +20,8 @@ pub struct PeerComparison {
     pub n: u32,
     /// The dimension that a product sums over; null elsewhere.
     pub k: Option<u32>,
-    /// How the operands of a product are stored.
+    /// How the operands of a product are stored. Older files are without it: as they are.
+    #[serde(default)]
     pub layout: Layout,
     /// The device's name.
     pub device: String,
