@@ -35,8 +35,8 @@ pub fn stderr() -> impl Write {
     UntilClosed(io::stderr().lock())
 }
 
-/// Where text for a reader goes: standard output, or standard error where records take that, so that
-/// they stay parseable.
+/// Where text for a reader goes: standard output, or standard error where records take that.
+/// So records stay parseable.
 pub fn human_output(records_on_stdout: bool) -> Box<dyn Write> {
     if records_on_stdout {
         Box::new(stderr())

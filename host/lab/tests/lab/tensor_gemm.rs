@@ -44,8 +44,8 @@ const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
     (8, [130, 100, 2000], 2),
 ];
 
-/// The same for which a split-K reduction kernel adds the partial sums: more of them than it reads
-/// at a time, tiles of several columns, and rows of C that are stored as vec2 but for their last
+/// The same with a split-K reduction kernel: more partial sums of a tile than it reads at a time,
+/// tiles of several columns, and rows of C that are stored as vec2 but for their last
 /// element.
 const REDUCED: [(u32, [u32; 3]); 3] = [
     (16, [70, 56, 6000]),

@@ -8,7 +8,7 @@
 //! ```text
 //! round      0             1             2
 //! read       copy 0        copy 1        copy 0
-//! write      copy 1        copy 0        copy 1         the tiles of the round after
+//! write      copy 1        copy 0        copy 1         the tiles of the next round
 //!                   barrier       barrier       barrier
 //! ```
 //!
