@@ -131,7 +131,7 @@ mod tests {
             "\n  shared loads          64 requests, 2,048 wavefronts (32.00 times the ideal), \
              bank conflicts up to 32-way; 8,192 bytes asked\n",
             "\n  global stores         64 requests, 256 sectors (4.00 per request);",
-            "kernels-gpu/src/transpose/mod.rs:",
+            "kernels-gpu/src/ladder/transpose/mod.rs:",
             "*output.add(to) = *tile.add(word(tx, ty));",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");

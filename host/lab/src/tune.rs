@@ -172,7 +172,9 @@ impl<'e, T: GemmElement> Bench<'e, T> {
             // These kernels read none.
             maps: DevicePtr(0),
         };
-        prepared.enqueue(self.engine, &operands, self.factors)
+        // SAFETY: the buffers hold the operands of the problem that the plan was made for, and live until the device was waited
+        // for.
+        unsafe { prepared.enqueue(self.engine, &operands, self.factors) }
     }
 
     /// Runs once on an output of NaN, and checks it.

@@ -4,7 +4,7 @@ use super::check::result_of;
 use super::exercise::{Case, Demand, Holds};
 use super::figures::Figures;
 use ptx_emulator::Space;
-use ptx_emulator::counters::Place;
+use ptx_emulator::counters::SourceLine;
 use ptx_emulator::sanitize::{Finding, Problem, Region};
 use std::fmt;
 
@@ -55,7 +55,7 @@ impl Verdict {
     }
 
     /// What is wrong, in a few lines; empty where nothing is. `source` gives the text of a line.
-    pub fn complaint(&self, source: &dyn Fn(&Place) -> Option<String>) -> String {
+    pub fn complaint(&self, source: &dyn Fn(&SourceLine) -> Option<String>) -> String {
         match self {
             Verdict::Found {
                 case,
@@ -132,7 +132,7 @@ fn element(name: &str, [rows, columns]: [usize; 2], index: usize) -> String {
 fn found(
     finding: &Finding,
     site: Option<&Site>,
-    source: &dyn Fn(&Place) -> Option<String>,
+    source: &dyn Fn(&SourceLine) -> Option<String>,
 ) -> String {
     let mut text = finding.problem.describe().to_owned();
     if let Some(site) = site {

@@ -5,12 +5,15 @@ use super::Precondition::{self, Any, Multiples};
 use super::{Family, Implementation, Rung, gemm, wgmma};
 use crate::cpu::{self, CpuProduct};
 use crate::problem::Operation;
-use kernels_gpu::ampere::{cp_async, mma};
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::matmul::{
-    double_buffered, naive, naive_uncoalesced, outputs, register_blocked, tiled, tiled_guarded,
-    volkov_sgemm, wolfe_k1, wolfe_k2, wolfe_k3, wolfe_k4, wolfe_k4_guarded, wolfe_k5,
+use kernels_gpu::history::volkov_sgemm;
+use kernels_gpu::history::wolfe::{
+    wolfe_k1, wolfe_k2, wolfe_k3, wolfe_k4, wolfe_k4_guarded, wolfe_k5,
 };
+use kernels_gpu::ladder::matmul::{
+    double_buffered, naive, naive_uncoalesced, outputs, register_blocked, tiled, tiled_guarded,
+};
+use kernels_gpu::ladder::sm_80::{cp_async, mma};
 use warpladder::element::ElementType::{self, Bf16, F16, F32, F64};
 use warpladder::element::TensorInput;
 use warpladder::plan::Plan;

@@ -2,7 +2,8 @@
 
 use super::{Family, Implementation, Precondition, Rung};
 use crate::problem::Operation;
-use kernels_gpu::matvec::{GEOMETRY, matvec_fast};
+use kernels_gpu::history::intervals::GEOMETRY;
+use kernels_gpu::ladder::matvec::matvec_fast;
 use warpladder::element::ElementType;
 
 const fn rung(name: &'static str, operation: Operation, summary: &'static str) -> Rung {

@@ -132,6 +132,17 @@ impl Rung {
         )
     }
 
+    /// The rung whose kernel does the work of this one several times in one launch, which gives
+    /// source 003's "inner time". It takes one parameter more: how often. It is in no table.
+    pub fn repeated(&self) -> Option<Rung> {
+        let entries = transpose::REPEATED.iter();
+        let (_, entry) = entries.copied().find(|(name, _)| *name == self.name)?;
+        Some(Rung {
+            name: entry,
+            ..*self
+        })
+    }
+
     /// The launches of a rung that runs on a GPU by itself. That of a kernel of the catalogue's own
     /// has no parameters yet: they are those of the problem.
     pub(crate) fn plan(&self, request: &PlanRequest) -> Option<Plan> {
@@ -226,7 +237,10 @@ mod tests {
             .flat_map(|rung| match rung.implementation {
                 Implementation::Kernel {
                     compute_capability, ..
-                } => vec![(rung.name, compute_capability)],
+                } => std::iter::once(rung.name)
+                    .chain(rung.repeated().map(|repeated| repeated.name))
+                    .map(|entry| (entry, compute_capability))
+                    .collect(),
                 Implementation::Planned { plan, .. } => entries_of(rung.operation, plan),
                 _ => Vec::new(),
             })

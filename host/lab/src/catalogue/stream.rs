@@ -4,7 +4,7 @@ use super::Precondition::{self, Any, Elements};
 use super::{Family, Implementation, Rung};
 use crate::problem::Operation::{self, AddOne, FmaChains, StreamCopy};
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::stream::{BLOCK, add_one, copy_elements, copy_vectors, fma_ilp};
+use kernels_gpu::ladder::stream::{BLOCK, add_one, copy_elements, copy_vectors, fma_ilp};
 use warpladder::element::ElementType;
 
 const fn rung(

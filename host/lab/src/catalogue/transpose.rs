@@ -3,7 +3,7 @@
 use super::{Family, Implementation, Precondition, Rung};
 use crate::problem::Operation;
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::transpose::{GEOMETRY, TILE, transpose_fast};
+use kernels_gpu::ladder::transpose::{GEOMETRY, TILE, transpose_fast};
 use warpladder::element::ElementType::{self, F16, F32, F64};
 
 const fn rung(
@@ -44,6 +44,16 @@ const fn fast(
         ..rung(name, "-", Operation::Transpose, summary)
     }
 }
+
+/// Rungs, each with the entry that does the same several times in one launch. It takes the rung's parameters,
+/// then how often: `repetitions: u32`.
+pub(super) const REPEATED: &[(&str, &str)] = &[
+    ("copy", "copy_repeated"),
+    ("transpose_naive", "transpose_naive_repeated"),
+    ("transpose_coalesced", "transpose_coalesced_repeated"),
+    ("transpose_padded", "transpose_padded_repeated"),
+    ("transpose_swizzled", "transpose_swizzled_repeated"),
+];
 
 #[rustfmt::skip]
 pub(super) const RUNGS: &[Rung] = &[

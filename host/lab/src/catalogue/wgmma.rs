@@ -2,7 +2,8 @@
 
 use super::PlanRequest;
 use crate::problem::{Operation, Shape};
-use kernels_gpu::hopper::{tiles, wgmma_persistent, wgmma_single};
+use kernels_gpu::hopper::tiles;
+use kernels_gpu::ladder::sm_90a::{wgmma_persistent, wgmma_single};
 use warpladder::element::TensorInput;
 use warpladder::gemm::Description;
 use warpladder::gemm::wgmma::TensorGemm;
@@ -22,16 +23,11 @@ pub(super) const ROW_MULTIPLE: u32 = 16 / ELEMENT_BYTES;
 pub(super) fn single(request: &PlanRequest) -> Plan {
     let Shape { m, n, .. } = request.shape;
     let geometry = wgmma_single::GEOMETRY;
-    dense(
-        "wgmma_bf16_single",
-        request,
-        wgmma_single::A_ROWS,
-        |launch| {
-            launch.grid = geometry.grid(m.into(), n.into(), request.multiprocessors);
-            launch.block = geometry.block().into();
-            launch.shared_bytes = wgmma_single::SHARED_BYTES as u32;
-        },
-    )
+    dense("wgmma_bf16_single", request, wgmma_single::BM, |launch| {
+        launch.grid = geometry.grid(m.into(), n.into(), request.multiprocessors);
+        launch.block = geometry.block().into();
+        launch.shared_bytes = wgmma_single::SHARED_BYTES as u32;
+    })
 }
 
 /// `wgmma_bf16_specialised`: a block for each tile.
@@ -47,12 +43,12 @@ pub(super) fn persistent(request: &PlanRequest) -> Plan {
 /// The kernel of both, with at most `most` blocks.
 fn roles(request: &PlanRequest, most: u64) -> Plan {
     let Shape { m, n, .. } = request.shape;
-    let rows = u64::from(m).div_ceil(wgmma_persistent::A_ROWS as u64);
-    let tiles = rows * u64::from(n).div_ceil(wgmma_persistent::COLUMNS as u64);
+    let rows = u64::from(m).div_ceil(wgmma_persistent::BM as u64);
+    let tiles = rows * u64::from(n).div_ceil(wgmma_persistent::BN as u64);
     dense(
         "wgmma_bf16_persistent",
         request,
-        wgmma_persistent::A_ROWS,
+        wgmma_persistent::BM,
         |launch| {
             launch.grid = [tiles.min(most), 1, 1];
             launch.block = Dim3::new(wgmma_persistent::THREADS as u32, 1, 1);

@@ -194,7 +194,8 @@ impl<'e> Contestants<'e> {
             loaded.launches(|launches| {
                 launches
                     .iter()
-                    .try_for_each(|launch| self.engine.enqueue(launch))
+                    // SAFETY: the launches are those of a case, whose buffers live as long as it.
+                    .try_for_each(|launch| unsafe { self.engine.enqueue(launch) })
             })
         };
         match &self.peer {
@@ -300,7 +301,9 @@ fn copies<'e>(
     seed: u64,
 ) -> Result<Opponent<'e>, CompareError> {
     let rung = catalogue::find("copy").expect("the catalogue has it, which a test checks");
-    let up = |extent: u64| extent.next_multiple_of(u64::from(kernels_gpu::transpose::TILE as u32));
+    let up = |extent: u64| {
+        extent.next_multiple_of(u64::from(kernels_gpu::ladder::transpose::TILE as u32))
+    };
     let words = u64::from(shape.n) * element_bytes / 4;
     let whole = Shape {
         m: up(shape.m.into()) as u32,

@@ -18,8 +18,8 @@
 //! The first warp of a block stands for all of it.
 
 use ptx_emulator::{
-    AccessKind, Instruction, InstructionClass, InstructionId, Kernel, LaunchContext, MemoryAccess,
-    Observer, Space, WarpContext,
+    AccessKind, Event, Instruction, InstructionClass, InstructionId, Interest, Kernel,
+    LaunchContext, MemoryAccess, Observer, Space, WarpContext,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -214,24 +214,7 @@ impl Chain {
     }
 }
 
-impl Observer for Chain {
-    fn fork(&self) -> Self {
-        Chain {
-            total: [0.0; 2],
-            operands: 0.0,
-            parameters: HashSet::new(),
-            ..self.clone()
-        }
-    }
-
-    fn join(&mut self, worker: Self) {
-        for (total, more) in self.total.iter_mut().zip(worker.total) {
-            *total += more;
-        }
-        self.operands += worker.operands;
-        self.parameters.extend(worker.parameters);
-    }
-
+impl Chain {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         let mut names = HashMap::new();
         let kernel = launch.kernel;
@@ -247,7 +230,7 @@ impl Observer for Chain {
         self.warps_per_block = launch.block.iter().product::<u32>().div_ceil(32);
     }
 
-    fn block_start(&mut self, _: &Kernel, _: [u32; 3]) {
+    fn block_start(&mut self) {
         let warp = &mut self.warp;
         warp.ready.fill([0.0; 2]);
         warp.loaded.clear();
@@ -256,13 +239,13 @@ impl Observer for Chain {
         warp.issues.iter_mut().for_each(Issues::clear);
     }
 
-    fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
+    fn block_end(&mut self) {
         for (total, end) in self.total.iter_mut().zip(self.warp.end) {
             *total += end * f64::from(self.warps_per_block);
         }
     }
 
-    fn basic_block(&mut self, context: &WarpContext<'_>, block: usize, _: u32) {
+    fn basic_block(&mut self, context: &WarpContext<'_>, block: usize) {
         if context.warp != 0 {
             return;
         }
@@ -342,6 +325,49 @@ impl Observer for Chain {
             for &register in writes {
                 warp.ready[register as usize][scenario] = taken - issue + latency;
             }
+        }
+    }
+}
+
+impl Observer for Chain {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::BASIC_BLOCK)
+        .with(Interest::INSTRUCTION)
+        .with(Interest::ACCESS);
+
+    fn fork(&self) -> Self {
+        Chain {
+            total: [0.0; 2],
+            operands: 0.0,
+            parameters: HashSet::new(),
+            ..self.clone()
+        }
+    }
+
+    fn join(&mut self, worker: Self) {
+        for (total, more) in self.total.iter_mut().zip(worker.total) {
+            *total += more;
+        }
+        self.operands += worker.operands;
+        self.parameters.extend(worker.parameters);
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.launch_start(launch),
+            Event::BlockStart { .. } => self.block_start(),
+            Event::BlockEnd { .. } => self.block_end(),
+            Event::BasicBlock { warp, block, .. } => self.basic_block(warp, block),
+            Event::Instruction {
+                warp,
+                id,
+                executing,
+            } => self.instruction(warp, id, executing),
+            Event::Access { warp, accesses } => {
+                accesses.for_each(|access| self.memory_access(warp, access));
+            }
+            _ => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Chains of multiply-adds.
 
 use super::{Problem, Shape, random, rounds};
-use kernels_gpu::stream::{BLOCK, fma_ilp};
+use kernels_gpu::ladder::stream::{BLOCK, fma_ilp};
 use warpladder::check::{self, Method, Verdict};
 use warpladder::element::Element;
 use warpladder::launch::Param;

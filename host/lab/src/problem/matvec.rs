@@ -21,7 +21,11 @@ impl<T: Element> MatVec<T> {
         let (m, n) = (rows as usize, columns as usize);
         // Row-major, as the kernel's parameter.
         let elements: Vec<T> = random(m * n, seed, 2);
-        let stride = if any { kernels_gpu::matvec::MAX } else { n };
+        let stride = if any {
+            kernels_gpu::history::intervals::MAX
+        } else {
+            n
+        };
         let mut parameter = vec![T::NAN; if any { stride * stride } else { m * n }];
         for i in 0..m {
             parameter[i * stride..i * stride + n].copy_from_slice(&elements[i * n..(i + 1) * n]);

@@ -12,7 +12,7 @@ mod pointwise;
 pub mod product;
 mod tensor;
 
-use kernels_gpu::stream::fma_ilp;
+use kernels_gpu::ladder::stream::fma_ilp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use warpladder::check::Verdict;
@@ -35,8 +35,7 @@ pub enum Operation {
     /// when it is stored: `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
     #[serde(rename = "narrow_product")]
     TensorProduct16(TensorInput),
-    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32, repetitions:
-    /// u32)`.
+    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32)`.
     Copy,
     /// The input's transpose, row-major, with the parameters of `Copy`.
     Transpose,
@@ -199,7 +198,7 @@ impl Operation {
             Operation::Copy | Operation::Transpose | Operation::StreamCopy | Operation::AddOne => {
                 (m * n, m * n)
             }
-            Operation::FmaChains { .. } => (kernels_gpu::stream::BLOCK as u128, m * n),
+            Operation::FmaChains { .. } => (kernels_gpu::ladder::stream::BLOCK as u128, m * n),
             Operation::MatVec { rows, columns, .. } => {
                 let vectors = m * n / wide(columns);
                 (vectors * wide(columns), vectors * wide(rows))

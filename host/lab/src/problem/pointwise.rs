@@ -49,7 +49,6 @@ impl<T: Element> Problem<T> for Matrix<T> {
             Param::Output,
             Param::U32(self.shape.n),
             Param::U32(self.shape.m),
-            Param::U32(1),
         ]
     }
 

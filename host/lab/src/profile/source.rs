@@ -1,6 +1,6 @@
 //! The text of source lines.
 
-use ptx_emulator::counters::Place;
+use ptx_emulator::counters::SourceLine;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ impl Sources {
     }
 
     /// The text of a line, empty where there is none.
-    pub fn line(&mut self, place: &Place) -> &str {
+    pub fn line(&mut self, place: &SourceLine) -> &str {
         let index = (place.line as usize).wrapping_sub(1);
         let lines = self.lines(&place.file);
         lines.get(index).map_or("", String::as_str)

@@ -259,7 +259,7 @@ impl Size {
                 emulator,
             } => Shape {
                 m: blocks * engine.multiprocessors(),
-                n: kernels_gpu::stream::BLOCK as u32,
+                n: kernels_gpu::ladder::stream::BLOCK as u32,
                 k: size.unwrap_or(if counted { emulator } else { gpu }),
             },
         }
@@ -297,7 +297,7 @@ pub enum Timed {
     Gbs,
     /// GB/s of launches in a row: source 003's "outer time".
     OuterGbs,
-    /// GB/s of repetitions inside of the kernel: source 003's "inner time".
+    /// GB/s of repetitions inside of a kernel: source 003's "inner time".
     InnerGbs,
     /// GFLOP/s in percent of the reference's.
     PercentOfReference,

@@ -42,6 +42,7 @@ pub(super) fn run(
             host_to_host_ms: None,
             outer_ms: None,
             inner_ms: None,
+            repeated: None,
         };
         record.timed(rung, shape, times);
     }

@@ -8,8 +8,8 @@ use warpladder::check::Verdict;
 use warpladder::element::Element;
 use warpladder::engine::{Buffer, Engine};
 use warpladder::error::EngineError;
-use warpladder::launch::{DevicePtr, Dim3, Launch};
-use warpladder::plan::{Operands, Prepared};
+use warpladder::launch::{DevicePtr, Dim3, Launch, Param};
+use warpladder::plan::{Operands, Plan, Prepared};
 use warpladder::timing::median;
 
 /// Host-to-host runs, of which the median is reported; source 004 takes the middle of three as
@@ -35,8 +35,10 @@ pub struct LoadedRung<'e> {
     workspace: Buffer<'e>,
     /// The tensor maps of the launches.
     maps: Buffer<'e>,
-    /// Which parameter of the only launch says how often the kernel repeats its work.
-    repetitions: Option<usize>,
+    /// Whether the rung is one of a family of which source 003 takes the outer and the inner time.
+    is_timed_in_a_row: bool,
+    /// The launch that does the rung's work [`INNER_REPETITIONS`] times.
+    repeated: Option<Plan>,
 }
 
 impl<'e> LoadedRung<'e> {
@@ -51,11 +53,15 @@ impl<'e> LoadedRung<'e> {
         problem: &dyn Problem<T>,
     ) -> Result<Self, RunError> {
         let plan = admitted.plan_for(problem)?;
-        let repeats = matches!(
-            admitted.runs().operation,
-            Operation::Copy | Operation::Transpose
-        );
-        let repetitions = repeats.then(|| problem.params().len() - 1);
+        let rung = admitted.runs();
+        let repeated = rung.repeated().map(|kernel| {
+            let mut plan = plan.clone();
+            for launch in &mut plan.launches {
+                launch.entry = kernel.name;
+                launch.params.push(Param::U32(INNER_REPETITIONS));
+            }
+            plan
+        });
         let prepared = Prepared::new(engine, plan)?;
         let inputs: Vec<(Buffer<'e>, u64)> = problem
             .inputs()
@@ -88,7 +94,8 @@ impl<'e> LoadedRung<'e> {
             padded_columns: problem.padded_columns(),
             workspace,
             maps: buffer,
-            repetitions,
+            is_timed_in_a_row: matches!(rung.operation, Operation::Copy | Operation::Transpose),
+            repeated,
         })
     }
 
@@ -151,17 +158,24 @@ impl<'e> LoadedRung<'e> {
         problem: &dyn Problem<T>,
         sampling: &Sampling,
     ) -> Result<Times, EngineError> {
-        let (kernel, stop) = self.launches(|launches| sampling.time(self.engine, launches))?;
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        let (kernel, stop) =
+            self.launches(|launches| unsafe { sampling.time(self.engine, launches) })?;
         let reps = kernel.len().min(MAX_IN_A_ROW);
-        let outer_ms = match self.repetitions {
-            Some(_) => Some(self.time(reps as u32)? / reps as f64),
-            None => None,
+        let outer_ms = match self.is_timed_in_a_row {
+            true => Some(self.time(reps as u32)? / reps as f64),
+            false => None,
         };
-        let inner_ms = self
-            .repetitions
-            .map(|index| self.inner_time(index))
-            .transpose()?;
         let mut output = vec![T::NAN; self.output_len];
+        let (inner_ms, repeated) = match &self.repeated {
+            Some(plan) => {
+                self.output.upload(&output)?;
+                let inner_ms = self.inner_time(plan.clone())?;
+                self.output.download(&mut output)?;
+                (Some(inner_ms), Some(problem.check(&output)))
+            }
+            None => (None, None),
+        };
         let host_to_host = (0..HOST_TO_HOST_RUNS.min(reps))
             .map(|_| {
                 let start = Instant::now();
@@ -178,6 +192,7 @@ impl<'e> LoadedRung<'e> {
             host_to_host_ms: median(&host_to_host),
             outer_ms,
             inner_ms,
+            repeated,
         })
     }
 
@@ -206,16 +221,22 @@ impl<'e> LoadedRung<'e> {
                 block,
                 ..*launch
             }];
-            self.engine.run(&launch[0])?;
+            // SAFETY: a kernel of the catalogue suits any grid: what it leaves out is not written.
+            unsafe { self.engine.run(&launch[0]) }?;
             self.output.download(&mut output)?;
-            let times = (0..samples).map(|_| self.engine.time(&launch, 1));
+            // SAFETY: the launch is the one that has just run.
+            let times = (0..samples).map(|_| unsafe { self.engine.time(&launch, 1) });
             Ok((problem.check(&output), times.collect::<Result<_, _>>()?))
         })
     }
 
-    fn inner_time(&self, index: usize) -> Result<f64, EngineError> {
-        let repeated = self.prepared.with_number(index, INNER_REPETITIONS);
-        let total = self.start(&repeated, |launches| self.engine.time(launches, 1))?;
+    /// The time of one repetition inside of a kernel, in milliseconds.
+    fn inner_time(&self, repeated: Plan) -> Result<f64, EngineError> {
+        let repeated = Prepared::new(self.engine, repeated)?;
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        let total = self.start(&repeated, |launches| unsafe {
+            self.engine.time(launches, 1)
+        })?;
         Ok(total / f64::from(INNER_REPETITIONS))
     }
 
@@ -235,7 +256,8 @@ impl<'e> LoadedRung<'e> {
         self.launches(|launches| {
             launches
                 .iter()
-                .try_for_each(|launch| self.engine.run(launch))
+                // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+                .try_for_each(|launch| unsafe { self.engine.run(launch) })
         })
     }
 
@@ -244,7 +266,8 @@ impl<'e> LoadedRung<'e> {
     /// # Errors
     /// Those of the launches.
     pub fn time(&self, rounds: u32) -> Result<f64, EngineError> {
-        self.launches(|launches| self.engine.time(launches, rounds))
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        self.launches(|launches| unsafe { self.engine.time(launches, rounds) })
     }
 
     /// Calls `run` with the launches.

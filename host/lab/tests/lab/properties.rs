@@ -300,10 +300,10 @@ impl Engine for NoEngine {
     fn tensor_map(&self, _: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
         unreachable!()
     }
-    fn run(&self, _: &Launch<'_>) -> Result<(), EngineError> {
+    unsafe fn run(&self, _: &Launch<'_>) -> Result<(), EngineError> {
         unreachable!()
     }
-    fn time(&self, _: &[Launch<'_>], _: u32) -> Result<f64, EngineError> {
+    unsafe fn time(&self, _: &[Launch<'_>], _: u32) -> Result<f64, EngineError> {
         unreachable!()
     }
 }

@@ -121,18 +121,21 @@ mod tests {
     #[test]
     fn a_kernel_is_found_by_its_name_or_by_what_names_it() {
         for (entry, file) in [
-            ("tiled_32", "kernels-gpu/src/matmul/tiled.rs"),
+            ("tiled_32", "kernels-gpu/src/ladder/matmul/tiled.rs"),
             (
                 "wolfe_k4_guarded",
-                "kernels-gpu/src/matmul/wolfe_k4_guarded.rs",
+                "kernels-gpu/src/history/wolfe/wolfe_k4_guarded.rs",
             ),
-            ("wolfe_k4_w128_j2", "kernels-gpu/src/matmul/wolfe_k4.rs"),
-            ("copy", "kernels-gpu/src/transpose/copy.rs"),
-            ("copy_2", "kernels-gpu/src/stream/copy_elements.rs"),
-            ("naive_f64", "kernels-gpu/src/matmul/naive.rs"),
+            (
+                "wolfe_k4_w128_j2",
+                "kernels-gpu/src/history/wolfe/wolfe_k4.rs",
+            ),
+            ("copy", "kernels-gpu/src/ladder/transpose/copy.rs"),
+            ("copy_2", "kernels-gpu/src/ladder/stream/copy_elements.rs"),
+            ("naive_f64", "kernels-gpu/src/ladder/matmul/naive.rs"),
             (
                 "wgmma_bf16_single",
-                "kernels-gpu/src/hopper/wgmma_single.rs",
+                "kernels-gpu/src/ladder/sm_90a/wgmma_single.rs",
             ),
         ] {
             assert_eq!(notes(entry, entry).0.as_deref(), Some(file), "{entry}");

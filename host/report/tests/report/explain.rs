@@ -102,7 +102,7 @@ fn the_source_stands_beside_its_counters() {
         .unwrap();
     assert_eq!(
         explanation.file.as_deref(),
-        Some("kernels-gpu/src/matmul/tiled.rs")
+        Some("kernels-gpu/src/ladder/matmul/tiled.rs")
     );
     let own = &explanation.listing[0];
     assert_eq!(Some(&own.file), explanation.file.as_ref());

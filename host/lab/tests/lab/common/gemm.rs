@@ -99,9 +99,9 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
         operands.maps = maps.ptr();
         let run = |_| {
             c.upload(&self.c).unwrap();
-            prepared
-                .enqueue(engine, &operands, [self.product.alpha, self.product.beta])
-                .unwrap();
+            let factors = [self.product.alpha, self.product.beta];
+            // SAFETY: the buffers hold the operands of the product that the plan was made for.
+            unsafe { prepared.enqueue(engine, &operands, factors) }.unwrap();
             engine.synchronize().unwrap();
             let mut output = self.c.clone();
             c.download(&mut output).unwrap();

@@ -1,5 +1,6 @@
 //! Textual mutants of a kernel's PTX, as rustc writes it: one statement on a line.
 
+use super::source::Sources;
 use std::collections::{HashMap, HashSet};
 
 /// What is changed.
@@ -33,14 +34,17 @@ impl Kind {
 /// A changed kernel.
 pub struct Mutant {
     pub kind: Kind,
-    /// Counts the mutants of this kind in the kernel, from 0.
-    pub ordinal: usize,
+    /// The line of the kernels' sources that the statement comes from, after the stem of its file.
+    pub source: String,
+    /// Counts the mutants of this kind and this line in the kernel, from 0: the compiler copies
+    /// lines.
+    pub copy: usize,
     /// The statement that was changed.
     pub statement: String,
     /// Its line, from 1.
     pub line: u32,
-    /// The whole module.
-    pub text: String,
+    /// What stands in its place.
+    changed: String,
 }
 
 /// Instructions that are removed, and what each is.
@@ -57,9 +61,31 @@ const SYNCHRONIZING: &[(&str, Kind)] = &[
 /// in the second.
 const MAX_COPIES: usize = 2;
 
+impl Mutant {
+    /// The whole module, of which `text` is the original.
+    pub fn applied(&self, text: &str) -> String {
+        let at = self.line as usize - 1;
+        let lines = text.lines().enumerate();
+        let lines = lines.filter(|(_, line)| !line.is_empty());
+        let changed = lines.map(|(number, line)| if number == at { &self.changed } else { line });
+        changed.collect::<Vec<&str>>().join("\n")
+    }
+
+    /// Names a mutant of its kernel. Lines that are moved, and changes elsewhere, leave the name as
+    /// it is.
+    pub fn name(&self) -> String {
+        name(self.kind.name(), &self.source, self.copy)
+    }
+}
+
+/// The name of the mutant of this kind, line and copy.
+pub fn name(kind: &str, source: &str, copy: usize) -> String {
+    format!("{kind} {copy} of `{source}`")
+}
+
 /// All mutants of a module with one kernel.
-pub fn of_kernel(text: &str) -> Vec<Mutant> {
-    // The other kernels of the module have left empty lines behind.
+pub fn of_kernel(text: &str, sources: &mut Sources) -> Vec<Mutant> {
+    // Those of the module's other kernels are empty.
     let (numbers, lines): (Vec<u32>, Vec<&str>) = (1..)
         .zip(text.lines())
         .filter(|(_, line)| !line.is_empty())
@@ -96,27 +122,30 @@ pub fn of_kernel(text: &str) -> Vec<Mutant> {
         );
         changes.push((Kind::Guard, at, constant));
     }
+    sources.files_of(&lines);
     let mut counts = HashMap::new();
     let mut copies = HashMap::new();
     changes
         .into_iter()
         .filter_map(|(kind, at, changed)| {
-            let count = counts.entry(kind.name()).or_insert(0);
+            let source = sources.line(&kernel.lines[..at]);
+            let count = counts.entry((kind.name(), source.clone())).or_insert(0);
             *count += 1;
-            let copies = copies.entry((kind.name(), kernel.source(at))).or_insert(0);
+            let copies = copies
+                .entry((kind.name(), kernel.location(at)))
+                .or_insert(0);
             *copies += 1;
             let is_one_of_many = matches!(kind, Kind::Guard | Kind::Store);
             if is_one_of_many && *copies > MAX_COPIES {
                 return None;
             }
-            let mut lines = lines.clone();
-            lines[begin + at] = &changed;
             Some(Mutant {
                 kind,
-                ordinal: *count - 1,
+                source,
+                copy: *count - 1,
                 statement: kernel.lines[at].to_owned(),
                 line: numbers[begin + at],
-                text: lines.join("\n"),
+                changed,
             })
         })
         .collect()
@@ -155,7 +184,7 @@ fn registers(line: &str) -> impl Iterator<Item = &str> {
 
 impl<'a> Kernel<'a> {
     /// Where in the source a line comes from: file, line and column by `.loc`.
-    fn source(&self, at: usize) -> Option<&'a str> {
+    fn location(&self, at: usize) -> Option<&'a str> {
         let before = self.lines[..at].iter().rev();
         before.copied().find(|line| line.starts_with(".loc"))
     }

@@ -1,11 +1,17 @@
 //! Mutants that the sanitizers have nothing to say of, and why.
 
-/// Mutants of one kind of several kernels, for one reason.
+use super::mutants;
+
+/// Mutants of one line in several kernels, for one reason.
 struct Unreported {
     /// Groups of them.
     kernels: &'static [&'static [&'static str]],
-    /// The kind of mutant, and the numbers of those meant, as `mutants` counts them.
-    mutants: (&'static str, &'static [usize]),
+    /// The kind of mutant.
+    kind: &'static str,
+    /// The line of the kernels' sources, as `source` names it.
+    source: &'static str,
+    /// Which of the line's mutants of this kind, as `mutants` counts them.
+    copies: &'static [usize],
     #[expect(dead_code, reason = "for the reader")]
     reason: &'static str,
 }
@@ -33,22 +39,30 @@ const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
 const EQUIVALENT: &[Unreported] = &[
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
-        mutants: ("guard", &[4]),
+        kind: "guard",
+        source: "gemm: self.leading.is_multiple_of(vector)",
+        copies: &[0],
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
-        mutants: ("guard", &[11]),
+        kind: "guard",
+        source: "sgemm: leading.is_multiple_of(4) && columns.is_multiple_of(4) && start.addr().is_multiple_of(16);",
+        copies: &[0],
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
-        mutants: ("guard", &[9, 10]),
+        kind: "guard",
+        source: "gemm: self.leading.is_multiple_of(vector)",
+        copies: &[0, 1],
         reason: "Whether the epilogue stores from registers or through shared memory: both are right.",
     },
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
-        mutants: ("barrier", &[10]),
+        kind: "barrier",
+        source: "sgemm: *to = target.combine(*strip.add(y * pitch + x + lane), old);",
+        copies: &[3],
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
     Unreported {
@@ -59,7 +73,9 @@ const EQUIVALENT: &[Unreported] = &[
             PAIRS_TO_NARROW,
             THROUGH_REGISTERS,
         ],
-        mutants: ("guard", &[3]),
+        kind: "guard",
+        source: "wgmma: if rows < end {",
+        copies: &[0],
         reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
     },
 ];
@@ -68,82 +84,108 @@ const EQUIVALENT: &[Unreported] = &[
 const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
-        mutants: ("barrier", &[1]),
+        kind: "barrier",
+        source: "dgemm: core::arch::asm!(",
+        copies: &[0],
         reason: "The barrier of the warp before one lane releases a stage: work units fill each stage once here.",
     },
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
-        mutants: ("arrival", &[2]),
+        kind: "arrival",
+        source: "ring: while !unsafe { full.is_over(self.read_parity) & empty.is_over(self.write_parity) } {}",
+        copies: &[0],
         reason: "The arrival that gives a stage back: the same.",
     },
     Unreported {
         kernels: &[PAIRS],
-        mutants: ("barrier", &[1, 3]),
+        kind: "barrier",
+        source: "store: if leader {",
+        copies: &[0, 1],
         reason: "The barrier before an epilogue tile is written again: blocks have one tile here, and use each epilogue tile once.",
     },
     Unreported {
         kernels: &[PAIRS_TO_NARROW],
-        mutants: ("barrier", &[1]),
+        kind: "barrier",
+        source: "store: if leader {",
+        copies: &[0],
         reason: "The same: a tile is one box.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
-        mutants: ("barrier", &[7, 9]),
+        kind: "barrier",
+        source: "store: if leader {",
+        copies: &[0, 1],
         reason: "The same.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
-        mutants: ("barrier", &[3]),
+        kind: "barrier",
+        source: "ring: if warp::lane_id() == 0 {",
+        copies: &[0],
         reason: "The barrier of the warp before one lane releases a tile's last stage: blocks \
             have one tile here, and load no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
-        mutants: ("guard", &[26]),
+        kind: "guard",
+        source: "wgmma: && piece.tile >= self.schedule.whole",
+        copies: &[0],
         reason: "Whether a work unit is of a stream-K tile: blocks with such a one have no data-parallel tiles here.",
     },
     Unreported {
         kernels: &[FROM_SHARED],
-        mutants: ("guard", &[91]),
+        kind: "guard",
+        source: "wgmma: for step in piece.first..piece.first + piece.steps {",
+        copies: &[1],
         reason: "Whether a work unit has an odd number of k-tiles: blocks have one work unit here, and no warp waits for a stage too many.",
     },
     Unreported {
         kernels: &[TO_NARROW],
-        mutants: ("guard", &[90]),
+        kind: "guard",
+        source: "wgmma: for step in piece.first..piece.first + piece.steps {",
+        copies: &[1],
         reason: "The same.",
     },
     Unreported {
         kernels: &[&["pack_transposed_16"]],
-        mutants: ("barrier", &[0]),
-        reason: "The barrier before the tile in shared memory is written again: blocks have one \
-            tile here.",
+        kind: "barrier",
+        source: "pack: while top < rows {",
+        copies: &[0],
+        reason: "The barrier before the tile in shared memory is written again: blocks have one tile here.",
     },
     Unreported {
         kernels: &[&["pack_transposed_16"]],
-        mutants: ("guard", &[1]),
-        reason: "Whether a column is read: the element behind a row is one of the next row, unless \
-            that is the last, and is not written.",
+        kind: "guard",
+        source: "pack: while top < rows {",
+        copies: &[1],
+        reason: "Whether a column is read: the element behind a row is one of the next row, unless that is the last, and is not written.",
     },
     Unreported {
         kernels: &[ADD_PARTS],
-        mutants: ("guard", &[21]),
-        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even \
-            number of elements here.",
+        kind: "guard",
+        source: "parts: if by_pairs",
+        copies: &[1],
+        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even number of elements here.",
     },
     Unreported {
         kernels: &[FROM_SHARED, TO_NARROW],
-        mutants: ("arrival", &[1]),
-        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and \
-            fetch no more.",
+        kind: "arrival",
+        source: "ring: if warp::lane_id() == 0 {",
+        copies: &[1],
+        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
-        mutants: ("arrival", &[1]),
+        kind: "arrival",
+        source: "ring: if warp::lane_id() == 0 {",
+        copies: &[1],
         reason: "The same of a tile.",
     },
     Unreported {
         kernels: &[&["wgmma_bf16_persistent"]],
-        mutants: ("arrival", &[4]),
+        kind: "arrival",
+        source: "ring: if warp::lane_id() == 0 {",
+        copies: &[1],
         reason: "The same of a tile.",
     },
 ];
@@ -151,10 +193,9 @@ const ELSEWHERE: &[Unreported] = &[
 /// Kernel and mutant.
 pub fn all() -> impl Iterator<Item = (&'static str, String)> {
     EQUIVALENT.iter().chain(ELSEWHERE).flat_map(|entry| {
-        let (kind, numbers) = entry.mutants;
-        entry.kernels.concat().into_iter().flat_map(move |kernel| {
-            let names = numbers.iter().map(move |number| format!("{kind} {number}"));
-            names.map(move |name| (kernel, name))
-        })
+        let name = |&copy| mutants::name(entry.kind, entry.source, copy);
+        let names: Vec<String> = entry.copies.iter().map(name).collect();
+        let of_kernel = move |kernel| names.clone().into_iter().map(move |name| (kernel, name));
+        entry.kernels.concat().into_iter().flat_map(of_kernel)
     })
 }

@@ -1,0 +1,142 @@
+//! Which cases of a long test run: all of them, or a sample that a seed draws.
+//!
+//! `WARPLADDER_TEST=full` runs all cases. Without it a test runs a sample. The seed is the text of
+//! `WARPLADDER_SAMPLE_SEED`: the same text draws the same sample, on every machine. `.ci/run` sets it
+//! to the hash of the commit, so that the samples of successive commits cover all cases.
+//!
+//! Every test prints how many of its cases it ran, and the seed.
+
+use std::fmt;
+use std::io::Write;
+
+/// The variable that asks for all cases: `full`, or `sample`, which is the default.
+const EXTENT: &str = "WARPLADDER_TEST";
+
+/// The variable with the seed: any text.
+const SEED: &str = "WARPLADDER_SAMPLE_SEED";
+
+/// All cases, or those that a seed draws.
+#[derive(Clone, Debug)]
+pub enum Sample {
+    /// All cases.
+    Full,
+    /// The cases that this seed draws.
+    Drawn {
+        /// Any text.
+        seed: String,
+    },
+}
+
+impl Sample {
+    /// What the environment asks for.
+    ///
+    /// # Panics
+    ///
+    /// `WARPLADDER_TEST` is neither `full` nor `sample`: a mistyped `full` must not run less.
+    pub fn from_env() -> Self {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        match variable(EXTENT).as_str() {
+            "full" => Sample::Full,
+            "" | "sample" => Sample::Drawn {
+                seed: variable(SEED),
+            },
+            other => panic!("{EXTENT}={other} is unknown: use `full` or `sample`"),
+        }
+    }
+
+    /// Whether all cases run.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Sample::Full)
+    }
+
+    /// Whether the case `key` is one of the one in `one_in` that run. The answer depends on nothing
+    /// but the seed and `key`, so that another case more or less moves none.
+    pub fn takes(&self, key: &str, one_in: u64) -> bool {
+        match self {
+            Sample::Full => true,
+            Sample::Drawn { seed } => hash(seed, key).is_multiple_of(one_in),
+        }
+    }
+
+    /// `most` of `cases`, in their order, or all of them.
+    pub fn draw<T>(&self, cases: Vec<T>, most: usize, key: impl Fn(&T) -> String) -> Vec<T> {
+        let Sample::Drawn { seed } = self else {
+            return cases;
+        };
+        let mut hashes: Vec<u64> = cases.iter().map(|case| hash(seed, &key(case))).collect();
+        let own = hashes.clone();
+        hashes.sort_unstable();
+        let Some(&limit) = hashes.get(most) else {
+            return cases;
+        };
+        let drawn = cases.into_iter().zip(own);
+        drawn
+            .filter(|(_, hash)| *hash < limit)
+            .map(|(case, _)| case)
+            .collect()
+    }
+
+    /// Says on standard error, which the test harness does not capture, how much of a test ran.
+    pub fn report(&self, ran: usize, of: usize, cases: &str) {
+        // A closed standard error is no reason to fail.
+        _ = writeln!(std::io::stderr(), "ran {ran} of {of} {cases} ({self})");
+    }
+}
+
+/// How to run the same again.
+impl fmt::Display for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sample::Full => write!(f, "{EXTENT}=full"),
+            Sample::Drawn { seed } => write!(f, "{SEED}={seed:?}; {EXTENT}=full runs all"),
+        }
+    }
+}
+
+/// FNV-1a over the seed, a byte that ends it, and the key. The last step of MurmurHash3 spreads
+/// the high bits over the low ones, which decide.
+fn hash(seed: &str, key: &str) -> u64 {
+    let bytes = seed.bytes().chain([0xff]).chain(key.bytes());
+    let mut hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
+        hash = (hash ^ (hash >> 33)).wrapping_mul(factor);
+    }
+    hash ^ (hash >> 33)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(seed: &str) -> Sample {
+        let seed = seed.to_owned();
+        Sample::Drawn { seed }
+    }
+
+    #[test]
+    fn a_seed_draws_its_share_and_another_seed_other_cases() {
+        let keys: Vec<String> = (0..8000).map(|key| format!("case {key}")).collect();
+        let of = |seed| -> Vec<&String> {
+            let sample = drawn(seed);
+            keys.iter().filter(|key| sample.takes(key, 8)).collect()
+        };
+        let (one, other) = (of("one"), of("other"));
+        assert_eq!(one, of("one"));
+        assert!((900..1100).contains(&one.len()), "{}", one.len());
+        let common = one.iter().filter(|key| other.contains(key)).count();
+        assert!((75..175).contains(&common), "{common}");
+        assert!(keys.iter().all(|key| Sample::Full.takes(key, 8)));
+    }
+
+    #[test]
+    fn a_number_of_cases_is_drawn_in_their_order() {
+        let draw = |sample: Sample, most| sample.draw((0..50).collect(), most, i32::to_string);
+        let some = draw(drawn("seed"), 7);
+        assert_eq!(some.len(), 7);
+        assert!(some.is_sorted());
+        assert_eq!(draw(drawn("seed"), 50).len(), 50);
+        assert_eq!(draw(Sample::Full, 7).len(), 50);
+    }
+}
