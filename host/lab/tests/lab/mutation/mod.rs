@@ -290,7 +290,11 @@ enum Fate {
 
 /// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and the sizes go from the
 /// cheapest to the dearest, up to the first at which it is reported.
-fn fate<T: Element>(cases: &[RungAtSize<T>], (entry, original): (&str, &str), mutant: &Mutant) -> Fate {
+fn fate<T: Element>(
+    cases: &[RungAtSize<T>],
+    (entry, original): (&str, &str),
+    mutant: &Mutant,
+) -> Fate {
     let text = mutant.applied(original);
     let emulator = EmulatorEngine::limited(BUDGET);
     let replaced = Some((entry, text.as_str()));
