@@ -124,7 +124,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => ExitCode::from(exit_status(execute(cli))),
         // Help and the version are asked for as an error, too.
         Err(answer) if !answer.use_stderr() => {
-            // Where nobody reads it, nothing is wrong.
+            // A closed standard error is no failure.
             _ = answer.print();
             ExitCode::SUCCESS
         }

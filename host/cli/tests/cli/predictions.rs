@@ -59,7 +59,7 @@ const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["matvec_lcs", "matvec_interleaved"],
-        "stores of one warp merge on their way to the L2 cache: the model lets as many warps store \
+        "stores of one warp merge before they reach the L2 cache: the model lets as many warps store \
          at a time as `matvec_lcs` \
          has, and these have fewer, since they wait for loads in between",
     ),
@@ -76,7 +76,7 @@ const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["matvec_fast"],
-        "with few rounds of blocks all of them load, compute and store at the same time: the model \
+        "with few waves of blocks all of them load, compute and store at the same time: the model \
          lets these phases overlap",
     ),
 ];
@@ -224,7 +224,7 @@ fn ranking(rows: &[&Row]) -> (usize, usize) {
 const SIZES: [u32; 3] = [4096, 2048, 3001];
 
 /// Share of the rungs of a size that are predicted within 1.25 times, at least.
-const LEAST_CLOSE: f64 = 0.80;
+const MIN_CLOSE: f64 = 0.80;
 
 /// How far the predicted knee of a sweep may be from the measured one, as a factor.
 const KNEE_FACTOR: f64 = 1.5;
@@ -237,7 +237,7 @@ fn predictions_are_as_good_as_the_document_says() {
         let close = rows.iter().filter(|row| row.within(1.25)).count();
         let far = rows.iter().filter(|row| !row.within(2.0)).count();
         assert!(
-            close as f64 >= LEAST_CLOSE * rows.len() as f64 && far == 0,
+            close as f64 >= MIN_CLOSE * rows.len() as f64 && far == 0,
             "{size}: {close} close, {far} far of {}",
             rows.len()
         );

@@ -56,7 +56,7 @@ impl<'e> Bench<'e> {
         self.everywhere(1)
     }
 
-    /// So many such blocks for each multiprocessor.
+    /// `blocks` such blocks for each multiprocessor.
     pub fn everywhere(&self, blocks: u32) -> Grid {
         Grid {
             blocks: self.engine.multiprocessors() * blocks,
@@ -124,7 +124,7 @@ impl<'e> Bench<'e> {
         Quartiles::of(&cycles).map_or(1.0, |quartiles| quartiles.median)
     }
 
-    /// Seconds of so many launches in a row, together.
+    /// Seconds of `launches` launches in a row, together.
     pub fn seconds(
         &self,
         entry: &str,

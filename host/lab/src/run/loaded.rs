@@ -17,7 +17,7 @@ use warpladder::timing::median;
 const HOST_TO_HOST_RUNS: usize = 3;
 
 /// Most launches in a row for the outer time.
-const MOST_IN_A_ROW: usize = 100;
+const MAX_IN_A_ROW: usize = 100;
 
 /// Repetitions inside of a kernel for its inner time.
 const INNER_REPETITIONS: u32 = 10;
@@ -161,7 +161,7 @@ impl<'e> LoadedRung<'e> {
         // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
         let (kernel, stop) =
             self.launches(|launches| unsafe { sampling.time(self.engine, launches) })?;
-        let reps = kernel.len().min(MOST_IN_A_ROW);
+        let reps = kernel.len().min(MAX_IN_A_ROW);
         let outer_ms = match self.is_timed_in_a_row {
             true => Some(self.time(reps as u32)? / reps as f64),
             false => None,
@@ -261,7 +261,7 @@ impl<'e> LoadedRung<'e> {
         })
     }
 
-    /// Runs so many times and returns how long that took, in milliseconds: see [`Engine::time`].
+    /// Runs `rounds` times and returns how long that took, in milliseconds: see [`Engine::time`].
     ///
     /// # Errors
     /// Those of the launches.

@@ -2,13 +2,13 @@
 //!
 //! `matmul_tiled` has two barriers in each round: one before the tiles are read, one before the
 //! next ones are written. With two copies of the tiles, the next ones are written to the other
-//! copy, and one barrier per round is enough. The loads of the next tiles are also on their way
+//! copy, and one barrier per round is enough. The loads of the next tiles are also in flight
 //! while these are used.
 //!
 //! ```text
 //! round      0             1             2
 //! read       copy 0        copy 1        copy 0
-//! write      copy 1        copy 0        copy 1         the tiles of the round after
+//! write      copy 1        copy 0        copy 1         the tiles of the next round
 //!                   barrier       barrier       barrier
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! General products of random matrices, to be computed by any plan and compared with f64.
+//! GEMM of random matrices, to be computed by any plan and compared with f64.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -12,14 +12,14 @@ use warpladder::plan::{Operands, Plan, Prepared};
 pub const LAYOUTS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [true, true]];
 
 /// One product, into a C of `C`.
-pub struct Case<T: GemmInput, C> {
+pub struct RandomGemm<T: GemmInput, C> {
     pub product: Description<T>,
     pub a: Vec<T>,
     pub b: Vec<T>,
     pub c: Vec<C>,
 }
 
-impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
+impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
     /// A random one of elements made by `round`, with `padding` elements between rows and between
     /// matrices. What is not to be read holds NaN.
     pub fn new(
@@ -58,7 +58,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
             c.fill(f64::NAN);
         }
         let factor = <T::Output as Element>::from_f64;
-        Case {
+        RandomGemm {
             product: Description {
                 leading: [rows_a[1] + padding, rows_b[1] + padding, n + padding],
                 batch,
@@ -74,7 +74,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
         }
     }
 
-    /// The outputs of so many runs of a plan, each with what the one before has left in the
+    /// The outputs of `times` runs of a plan, each with what the one before has left in the
     /// workspace.
     pub fn run(&self, engine: &dyn Engine, plan: Plan, times: usize) -> Vec<Vec<C>> {
         fn buffer<'e, E: bytemuck::Pod>(engine: &'e dyn Engine, elements: &[E]) -> Buffer<'e> {
