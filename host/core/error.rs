@@ -1,5 +1,6 @@
 //! What goes wrong where kernels run.
 
+use crate::device::ComputeCapability;
 use ptx_emulator::FaultKind;
 
 /// What went wrong in an engine. The message is one line: what, with what value, and what to do.
@@ -59,6 +60,11 @@ pub enum LoadCause {
     /// The text has no such entry.
     #[error("the PTX has no such entry")]
     NoEntry,
+    /// The module of the kernel is not embedded: see the features in [`crate::ptx`].
+    #[error(
+        "its PTX, for compute capability {0}, is not in the program: build it with all features sm_* of warpladder"
+    )]
+    NotEmbedded(ComputeCapability),
 }
 
 /// Why a launch failed.

@@ -2,7 +2,7 @@
 
 use super::{Plan, PlannedLaunch};
 use crate::engine::{Buffer, Engine};
-use crate::error::EngineError;
+use crate::error::{EngineError, LoadCause};
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap};
 use crate::launch::{Param, Place, TensorMap};
 use crate::ptx;
@@ -44,7 +44,7 @@ impl Prepared {
     /// Loads the kernels of a plan.
     ///
     /// # Errors
-    /// Those of [`Engine::load`].
+    /// Those of [`Engine::load`], and [`LoadCause::NotEmbedded`].
     pub fn new(engine: &dyn Engine, plan: Plan) -> Result<Self, EngineError> {
         let [workspace_bytes, zeroed_bytes] =
             [plan.workspace_bytes, plan.zeroed_bytes].map(|bytes| bytes as usize);
@@ -55,7 +55,10 @@ impl Prepared {
             .filter(|launch| !launch.grid.contains(&0));
         let mut maps = 0;
         let load = |launch: PlannedLaunch| {
-            let module = ptx::module(launch.compute_capability);
+            let module = ptx::find(launch.compute_capability).ok_or_else(|| EngineError::Load {
+                entry: launch.entry.to_owned(),
+                cause: LoadCause::NotEmbedded(launch.compute_capability),
+            })?;
             let kernel = engine.load(&module.only(launch.entry), launch.entry)?;
             let maps_at = maps;
             maps += (tensor_maps(&launch).len() * crate::launch::TENSOR_MAP_BYTES) as u64;
