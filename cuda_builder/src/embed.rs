@@ -6,8 +6,8 @@ use std::path::Path;
 use miniz_oxide::deflate::compress_to_vec;
 use ptx_syntax::signature::{Extent, Module};
 
+use crate::checked_in::{CheckedInPtx, ModuleSpec};
 use crate::error::{self, CudaBuilderError};
-use crate::{CheckedInPtx, ModuleSpec};
 
 /// The level of compression. Cargo runs build scripts without optimisation, where level 4 takes
 /// 1 second for 27 MB and level 10 takes 6; the latter's output is 3 % smaller.

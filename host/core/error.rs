@@ -1,6 +1,5 @@
 //! What goes wrong where kernels run.
 
-use crate::device::ComputeCapability;
 use ptx_emulator::FaultKind;
 
 /// What went wrong in an engine. The message is one line: what, with what value, and what to do.
@@ -60,11 +59,17 @@ pub enum LoadCause {
     /// The text has no such entry.
     #[error("the PTX has no such entry")]
     NoEntry,
-    /// The module of the kernel is not embedded: see the features in [`crate::ptx`].
+    /// The kernel's module is not embedded: see the features in [`crate::ptx`].
     #[error(
-        "its PTX, for compute capability {0}, is not in the program: build it with all features sm_* of warpladder"
+        "its PTX, for compute capability {major}.{minor}, is not embedded: build with all features \
+         sm_* of warpladder"
     )]
-    NotEmbedded(ComputeCapability),
+    NotEmbedded {
+        /// Major number of the module's compute capability.
+        major: u32,
+        /// Its minor number.
+        minor: u32,
+    },
 }
 
 /// Why a launch failed.

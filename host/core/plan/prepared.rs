@@ -1,6 +1,7 @@
 //! A plan whose kernels are loaded, to be started with any operands.
 
 use super::{Plan, PlannedLaunch};
+use crate::device::ComputeCapability;
 use crate::engine::{Buffer, Engine};
 use crate::error::{EngineError, LoadCause};
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap};
@@ -55,9 +56,10 @@ impl Prepared {
             .filter(|launch| !launch.grid.contains(&0));
         let mut maps = 0;
         let load = |launch: PlannedLaunch| {
+            let ComputeCapability { major, minor } = launch.compute_capability;
             let module = ptx::find(launch.compute_capability).ok_or_else(|| EngineError::Load {
                 entry: launch.entry.to_owned(),
-                cause: LoadCause::NotEmbedded(launch.compute_capability),
+                cause: LoadCause::NotEmbedded { major, minor },
             })?;
             let kernel = engine.load(&module.only(launch.entry), launch.entry)?;
             let maps_at = maps;
