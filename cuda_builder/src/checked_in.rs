@@ -105,7 +105,7 @@ impl CheckedInPtx {
     /// [`CudaBuilder::compile`] and of reading and writing files.
     pub fn bring_up_to_date(&self, mode: Mode) -> Result<Outcome, CudaBuilderError> {
         let ptx_dir = self.ptx_dir.to_owned();
-        let manifest = Manifest::load(&self.ptx_path(MANIFEST));
+        let manifest = Manifest::load(&self.manifest_path());
         let has_sources = self
             .workspace
             .join(self.kernels)
@@ -167,26 +167,12 @@ impl CheckedInPtx {
         [MODE, toolchain::OVERRIDE]
     }
 
-    /// Rust source that embeds the modules, to be included where a type `PtxModule` with the public fields
-    /// `name: &'static str`, `compute_capability: ComputeCapability` and `text: &'static str` is in scope:
-    /// `MODULES: &[PtxModule]` and the manifest's text, `MANIFEST: &str`.
-    pub fn modules_source(&self) -> String {
-        let mut source = format!(
-            "/// The checked-in manifest of the PTX.\npub static MANIFEST: &str = include_str!({:?});\n\n\
-             /// The checked-in PTX, one module per GPU generation, oldest first.\npub static MODULES: &[PtxModule] = &[\n",
-            self.ptx_path(MANIFEST)
-        );
-        for module in self.modules {
-            let _ = writeln!(
-                source,
-                "    PtxModule {{ name: {:?}, compute_capability: ComputeCapability::new({}, {}), text: include_str!({:?}) }},",
-                module.name,
-                module.arch.capability() / 10,
-                module.arch.capability() % 10,
-                self.ptx_path(&module.file())
-            );
-        }
-        source + "];\n"
+    pub(crate) fn manifest_path(&self) -> PathBuf {
+        self.ptx_path(MANIFEST)
+    }
+
+    pub(crate) fn module_path(&self, module: &ModuleSpec) -> PathBuf {
+        self.ptx_path(&module.file())
     }
 
     fn ptx_path(&self, file: &str) -> PathBuf {
@@ -232,7 +218,7 @@ impl CheckedInPtx {
             if recorded.arch != module.arch.target_cpu() {
                 return Some(format!("{file} is for {}", recorded.arch));
             }
-            match std::fs::read_to_string(self.ptx_path(&file)) {
+            match std::fs::read_to_string(self.module_path(module)) {
                 Ok(text) if manifest::hash(&text) == recorded.sha256 => None,
                 Ok(_) => Some(format!("{file} is not the one in {MANIFEST}")),
                 Err(error) => Some(format!("{file}: {error}")),

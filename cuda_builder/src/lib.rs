@@ -42,6 +42,7 @@
 mod arch;
 mod checked_in;
 mod compile;
+mod embed;
 mod error;
 mod manifest;
 mod ptx_text;

@@ -59,6 +59,17 @@ pub enum LoadCause {
     /// The text has no such entry.
     #[error("the PTX has no such entry")]
     NoEntry,
+    /// The kernel's module is not embedded: see the features in [`crate::ptx`].
+    #[error(
+        "its PTX, for compute capability {major}.{minor}, is not embedded: build with all features \
+         sm_* of warpladder"
+    )]
+    NotEmbedded {
+        /// Major number of the module's compute capability.
+        major: u32,
+        /// Its minor number.
+        minor: u32,
+    },
 }
 
 /// Why a launch failed.

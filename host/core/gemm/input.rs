@@ -7,6 +7,7 @@ use crate::device::ComputeCapability;
 use crate::element::Element;
 use crate::element::TensorInput;
 use crate::plan::Plan;
+use crate::ptx;
 use cuda_std::float::GpuFloat;
 use half::{bf16, f16};
 use kernels_gpu::gemm::choose::{
@@ -24,8 +25,8 @@ pub trait GemmInput: bytemuck::Pod {
     /// Its name.
     const NAME: &'static str;
 
-    /// The instances for a compute capability and a C that is [`narrow`](Description::c_16bit) or
-    /// not, and the compute capability of the module in which their tiles are.
+    /// The instances for a compute capability and a [16-bit C](Description::c_16bit) or not, and
+    /// the compute capability of the module in which their tiles are, which is embedded.
     fn instances(
         compute_capability: ComputeCapability,
         c_16bit: bool,
@@ -83,9 +84,9 @@ impl GemmInput for f32 {
         compute_capability: ComputeCapability,
         _: bool,
     ) -> (&'static Instances, ComputeCapability) {
-        match compute_capability {
-            older if older < COMPUTE_CAPABILITY => (&SGEMM_PORTABLE, PORTABLE),
-            _ => (&SGEMM, COMPUTE_CAPABILITY),
+        match newest(compute_capability, &[COMPUTE_CAPABILITY]) {
+            PORTABLE => (&SGEMM_PORTABLE, PORTABLE),
+            module => (&SGEMM, module),
         }
     }
 }
@@ -98,10 +99,10 @@ impl GemmInput for f64 {
         compute_capability: ComputeCapability,
         _: bool,
     ) -> (&'static Instances, ComputeCapability) {
-        match compute_capability {
-            older if older < COMPUTE_CAPABILITY => (&DGEMM_PORTABLE, PORTABLE),
+        match newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]) {
+            PORTABLE => (&DGEMM_PORTABLE, PORTABLE),
             HOPPER => (&DGEMM_90, HOPPER),
-            _ => (&DGEMM, COMPUTE_CAPABILITY),
+            module => (&DGEMM, module),
         }
     }
 }
@@ -136,6 +137,23 @@ impl GemmInput for bf16 {
     }
 }
 
+/// The first of `modules` that is embedded and that a device of this compute capability takes;
+/// [`PORTABLE`] where there is none.
+fn newest(
+    compute_capability: ComputeCapability,
+    modules: &[ComputeCapability],
+) -> ComputeCapability {
+    let mut modules = modules.iter().copied();
+    modules
+        .find(|&module| is_there(module, compute_capability))
+        .unwrap_or(PORTABLE)
+}
+
+/// Whether the module `module` is embedded and a device of this compute capability takes it.
+fn is_there(module: ComputeCapability, compute_capability: ComputeCapability) -> bool {
+    ptx::find(module).is_some_and(|module| module.runs_on(compute_capability))
+}
+
 /// By the instance that was measured for this product, or that the model favours.
 fn by_instances<T: GemmInput>(product: &Description<T>, device: Device, tuned: &Choices) -> Plan {
     let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
@@ -148,13 +166,69 @@ fn by_instances<T: GemmInput>(product: &Description<T>, device: Device, tuned: &
     plan_choice(product, device, &choice)
 }
 
-/// By warpgroups, where the device has them.
+/// By warpgroups, where the device has them and their kernels are embedded.
 fn by_warpgroups<T: GemmInput<Output = f32>>(
     product: &Description<T>,
     device: Device,
     input: TensorInput,
 ) -> Option<Plan> {
     let product = TensorGemm::of(input, product);
-    (device.compute_capability == wgmma::COMPUTE_CAPABILITY)
+    is_there(wgmma::COMPUTE_CAPABILITY, device.compute_capability)
         .then(|| product.plan(device.multiprocessors.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXTENTS: [[u32; 3]; 3] = [[64, 64, 64], [1000, 1001, 999], [4096, 4096, 4096]];
+
+    /// The modules of the kernels of products on a device of this compute capability.
+    fn modules<T: GemmInput>(
+        compute_capability: ComputeCapability,
+        c_16bit: bool,
+    ) -> Vec<ComputeCapability> {
+        let device = Device {
+            multiprocessors: 132,
+            compute_capability,
+        };
+        let mut modules = Vec::new();
+        for extents in EXTENTS {
+            let mut product = Description::<T>::dense(extents, [false, true]);
+            product.c_16bit = narrow;
+            let plan = crate::gemm::plan(&product, device, &Choices::default()).unwrap();
+            for launch in plan.launches {
+                let module = ptx::find(launch.compute_capability).expect("an embedded module");
+                assert!(module.runs_on(compute_capability), "{}", launch.entry);
+                assert!(module.entries().any(|entry| entry == launch.entry));
+                modules.push(launch.compute_capability);
+            }
+        }
+        modules
+    }
+
+    #[test]
+    fn products_are_planned_with_embedded_kernels_alone() {
+        for compute_capability in [PORTABLE, COMPUTE_CAPABILITY, HOPPER] {
+            for narrow in [false, true] {
+                modules::<f16>(compute_capability, narrow);
+                modules::<bf16>(compute_capability, narrow);
+            }
+            modules::<f64>(compute_capability, false);
+            modules::<f32>(compute_capability, false);
+        }
+    }
+
+    #[test]
+    fn the_newest_embedded_kernels_are_chosen() {
+        let ampere = cfg!(feature = "sm_80");
+        let hopper = cfg!(feature = "sm_90a");
+        let f32 = modules::<f32>(HOPPER, false);
+        assert_eq!(f32.contains(&COMPUTE_CAPABILITY), ampere);
+        let f64 = modules::<f64>(HOPPER, false);
+        assert_eq!(f64.contains(&HOPPER), hopper);
+        assert_eq!(f64.contains(&COMPUTE_CAPABILITY), ampere && !hopper);
+        let f16 = modules::<f16>(HOPPER, false);
+        assert_eq!(f16.contains(&HOPPER), hopper);
+    }
 }

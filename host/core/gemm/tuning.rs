@@ -146,7 +146,7 @@ impl Environment {
     pub fn of(engine: &dyn Engine) -> Self {
         Environment {
             device: engine.identity(),
-            ptx: format!("{:016x}", ptx_hash()),
+            ptx: format!("{:016x}", ptx::hash()),
         }
     }
 }
@@ -205,14 +205,6 @@ fn numbers(cut: Cut) -> [u32; 5] {
         ..
     } = cut;
     [whole, tiles, parts, k_first, k_rest]
-}
-
-/// A hash of all PTX, by FNV-1a: the same in every build and on every system.
-fn ptx_hash() -> u64 {
-    let bytes = ptx::MODULES.iter().flat_map(|module| module.text.bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

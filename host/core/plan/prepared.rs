@@ -1,8 +1,9 @@
 //! A plan whose kernels are loaded, to be started with any operands.
 
 use super::{Plan, PlannedLaunch};
+use crate::device::ComputeCapability;
 use crate::engine::{Buffer, Engine};
-use crate::error::EngineError;
+use crate::error::{EngineError, LoadCause};
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap};
 use crate::launch::{Param, Region, TensorMap};
 use crate::ptx;
@@ -45,7 +46,7 @@ impl Prepared {
     /// Loads the kernels of a plan.
     ///
     /// # Errors
-    /// Those of [`Engine::load`].
+    /// Those of [`Engine::load`], and [`LoadCause::NotEmbedded`].
     pub fn new(engine: &dyn Engine, plan: Plan) -> Result<Self, EngineError> {
         let [workspace_bytes, zeroed_bytes] =
             [plan.workspace_bytes, plan.zeroed_bytes].map(|bytes| bytes as usize);
@@ -56,7 +57,11 @@ impl Prepared {
             .filter(|launch| !launch.grid.contains(&0));
         let mut maps = 0;
         let load = |launch: PlannedLaunch| {
-            let module = ptx::module(launch.compute_capability);
+            let ComputeCapability { major, minor } = launch.compute_capability;
+            let module = ptx::find(launch.compute_capability).ok_or_else(|| EngineError::Load {
+                entry: launch.entry.to_owned(),
+                cause: LoadCause::NotEmbedded { major, minor },
+            })?;
             let kernel = engine.load(&module.only(launch.entry), launch.entry)?;
             let maps_at = maps;
             maps += (tensor_maps(&launch).len() * crate::launch::TENSOR_MAP_BYTES) as u64;
