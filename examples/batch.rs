@@ -1,4 +1,5 @@
-//! Many small products in one launch: row-major matrices, one behind the other, and one matrix for all of them.
+//! Many small products in one launch: row-major matrices, one behind the other, and one matrix for
+//! all of them.
 //!
 //! `cargo run --release --example batch`
 

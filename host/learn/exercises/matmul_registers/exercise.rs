@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A block of 16 x 16 threads has 64 x 64 outputs: thread (tx, ty) has rows 4 ty to 4 ty + 3 and
-//! columns 4 tx to 4 tx + 3. The tiles are 16 deep. That of A lies turned, so that the 4 numbers of
+//! columns 4 tx to 4 tx + 3. BK is 16. The tile of A is stored transposed, so that the 4 numbers of
 //! a column are neighbours: `tile_a[i * 64 + row]`, `tile_b[i * 64 + column]`.
 //! `F32x4::load(pointer)` brings 4 neighbours at once, as `[f32; 4]`.
 //!
