@@ -177,8 +177,8 @@ impl CheckedInPtx {
     pub fn modules_source(&self) -> String {
         let mut source = format!(
             "/// The checked-in manifest of the PTX.\npub static MANIFEST: &str = include_str!({:?});\n\n\
-             /// The checked-in PTX, one module per GPU generation, oldest first.\npub static
-             /// MODULES: &[PtxModule] = &[\n",
+             /// The checked-in PTX, one module per GPU generation, oldest first.\n\
+             pub static MODULES: &[PtxModule] = &[\n",
             self.ptx_path(MANIFEST)
         );
         for module in self.modules {

@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!                right  [ p q r s ]        4 numbers of B's tile, row i
-//! down [ a ]     sums   [ . . . . ]
-//!      [ b ]            [ . . . . ]        sums[y][x] += down[y] * right[x]
+//! down [ a ]     acc    [ . . . . ]
+//!      [ b ]            [ . . . . ]        acc[y][x] += down[y] * right[x]
 //!      [ c ]            [ . . . . ]
 //!      [ d ]            [ . . . . ]        4 numbers of A's tile, column i
 //! ```
@@ -42,7 +42,7 @@ pub unsafe fn matmul_registers(
     let t = ty * 16 + tx;
     let top = thread::block_idx_y() as usize * 64;
     let left = thread::block_idx_x() as usize * 64;
-    let mut sums = [[0.0f32; 4]; 4];
+    let mut acc = [[0.0f32; 4]; 4];
     for start in (0..k).step_by(16) {
         for r in 0..4 {
             let (row, i) = (16 * r + t / 16, t % 16);
