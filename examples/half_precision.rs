@@ -1,7 +1,7 @@
 //! Matrices of bfloat16, multiplied by tensor cores where there are some: products are exact, sums
 //! are of `f32`.
 //!
-//! `cargo run --release --example half_precision`
+//! `cargo run --release -p warpladder --example half_precision`
 
 use half::bf16;
 use nalgebra::DMatrix;

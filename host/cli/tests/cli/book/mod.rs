@@ -1,7 +1,7 @@
 //! The book in `book/`: what it includes, links to and tells readers to type exists, and what it
 //! shows of the program's output is what the program says now.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test book` writes the output.
+//! `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli book` writes the output.
 
 mod counters;
 mod fragments;
