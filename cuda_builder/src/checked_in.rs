@@ -1,5 +1,5 @@
-//! PTX under version control: used as it stands while it is that of the sources, rebuilt when it is not, and
-//! never used stale.
+//! PTX under version control: used as it stands while it is that of the sources, rebuilt when it is
+//! not, and never used stale.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,9 +18,11 @@ const MODE: &str = "WARPLADDER_PTX";
 
 const MANIFEST: &str = "manifest.json";
 
-/// A folder of PTX modules that are kept under version control together with the sources they come from.
+/// A folder of PTX modules that are kept under version control together with the sources they come
+/// from.
 ///
-/// Beside the modules lies `manifest.json`: the hashes of all inputs and modules, the compiler and its flags.
+/// Beside the modules lies `manifest.json`: the hashes of all inputs and modules, the compiler and
+/// its flags.
 #[derive(Debug, Clone)]
 pub struct CheckedInPtx {
     /// The folder that all other paths are relative to.
@@ -65,7 +67,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode that the environment variable `WARPLADDER_PTX` names: `auto`, `rebuild` or `checked-in`.
+    /// The mode that the environment variable `WARPLADDER_PTX` names: `auto`, `rebuild` or
+    /// `checked-in`.
     ///
     /// # Errors
     ///
@@ -96,8 +99,8 @@ pub enum Outcome {
 impl CheckedInPtx {
     /// Makes the checked-in PTX that of the sources, or says why it cannot.
     ///
-    /// Where the crate of kernels is not there, as in a published package, the PTX is only checked against its
-    /// manifest.
+    /// Where the crate of kernels is not there, as in a published package, the PTX is only checked
+    /// against its manifest.
     ///
     /// # Errors
     ///
@@ -275,8 +278,8 @@ impl CheckedInPtx {
 
 /// Writes `text` to `folder/file` where it is not there already, in one step.
 ///
-/// The file gets the time of the newest input: with the present time, cargo would take the build script's own
-/// output for a change and run it again.
+/// The file gets the time of the newest input: with the present time, cargo would take the build
+/// script's own output for a change and run it again.
 fn replace(
     folder: &Path,
     file: &str,

@@ -1,8 +1,8 @@
-//! Runs the workspace's build script on copies of the workspace: with a toolchain, without one, with PTX that
-//! is fresh, stale or damaged.
+//! Runs the workspace's build script on copies of the workspace: with a toolchain, without one,
+//! with PTX that is fresh, stale or damaged.
 //!
-//! The copies start from a `ptx/` that is fresh, as it is after the workspace was built. Two tests compile
-//! kernels and need a nightly toolchain with `rust-src`; without one they say so and pass.
+//! The copies start from a `ptx/` that is fresh, as it is after the workspace was built. Two tests
+//! compile kernels and need a nightly toolchain with `rust-src`; without one they say so and pass.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,8 @@ struct Workspace {
 }
 
 impl Workspace {
-    /// The copy for the test `name`. Its build products outlive the test, so that core is compiled once.
+    /// The copy for the test `name`. Its build products outlive the test, so that core is compiled
+    /// once.
     fn copy(name: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("checked in")
@@ -136,8 +137,8 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of the workspace and a toolchain, both in another place than the originals, for the two tests that
-/// compile. They take turns, and share the compiled core.
+/// A copy of the workspace and a toolchain, both in another place than the originals, for the two
+/// tests that compile. They take turns, and share the compiled core.
 struct Elsewhere {
     workspace: Workspace,
     toolchain: String,
@@ -294,8 +295,8 @@ fn a_package_without_kernel_sources_uses_its_ptx() {
     assert!(error.contains("ptx/ is damaged"), "{error}");
 }
 
-/// Built in a folder with a space in its name and by a toolchain in another place, the PTX is the one that is
-/// checked in, byte for byte.
+/// Built in a folder with a space in its name and by a toolchain in another place, the PTX is the
+/// one that is checked in, byte for byte.
 #[test]
 fn ptx_does_not_depend_on_where_it_is_built() {
     let Some(elsewhere) = Elsewhere::new("ptx_does_not_depend_on_where_it_is_built") else {

@@ -194,7 +194,7 @@ fn advice(problem: Problem) -> Option<&'static str> {
             "Blocks run in any order and at the same time: no barrier reaches from one to another.",
         ),
         Problem::Uninitialised => {
-            Some("Whatever it reads there was left by another block or launch.")
+            Some("Whatever it reads there was left by another block or kernel.")
         }
         Problem::Deadlock | Problem::DivergentBarrier => {
             Some("All threads of a block must reach the same barrier.")

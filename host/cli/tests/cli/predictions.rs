@@ -1,7 +1,7 @@
 //! Predictions beside what an H200 measured (`results/h200/predict.json`), and the document that
 //! shows them.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test predictions` writes the document.
+//! `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli predictions` writes the document.
 //! `WARPLADDER_UPDATE=predictions` makes all predictions and the sweeps' predicted points anew
 //! before that, which takes minutes of a release build.
 
@@ -381,6 +381,6 @@ fn the_document_is_that_of_the_results() {
     assert_eq!(
         &document[start..],
         text,
-        "run `WARPLADDER_UPDATE=1 cargo test --test predictions`"
+        "run `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli predictions`"
     );
 }

@@ -1,7 +1,7 @@
 //! The tables in the README and in docs/h200.md are those of the results that are kept in the
 //! repository, and the output that the README shows is the program's.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test readme` writes them.
+//! `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli readme` writes them.
 
 use serde_json::Value;
 use std::fmt::Write;
@@ -159,7 +159,7 @@ fn check(file: &str, marker: &str, text: &str) {
     assert_eq!(
         &document[start..stop],
         expected,
-        "{file}: run `WARPLADDER_UPDATE=1 cargo test --test readme`"
+        "{file}: run `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli readme`"
     );
 }
 

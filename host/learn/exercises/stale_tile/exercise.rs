@@ -1,4 +1,4 @@
-//! # Detective: another block's leftovers
+//! # Detective: leftovers of another kernel
 //!
 //! Each block finds the largest of its 64 elements. All elements are 0 or more. For full blocks the
 //! kernel is right. In the last block, which is not full, it now and then finds a number that is

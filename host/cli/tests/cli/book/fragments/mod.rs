@@ -79,7 +79,7 @@ fn the_output_is_that_of_now() {
             assert_eq!(
                 read(&path),
                 now,
-                "{file}: run `WARPLADDER_UPDATE=1 cargo test --test book`, and look at what changed"
+                "{file}: run `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli book`, and look at what changed"
             );
         }
     });
