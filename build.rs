@@ -39,11 +39,13 @@ const INPUTS: &[&str] = &[
     "cuda_std/src",
     "cuda_std/macros/Cargo.toml",
     "cuda_std/macros/src",
-    // Not the whole builder: the rest of it shapes the PTX through the flags that the manifest records.
+    // Not the whole builder: the rest of it shapes the PTX through the flags that the manifest
+    // records.
     "cuda_builder/src/ptx_text.rs",
 ];
 
-/// Public for the test that runs this script on copies of the workspace (cuda_builder/tests/checked_in.rs).
+/// Public for the test that runs this script on copies of the workspace
+/// (cuda_builder/tests/checked_in.rs).
 pub fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -99,8 +101,8 @@ fn kernels_source(ptx: &CheckedInPtx) -> Result<String, Box<dyn Error>> {
     Ok(source)
 }
 
-/// The checked-in PTX of the kernels in `workspace`.
-fn checked_in_ptx(workspace: PathBuf) -> CheckedInPtx {
+/// The checked-in PTX of the kernels in `workspace`. Public for that test as well.
+pub fn checked_in_ptx(workspace: PathBuf) -> CheckedInPtx {
     CheckedInPtx {
         workspace,
         kernels: "kernels-gpu",

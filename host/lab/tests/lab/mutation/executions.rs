@@ -48,7 +48,8 @@ impl Executions {
     }
 }
 
-/// Each launch is watched by counters, for which the executor is compiled, with optimisation, already.
+/// Each launch is watched by counters, for which the executor is compiled, with optimisation,
+/// already.
 impl Observer for Executions {
     const ACCESSES: bool = false;
 

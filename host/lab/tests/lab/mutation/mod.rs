@@ -3,10 +3,10 @@
 //! From every kernel each barrier and each arrival at one in shared memory is removed in turn, each
 //! bounds test is dropped in turn, and each store to global memory is shifted by one element in
 //! turn. The sanitizers must report every such mutant at one of a few small sizes, and nothing in
-//! the kernels as they are. Left out are mutants that do what the kernel does at all of these sizes,
-//! since the statement is not reached or the test holds for all threads, and those that always go
-//! the one of two ways to a result if to go the other one is reported. `unreported` lists the rest,
-//! each with the reason.
+//! the kernels as they are. Left out are mutants that do what the kernel does at all of these
+//! sizes, since the statement is not reached or the test holds for all threads, and those that
+//! always go the one of two ways to a result if to go the other one is reported. `unreported` lists
+//! the rest, each with the reason.
 //!
 //! `WARPLADDER_TEST=full` runs all mutants. Otherwise the seed draws one in [`ONE_IN`] of them.
 
@@ -85,7 +85,8 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     let listed: BTreeSet<Survivor> = unreported::all()
         .map(|(kernel, mutant)| (kernel.to_owned(), mutant))
         .collect();
-    // The table may be longer than it needs to be after a change to a kernel; it may not be shorter.
+    // The table may be longer than it needs to be after a change to a kernel; it may not be
+    // shorter.
     if sample.is_full() {
         for (kernel, mutant) in listed.difference(&survivors) {
             println!("listed as not reported, and yet reported or gone: {kernel}: {mutant}");
@@ -95,11 +96,13 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     assert!(missed.is_empty(), "not reported ({sample}): {missed:#?}");
 }
 
-/// An extent along k of which blocks that share a tile fill some stages twice. It is dear, and shows only whether stages are given back.
+/// An extent along k of which blocks that share a tile fill some stages twice. It is dear, and
+/// shows only whether stages are given back.
 const FOR_ARRIVALS: u32 = 4608;
 
-/// The sizes that a rung is tried at: awkward ones where it takes any, so that edges are met, others of whole tiles, more
-/// than one tile deep, and of less and of more work than a grid has threads.
+/// The sizes that a rung is tried at: awkward ones where it takes any, so that edges are met,
+/// others of whole tiles, more than one tile deep, and of less and of more work than a grid has
+/// threads.
 fn shapes(rung: &Rung) -> Vec<Shape> {
     let shape = |m, n, k| Shape { m, n, k };
     let default = default_shape(rung);
@@ -114,7 +117,8 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
         }
         Operation::Transpose => shapes.push(shape(200, 264, 1)),
         Operation::MatVec { .. } => shapes.push(shape(512, 512, 1)),
-        // A tile of which there is but the edge, a wide one that passes every stage twice, and one that blocks share.
+        // A tile of which there is but the edge, a wide one that passes every stage twice, and one
+        // that blocks share.
         Operation::TensorProduct(_) | Operation::NarrowProduct(_) => {
             shapes.insert(0, shape(72, 8, 64));
             shapes.push(shape(64, 256, 640));
@@ -145,7 +149,8 @@ fn largest(rung: &'static Rung) -> Option<&'static Rung> {
     Some(Box::leak(Box::new(Rung { operation, ..*rung })))
 }
 
-/// The problem of a rung. Columns lie without padding, where that is to be had: who leaves them is then seen.
+/// The problem of a rung. Columns lie without padding, where that is to be had: who leaves them is
+/// then seen.
 fn problem<T: Element>(rung: &Rung, shape: Shape) -> Box<dyn Problem<T>> {
     match rung.operation {
         Operation::ColumnMajorProduct => {
@@ -159,8 +164,8 @@ fn problem<T: Element>(rung: &Rung, shape: Shape) -> Box<dyn Problem<T>> {
     }
 }
 
-/// A problem whose kernel is to do its work several times, where it can be told so: more often than the compiler
-/// unrolls the loop.
+/// A problem whose kernel is to do its work several times, where it can be told so: more often than
+/// the compiler unrolls the loop.
 struct Repeated<T>(Box<dyn Problem<T>>);
 
 const REPETITIONS: u32 = 9;
@@ -284,8 +289,8 @@ enum Fate {
     Missed,
 }
 
-/// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and the sizes go from the
-/// cheapest to the dearest, up to the first at which it is reported.
+/// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and
+/// the sizes go from the cheapest to the dearest, up to the first at which it is reported.
 fn fate<T: Element>(cases: &[Case<T>], (entry, original): (&str, &str), mutant: &Mutant) -> Fate {
     let text = mutant.applied(original);
     let emulator = EmulatorEngine::limited(BUDGET);
@@ -296,7 +301,8 @@ fn fate<T: Element>(cases: &[Case<T>], (entry, original): (&str, &str), mutant: 
         if is_for_others || !case.executions.reach(entry, mutant.line) {
             continue;
         }
-        // A test that decides nothing changes nothing. A store elsewhere, or one barrier less, shows in no count.
+        // A test that decides nothing changes nothing. A store elsewhere, or one barrier less,
+        // shows in no count.
         if mutant.kind == Kind::Guard {
             let changed = case.run(&emulator, replaced, Executions::default()).0;
             if changed.of_kernel(entry) == case.executions.of_kernel(entry) {

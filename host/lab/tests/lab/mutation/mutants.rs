@@ -12,8 +12,8 @@ pub enum Kind {
     Cluster,
     /// An arrival at a barrier in shared memory is removed.
     Arrival,
-    /// A comparison that depends on the thread's or the block's index, and keeps some threads from accesses to memory,
-    /// has the result for which they are made.
+    /// A comparison that depends on the thread's or the block's index, and keeps some threads from
+    /// accesses to memory, has the result for which they are made.
     Guard,
     /// A store to global memory goes one element further.
     Store,
@@ -56,8 +56,9 @@ const SYNCHRONIZING: &[(&str, Kind)] = &[
     ("mbarrier.arrive.", Kind::Arrival),
 ];
 
-/// Most guards, and most stores, of one place in the source that are changed: a loop that the compiler unrolls makes many
-/// copies of a statement, and there is nothing in the third that is not in the second.
+/// Most guards, and most stores, of one place in the source that are changed: a loop that the
+/// compiler unrolls makes many copies of a statement, and there is nothing in the third that is not
+/// in the second.
 const MOST_COPIES: usize = 2;
 
 impl Mutant {
@@ -235,7 +236,8 @@ impl<'a> Kernel<'a> {
         self.by_thread.len() > before
     }
 
-    /// The comparisons that guard accesses to memory, each with the result that lets all threads pass.
+    /// The comparisons that guard accesses to memory, each with the result that lets all threads
+    /// pass.
     fn guards(&self) -> Vec<(usize, bool)> {
         let mut guards = Vec::new();
         for (at, line) in self.lines.iter().enumerate() {
@@ -311,7 +313,8 @@ impl<'a> Kernel<'a> {
         false
     }
 
-    /// The comparisons that a predicate is made of, each with the result that makes the predicate `wanted`.
+    /// The comparisons that a predicate is made of, each with the result that makes the predicate
+    /// `wanted`.
     fn leaves(&self, name: &str, wanted: bool, leaves: &mut Vec<(usize, bool)>) {
         for &at in self.setters.get(name).into_iter().flatten() {
             let line = self.lines[at];

@@ -16,7 +16,8 @@ struct Unreported {
     reason: &'static str,
 }
 
-/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by pairs of blocks, and through registers.
+/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by
+/// pairs of blocks, and through registers.
 const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
 const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
 const PAIRS: &[&str] = &[
@@ -47,7 +48,8 @@ const EQUIVALENT: &[Unreported] = &[
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
         kind: "guard",
-        source: "sgemm: leading.is_multiple_of(4) && columns.is_multiple_of(4) && start.addr().is_multiple_of(16);",
+        source: "sgemm: leading.is_multiple_of(4) && columns.is_multiple_of(4) && \
+                start.addr().is_multiple_of(16);",
         copies: &[0],
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
@@ -87,12 +89,14 @@ const ELSEWHERE: &[Unreported] = &[
         kind: "barrier",
         source: "dgemm: core::arch::asm!(",
         copies: &[0],
-        reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of k here that fill each stage once.",
+        reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of \
+                k here that fill each stage once.",
     },
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "arrival",
-        source: "ring: while !unsafe { full.is_over(self.read_parity) & empty.is_over(self.write_parity) } {}",
+        source: "ring: while !unsafe { full.is_over(self.read_parity) & \
+                empty.is_over(self.write_parity) } {}",
         copies: &[0],
         reason: "The arrival that gives a stage back: the same.",
     },
@@ -101,7 +105,8 @@ const ELSEWHERE: &[Unreported] = &[
         kind: "barrier",
         source: "store: if leader {",
         copies: &[0, 1],
-        reason: "The barrier before a box of C is written again: blocks have one tile here, and use each box once.",
+        reason: "The barrier before a box of C is written again: blocks have one tile here, and \
+                use each box once.",
     },
     Unreported {
         kernels: &[PAIRS_TO_NARROW],
@@ -122,56 +127,56 @@ const ELSEWHERE: &[Unreported] = &[
         kind: "barrier",
         source: "ring: if warp::lane_id() == 0 {",
         copies: &[0],
-        reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks have one tile here, and fetch no more.",
+        reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks \
+                have one tile here, and fetch no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
         kind: "guard",
         source: "wgmma: && piece.tile >= self.schedule.whole",
         copies: &[0],
-        reason: "Whether a piece is of a shared tile: blocks with a part of one have no whole tiles here.",
+        reason: "Whether a piece is of a shared tile: blocks with a part of one have no whole \
+                tiles here.",
     },
     Unreported {
-        kernels: &[FROM_SHARED],
+        kernels: &[FROM_SHARED, TO_NARROW],
         kind: "guard",
         source: "wgmma: for step in piece.first..piece.first + piece.steps {",
         copies: &[1],
-        reason: "Whether a piece has an odd number of steps: blocks have one piece here, and nobody waits for a stage too many.",
-    },
-    Unreported {
-        kernels: &[TO_NARROW],
-        kind: "guard",
-        source: "wgmma: for step in piece.first..piece.first + piece.steps {",
-        copies: &[1],
-        reason: "The same.",
+        reason: "Whether a piece has an odd number of steps: blocks have one piece here, and \
+                no warp waits for a stage too many.",
     },
     Unreported {
         kernels: &[&["pack_transposed_16"]],
         kind: "barrier",
         source: "pack: while top < rows {",
         copies: &[0],
-        reason: "The barrier before the tile in shared memory is written again: blocks have one tile here.",
+        reason: "The barrier before the tile in shared memory is written again: blocks have one \
+                tile here.",
     },
     Unreported {
         kernels: &[&["pack_transposed_16"]],
         kind: "guard",
         source: "pack: while top < rows {",
         copies: &[1],
-        reason: "Whether a column is read: the element behind a row is one of the next row, unless that is the last, and is not written.",
+        reason: "Whether a column is read: the element behind a row is one of the next row, \
+                unless that is the last, and is not written.",
     },
     Unreported {
         kernels: &[ADD_PARTS],
         kind: "guard",
         source: "parts: if by_pairs",
         copies: &[1],
-        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even number of elements here.",
+        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even \
+                number of elements here.",
     },
     Unreported {
         kernels: &[FROM_SHARED, TO_NARROW],
         kind: "arrival",
         source: "ring: if warp::lane_id() == 0 {",
         copies: &[1],
-        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
+        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, \
+                and fetch no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
