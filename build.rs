@@ -3,9 +3,6 @@
 //! `WARPLADDER_PTX` says when to compile: `auto` (the default) where a kernel changed since `ptx/` was built,
 //! `rebuild` always, `checked-in` never. `WARPLADDER_NIGHTLY` names the toolchain that compiles.
 
-#[path = "host/core/ptx/kernels.rs"]
-mod kernels;
-
 use std::env;
 use std::error::Error;
 use std::fmt::Write;
@@ -13,6 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch, Outcome};
+use ptx_syntax::signature;
 
 /// The GPU generations that the kernels are built for, oldest first: the only list of them.
 const MODULES: &[ModuleSpec] = &[
@@ -42,6 +40,8 @@ const INPUTS: &[&str] = &[
     // Not the whole builder: the rest of it shapes the PTX through the flags that the manifest
     // records.
     "cuda_builder/src/ptx_text.rs",
+    "ptx-syntax/src/lexer.rs",
+    "ptx-syntax/src/signature.rs",
 ];
 
 /// Public for the test that runs this script on copies of the workspace
@@ -83,7 +83,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 /// Rust source of `KERNELS`: where the kernels of each module are.
 fn kernels_source(ptx: &CheckedInPtx) -> Result<String, Box<dyn Error>> {
-    let mut source = "static KERNELS: &[&[Kernel<'static>]] = &[\n".to_owned();
+    let mut source = "static KERNELS: &[&[Extent<'static>]] = &[\n".to_owned();
     for module in MODULES {
         let path = ptx
             .workspace
@@ -91,8 +91,7 @@ fn kernels_source(ptx: &CheckedInPtx) -> Result<String, Box<dyn Error>> {
             .join(format!("{}.ptx", module.name));
         let text = std::fs::read_to_string(&path)?;
         source.push_str("    &[\n");
-        for kernel in kernels::of(&text) {
-            // The text of an expression of the type: Rust's own way to write one down.
+        for kernel in signature::Module::read(&text).extents() {
             writeln!(source, "        {kernel:?},")?;
         }
         source.push_str("    ],\n");

@@ -13,13 +13,15 @@ fn main() -> Result<(), Error> {
     let (x, mut y) = (gpu.upload(&x)?, gpu.upload(&[1.0_f32; 1000])?);
     let grid = Grid::covering(1000, 256);
     // The types of the arguments are compared with the parameters of the PTX entry.
-    gpu.launch(&axpy, grid, (&x, &mut y, 0.5_f32, 1000_u32))?;
+    // SAFETY: axpy reads n elements of x and writes as many of y: both have 1000.
+    unsafe { gpu.launch(&axpy, grid, (&x, &mut y, 0.5_f32, 1000_u32)) }?;
 
     let verdict = y.check(&expected, 1e-6)?;
     println!("{}: error {:e}", gpu.name(), verdict.error);
     assert!(verdict.ok, "{:?}", verdict.complaint);
 
-    let timing = gpu.time(&axpy, grid, (&x, &mut y, 0.5_f32, 1000_u32), 20)?;
+    // SAFETY: the same arguments.
+    let timing = unsafe { gpu.time(&axpy, grid, (&x, &mut y, 0.5_f32, 1000_u32), 20) }?;
     let (median, half) = (timing.summary.median, timing.quartiles);
     println!(
         "{median:.4} ms, half of them {:.4} to {:.4}",

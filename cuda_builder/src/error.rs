@@ -151,6 +151,9 @@ pub enum ToolchainError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PtxTextError {
+    /// The text is no PTX, or ends early.
+    #[error("it cannot be read: {0}; check the braces and quotes of inline assembly")]
+    Unreadable(ptx_syntax::ParseError),
     /// Functions are called that the module does not contain.
     #[error(
         "it calls functions that are not in it: {}; mark them #[inline(always)], or avoid the panic that calls them",

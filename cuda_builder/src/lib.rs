@@ -53,6 +53,7 @@ use std::path::{Path, PathBuf};
 pub use arch::NvvmArch;
 pub use checked_in::{CheckedInPtx, Mode, ModuleSpec, Outcome};
 pub use error::{CudaBuilderError, PtxTextError, ToolchainError};
+pub use manifest::{Compiler, Manifest, Module};
 pub use ptx_text::{PtxEntry, PtxOutput};
 pub use toolchain::Toolchain;
 

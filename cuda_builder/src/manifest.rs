@@ -11,29 +11,35 @@ use crate::toolchain::Toolchain;
 
 /// `manifest.json`. Hashes are SHA-256 in hexadecimal, of texts with line endings of one character.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
-    pub(crate) compiler: Compiler,
+pub struct Manifest {
+    /// What built the modules.
+    pub compiler: Compiler,
     /// Flags and settings that are the same for all modules.
-    pub(crate) settings: Vec<String>,
-    pub(crate) modules: BTreeMap<String, Module>,
+    pub settings: Vec<String>,
+    /// The modules, by name.
+    pub modules: BTreeMap<String, Module>,
     /// Hash of each input, by its path in the workspace.
-    pub(crate) inputs: BTreeMap<String, String>,
+    pub inputs: BTreeMap<String, String>,
 }
 
 /// The compiler that built the modules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Compiler {
-    pub(crate) release: String,
-    pub(crate) commit: String,
+pub struct Compiler {
+    /// Its version, such as `1.97.0-nightly`.
+    pub release: String,
+    /// The commit of its sources.
+    pub commit: String,
     /// Hash over core's sources, which the kernels inline.
-    pub(crate) core: String,
+    pub core: String,
 }
 
 /// One module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Module {
-    pub(crate) arch: String,
-    pub(crate) sha256: String,
+pub struct Module {
+    /// The GPU generation that it is compiled for.
+    pub arch: String,
+    /// The hash of its PTX.
+    pub sha256: String,
 }
 
 impl Manifest {

@@ -5,6 +5,10 @@
 //! source files the same on every system, and finds what could not run.
 
 use crate::error::PtxTextError;
+use ptx_syntax::ast::Span;
+use ptx_syntax::lexer::{Lexer, Token};
+use ptx_syntax::signature::Module;
+use std::borrow::Cow;
 
 /// The comment that a launch bound leaves in a kernel's body, before its directive and number.
 const BOUND_COMMENT: &str = "// cuda_std launch bound:";
@@ -46,54 +50,77 @@ pub struct PtxEntry {
 
 /// Turns the compiler's PTX into what ships. Pure: the result depends on `raw` alone.
 pub(crate) fn finish(raw: &str) -> Result<PtxOutput, PtxTextError> {
-    let mut finisher = Finisher::default();
-    for (index, line) in raw.lines().enumerate() {
-        finisher.line(index + 1, line)?;
+    let raw = raw.replace("\r\n", "\n");
+    let module = Module::read(&raw);
+    let mut finisher = Finisher::new(&module);
+    let mut start = 0;
+    for (index, line) in raw.split_inclusive('\n').enumerate() {
+        finisher.line(index + 1, start, line.trim_end_matches('\n'))?;
+        start += line.len();
     }
-    if !finisher.unresolved.is_empty() {
-        return Err(PtxTextError::Unresolved(finisher.unresolved));
+    if let Some(error) = &module.stopped {
+        return Err(PtxTextError::Unreadable(error.clone()));
     }
-    let mut text = finisher.lines.join("\n");
-    text.push('\n');
-    Ok(PtxOutput {
-        text,
-        entries: finisher.entries,
-        functions: finisher.functions,
-    })
+    let unresolved = module.undefined();
+    if !unresolved.is_empty() {
+        let names = unresolved.into_iter().map(str::to_owned);
+        return Err(PtxTextError::Unresolved(names.collect()));
+    }
+    finisher.output(&module)
 }
 
-#[derive(Default)]
+/// Goes through the compiler's lines and keeps what ships.
 struct Finisher {
-    lines: Vec<String>,
-    entries: Vec<PtxEntry>,
-    functions: Vec<String>,
-    unresolved: Vec<String>,
-    scope: Scope,
+    kept: String,
+    entries: Vec<Entry>,
+    /// Entries whose body begins in front of the line being read.
+    begun: usize,
     /// Lines of the inline assembly that is being read.
     asm: Option<Vec<String>>,
-    /// Whether the external declaration being read still lacks its name.
-    naming_extern: bool,
 }
 
-/// Where the line being read stands.
-#[derive(Default, Clone, Copy, PartialEq)]
-enum Scope {
-    #[default]
-    Module,
-    /// In the header of the last entry.
-    Header,
-    /// In the body of the last entry, whose directives go before the line of this index.
-    Body { brace: usize },
+/// An entry with a body, and its bounds as far as they have been read.
+struct Entry {
+    ptx: PtxEntry,
+    /// From brace to brace, in the compiler's PTX.
+    body: Span,
+    /// Where the opening brace is in what is kept; its bounds go in front of it.
+    brace: usize,
 }
 
 impl Finisher {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), PtxTextError> {
+    fn new(module: &Module<'_>) -> Self {
+        let entries = module.entries().filter_map(|entry| {
+            let ptx = PtxEntry {
+                name: entry.name.to_owned(),
+                max_threads: None,
+                min_blocks: None,
+                max_registers: None,
+                local_bytes: module.local_bytes(entry),
+            };
+            let body = entry.body?;
+            Some(Entry {
+                ptx,
+                body,
+                brace: 0,
+            })
+        });
+        Finisher {
+            kept: String::with_capacity(module.text.len()),
+            entries: entries.collect(),
+            begun: 0,
+            asm: None,
+        }
+    }
+
+    /// Reads the line of this number, from 1, which begins at the byte `start`.
+    fn line(&mut self, number: usize, start: usize, line: &str) -> Result<(), PtxTextError> {
         let trimmed = line.trim();
         if let Some(asm) = &mut self.asm {
             if trimmed == ASM_END {
                 self.end_asm(line);
             } else if let Some(bound) = trimmed.strip_prefix(BOUND_COMMENT) {
-                self.bound(number, bound.trim())?;
+                self.bound(number, start, bound.trim())?;
             } else {
                 asm.push(line.to_owned());
             }
@@ -106,38 +133,42 @@ impl Finisher {
         if is_empty_section(trimmed) {
             return Ok(());
         }
-        self.external(trimmed);
-        match self.scope {
-            Scope::Module => self.definition(trimmed),
-            Scope::Header if line == "{" => {
-                self.scope = Scope::Body {
-                    brace: self.lines.len(),
-                };
-            }
-            Scope::Header => {}
-            Scope::Body { brace } if line == "}" => {
-                self.write_bounds(brace)?;
-                self.scope = Scope::Module;
-            }
-            Scope::Body { .. } => self.local_array(trimmed),
+        self.keep(&portable_file(line));
+        let end = start + line.len();
+        while let Some(entry) = self.entries.get_mut(self.begun)
+            && (entry.body.start as usize) < end
+        {
+            // Counted from the end of the line, which is the same in what is kept.
+            let behind = end - (entry.body.start as usize).max(start);
+            entry.brace = self.kept.len() - 1 - behind;
+            self.begun += 1;
         }
-        self.lines.push(portable_file(line));
         Ok(())
+    }
+
+    fn keep(&mut self, line: &str) {
+        self.kept.push_str(line);
+        self.kept.push('\n');
     }
 
     /// Keeps the inline assembly that ends here, unless nothing is left of it.
     fn end_asm(&mut self, end: &str) {
         let asm = self.asm.take().unwrap_or_default();
         if asm.iter().skip(1).any(|line| !line.trim().is_empty()) {
-            self.lines.extend(asm);
-            self.lines.push(end.to_owned());
+            for line in &asm {
+                self.keep(line);
+            }
+            self.keep(end);
         }
     }
 
-    fn bound(&mut self, line: usize, bound: &str) -> Result<(), PtxTextError> {
-        let (Scope::Body { .. }, Some(entry)) = (self.scope, self.entries.last_mut()) else {
+    /// Notes a bound in the line of this number, which begins at the byte `start`.
+    fn bound(&mut self, line: usize, start: usize, bound: &str) -> Result<(), PtxTextError> {
+        let last = self.entries[..self.begun].last_mut();
+        let Some(entry) = last.filter(|entry| start < entry.body.end as usize) else {
             return Err(PtxTextError::StrayBound { line });
         };
+        let entry = &mut entry.ptx;
         let parsed = bound
             .split_once(' ')
             .and_then(|(name, value)| Some((name, value.trim().parse::<u32>().ok()?)));
@@ -167,115 +198,91 @@ impl Finisher {
         }
     }
 
-    /// Writes the last entry's bounds before its opening brace.
-    fn write_bounds(&mut self, brace: usize) -> Result<(), PtxTextError> {
-        let Some(entry) = self.entries.last() else {
-            return Ok(());
-        };
-        if entry.min_blocks.is_some() && entry.max_threads.is_none() {
+    /// What is kept, with the bounds in front of the opening braces.
+    fn output(self, module: &Module<'_>) -> Result<PtxOutput, PtxTextError> {
+        let mut text = String::with_capacity(self.kept.len());
+        let mut from = 0;
+        for entry in &self.entries[..self.begun] {
+            text.push_str(&self.kept[from..entry.brace]);
+            text.push_str(&entry.ptx.bounds()?);
+            from = entry.brace;
+        }
+        text.push_str(&self.kept[from..]);
+        let mut functions: Vec<String> = Vec::new();
+        for function in &module.functions {
+            let is_own = !function.entry && !function.external;
+            if is_own && !functions.iter().any(|name| name == function.name) {
+                functions.push(function.name.to_owned());
+            }
+        }
+        Ok(PtxOutput {
+            text,
+            entries: self.entries.into_iter().map(|entry| entry.ptx).collect(),
+            functions,
+        })
+    }
+}
+
+impl PtxEntry {
+    /// The directives of its bounds, each with its line end.
+    fn bounds(&self) -> Result<String, PtxTextError> {
+        if self.min_blocks.is_some() && self.max_threads.is_none() {
             return Err(PtxTextError::MinBlocksAlone {
-                kernel: entry.name.clone(),
+                kernel: self.name.clone(),
             });
         }
         let values = [
-            entry.max_threads.map(|threads| format!("{threads}, 1, 1")),
-            entry.min_blocks.map(|blocks| blocks.to_string()),
-            entry.max_registers.map(|registers| registers.to_string()),
+            self.max_threads.map(|threads| format!("{threads}, 1, 1")),
+            self.min_blocks.map(|blocks| blocks.to_string()),
+            self.max_registers.map(|registers| registers.to_string()),
         ];
-        let directives = DIRECTIVES
-            .iter()
-            .zip(values)
-            .filter_map(|(directive, value)| Some(format!(".{directive} {}", value?)));
-        self.lines.splice(brace..brace, directives);
-        Ok(())
-    }
-
-    /// Notes the kernel or function whose definition starts here.
-    fn definition(&mut self, line: &str) {
-        if line.starts_with(".extern") {
-            return;
-        }
-        if let Some((_, rest)) = line.split_once(".entry ") {
-            self.entries.push(PtxEntry {
-                name: leading_name(rest).to_owned(),
-                max_threads: None,
-                min_blocks: None,
-                max_registers: None,
-                local_bytes: 0,
-            });
-            self.scope = Scope::Header;
-        } else if let Some((_, rest)) = line.split_once(".func ") {
-            let name = leading_name(after_return_value(rest)).to_owned();
-            if !name.is_empty() && !self.functions.contains(&name) {
-                self.functions.push(name);
-            }
-        }
-    }
-
-    /// Notes the name of a function that is declared but not in the module.
-    fn external(&mut self, line: &str) {
-        let rest = match line.strip_prefix(".extern .func") {
-            Some(rest) => {
-                self.naming_extern = true;
-                after_return_value(rest)
-            }
-            None => line,
-        };
-        let name = leading_name(rest);
-        if self.naming_extern && !name.is_empty() {
-            self.naming_extern = false;
-            self.unresolved.push(name.to_owned());
-        }
-    }
-
-    /// Counts `.local .align 8 .b8 __local_depot0[64];` towards the last entry.
-    fn local_array(&mut self, line: &str) {
-        let bytes = line
-            .strip_prefix(".local ")
-            .and_then(|rest| rest.split_once('[')?.1.split_once(']'))
-            .and_then(|(bytes, _)| bytes.parse::<u64>().ok());
-        if let (Some(bytes), Some(entry)) = (bytes, self.entries.last_mut()) {
-            entry.local_bytes += bytes;
-        }
+        let directives = DIRECTIVES.iter().zip(values);
+        let lines =
+            directives.filter_map(|(directive, value)| Some(format!(".{directive} {}\n", value?)));
+        Ok(lines.collect())
     }
 }
 
-/// What follows the return value's declaration `(.param .b32 func_retval0)`, which a function may have.
-fn after_return_value(text: &str) -> &str {
-    let text = text.trim_start();
-    match text.strip_prefix('(') {
-        Some(inner) => inner
-            .split_once(')')
-            .map_or("", |(_, rest)| rest.trim_start()),
-        None => text,
+/// The tokens of a line; none where it cannot be split into any.
+fn tokens(line: &str) -> Vec<(Token, Span)> {
+    let mut lexer = Lexer::new(line, 0);
+    let mut tokens = Vec::new();
+    while let Ok((token, span)) = lexer.next() {
+        if token == Token::End {
+            return tokens;
+        }
+        tokens.push((token, span));
     }
-}
-
-/// The identifier that `text` starts with (PTX ISA, "Identifiers").
-fn leading_name(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || "_$%".contains(c)));
-    &text[..end.unwrap_or(text.len())]
+    Vec::new()
 }
 
 /// `.section .debug_macinfo { }`: the back end writes it with line directives, and it holds nothing.
 fn is_empty_section(line: &str) -> bool {
-    let body = line
-        .strip_prefix(".section")
-        .and_then(|rest| rest.split_once('{'));
-    body.is_some_and(|(_, body)| body.trim() == "}")
+    let is_section = line.starts_with(".section");
+    is_section
+        && matches!(
+            tokens(line)[..],
+            [
+                (Token::Word, _),
+                (Token::Word, _),
+                (Token::Punctuation(b'{'), _),
+                (Token::Punctuation(b'}'), _)
+            ]
+        )
 }
 
 /// A line as it is, but `.file 1 ".\a/../b.rs"` as `.file 1 "b.rs"`.
-fn portable_file(line: &str) -> String {
-    let quoted = (line.trim_start().starts_with(".file")).then(|| line.split_once('"'));
-    let Some((before, (name, after))) = quoted
-        .flatten()
-        .and_then(|(before, rest)| Some((before, rest.rsplit_once('"')?)))
-    else {
-        return line.to_owned();
+fn portable_file(line: &str) -> Cow<'_, str> {
+    if !line.trim_start().starts_with(".file") {
+        return Cow::from(line);
+    }
+    let tokens = tokens(line);
+    let Some((_, quoted)) = tokens.iter().find(|(token, _)| *token == Token::Text) else {
+        return Cow::from(line);
     };
+    let (start, end) = (quoted.start as usize + 1, quoted.end as usize - 1);
     // The back end escapes backslashes, so one separator shows as two.
-    let name = name.replace("\\\\", "/");
+    let name = line[start..end].replace("\\\\", "/");
     let mut parts: Vec<&str> = Vec::new();
     for part in name.split('/') {
         match (part, parts.last()) {
@@ -286,7 +293,8 @@ fn portable_file(line: &str) -> String {
             _ => parts.push(part),
         }
     }
-    format!("{before}\"{}\"{after}", parts.join("/"))
+    let name = parts.join("/");
+    Cow::from(format!("{}{name}{}", &line[..start], &line[end..]))
 }
 
 #[cfg(test)]

@@ -11,6 +11,13 @@ pub struct Event {
     raw: CUevent,
 }
 
+// SAFETY: the handle is a number to the driver, whose functions any thread may call; nothing is read through the pointer
+// here.
+unsafe impl Send for Event {}
+
+// SAFETY: as for `Send`: the driver orders calls with the same event.
+unsafe impl Sync for Event {}
+
 impl Event {
     /// Makes an event in the current context (`cuEventCreate`).
     ///

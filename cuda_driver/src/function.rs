@@ -1,7 +1,7 @@
 //! Kernels: their attributes, their occupancy, and launches.
 
 use std::ffi::{c_int, c_void};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cust_raw::{CUfunction, CUstream};
 
@@ -42,11 +42,18 @@ pub enum FunctionAttribute {
 pub struct Function {
     raw: CUfunction,
     /// Keeps the module loaded; absent for a handle from elsewhere.
-    _module: Option<Rc<ModuleHandle>>,
+    _module: Option<Arc<ModuleHandle>>,
 }
 
+// SAFETY: the handle is a number to the driver, whose functions any thread may call; nothing is read through the pointer
+// here. Attributes that one thread sets while another launches take effect before or after that launch.
+unsafe impl Send for Function {}
+
+// SAFETY: as for `Send`.
+unsafe impl Sync for Function {}
+
 impl Function {
-    pub(crate) fn new(raw: CUfunction, module: Rc<ModuleHandle>) -> Self {
+    pub(crate) fn new(raw: CUfunction, module: Arc<ModuleHandle>) -> Self {
         Function {
             raw,
             _module: Some(module),

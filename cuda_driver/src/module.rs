@@ -1,7 +1,7 @@
 //! PTX modules: just-in-time compilation with its options and logs.
 
 use std::ffi::{CString, c_uint, c_void};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cust_raw::CUmodule;
 
@@ -63,6 +63,13 @@ fn first_line(log: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct ModuleHandle(CUmodule);
 
+// SAFETY: the handle is a number to the driver, whose functions any thread may call ("The CUDA driver API is thread-safe");
+// nothing is read through the pointer here.
+unsafe impl Send for ModuleHandle {}
+
+// SAFETY: as for `Send`: no function of the driver needs exclusive access to a module.
+unsafe impl Sync for ModuleHandle {}
+
 impl Drop for ModuleHandle {
     fn drop(&mut self) {
         // SAFETY: `Module::load_ptx` made the handle, nobody else unloads it, and its caller has promised that
@@ -73,7 +80,7 @@ impl Drop for ModuleHandle {
 
 /// A module of kernels, compiled for the current context's device.
 #[derive(Clone, Debug)]
-pub struct Module(Rc<ModuleHandle>);
+pub struct Module(Arc<ModuleHandle>);
 
 impl Module {
     /// Compiles PTX for the current context's device and loads it (`cuModuleLoadDataEx`).
@@ -120,7 +127,7 @@ impl Module {
         };
         match code.check("cuModuleLoadDataEx") {
             Ok(()) => Ok((
-                Module(Rc::new(ModuleHandle(raw))),
+                Module(Arc::new(ModuleHandle(raw))),
                 JitLog { info: text(&info) },
             )),
             Err(error) => Err(JitError::Driver {

@@ -1,17 +1,20 @@
 //! Atomic operations on floats in device memory.
 //!
-//! Integers need nothing of this crate: [`core::sync::atomic`]'s `AtomicU32`, `AtomicI32` and `AtomicU64`
-//! compile to `atom` instructions. Floats have no atomic type in `core`; here are the additions that the
-//! hardware has (PTX ISA, "atom", `.add.f32` and `.add.f64`), and a counter whose order is that of one device.
+//! Integers need nothing of this crate: [`core::sync::atomic`]'s `AtomicU32`, `AtomicI32` and
+//! `AtomicU64` compile to `atom` instructions. Floats have no atomic type in `core`; here are the
+//! additions that the hardware has (PTX ISA, "atom", `.add.f32` and `.add.f64`), and a counter
+//! whose order is that of one device.
 
 /// A float that the hardware can add atomically.
 pub trait AtomicFloat: Copy {
     /// Adds `value` to `*to` and returns what was there before, relaxed, at device scope.
     ///
-    /// The order of additions from different threads is not defined, so neither is the rounding of a sum.
+    /// The order of additions from different threads is not defined, so neither is the rounding of
+    /// a sum.
     ///
     /// # Safety
-    /// `to` is aligned, valid, and in global or shared memory; other threads access it atomically only.
+    /// `to` is aligned, valid, and in global or shared memory; other threads access it atomically
+    /// only.
     unsafe fn atomic_add(to: *mut Self, value: Self) -> Self;
 }
 
@@ -24,7 +27,8 @@ macro_rules! atomic_floats {
                     #[cfg(target_arch = "nvptx64")]
                     {
                         let before;
-                        // SAFETY: the caller ensures the pointer.
+                        // SAFETY: the contract says that the pointer is aligned, valid and accessed
+                        // atomically.
                         unsafe {
                             core::arch::asm!(
                                 concat!($instruction, " {0}, [{1}], {2};"),
@@ -52,17 +56,19 @@ atomic_floats! {
     f64: "atom.add.f64", reg64;
 }
 
-/// Adds 1 to `*counter` and returns what was there before, with acquire and release semantics among the threads of the device:
-/// `core`'s atomic types have them among all devices and the host, which takes longer (PTX ISA, "atom", `.acq_rel.gpu`).
+/// Adds 1 to `*counter` and returns what was there before, with acquire and release semantics among
+/// the threads of the device: `core`'s atomic types have them among all devices and the host, which
+/// takes longer (PTX ISA, "atom", `.acq_rel.gpu`).
 ///
 /// # Safety
-/// `counter` is aligned, valid, and in global memory; other threads access it atomically only, or ordered by it.
+/// `counter` is aligned, valid, and in global memory; other threads access it atomically only, or
+/// ordered by it.
 #[inline(always)]
 pub unsafe fn count(counter: *mut u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let before;
-        // SAFETY: the caller ensures the pointer.
+        // SAFETY: the contract says that the pointer is aligned, valid and accessed atomically.
         unsafe {
             core::arch::asm!(
                 "atom.acq_rel.gpu.global.add.u32 {}, [{}], 1;",

@@ -1,21 +1,22 @@
-//! Thread block clusters: blocks that run at the same time and reach each other's shared memory (PTX ISA, "Cluster of
-//! Cooperative Thread Arrays").
+//! Thread block clusters: blocks that run at the same time and reach each other's shared memory
+//! (PTX ISA, "Cluster of Cooperative Thread Arrays").
 //!
-//! A launch says how many blocks form a cluster. A block of it is named by its *rank*. [`map`] turns a place in the block's own
-//! shared memory into the same place of another block; what is read and written there is ordered by [`sync`], which is to a
-//! cluster what [`sync_threads`](crate::thread::sync_threads) is to a block, or by a [barrier](ClusterBarrier) in a block's
-//! shared memory at which threads of other blocks arrive.
+//! A launch says how many blocks form a cluster. A block of it is named by its *rank*. [`map`]
+//! turns an address in the block's own shared memory into the same address of another block:
+//! distributed shared memory (DSMEM). [`sync`] orders the accesses there; it is to a cluster what
+//! [`sync_threads`](crate::thread::sync_threads) is to a block. So does a [barrier](ClusterBarrier)
+//! in a block's shared memory at which threads of other blocks arrive.
 //!
 //! ```ignore
 //! let next = (cluster::block_rank() + 1) % cluster::block_count();
-//! // … each block writes its `place` …
+//! // … each block writes at its `address` …
 //! cluster::sync();
-//! let value = unsafe { cluster::map(place, next).load() };
-//! cluster::sync(); // nobody ends while others still read its shared memory
+//! let value = unsafe { cluster::map(address, next).load() };
+//! cluster::sync(); // no block ends while others still read its shared memory
 //! ```
 //!
-//! A block's shared memory is there from the start of the block, which the others learn of at the first [`sync`], to its end.
-//! In a launch without clusters every block is a cluster of one.
+//! A block's shared memory exists from the start of the block, which the others learn of at the
+//! first [`sync`], to its end. In a launch without clusters every block is a cluster of one.
 //!
 //! Needs compute capability 9.0.
 
@@ -37,24 +38,26 @@ pub fn block_count() -> u32 {
     unsafe { intrinsics::cluster_nctarank() }
 }
 
-/// Arrives at the barrier of the cluster: what this thread did before can be seen by those who [`wait`]
-/// (`barrier.cluster.arrive`, whose default is `.release`).
+/// Arrives at the barrier of the cluster. This thread's earlier accesses are visible to threads
+/// after their [`wait`] (`barrier.cluster.arrive`, whose default is `.release`).
 ///
-/// All threads of all blocks of the cluster that have not exited arrive, each warp as a whole, and wait before they arrive again.
+/// All threads of all blocks of the cluster that have not exited arrive, each warp as a whole, and
+/// wait before they arrive again.
 #[inline(always)]
 pub fn arrive() {
     // SAFETY: the barrier exists in every cluster.
     unsafe { intrinsics::barrier_cluster_arrive() }
 }
 
-/// [`arrive`] that makes nothing visible: for those who only say that they are there (`barrier.cluster.arrive.relaxed`).
+/// [`arrive`] that makes nothing visible (`barrier.cluster.arrive.relaxed`).
 #[inline(always)]
 pub fn arrive_relaxed() {
     // SAFETY: the barrier exists in every cluster.
     unsafe { intrinsics::barrier_cluster_arrive_relaxed() }
 }
 
-/// Waits until all threads of the cluster have arrived (`barrier.cluster.wait`, whose default is `.acquire`).
+/// Waits until all threads of the cluster have arrived (`barrier.cluster.wait`, whose default is
+/// `.acquire`).
 ///
 /// The warp has [arrived](arrive) before, and waits as a whole.
 #[inline(always)]
@@ -63,22 +66,22 @@ pub fn wait() {
     unsafe { intrinsics::barrier_cluster_wait() }
 }
 
-/// Waits until every thread of the cluster is here; their earlier writes to shared and global memory are then visible to all of
-/// them.
+/// Waits for all threads of the cluster. Their earlier writes to shared and global memory are then
+/// visible to all of them.
 #[inline(always)]
 pub fn sync() {
     arrive();
     wait();
 }
 
-/// Lets the other blocks of the cluster, and bulk copies, see the barriers that this thread has initialised, once they have met it
-/// at a [`sync`] (PTX ISA, "fence.mbarrier_init").
+/// Makes the barriers that this thread has initialised visible to bulk copies and, after a
+/// [`sync`], to the other blocks of the cluster (PTX ISA, "fence.mbarrier_init").
 ///
-/// [`tma::publish_barriers`](crate::tma::publish_barriers) has it in it.
+/// [`tma::fence_barrier_init`](crate::tma::fence_barrier_init) includes it.
 #[inline(always)]
-pub fn publish_barriers() {
+pub fn fence_mbarrier_init() {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: only orders.
+    // SAFETY: it only orders.
     unsafe {
         core::arch::asm!(
             "fence.mbarrier_init.release.cluster;",
@@ -89,26 +92,28 @@ pub fn publish_barriers() {
     on_the_device_only()
 }
 
-/// A place in the shared memory of a block of the cluster.
+/// An address in the shared memory of a block of the cluster.
 ///
-/// A type of its own, since instructions that take a place in the block's own shared memory must not get it.
+/// It is a type of its own, since instructions for the block's own shared memory must not get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClusterAddress(u32);
 
-/// The place of the block of this rank that `place` is in this block (PTX ISA, "mapa").
+/// The address in the block of this rank that corresponds to `address` in this block (PTX ISA,
+/// "mapa").
 ///
-/// All blocks of a cluster have the same layout. The rank is below [`block_count`], or what is done with the result is wrong.
+/// All blocks of a cluster have the same layout. The rank is below [`block_count`], or the result
+/// must not be used.
 #[inline(always)]
-pub fn map(place: SharedAddress, rank: u32) -> ClusterAddress {
+pub fn map(address: SharedAddress, rank: u32) -> ClusterAddress {
     #[cfg(target_arch = "nvptx64")]
     {
         let mapped: u32;
-        // SAFETY: computes a number.
+        // SAFETY: it only computes a number.
         unsafe {
             core::arch::asm!(
                 "mapa.shared::cluster.u32 {}, {}, {};",
                 out(reg32) mapped,
-                in(reg32) place.bytes(),
+                in(reg32) address.bytes(),
                 in(reg32) rank,
                 options(pure, nomem, nostack, preserves_flags),
             );
@@ -117,7 +122,7 @@ pub fn map(place: SharedAddress, rank: u32) -> ClusterAddress {
     }
     #[cfg(not(target_arch = "nvptx64"))]
     {
-        let _ = (place, rank);
+        let _ = (address, rank);
         on_the_device_only()
     }
 }
@@ -146,7 +151,8 @@ macro_rules! words {
                     #[cfg(target_arch = "nvptx64")]
                     {
                         let value: $ty;
-                        // SAFETY: the caller ensures it.
+                        // SAFETY: address, barrier and the order of accesses are as the contract of
+                        // this function says.
                         unsafe {
                             core::arch::asm!(
                                 concat!("ld.shared::cluster.", $suffix, " {}, [{}];"),
@@ -167,7 +173,8 @@ macro_rules! words {
                 #[inline(always)]
                 unsafe fn store(self, to: ClusterAddress) {
                     #[cfg(target_arch = "nvptx64")]
-                    // SAFETY: the caller ensures it.
+                    // SAFETY: address, barrier and the order of accesses are as the contract of
+                    // this function says.
                     unsafe {
                         core::arch::asm!(
                             concat!("st.shared::cluster.", $suffix, " [{}], {};"),
@@ -193,13 +200,13 @@ words! {
 }
 
 impl ClusterAddress {
-    /// The place `bytes` further in the same block.
+    /// The address `bytes` further in the same block.
     #[inline(always)]
     pub fn at(self, bytes: u32) -> Self {
         ClusterAddress(self.0.wrapping_add(bytes))
     }
 
-    /// The number.
+    /// The address as a number.
     #[inline(always)]
     pub fn bytes(self) -> u32 {
         self.0
@@ -208,22 +215,25 @@ impl ClusterAddress {
     /// Loads a word (PTX ISA, "ld", `.shared::cluster`).
     ///
     /// # Safety
-    /// The place is inside of the shared memory of a block of the cluster that has begun and has not ended, and aligned to 4 bytes;
-    /// who wrote it has since [arrived](arrive) at a barrier that this thread has waited for.
+    /// The address is in the shared memory of a block of the cluster that has begun and has not
+    /// ended, and is aligned to 4 bytes. The thread that wrote there has since [arrived](arrive) at
+    /// a barrier that this thread has waited for.
     #[inline(always)]
     pub unsafe fn load<T: Word>(self) -> T {
-        // SAFETY: the caller ensures it.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe { T::load(self) }
     }
 
     /// Stores a word (PTX ISA, "st", `.shared::cluster`).
     ///
     /// # Safety
-    /// The place is as for [`load`](Self::load); nobody else touches it before this thread has arrived at a barrier that they wait
-    /// for.
+    /// The address is as for [`load`](Self::load). Other threads access it only after a barrier at
+    /// which this thread has arrived since.
     #[inline(always)]
     pub unsafe fn store<T: Word>(self, value: T) {
-        // SAFETY: the caller ensures it.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe { value.store(self) }
     }
 
@@ -236,7 +246,8 @@ impl ClusterAddress {
         #[cfg(target_arch = "nvptx64")]
         {
             let (a, b, c, d): (f32, f32, f32, f32);
-            // SAFETY: the caller ensures it.
+            // SAFETY: address, barrier and the order of accesses are as the contract of this
+            // function says.
             unsafe {
                 core::arch::asm!(
                     "ld.shared::cluster.v4.f32 {{{}, {}, {}, {}}}, [{}];",
@@ -261,7 +272,8 @@ impl ClusterAddress {
     #[inline(always)]
     pub unsafe fn store_4(self, values: [f32; 4]) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the caller ensures it.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe {
             core::arch::asm!(
                 "st.shared::cluster.v4.f32 [{}], {{{}, {}, {}, {}}};",
@@ -281,40 +293,41 @@ impl ClusterAddress {
     }
 }
 
-/// A barrier in the shared memory of a block of the cluster: threads of other blocks arrive at it, and only those of its own block
-/// [wait](Barrier::sleep_for_cluster) for it.
+/// A barrier in the shared memory of a block of the cluster. Threads of other blocks arrive at it,
+/// and only those of its own block [wait](Barrier::try_wait_loop_cluster) for it.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusterBarrier(ClusterAddress);
 
 impl ClusterBarrier {
-    /// The barrier of the block of this rank that `barrier` is in this block.
+    /// The barrier in the block of this rank that corresponds to `barrier` in this block.
     #[inline(always)]
     pub fn of(barrier: Barrier, rank: u32) -> Self {
-        ClusterBarrier(map(barrier.place(), rank))
+        ClusterBarrier(map(barrier.address(), rank))
     }
 
-    /// The barrier at this place.
+    /// The barrier at this address.
     #[inline(always)]
-    pub fn new(place: ClusterAddress) -> Self {
-        ClusterBarrier(place)
+    pub fn new(address: ClusterAddress) -> Self {
+        ClusterBarrier(address)
     }
 
-    /// Where it lies.
+    /// Its address.
     #[inline(always)]
-    pub fn place(self) -> ClusterAddress {
+    pub fn address(self) -> ClusterAddress {
         self.0
     }
 
-    /// Arrives: what this thread did before is done, in the eyes of the whole cluster (PTX ISA, "mbarrier.arrive",
-    /// `.release.cluster`).
+    /// Arrives. This thread's earlier accesses are visible to the whole cluster (PTX ISA,
+    /// "mbarrier.arrive", `.release.cluster`).
     ///
     /// # Safety
-    /// The barrier is initialised, which was [published](publish_barriers) and then followed by a [`sync`]; its current phase has
-    /// arrivals left; its block has not ended.
+    /// The barrier is initialised; a [`fence_mbarrier_init`] and then a [`sync`] came after that.
+    /// Its current phase has arrivals left, and its block has not ended.
     #[inline(always)]
     pub unsafe fn arrive(self) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the caller ensures it.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe {
             core::arch::asm!(
                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [{}];",
@@ -326,18 +339,19 @@ impl ClusterBarrier {
         on_the_device_only()
     }
 
-    /// [`arrive`](Self::arrive) of a thread that has only read: what it wrote before is visible to its own block alone
-    /// (`.release.cta`, which is the default).
+    /// [`arrive`](Self::arrive) of a thread that has only read: what it wrote before is visible to
+    /// its own block alone (`.release.cta`, which is the default).
     ///
-    /// To make writes visible to the cluster, a thread waits until all of them have got to the L2 cache: on an H200 that takes
-    /// about 1000 clocks.
+    /// To make writes visible to the cluster, a thread waits until all of them are in the L2 cache:
+    /// on an H200 that takes about 1000 clocks.
     ///
     /// # Safety
     /// As for [`arrive`](Self::arrive).
     #[inline(always)]
-    pub unsafe fn arrive_having_read(self) {
+    pub unsafe fn arrive_release_cta(self) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the caller ensures it.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe {
             core::arch::asm!(
                 "mbarrier.arrive.shared::cluster.b64 _, [{}];",
@@ -349,14 +363,16 @@ impl ClusterBarrier {
         on_the_device_only()
     }
 
-    /// Arrives, and lets the phase wait for `bytes` more bytes of bulk copies as well (PTX ISA, "mbarrier.arrive", `.expect_tx`).
+    /// Arrives, and adds `bytes` bytes of bulk copies to those that the phase waits for (PTX ISA,
+    /// "mbarrier.arrive.expect_tx").
     ///
     /// # Safety
     /// As for [`arrive`](Self::arrive); the phase waits for fewer than 2²⁰ bytes in all.
     #[inline(always)]
-    pub unsafe fn arrive_expecting(self, bytes: u32) {
+    pub unsafe fn arrive_expect_tx(self, bytes: u32) {
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the caller ensures it.
+        // SAFETY: address, barrier and the order of accesses are as the contract of this function
+        // says.
         unsafe {
             core::arch::asm!(
                 "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [{}], {};",

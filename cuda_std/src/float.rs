@@ -5,8 +5,8 @@ use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 /// `f32` and `f64` on the device: what a generic kernel body needs of its element type.
 ///
-/// Rust never contracts `a * b + c`: the plain operators give `mul.rn` and `add.rn`, two roundings. Write
-/// [`mul_add`](GpuFloat::mul_add) where one instruction and one rounding are meant.
+/// Rust never contracts `a * b + c`: the plain operators give `mul.rn` and `add.rn`, two roundings.
+/// Write [`mul_add`](GpuFloat::mul_add) where one instruction and one rounding are meant.
 pub trait GpuFloat:
     Copy
     + PartialOrd
@@ -44,32 +44,32 @@ macro_rules! gpu_float {
 
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
-                // SAFETY: arithmetic without precondition, as all below.
+                // SAFETY: arithmetic without precondition.
                 unsafe { intrinsics::$fma(self, a, b) }
             }
             #[inline(always)]
             fn sqrt(self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: arithmetic without precondition.
                 unsafe { intrinsics::$sqrt(self) }
             }
             #[inline(always)]
             fn floor(self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: arithmetic without precondition.
                 unsafe { intrinsics::$floor(self) }
             }
             #[inline(always)]
             fn ceil(self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: arithmetic without precondition.
                 unsafe { intrinsics::$ceil(self) }
             }
             #[inline(always)]
             fn trunc(self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: arithmetic without precondition.
                 unsafe { intrinsics::$trunc(self) }
             }
             #[inline(always)]
             fn round_ties_even(self) -> Self {
-                // SAFETY: as above.
+                // SAFETY: arithmetic without precondition.
                 unsafe { intrinsics::$rint(self) }
             }
         }

@@ -2,8 +2,9 @@
 
 /// Returns `index`, but the compiler can assume nothing about the value.
 ///
-/// An access at an opaque index inside a loop is done again in every round: LLVM cannot know that it is the
-/// same one. [`core::hint::black_box`] would go through local memory instead of a register.
+/// An access at an opaque index inside a loop is done again in every iteration: LLVM cannot know
+/// that it is the same one. [`core::hint::black_box`] would go through local memory instead of a
+/// register.
 #[inline(always)]
 pub fn opaque(index: usize) -> usize {
     #[cfg(target_arch = "nvptx64")]
@@ -19,10 +20,11 @@ pub fn opaque(index: usize) -> usize {
     core::hint::black_box(index)
 }
 
-/// Returns `index`, and keeps the loop that it steps from being unrolled: `while i < n { …; i = rolled(i + 1); }`.
+/// Returns `index`, and keeps the loop that it steps from being unrolled:
+/// `while i < n { …; i = rolled(i + 1); }`.
 ///
-/// LLVM cannot count the rounds of a loop whose index is [`opaque`], and the pragma keeps `ptxas` from unrolling
-/// it (PTX ISA, `.pragma "nounroll"`).
+/// LLVM cannot count the iterations of a loop whose index is [`opaque`], and the pragma keeps
+/// `ptxas` from unrolling it (PTX ISA, `.pragma "nounroll"`).
 #[inline(always)]
 pub fn rolled(index: usize) -> usize {
     #[cfg(target_arch = "nvptx64")]

@@ -1,10 +1,10 @@
 //! The LLVM intrinsics behind the public functions, in one table.
 //!
-//! Intrinsics, not inline assembly, because LLVM knows which of them are *convergent*: it never moves or
-//! duplicates a barrier or a shuffle across a branch. rustc does not mark `asm!` that way.
+//! Intrinsics, not inline assembly, because LLVM knows which of them are *convergent*: it never
+//! moves or duplicates a barrier or a shuffle across a branch. rustc does not mark `asm!` that way.
 //!
-//! On a host target each is a function of the same signature that panics, so that kernels type-check,
-//! document and lint there.
+//! On a host target each is a function of the same signature that panics, so that kernels
+//! type-check, document and lint there.
 
 macro_rules! intrinsics {
     ($($link_name:literal => fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?;)*) => {
@@ -77,7 +77,8 @@ intrinsics! {
     "llvm.nvvm.vote.ballot.sync" => fn vote_ballot(mask: u32, predicate: bool) -> u32;
     "llvm.nvvm.match.any.sync.i32" => fn match_any(mask: u32, value: u32) -> u32;
 
-    // Arithmetic that core has no stable name for (LLVM language reference, "llvm.fma.*" and others).
+    // Arithmetic that core has no stable name for (LLVM language reference, "llvm.fma.*" and
+    // others).
     "llvm.fma.f32" => fn fma_f32(a: f32, b: f32, c: f32) -> f32;
     "llvm.fma.f64" => fn fma_f64(a: f64, b: f64, c: f64) -> f64;
     "llvm.sqrt.f32" => fn sqrt_f32(x: f32) -> f32;

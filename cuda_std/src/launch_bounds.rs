@@ -1,7 +1,7 @@
-//! Launch bounds on their way from `#[kernel(…)]` to the PTX.
+//! Launch bounds, from `#[kernel(…)]` to the PTX.
 //!
-//! Each is a comment in the kernel's body, which `cuda_builder` turns into a directive of the entry's header.
-//! rustc has no attribute for them, and inline assembly cannot reach the header.
+//! Each is a comment in the kernel's body, which `cuda_builder` turns into a directive of the
+//! entry's header. rustc has no attribute for them, and inline assembly cannot reach the header.
 
 macro_rules! markers {
     ($($name:ident)*) => {

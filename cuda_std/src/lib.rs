@@ -1,7 +1,7 @@
 //! Device-side library for GPU kernels in Rust, compiled by stock rustc for `nvptx64-nvidia-cuda`.
 //!
-//! The names are those of Rust-CUDA's `cuda_std`, so that a kernel written after the Rust CUDA guide
-//! compiles unchanged where this crate covers what it uses:
+//! The names are those of Rust-CUDA's `cuda_std`, so that a kernel written after the Rust CUDA
+//! guide compiles unchanged where this crate covers what it uses:
 //!
 //! ```ignore
 //! use cuda_std::prelude::*;
@@ -27,41 +27,43 @@
 //! | [`atomic`] | atomic addition of floats; integers use [`core::sync::atomic`] |
 //! | [`float`] | [`GpuFloat`](float::GpuFloat): fused multiply-add and rounding functions |
 //! | [`matrix`] | fragments of matrices from and to shared memory |
-//! | [`mma`] | products of small matrices on tensor cores |
+//! | [`mma`] | MMA by a warp on tensor cores |
 //! | [`narrow`] | floats of 16 bits in memory |
-//! | [`dependent`] | kernels that begin before the one in front has ended |
+//! | [`griddepcontrol`] | programmatic dependent launch |
 //! | [`tma`] | bulk copies of tiles of tensors |
 //! | [`cluster`] | blocks that reach each other's shared memory |
-//! | [`wgmma`] | products by a warpgroup, from shared memory |
+//! | [`wgmma`] | asynchronous MMA by a warpgroup |
 //! | [`hint`] | a value that the optimiser cannot see through |
 //! | [`async_copy`] | `cp.async`: copies from global to shared memory beside the arithmetic |
-//! | [`mbarrier`] | barriers in shared memory, with arriving and waiting apart |
+//! | [`mbarrier`] | barriers in shared memory, full and empty barriers of a pipeline |
 //!
 //! # What Rust-CUDA has and this crate has not
 //!
 //! - `print!`, `println!` and `assert_eq!` on the device: they need `vprintf` and a heap.
 //! - `alloc` and the device allocator: a kernel that ships has no use for `malloc` on the device.
 //! - libdevice's functions (`exp`, `sin`, `pow`, …): libdevice is bitcode of the CUDA toolkit.
-//! - `#[address_space(…)]` statics: stock rustc cannot place a static; [`shared_array!`] takes the place of
-//!   shared ones.
+//! - `#[address_space(…)]` statics: stock rustc cannot place a static; [`shared_array!`] takes the
+//!   place of shared ones.
 //! - `glam` vectors as index types: [`thread::UVec2`] and [`thread::UVec3`] have the same fields.
-//! - `#[gpu_only]` and `#[externally_visible]`: the functions here panic on the host by themselves, and
-//!   `#[kernel]` exports.
+//! - `#[gpu_only]` and `#[externally_visible]`: the functions here panic on the host by themselves,
+//!   and `#[kernel]` exports.
 //! - `rt`, `optix` and `cfg` modules.
 //!
 //! # What a kernel crate has to enable
 //!
-//! `#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]` for `#[kernel]`, and `asm_experimental_arch` as
-//! well where it uses [`shared_array!`].
+//! `#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]` for `#[kernel]`, and
+//! `asm_experimental_arch` as well where it uses [`shared_array!`].
 //!
 //! # On a host target
 //!
-//! Everything type-checks, documents and lints; a function that needs the device panics when it is called.
+//! Everything type-checks, documents and lints; a function that needs the device panics when it is
+//! called.
 //!
 //! # How calls vanish
 //!
-//! PTX is written by one rustc run without a linker, so nothing can be called across crates unless it is
-//! inlined: every function here is `#[inline(always)]`, and helpers of a kernel have to be so too, or generic.
+//! PTX is written by one rustc run without a linker, so nothing can be called across crates unless
+//! it is inlined: every function here is `#[inline(always)]`, and helpers of a kernel have to be so
+//! too, or generic.
 
 #![no_std]
 #![cfg_attr(
@@ -84,8 +86,8 @@ extern crate std;
 pub mod async_copy;
 pub mod atomic;
 pub mod cluster;
-pub mod dependent;
 pub mod float;
+pub mod griddepcontrol;
 pub mod hint;
 mod intrinsics;
 #[doc(hidden)]

@@ -1,13 +1,13 @@
 //! Fragments of matrices between shared memory and registers (PTX ISA, "ldmatrix", "stmatrix").
 //!
-//! The unit is an 8 × 8 matrix of 16-bit elements: eight rows of 16 bytes each, anywhere in shared memory. One
-//! instruction moves four of them. Lane l names the place of row l mod 8 of matrix l / 8. Afterwards register i of
-//! lane l holds, of matrix i, the two elements of row l / 4 at the columns 2 (l mod 4) and the one after it: what
-//! [`mma`](crate::mma) wants. A row of 16 bytes may as well be four elements of 32 bits; lane l then has element
-//! l mod 4 of row l / 4.
+//! The unit is an 8 × 8 matrix of 16-bit elements: eight rows of 16 bytes each, anywhere in shared
+//! memory. One instruction moves four of them. Lane l gives the address of row l mod 8 of matrix l
+//! / 8. Afterwards register i of lane l holds, of matrix i, the two elements of row l / 4 at the
+//! columns 2 (l mod 4) and the one after it: what [`mma`](crate::mma) wants. A row of 16 bytes may
+//! as well be four elements of 32 bits; lane l then has element l mod 4 of row l / 4.
 //!
-//! The eight rows of a matrix are read at once, so they should lie in different banks: rows of a tile that are a
-//! multiple of 128 bytes apart need padding or a swizzle.
+//! The eight rows of a matrix are read at once, so they should lie in different banks: rows of a
+//! tile that are a multiple of 128 bytes apart need padding or a swizzle.
 //!
 //! All 32 lanes of a warp execute these functions together.
 
@@ -21,14 +21,14 @@ macro_rules! loads {
             /// Needs compute capability 7.5.
             ///
             /// # Safety
-            /// `row` is aligned to 16 bytes, and 16 bytes from there on are shared memory that nobody writes meanwhile. The
-            /// whole warp is here.
+            /// `row` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that
+            /// no thread writes meanwhile. All 32 lanes of the warp execute it together.
             #[inline(always)]
             pub unsafe fn $name(row: SharedAddress) -> [u32; 4] {
                 #[cfg(target_arch = "nvptx64")]
                 {
                     let (a, b, c, d): (u32, u32, u32, u32);
-                    // SAFETY: the caller ensures it.
+                    // SAFETY: address and lanes are as the contract of this function says.
                     unsafe {
                         core::arch::asm!(
                             concat!("ldmatrix.sync.aligned.m8n8.x4", $suffix, ".shared.b16 {{{}, {}, {}, {}}}, [{}];"),
@@ -64,12 +64,12 @@ loads! {
 /// Needs compute capability 9.0.
 ///
 /// # Safety
-/// `row` is aligned to 16 bytes, and 16 bytes from there on are shared memory that nobody else accesses meanwhile. The
-/// whole warp is here.
+/// `row` is aligned to 16 bytes, and the 16 bytes from there on are shared memory that no other
+/// thread accesses meanwhile. All 32 lanes of the warp execute it together.
 #[inline(always)]
 pub unsafe fn store_4(row: SharedAddress, fragment: [u32; 4]) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the caller ensures it.
+    // SAFETY: address and lanes are as the contract of this function says.
     unsafe {
         core::arch::asm!(
             "stmatrix.sync.aligned.m8n8.x4.shared.b16 [{}], {{{}, {}, {}, {}}};",
@@ -91,18 +91,19 @@ pub unsafe fn store_4(row: SharedAddress, fragment: [u32; 4]) {
 /// Loads 32 bits: an element of a fragment that [`load_4`] cannot give.
 ///
 /// # Safety
-/// `place` is aligned to 4 bytes, and 4 bytes from there on are shared memory that nobody writes meanwhile.
+/// `address` is aligned to 4 bytes, and the 4 bytes from there on are shared memory that no thread
+/// writes meanwhile.
 #[inline(always)]
-pub unsafe fn load_word(place: SharedAddress) -> u32 {
+pub unsafe fn load_word(address: SharedAddress) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let word: u32;
-        // SAFETY: the caller ensures it.
+        // SAFETY: address and lanes are as the contract of this function says.
         unsafe {
             core::arch::asm!(
                 "ld.shared.b32 {}, [{}];",
                 out(reg32) word,
-                in(reg32) place.bytes(),
+                in(reg32) address.bytes(),
                 options(readonly, nostack, preserves_flags),
             );
         }
@@ -110,7 +111,7 @@ pub unsafe fn load_word(place: SharedAddress) -> u32 {
     }
     #[cfg(not(target_arch = "nvptx64"))]
     {
-        let _ = place;
+        let _ = address;
         panic!("cuda_std: shared memory needs a GPU or the PTX emulator")
     }
 }

@@ -50,9 +50,10 @@ impl Narrow for f64 {
 /// The bits of an IEEE binary16.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
-pub struct Half(pub u16);
+#[allow(non_camel_case_types)]
+pub struct f16(pub u16);
 
-impl Widen for Half {
+impl Widen for f16 {
     type Wide = f32;
 
     #[inline(always)]
@@ -76,7 +77,7 @@ impl Widen for Half {
     }
 }
 
-impl Narrow for Half {
+impl Narrow for f16 {
     #[inline(always)]
     fn narrow(wide: f32) -> Self {
         #[cfg(target_arch = "nvptx64")]
@@ -91,7 +92,7 @@ impl Narrow for Half {
                     options(pure, nomem, nostack, preserves_flags),
                 );
             }
-            Half(half)
+            f16(half)
         }
         #[cfg(not(target_arch = "nvptx64"))]
         {
@@ -104,9 +105,10 @@ impl Narrow for Half {
 /// The bits of a bfloat16: the upper half of an `f32`.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
-pub struct Brain(pub u16);
+#[allow(non_camel_case_types)]
+pub struct bf16(pub u16);
 
-impl Widen for Brain {
+impl Widen for bf16 {
     type Wide = f32;
 
     #[inline(always)]
@@ -115,14 +117,15 @@ impl Widen for Brain {
     }
 }
 
-impl Narrow for Brain {
+impl Narrow for bf16 {
     /// By integer arithmetic, as the instruction for it came with compute capability 8.0.
     #[inline(always)]
     fn narrow(wide: f32) -> Self {
         let bits = wide.to_bits();
-        // Half of the last bit that stays, or a little less where that bit is 0: what is halfway goes to the even number.
+        // Half of the last bit that stays, or a little less where that bit is 0: what is halfway
+        // goes to the even number.
         let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-        Brain(if wide.is_nan() { NAN } else { rounded as u16 })
+        bf16(if wide.is_nan() { NAN } else { rounded as u16 })
     }
 }
 
@@ -131,7 +134,8 @@ const NAN: u16 = 0x7fff;
 
 /// An element of 16 bits, two of which are made at once.
 pub trait NarrowPair: Narrow<Wide = f32> {
-    /// The nearest to two numbers as [`narrow`](Narrow::narrow) has it, the first in the lower half.
+    /// The nearest to two numbers as [`narrow`](Narrow::narrow) has it, the first in the lower
+    /// half.
     ///
     /// Needs compute capability 8.0.
     fn narrow_pair(first: f32, second: f32) -> u32;
@@ -146,7 +150,8 @@ macro_rules! pairs {
                     #[cfg(target_arch = "nvptx64")]
                     {
                         let pair;
-                        // SAFETY: a conversion between registers, defined for every value (PTX ISA, "cvt").
+                        // SAFETY: a conversion between registers, defined for every value (PTX ISA,
+                        // "cvt").
                         unsafe {
                             core::arch::asm!(
                                 concat!($instruction, " {pair}, {high}, {low};"),
@@ -170,8 +175,8 @@ macro_rules! pairs {
 }
 
 pairs! {
-    Half: "cvt.rn.f16x2.f32";
-    Brain: "cvt.rn.bf16x2.f32";
+    f16: "cvt.rn.f16x2.f32";
+    bf16: "cvt.rn.bf16x2.f32";
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

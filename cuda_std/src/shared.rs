@@ -1,17 +1,18 @@
 //! Shared memory: the on-chip memory of a block (PTX ISA, "Shared State Space").
 //!
-//! Stock rustc cannot place a static in shared memory. What it has is the address of the *dynamic* shared
-//! memory, as a pointer that LLVM knows to be shared. [`shared_array!`](crate::shared_array) declares its array in inline assembly
-//! and reaches it as an offset from that pointer, so loads and stores stay `ld.shared` and `st.shared`.
+//! Stock rustc cannot place a static in shared memory. What it has is the address of the *dynamic*
+//! shared memory, as a pointer that LLVM knows to be shared. [`shared_array!`](crate::shared_array)
+//! declares its array in inline assembly and reaches it as an offset from that pointer, so loads
+//! and stores stay `ld.shared` and `st.shared`.
 
 /// A shared array of the block: `shared_array![T; N]` is a `*mut T` to `N` elements.
 ///
-/// Each place in the source that is inlined into a kernel is an array of its own, 16-byte aligned so that
-/// 128-bit accesses work. It is not initialised. Threads of the block order their accesses with
-/// [`sync_threads`](crate::thread::sync_threads).
+/// Each place in the source that is inlined into a kernel is an array of its own, 16-byte aligned
+/// so that 128-bit accesses work. It is not initialised. Threads of the block order their accesses
+/// with [`sync_threads`](crate::thread::sync_threads).
 ///
-/// Declare arrays at the top of a kernel, not in a loop: a loop that the compiler unrolls would make one
-/// array of each copy.
+/// Declare arrays at the top of a kernel, not in a loop: a loop that the compiler unrolls would
+/// make one array of each copy.
 ///
 /// ```ignore
 /// let tile = shared_array![f32; 16 * 17];
@@ -28,8 +29,8 @@ macro_rules! shared_array {
         #[cfg(target_arch = "nvptx64")]
         let base = {
             let offset: i32;
-            // SAFETY: declares a variable and computes the distance of two addresses. It must not be `pure`:
-            // two equal statements would then be merged into one array.
+            // SAFETY: declares a variable and computes the distance of two addresses. It must not
+            // be `pure`: two equal statements would then be merged into one array.
             unsafe {
                 ::core::arch::asm!(
                     "{{ .shared .align 16 .b8 cuda_std_array[{bytes}];",
@@ -43,7 +44,8 @@ macro_rules! shared_array {
                 );
             }
             let array = base.wrapping_byte_offset(offset as isize);
-            // SAFETY: the declaration above says so. LLVM then knows it as well, and merges accesses.
+            // SAFETY: the declaration above says so. LLVM then knows it as well, and merges
+            // accesses.
             unsafe { ::core::hint::assert_unchecked(array.addr() & 15 == 0) };
             array
         };

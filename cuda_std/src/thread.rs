@@ -1,7 +1,7 @@
 //! Where a thread stands in its block and grid, and how the threads of a block wait for each other.
 //!
-//! A grid is launched as blocks, a block runs on one multiprocessor as warps of 32 consecutive threads, x
-//! fastest (PTX ISA, "Thread Hierarchy").
+//! A grid is launched as blocks, a block runs on one multiprocessor as warps of 32 consecutive
+//! threads, x fastest (PTX ISA, "Thread Hierarchy").
 
 use crate::intrinsics;
 
@@ -146,8 +146,8 @@ pub fn first() -> bool {
     index() == 0
 }
 
-/// Waits until every thread of the block has arrived; their earlier writes to shared and global memory are
-/// then visible to all of them (`bar.sync 0`).
+/// Waits until every thread of the block has arrived; their earlier writes to shared and global
+/// memory are then visible to all of them (`bar.sync 0`).
 ///
 /// Every thread of the block that has not exited must reach the same barrier.
 #[inline(always)]
@@ -164,8 +164,8 @@ pub fn sync_threads_count(predicate: u32) -> u32 {
     unsafe { intrinsics::barrier_red_popc(0, predicate != 0) }
 }
 
-/// [`sync_threads`] that returns 1 where `predicate` was not 0 for every thread of the block, else 0
-/// (`bar.red.and`).
+/// [`sync_threads`] that returns 1 where `predicate` was not 0 for every thread of the block, else
+/// 0 (`bar.red.and`).
 #[inline(always)]
 pub fn sync_threads_and(predicate: u32) -> u32 {
     // SAFETY: barrier 0 exists in every block.
@@ -207,7 +207,8 @@ pub fn system_fence() {
     unsafe { intrinsics::membar_sys() }
 }
 
-/// Suspends the thread for about `nanoseconds`, between 0 and twice as long, at most 1 ms (`nanosleep`).
+/// Suspends the thread for about `nanoseconds`, between 0 and twice as long, at most 1 ms
+/// (`nanosleep`).
 #[inline(always)]
 pub fn nanosleep(nanoseconds: u32) {
     // SAFETY: sleeping has no precondition.

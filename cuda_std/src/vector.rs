@@ -1,8 +1,8 @@
 //! 64- and 128-bit accesses: one instruction moves two or four elements.
 //!
-//! A thread that reads `[f32; 4]` through an array type issues four 32-bit loads. Through the types here it
-//! issues one `ld.v4.b32` (PTX ISA, "ld", `.vec`), because LLVM sees a vector. The address must be a multiple
-//! of the vector's size in bytes.
+//! A thread that reads `[f32; 4]` through an array type issues four 32-bit loads. Through the types
+//! here it issues one `ld.v4.b32` (PTX ISA, "ld", `.vec`), because LLVM sees a vector. The address
+//! must be a multiple of the vector's size in bytes.
 
 /// A vector that loads and stores as one instruction.
 ///
@@ -26,7 +26,7 @@ pub unsafe trait Vector: Copy {
     /// `from` is aligned to the size of the vector, and all its elements may be read.
     #[inline(always)]
     unsafe fn load(from: *const Self::Element) -> Self::Array {
-        // SAFETY: the caller ensures alignment and validity.
+        // SAFETY: the contract says that the pointer is aligned and valid.
         unsafe { from.cast::<Self>().read() }.to_array()
     }
 
@@ -36,7 +36,7 @@ pub unsafe trait Vector: Copy {
     /// `to` is aligned to the size of the vector, and all its elements may be written.
     #[inline(always)]
     unsafe fn store(to: *mut Self::Element, elements: Self::Array) {
-        // SAFETY: the caller ensures alignment and validity.
+        // SAFETY: the contract says that the pointer is aligned and valid.
         unsafe { to.cast::<Self>().write(Self::from_array(elements)) }
     }
 }
@@ -64,7 +64,8 @@ macro_rules! vectors {
 
                 #[inline(always)]
                 fn to_array(self) -> Self::Array {
-                    // SAFETY: same size, and every bit pattern is valid. A SIMD type has no fields to read.
+                    // SAFETY: same size, and every bit pattern is valid. A SIMD type has no fields
+                    // to read.
                     unsafe { core::mem::transmute(self) }
                 }
             }

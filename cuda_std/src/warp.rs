@@ -1,8 +1,9 @@
 //! Operations among the 32 lanes of a warp.
 //!
-//! The synchronising ones take a mask with one bit for each lane that takes part (PTX ISA, "shfl.sync",
-//! "vote.sync", "match.sync"): every lane named in it that has not exited must execute the same operation
-//! with the same mask, and the executing lane must be named in it. Otherwise the behaviour is undefined.
+//! The synchronising ones take a mask with one bit for each lane that takes part (PTX ISA,
+//! "shfl.sync", "vote.sync", "match.sync"): every lane named in it that has not exited must execute
+//! the same operation with the same mask, and the executing lane must be named in it. Otherwise the
+//! behaviour is undefined.
 
 use crate::intrinsics::{self, Shuffled};
 
@@ -32,7 +33,7 @@ pub fn activemask() -> u32 {
 /// See the [module](self): the mask names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn sync_warp(mask: u32) {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::bar_warp_sync(mask) }
 }
 
@@ -94,8 +95,8 @@ shuffle_values! {
 }
 
 /// The clamp operand of `shfl.sync`: sub-warps of `width` lanes, a power of two up to 32 (PTX ISA,
-/// "shfl.sync", operand c). Its low five bits are the last lane of a sub-warp for down, idx and bfly, and 0
-/// for up; bits 8 to 12 are the mask that selects the sub-warp.
+/// "shfl.sync", operand c). Its low five bits are the last lane of a sub-warp for down, idx and
+/// bfly, and 0 for up; bits 8 to 12 are the mask that selects the sub-warp.
 const fn clamp(width: u32, last: u32) -> u32 {
     ((WARP_SIZE - width) << 8) | last
 }
@@ -116,7 +117,7 @@ macro_rules! shuffles {
                 $operand: u32,
                 width: u32,
             ) -> (T, bool) {
-                // SAFETY: the caller ensures the mask.
+                // SAFETY: the contract says that all lanes of the mask execute it.
                 value.shuffle_by(|word| unsafe {
                     let Shuffled { value, in_range } =
                         intrinsics::$intrinsic(mask, word, $operand, clamp(width, $last));
@@ -134,8 +135,8 @@ shuffles! {
     warp_shuffle_up(delta) = shfl_up, 0;
     /// The value of the lane `delta` above this one, and whether there is one (`shfl.sync.down`).
     warp_shuffle_down(delta) = shfl_down, 31;
-    /// The value of the lane whose index is this one's XOR `lane_mask`, and whether that lane is in the
-    /// sub-warp (`shfl.sync.bfly`).
+    /// The value of the lane whose index is this one's XOR `lane_mask`, and whether that lane is in
+    /// the sub-warp (`shfl.sync.bfly`).
     warp_shuffle_xor(lane_mask) = shfl_bfly, 31;
 }
 
@@ -145,7 +146,7 @@ shuffles! {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::vote_all(mask, predicate) }
 }
 
@@ -155,7 +156,7 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::vote_any(mask, predicate) }
 }
 
@@ -165,7 +166,7 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_vote_eq(mask: u32, predicate: bool) -> bool {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::vote_uni(mask, predicate) }
 }
 
@@ -175,7 +176,7 @@ pub unsafe fn warp_vote_eq(mask: u32, predicate: bool) -> bool {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::vote_ballot(mask, predicate) }
 }
 
@@ -185,6 +186,6 @@ pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
 pub unsafe fn warp_match_any(mask: u32, value: u32) -> u32 {
-    // SAFETY: the caller ensures the mask.
+    // SAFETY: the contract says that all lanes of the mask execute it.
     unsafe { intrinsics::match_any(mask, value) }
 }

@@ -1,33 +1,38 @@
-//! Products of matrices by a warpgroup, four warps, with both operands in shared memory, or B alone (PTX ISA, "wgmma.mma_async").
+//! Asynchronous MMA by a warpgroup, four warps (PTX ISA, "wgmma.mma_async"). Both operands lie in
+//! shared memory (SS), or A lies in registers (RS).
 //!
-//! D += A · B, where A has 64 rows, B up to 256 columns, and a step along k is 32 bytes. D is spread over the 128 threads of the
-//! warpgroup: with g = lane / 4 and t = lane mod 4, warp w of the warpgroup holds in register i the row 16 w + g + 8 (i / 2 mod 2) and the column
-//! 8 (i / 4) + 2 t + i mod 2. A in registers is spread likewise: a word of 32 bits, one element or two of neighbouring k, of register i
-//! holds the row 16 w + g + 8 (i mod 2) and the word t + 4 (i / 2) of the step.
+//! D += A · B, where A has 64 rows, B up to 256 columns, and a k-block is 32 bytes. D is spread
+//! over the 128 threads of the warpgroup. With g = lane / 4 and t = lane mod 4, register i of a
+//! lane of warp w holds row 16 w + g + 8 (i / 2 mod 2) and column 8 (i / 4) + 2 t + i mod 2. A in
+//! registers is spread likewise: register i holds row 16 w + g + 8 (i mod 2) and the 32-bit word t
+//! + 4 (i / 2) of the k-block, which is one element or two of neighbouring k.
 //!
-//! Instructions run beside the program until somebody [waits](Sums::wait_all) for them. Before the first one, and whenever the
-//! sums were touched by other instructions, comes a [`fence`].
+//! An instruction is in flight until the warpgroup [waits](Accumulator::wait_all) for it. A
+//! [`fence`] comes before the first one, and after other instructions have touched the
+//! accumulators.
 //!
 //! Needs compute capability 9.0a. All 128 threads of a warpgroup execute these functions together.
 
 use crate::async_copy::SharedAddress;
 use crate::mma::{Bf16, F16, Tf32};
 
-/// How an operand is stored: rows of 128 bytes along k.
-pub const ALONG_K: i32 = 0;
+/// K-major: the operand is stored in rows of 128 bytes along k.
+pub const K_MAJOR: i32 = 0;
 
-/// How an operand of 16-bit elements is stored: rows of 64 elements of one k.
-pub const ACROSS_K: i32 = 1;
+/// MN-major: the operand, of 16-bit elements, is stored in rows of 64 elements of one k.
+pub const MN_MAJOR: i32 = 1;
 
-/// Where an operand lies, swizzled by 128 bytes: the lower half of its descriptor (PTX ISA, "Matrix Descriptor Format"). The upper half
-/// is the same for all, and a place further on is a 32-bit addition.
+/// Address and layout of an operand, swizzled by 128 bytes: the lower half of its descriptor (PTX
+/// ISA, "Matrix Descriptor Format"). The upper half is the same for all, so an offset is a 32-bit
+/// addition.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor(u32);
 
 /// Bits 30 and 31 of the upper half: swizzled by 128 bytes.
 const SWIZZLED_BY_128: u32 = 1 << 30;
 
-/// Bytes of eight rows of 128, as the upper half begins with it: the distance of two groups of eight rows.
+/// Bytes of eight rows of 128, as the upper half begins with it: the distance of two groups of
+/// eight rows.
 const GROUP_BYTES: u32 = 1024;
 
 /// The upper half.
@@ -35,24 +40,26 @@ const GROUP_BYTES: u32 = 1024;
 const UPPER: u32 = SWIZZLED_BY_128 | GROUP_BYTES >> 4;
 
 impl Descriptor {
-    /// An operand whose rows along k are 128 bytes, one behind the other, from a place aligned to 1024 bytes.
+    /// A K-major operand: rows of 128 bytes along k, one behind the other, from an address aligned
+    /// to 1024 bytes.
     #[inline(always)]
-    pub fn along_k(place: SharedAddress) -> Self {
-        Descriptor::new(place, 16)
+    pub fn k_major(address: SharedAddress) -> Self {
+        Descriptor::new(address, 16)
     }
 
-    /// A 16-bit operand stored the other way round: rows of 64 elements of one k, one behind the other; the next 64
-    /// elements of each k lie `distance` bytes further.
+    /// An MN-major operand of 16-bit elements: rows of 64 elements of one k, one behind the other.
+    /// The next 64 elements of each k lie `distance` bytes further.
     #[inline(always)]
-    pub fn across_k(place: SharedAddress, distance: u32) -> Self {
-        Descriptor::new(place, distance)
+    pub fn mn_major(address: SharedAddress, distance: u32) -> Self {
+        Descriptor::new(address, distance)
     }
 
-    /// Place and distance are in units of 16 bytes.
+    /// The descriptor has address and distance in units of 16 bytes.
     #[inline(always)]
-    fn new(place: SharedAddress, leading: u32) -> Self {
-        // In a cluster, addresses have the block's rank above bit 24, which would reach into the next field.
-        let start = (place.bytes() & 0x3_ffff) >> 4;
+    fn new(address: SharedAddress, leading: u32) -> Self {
+        // In a cluster, addresses have the block's rank above bit 24, which would reach into the
+        // next field.
+        let start = (address.bytes() & 0x3_ffff) >> 4;
         Descriptor((leading >> 4) << 16 | start)
     }
 
@@ -63,102 +70,106 @@ impl Descriptor {
     }
 }
 
-/// A's share of a thread, where A lies in registers.
-pub type Rows = [u32; 4];
+/// The fragment of A that a thread holds, where A lies in registers (RS).
+pub type FragmentA = [u32; 4];
 
 macro_rules! input {
-    ($($columns:literal, $registers:literal: $multiply:ident, $multiply_add:ident, $multiply_rows:ident, $multiply_rows_add:ident;)*) => {
+    ($($columns:literal, $registers:literal: $mma:ident, $mma_add:ident, $mma_rs:ident, $mma_rs_add:ident;)*) => {
         /// An element type of A and B.
         pub trait Input {
             /// Bytes of an element.
             const BYTES: usize;
 
             $(
-                #[doc = concat!("`a · b`: 64 × ", $columns, " sums, 32 bytes of k. `A` and `B` are [`ALONG_K`] or [`ACROSS_K`]; 32-bit elements lie along k.")]
+                #[doc = concat!("D = A · B, 64 × ", $columns, ", one k-block of 32 bytes.")]
+                ///
+                /// `A` and `B` are [`K_MAJOR`] or [`MN_MAJOR`]; 32-bit elements are K-major.
                 ///
                 /// # Safety
-                /// The operands lie where and how the descriptors say, and stay there until the instruction is waited for; until then the
-                /// sums are only added to. Before it there was a [`fence`]. The whole warpgroup is here.
-                unsafe fn $multiply<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; $registers];
+                /// The operands lie where and how the descriptors say, and stay unchanged until the
+                /// instruction is waited for. Until then only further instructions of this kind
+                /// touch the accumulators. A [`fence`] came before it. All 128 threads of the
+                /// warpgroup execute it together.
+                unsafe fn $mma<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; $registers];
 
-                /// `sums += a · b`.
+                /// D += A · B.
                 ///
                 /// # Safety
-                #[doc = concat!("As for [`", stringify!($multiply), "`](Self::", stringify!($multiply), "). The sums are those of an earlier product, and nothing else has touched them.")]
-                unsafe fn $multiply_add<const A: i32, const B: i32>(sums: &mut [f32; $registers], a: Descriptor, b: Descriptor);
+                #[doc = concat!("As for [`", stringify!($mma), "`](Self::", stringify!($mma), "). The accumulators are those of an earlier MMA, and no other instruction has touched them.")]
+                unsafe fn $mma_add<const A: i32, const B: i32>(acc: &mut [f32; $registers], a: Descriptor, b: Descriptor);
 
-                /// `a · b` with A in registers.
+                /// D = A · B with A in registers.
                 ///
                 /// # Safety
-                #[doc = concat!("As for [`", stringify!($multiply), "`](Self::", stringify!($multiply), "). The registers of A are loaded before the [`fence`], and not again before the instruction is waited for.")]
-                unsafe fn $multiply_rows<const B: i32>(a: Rows, b: Descriptor) -> [f32; $registers];
+                #[doc = concat!("As for [`", stringify!($mma), "`](Self::", stringify!($mma), "). The registers of A are loaded before the [`fence`], and not again before the instruction is waited for.")]
+                unsafe fn $mma_rs<const B: i32>(a: FragmentA, b: Descriptor) -> [f32; $registers];
 
-                /// `sums += a · b` with A in registers.
+                /// D += A · B with A in registers.
                 ///
                 /// # Safety
-                #[doc = concat!("As for [`", stringify!($multiply_rows), "`](Self::", stringify!($multiply_rows), ") and [`", stringify!($multiply_add), "`](Self::", stringify!($multiply_add), ").")]
-                unsafe fn $multiply_rows_add<const B: i32>(sums: &mut [f32; $registers], a: Rows, b: Descriptor);
+                #[doc = concat!("As for [`", stringify!($mma_rs), "`](Self::", stringify!($mma_rs), ") and [`", stringify!($mma_add), "`](Self::", stringify!($mma_add), ").")]
+                unsafe fn $mma_rs_add<const B: i32>(acc: &mut [f32; $registers], a: FragmentA, b: Descriptor);
             )*
         }
     };
 }
 
 input! {
-    256, 128: multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256;
-    192, 96: multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192;
-    128, 64: multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128;
-    96, 48: multiply_96, multiply_add_96, multiply_rows_96, multiply_rows_add_96;
-    64, 32: multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64;
+    256, 128: mma_256, mma_add_256, mma_rs_256, mma_rs_add_256;
+    192, 96: mma_192, mma_add_192, mma_rs_192, mma_rs_add_192;
+    128, 64: mma_128, mma_add_128, mma_rs_128, mma_rs_add_128;
+    96, 48: mma_96, mma_add_96, mma_rs_96, mma_rs_add_96;
+    64, 32: mma_64, mma_add_64, mma_rs_64, mma_rs_add_64;
 }
 
-/// The sums of a thread for 64 × [`COLUMNS`](Self::COLUMNS) results of a warpgroup: `[f32; 32]`, `[f32; 48]`, `[f32; 64]`, `[f32; 96]` or
-/// `[f32; 128]`.
-pub trait Sums: Copy {
+/// The accumulators of a thread for D of 64 × [`COLUMNS`](Self::COLUMNS) elements: `[f32; 32]`,
+/// `[f32; 48]`, `[f32; 64]`, `[f32; 96]` or `[f32; 128]`.
+pub trait Accumulator: Copy {
     /// Columns of D.
     const COLUMNS: usize;
-    /// All sums 0.
+    /// All accumulators 0.
     const ZERO: Self;
 
-    /// `a · b`.
+    /// D = A · B.
     ///
     /// # Safety
-    /// As for [`Input::multiply_256`].
-    unsafe fn multiply<E: Input, const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> Self;
+    /// As for [`Input::mma_256`].
+    unsafe fn mma<E: Input, const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> Self;
 
-    /// `self += a · b`.
+    /// D += A · B.
     ///
     /// # Safety
-    /// As for [`Input::multiply_add_256`].
-    unsafe fn multiply_add<E: Input, const A: i32, const B: i32>(
+    /// As for [`Input::mma_add_256`].
+    unsafe fn mma_add<E: Input, const A: i32, const B: i32>(
         &mut self,
         a: Descriptor,
         b: Descriptor,
     );
 
-    /// `a · b` with A in registers.
+    /// D = A · B with A in registers.
     ///
     /// # Safety
-    /// As for [`Input::multiply_rows_256`].
-    unsafe fn multiply_rows<E: Input, const B: i32>(a: Rows, b: Descriptor) -> Self;
+    /// As for [`Input::mma_rs_256`].
+    unsafe fn mma_rs<E: Input, const B: i32>(a: FragmentA, b: Descriptor) -> Self;
 
-    /// `self += a · b` with A in registers.
+    /// D += A · B with A in registers.
     ///
     /// # Safety
-    /// As for [`Input::multiply_rows_add_256`].
-    unsafe fn multiply_rows_add<E: Input, const B: i32>(&mut self, a: Rows, b: Descriptor);
+    /// As for [`Input::mma_rs_add_256`].
+    unsafe fn mma_rs_add<E: Input, const B: i32>(&mut self, a: FragmentA, b: Descriptor);
 
-    /// Waits for all products; the sums may be used after it (PTX ISA, "wgmma.wait_group"). That it takes them keeps the
-    /// compiler from using them before.
+    /// Waits for all groups in flight (PTX ISA, "wgmma.wait_group"); the accumulators may be used
+    /// after it. It takes them, which keeps the compiler from using them before.
     ///
     /// # Safety
-    /// The whole warpgroup is here.
+    /// All 128 threads of the warpgroup execute it together.
     unsafe fn wait_all(&mut self);
 
-    /// The sum in a register.
+    /// The accumulator in a register.
     fn get(&self, register: usize) -> f32;
 
-    /// Replaces the sum in a register.
-    fn set(&mut self, register: usize, sum: f32);
+    /// Replaces the accumulator in a register.
+    fn set(&mut self, register: usize, value: f32);
 }
 
 /// Hands a macro the numbers of the registers.
@@ -204,61 +215,61 @@ macro_rules! with_registers {
     };
 }
 
-/// One product into registers that `$direction` says: `out` where they begin, `inlateout` where they are added to. `$a` is the text
-/// of A, after what `$prepare` does for it.
+/// One instruction. `$direction` is `out` where it sets the accumulators, `inlateout` where it adds
+/// to them. `$a` is the text of operand A, after what `$prepare` does for it.
 #[cfg(target_arch = "nvptx64")]
-macro_rules! product {
-    ($direction:ident, $keep:literal, $instruction:expr, [$($way:ident)*], $sums:ident, $prepare:literal, $a:literal, $b:ident, [$($operand:ident = $value:expr),*]; $first:literal $($i:literal)*) => {
+macro_rules! mma {
+    ($direction:ident, $keep:literal, $instruction:expr, [$($layout:ident)*], $acc:ident, $prepare:literal, $a:literal, $b:ident, [$($operand:ident = $value:expr),*]; $first:literal $($i:literal)*) => {
         core::arch::asm!(
             concat!(
                 "{{ .reg .pred keep; .reg .b64 a, b; ", $prepare, "mov.b64 b, {{{b}, {upper}}}; setp.ne.b32 keep, ", $keep,
                 ", 0; wgmma.mma_async.sync.aligned.", $instruction,
-                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, ", $a, ", b, keep, 1, 1" $(, ", {", stringify!($way), "}")*, "; }}",
+                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, ", $a, ", b, keep, 1, 1" $(, ", {", stringify!($layout), "}")*, "; }}",
             ),
-            $direction(reg32) $sums[$first],
-            $($direction(reg32) $sums[$i],)*
+            $direction(reg32) $acc[$first],
+            $($direction(reg32) $acc[$i],)*
             $($operand = in(reg32) $value,)*
             b = in(reg32) $b.0,
             upper = const UPPER,
-            $($way = const $way,)*
+            $($layout = const $layout,)*
             options(nostack, preserves_flags),
         )
     };
 }
 
-/// A product whose A lies in shared memory.
+/// An MMA with A in shared memory (SS).
 #[cfg(target_arch = "nvptx64")]
-macro_rules! product_of_shared {
-    ($direction:ident, $keep:literal, $instruction:expr, $ways:tt, $sums:ident, $a:ident, $b:ident; $($i:literal)*) => {
-        product!($direction, $keep, $instruction, $ways, $sums, "mov.b64 a, {{{a}, {upper}}}; ", "a", $b, [a = $a.0]; $($i)*)
+macro_rules! mma_ss {
+    ($direction:ident, $keep:literal, $instruction:expr, $layouts:tt, $acc:ident, $a:ident, $b:ident; $($i:literal)*) => {
+        mma!($direction, $keep, $instruction, $layouts, $acc, "mov.b64 a, {{{a}, {upper}}}; ", "a", $b, [a = $a.0]; $($i)*)
     };
 }
 
-/// A product whose A lies in registers.
+/// An MMA with A in registers (RS).
 #[cfg(target_arch = "nvptx64")]
-macro_rules! product_of_rows {
-    ($direction:ident, $keep:literal, $instruction:expr, $ways:tt, $sums:ident, $a:ident, $b:ident; $($i:literal)*) => {
-        product!(
-            $direction, $keep, $instruction, $ways, $sums, "", "{{{a0}, {a1}, {a2}, {a3}}}", $b,
+macro_rules! mma_rs {
+    ($direction:ident, $keep:literal, $instruction:expr, $layouts:tt, $acc:ident, $a:ident, $b:ident; $($i:literal)*) => {
+        mma!(
+            $direction, $keep, $instruction, $layouts, $acc, "", "{{{a0}, {a1}, {a2}, {a3}}}", $b,
             [a0 = $a[0], a1 = $a[1], a2 = $a[2], a3 = $a[3]]; $($i)*
         )
     };
 }
 
-/// One function of an element type: `$macro` is the way of its product.
-macro_rules! product_function {
-    (begins $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr, $macro:ident, $ways:tt, $check:expr) => {
+/// One function of an element type: `$macro` is `mma_ss` or `mma_rs`.
+macro_rules! mma_function {
+    (begins $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr, $macro:ident, $layouts:tt, $check:expr) => {
         #[inline(always)]
         unsafe fn $name<$(const $side: i32),*>(a: $a, b: Descriptor) -> [f32; $registers] {
             const { assert!($check) };
             #[cfg(target_arch = "nvptx64")]
             {
-                let mut sums = [0.0; $registers];
-                // SAFETY: the caller ensures it.
+                let mut acc = [0.0; $registers];
+                // SAFETY: operands, fence and warpgroup are as the contract of this function says.
                 unsafe {
-                    with_registers!($registers, $macro!(out, 0, $instruction, $ways, sums, a, b));
+                    with_registers!($registers, $macro!(out, 0, $instruction, $layouts, acc, a, b));
                 }
-                sums
+                acc
             }
             #[cfg(not(target_arch = "nvptx64"))]
             {
@@ -267,18 +278,18 @@ macro_rules! product_function {
             }
         }
     };
-    (adds $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr, $macro:ident, $ways:tt, $check:expr) => {
+    (adds $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr, $macro:ident, $layouts:tt, $check:expr) => {
         #[inline(always)]
-        unsafe fn $name<$(const $side: i32),*>(sums: &mut [f32; $registers], a: $a, b: Descriptor) {
+        unsafe fn $name<$(const $side: i32),*>(acc: &mut [f32; $registers], a: $a, b: Descriptor) {
             const { assert!($check) };
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: the caller ensures it.
+            // SAFETY: operands, fence and warpgroup are as the contract of this function says.
             unsafe {
-                with_registers!($registers, $macro!(inlateout, 1, $instruction, $ways, sums, a, b));
+                with_registers!($registers, $macro!(inlateout, 1, $instruction, $layouts, acc, a, b));
             }
             #[cfg(not(target_arch = "nvptx64"))]
             {
-                let _ = (sums, a, b);
+                let _ = (acc, a, b);
                 on_the_device_only()
             }
         }
@@ -286,41 +297,41 @@ macro_rules! product_function {
 }
 
 /// The functions of an element type, four for each width.
-macro_rules! products {
-    ($types:literal, $ways:tt, $way_of_b:tt: $($name:ident, $adding:ident, $rows:ident, $rows_adding:ident, $registers:tt, $shape:expr;)*) => {
+macro_rules! mma_functions {
+    ($types:literal, $layouts:tt, $layout_of_b:tt: $($name:ident, $adding:ident, $rows:ident, $rows_adding:ident, $registers:tt, $shape:expr;)*) => {
         $(
-            product_function! {
-                begins $name, [A B], Descriptor, $registers, concat!($shape, ".f32.", $types), product_of_shared, $ways,
-                Self::BYTES == 2 || A == ALONG_K && B == ALONG_K
+            mma_function! {
+                begins $name, [A B], Descriptor, $registers, concat!($shape, ".f32.", $types), mma_ss, $layouts,
+                Self::BYTES == 2 || A == K_MAJOR && B == K_MAJOR
             }
-            product_function! {
-                adds $adding, [A B], Descriptor, $registers, concat!($shape, ".f32.", $types), product_of_shared, $ways,
-                Self::BYTES == 2 || A == ALONG_K && B == ALONG_K
+            mma_function! {
+                adds $adding, [A B], Descriptor, $registers, concat!($shape, ".f32.", $types), mma_ss, $layouts,
+                Self::BYTES == 2 || A == K_MAJOR && B == K_MAJOR
             }
-            product_function! {
-                begins $rows, [B], Rows, $registers, concat!($shape, ".f32.", $types), product_of_rows, $way_of_b,
-                Self::BYTES == 2 || B == ALONG_K
+            mma_function! {
+                begins $rows, [B], FragmentA, $registers, concat!($shape, ".f32.", $types), mma_rs, $layout_of_b,
+                Self::BYTES == 2 || B == K_MAJOR
             }
-            product_function! {
-                adds $rows_adding, [B], Rows, $registers, concat!($shape, ".f32.", $types), product_of_rows, $way_of_b,
-                Self::BYTES == 2 || B == ALONG_K
+            mma_function! {
+                adds $rows_adding, [B], FragmentA, $registers, concat!($shape, ".f32.", $types), mma_rs, $layout_of_b,
+                Self::BYTES == 2 || B == K_MAJOR
             }
         )*
     };
 }
 
 macro_rules! inputs {
-    ($($ty:ident, $bytes:literal, $depth:literal, $types:literal, $ways:tt, $way_of_b:tt;)*) => {
+    ($($ty:ident, $bytes:literal, $depth:literal, $types:literal, $layouts:tt, $layout_of_b:tt;)*) => {
         $(
             impl Input for $ty {
                 const BYTES: usize = $bytes;
 
-                products! { $types, $ways, $way_of_b:
-                    multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256, 128, concat!("m64n256", $depth);
-                    multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192, 96, concat!("m64n192", $depth);
-                    multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128, 64, concat!("m64n128", $depth);
-                    multiply_96, multiply_add_96, multiply_rows_96, multiply_rows_add_96, 48, concat!("m64n96", $depth);
-                    multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64, 32, concat!("m64n64", $depth);
+                mma_functions! { $types, $layouts, $layout_of_b:
+                    mma_256, mma_add_256, mma_rs_256, mma_rs_add_256, 128, concat!("m64n256", $depth);
+                    mma_192, mma_add_192, mma_rs_192, mma_rs_add_192, 96, concat!("m64n192", $depth);
+                    mma_128, mma_add_128, mma_rs_128, mma_rs_add_128, 64, concat!("m64n128", $depth);
+                    mma_96, mma_add_96, mma_rs_96, mma_rs_add_96, 48, concat!("m64n96", $depth);
+                    mma_64, mma_add_64, mma_rs_64, mma_rs_add_64, 32, concat!("m64n64", $depth);
                 }
             }
         )*
@@ -339,11 +350,11 @@ macro_rules! statements {
             $(#[$doc])*
             ///
             /// # Safety
-            /// The whole warpgroup is here.
+            /// All 128 threads of the warpgroup execute it together.
             #[inline(always)]
             pub unsafe fn $name() {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: only orders; the caller ensures the warpgroup.
+                // SAFETY: it only orders; the contract says that the whole warpgroup executes it.
                 unsafe {
                     core::arch::asm!($text, options(nostack, preserves_flags));
                 }
@@ -355,62 +366,84 @@ macro_rules! statements {
 }
 
 statements! {
-    /// Orders what touched the sums before the products that follow (PTX ISA, "wgmma.fence").
+    /// Orders earlier accesses to accumulators and fragments before the MMAs that follow (PTX ISA,
+    /// "wgmma.fence").
     fence, "wgmma.fence.sync.aligned;";
-    /// Makes a group of the products since the last one (PTX ISA, "wgmma.commit_group").
+    /// Commits the MMAs since the last call as a group (PTX ISA, "wgmma.commit_group").
     commit_group, "wgmma.commit_group.sync.aligned;";
-    /// Waits until one group at most is on its way (PTX ISA, "wgmma.wait_group"). The sums must not be touched yet.
-    wait_all_but_one, "wgmma.wait_group.sync.aligned 1;";
-    /// Waits until two groups at most are on their way. The sums must not be touched yet.
-    wait_all_but_two, "wgmma.wait_group.sync.aligned 2;";
+}
+
+/// Waits until at most the `PENDING` newest groups are in flight (PTX ISA, "wgmma.wait_group"). The
+/// accumulators must not be touched yet: [`Accumulator::wait_all`] gives them back.
+///
+/// # Safety
+/// All 128 threads of the warpgroup execute it together.
+#[inline(always)]
+pub unsafe fn wait_group<const PENDING: u32>() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: it only waits; the contract says that the whole warpgroup executes it.
+    unsafe {
+        core::arch::asm!(
+            "wgmma.wait_group.sync.aligned {};",
+            const PENDING,
+            options(nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    on_the_device_only()
 }
 
 #[cfg(target_arch = "nvptx64")]
 macro_rules! wait_all_of {
-    ($sums:ident; $($i:literal)*) => {
+    ($acc:ident; $($i:literal)*) => {
         core::arch::asm!(
             concat!("wgmma.wait_group.sync.aligned 0; //" $(, " {", $i, "}")*),
-            $(inlateout(reg32) $sums[$i],)*
+            $(inlateout(reg32) $acc[$i],)*
             options(nostack, preserves_flags),
         )
     };
 }
 
-macro_rules! sums {
-    ($($registers:tt, $columns:literal, $multiply:ident, $multiply_add:ident, $multiply_rows:ident, $multiply_rows_add:ident;)*) => {
+macro_rules! accumulators {
+    ($($registers:tt, $columns:literal, $mma:ident, $mma_add:ident, $mma_rs:ident, $mma_rs_add:ident;)*) => {
         $(
-            impl Sums for [f32; $registers] {
+            impl Accumulator for [f32; $registers] {
                 const COLUMNS: usize = $columns;
                 const ZERO: Self = [0.0; $registers];
 
                 #[inline(always)]
-                unsafe fn multiply<E: Input, const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> Self {
-                    // SAFETY: the caller ensures it.
-                    unsafe { E::$multiply::<A, B>(a, b) }
+                unsafe fn mma<E: Input, const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> Self {
+                    // SAFETY: operands, fence and warpgroup are as the contract of this function
+                    // says.
+                    unsafe { E::$mma::<A, B>(a, b) }
                 }
 
                 #[inline(always)]
-                unsafe fn multiply_add<E: Input, const A: i32, const B: i32>(&mut self, a: Descriptor, b: Descriptor) {
-                    // SAFETY: the caller ensures it.
-                    unsafe { E::$multiply_add::<A, B>(self, a, b) }
+                unsafe fn mma_add<E: Input, const A: i32, const B: i32>(&mut self, a: Descriptor, b: Descriptor) {
+                    // SAFETY: operands, fence and warpgroup are as the contract of this function
+                    // says.
+                    unsafe { E::$mma_add::<A, B>(self, a, b) }
                 }
 
                 #[inline(always)]
-                unsafe fn multiply_rows<E: Input, const B: i32>(a: Rows, b: Descriptor) -> Self {
-                    // SAFETY: the caller ensures it.
-                    unsafe { E::$multiply_rows::<B>(a, b) }
+                unsafe fn mma_rs<E: Input, const B: i32>(a: FragmentA, b: Descriptor) -> Self {
+                    // SAFETY: operands, fence and warpgroup are as the contract of this function
+                    // says.
+                    unsafe { E::$mma_rs::<B>(a, b) }
                 }
 
                 #[inline(always)]
-                unsafe fn multiply_rows_add<E: Input, const B: i32>(&mut self, a: Rows, b: Descriptor) {
-                    // SAFETY: the caller ensures it.
-                    unsafe { E::$multiply_rows_add::<B>(self, a, b) }
+                unsafe fn mma_rs_add<E: Input, const B: i32>(&mut self, a: FragmentA, b: Descriptor) {
+                    // SAFETY: operands, fence and warpgroup are as the contract of this function
+                    // says.
+                    unsafe { E::$mma_rs_add::<B>(self, a, b) }
                 }
 
                 #[inline(always)]
                 unsafe fn wait_all(&mut self) {
                     #[cfg(target_arch = "nvptx64")]
-                    // SAFETY: only waits; the caller ensures the warpgroup.
+                    // SAFETY: it only waits; the contract says that the whole warpgroup executes
+                    // it.
                     unsafe {
                         with_registers!($registers, wait_all_of!(self));
                     }
@@ -424,20 +457,20 @@ macro_rules! sums {
                 }
 
                 #[inline(always)]
-                fn set(&mut self, register: usize, sum: f32) {
-                    self[register] = sum;
+                fn set(&mut self, register: usize, value: f32) {
+                    self[register] = value;
                 }
             }
         )*
     };
 }
 
-sums! {
-    128, 256, multiply_256, multiply_add_256, multiply_rows_256, multiply_rows_add_256;
-    96, 192, multiply_192, multiply_add_192, multiply_rows_192, multiply_rows_add_192;
-    64, 128, multiply_128, multiply_add_128, multiply_rows_128, multiply_rows_add_128;
-    48, 96, multiply_96, multiply_add_96, multiply_rows_96, multiply_rows_add_96;
-    32, 64, multiply_64, multiply_add_64, multiply_rows_64, multiply_rows_add_64;
+accumulators! {
+    128, 256, mma_256, mma_add_256, mma_rs_256, mma_rs_add_256;
+    96, 192, mma_192, mma_add_192, mma_rs_192, mma_rs_add_192;
+    64, 128, mma_128, mma_add_128, mma_rs_128, mma_rs_add_128;
+    48, 96, mma_96, mma_add_96, mma_rs_96, mma_rs_add_96;
+    32, 64, mma_64, mma_add_64, mma_rs_64, mma_rs_add_64;
 }
 
 macro_rules! register_limits {
@@ -446,12 +479,13 @@ macro_rules! register_limits {
             $(#[$doc])*
             ///
             /// # Safety
-            /// The kernel has launch bounds, `REGISTERS` is a multiple of 8 from 24 to 256, and all warps of the block together stay
-            /// within the registers that the launch gave them. The whole warpgroup is here.
+            /// The kernel has launch bounds, `REGISTERS` is a multiple of 8 from 24 to 256, and all
+            /// warps of the block together stay within the registers that the launch gave them. All
+            /// 128 threads of the warpgroup execute it together.
             #[inline(always)]
             pub unsafe fn $name<const REGISTERS: u32>() {
                 #[cfg(target_arch = "nvptx64")]
-                // SAFETY: the caller ensures it.
+                // SAFETY: launch bounds and the number of registers are as the contract says.
                 unsafe {
                     core::arch::asm!(
                         concat!("setmaxnreg.", $direction, ".sync.aligned.u32 {};"),
@@ -467,31 +501,33 @@ macro_rules! register_limits {
 }
 
 register_limits! {
-    /// Gives registers back, down to `REGISTERS` for each thread (PTX ISA, "setmaxnreg").
-    release_registers, "dec";
-    /// Takes registers, up to `REGISTERS` for each thread, once others have given theirs back (PTX ISA, "setmaxnreg").
-    take_registers, "inc";
+    /// Releases registers, down to `REGISTERS` for each thread (PTX ISA, "setmaxnreg.dec").
+    setmaxnreg_dec, "dec";
+    /// Requests registers, up to `REGISTERS` for each thread, and waits until enough are free (PTX
+    /// ISA, "setmaxnreg.inc").
+    setmaxnreg_inc, "inc";
 }
 
-/// Waits for the 128 threads of this warpgroup, at one of the block's barriers 1 to 15, which no other warpgroup uses (PTX
-/// ISA, "bar"). What they did in shared memory before is seen after it.
+/// Waits for the 128 threads of this warpgroup at one of the block's named barriers 1 to 15, which
+/// no other warpgroup uses (PTX ISA, "bar"). Their earlier accesses to shared memory are visible
+/// after it.
 ///
 /// # Safety
-/// The whole warpgroup is here, with the same `barrier`.
+/// All 128 threads of the warpgroup execute it together, with the same `barrier`.
 #[inline(always)]
 pub unsafe fn sync(barrier: u32) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the contract says that these 128 threads execute it with one barrier.
     unsafe { sync_several(barrier, 128) }
 }
 
-/// [`sync`] for several warpgroups of so many `threads` together.
+/// [`sync`] for several warpgroups, of `threads` threads together.
 ///
 /// # Safety
-/// All of the warpgroups are here, with the same `barrier`.
+/// All threads of these warpgroups execute it, with the same `barrier`.
 #[inline(always)]
 pub unsafe fn sync_several(barrier: u32, threads: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: the caller ensures the warpgroups.
+    // SAFETY: the contract says that all `threads` threads execute it with one barrier.
     unsafe {
         core::arch::asm!(
             "bar.sync {}, {};",

@@ -29,7 +29,7 @@
 use crate::element::Element;
 
 /// How an output was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Each element against nalgebra's product in f64.

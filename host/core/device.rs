@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::launch::Dim3;
 
 /// What the CUDA driver says about a device, and what the management library adds.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct DeviceProperties {
     /// The device's number, from 0.
     pub ordinal: u32,
@@ -92,7 +92,7 @@ pub struct DeviceProperties {
 
 /// State of a device when it was asked, from NVIDIA's management library (NVML). A value that the device does
 /// not tell is null.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct DeviceState {
     /// Version of the driver, for example `580.95.05`.
     pub driver_version: Option<String>,
@@ -126,7 +126,7 @@ pub struct HeldDown {
 }
 
 /// What holds the clocks down. Source: NVML, `nvmlClocksEventReasons`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThrottleReason {
     /// Nothing runs.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The element type's name on the command line and in records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementType {
     /// IEEE binary16.

@@ -1,7 +1,10 @@
 //! What goes wrong where kernels run.
 
+use ptx_emulator::FaultKind;
+
 /// What went wrong in an engine. The message is one line: what, with what value, and what to do.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EngineError {
     /// The engine cannot run here at all.
     #[error("{0}")]
@@ -15,20 +18,20 @@ pub enum EngineError {
         free: u64,
     },
     /// The PTX was refused.
-    #[error("cannot load {entry}: {message}")]
+    #[error("cannot load {entry}: {cause}")]
     Load {
         /// PTX entry.
         entry: String,
-        /// The driver's or the emulator's message.
-        message: String,
+        /// Why.
+        cause: LoadCause,
     },
     /// A launch was refused or failed.
-    #[error("{entry} failed: {message}")]
+    #[error("{entry} failed: {cause}")]
     Launch {
         /// PTX entry.
         entry: String,
-        /// The driver's or the emulator's message.
-        message: String,
+        /// Why.
+        cause: LaunchCause,
     },
     /// A call of the driver failed.
     #[error("{call} failed: {message}")]
@@ -38,4 +41,67 @@ pub enum EngineError {
         /// The driver's message.
         message: String,
     },
+}
+
+/// Why a kernel was not loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadCause {
+    /// The driver's compiler refused the text, or the driver the module.
+    #[error("{0}")]
+    Driver(String),
+    /// The emulator does not take the text.
+    #[error(transparent)]
+    Emulator(#[from] ptx_emulator::KernelError),
+    /// The emulator does not take the kernel in it.
+    #[error(transparent)]
+    Syntax(#[from] ptx_emulator::ParseError),
+    /// The text has no such entry.
+    #[error("the PTX has no such entry")]
+    NoEntry,
+}
+
+/// Why a launch failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchCause {
+    /// The kernel was loaded by another engine.
+    #[error("it was loaded by another engine: load it with this one")]
+    NotLoaded,
+    /// Grid, block, shared memory or arguments are not those that the kernel and the device take.
+    #[error("{0}")]
+    Refused(String),
+    /// The emulator refused the launch or stopped the kernel: an access, a barrier, an instruction.
+    #[error(transparent)]
+    Emulator(Box<ptx_emulator::LaunchError>),
+    /// The driver refused the launch, or the kernel failed on the device.
+    #[error("{message}")]
+    Driver {
+        /// The driver's `CUresult`.
+        code: u32,
+        /// Its name, and what it means.
+        message: String,
+    },
+}
+
+impl LaunchCause {
+    /// Whether a kernel accessed an address that it must not: outside of allocations or misaligned. On a GPU `CUDA_ERROR_ILLEGAL_ADDRESS` and
+    /// `CUDA_ERROR_MISALIGNED_ADDRESS`, which name no address.
+    pub fn is_memory_fault(&self) -> bool {
+        match self {
+            LaunchCause::Driver { code, .. } => matches!(code, 700 | 716),
+            LaunchCause::Emulator(error) => matches!(
+                &**error,
+                ptx_emulator::LaunchError::Fault(fault)
+                    if matches!(
+                        fault.kind,
+                        FaultKind::OutOfBounds(_)
+                            | FaultKind::NullPointer(_)
+                            | FaultKind::UseAfterFree(_)
+                            | FaultKind::Misaligned(_)
+                    )
+            ),
+            LaunchCause::NotLoaded | LaunchCause::Refused(_) => false,
+        }
+    }
 }

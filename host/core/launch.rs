@@ -4,7 +4,7 @@
 //! that is only planned: it names an input, the output or the workspace instead of an address.
 
 /// Extent of a grid or a cluster (in blocks) or of a block (in threads), in x, y and z.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Dim3 {
     /// Extent in x, the fastest-varying index.
     pub x: u32,

@@ -29,6 +29,7 @@ pub mod launch;
 pub mod memory;
 pub mod plan;
 pub mod ptx;
+mod sync;
 pub mod timing;
 
 /// Where the workspace's sources were when this was built.

@@ -1,8 +1,6 @@
 //! The PTX that ships: the modules of `ptx/`, compiled into the program.
 
-mod kernels;
-
-use kernels::Kernel;
+use ptx_syntax::signature::{self, Extent};
 use std::borrow::Cow;
 
 /// One PTX module, for one GPU generation and newer ones.
@@ -38,27 +36,18 @@ impl PtxModule {
     /// The module with one kernel alone, so that a driver compiles what is launched and nothing else. The other kernels
     /// leave empty lines behind: line numbers stay those of the file.
     pub fn only(&self, entry: &str) -> String {
-        let (mut text, mut from) = (String::new(), 0);
-        for kernel in self.kernels().iter() {
-            if kernel.name != entry {
-                text.push_str(&self.text[from..kernel.start]);
-                text.extend(std::iter::repeat_n('\n', kernel.lines));
-                from = kernel.end;
-            }
-        }
-        text.push_str(&self.text[from..]);
-        text
+        signature::alone(self.text, &self.kernels(), entry)
     }
 
     /// Where its kernels are: of what ships, this was found out when the program was built.
-    fn kernels(&self) -> Cow<'static, [Kernel<'static>]> {
+    fn kernels(&self) -> Cow<'static, [Extent<'static>]> {
         let shipped = MODULES.iter().position(|one| {
             // Others may have the name of one, and another text.
             std::ptr::eq(one.text, self.text)
         });
         match shipped {
             Some(module) => Cow::from(KERNELS[module]),
-            None => Cow::from(kernels::of(self.text)),
+            None => Cow::from(signature::Module::read(self.text).extents()),
         }
     }
 }
@@ -89,7 +78,8 @@ mod tests {
     fn the_kernels_are_where_the_build_script_saw_them() {
         assert_eq!(KERNELS.len(), MODULES.len());
         for (module, kernels) in MODULES.iter().zip(KERNELS) {
-            assert_eq!(**kernels, *kernels::of(module.text), "{}", module.name);
+            let read = signature::Module::read(module.text).extents();
+            assert_eq!(**kernels, *read, "{}", module.name);
         }
     }
 

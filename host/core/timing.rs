@@ -26,7 +26,7 @@ impl Summary {
         sorted.sort_by(f64::total_cmp);
         let (&min, &max) = (sorted.first()?, sorted.last()?);
         let count = sorted.len();
-        let median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0;
+        let median = middle(&sorted)?;
         let mean = sorted.iter().sum::<f64>() / count as f64;
         let noise_pct = if count > 1 && mean > 0.0 {
             let squares: f64 = sorted.iter().map(|time| (time - mean).powi(2)).sum();
@@ -42,6 +42,19 @@ impl Summary {
             noise_pct,
         })
     }
+}
+
+/// The median of samples in any order; `None` where there are none.
+pub fn median(samples: &[f64]) -> Option<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    middle(&sorted)
+}
+
+/// The median of sorted samples.
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    Some((sorted[last / 2] + sorted[sorted.len() / 2]) / 2.0)
 }
 
 /// The middle of samples of anything, and the middles of its halves.
@@ -69,7 +82,7 @@ impl Quartiles {
         };
         Some(Quartiles {
             low: at(0.25),
-            median: at(0.5),
+            median: middle(&sorted)?,
             high: at(0.75),
         })
     }

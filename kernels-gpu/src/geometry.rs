@@ -26,8 +26,8 @@ pub enum Geometry {
     },
 }
 
-/// Blocks per multiprocessor of a grid-stride launch: enough to fill any GPU so far with blocks of 256 threads
-/// (64 warps of a multiprocessor are 8 of them).
+/// Blocks per multiprocessor of a grid-stride launch: enough to fill any GPU so far with blocks of
+/// 256 threads (64 warps of a multiprocessor are 8 of them).
 pub const GRID_STRIDE_BLOCKS_PER_MULTIPROCESSOR: u32 = 8;
 
 /// A direction of a matrix.
@@ -86,8 +86,9 @@ impl Geometry {
         }
     }
 
-    /// Blocks of the grid for an output of `rows` × `columns` on a device with so many multiprocessors, every
-    /// block at least partly used. A one-dimensional output has one row. The launch checks the device's limits.
+    /// Blocks of the grid for an output of `rows` × `columns` on a device of `multiprocessors` SMs,
+    /// every block at least partly used. A one-dimensional output has one row. The launch checks
+    /// the device's limits.
     pub const fn grid(&self, rows: u64, columns: u64, multiprocessors: u32) -> [u64; 3] {
         match *self {
             Geometry::Tiles { tile, grid_x, .. } => {

@@ -1,4 +1,4 @@
-//! What observers cost: times a matrix product of the workspace's PTX under each of them.
+//! The cost of observers: times a GEMM of the workspace's PTX under each of them.
 //!
 //! `cargo run --release -p ptx-emulator --example observers [SIZE] [WORKERS]`
 
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The fastest of several runs of a product C = A · B of square matrices.
+/// The fastest of several runs of C = A · B for square matrices.
 fn time<O: Observer>(
     kernel: &Kernel,
     config: &LaunchConfig,

@@ -1,11 +1,12 @@
-//! Times the emulator on matrix products of the workspace's PTX, checks the results, and prints figures.
+//! Times the emulator on GEMMs of the workspace's PTX, checks the results, and prints figures.
 //!
 //! `cargo run --release -p ptx-emulator --example speed [FILE.ptx] [WORKERS] [SIZE] [KERNEL]`
 //!
-//! With `loading` in the place of a file: how long it takes to parse and decode all of the workspace's PTX.
+//! With `loading` instead of a file: how long it takes to parse and decode all of the workspace's
+//! PTX.
 //!
-//! Times are the best of several runs: alone; under counters; under counters and memcheck; under these
-//! and racecheck. Speeds are in 10^9 lane-instructions per second.
+//! Times are the best of several runs: alone; under counters; under counters and memcheck; under
+//! these and racecheck. Speeds are in 10^9 lane-instructions per second.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -54,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Times what comes before the first launch.
+/// Times everything before the first launch.
 fn loading() -> Result<(), Box<dyn Error>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../ptx");
     let mut texts = Vec::new();

@@ -1,5 +1,4 @@
-//! Storage that starts at a cache line, so that rows of 32 values do not lie across two more than
-//! they must.
+//! Storage that starts at a cache line, so that a row of 32 values spans as few lines as possible.
 
 use std::ops::{Deref, DerefMut};
 

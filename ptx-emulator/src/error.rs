@@ -1,19 +1,19 @@
 //! Errors: each message is one line.
 
+use crate::ir::{AccessKind, InstructionId, SourceLocation, Space};
 use std::fmt;
-
-use crate::ir::Space;
-use crate::kernel::{InstructionId, SourceLocation};
 
 /// Device memory could not be allocated or accessed by the host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MemoryError {
     /// The capacity or the host's memory does not suffice.
     #[error(
-        "{requested} bytes of device memory do not fit: {used} of {capacity} are in use; free some or raise the capacity"
+        "{requested} bytes of device memory do not fit: {used} of {capacity} are in use; free some \
+         or raise the capacity"
     )]
     Full {
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: u64,
         /// Bytes in use.
         used: u64,
@@ -31,23 +31,37 @@ pub enum MemoryError {
     OutOfBounds {
         /// First address.
         address: u64,
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: u64,
     },
 }
 
 /// A kernel could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KernelError {
     /// The module has no such kernel.
     #[error("the module has no kernel `{name}`; it has: {known}")]
     Unknown {
-        /// The name asked for.
+        /// The name requested.
         name: String,
         /// The kernels that there are.
         known: String,
     },
-    /// An instruction that the emulator does not know, operands that do not fit it, or a body that is not well formed.
+    /// An instruction that the emulator does not support.
+    #[error("kernel `{kernel}`, line {line}:{column}: unknown instruction `{opcode}`")]
+    Unsupported {
+        /// The kernel.
+        kernel: String,
+        /// Line of the PTX text.
+        line: u32,
+        /// Column of the PTX text.
+        column: u32,
+        /// The opcode with its modifiers.
+        opcode: String,
+    },
+    /// Operands that do not fit it, or a body
+    /// that is not well formed.
     #[error("kernel `{kernel}`, line {line}:{column}: {message}")]
     Instruction {
         /// The kernel.
@@ -63,6 +77,7 @@ pub enum KernelError {
 
 /// A launch was refused or failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LaunchError {
     /// An extent of the grid or the block is zero.
     #[error("grid {grid:?} and block {block:?} must not have a zero extent")]
@@ -75,11 +90,11 @@ pub enum LaunchError {
     /// More threads than a block can have.
     #[error("a block of {threads} threads exceeds the {limit} that {reason}")]
     BlockTooLarge {
-        /// Threads asked for.
+        /// Threads requested.
         threads: u64,
         /// The limit.
         limit: u64,
-        /// Where the limit comes from.
+        /// The source of the limit.
         reason: &'static str,
     },
     /// The block does not have the extents of `.reqntid`.
@@ -87,20 +102,21 @@ pub enum LaunchError {
     WrongBlock {
         /// Extents that the kernel states.
         required: [u32; 3],
-        /// Extents asked for.
+        /// Extents requested.
         block: [u32; 3],
     },
     /// The grid is larger than CUDA allows.
     #[error("grid {grid:?} exceeds the limit of {limit:?} blocks")]
     GridTooLarge {
-        /// Blocks asked for.
+        /// Blocks requested.
         grid: [u32; 3],
         /// The limit per axis.
         limit: [u32; 3],
     },
     /// The extents of the cluster do not divide those of the grid.
     #[error(
-        "clusters of {cluster:?} blocks do not divide the grid {grid:?}: choose divisors of its extents"
+        "clusters of {cluster:?} blocks do not divide the grid {grid:?}: choose divisors of its \
+         extents"
     )]
     WrongCluster {
         /// Blocks of a cluster.
@@ -163,6 +179,7 @@ pub enum LaunchError {
 
 /// What a kernel did wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FaultKind {
     /// An access outside of every allocation.
     OutOfBounds(AccessFault),
@@ -182,17 +199,17 @@ pub enum FaultKind {
     BadCall(u64),
     /// More nested calls than the emulator allows.
     StackOverflow,
-    /// `brx.idx` with an index behind the last label.
+    /// `brx.idx` with an index beyond the last label.
     BadBranchIndex(u32),
     /// A barrier number of 16 or more, or a thread count that no barrier can have.
     BadBarrier(String),
     /// A matrix instruction that only these lanes of a warp execute.
     PartialWarp(u32),
-    /// A bulk copy or a warpgroup's product with a tensor map or a descriptor that cannot be.
+    /// A bulk copy or a `wgmma` with an invalid tensor map or descriptor.
     BadTensor(String),
     /// A matrix instruction on memory that is not shared.
     NotShared(u64),
-    /// Some threads wait for others that never come.
+    /// Some threads wait for threads that never arrive.
     Deadlock(String),
     /// The launch's instruction budget is used up.
     Budget(u64),
@@ -200,9 +217,10 @@ pub enum FaultKind {
 
 /// A wrong memory access.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AccessFault {
-    /// `load`, `store` or `atomic`.
-    pub access: &'static str,
+    /// What the access does.
+    pub access: AccessKind,
     /// The space that the address lies in.
     pub space: Space,
     /// The address: generic for global and constant memory, else within the space.
@@ -215,6 +233,7 @@ pub struct AccessFault {
 
 /// A kernel's error, and where it happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fault {
     /// What happened.
     pub kind: FaultKind,
@@ -226,7 +245,7 @@ pub struct Fault {
     pub instruction: Option<String>,
     /// Its line in the PTX text.
     pub line: Option<u32>,
-    /// Its place in the source, from `.loc`.
+    /// Its line in the source, from `.loc`.
     pub location: Option<SourceLocation>,
     /// Index of the block.
     pub block: [u32; 3],
@@ -277,7 +296,8 @@ impl fmt::Display for FaultKind {
             FaultKind::Deadlock(who) => write!(f, "deadlock: {who}"),
             FaultKind::Budget(budget) => write!(
                 f,
-                "the budget of {budget} warp instructions is used up (an infinite loop?); raise LaunchConfig::instruction_budget"
+                "the budget of {budget} warp instructions is used up (an infinite loop?); raise \
+                 LaunchConfig::instruction_budget"
             ),
         }
     }

@@ -1,34 +1,34 @@
 #![doc = include_str!("../README.md")]
 
+mod address_space;
 mod aligned;
 pub mod counters;
 mod decode;
 mod error;
 mod exec;
-mod hash;
 mod ir;
 mod kernel;
+mod launch;
 mod memory;
 mod observer;
-mod parse;
 mod ranges;
 pub mod sanitize;
 mod tensor_map;
 
+use ptx_syntax as parse;
+
 pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
-pub use ir::{InstructionClass, Space};
-pub use kernel::{
-    Args, BasicBlock, DEFAULT_INSTRUCTION_BUDGET, Instruction, InstructionId, Kernel, LaunchConfig,
-    Module, Param, Report, SourceLocation,
-};
+pub use ir::{AccessKind, InstructionClass, InstructionId, SourceLocation, Space};
+pub use kernel::{BasicBlock, Instruction, Kernel, Module, Param};
+pub use launch::{Args, DEFAULT_INSTRUCTION_BUDGET, LaunchConfig, Report};
 pub use memory::{ALLOCATION_ALIGN, Memory};
 pub use observer::{
-    AccessKind, Asker, AsyncAccess, BarrierComplete, GroupedLoad, LaunchContext, MemoryAccess,
-    NoObserver, ObservedLaunch, Observer, Progress, RepeatedAccess, RepeatedLoads, StoredValues,
-    WarpContext, WarpSync, WarpSyncKind,
+    Accesses, AsyncAccess, BarrierComplete, Event, Interest, Issuer, LaunchContext, MemoryAccess,
+    NoObserver, ObservedLaunch, Observer, Progress, StoredValues, WarpContext, WarpSync,
+    WarpSyncKind,
 };
-pub use parse::ParseError;
+pub use ptx_syntax::ParseError;
 pub use sanitize::Sanitizer;
 pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle};
 
@@ -38,7 +38,8 @@ pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
 /// Most threads that a block can have.
 pub const MAX_BLOCK_THREADS: u32 = 1024;
 
-/// Most blocks of a cluster that every device with clusters can run (CUDA C++ Programming Guide, "Thread Block Clusters").
+/// Most blocks of a cluster that every device with clusters can run (CUDA C++ Programming Guide,
+/// "Thread Block Clusters").
 pub const MAX_CLUSTER_BLOCKS: u64 = 8;
 
 /// Most bytes of kernel parameters (PTX ISA 8.1 and later, sm_70 and later).

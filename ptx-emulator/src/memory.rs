@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use crate::address_space::{CONST_BASE, GLOBAL_BASE, GLOBAL_END, WINDOW};
 use crate::aligned::Aligned;
 use crate::error::MemoryError;
-use crate::ir::Space;
 use crate::ranges::Ranges;
 
 /// Alignment of allocations, and the smallest gap between two of them, in bytes.
@@ -20,97 +20,7 @@ pub const ALLOCATION_ALIGN: u64 = 256;
 /// Specifications per Compute Capability").
 pub(crate) const MAX_LOCAL_BYTES: u64 = 512 * 1024;
 
-const WINDOW: u64 = 1 << 40;
-const CODE_BASE: u64 = 0x3a00_0000_0000;
-pub(crate) const PARAM_BASE: u64 = 0x3b00_0000_0000;
-pub(crate) const SHARED_BASE: u64 = 0x3c00_0000_0000;
-pub(crate) const LOCAL_BASE: u64 = 0x3d00_0000_0000;
-pub(crate) const CONST_BASE: u64 = 0x3e00_0000_0000;
-pub(crate) const GLOBAL_BASE: u64 = 0x4000_0000_0000;
-pub(crate) const GLOBAL_END: u64 = 0x8000_0000_0000;
-
-/// Where the rank of a block begins in an address of the cluster's shared memory: no block has as much shared memory as that.
-pub(crate) const RANK_SHIFT: u32 = 24;
-
-/// An address in the shared memory of a block of the cluster, as it is reported.
-pub(crate) fn cluster_address(rank: u32, address: u64) -> u64 {
-    u64::from(rank) << RANK_SHIFT | address
-}
-
-/// The rank and the address in the block's shared memory.
-pub(crate) fn of_cluster(address: u64) -> (u64, u64) {
-    (address >> RANK_SHIFT, address & ((1 << RANK_SHIFT) - 1))
-}
-
-/// An address as programs have it, as it is reported: addresses in a block's own shared memory are such of the cluster's, and
-/// those of others are one rank further up.
-#[inline(always)]
-pub(crate) fn resolve_cluster(address: u64, own: u32) -> u64 {
-    match address >> RANK_SHIFT {
-        0 => cluster_address(own, address),
-        _ => address - (1 << RANK_SHIFT),
-    }
-}
-
-/// `mapa`: the address, as programs have it, of the same place in a block. It may be a generic one.
-pub(crate) fn map_to_block(address: u64, rank: u64, own: u64) -> u64 {
-    // No cluster has a block of this rank.
-    const NONE: u64 = 0xfe;
-    let above = match rank == own {
-        true => 0,
-        false => rank.min(NONE) + 1,
-    };
-    let within = address & ((1 << RANK_SHIFT) - 1);
-    address & !(WINDOW - 1) | above << RANK_SHIFT | within
-}
-
-/// `getctarank`.
-pub(crate) fn rank_of_address(address: u64, own: u64) -> u64 {
-    ((address & (WINDOW - 1)) >> RANK_SHIFT)
-        .checked_sub(1)
-        .unwrap_or(own)
-}
-
-/// First address of a space's window, and the address after its last one.
-pub(crate) fn window(space: Space) -> Option<(u64, u64)> {
-    let base = match space {
-        Space::Generic => return None,
-        Space::Global => return Some((GLOBAL_BASE, GLOBAL_END)),
-        Space::Shared => return Some((SHARED_BASE, SHARED_BASE + (1 << RANK_SHIFT))),
-        Space::Cluster => SHARED_BASE,
-        Space::Local => LOCAL_BASE,
-        Space::Const => CONST_BASE,
-        Space::Param => PARAM_BASE,
-    };
-    Some((base, base + WINDOW))
-}
-
-/// The space that a generic address lies in; global where it lies in no window.
-pub(crate) fn space_of(address: u64) -> Space {
-    match address & !(WINDOW - 1) {
-        PARAM_BASE => Space::Param,
-        SHARED_BASE => Space::Shared,
-        LOCAL_BASE => Space::Local,
-        CONST_BASE => Space::Const,
-        _ => Space::Global,
-    }
-}
-
-/// The address that stands for a module's function.
-pub(crate) fn code_address(function: u32) -> u64 {
-    CODE_BASE + 16 * (u64::from(function) + 1)
-}
-
-/// The module's function at an address.
-pub(crate) fn function_at(address: u64) -> Option<usize> {
-    let offset = address.checked_sub(CODE_BASE)?;
-    if offset == 0 || !offset.is_multiple_of(16) {
-        return None;
-    }
-    usize::try_from(offset / 16 - 1).ok()
-}
-
-/// A piece of device memory.
+/// An allocation of device memory.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub base: u64,
@@ -170,7 +80,7 @@ impl Allocation {
     }
 }
 
-/// Where a module's variables lie in one memory: the address of each.
+/// The addresses of a module's variables in one memory.
 pub(crate) type VariableTable = Arc<Vec<u64>>;
 
 #[derive(Debug, Default)]
@@ -182,7 +92,7 @@ struct State {
     variables: HashMap<u64, VariableTable>,
     /// Addresses that the host or a kernel has written to.
     written: Ranges,
-    /// Size of each allocation that was freed and whose addresses have not been used again.
+    /// Size of each allocation that was freed and whose addresses have not been reused.
     freed: BTreeMap<u64, u64>,
 }
 
@@ -393,15 +303,15 @@ impl Memory {
             .collect()
     }
 
-    /// Says that `bytes` bytes at `address` hold something, as [`Memory::write`] and
-    /// [`Memory::fill`] do by themselves and as the launches of most observers do for all memory:
-    /// an observer that looks for uninitialised memory then does not complain where a kernel reads them.
+    /// Marks `bytes` bytes at `address` as initialised, as [`Memory::write`] and [`Memory::fill`]
+    /// do by themselves and as the launches of most observers do for all memory. An observer that
+    /// looks for uninitialised memory then reports no reads of them.
     pub fn mark_written(&self, address: u64, bytes: u64) {
         let end = address.saturating_add(bytes);
         self.state_mut().written.insert(address, end);
     }
 
-    /// Says so for all allocations.
+    /// Marks all allocations as initialised.
     pub(crate) fn assume_written(&self) {
         let mut state = self.state_mut();
         let State {
@@ -414,7 +324,7 @@ impl Memory {
         }
     }
 
-    /// The parts of `bytes` bytes at `address` that something was written to: (start, end).
+    /// The ranges of `bytes` bytes at `address` that were written: (start, end).
     pub(crate) fn written(&self, address: u64, bytes: u64) -> Vec<(u64, u64)> {
         let state = self.state();
         let end = address.saturating_add(bytes);
@@ -441,8 +351,8 @@ impl Memory {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The addresses of a module's variables in this memory; `place` makes them at first use:
-    /// it gets a function that allocates `bytes` (in constant memory where `true`).
+    /// The addresses of a module's variables in this memory. At first use `place` makes them: it
+    /// gets a function that allocates `bytes` (in constant memory where `true`).
     pub(crate) fn variables(
         &self,
         module: u64,

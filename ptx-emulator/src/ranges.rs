@@ -43,7 +43,7 @@ impl Ranges {
         }
     }
 
-    /// The parts of `start..end` that belong to the set.
+    /// The intersection of `start..end` with the set.
     pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let before = self.ends.range(..start).next_back();
         let overlapping = before.into_iter().chain(self.ends.range(start..end));

@@ -1,8 +1,8 @@
-//! Tensor maps: what the bulk copies of compute capability 9.0 (`cp.async.bulk.tensor`) copy from and
-//! to.
+//! Tensor maps: sources and destinations of the bulk copies of compute capability 9.0
+//! (`cp.async.bulk.tensor`).
 //!
-//! A driver encodes them in 128 bytes of a layout that nobody documents. These have one of their own,
-//! and only this emulator reads it.
+//! A driver encodes them in 128 bytes of an undocumented layout. These have a layout of their own,
+//! which only this emulator reads.
 
 /// Bytes of a map.
 pub const TENSOR_MAP_BYTES: usize = 128;
@@ -13,8 +13,8 @@ pub const MAX_TENSOR_RANK: usize = 5;
 /// Marks 128 bytes as a map.
 const MAGIC: u64 = 0x7061_6d72_6f73_6e74;
 
-/// How 16-byte pieces of a box are exchanged in shared memory: the bits of the address that select a
-/// piece are combined, by exclusive or, with those above bit 6.
+/// How 16-byte chunks of a box are permuted in shared memory: the bits of the address that select a
+/// chunk are combined, by exclusive or, with those above bit 6.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TensorSwizzle {
     /// Rows as they are.
@@ -36,12 +36,12 @@ impl TensorSwizzle {
         TensorSwizzle::Bytes128,
     ];
 
-    /// Where a byte of an unswizzled tile lies.
+    /// The address of a byte of an unswizzled tile.
     pub(crate) fn apply(self, address: u64) -> u64 {
         address ^ ((address >> 7) & (self.span() / 16 - 1)) << 4
     }
 
-    /// Bytes within which pieces are exchanged.
+    /// Bytes within which chunks are permuted.
     pub(crate) fn span(self) -> u64 {
         match self {
             TensorSwizzle::None => 16,
@@ -61,19 +61,19 @@ pub struct TensorMap {
     pub address: u64,
     /// Bytes of an element: 1, 2, 4 or 8.
     pub element_bytes: u8,
-    /// Extents of the tensor in elements; as many as it has dimensions, up to [`MAX_TENSOR_RANK`].
+    /// Extents of the tensor in elements, one for each of up to [`MAX_TENSOR_RANK`] dimensions.
     pub extents: Vec<u64>,
     /// Distances between neighbours in dimensions 1 and up, in bytes.
     pub strides: Vec<u64>,
     /// Extents of the box in elements.
     pub box_extents: Vec<u16>,
-    /// Exchange of pieces in shared memory.
+    /// Permutation of chunks in shared memory.
     pub swizzle: TensorSwizzle,
 }
 
 impl TensorMap {
-    /// The map as kernels get it: at an address aligned to 64 bytes. `None` where the lists do not fit
-    /// each other or are longer than [`MAX_TENSOR_RANK`].
+    /// The map as kernels get it: at an address aligned to 64 bytes. `None` where the lists do not
+    /// fit each other or are longer than [`MAX_TENSOR_RANK`].
     pub fn to_bytes(&self) -> Option<[u8; TENSOR_MAP_BYTES]> {
         let rank = self.extents.len();
         let fits = (1..=MAX_TENSOR_RANK).contains(&rank)

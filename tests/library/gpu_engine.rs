@@ -1,6 +1,6 @@
 //! The GPU engine's own logic, against a stand-in for the CUDA driver: no GPU is needed.
 
-use crate::fake_driver::with_fake_driver;
+use crate::fake_driver;
 use warpladder::device;
 use warpladder::engine::gpu::GpuEngine;
 use warpladder::engine::streams::StreamId;
@@ -31,6 +31,11 @@ fn launch<'a>(kernel: KernelId, args: &'a [Arg<'a>]) -> Launch<'a> {
     }
 }
 
+/// Runs a test of this module with the stand-in of the driver.
+fn with_fake_driver(test: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
+    fake_driver::with_fake_driver(&format!("gpu_engine::{test}"), variables, body);
+}
+
 #[test]
 fn a_launch_gets_its_arguments_and_its_time() {
     with_fake_driver("a_launch_gets_its_arguments_and_its_time", &[], || {
@@ -40,7 +45,10 @@ fn a_launch_gets_its_arguments_and_its_time() {
         let echo = engine.load(PTX, "echo").unwrap();
         assert_eq!(engine.load(PTX, "echo").unwrap(), echo);
         let args = [Arg::Ptr(output.ptr()), Arg::U32(7), Arg::F32(0.5)];
-        assert_eq!(engine.time(&[launch(echo, &args)], 1).unwrap(), 1.25);
+        assert_eq!(
+            unsafe { engine.time(&[launch(echo, &args)], 1) }.unwrap(),
+            1.25
+        );
         let mut words = [0_u32; 2];
         output.download(&mut words).unwrap();
         assert_eq!(words, [7, 0.5_f32.to_bits()]);
@@ -62,7 +70,7 @@ fn streams_and_events_reach_the_driver() {
         streams.record(start, StreamId::OWN).unwrap();
         streams.wait(stream, start).unwrap();
         for _ in 0..2 {
-            streams.enqueue_on(stream, &launch(echo, &args)).unwrap();
+            unsafe { streams.enqueue_on(stream, &launch(echo, &args)) }.unwrap();
         }
         streams
             .copy_on(stream, copy.ptr(), output.ptr(), 8)
@@ -80,9 +88,7 @@ fn streams_and_events_reach_the_driver() {
 
         streams.close_stream(stream);
         streams.close_event(stop);
-        let error = streams
-            .enqueue_on(stream, &launch(echo, &args))
-            .unwrap_err();
+        let error = unsafe { streams.enqueue_on(stream, &launch(echo, &args)) }.unwrap_err();
         assert!(error.to_string().contains("is not one of this engine"));
         assert!(streams.record(stop, StreamId::OWN).is_err());
     });
@@ -96,19 +102,21 @@ fn shared_memory_above_48_kib_is_opted_in_to() {
         let echo = engine.load(PTX, "echo").unwrap();
         let args = [Arg::Ptr(output.ptr()), Arg::U32(7), Arg::F32(0.5)];
         let shared_bytes = 100 * 1024;
-        engine
-            .run(&Launch {
+        unsafe {
+            engine.run(&Launch {
                 shared_bytes,
                 ..launch(echo, &args)
             })
-            .unwrap();
+        }
+        .unwrap();
         let shared_bytes = 227 * 1024;
-        let error = engine
-            .run(&Launch {
+        let error = unsafe {
+            engine.run(&Launch {
                 shared_bytes,
                 ..launch(echo, &args)
             })
-            .unwrap_err();
+        }
+        .unwrap_err();
         assert!(
             error
                 .to_string()
@@ -151,7 +159,7 @@ fn wrong_launches_are_refused_with_their_reason() {
             (launch(KernelId(5), &args), "has not loaded it"),
         ];
         for (launch, part) in cases {
-            let error = engine.run(&launch).unwrap_err();
+            let error = unsafe { engine.run(&launch) }.unwrap_err();
             assert!(matches!(error, EngineError::Launch { .. }), "{error:?}");
             assert!(error.to_string().contains(part), "{error}");
         }
@@ -216,7 +224,7 @@ fn a_kernel_that_faults_is_named_from_then_on() {
         let engine = GpuEngine::new(0).unwrap();
         let _buffer = Buffer::new(&engine, 16).unwrap();
         let fault = engine.load(PTX, "fault").unwrap();
-        let error = engine.run(&launch(fault, &[])).unwrap_err();
+        let error = unsafe { engine.run(&launch(fault, &[])) }.unwrap_err();
         let text = "fault failed: CUDA_ERROR_ILLEGAL_ADDRESS (700), an illegal memory access was encountered";
         assert_eq!(error.to_string(), text);
         let error = engine.alloc(16).unwrap_err();

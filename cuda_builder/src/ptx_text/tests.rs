@@ -140,10 +140,48 @@ fn line_endings_and_empty_sections_are_normalised() {
 }
 
 #[test]
+fn comments_and_strings_are_no_kernels() {
+    let source =
+        "// .visible .entry comment() {\n/* .func g()\n{ */\n.pragma \".entry quoted() {\";\n";
+    let output = finish(&format!(
+        "{source}{}",
+        entry("a", "\t// .local .b8 x[4];\n")
+    ))
+    .unwrap();
+    let names: Vec<&str> = output.entries.iter().map(|entry| &*entry.name).collect();
+    assert_eq!((names, output.functions.len()), (vec!["a"], 0));
+    assert_eq!(output.entries[0].local_bytes, 0);
+}
+
+#[test]
+fn bounds_stand_in_front_of_a_brace_anywhere_in_a_line() {
+    let body = bound("maxntid 32");
+    let output = finish(&format!(
+        ".file 1 \"./a.rs\" .entry a() {{\n{body}}} .entry b()\n\t{{}}\n"
+    ));
+    assert_eq!(
+        output.unwrap().text,
+        ".file 1 \"a.rs\" .entry a() .maxntid 32, 1, 1\n{\n} .entry b()\n\t{}\n"
+    );
+}
+
+#[test]
+fn text_that_ends_early_is_refused() {
+    let error = finish(".entry a()\n{ ret;\n").unwrap_err().to_string();
+    assert!(
+        error.starts_with("it cannot be read: 3:1: expected `}`"),
+        "{error}"
+    );
+}
+
+#[test]
 fn no_text_panics() {
-    let full = format!("{HEAD}{}", entry("a", &bound("maxntid 256")));
+    let files = ".file 1 \"./a//b\" .entry c() {\n} .entry d() {}\n";
+    let a = entry("a", &bound("maxntid 256"));
+    let full = format!("{HEAD}{a}{files}{}", entry("b", &bound("maxnreg 9")));
     for end in 0..full.len() {
         let _ = finish(&full[..end]);
         let _ = finish(&full[end..]);
+        let _ = finish(&format!("{}{}", &full[..end], &full[end / 2..]));
     }
 }

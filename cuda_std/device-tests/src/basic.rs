@@ -45,8 +45,8 @@ pub unsafe fn indices(output: *mut u32) {
     }
 }
 
-/// Reverses a block through shared memory: once through each of two static arrays, once through dynamic
-/// shared memory. 3 columns a thread.
+/// Reverses a block through shared memory: once through each of two static arrays, once through
+/// dynamic shared memory. 3 columns a thread.
 ///
 /// # Safety
 /// One block of 64 threads with 256 bytes of dynamic shared memory; `output` has 192 elements.
@@ -91,8 +91,8 @@ pub unsafe fn barriers(output: *mut u32) {
     }
 }
 
-/// Shuffles of every value type in sub-warps of 8 lanes and in the whole warp, with their predicates. 9 columns a
-/// thread.
+/// Shuffles of every value type in sub-warps of 8 lanes and in the whole warp, with their
+/// predicates. 9 columns a thread.
 ///
 /// # Safety
 /// Blocks of whole warps; `output` has 9 elements for each thread of the grid.
@@ -155,8 +155,8 @@ pub unsafe fn votes(output: *mut u32) {
     }
 }
 
-/// `GpuFloat` in both precisions, 8 columns a thread: fused multiply-add, square root, roundings, a quotient and
-/// the absolute value of `input[i]`.
+/// `GpuFloat` in both precisions, 8 columns a thread: fused multiply-add, square root, roundings, a
+/// quotient and the absolute value of `input[i]`.
 ///
 /// # Safety
 /// `input` has an element for each thread of the grid; `output` and `output_f64` have 8.
@@ -179,7 +179,7 @@ pub unsafe fn floats(input: &[f32], output: *mut f32, output_f64: *mut f64) {
             unsafe { put(output, 8, column as u32, value) };
         }
     }
-    // SAFETY: the caller ensures the sizes.
+    // SAFETY: the arrays have the sizes that the contract states.
     unsafe {
         let x = *input.get_unchecked(thread::index() as usize);
         functions(x, output);
@@ -187,11 +187,12 @@ pub unsafe fn floats(input: &[f32], output: *mut f32, output_f64: *mut f64) {
     }
 }
 
-/// Reads vectors of floats and writes them with their elements reversed: 64 and 128 bits, and through shared memory.
+/// Reads vectors of floats and writes them with their elements reversed: 64 and 128 bits, and
+/// through shared memory.
 ///
 /// # Safety
-/// One block of 32 threads; `input` and `output` have 4 × 32 elements each, `input_f64` and `output_f64` 2 × 32,
-/// and all are 16-byte aligned.
+/// One block of 32 threads; `input` and `output` have 4 × 32 elements each, `input_f64` and
+/// `output_f64` 2 × 32, and all are 16-byte aligned.
 #[kernel]
 pub unsafe fn float_vectors(
     input: &[f32],
@@ -201,7 +202,7 @@ pub unsafe fn float_vectors(
 ) {
     let staged = shared_array![f32; 128];
     let i = thread::thread_idx_x() as usize;
-    // SAFETY: the caller ensures sizes and alignment.
+    // SAFETY: the arrays have the sizes and the alignment that the contract states.
     unsafe {
         F32x4::store(staged.add(4 * i), F32x4::load(input.as_ptr().add(4 * i)));
         thread::sync_threads();
@@ -213,11 +214,12 @@ pub unsafe fn float_vectors(
     }
 }
 
-/// Reads vectors of integers and writes them with their elements reversed: `quads` in 128 bits, `pairs` in 64.
+/// Reads vectors of integers and writes them with their elements reversed: `quads` in 128 bits,
+/// `pairs` in 64.
 ///
 /// # Safety
-/// One block of 32 threads; `quads` and `quads_out` have 4 × 32 elements, `pairs` and `pairs_out` 2 × 32, and all
-/// are 16-byte aligned.
+/// One block of 32 threads; `quads` and `quads_out` have 4 × 32 elements, `pairs` and `pairs_out` 2
+/// × 32, and all are 16-byte aligned.
 #[kernel]
 pub unsafe fn integer_vectors(
     quads: &[u32],
@@ -226,7 +228,7 @@ pub unsafe fn integer_vectors(
     pairs_out: *mut u32,
 ) {
     let i = thread::thread_idx_x() as usize;
-    // SAFETY: the caller ensures sizes and alignment.
+    // SAFETY: the arrays have the sizes and the alignment that the contract states.
     unsafe {
         let [a, b, c, d] = U32x4::load(quads.as_ptr().add(4 * i));
         U32x4::store(quads_out.add(4 * i), [d, c, b, a]);
@@ -235,12 +237,12 @@ pub unsafe fn integer_vectors(
     }
 }
 
-/// Every thread of the grid adds 1 to a counter of each type and keeps what was there before, 3 columns a thread;
-/// and puts its number into a least and a greatest one.
+/// Every thread of the grid adds 1 to a counter of each type and keeps what was there before, 3
+/// columns a thread; and puts its number into a least and a greatest one.
 ///
 /// # Safety
-/// `count`, `sum` and `sum_f64` point to one element each, which holds 0; `before` has 3 elements for each thread of
-/// the grid.
+/// `count`, `sum` and `sum_f64` point to one element each, which holds 0; `before` has 3 elements
+/// for each thread of the grid.
 #[kernel]
 pub unsafe fn atomics(
     count: &AtomicU32,
@@ -253,7 +255,7 @@ pub unsafe fn atomics(
     let i = thread::index();
     least.fetch_min(-(i as i32), Ordering::Relaxed);
     greatest.fetch_max(u64::from(i) << 32, Ordering::Relaxed);
-    // SAFETY: the caller ensures the pointers; 3 columns.
+    // SAFETY: the pointers are those that the contract states; 3 columns.
     unsafe {
         put(before, 3, 0, count.fetch_add(1, Ordering::Relaxed));
         put(before, 3, 1, f32::atomic_add(sum, 1.0) as u32);
@@ -356,8 +358,8 @@ pub unsafe fn widen(bits: &[u16], output: *mut f32) {
     if let Some(&bits) = bits.get(i) {
         // SAFETY: two columns.
         unsafe {
-            put(output, 2, 0, narrow::Half(bits).widen());
-            put(output, 2, 1, narrow::Brain(bits).widen());
+            put(output, 2, 0, narrow::f16(bits).widen());
+            put(output, 2, 1, narrow::bf16(bits).widen());
         }
     }
 }
@@ -370,8 +372,8 @@ pub unsafe fn widen(bits: &[u16], output: *mut f32) {
 pub unsafe fn narrow(wide: &[f32], output: *mut u32) {
     let i = thread::index() as usize;
     if let Some(&wide) = wide.get(i) {
-        let (half, brain) = (narrow::Half::narrow(wide), narrow::Brain::narrow(wide));
+        let (half, bfloat) = (narrow::f16::narrow(wide), narrow::bf16::narrow(wide));
         // SAFETY: one column.
-        unsafe { put(output, 1, 0, u32::from(half.0) | u32::from(brain.0) << 16) };
+        unsafe { put(output, 1, 0, u32::from(half.0) | u32::from(bfloat.0) << 16) };
     }
 }

@@ -20,8 +20,8 @@ pub unsafe fn cluster_ranks(output: *mut u32) {
     }
 }
 
-/// Each thread writes its number in the grid to shared memory, and 4 floats; it reads those of its neighbours in the next block of
-/// the cluster, and in the one before. 5 columns a thread.
+/// Each thread writes its number in the grid to shared memory, and 4 floats; it reads those of its
+/// neighbours in the next block of the cluster, and in the one before. 5 columns a thread.
 ///
 /// # Safety
 /// Blocks of 64 threads in one dimension; `output` has 5 elements for each thread of the grid.
@@ -33,7 +33,8 @@ pub unsafe fn cluster_neighbours(output: *mut f32) {
     let number = thread::index_1d();
     let (rank, count) = (cluster::block_rank(), cluster::block_count());
     let (next, before) = ((rank + 1) % count, (rank + count - 1) % count);
-    // SAFETY: each thread writes its own places. Barriers of the cluster lie between writing and reading, and before the end.
+    // SAFETY: each thread writes its own places. Barriers of the cluster lie between writing and
+    // reading, and before the end.
     unsafe {
         *words.add(i as usize) = number;
         for at in 0..4 {
@@ -52,20 +53,20 @@ pub unsafe fn cluster_neighbours(output: *mut f32) {
     }
 }
 
-/// Adds up the rows of the blocks of a cluster: each block has a row of 128 floats, and puts it into the shared memory of the first
-/// block, which adds up. `output` gets a row for each cluster.
+/// Adds up the rows of the blocks of a cluster: each block has a row of 128 floats, and puts it
+/// into the shared memory of the first block, which adds up. `output` gets a row for each cluster.
 ///
 /// # Safety
-/// Blocks of 32 threads in one dimension, clusters of at most 8; `input` has 128 elements for each block, and `output` for each
-/// cluster, aligned to 16 bytes.
+/// Blocks of 32 threads in one dimension, clusters of at most 8; `input` has 128 elements for each
+/// block, and `output` for each cluster, aligned to 16 bytes.
 #[kernel]
 pub unsafe fn cluster_sums(input: &[f32], output: *mut f32) {
     let rows = shared_array![f32; 8 * 128];
     let i = thread::thread_idx_x();
     let (rank, count) = (cluster::block_rank(), cluster::block_count());
     let place = SharedAddress::of(rows).at(512 * rank + 16 * i);
-    // SAFETY: each thread of each block writes its own places of the first block's memory, which is there behind the first barrier;
-    // the second one lies between writing and reading.
+    // SAFETY: each thread of each block writes its own places of the first block's memory, which is
+    // there behind the first barrier; the second one lies between writing and reading.
     unsafe {
         let from = (128 * thread::block_idx_x() + 4 * i) as usize;
         let own = [0, 1, 2, 3].map(|at| *input.get_unchecked(from + at));
@@ -85,11 +86,13 @@ pub unsafe fn cluster_sums(input: &[f32], output: *mut f32) {
     }
 }
 
-/// Each block writes a word into the shared memory of the first one and arrives there at an mbarrier; the first block waits for all,
-/// and each of its threads adds up the words. 1 column a thread.
+/// Each block writes a word into the shared memory of the first one and arrives there at an
+/// mbarrier; the first block waits for all, and each of its threads adds up the words. 1 column a
+/// thread.
 ///
 /// # Safety
-/// One-dimensional; clusters of at most 8 blocks; `output` has an element for each thread of the grid.
+/// One-dimensional; clusters of at most 8 blocks; `output` has an element for each thread of the
+/// grid.
 #[kernel]
 pub unsafe fn cluster_arrivals(output: *mut u32) {
     let words = shared_array![u32; 8];
@@ -97,12 +100,13 @@ pub unsafe fn cluster_arrivals(output: *mut u32) {
     let full = Barrier::new(SharedAddress::of(object));
     let (rank, count) = (cluster::block_rank(), cluster::block_count());
     let is_first = thread::thread_idx_x() == 0;
-    // SAFETY: one thread of the first block initialises the barrier, and publishes that before the barrier of the cluster. A thread of
-    // each block writes its own place, and arrives once. No block ends before the last barrier.
+    // SAFETY: one thread of the first block initialises the barrier, and publishes that before the
+    // barrier of the cluster. A thread of each block writes its own place, and arrives once. No
+    // block ends before the last barrier.
     unsafe {
         if is_first && rank == 0 {
             full.init(count);
-            cluster::publish_barriers();
+            cluster::fence_mbarrier_init();
         }
         cluster::arrive_relaxed();
         cluster::wait();
@@ -113,7 +117,7 @@ pub unsafe fn cluster_arrivals(output: *mut u32) {
         }
         let mut sum = 0;
         if rank == 0 {
-            full.sleep_for_cluster(0);
+            full.try_wait_loop_cluster(0);
             for block in 0..count {
                 sum += *words.add(block as usize);
             }
@@ -129,12 +133,14 @@ const ROWS: u32 = 8;
 /// Words of a tile.
 const TILE: u32 = 32 * ROWS;
 
-/// Each block copies one tile of a tensor to all blocks of its cluster at once: that of the matrix of its rank. What each block has
-/// then goes to `output`, tile by tile. How many bytes a block waits for it is told by the next one.
+/// Each block copies one tile of a tensor to all blocks of its cluster at once: that of the matrix
+/// of its rank. What each block has then goes to `output`, tile by tile. How many bytes a block
+/// waits for it is told by the next one.
 ///
 /// # Safety
-/// One-dimensional blocks and grid, clusters of at most 4 blocks. `map` is that of matrices of 8 × 32 words, as many as a cluster has
-/// blocks, swizzled by 128 bytes, whose box is one of them; `output` has a place for each word that a block has.
+/// One-dimensional blocks and grid, clusters of at most 4 blocks. `map` is that of matrices of 8 ×
+/// 32 words, as many as a cluster has blocks, swizzled by 128 bytes, whose box is one of them;
+/// `output` has a place for each word that a block has.
 #[kernel]
 pub unsafe fn cluster_multicast(map: *const TensorMap, output: *mut u32) {
     let tiles = tma_tiles();
@@ -142,22 +148,23 @@ pub unsafe fn cluster_multicast(map: *const TensorMap, output: *mut u32) {
     let full = Barrier::new(SharedAddress::of(object));
     let (rank, count) = (cluster::block_rank(), cluster::block_count());
     let i = thread::thread_idx_x();
-    // SAFETY: one thread initialises the barrier of its block, publishes that, and all of them meet. Each block then has one arrival,
-    // by its neighbour, and one tile from each block; nobody touches the tiles before. No block ends before the last barrier.
+    // SAFETY: one thread initialises the barrier of its block, publishes that, and all of them
+    // meet. Each block then has one arrival, by its neighbour, and one tile from each block; no
+    // thread touches the tiles before. No block ends before the last barrier.
     unsafe {
         if i == 0 {
             full.init(1);
-            tma::publish_barriers();
+            tma::fence_barrier_init();
         }
         cluster::sync();
         if i == 0 {
             let expected = ClusterBarrier::of(full, (rank + 1) % count);
-            expected.arrive_expecting(4 * TILE * count);
+            expected.arrive_expect_tx(4 * TILE * count);
             let to = SharedAddress::of(tiles).at(4 * TILE * rank);
             let all = ((1 << count) - 1) as u16;
             tma::load_3d_multicast(to, map, [0, 0, rank], full, all);
         }
-        full.sleep(0);
+        full.try_wait_loop(0);
         let mut at = i;
         while at < TILE * count {
             let (row, column) = (at / 32 % ROWS, at % 32);

@@ -1,7 +1,7 @@
 //! One kernel for each part of `cuda_std`, each with an output that is easy to state.
 //!
-//! `tests/cuda_std` compiles them, runs them on every engine and looks for the instructions that must be in
-//! their PTX.
+//! `tests/cuda_std` compiles them, runs them on every engine and looks for the instructions that
+//! must be in their PTX.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -19,7 +19,7 @@ use cuda_std::thread;
 /// `output` has `columns` elements for each thread of the grid.
 #[inline(always)]
 unsafe fn put<T>(output: *mut T, columns: u32, column: u32, value: T) {
-    // SAFETY: the caller ensures the size.
+    // SAFETY: the array has the size that the contract states.
     unsafe {
         output
             .add((thread::index() * columns + column) as usize)

@@ -6,8 +6,8 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Expr, FnArg, Ident, ItemFn, MetaNameValue, Pat, ReturnType, Token, Type};
 
-/// The launch bounds that an attribute may carry: attribute key, and the word that `cuda_builder` reads in
-/// the PTX.
+/// The launch bounds that an attribute may carry: attribute key, and the word that `cuda_builder`
+/// reads in the PTX.
 const BOUNDS: [(&str, &str); 3] = [
     ("max_threads", "maxntid"),
     ("min_blocks", "minnctapersm"),
@@ -148,7 +148,8 @@ fn lower_parameter(name: &Ident, ty: &Type) -> (Vec<TokenStream>, Option<TokenSt
         let len = format_ident!("{name}_len");
         let (ptr_type, slice_type, from_raw) = if reference.mutability.is_some() {
             (
-                // Not `&mut`: every thread of the grid holds this pointer, so it must not be `noalias`.
+                // Not `&mut`: every thread of the grid holds this pointer, so it must not be
+                // `noalias`.
                 quote!(*mut #element),
                 quote!(&mut [#element]),
                 quote!(::core::slice::from_raw_parts_mut(#ptr, #len)),

@@ -1,12 +1,14 @@
 //! The `#[kernel]` attribute of warpladder's `cuda_std`.
 //!
-//! Use it through `cuda_std::prelude`, where it is documented together with the rest of the library.
+//! Use it through `cuda_std::prelude`, where it is documented together with the rest of the
+//! library.
 
 mod kernel;
 
 use proc_macro::TokenStream;
 
-/// Turns an `unsafe fn` into a GPU kernel: an entry point of the PTX module with the function's own name.
+/// Turns an `unsafe fn` into a GPU kernel: an entry point of the PTX module with the function's own
+/// name.
 ///
 /// ```text
 /// #[kernel(max_threads = 256, min_blocks = 2)]
@@ -25,13 +27,13 @@ use proc_macro::TokenStream;
 /// # Launch bounds
 ///
 /// `max_threads = N` becomes the PTX directive `.maxntid N, 1, 1` (PTX ISA, "Performance-Tuning
-/// Directives"), `min_blocks = N` becomes `.minnctapersm N` and `max_registers = N` becomes `.maxnreg N`.
-/// Each takes a constant expression. They reach the PTX through `cuda_builder`.
+/// Directives"), `min_blocks = N` becomes `.minnctapersm N` and `max_registers = N` becomes
+/// `.maxnreg N`. Each takes a constant expression. They reach the PTX through `cuda_builder`.
 ///
 /// # Errors
 ///
-/// A function that is not `unsafe`, returns a value, is `async`, `const`, generic or a method, or takes a
-/// pattern for a parameter is refused at compile time.
+/// A function that is not `unsafe`, returns a value, is `async`, `const`, generic or a method, or
+/// takes a pattern for a parameter is refused at compile time.
 ///
 /// # On other targets
 ///

@@ -56,8 +56,8 @@ impl Compared {
         self.0[index].as_ref().ok().copied()
     }
 
-    /// Prints a row for each record that was compared, a line for each that was not, and how many are what.
-    /// `outcome` is that of the run.
+    /// Prints a row for each record that was compared, a line for each that was not, and how many
+    /// are what. `outcome` is that of the run.
     pub(super) fn print(
         &self,
         to: &mut dyn Write,
@@ -73,7 +73,7 @@ impl Compared {
                 continue;
             };
             table.add_row([
-                record.kernel.into(),
+                (&record.kernel).into(),
                 table::number(Some(comparison.median_ms)),
                 table::number(record.median_ms),
                 table::number(Some(comparison.ratio)),

@@ -1,4 +1,5 @@
-//! Arguments that take one of a few words, for types of the libraries, which know nothing of a command line.
+//! Arguments that take one of a few words, for types of the libraries, which know nothing of a
+//! command line.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use warpladder::engine::EngineChoice;

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 use warpladder::engine::gpu::GpuEngine;
 use warpladder_lab::catalogue::Rung;
-use warpladder_lab::compare::{Comparer, Comparison, Options, Peer};
+use warpladder_lab::compare::{Comparer, Options, Peer, PeerComparison};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::run::describe;
 
@@ -31,7 +31,8 @@ pub(super) struct Args {
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,
-    /// Pause before each sample in milliseconds: none shows what the card sustains, a long one what it does rested
+    /// Pause before each sample in milliseconds: none shows what the card sustains, a long one what
+    /// it does rested
     #[arg(long, value_name = "MS", default_value_t = 0)]
     rest: u64,
     /// Seed of the random inputs
@@ -67,13 +68,13 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     }
     let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
-        let records: Vec<&Comparison> = comparisons.iter().map(|(_, record)| record).collect();
+        let records: Vec<&PeerComparison> = comparisons.iter().map(|(_, record)| record).collect();
         json.write_json(&records)?;
     }
     print(&mut people, &comparisons)
 }
 
-fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Result<Outcome> {
+fn print(to: &mut dyn Write, comparisons: &[(&Rung, PeerComparison)]) -> anyhow::Result<Outcome> {
     if let Some((_, first)) = comparisons.first() {
         writeln!(to, "{}, {} samples of each", first.device, first.samples)?;
     }
@@ -88,7 +89,7 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Res
             k: record.k.unwrap_or_default(),
         };
         table.add_row([
-            record.kernel.into(),
+            (&record.kernel).into(),
             record.element.into(),
             describe(rung.operation, shape).into(),
             record.layout.to_string().into(),
@@ -111,7 +112,8 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Res
     writeln!(to, "{table}")?;
     writeln!(
         to,
-        "ratio: how many times as fast as the peer, the median of neighbouring samples and its quartiles"
+        "ratio: how many times as fast as the peer, the median of neighbouring samples and its \
+         quartiles"
     )?;
     if comparisons.len() > 1 {
         let logarithms = comparisons.iter().map(|(_, record)| record.ratio.ln());
@@ -124,7 +126,7 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, Comparison)]) -> anyhow::Res
             comparisons.len()
         )?;
     }
-    let failed: Vec<&Comparison> = comparisons
+    let failed: Vec<&PeerComparison> = comparisons
         .iter()
         .map(|(_, record)| record)
         .filter(|record| !record.ok)

@@ -11,7 +11,8 @@ Examples:
   warpladder completions zsh > _warpladder
   warpladder completions fish > warpladder.fish
 
-Bash reads them from ~/.local/share/bash-completion/completions, fish from ~/.config/fish/completions, and zsh from the \
+Bash reads them from ~/.local/share/bash-completion/completions, fish from \
+~/.config/fish/completions, and zsh from the \
 folders of its fpath.")]
 pub(super) struct Args {
     /// The shell

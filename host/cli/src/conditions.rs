@@ -2,7 +2,8 @@
 
 use warpladder_lab::run::Record;
 
-/// Driver, clocks, temperature, power limit, and what held the clocks down; `None` where nothing tells.
+/// Driver, clocks, temperature, power limit, and what held the clocks down; `None` where nothing
+/// tells.
 pub(super) fn conditions(records: &[Record]) -> Option<String> {
     let told: Vec<&str> = records
         .iter()
@@ -58,13 +59,14 @@ mod tests {
     use warpladder::engine::emulator::EmulatorEngine;
     use warpladder_lab::catalogue;
     use warpladder_lab::problem::Shape;
-    use warpladder_lab::run::Problems;
+    use warpladder_lab::run::{Problems, preflight};
 
     #[test]
     fn what_is_told_is_said_in_one_line() {
         let rung = catalogue::find("naive").unwrap();
-        let mut problems = Problems::new(Shape { m: 2, n: 2, k: 2 }, 1);
-        let record = problems.run(&EmulatorEngine::new(), rung, 1).unwrap();
+        let engine = EmulatorEngine::new();
+        let admitted = preflight(&engine, rung, Shape { m: 2, n: 2, k: 2 }).unwrap();
+        let record = Problems::new(1).run(&engine, &admitted, 1).unwrap();
         assert_eq!(conditions(&[record.clone(), record.clone()]), None);
         let told = |clock, throttled: &str| Record {
             driver: Some("580.95".to_owned()),
@@ -75,7 +77,8 @@ mod tests {
             ..record.clone()
         };
         let line = conditions(&[told(1980, "none"), told(1500, "power_cap")]).unwrap();
-        let expected = "driver 580.95, clock 1500 to 1980 MHz, 40 °C, power limit 700 W, clocks held down for 1 of 2: power_cap";
+        let expected = "driver 580.95, clock 1500 to 1980 MHz, 40 °C, power limit 700 W, clocks \
+            held down for 1 of 2: power_cap";
         assert_eq!(line, expected);
         let line = conditions(&[told(1980, "none")]).unwrap();
         assert!(line.ends_with(", clocks never held down"), "{line}");

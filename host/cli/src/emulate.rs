@@ -52,11 +52,13 @@ Arguments:
   u32:1024  f32:1.5  s64:-1          values; types are u8 to u64, s8 to s64, f16, bf16, f32, f64
   bytes:00ff10                       an aggregate passed by value
   f32[4096]=random:7                 an array of 4096 floats from [-1, 1), drawn by seed 7
-  f32[64,64]=zero                    also nan, iota (0, 1, 2 ...), none (nothing is written), a number
+  f32[64,64]=zero                    also nan, iota (0, 1, 2 ...), none (nothing is written), \
+a number
   f32[]=a.npy                        the array of a NumPy file, with its shape; bf16 is kept as u16
 
 Example, in a clone of the repository:
-  warpladder emulate examples/axpy.ptx axpy --grid 16 --block 256 --arg 'f32[4096]=iota' --arg 'f32[4096]=random' \\
+  warpladder emulate examples/axpy.ptx axpy --grid 16 --block 256 --arg 'f32[4096]=iota' --arg \
+  'f32[4096]=random' \\
       --arg f32:2 --arg u32:4096 --out 1:y.npy --profile --sanitize";
 
 /// Elements of an array that are shown.

@@ -31,7 +31,8 @@ enum Command {
 
 #[derive(clap::Args)]
 struct At {
-    /// The folder of the exercises [default: the current one where it holds them, else warpladder-exercises]
+    /// The folder of the exercises [default: the current one where it holds them, else
+    /// warpladder-exercises]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -41,7 +42,13 @@ struct Attempt {
     /// The exercise to check
     name: Option<String>,
     /// Show the next hint, or hints 1 to N
-    #[arg(long, value_name = "N", num_args = 0..=1, requires = "name", conflicts_with_all = ["solution", "watch"])]
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        requires = "name",
+        conflicts_with_all = ["solution", "watch"]
+    )]
     hint: Option<Option<usize>>,
     /// Show the solution
     #[arg(long, requires = "name", conflicts_with = "watch")]
@@ -65,10 +72,13 @@ Examples:
   warpladder learn start --dir exercises";
 
 const AFTER_HELP: &str = "\
-`learn start` puts the exercises into ./warpladder-exercises, a crate with one file each. Edit a file, then check it by
-its exercise's name; --watch checks the first open exercise whenever its file is saved, and goes on when it passes.
+`learn start` puts the exercises into ./warpladder-exercises, a crate with one file each. Edit a file, \
+then check it by
+its exercise's name; --watch checks the first open exercise whenever its file is saved, and goes on \
+when it passes.
 
-Exercises are compiled by a nightly Rust with the component rust-src (`warpladder doctor` says whether it is there) and
+Exercises are compiled by a nightly Rust with the component rust-src (`warpladder doctor` says \
+whether it is there) and
 run on the PTX emulator, without a GPU.
 
 Examples:

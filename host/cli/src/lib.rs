@@ -1,6 +1,7 @@
 //! The command line.
 //!
-//! Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage or environment.
+//! Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong
+//! usage or environment.
 
 mod baseline;
 mod calibrate;
@@ -46,7 +47,8 @@ Examples:
   warpladder explain tiled_32
   warpladder profile naive --size 64
 
-Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage or environment."
+Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage \
+or environment."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -70,11 +72,13 @@ enum Command {
     /// Time kernels beside cuBLAS or a copy, in turn on one GPU, and check both
     #[cfg(all(target_os = "linux", feature = "gpu"))]
     Compare(compare::Args),
-    /// Find the fastest way to compute products of a size on this device, and keep it for programs that use the library
+    /// Find the fastest way to compute products of a size on this device, and keep it for programs
+    /// that use the library
     Tune(tune::Args),
     /// Set the sources' figures and steps beside ours
     Reproduce(reproduce::Args),
-    /// Make one page of everything that was measured, predicted and counted, as a self-contained HTML file
+    /// Make one page of everything that was measured, predicted and counted, as a self-contained
+    /// HTML file
     Report(report::ReportArgs),
     /// Draw the plots of the report as SVG files
     Plot(report::PlotArgs),
@@ -87,7 +91,8 @@ enum Command {
     Calibrate(calibrate::Args),
     /// Predict how long a kernel takes on a GPU, and what it is bound by
     Predict(predict::Args),
-    /// Explain a kernel on one page: its source with counters, where it stands, and what would help most
+    /// Explain a kernel on one page: its source with counters, where it stands, and what would help
+    /// most
     Explain(explain::Args),
     /// Throughput over warps, sizes or blocks: predicted, and measured where there is a GPU
     Sweep(sweep::Args),
@@ -99,7 +104,8 @@ enum Command {
     Man(man::Args),
 }
 
-/// The command line, as clap knows it: what the completions, the manual pages and the tests of its examples are made from.
+/// The command line, as clap knows it: what the completions, the manual pages and the tests of its
+/// examples are made from.
 pub fn command() -> clap::Command {
     Cli::command()
 }

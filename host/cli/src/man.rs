@@ -12,7 +12,8 @@ Examples:
   warpladder man > warpladder.1
   warpladder man --out man1")]
 pub(super) struct Args {
-    /// Write the pages of the program and of each command into this folder, which is made where it is missing
+    /// Write the pages of the program and of each command into this folder, which is made where it
+    /// is missing
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

@@ -5,8 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// A stream whose reader may go away, as `head` does: what is written after that is dropped. So the exit status is that
-/// of the work, however much of the output was read.
+/// A stream whose reader may go away, as `head` does: what is written after that is dropped. So the
+/// exit status is that of the work, however much of the output was read.
 struct UntilClosed<W>(W);
 
 impl<W: Write> Write for UntilClosed<W> {
@@ -35,8 +35,8 @@ pub fn stderr() -> impl Write {
     UntilClosed(io::stderr().lock())
 }
 
-/// Where text for people goes: standard output, or standard error where records take that, so that they stay
-/// parseable.
+/// Where text for people goes: standard output, or standard error where records take that, so that
+/// they stay parseable.
 pub fn people(records_on_stdout: bool) -> Box<dyn Write> {
     if records_on_stdout {
         Box::new(stderr())
@@ -47,8 +47,8 @@ pub fn people(records_on_stdout: bool) -> Box<dyn Write> {
 
 /// A place for output that is known to be writable before any work is done.
 ///
-/// A file keeps its old content until [`Destination::write`]; one that did not exist and is not written is
-/// removed again.
+/// A file keeps its old content until [`Destination::write`]; one that did not exist and is not
+/// written is removed again.
 pub struct Destination(Kind);
 
 enum Kind {

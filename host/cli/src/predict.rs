@@ -163,7 +163,8 @@ fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result
     let occupancy = &prediction.occupancy;
     writeln!(
         to,
-        "{} blocks of {} threads, {} registers, {} bytes of shared memory: {} resident, {} warps a multiprocessor",
+        "{} blocks of {} threads, {} registers, {} bytes of shared memory: {} resident, {} warps a \
+         multiprocessor",
         launch.blocks,
         launch.threads_per_block,
         launch.registers_per_thread,

@@ -9,8 +9,8 @@ use super::select::{self, Size};
 use std::io::{self, Write};
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
-use warpladder_lab::profile::{self, Measurement, Profile, ProfileError, Record};
-use warpladder_lab::run::{RunError, describe};
+use warpladder_lab::profile::{self, Measurement, Profile, Record};
+use warpladder_lab::run::{RunError, describe, preflight};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -40,9 +40,10 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let shape = args.size.shape(DEFAULT_SIZE);
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let engine = EmulatorEngine::new();
-    let profile = match profile::profile(&engine, rung, shape, args.seed) {
+    let admitted = preflight(&engine, rung, shape)?;
+    let profile = match profile::profile(&engine, &admitted, args.seed) {
         // A kernel that fails is a failed check, as in `run`.
-        Err(ProfileError::Run(RunError::Engine(error @ EngineError::Launch { .. }))) => {
+        Err(RunError::Engine(error @ EngineError::Launch { .. })) => {
             writeln!(output::stdout(), "{error}")?;
             return Ok(Outcome::ChecksFailed);
         }
@@ -81,7 +82,8 @@ fn print(
     print_measurement(to, &record.measurement, all_lines)
 }
 
-/// Prints what was counted: totals, then by class, then by source line, every one of them where `all_lines`.
+/// Prints what was counted: totals, then by class, then by source line, every one of them where
+/// `all_lines`.
 pub(super) fn print_measurement(
     to: &mut dyn Write,
     measurement: &Measurement,
@@ -102,24 +104,6 @@ fn share(part: u64, record: &Measurement) -> String {
     )
 }
 
-/// A ratio with two decimals; a dash where there is none.
-fn decimal(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{value:.2}"))
-}
-
-/// A whole number with commas between thousands.
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +112,9 @@ mod tests {
 
     fn report(kernel: &str, shape: Shape, all: bool) -> String {
         let rung = catalogue::find(kernel).unwrap();
-        let profile = profile::profile(&EmulatorEngine::new(), rung, shape, 1).unwrap();
+        let engine = EmulatorEngine::new();
+        let admitted = preflight(&engine, rung, shape).unwrap();
+        let profile = profile::profile(&engine, &admitted, 1).unwrap();
         let record = Record::from(&profile);
         let mut text = Vec::new();
         print(&mut text, &profile, &record, all).unwrap();
@@ -145,7 +131,7 @@ mod tests {
             "\n  shared loads          64 requests, 2,048 wavefronts (32.00 times the ideal), \
              bank conflicts up to 32-way; 8,192 bytes asked\n",
             "\n  global stores         64 requests, 256 sectors (4.00 per request);",
-            "kernels-gpu/src/transpose/mod.rs:",
+            "kernels-gpu/src/ladder/transpose/mod.rs:",
             "*output.add(to) = *tile.add(word(tx, ty));",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
@@ -179,20 +165,11 @@ mod tests {
             ("naive", large, "use a smaller size"),
         ] {
             let rung = catalogue::find(kernel).unwrap();
-            let refused = profile::profile(&EmulatorEngine::new(), rung, shape, 1).unwrap_err();
+            let engine = EmulatorEngine::new();
+            let profiled = preflight(&engine, rung, shape)
+                .and_then(|admitted| profile::profile(&engine, &admitted, 1));
+            let refused = profiled.unwrap_err();
             assert!(refused.to_string().contains(message), "{refused}");
-        }
-    }
-
-    #[test]
-    fn thousands_are_set_apart() {
-        for (value, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (33_554_432, "33,554,432"),
-        ] {
-            assert_eq!(grouped(value), text);
         }
     }
 }

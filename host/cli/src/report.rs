@@ -100,7 +100,8 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Outcome> {
     if args.results.from.is_empty() {
         writeln!(
             people,
-            "these are the results of an H200; for your own: warpladder run --json run.json, then report --from run.json"
+            "these are the results of an H200; for your own: warpladder run --json run.json, then \
+             report --from run.json"
         )?;
     }
     Ok(Outcome::Done)

@@ -23,14 +23,15 @@ pub(super) struct Args {
     /// Only this source [default: all]
     #[arg(long, value_parser = one_of(SOURCES))]
     source: Option<Source>,
-    /// Where to run: auto takes the GPU where there is one. A GPU is timed; on the emulator transactions, wavefronts
-    /// and instructions are counted
+    /// Where to run: auto takes the GPU where there is one. A GPU is timed; on the emulator
+    /// transactions, wavefronts and instructions are counted
     #[arg(long, value_parser = one_of(ENGINES), default_value = "auto")]
     engine: EngineChoice,
     /// Size of every problem [default: the sources' own on a GPU, small ones on the emulator]
     #[arg(long, value_name = "N")]
     size: Option<NonZeroU32>,
-    /// Timed runs of each kernel [default: 20 on a GPU, 3 on the CPU]; 3 gives the middle of three, as source 004 does
+    /// Timed runs of each kernel [default: 20 on a GPU, 3 on the CPU]; 3 gives the middle of three,
+    /// as source 004 does
     #[arg(long, value_name = "R")]
     reps: Option<NonZeroUsize>,
     /// Seed of the random inputs
@@ -132,7 +133,7 @@ fn print(
         .to_vec();
     for here in &first.here {
         header.push(if bench.counts(group) {
-            here.measure.to_owned()
+            here.measure.clone()
         } else {
             format!("{} {}", here.measure, here.unit)
         });
@@ -156,7 +157,7 @@ fn print(
         for line in text.by_ref().take(row.there.len().max(1)) {
             writeln!(to, "{}", line.trim_end())?;
         }
-        if let Some(over) = row.over {
+        if let Some(over) = &row.over {
             writeln!(to, "     from {over}: {}", row.why)?;
         }
         if !row.ok {
@@ -177,9 +178,9 @@ fn lines(row: &Row) -> Vec<Vec<Cell>> {
         .there
         .iter()
         .map(|there| {
-            let kind = match there.hardware {
+            let kind = match &there.hardware {
                 Some(hardware) => format!("{} ({hardware})", there.kind),
-                None => there.kind.to_owned(),
+                None => there.kind.clone(),
             };
             vec![
                 Cell::new(""),
@@ -194,7 +195,7 @@ fn lines(row: &Row) -> Vec<Vec<Cell>> {
         let dash = || Cell::new("-");
         lines.push(vec![Cell::new(""), Cell::new(""), dash(), dash(), dash()]);
     }
-    lines[0][0] = Cell::new(row.rung);
+    lines[0][0] = Cell::new(&row.rung);
     lines[0][1] = table::verdict(row.ok);
     for here in &row.here {
         lines[0].push(table::number(here.value));
@@ -216,7 +217,8 @@ fn conclude(to: &mut dyn Write, results: &[Vec<Row>]) -> anyhow::Result<Outcome>
     let rows = || results.iter().flatten();
     writeln!(
         to,
-        "A step is how many times better a rung is than the one that it is a step from; of counts, how many times fewer."
+        "A step is how many times better a rung is than the one that it is a step from; of counts, \
+         how many times fewer."
     )?;
     let failed = rows().filter(|row| !row.ok).count();
     if failed == 0 {

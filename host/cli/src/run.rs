@@ -13,7 +13,7 @@ use warpladder::engine::{self, Engine, EngineChoice, EngineKind};
 use warpladder_lab::catalogue::{self, Family, Implementation, Rung};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::run::{
-    Cache, Detailed, Problems, Record, Sampling, check_shape, describe, preflight,
+    Admitted, Cache, Detailed, Problems, Record, Sampling, check_shape, describe, preflight,
 };
 
 #[derive(clap::Args)]
@@ -35,7 +35,8 @@ pub(super) struct Args {
     kernel: Vec<String>,
     #[command(flatten)]
     size: Size,
-    /// Timed runs of each kernel [default: 3 on the emulator, 20 on a GPU; on either 20 with --baseline]
+    /// Timed runs of each kernel [default: 3 on the emulator, 20 on a GPU; on either 20 with
+    /// --baseline]
     #[arg(long, value_name = "R")]
     reps: Option<NonZeroUsize>,
     /// Time on until the median is known to within so many percent, with 95 % confidence
@@ -44,7 +45,8 @@ pub(super) struct Args {
     /// Begin no timed run of a kernel after so many seconds [default: none, 10 with --precision]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
-    /// What the caches of a GPU hold when a timed run begins: what the one before left, or other data
+    /// What the caches of a GPU hold when a timed run begins: what the one before left, or other
+    /// data
     #[arg(long, value_parser = one_of(CACHES), default_value = "hot")]
     cache: Cache,
     /// Seed of the random inputs
@@ -60,7 +62,8 @@ pub(super) struct Args {
     baseline: baseline::BaselineArgs,
 }
 
-/// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the slowest.
+/// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the
+/// slowest.
 const CPU_FLOPS: f64 = 2.0 * 512.0 * 512.0 * 512.0;
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
@@ -79,7 +82,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let selection = split(args, engine, selected, shape)?;
 
     let sampling = sampling(args, engine.kind());
-    let records = run_all(engine, &selection.run, shape, args.seed, sampling)?;
+    let records = run_all(engine, &selection.run, args.seed, sampling)?;
     let compared = saved.map(|saved| saved.compare(&records));
 
     let mut people = people(json.iter().chain(&csv).any(Destination::is_stdout));
@@ -87,12 +90,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         let detailed: Vec<Detailed<'_, _>> = records
             .iter()
             .enumerate()
-            .map(|(index, record)| Detailed {
-                record,
-                times_ms: &record.times_ms,
-                baseline: compared
-                    .as_ref()
-                    .and_then(|compared| compared.comparison(index)),
+            .map(|(index, record)| {
+                let compared = compared.as_ref();
+                Detailed::new(record, compared.and_then(|of| of.comparison(index)))
             })
             .collect();
         json.write_json(&detailed)?;
@@ -100,7 +100,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     if let Some(csv) = csv {
         csv.write(&to_csv(&records)?)?;
     }
-    let outcome = print(&mut people, engine, &selection, shape, &records)?;
+    let outcome = print(&mut people, engine, &selection, &records)?;
     match compared {
         Some(compared) => compared.print(&mut people, &records, outcome),
         None => Ok(outcome),
@@ -171,15 +171,15 @@ fn select(args: &Args) -> anyhow::Result<Vec<&'static Rung>> {
 /// The kernels of a run.
 struct Selection {
     /// Those that run.
-    run: Vec<&'static Rung>,
+    run: Vec<Admitted>,
     /// Those that do not take the size.
     unfit: Vec<&'static Rung>,
     /// Products on the host that would take long.
     slow: Vec<&'static Rung>,
 }
 
-/// Splits off the rungs that do not take this size. One that was asked for by name is an error; of the whole
-/// catalogue or a family, the others run.
+/// Splits off the rungs that do not take this size. One that was asked for by name is an error; of
+/// the whole catalogue or a family, the others run.
 fn split(
     args: &Args,
     engine: &dyn Engine,
@@ -201,15 +201,15 @@ fn split(
                 selection.slow.push(rung);
             }
             Ok(()) => {
-                preflight(engine, rung, shape)?;
-                selection.run.push(rung);
+                selection.run.push(preflight(engine, rung, shape)?);
             }
         }
     }
     if selection.run.is_empty() {
         let Shape { m, n, k } = shape;
         bail!(
-            "no kernel of this selection takes {m} x {n} x {k}: `warpladder list` says what each takes"
+            "no kernel of this selection takes {m} x {n} x {k}: `warpladder list` says what each \
+             takes"
         );
     }
     Ok(selection)
@@ -217,19 +217,18 @@ fn split(
 
 fn run_all(
     engine: &dyn Engine,
-    rungs: &[&'static Rung],
-    shape: Shape,
+    admitted: &[Admitted],
     seed: u64,
     sampling: Sampling,
 ) -> anyhow::Result<Vec<Record>> {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
     // Draws on standard error, and only where that is a terminal.
-    let progress = ProgressBar::new(rungs.len() as u64).with_style(style);
-    let mut problems = Problems::new(shape, seed);
+    let progress = ProgressBar::new(admitted.len() as u64).with_style(style);
+    let mut problems = Problems::new(seed);
     let mut records = Vec::new();
-    for rung in rungs {
-        progress.set_message(rung.name);
-        records.push(problems.run(engine, rung, sampling)?);
+    for admitted in admitted {
+        progress.set_message(admitted.rung().name);
+        records.push(problems.run(engine, admitted, sampling)?);
         progress.inc(1);
     }
     progress.finish_and_clear();
@@ -248,7 +247,6 @@ fn print(
     to: &mut dyn Write,
     engine: &dyn Engine,
     selection: &Selection,
-    shape: Shape,
     records: &[Record],
 ) -> anyhow::Result<Outcome> {
     writeln!(to, "{} on {}", engine.kind(), engine.device_name())?;
@@ -270,11 +268,11 @@ fn print(
         "GB/s",
         "host-to-host ms",
     ]);
-    for (rung, record) in selection.run.iter().zip(records) {
+    for (admitted, record) in selection.run.iter().zip(records) {
         table.add_row([
-            record.kernel.into(),
+            (&record.kernel).into(),
             record.element.into(),
-            describe(rung.operation, shape).into(),
+            describe(admitted.rung().operation, admitted.shape()).into(),
             table::verdict(record.ok),
             table::number(record.error),
             table::number(record.tolerance),
@@ -324,17 +322,20 @@ mod tests {
     #[test]
     fn one_wrong_record_makes_the_run_fail_and_is_named() {
         let engine = EmulatorEngine::new();
-        let rungs = ["naive", "tiled_guarded_16"].map(|name| catalogue::find(name).unwrap());
+        let run = ["naive", "tiled_guarded_16"].map(|name| {
+            let rung = catalogue::find(name).unwrap();
+            preflight(&engine, rung, SHAPE).unwrap()
+        });
         let selection = Selection {
-            run: rungs.to_vec(),
+            run: run.to_vec(),
             unfit: Vec::new(),
             slow: Vec::new(),
         };
-        let mut problems = Problems::new(SHAPE, 1);
-        let mut records = rungs.map(|rung| problems.run(&engine, rung, 1).unwrap());
+        let mut problems = Problems::new(1);
+        let mut records = run.map(|admitted| problems.run(&engine, &admitted, 1).unwrap());
         let printed = |records: &[Record]| {
             let mut text = Vec::new();
-            let outcome = print(&mut text, &engine, &selection, SHAPE, records).unwrap();
+            let outcome = print(&mut text, &engine, &selection, records).unwrap();
             (outcome, String::from_utf8(text).unwrap())
         };
         let (outcome, text) = printed(&records);

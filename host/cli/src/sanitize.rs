@@ -7,7 +7,7 @@ use std::io::Write;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
 use warpladder_lab::problem::Shape;
-use warpladder_lab::run::{check_shape, describe, preflight};
+use warpladder_lab::run::{Admitted, check_shape, describe, preflight};
 use warpladder_lab::sanitize::{default_shape, sanitize};
 
 #[derive(clap::Args)]
@@ -49,7 +49,7 @@ enum ToolArg {
     Memcheck,
     /// Races on shared and on global memory
     Racecheck,
-    /// Reads of memory that nobody has written to
+    /// Reads of memory that was never written
     Initcheck,
     /// Barriers and warp operations that not all of their threads reach
     Synccheck,
@@ -109,8 +109,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
     let mut records = Vec::new();
     let (mut faulty, mut total) = (0, 0);
-    for &(rung, shape) in &cases {
-        let findings = sanitize(&emulator, rung, shape, args.seed, args.tool.tools())?;
+    for admitted in &cases {
+        let (rung, shape) = (admitted.rung(), admitted.shape());
+        let findings = sanitize(&emulator, admitted, args.seed, args.tool.tools())?;
         if !findings.is_empty() {
             faulty += 1;
             total += findings.len();
@@ -120,7 +121,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
                 writeln!(people, "  {}", finding.to_string().replace('\n', "\n  "))?;
             }
         }
-        let ran = rung.resolve(shape).name;
+        let ran = admitted.runs().name;
         records.push(Record {
             kernel: rung.name,
             ran: (ran != rung.name).then_some(ran),
@@ -143,9 +144,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::ChecksFailed)
 }
 
-/// The kernels that the arguments name, and the size of each. One that was named must take the size; of the whole
-/// catalogue, those that do not take it are left out.
-fn select(args: &Args, emulator: &EmulatorEngine) -> anyhow::Result<Vec<(&'static Rung, Shape)>> {
+/// The kernels that the arguments name, and the size of each. One that was named must take the
+/// size; of the whole catalogue, those that do not take it are left out.
+fn select(args: &Args, emulator: &EmulatorEngine) -> anyhow::Result<Vec<Admitted>> {
     let sized = args.size.or(args.m).or(args.n).or(args.k).is_some();
     let shape_for = |rung: &Rung| {
         let default = default_shape(rung);
@@ -171,8 +172,7 @@ fn select(args: &Args, emulator: &EmulatorEngine) -> anyhow::Result<Vec<(&'stati
         if sized && !by_name && check_shape(rung, shape).is_err() {
             continue;
         }
-        preflight(emulator, rung, shape)?;
-        cases.push((rung, shape));
+        cases.push(preflight(emulator, rung, shape)?);
     }
     if cases.is_empty() {
         anyhow::bail!("no kernel takes this size: `warpladder list` says what each takes");

@@ -15,7 +15,8 @@ pub(super) struct Problems {
     /// A size: N for all dimensions, MxN or MxNxK; may be given several times
     #[arg(long = "shape", value_name = "SHAPE", default_value = "4096")]
     shapes: Vec<ShapeArg>,
-    /// How the operands of products are stored: as they are (n) or transposed (t), A first; several are parted by commas
+    /// How the operands of products are stored: as they are (n) or transposed (t), A first; several
+    /// are parted by commas
     #[arg(
         long = "layout",
         value_parser = one_of(LAYOUTS),

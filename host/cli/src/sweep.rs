@@ -21,7 +21,8 @@ pub(super) struct Args {
     /// What to vary
     #[arg(long, value_parser = one_of(SWEPT), default_value = "warps")]
     over: Over,
-    /// Predict for this GPU, and measure nothing [default: measure on this machine's GPU, else predict for an H200]
+    /// Predict for this GPU, and measure nothing [default: measure on this machine's GPU, else
+    /// predict for an H200]
     #[arg(long, value_name = "D")]
     device: Option<String>,
     #[command(flatten)]

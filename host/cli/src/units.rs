@@ -1,7 +1,7 @@
 //! Numbers with their units.
 
-/// Bytes in the largest unit that leaves at least one of it, for example `227 KiB`. KiB are whole ones: a limit
-/// of 32764 bytes is not 32 KiB.
+/// Bytes in the largest unit that leaves at least one of it, for example `227 KiB`. KiB are whole
+/// ones: a limit of 32764 bytes is not 32 KiB.
 pub fn bytes(count: impl Into<u64>) -> String {
     let count = count.into();
     let (shift, unit) = match count {

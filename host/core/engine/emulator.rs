@@ -4,14 +4,15 @@ mod streams;
 
 use super::streams::{Slots, Streams};
 use super::{Engine, EngineKind};
-use crate::error::EngineError;
+use crate::error::{EngineError, LaunchCause, LoadCause};
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
 use crate::memory;
+use crate::sync::{lock, read, write};
 use ptx_emulator::{
     Args, DEFAULT_INSTRUCTION_BUDGET, Kernel, LaunchConfig, Memory, MemoryError, Module,
     NoObserver, Observer, TensorMap, TensorSwizzle,
 };
-use std::cell::RefCell;
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Instant;
 
 /// Device memory where the system does not say how much it has: 4 GiB.
@@ -33,12 +34,12 @@ pub struct EmulatorEngine {
     instruction_budget: u64,
     /// Worker threads; none for as many as the machine runs at once.
     workers: Option<usize>,
-    modules: RefCell<Vec<Module>>,
+    modules: Mutex<Vec<Module>>,
     /// Each with the number of its module.
-    kernels: RefCell<Vec<(usize, Kernel)>>,
-    streams: RefCell<Slots<()>>,
+    kernels: RwLock<Vec<(usize, Arc<Kernel>)>>,
+    streams: Mutex<Slots<()>>,
     /// When each was recorded, if it was.
-    events: RefCell<Slots<Option<Instant>>>,
+    events: Mutex<Slots<Option<Instant>>>,
 }
 
 impl Default for EmulatorEngine {
@@ -57,10 +58,10 @@ impl EmulatorEngine {
             memory: Memory::with_capacity(memory::available().unwrap_or(DEFAULT_CAPACITY)),
             instruction_budget: DEFAULT_INSTRUCTION_BUDGET,
             workers: None,
-            modules: RefCell::default(),
-            kernels: RefCell::default(),
-            streams: RefCell::default(),
-            events: RefCell::default(),
+            modules: Mutex::default(),
+            kernels: RwLock::default(),
+            streams: Mutex::default(),
+            events: Mutex::default(),
         }
     }
 
@@ -91,11 +92,13 @@ impl EmulatorEngine {
         launch: &Launch<'_>,
         observer: &mut O,
     ) -> Result<(), EngineError> {
-        let kernels = self.kernels.borrow();
-        let Some((_, kernel)) = kernels.get(launch.kernel.0) else {
+        let kernel = read(&self.kernels)
+            .get(launch.kernel.0)
+            .map(|(_, kernel)| Arc::clone(kernel));
+        let Some(kernel) = kernel else {
             return Err(EngineError::Launch {
                 entry: format!("kernel {}", launch.kernel.0),
-                message: "it was loaded by another engine".to_owned(),
+                cause: LaunchCause::NotLoaded,
             });
         };
         let config = LaunchConfig {
@@ -109,15 +112,14 @@ impl EmulatorEngine {
             .launch_observed(&self.memory, &config, &arguments(launch.args), observer)
             .map_err(|error| EngineError::Launch {
                 entry: kernel.name().to_owned(),
-                message: error.to_string(),
+                cause: LaunchCause::Emulator(Box::new(error)),
             })?;
         Ok(())
     }
 
     /// Static shared memory of a block of this kernel, in bytes; 0 where this engine has not loaded it.
     pub fn static_shared_bytes(&self, KernelId(index): KernelId) -> u32 {
-        let kernels = self.kernels.borrow();
-        kernels
+        read(&self.kernels)
             .get(index)
             .map_or(0, |(_, kernel)| kernel.static_shared_bytes())
     }
@@ -130,11 +132,11 @@ impl EmulatorEngine {
     /// Finds a module among those loaded, or loads it; returns its number. Of a module's kernels those are parsed that are
     /// launched: a problem needs one or two of many.
     fn module(&self, ptx: &str, entry: &str) -> Result<usize, EngineError> {
-        let mut modules = self.modules.borrow_mut();
+        let mut modules = lock(&self.modules);
         if let Some(index) = modules.iter().position(|module| module.text() == ptx) {
             return Ok(index);
         }
-        modules.push(Module::index(ptx).map_err(|error| load_error(entry, &error))?);
+        modules.push(Module::index(ptx).map_err(|error| load_error(entry, error))?);
         Ok(modules.len() - 1)
     }
 }
@@ -162,13 +164,14 @@ impl Engine for EmulatorEngine {
 
     fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
         let module = self.module(ptx, entry)?;
-        let mut kernels = self.kernels.borrow_mut();
-        let loaded = |(of, kernel): &(usize, Kernel)| *of == module && kernel.name() == entry;
+        let mut kernels = write(&self.kernels);
+        let loaded = |(of, kernel): &(usize, Arc<Kernel>)| *of == module && kernel.name() == entry;
         if let Some(index) = kernels.iter().position(loaded) {
             return Ok(KernelId(index));
         }
-        let kernel = self.modules.borrow()[module].kernel(entry);
-        kernels.push((module, kernel.map_err(|error| load_error(entry, &error))?));
+        let kernel = lock(&self.modules)[module].kernel(entry);
+        let kernel = kernel.map_err(|error| load_error(entry, error))?;
+        kernels.push((module, Arc::new(kernel)));
         Ok(KernelId(kernels.len() - 1))
     }
 
@@ -221,7 +224,7 @@ impl Engine for EmulatorEngine {
         })
     }
 
-    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+    unsafe fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
         self.run_observed(launch, &mut NoObserver)
     }
 
@@ -229,11 +232,11 @@ impl Engine for EmulatorEngine {
         Some(self)
     }
 
-    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+    unsafe fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
         let start = Instant::now();
         for _ in 0..rounds {
             for launch in launches {
-                self.run(launch)?;
+                self.run_observed(launch, &mut NoObserver)?;
             }
         }
         Ok(start.elapsed().as_secs_f64() * 1e3)
@@ -259,10 +262,10 @@ fn arguments(args: &[Arg<'_>]) -> Args {
     arguments
 }
 
-fn load_error(entry: &str, error: &dyn std::error::Error) -> EngineError {
+fn load_error(entry: &str, cause: impl Into<LoadCause>) -> EngineError {
     EngineError::Load {
         entry: entry.to_owned(),
-        message: error.to_string(),
+        cause: cause.into(),
     }
 }
 

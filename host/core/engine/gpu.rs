@@ -8,8 +8,9 @@ mod geometry;
 mod queue;
 mod streams;
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use cuda_driver::{
     DriverError, Event, Function, FunctionAttribute, JitOptions, LaunchConfig, Module,
@@ -23,31 +24,32 @@ use cust::stream::{Stream, StreamFlags};
 
 use self::arguments::{MOST_ARGUMENTS, argument_pointers};
 use self::geometry::Limits;
-use super::signature::{body, parameters};
-use super::streams::{Slots, Streams};
+use super::streams::{Slots, StreamId, Streams};
 use super::{Engine, EngineKind};
 use crate::device::{DeviceProperties, DeviceState};
-use crate::error::EngineError;
+use crate::error::{EngineError, LaunchCause, LoadCause};
 use crate::launch::{
     DevicePtr, Dim3, KernelId, Launch, MAX_CLUSTER_BLOCKS, MatrixMap, TENSOR_MAP_BYTES,
 };
+use crate::sync::{lock, read, write};
+use ptx_syntax::signature;
 
-/// A CUDA device. Used from the thread that made it.
+/// A CUDA device, for any number of threads.
 pub struct GpuEngine {
     // Fields are dropped in this order: what lives in the context goes before the context.
-    kernels: RefCell<Vec<Kernel>>,
-    modules: RefCell<Vec<LoadedModule>>,
-    start: cust::event::Event,
-    stop: cust::event::Event,
-    events: RefCell<Slots<Event>>,
-    streams: RefCell<Slots<Stream>>,
+    kernels: RwLock<Vec<Arc<Kernel>>>,
+    modules: Mutex<Vec<LoadedModule>>,
+    /// Events around what is timed: one thread at a time.
+    timed: Mutex<[cust::event::Event; 2]>,
+    events: RwLock<Slots<Arc<Event>>>,
+    streams: RwLock<Slots<Arc<Stream>>>,
     stream: Stream,
     context: Context,
     properties: DeviceProperties,
     /// Live allocations: size in bytes by address.
-    allocations: RefCell<BTreeMap<u64, usize>>,
+    allocations: Mutex<BTreeMap<u64, usize>>,
     /// The kernel that broke the context, once one has.
-    broken_by: RefCell<Option<String>>,
+    broken_by: OnceLock<String>,
 }
 
 struct LoadedModule {
@@ -64,7 +66,7 @@ struct Kernel {
     parameters: Vec<usize>,
     limits: Limits,
     /// Dynamic shared memory that launches may ask for so far, in bytes.
-    allowed_shared_bytes: Cell<u32>,
+    allowed_shared_bytes: AtomicU32,
     /// Whether it may begin before the kernel in front has ended: it waits for that itself, by `griddepcontrol.wait`.
     waits_for_previous: bool,
 }
@@ -90,17 +92,19 @@ impl GpuEngine {
             let device = cust::device::Device::get_device(ordinal)?;
             let context = Context::new(device)?;
             Ok(GpuEngine {
-                kernels: RefCell::default(),
-                modules: RefCell::default(),
-                start: cust::event::Event::new(EventFlags::DEFAULT)?,
-                stop: cust::event::Event::new(EventFlags::DEFAULT)?,
-                events: RefCell::default(),
-                streams: RefCell::default(),
+                kernels: RwLock::default(),
+                modules: Mutex::default(),
+                timed: Mutex::new([
+                    cust::event::Event::new(EventFlags::DEFAULT)?,
+                    cust::event::Event::new(EventFlags::DEFAULT)?,
+                ]),
+                events: RwLock::default(),
+                streams: RwLock::default(),
                 stream: Stream::new(StreamFlags::DEFAULT, None)?,
                 context,
                 properties: properties.clone(),
-                allocations: RefCell::default(),
-                broken_by: RefCell::default(),
+                allocations: Mutex::default(),
+                broken_by: OnceLock::new(),
             })
         };
         open().map_err(|error: CudaError| {
@@ -116,7 +120,7 @@ impl GpuEngine {
 
     /// Makes the context current, since another engine of this thread may have taken its place.
     fn enter(&self) -> Result<(), EngineError> {
-        if let Some(entry) = &*self.broken_by.borrow() {
+        if let Some(entry) = self.broken_by.get() {
             return Err(EngineError::Unavailable(format!(
                 "{} cannot be used since {entry} failed on it: start the program again without that kernel",
                 self.properties.name
@@ -127,7 +131,7 @@ impl GpuEngine {
 
     /// Compiles and loads a module, or finds it among those loaded; returns its index.
     fn module(&self, ptx: &str, entry: &str) -> Result<usize, EngineError> {
-        let mut modules = self.modules.borrow_mut();
+        let mut modules = lock(&self.modules);
         if let Some(index) = modules.iter().position(|loaded| loaded.ptx == ptx) {
             return Ok(index);
         }
@@ -138,7 +142,7 @@ impl GpuEngine {
         // SAFETY: the engine's context is current (`enter`). Modules and functions stay inside the engine, whose
         // fields are declared so that they are dropped before the context.
         let (module, _) = unsafe { Module::load_ptx(ptx, &options) }
-            .map_err(|error| load_error(entry, error.to_string()))?;
+            .map_err(|error| load_error(entry, LoadCause::Driver(error.to_string())))?;
         modules.push(LoadedModule {
             ptx: ptx.to_owned(),
             module,
@@ -148,29 +152,33 @@ impl GpuEngine {
 
     /// Finds a kernel in a loaded module, with what its launches are checked against.
     fn kernel(&self, module: usize, ptx: &str, entry: &str) -> Result<Kernel, EngineError> {
-        let Some(parameters) = parameters(ptx, entry) else {
-            return Err(load_error(entry, "the PTX has no such entry".to_owned()));
+        let module_text = signature::Module::read(ptx);
+        let function = module_text.entry(entry);
+        let Some((function, parameters)) =
+            function.and_then(|function| Some((function, function.parameters.as_ref()?)))
+        else {
+            return Err(load_error(entry, LoadCause::NoEntry));
         };
+        let waits_for_previous = module_text.uses(function, "griddepcontrol.wait");
         let parameters = parameters.iter().map(|parameter| parameter.bytes).collect();
         let open = || {
-            let function = self.modules.borrow()[module].module.function(entry)?;
-            let read = |attribute| function.attribute(attribute).map(i32::unsigned_abs);
+            let function = lock(&self.modules)[module].module.function(entry)?;
+            let query = |attribute| function.attribute(attribute).map(i32::unsigned_abs);
             let limits = Limits {
                 grid: self.properties.max_grid,
                 block: self.properties.max_block,
-                block_threads: read(FunctionAttribute::MaxThreadsPerBlock)?,
-                registers: read(FunctionAttribute::Registers)?,
+                block_threads: query(FunctionAttribute::MaxThreadsPerBlock)?,
+                registers: query(FunctionAttribute::Registers)?,
                 shared_bytes: self.properties.shared_bytes_per_block_optin,
-                static_shared_bytes: read(FunctionAttribute::SharedBytes)?,
+                static_shared_bytes: query(FunctionAttribute::SharedBytes)?,
                 cluster_blocks: match self.properties.compute_capability {
                     90.. => MAX_CLUSTER_BLOCKS,
                     _ => 1,
                 },
             };
-            let allowed_shared_bytes = Cell::new(read(FunctionAttribute::MaxDynamicSharedBytes)?);
+            let allowed_shared_bytes =
+                AtomicU32::new(query(FunctionAttribute::MaxDynamicSharedBytes)?);
             let entry = entry.to_owned();
-            let waits_for_previous =
-                body(ptx, &entry).is_some_and(|body| body.contains("griddepcontrol.wait"));
             Ok(Kernel {
                 module,
                 entry,
@@ -181,7 +189,7 @@ impl GpuEngine {
                 waits_for_previous,
             })
         };
-        open().map_err(|error: DriverError| load_error(entry, error.to_string()))
+        open().map_err(|error: DriverError| load_error(entry, LoadCause::Driver(error.to_string())))
     }
 
     /// Calls `action` with the kernel of a launch, in the engine's context.
@@ -191,17 +199,21 @@ impl GpuEngine {
         action: impl FnOnce(&Kernel) -> Result<R, EngineError>,
     ) -> Result<R, EngineError> {
         self.enter()?;
-        match self.kernels.borrow().get(launch.kernel.0) {
-            Some(kernel) => action(kernel),
+        let kernel = read(&self.kernels).get(launch.kernel.0).map(Arc::clone);
+        match kernel {
+            Some(kernel) => action(&kernel),
             None => Err(EngineError::Launch {
                 entry: format!("kernel number {}", launch.kernel.0),
-                message: "this engine has not loaded it".to_owned(),
+                cause: LaunchCause::NotLoaded,
             }),
         }
     }
 
     /// Checks a launch and puts it on a stream.
-    fn queue(
+    ///
+    /// # Safety
+    /// As [`Engine::enqueue`].
+    unsafe fn queue(
         &self,
         stream: &Stream,
         kernel: &Kernel,
@@ -209,7 +221,7 @@ impl GpuEngine {
     ) -> Result<(), EngineError> {
         let refused = |message| EngineError::Launch {
             entry: kernel.entry.clone(),
-            message,
+            cause: LaunchCause::Refused(message),
         };
         geometry::check(launch, &kernel.limits).map_err(refused)?;
         let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
@@ -229,8 +241,8 @@ impl GpuEngine {
             )
         };
         // SAFETY: the stream is of the function's context, which is current. `argument_pointers` has matched
-        // number and size of the arguments with the parameters, and they live through the call. Accesses of the
-        // kernel outside of device memory are caught by the device and reported by the next call.
+        // number and size of the arguments with the parameters, and they live through the call. What the kernel
+        // reads and writes is the caller's contract.
         unsafe { kernel.function.launch(&config, stream.as_inner(), pointers) }
             .map_err(|error| self.work_failed(&kernel.entry, &error))
     }
@@ -245,11 +257,15 @@ impl GpuEngine {
     /// The error of work that was queued; remembers it where nothing more can run in this context.
     fn work_failed(&self, what: &str, error: &DriverError) -> EngineError {
         if breaks_context(error.code) {
-            *self.broken_by.borrow_mut() = Some(what.to_owned());
+            // The first one names the cause.
+            _ = self.broken_by.set(what.to_owned());
         }
         EngineError::Launch {
             entry: what.to_owned(),
-            message: error.message(),
+            cause: LaunchCause::Driver {
+                code: error.code,
+                message: error.message(),
+            },
         }
     }
 
@@ -263,7 +279,7 @@ impl GpuEngine {
         DevicePtr(address): DevicePtr,
         bytes: usize,
     ) -> Result<DeviceSlice<u8>, EngineError> {
-        let allocations = self.allocations.borrow();
+        let allocations = lock(&self.allocations);
         let inside = allocations
             .range(..=address)
             .next_back()
@@ -285,12 +301,12 @@ impl GpuEngine {
 impl Kernel {
     /// Allows launches with this much dynamic shared memory; above 48 KiB a kernel must be told beforehand.
     fn allow_shared(&self, bytes: u32) -> Result<(), DriverError> {
-        if bytes > self.allowed_shared_bytes.get() {
+        if bytes > self.allowed_shared_bytes.load(Ordering::Acquire) {
             // `geometry::check` has seen that it fits the device.
             let value = i32::try_from(bytes).unwrap_or(i32::MAX);
             self.function
                 .set_attribute(FunctionAttribute::MaxDynamicSharedBytes, value)?;
-            self.allowed_shared_bytes.set(bytes);
+            self.allowed_shared_bytes.store(bytes, Ordering::Release);
         }
         Ok(())
     }
@@ -339,12 +355,12 @@ impl Engine for GpuEngine {
         self.enter()?;
         let module = self.module(ptx, entry)?;
         let loaded = |kernel: &Kernel| kernel.module == module && kernel.entry == entry;
-        if let Some(index) = self.kernels.borrow().iter().position(loaded) {
+        if let Some(index) = read(&self.kernels).iter().position(|kernel| loaded(kernel)) {
             return Ok(KernelId(index));
         }
         let kernel = self.kernel(module, ptx, entry)?;
-        let mut kernels = self.kernels.borrow_mut();
-        kernels.push(kernel);
+        let mut kernels = write(&self.kernels);
+        kernels.push(Arc::new(kernel));
         Ok(KernelId(kernels.len() - 1))
     }
 
@@ -363,14 +379,12 @@ impl Engine for GpuEngine {
             CudaError::OutOfMemory => too_little,
             other => failed("cuMemAlloc", other),
         })?;
-        self.allocations
-            .borrow_mut()
-            .insert(pointer.as_raw(), bytes);
+        lock(&self.allocations).insert(pointer.as_raw(), bytes);
         Ok(DevicePtr(pointer.as_raw()))
     }
 
     fn free(&self, DevicePtr(address): DevicePtr) {
-        let was_live = self.allocations.borrow_mut().remove(&address).is_some();
+        let was_live = lock(&self.allocations).remove(&address).is_some();
         if was_live && self.enter().is_ok() {
             // SAFETY: the address came from `alloc` and is freed once. An error can only be that of an earlier
             // launch, which that launch has reported.
@@ -389,12 +403,7 @@ impl Engine for GpuEngine {
     }
 
     fn fill(&self, to: DevicePtr, bytes: usize, value: u8) -> Result<(), EngineError> {
-        const CALL: &str = "cuMemsetD8Async";
-        self.enter()?;
-        let mut slice = self.slice(CALL, to, bytes)?;
-        // SAFETY: the range is device memory that is allocated; it stays so while the caller's buffer lives, whose release
-        // waits for the device.
-        unsafe { slice.set_8_async(value, &self.stream) }.map_err(|error| failed(CALL, error))
+        self.fill_on(StreamId::OWN, to, bytes, value)
     }
 
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
@@ -429,20 +438,24 @@ impl Engine for GpuEngine {
         }
     }
 
-    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+    unsafe fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
         self.with_kernel(launch, |kernel| {
-            self.queue(&self.stream, kernel, launch)?;
+            // SAFETY: the same contract.
+            unsafe { self.queue(&self.stream, kernel, launch) }?;
             self.finish(kernel)
         })
     }
 
-    fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
-        self.with_kernel(launch, |kernel| self.queue(&self.stream, kernel, launch))
+    unsafe fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        self.with_kernel(launch, |kernel| unsafe {
+            self.queue(&self.stream, kernel, launch)
+        })
     }
 
     fn synchronize(&self) -> Result<(), EngineError> {
         self.enter()?;
-        let (call, done) = if self.streams.borrow().is_empty() {
+        let (call, done) = if read(&self.streams).is_empty() {
             ("cuStreamSynchronize", self.stream.synchronize())
         } else {
             ("cuCtxSynchronize", CurrentContext::synchronize())
@@ -454,7 +467,7 @@ impl Engine for GpuEngine {
         Some(self)
     }
 
-    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+    unsafe fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
         let entry = match launches.first() {
             Some(launch) => self.with_kernel(launch, |kernel| Ok(kernel.entry.clone()))?,
             None => return Ok(0.0),
@@ -462,7 +475,8 @@ impl Engine for GpuEngine {
         self.time_enqueued(&entry, || {
             for _ in 0..rounds {
                 for launch in launches {
-                    self.enqueue(launch)?;
+                    // SAFETY: the same contract.
+                    unsafe { self.enqueue(launch) }?;
                 }
             }
             Ok(())
@@ -497,9 +511,9 @@ fn failed(call: &'static str, error: CudaError) -> EngineError {
     }
 }
 
-fn load_error(entry: &str, message: String) -> EngineError {
+fn load_error(entry: &str, cause: LoadCause) -> EngineError {
     EngineError::Load {
         entry: entry.to_owned(),
-        message,
+        cause,
     }
 }

@@ -12,11 +12,10 @@ pub mod emulator;
 #[cfg(gpu)]
 pub mod gpu;
 pub mod observed;
-pub mod signature;
 pub mod streams;
 
 /// Which engine: the name on the command line and in every record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
     /// The host itself, for the products that are not kernels.
@@ -78,8 +77,9 @@ fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
 
 /// Where kernels run.
 ///
-/// Methods take `&self`, so that [`Buffer`]s can live beside launches; an engine is used from one thread.
-pub trait Engine {
+/// Methods take `&self`, so that [`Buffer`]s can live beside launches; any thread may call them. Launches of several threads on
+/// one stream run in the order in which the calls return.
+pub trait Engine: Send + Sync {
     /// Which engine this is.
     fn kind(&self) -> EngineKind;
 
@@ -151,15 +151,23 @@ pub trait Engine {
     ///
     /// # Errors
     /// [`EngineError::Launch`] where the launch is refused (geometry, arguments) or the kernel fails.
-    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError>;
+    ///
+    /// # Safety
+    /// The kernel, launched so, reads and writes only device memory that is allocated, and nothing that another launch uses at
+    /// the same time: a GPU checks neither. (The emulator refuses accesses outside of allocations.)
+    unsafe fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError>;
 
     /// Starts one launch, after those that were started before. A GPU runs it while this thread goes on, and an error of the
     /// kernel comes out where it is waited for; the emulator runs it at once.
     ///
     /// # Errors
     /// [`EngineError::Launch`] where the launch is refused.
-    fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
-        self.run(launch)
+    ///
+    /// # Safety
+    /// As [`run`](Self::run), and the memory stays allocated until the launch has ended.
+    unsafe fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        unsafe { self.run(launch) }
     }
 
     /// Waits for all launches that were started.
@@ -177,7 +185,13 @@ pub trait Engine {
 
     /// Runs launches one after the other, all of them `rounds` times, and returns how long that took together, in
     /// milliseconds: between two CUDA events around them on a GPU, wall-clock time on the emulator.
-    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError>;
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    ///
+    /// # Safety
+    /// As [`run`](Self::run), for each of the launches.
+    unsafe fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError>;
 }
 
 /// Device memory that is freed when it goes out of scope.

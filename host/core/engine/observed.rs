@@ -4,13 +4,14 @@ use super::emulator::EmulatorEngine;
 use super::{Engine, EngineKind};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
-use ptx_emulator::{LaunchError, ObservedLaunch, Observer, Report};
-use std::cell::RefCell;
+use crate::sync::lock;
+use ptx_emulator::{Event, Interest, LaunchError, ObservedLaunch, Observer, Report};
+use std::sync::{Mutex, PoisonError};
 
 /// An emulator whose launches are seen by an observer: counters, or a sanitizer.
 pub struct ObservedEngine<'e, O> {
     emulator: &'e EmulatorEngine,
-    observer: RefCell<O>,
+    observer: Mutex<O>,
 }
 
 impl<'e, O: Observer> ObservedEngine<'e, O> {
@@ -18,17 +19,19 @@ impl<'e, O: Observer> ObservedEngine<'e, O> {
     pub fn new(emulator: &'e EmulatorEngine, observer: O) -> Self {
         ObservedEngine {
             emulator,
-            observer: RefCell::new(observer),
+            observer: Mutex::new(observer),
         }
     }
 
     /// The observer and what it has seen.
     pub fn into_observer(self) -> O {
-        self.observer.into_inner()
+        self.observer
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<O: Observer> Engine for ObservedEngine<'_, O> {
+impl<O: Observer + Send> Engine for ObservedEngine<'_, O> {
     fn kind(&self) -> EngineKind {
         self.emulator.kind()
     }
@@ -68,8 +71,11 @@ impl<O: Observer> Engine for ObservedEngine<'_, O> {
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
         self.emulator.download(bytes, from)?;
         let memory = self.emulator.memory();
-        let mut observer = self.observer.borrow_mut();
-        observer.host_read(memory, from.0, bytes.len() as u64);
+        lock(&self.observer).notify(Event::HostRead {
+            memory,
+            address: from.0,
+            bytes: bytes.len() as u64,
+        });
         Ok(())
     }
 
@@ -77,17 +83,18 @@ impl<O: Observer> Engine for ObservedEngine<'_, O> {
         self.emulator.tensor_map(matrix)
     }
 
-    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+    unsafe fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
         self.emulator
-            .run_observed(launch, &mut *self.observer.borrow_mut())
+            .run_observed(launch, &mut *lock(&self.observer))
     }
 
     /// The time with the observer's work in it.
-    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+    unsafe fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
         let start = std::time::Instant::now();
         for _ in 0..rounds {
             for launch in launches {
-                self.run(launch)?;
+                // SAFETY: the same contract.
+                unsafe { self.run(launch) }?;
             }
         }
         Ok(start.elapsed().as_secs_f64() * 1e3)
@@ -113,13 +120,15 @@ impl<O: Observer + Clone> PerLaunch<O> {
 
 impl<O: Observer + Clone> Observer for PerLaunch<O> {
     // Nothing is observed: each launch is handed to an observer of its own.
-    const ACCESSES: bool = false;
+    const INTEREST: Interest = Interest::NONE;
 
     fn fork(&self) -> Self {
         PerLaunch::new(self.start.clone())
     }
 
     fn join(&mut self, _: Self) {}
+
+    fn event(&mut self, _: Event<'_>) {}
 
     fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
         let mut observer = self.start.clone();

@@ -36,7 +36,10 @@ pub trait Streams {
     ///
     /// # Errors
     /// As [`Engine::enqueue`](super::Engine::enqueue).
-    fn enqueue_on(&self, stream: StreamId, launch: &Launch<'_>) -> Result<(), EngineError>;
+    ///
+    /// # Safety
+    /// As [`Engine::enqueue`](super::Engine::enqueue).
+    unsafe fn enqueue_on(&self, stream: StreamId, launch: &Launch<'_>) -> Result<(), EngineError>;
 
     /// Puts a copy inside of device memory on a stream.
     ///
@@ -48,6 +51,18 @@ pub trait Streams {
         to: DevicePtr,
         from: DevicePtr,
         bytes: usize,
+    ) -> Result<(), EngineError>;
+
+    /// Writes one value into `bytes` bytes of device memory, in the order of a stream.
+    ///
+    /// # Errors
+    /// Where the range is not inside of an allocation.
+    fn fill_on(
+        &self,
+        stream: StreamId,
+        to: DevicePtr,
+        bytes: usize,
+        value: u8,
     ) -> Result<(), EngineError>;
 
     /// Waits for what was put on a stream.

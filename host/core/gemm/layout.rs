@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// How the operands of a product are stored: as they are (N) or transposed (T), A first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// Both as they are

@@ -15,7 +15,7 @@ use kernels_gpu::hopper::wgmma::{
     Instance, MOST_ROWS, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
 };
 use kernels_gpu::hopper::{pair, parts, tiles, wgmma};
-use kernels_gpu::transpose::transpose_fast;
+use kernels_gpu::ladder::transpose::transpose_fast;
 
 /// The generation that has `wgmma`, times ten.
 pub const COMPUTE_CAPABILITY: u32 = 90;
@@ -476,7 +476,6 @@ fn turned_dense(index: usize, start: u64, pack: &Pack) -> PlannedLaunch {
             Param::WorkspaceAt(start),
             Param::U32(pack.columns),
             Param::U32(pack.rows),
-            Param::U32(1),
         ],
     }
 }

@@ -2,17 +2,17 @@
 
 use super::{DeviceArray, Error};
 use crate::engine::Engine;
-use crate::engine::signature::{Kind, Parameter};
 use crate::launch::{Arg, DevicePtr};
 use bytemuck::Pod;
-use std::rc::Rc;
+use ptx_syntax::signature::{Kind, Parameter};
+use std::sync::Arc;
 
 /// Most arguments of a launch: they are kept on the stack, so that a launch allocates nothing.
 const MOST: usize = 64;
 
 /// The arguments of a launch so far.
 pub struct ArgList<'a> {
-    engine: &'a Rc<dyn Engine>,
+    engine: &'a Arc<dyn Engine>,
     args: [Arg<'a>; MOST],
     count: usize,
 }
@@ -30,7 +30,7 @@ pub trait KernelArg {
     /// Adds it to the list.
     ///
     /// # Errors
-    /// [`Error::OtherDevice`] for an array of another device, [`Error::TooLarge`] for more than 64 arguments.
+    /// [`Error::WrongDevice`] for an array of another device, [`Error::TooLarge`] for more than 64 arguments.
     fn push<'a>(&'a self, list: &mut ArgList<'a>) -> Result<(), Error>;
 }
 
@@ -52,7 +52,7 @@ pub struct Slice<'a, T>(pub &'a DeviceArray<T>);
 pub struct ByValue<T>(pub T);
 
 impl<'a> ArgList<'a> {
-    pub(super) fn new(engine: &'a Rc<dyn Engine>) -> Self {
+    pub(super) fn new(engine: &'a Arc<dyn Engine>) -> Self {
         ArgList {
             engine,
             args: [Arg::U32(0); MOST],
@@ -73,7 +73,7 @@ impl<'a> ArgList<'a> {
 
     fn add_array<T: Pod>(&mut self, array: &DeviceArray<T>) -> Result<(), Error> {
         if !array.is_on(self.engine) {
-            return Err(Error::OtherDevice {
+            return Err(Error::WrongDevice {
                 what: "an argument",
             });
         }

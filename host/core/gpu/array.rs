@@ -7,11 +7,11 @@ use crate::error::EngineError;
 use crate::launch::DevicePtr;
 use bytemuck::Pod;
 use std::marker::PhantomData;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Elements in device memory, which is freed with the value.
 pub struct DeviceArray<T> {
-    engine: Rc<dyn Engine>,
+    engine: Arc<dyn Engine>,
     pointer: DevicePtr,
     len: usize,
     elements: PhantomData<T>,
@@ -19,13 +19,13 @@ pub struct DeviceArray<T> {
 
 impl<T: Pod> DeviceArray<T> {
     /// So many elements of any value.
-    pub(super) fn new(engine: &Rc<dyn Engine>, len: usize) -> Result<Self, EngineError> {
+    pub(super) fn new(engine: &Arc<dyn Engine>, len: usize) -> Result<Self, EngineError> {
         // An allocation that cannot be counted is refused as too large.
         let bytes = len.saturating_mul(size_of::<T>());
         // The driver refuses an allocation of 0 bytes.
         let pointer = engine.alloc(bytes.max(1))?;
         Ok(DeviceArray {
-            engine: Rc::clone(engine),
+            engine: Arc::clone(engine),
             pointer,
             len,
             elements: PhantomData,
@@ -96,8 +96,8 @@ impl<T: Pod> DeviceArray<T> {
         MatrixMut::new(self, layout)
     }
 
-    pub(super) fn is_on(&self, engine: &Rc<dyn Engine>) -> bool {
-        Rc::ptr_eq(&self.engine, engine)
+    pub(super) fn is_on(&self, engine: &Arc<dyn Engine>) -> bool {
+        Arc::ptr_eq(&self.engine, engine)
     }
 }
 

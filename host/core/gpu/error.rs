@@ -6,6 +6,7 @@ use crate::gemm::PlanError;
 
 /// What went wrong. The message is one line: what, with which values, and what to do.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The sizes of a product do not match.
     #[error(
@@ -55,12 +56,6 @@ pub enum Error {
         /// It.
         value: usize,
     },
-    /// An array of another device.
-    #[error("{matrix} is not on this device: upload it with the same `Gpu`")]
-    Foreign {
-        /// "A", "B" or "C".
-        matrix: &'static str,
-    },
     /// Matrices of which none is the other's transpose in size.
     #[error(
         "the transpose of {a} does not go into {c}: that has as many rows as the other has columns, and the same batch"
@@ -93,10 +88,10 @@ pub enum Error {
         /// Its layout.
         layout: Layout,
     },
-    /// Something of another device.
+    /// A matrix, an argument, a kernel or an event of another device.
     #[error("{what} is of another device: make it with the same `Gpu`")]
-    OtherDevice {
-        /// What it is.
+    WrongDevice {
+        /// What it is: "A", "an argument", "the kernel".
         what: &'static str,
     },
     /// An event that is on no stream.

@@ -2,16 +2,16 @@
 
 use super::args::{ArgList, KernelArgs};
 use super::{Error, Gpu};
-use crate::engine::signature::{self, Parameter};
 use crate::launch::{Dim3, KernelId, Launch};
 use crate::timing::{Quartiles, Sampling, Stop, Summary, median_interval};
-use std::rc::Rc;
+use ptx_syntax::signature::{self, Parameter};
+use std::sync::Arc;
 
 /// PTX text, of which kernels can be loaded.
 #[derive(Clone, Debug)]
 pub struct Module {
     gpu: Gpu,
-    ptx: Rc<str>,
+    ptx: Arc<str>,
 }
 
 /// A kernel that is loaded, to be started by [`Gpu::launch`].
@@ -19,8 +19,8 @@ pub struct Module {
 pub struct Kernel {
     gpu: Gpu,
     id: KernelId,
-    name: Rc<str>,
-    parameters: Rc<[Parameter]>,
+    name: Arc<str>,
+    parameters: Arc<[Parameter]>,
 }
 
 /// Blocks and threads of a launch.
@@ -104,8 +104,8 @@ impl Kernel {
         action: impl FnOnce(&Launch<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let engine = &gpu.queue.engine;
-        if !Rc::ptr_eq(engine, &self.gpu.queue.engine) {
-            return Err(Error::OtherDevice { what: "the kernel" });
+        if !Arc::ptr_eq(engine, &self.gpu.queue.engine) {
+            return Err(Error::WrongDevice { what: "the kernel" });
         }
         let mut list = ArgList::new(engine);
         args.push(&mut list)?;
@@ -120,11 +120,26 @@ impl Kernel {
         })
     }
 
-    pub(super) fn start(&self, gpu: &Gpu, grid: Grid, args: &impl KernelArgs) -> Result<(), Error> {
-        self.with_launch(gpu, grid, args, |launch| Ok(gpu.queue.enqueue(launch)?))
+    /// Starts the kernel.
+    ///
+    /// # Safety
+    /// As [`Gpu::launch`].
+    pub(super) unsafe fn start(
+        &self,
+        gpu: &Gpu,
+        grid: Grid,
+        args: &impl KernelArgs,
+    ) -> Result<(), Error> {
+        // SAFETY: the same contract; arrays are freed by functions that wait for the device.
+        let start = |launch: &Launch<'_>| Ok(unsafe { gpu.queue.enqueue(launch) }?);
+        self.with_launch(gpu, grid, args, start)
     }
 
-    pub(super) fn time(
+    /// Times the kernel.
+    ///
+    /// # Safety
+    /// As [`Gpu::time`].
+    pub(super) unsafe fn time(
         &self,
         gpu: &Gpu,
         grid: Grid,
@@ -133,7 +148,9 @@ impl Kernel {
     ) -> Result<Timing, Error> {
         gpu.queue.synchronize()?;
         self.with_launch(gpu, grid, args, |launch| {
-            let (times_ms, stop) = sampling.time(&*gpu.queue.engine, &[*launch])?;
+            // SAFETY: the same contract.
+            let timed = unsafe { sampling.time(&*gpu.queue.engine, &[*launch]) };
+            let (times_ms, stop) = timed?;
             let (Some(summary), Some(quartiles)) =
                 (Summary::of(&times_ms), Quartiles::of(&times_ms))
             else {

@@ -63,9 +63,11 @@
 //! let axpy = gpu.module(include_str!("../../examples/axpy.ptx"))?.kernel("axpy")?;
 //! let x = gpu.upload(&[1.0f32, 2.0, 3.0])?;
 //! let mut y = gpu.upload(&[10.0f32; 3])?;
-//! gpu.launch(&axpy, Grid::covering(3, 128), (&x, &mut y, 2.0f32, 3u32))?;
+//! // SAFETY: axpy reads n elements of x and writes as many of y, which have three.
+//! unsafe { gpu.launch(&axpy, Grid::covering(3, 128), (&x, &mut y, 2.0f32, 3u32)) }?;
 //! assert!(y.check(&[12.0, 14.0, 16.0], 0.0)?.ok);
-//! let timing = gpu.time(&axpy, Grid::covering(3, 128), (&x, &mut y, 2.0f32, 3u32), 5)?;
+//! // SAFETY: the same.
+//! let timing = unsafe { gpu.time(&axpy, Grid::covering(3, 128), (&x, &mut y, 2.0f32, 3u32), 5) }?;
 //! println!("{} ms", timing.summary.median);
 //! # Ok(())
 //! # }
@@ -95,21 +97,24 @@ use crate::gemm::{Device, GemmInto};
 use crate::timing::Sampling;
 use bytemuck::Pod;
 use cuda_std::float::GpuFloat;
-use nalgebra::{DMatrix, Dim, IsContiguous, Matrix, RawStorage};
+use nalgebra::{DMatrix, Dim, Matrix, RawStorage};
 use product::Products;
 use queue::Queue;
-use std::rc::Rc;
+use std::sync::Arc;
 use transpose::Transposes;
 
-/// A GPU, or the emulator in its place, with one stream of work. Used from the thread that made it; a clone is the same one.
+/// A GPU, or the emulator in its place, with one stream of work. Any thread may use it; a clone is the same device and stream.
+///
+/// What several threads start on one `Gpu` runs one after the other, in the order in which their calls come: a product of
+/// several launches is started as a whole. Threads whose work may overlap take a stream each: [`Gpu::stream`].
 #[derive(Clone)]
 pub struct Gpu {
     queue: Queue,
-    kept: Rc<Kept>,
+    caches: Arc<Caches>,
 }
 
 /// What is kept from one call to the next.
-struct Kept {
+struct Caches {
     products: Products,
     transposes: Transposes,
 }
@@ -136,13 +141,13 @@ impl Gpu {
 
     /// The device of an engine.
     pub fn on(engine: Box<dyn Engine>) -> Self {
-        let kept = Rc::new(Kept {
+        let caches = Arc::new(Caches {
             products: Products::new(Device::of(&*engine)),
             transposes: Transposes::default(),
         });
         Gpu {
-            queue: Queue::own(Rc::from(engine)),
-            kept,
+            queue: Queue::own(Arc::from(engine)),
+            caches,
         }
     }
 
@@ -168,7 +173,7 @@ impl Gpu {
         Ok(array)
     }
 
-    /// Copies a nalgebra matrix to the device as it is: column-major.
+    /// Copies a nalgebra matrix or any view of one to the device: column-major, without gaps.
     ///
     /// # Errors
     /// As [`upload`](Self::upload).
@@ -180,10 +185,15 @@ impl Gpu {
         T: Pod + nalgebra::Scalar,
         R: Dim,
         C: Dim,
-        S: RawStorage<T, R, C> + IsContiguous,
+        S: RawStorage<T, R, C>,
     {
         let (rows, columns) = matrix.shape();
-        let array = self.upload(matrix.as_slice())?;
+        let array = if matrix.data.is_contiguous() {
+            // SAFETY: nalgebra's contract of `is_contiguous`: all elements lie one behind the other, column by column.
+            self.upload(unsafe { matrix.data.as_slice_unchecked() })?
+        } else {
+            self.upload(&matrix.iter().copied().collect::<Vec<T>>())?
+        };
         DeviceMatrix::new(array, Layout::column_major(rows, columns))
     }
 
@@ -193,11 +203,16 @@ impl Gpu {
     /// As [`upload`](Self::upload).
     pub fn zeros<T: Pod>(&self, rows: usize, columns: usize) -> Result<DeviceMatrix<T>, Error> {
         let layout = Layout::column_major(rows, columns);
-        let array = self.upload(&vec![T::zeroed(); layout.end()])?;
+        let array = DeviceArray::new(&self.queue.engine, layout.end())?;
+        // All bytes of the zero of a `Pod` are 0.
+        self.queue
+            .fill(array.pointer(), layout.end() * size_of::<T>(), 0)?;
+        // Other streams may use the matrix at once.
+        self.queue.synchronize()?;
         DeviceMatrix::new(array, layout)
     }
 
-    /// A · B of nalgebra matrices, which are copied to the device and back. What it is made of may be chosen as for
+    /// A · B of nalgebra matrices or views, which are copied to the device and back. What it is made of may be chosen as for
     /// [`gemm`](Self::gemm).
     ///
     /// # Errors
@@ -211,10 +226,10 @@ impl Gpu {
         T: GemmInto<O> + nalgebra::Scalar,
         R1: Dim,
         C1: Dim,
-        S1: RawStorage<T, R1, C1> + IsContiguous,
+        S1: RawStorage<T, R1, C1>,
         R2: Dim,
         C2: Dim,
-        S2: RawStorage<T, R2, C2> + IsContiguous,
+        S2: RawStorage<T, R2, C2>,
         O: Pod + nalgebra::Scalar,
     {
         let (a, b) = (self.upload_matrix(a)?, self.upload_matrix(b)?);
@@ -284,7 +299,7 @@ impl Gpu {
         beta: T::Output,
         c: MatrixMut<'_, O>,
     ) -> Result<(), Error> {
-        let products = &self.kept.products;
+        let products = &self.caches.products;
         products.start(&self.queue, [alpha, beta], a, b, c)
     }
 
@@ -334,7 +349,7 @@ impl Gpu {
     /// [`Error::Transpose`] where the sizes do not match, [`Error::Gaps`] where there is something between rows or columns,
     /// [`Error::ElementSize`], and what the device refuses.
     pub fn transpose<T: Pod>(&self, a: MatrixRef<'_, T>, c: MatrixMut<'_, T>) -> Result<(), Error> {
-        self.kept.transposes.start(&self.queue, a, c)
+        self.caches.transposes.start(&self.queue, a, c)
     }
 
     /// PTX text with kernels to be launched here.
@@ -348,15 +363,23 @@ impl Gpu {
     /// Starts a kernel, with its arguments in the order of its parameters: see [`KernelArg`]. It is not waited for, and nothing
     /// is allocated.
     ///
-    /// A kernel reads and writes what its addresses lead to: an array that it writes should be given as `&mut`. On a GPU an
-    /// access outside of device memory is an error of a later call, and one inside of it is not seen; `warpladder emulate
-    /// --sanitize` sees both.
-    ///
     /// # Errors
     /// [`Error::ArgumentCount`] and [`Error::Argument`] where the arguments are not those of the kernel,
-    /// [`Error::OtherDevice`], and what the device refuses.
-    pub fn launch(&self, kernel: &Kernel, grid: Grid, args: impl KernelArgs) -> Result<(), Error> {
-        kernel.start(self, grid, &args)
+    /// [`Error::WrongDevice`], and what the device refuses.
+    ///
+    /// # Safety
+    /// With these arguments and this grid the kernel reads and writes only memory of its arguments, writes only arrays that are
+    /// given as `&mut`, and nothing that a launch on another stream uses at the same time. PTX can write wherever the device
+    /// reaches; on the emulator an access outside of allocations is an error, on a GPU one inside of another array is not seen.
+    /// `warpladder emulate --sanitize` sees both.
+    pub unsafe fn launch(
+        &self,
+        kernel: &Kernel,
+        grid: Grid,
+        args: impl KernelArgs,
+    ) -> Result<(), Error> {
+        // SAFETY: the same contract.
+        unsafe { kernel.start(self, grid, &args) }
     }
 
     /// Times a kernel as `warpladder run` does: after warm-up, each launch between two events on a GPU, by the wall clock on the
@@ -366,14 +389,18 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`launch`](Self::launch), and where the kernel fails.
-    pub fn time(
+    ///
+    /// # Safety
+    /// As [`launch`](Self::launch), for each of many launches in a row.
+    pub unsafe fn time(
         &self,
         kernel: &Kernel,
         grid: Grid,
         args: impl KernelArgs,
         sampling: impl Into<Sampling>,
     ) -> Result<Timing, Error> {
-        kernel.time(self, grid, &args, &sampling.into())
+        // SAFETY: the same contract.
+        unsafe { kernel.time(self, grid, &args, &sampling.into()) }
     }
 
     /// The same device with another stream of work: what is started on one of them may run beside what is started on the
@@ -385,7 +412,7 @@ impl Gpu {
     pub fn stream(&self) -> Result<Gpu, Error> {
         Ok(Gpu {
             queue: self.queue.another()?,
-            kept: Rc::clone(&self.kept),
+            caches: Arc::clone(&self.caches),
         })
     }
 
@@ -400,7 +427,7 @@ impl Gpu {
     /// Marks this place in the stream by an event. If it was recorded before, it is no longer there.
     ///
     /// # Errors
-    /// [`Error::OtherDevice`], and what the device refuses.
+    /// [`Error::WrongDevice`], and what the device refuses.
     pub fn record(&self, event: &Event) -> Result<(), Error> {
         self.queue.record(event)
     }
@@ -408,7 +435,7 @@ impl Gpu {
     /// Makes what is started on this stream from now on wait for an event, of this or of another stream. This thread goes on.
     ///
     /// # Errors
-    /// [`Error::OtherDevice`], [`Error::NotRecorded`], and what the device refuses.
+    /// [`Error::WrongDevice`], [`Error::NotRecorded`], and what the device refuses.
     pub fn wait(&self, event: &Event) -> Result<(), Error> {
         self.queue.wait(event)
     }

@@ -7,33 +7,36 @@ use crate::engine::streams::StreamId;
 use crate::gemm::{self, Description, Device, GemmInput, GemmInto, tuning};
 use crate::launch::{DevicePtr, Launch};
 use crate::plan::{Operands, Prepared};
+use crate::sync::lock;
 use bytemuck::Pod;
 use std::any::TypeId;
-use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Plans that are kept. A program that has more sizes than this makes them anew.
-const MOST_PLANS: usize = 1024;
+const MAX_PLANS: usize = 1024;
 
 /// Sets of operands of a plan whose tensor maps are kept.
-const MOST_MAPS: usize = 64;
+const MAX_TENSOR_MAPS: usize = 64;
 
 /// Products of a device, with what they need beside their operands.
 pub(super) struct Products {
     device: Device,
-    plans: RefCell<HashMap<Key, Rc<Planned>>>,
+    plans: Mutex<HashMap<Key, Arc<Planned>>>,
     /// What `warpladder tune` found on this device, read when the first product is planned.
-    tuned: OnceCell<tuning::Choices>,
+    tuned: OnceLock<tuning::Choices>,
     /// Memory for partial products, by the stream, and the number of bytes at its start that hold zeros between launches:
     /// these must stay so. Launches of a stream run one after the other, so that one of each kind is enough.
-    workspaces: RefCell<HashMap<(StreamId, usize), DeviceArray<u8>>>,
+    workspaces: Mutex<Workspaces>,
 }
+
+/// Memory for partial products, by the stream and the bytes at its start that hold zeros.
+type Workspaces = HashMap<(StreamId, usize), DeviceArray<u8>>;
 
 /// A plan, and the tensor maps of the operands that it was started with.
 struct Planned {
     prepared: Prepared,
-    maps: RefCell<HashMap<[u64; 4], DeviceArray<u8>>>,
+    maps: Mutex<HashMap<[u64; 4], DeviceArray<u8>>>,
 }
 
 /// What a plan depends on: a description without its factors.
@@ -53,9 +56,9 @@ impl Products {
     pub(super) fn new(device: Device) -> Self {
         Products {
             device,
-            plans: RefCell::default(),
-            tuned: OnceCell::new(),
-            workspaces: RefCell::default(),
+            plans: Mutex::default(),
+            tuned: OnceLock::new(),
+            workspaces: Mutex::default(),
         }
     }
 
@@ -75,8 +78,8 @@ impl Products {
             c.array.is_on(engine),
         ];
         if let Some(index) = here.iter().position(|here| !here) {
-            return Err(Error::Foreign {
-                matrix: ["A", "B", "C"][index],
+            return Err(Error::WrongDevice {
+                what: ["A", "B", "C"][index],
             });
         }
         matching(a.layout, b.layout, c.layout)?;
@@ -90,23 +93,29 @@ impl Products {
         let places = [inputs[0].0, inputs[1].0, output];
         let description = describe::<T, O>([a.layout, b.layout, layout], factors, places)?;
         let planned = self.planned(engine, &description)?;
+        // Held until all launches are started: those of another thread's product on this stream come before or after them, and
+        // find the workspace as these leave it.
+        let mut workspaces = lock(&self.workspaces);
         let mut operands = Operands {
             inputs: &inputs,
             output,
-            workspace: self.workspace(queue, &planned.prepared)?,
+            workspace: workspace(&mut workspaces, queue, &planned.prepared)?,
             maps: DevicePtr(0),
         };
         operands.maps = planned.maps(engine, &operands)?;
-        let start = |launch: &Launch<'_>| queue.enqueue(launch);
+        // SAFETY: the plan was made for these layouts, which their arrays hold (`Layout` is checked against the array where the
+        // matrix is made); the workspace and the maps have the sizes that the plan asks for. All of it is freed by functions
+        // that wait for the device.
+        let start = |launch: &Launch<'_>| unsafe { queue.enqueue(launch) };
         Ok(planned.prepared.start(&operands, factors, start)?)
     }
 
     /// The plan of a product, made where there is none yet.
     fn planned<T: GemmInput>(
         &self,
-        engine: &Rc<dyn Engine>,
+        engine: &Arc<dyn Engine>,
         description: &Description<T>,
-    ) -> Result<Rc<Planned>, Error> {
+    ) -> Result<Arc<Planned>, Error> {
         let key = Key {
             element: TypeId::of::<T>(),
             extents: description.extents,
@@ -117,9 +126,9 @@ impl Products {
             aligned: description.aligned,
             narrow: description.narrow,
         };
-        let mut plans = self.plans.borrow_mut();
+        let mut plans = lock(&self.plans);
         if let Some(planned) = plans.get(&key) {
-            return Ok(Rc::clone(planned));
+            return Ok(Arc::clone(planned));
         }
         let tuned = self.tuned.get_or_init(|| {
             // A file that cannot be read is none: `warpladder tune` says what is wrong with it.
@@ -127,55 +136,32 @@ impl Products {
             tuning::of_place(all.unwrap_or_default(), &tuning::Place::of(&**engine))
         });
         let plan = gemm::plan(description, self.device, tuned)?;
-        let planned = Rc::new(Planned {
+        let planned = Arc::new(Planned {
             prepared: Prepared::new(&**engine, plan)?,
-            maps: RefCell::default(),
+            maps: Mutex::default(),
         });
-        if plans.len() >= MOST_PLANS {
+        if plans.len() >= MAX_PLANS {
             plans.clear();
         }
-        plans.insert(key, Rc::clone(&planned));
+        plans.insert(key, Arc::clone(&planned));
         Ok(planned)
-    }
-
-    /// The workspace of a plan.
-    fn workspace(&self, queue: &Queue, plan: &Prepared) -> Result<DevicePtr, Error> {
-        let (bytes, zeroed) = (plan.workspace_bytes(), plan.zeroed_bytes());
-        if bytes == 0 {
-            return Ok(DevicePtr(0));
-        }
-        let key = (queue.id(), zeroed);
-        let mut workspaces = self.workspaces.borrow_mut();
-        if let Some(array) = workspaces.get(&key)
-            && array.len() >= bytes
-        {
-            return Ok(array.pointer());
-        }
-        // What was started may still use the old one.
-        queue.synchronize()?;
-        workspaces.remove(&key);
-        let array = DeviceArray::new(&queue.engine, bytes)?;
-        let pointer = array.pointer();
-        queue.engine.upload(pointer, &vec![0; zeroed])?;
-        workspaces.insert(key, array);
-        Ok(pointer)
     }
 }
 
 impl Planned {
     /// Where the tensor maps of these operands lie, if the kernels read any. Those of operands that the plan was started with
     /// before are there already.
-    fn maps(&self, engine: &Rc<dyn Engine>, operands: &Operands<'_>) -> Result<DevicePtr, Error> {
+    fn maps(&self, engine: &Arc<dyn Engine>, operands: &Operands<'_>) -> Result<DevicePtr, Error> {
         if !self.prepared.has_tensor_maps() {
             return Ok(DevicePtr(0));
         }
         let [a, b] = [0, 1].map(|index| operands.inputs[index].0.0);
         let key = [a, b, operands.output.0, operands.workspace.0];
-        let mut kept = self.maps.borrow_mut();
+        let mut kept = lock(&self.maps);
         if let Some(maps) = kept.get(&key) {
             return Ok(maps.pointer());
         }
-        if kept.len() >= MOST_MAPS {
+        if kept.len() >= MAX_TENSOR_MAPS {
             // What was started may still read the old ones.
             engine.synchronize()?;
             kept.clear();
@@ -187,6 +173,32 @@ impl Planned {
         kept.insert(key, array);
         Ok(pointer)
     }
+}
+
+/// The workspace of a plan.
+fn workspace(
+    workspaces: &mut Workspaces,
+    queue: &Queue,
+    plan: &Prepared,
+) -> Result<DevicePtr, Error> {
+    let (bytes, zeroed) = (plan.workspace_bytes(), plan.zeroed_bytes());
+    if bytes == 0 {
+        return Ok(DevicePtr(0));
+    }
+    let key = (queue.id(), zeroed);
+    if let Some(array) = workspaces.get(&key)
+        && array.len() >= bytes
+    {
+        return Ok(array.pointer());
+    }
+    // What was started may still use the old one.
+    queue.synchronize()?;
+    workspaces.remove(&key);
+    let array = DeviceArray::new(&queue.engine, bytes)?;
+    let pointer = array.pointer();
+    queue.engine.upload(pointer, &vec![0; zeroed])?;
+    workspaces.insert(key, array);
+    Ok(pointer)
 }
 
 /// The first element of a matrix, and the number of elements of its array from there on.

@@ -5,25 +5,25 @@ use crate::engine::Engine;
 use crate::engine::streams::{EventId, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A stream of an engine: its own, or another one.
 #[derive(Clone)]
 pub(super) struct Queue {
-    pub(super) engine: Rc<dyn Engine>,
-    stream: Option<Rc<Stream>>,
+    pub(super) engine: Arc<dyn Engine>,
+    stream: Option<Arc<Stream>>,
 }
 
 /// A stream beside the engine's own. It is waited for and closed with the value.
 struct Stream {
-    engine: Rc<dyn Engine>,
+    engine: Arc<dyn Engine>,
     id: StreamId,
 }
 
 impl Queue {
     /// The engine's own stream.
-    pub(super) fn own(engine: Rc<dyn Engine>) -> Self {
+    pub(super) fn own(engine: Arc<dyn Engine>) -> Self {
         Queue {
             engine,
             stream: None,
@@ -33,10 +33,10 @@ impl Queue {
     /// Another stream of the same engine.
     pub(super) fn another(&self) -> Result<Self, EngineError> {
         let id = streams(&*self.engine)?.open_stream()?;
-        let engine = Rc::clone(&self.engine);
+        let engine = Arc::clone(&self.engine);
         Ok(Queue {
-            engine: Rc::clone(&engine),
-            stream: Some(Rc::new(Stream { engine, id })),
+            engine: Arc::clone(&engine),
+            stream: Some(Arc::new(Stream { engine, id })),
         })
     }
 
@@ -46,10 +46,24 @@ impl Queue {
             .map_or(StreamId::OWN, |stream| stream.id)
     }
 
-    pub(super) fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+    /// Starts a launch.
+    ///
+    /// # Safety
+    /// As [`Engine::enqueue`].
+    pub(super) unsafe fn enqueue(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
         match &self.stream {
-            None => self.engine.enqueue(launch),
-            Some(stream) => streams(&*self.engine)?.enqueue_on(stream.id, launch),
+            // SAFETY: the same contract.
+            None => unsafe { self.engine.enqueue(launch) },
+            // SAFETY: the same contract.
+            Some(stream) => unsafe { streams(&*self.engine)?.enqueue_on(stream.id, launch) },
+        }
+    }
+
+    /// Writes one value into `bytes` bytes, in the order of this stream.
+    pub(super) fn fill(&self, to: DevicePtr, bytes: usize, value: u8) -> Result<(), EngineError> {
+        match &self.stream {
+            None => self.engine.fill(to, bytes, value),
+            Some(stream) => streams(&*self.engine)?.fill_on(stream.id, to, bytes, value),
         }
     }
 
@@ -72,15 +86,15 @@ impl Queue {
     pub(super) fn event(&self) -> Result<Event, EngineError> {
         Ok(Event {
             id: streams(&*self.engine)?.open_event()?,
-            engine: Rc::clone(&self.engine),
-            recorded: Cell::new(false),
+            engine: Arc::clone(&self.engine),
+            recorded: AtomicBool::new(false),
         })
     }
 
     pub(super) fn record(&self, event: &Event) -> Result<(), Error> {
         event.check_engine(&self.engine)?;
         streams(&*self.engine)?.record(event.id, self.id())?;
-        event.recorded.set(true);
+        event.recorded.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -102,9 +116,9 @@ impl Drop for Stream {
 /// A mark in a stream of work: see [`Gpu::record`](super::Gpu::record). It is reached when everything that was started on
 /// the stream before it has run.
 pub struct Event {
-    engine: Rc<dyn Engine>,
+    engine: Arc<dyn Engine>,
     id: EventId,
-    recorded: Cell<bool>,
+    recorded: AtomicBool,
 }
 
 impl Event {
@@ -130,7 +144,7 @@ impl Event {
     /// half a microsecond; wall-clock time on the emulator.
     ///
     /// # Errors
-    /// [`Error::NotRecorded`], [`Error::OtherDevice`], and what failed on the device.
+    /// [`Error::NotRecorded`], [`Error::WrongDevice`], and what failed on the device.
     pub fn elapsed_ms_since(&self, start: &Event) -> Result<f64, Error> {
         start.check_engine(&self.engine)?;
         start.synchronize()?;
@@ -138,16 +152,16 @@ impl Event {
         Ok(streams(&*self.engine)?.elapsed_ms(start.id, self.id)?)
     }
 
-    fn check_engine(&self, engine: &Rc<dyn Engine>) -> Result<(), Error> {
-        if Rc::ptr_eq(&self.engine, engine) {
+    fn check_engine(&self, engine: &Arc<dyn Engine>) -> Result<(), Error> {
+        if Arc::ptr_eq(&self.engine, engine) {
             Ok(())
         } else {
-            Err(Error::OtherDevice { what: "the event" })
+            Err(Error::WrongDevice { what: "the event" })
         }
     }
 
     fn check_recorded(&self) -> Result<(), Error> {
-        if self.recorded.get() {
+        if self.recorded.load(Ordering::Acquire) {
             Ok(())
         } else {
             Err(Error::NotRecorded)

@@ -7,8 +7,8 @@ use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch};
 use crate::ptx;
 use bytemuck::Pod;
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::transpose::transpose_fast;
-use std::cell::OnceCell;
+use kernels_gpu::ladder::transpose::transpose_fast;
+use std::sync::OnceLock;
 
 /// The kernels: one for each size of an element, since nothing is done with its bits.
 struct Entry {
@@ -41,7 +41,7 @@ const MODULE: u32 = 70;
 /// The kernels that are loaded so far.
 #[derive(Default)]
 pub(super) struct Transposes {
-    kernels: [OnceCell<KernelId>; ENTRIES.len()],
+    kernels: [OnceLock<KernelId>; ENTRIES.len()],
 }
 
 /// A matrix as it lies in memory: lines of neighbouring elements.
@@ -61,7 +61,7 @@ impl Transposes {
     ) -> Result<(), Error> {
         for (array, matrix) in [(a.array, "A"), (&*c.array, "C")] {
             if !array.is_on(&queue.engine) {
-                return Err(Error::Foreign { matrix });
+                return Err(Error::WrongDevice { what: matrix });
             }
         }
         if [a.layout.columns, a.layout.rows] != [c.layout.rows, c.layout.columns]
@@ -126,22 +126,25 @@ impl Transposes {
         for (extent, blocks) in extents.iter_mut().zip(grid) {
             *extent = number("the number of blocks", blocks as usize)?;
         }
-        Ok(queue.enqueue(&Launch {
-            kernel,
-            grid: Dim3::from(extents),
-            block: entry.geometry.block().into(),
-            cluster: Dim3::ONE,
-            shared_bytes: 0,
-            args: &[
-                Arg::Ptr(input),
-                Arg::U64((from.lines * from.within) as u64),
-                Arg::Ptr(output),
-                Arg::U32(width),
-                Arg::U32(height),
-                // How often.
-                Arg::U32(1),
-            ],
-        })?)
+        // SAFETY: both matrices lie in their arrays, without gaps, so that the kernel of this size of elements reads and writes
+        // inside of them; arrays are freed by functions that wait for the device.
+        let started = unsafe {
+            queue.enqueue(&Launch {
+                kernel,
+                grid: Dim3::from(extents),
+                block: entry.geometry.block().into(),
+                cluster: Dim3::ONE,
+                shared_bytes: 0,
+                args: &[
+                    Arg::Ptr(input),
+                    Arg::U64((from.lines * from.within) as u64),
+                    Arg::Ptr(output),
+                    Arg::U32(width),
+                    Arg::U32(height),
+                ],
+            })
+        };
+        Ok(started?)
     }
 }
 

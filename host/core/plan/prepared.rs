@@ -138,13 +138,20 @@ impl Prepared {
     ///
     /// # Errors
     /// Those of [`Engine::enqueue`].
-    pub fn enqueue<T: bytemuck::Pod>(
+    ///
+    /// # Safety
+    /// The operands are the memory that the plan was made for: inputs, output, workspace and maps of the sizes that its kernels
+    /// read and write, allocated until the launches have ended.
+    pub unsafe fn enqueue<T: bytemuck::Pod>(
         &self,
         engine: &dyn Engine,
         operands: &Operands<'_>,
         factors: [T; 2],
     ) -> Result<(), EngineError> {
-        self.start(operands, factors, |launch| engine.enqueue(launch))
+        // SAFETY: the same contract.
+        self.start(operands, factors, |launch| unsafe {
+            engine.enqueue(launch)
+        })
     }
 
     /// Starts the launches of a general product with these factors α and β, each by `start`. Nothing is allocated.
@@ -189,20 +196,6 @@ impl Prepared {
             .map(|(loaded, args)| loaded.with(args))
             .collect();
         run(&launches)
-    }
-
-    /// The same plan with another number as parameter `index` of its first launch.
-    pub fn with_number(&self, index: usize, number: u32) -> Self {
-        let mut launches: Vec<Loaded> = self
-            .launches
-            .iter()
-            .map(|loaded| Loaded {
-                launch: loaded.launch.clone(),
-                ..*loaded
-            })
-            .collect();
-        launches[0].launch.params[index] = Param::U32(number);
-        Prepared { launches, ..*self }
     }
 }
 

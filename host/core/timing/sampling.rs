@@ -17,7 +17,7 @@ const LOOK_EVERY: usize = 10;
 const GPU_WARM_UP: usize = 3;
 
 /// What the caches of a GPU hold when a sample begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
     /// What the sample before left there.
@@ -53,7 +53,7 @@ impl From<usize> for Sampling {
 }
 
 /// Why no more samples were taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
     /// There were as many as were asked for.
@@ -72,7 +72,10 @@ impl Sampling {
     ///
     /// # Errors
     /// Those of the launches; [`EngineError::OutOfMemory`] where there is none to fill the caches with.
-    pub fn time(
+    ///
+    /// # Safety
+    /// As [`Engine::time`]; the launches run many times.
+    pub unsafe fn time(
         &self,
         engine: &dyn Engine,
         launches: &[Launch<'_>],
@@ -82,7 +85,10 @@ impl Sampling {
             EngineKind::Cpu | EngineKind::Emulator => 0,
         };
         for _ in 0..warm_up {
-            launches.iter().try_for_each(|launch| engine.run(launch))?;
+            for launch in launches {
+                // SAFETY: the same contract.
+                unsafe { engine.run(launch) }?;
+            }
         }
         let evicted = match (self.cache, engine.cache_bytes()) {
             (Cache::Cold, Some(bytes)) => Some(2 * bytes as usize),
@@ -93,7 +99,8 @@ impl Sampling {
             if let Some(bytes) = evicted {
                 engine.fill(scratch.ptr(), bytes, 0)?;
             }
-            engine.time(launches, 1)
+            // SAFETY: the same contract.
+            unsafe { engine.time(launches, 1) }
         })
     }
 

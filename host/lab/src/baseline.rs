@@ -2,23 +2,25 @@
 //!
 //! # The rule
 //!
-//! Every sample of now is divided by every sample of then. The median of these ratios is how much longer the kernel takes
-//! (Hodges and Lehmann's estimate), and the Mann-Whitney test, turned round, says between which of them the true ratio
-//! lies with 99 % confidence, whatever the samples' distribution. Two runs of the same program differ by more than
-//! their samples scatter: clocks, temperature and the place of the data in memory are other ones. So a change counts
-//! only beyond a *floor*, 2 % on a GPU and 10 % where times are those of a CPU, plus the resolution of a time: 0.5 µs of a
-//! CUDA event.
+//! Every sample of now is divided by every sample of then. The median of these ratios is how much
+//! longer the kernel takes (Hodges and Lehmann's estimate), and the Mann-Whitney test, turned
+//! round, says between which of them the true ratio lies with 99 % confidence, whatever the
+//! samples' distribution. Two runs of the same program differ by more than their samples scatter:
+//! clocks, temperature and the place of the data in memory are other ones. So a change counts only
+//! beyond a *floor*, 2 % on a GPU and 10 % where times are those of a CPU, plus the resolution of a
+//! time: 0.5 µs of a CUDA event.
 //!
 //! - **slower**: the whole interval is above 1 + floor;
 //! - **faster**: the whole interval is below 1 / (1 + floor);
 //! - **no change**: neither. The interval says what could have been seen.
 //!
-//! Sources: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963; Conover, "Practical Nonparametric
-//! Statistics", section 5.4.
+//! Sources: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963; Conover,
+//! "Practical Nonparametric Statistics", section 5.4.
 
-use crate::run::Record;
+use crate::run::{Cache, Record};
 use std::path::{Path, PathBuf};
 use warpladder::engine::EngineKind;
+use warpladder::timing::median;
 
 /// Fewest samples of each run: with five, the extremes of the ratios are a 99 % interval.
 pub const LEAST_SAMPLES: usize = 5;
@@ -41,21 +43,6 @@ const CPU_FLOOR: f64 = 0.10;
 /// Resolution of a CUDA event, in milliseconds.
 const EVENT_RESOLUTION_MS: f64 = 0.5e-3;
 
-/// A record of a saved run, as far as it is compared: see docs/results.md.
-#[derive(Clone, Debug, serde::Deserialize)]
-pub struct Saved {
-    schema: Option<u32>,
-    kernel: String,
-    m: u32,
-    n: u32,
-    k: Option<u32>,
-    engine: String,
-    device: String,
-    cache: Option<String>,
-    #[serde(default)]
-    times_ms: Vec<f64>,
-}
-
 /// Why a saved run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
@@ -77,17 +64,18 @@ pub enum BaselineError {
     },
     /// No single times.
     #[error(
-        "{}: its records have no single times, which came with schema 2: save the run again with `warpladder run --json`", .0.display()
+        "{}: its records have no single times, which came with schema 2: save the run again with \
+         `warpladder run --json`", .0.display()
     )]
     NoTimes(PathBuf),
 }
 
 /// A saved run.
 #[derive(Clone, Debug)]
-pub struct Baseline(Vec<Saved>);
+pub struct Baseline(Vec<Record>);
 
 /// What a comparison comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// It takes less time.
@@ -125,42 +113,46 @@ impl Baseline {
             path: path.to_owned(),
             error,
         })?;
-        let saved: Vec<Saved> =
-            serde_json::from_str(&text).map_err(|error| BaselineError::Content {
-                path: path.to_owned(),
-                error,
-            })?;
-        if saved.iter().all(|record| record.schema.is_none()) && !saved.is_empty() {
+        /// The field that tells versions apart.
+        #[derive(serde::Deserialize)]
+        struct Version {
+            schema: Option<u32>,
+        }
+        let content = |error| BaselineError::Content {
+            path: path.to_owned(),
+            error,
+        };
+        let versions: Vec<Version> = serde_json::from_str(&text).map_err(content)?;
+        if versions.iter().all(|version| version.schema.is_none()) && !versions.is_empty() {
             return Err(BaselineError::NoTimes(path.to_owned()));
         }
-        Ok(Baseline(saved))
+        Ok(Baseline(serde_json::from_str(&text).map_err(content)?))
     }
 
-    /// Compares a record with that of the same kernel, size, engine, device and caches. `floor` takes the place of the 2 or
-    /// 10 %.
+    /// Compares a record with that of the same kernel, size, engine, device and caches. `floor`
+    /// takes the place of the 2 or 10 %.
     ///
     /// # Errors
     /// One line on why they do not compare.
     pub fn compare(&self, record: &Record, floor: Option<f64>) -> Result<Comparison, String> {
         let Record { m, n, k, .. } = *record;
-        let engine = record.engine.to_string();
-        let same_kernel = |saved: &&Saved| {
+        let same_kernel = |saved: &&Record| {
             saved.kernel == record.kernel
                 && (saved.m, saved.n, saved.k) == (m, n, k)
-                && saved.engine == engine
+                && saved.engine == record.engine
         };
-        let of_kernel: Vec<&Saved> = self.0.iter().filter(same_kernel).collect();
+        let of_kernel: Vec<&Record> = self.0.iter().filter(same_kernel).collect();
         let Some(first) = of_kernel.first() else {
             return Err("the saved run has no such kernel of this size and engine".to_owned());
         };
-        let cache = record.cache.map(|cache| match cache {
-            crate::run::Cache::Hot => "hot",
-            crate::run::Cache::Cold => "cold",
-        });
-        let same_place =
-            |saved: &&&Saved| saved.device == record.device && saved.cache.as_deref() == cache;
-        let Some(saved) = of_kernel.iter().find(same_place) else {
-            let caches = first.cache.as_deref().unwrap_or("no");
+        let same_conditions =
+            |saved: &&&Record| (&saved.device, saved.cache) == (&record.device, record.cache);
+        let Some(saved) = of_kernel.iter().find(same_conditions) else {
+            let caches = match first.cache {
+                Some(Cache::Hot) => "hot",
+                Some(Cache::Cold) => "cold",
+                None => "no",
+            };
             return Err(format!(
                 "the saved run is of {} with {caches} caches",
                 first.device
@@ -178,8 +170,8 @@ impl Baseline {
     }
 }
 
-/// Compares samples of then and now, in milliseconds. Changes up to `floor` (0.02 is 2 %) do not count, nor those up to
-/// the resolution of a time.
+/// Compares samples of then and now, in milliseconds. Changes up to `floor` (0.02 is 2 %) do not
+/// count, nor those up to the resolution of a time.
 ///
 /// # Errors
 /// One line where there are too few of them.
@@ -189,20 +181,24 @@ pub fn compare(
     floor: f64,
     resolution_ms: f64,
 ) -> Result<Comparison, String> {
-    if then.len().min(now.len()) < LEAST_SAMPLES {
-        return Err(format!(
+    let too_few = || {
+        format!(
             "{} samples then and {} now, at least {LEAST_SAMPLES} of each are needed: use --reps",
             then.len(),
             now.len()
-        ));
+        )
+    };
+    if then.len().min(now.len()) < LEAST_SAMPLES {
+        return Err(too_few());
     }
-    let median_ms = middle(&sorted(then.iter().copied()));
-    let (then, now) = (thinned(then), thinned(now));
-    let ratios = now
+    let median_ms = median(then).ok_or_else(too_few)?;
+    let (some_then, some_now) = (thinned(then), thinned(now));
+    let ratios = some_now
         .iter()
-        .flat_map(|now| then.iter().map(move |then| now / then));
+        .flat_map(|now| some_then.iter().map(move |then| now / then));
     let ratios = sorted(ratios);
-    let below = ratios_outside(then.len(), now.len());
+    let ratio = median(&ratios).ok_or_else(too_few)?;
+    let below = ratios_outside(some_then.len(), some_now.len());
     let (ratio_low, ratio_high) = (ratios[below], ratios[ratios.len() - 1 - below]);
     let floor = floor + resolution_ms / median_ms;
     let change = if ratio_low > 1.0 + floor {
@@ -214,7 +210,7 @@ pub fn compare(
     };
     Ok(Comparison {
         median_ms,
-        ratio: middle(&ratios),
+        ratio,
         ratio_low,
         ratio_high,
         floor,
@@ -228,22 +224,17 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// The median of sorted values.
-fn middle(sorted: &[f64]) -> f64 {
-    let count = sorted.len();
-    (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0
-}
-
 /// At most [`MOST_SAMPLES`] of the samples, evenly spread over their order.
 fn thinned(samples: &[f64]) -> Vec<f64> {
     let step = samples.len().div_ceil(MOST_SAMPLES);
     samples.iter().copied().step_by(step).collect()
 }
 
-/// How many of the sorted ratios lie below the interval, and as many above it: the critical value of Mann and Whitney's U,
-/// up to which U comes with a probability of at most [`TAIL`].
+/// How many of the sorted ratios lie below the interval, and as many above it: the critical value
+/// of Mann and Whitney's U, up to which U comes with a probability of at most [`TAIL`].
 fn ratios_outside(then: usize, now: usize) -> usize {
-    /// Up to so many samples together, the orders of all of them are counted in whole numbers below 2^53.
+    /// Up to so many samples together, the orders of all of them are counted in whole numbers below
+    /// 2^53.
     const MOST_COUNTED: usize = 50;
     let (n, m) = (then as f64, now as f64);
     if then + now > MOST_COUNTED {
@@ -261,8 +252,8 @@ fn ratios_outside(then: usize, now: usize) -> usize {
     within.count().saturating_sub(1)
 }
 
-/// In how many orders of samples so many pairs of them are the other way round: the coefficients of Gauss's binomial,
-/// the product of (1 - x^(m+i)) / (1 - x^i) for i from 1 to n.
+/// In how many orders of samples so many pairs of them are the other way round: the coefficients of
+/// Gauss's binomial, the product of (1 - x^(m+i)) / (1 - x^i) for i from 1 to n.
 fn orders(n: usize, m: usize) -> Vec<f64> {
     let mut counts = vec![0.0; n * m + 1];
     counts[0] = 1.0;
@@ -283,7 +274,8 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
-    /// Samples around `median` whose standard deviation is so much of it, with a long tail upwards, as times have.
+    /// Samples around `median` whose standard deviation is so much of it, with a long tail upwards,
+    /// as times have.
     fn samples(rng: &mut StdRng, median: f64, noise: f64) -> Vec<f64> {
         (0..20)
             .map(|_| {
@@ -354,7 +346,8 @@ mod tests {
     fn orders_are_counted() {
         // Two and two: 0011, 0101, 0110 and 1001, 1010, 1100.
         assert_eq!(orders(2, 2), [1.0, 1.0, 2.0, 1.0, 1.0]);
-        // Tables of Mann and Whitney's U, two-sided 1 %: 0 for 5 and 5, 16 for 10 and 10, 105 for 20 and 20.
+        // Tables of Mann and Whitney's U, two-sided 1 %: 0 for 5 and 5, 16 for 10 and 10, 105 for
+        // 20 and 20.
         for (count, critical) in [(5, 0), (10, 16), (20, 105)] {
             assert_eq!(ratios_outside(count, count), critical, "{count}");
         }

@@ -11,7 +11,8 @@ pub type CpuProduct = fn(&[f32], &[f32], &mut [f32], [usize; 3]);
 /// Rows of A and C that a block of the blocked products has.
 const BLOCK_ROWS: usize = 32;
 
-/// Extent of a block along k: with `BLOCK_COLUMNS` columns, 256 KiB of B, which stays in the L2 cache of a core.
+/// Extent of a block along k: with `BLOCK_COLUMNS` columns, 256 KiB of B, which stays in the L2
+/// cache of a core.
 const BLOCK_DEPTH: usize = 128;
 
 /// Columns of B and C that a block has.
@@ -33,7 +34,8 @@ pub fn naive(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
 // ANCHOR_END: naive
 
 // ANCHOR: strided
-/// Three loops, the inner one along columns of A and C: every access is a row apart from the one before.
+/// Three loops, the inner one along columns of A and C: every access is a row apart from the one
+/// before.
 pub fn strided(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
     c.fill(0.0);
     for j in 0..n {

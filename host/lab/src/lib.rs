@@ -1,18 +1,19 @@
 //! The laboratory: kernels of the catalogue, checked, timed and explained.
 //!
-//! Everything hangs on one table, the [`catalogue`]: which kernels there are, what they compute, which sizes they take, how
-//! they are launched. A module knows those above it in this list:
+//! Everything hangs on one table, the [`catalogue`]: which kernels there are, what they compute,
+//! which sizes they take, how they are launched. A module knows those above it in this list:
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`problem`] | inputs, parameters, right answers |
 //! | [`cpu`] | products on the host, to compare with |
+//! | [`element`] | the dispatch over element types |
 //! | [`catalogue`] | the only list of kernels |
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`baseline`] | a run beside a saved one |
 //! | [`profile`] | a rung run under counters |
 //! | [`sanitize`] | a rung run under sanitizers |
-//! | `peer`, `compare` | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
+//! | `peer`, [`compare`] | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
 //! | [`calibrate`] | what only kernels tell of a GPU, measured |
 //! | [`predict`] | how long a rung should take: the models, fed with what the emulator counts |
 //! | [`sweep`] | throughput over warps, sizes or blocks, predicted and measured |
@@ -23,9 +24,9 @@
 pub mod baseline;
 pub mod calibrate;
 pub mod catalogue;
-#[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod compare;
 pub mod cpu;
+pub mod element;
 pub mod emulate;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod peer;

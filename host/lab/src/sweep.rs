@@ -1,12 +1,13 @@
-//! Throughput over warps per multiprocessor, over the size of a problem, or over the width of blocks: predicted, and
-//! measured where there is a GPU. The curve of source 002, with its knee.
+//! Throughput over warps per multiprocessor, over the size of a problem, or over the width of
+//! blocks: predicted, and measured where there is a GPU. The curve of source 002, with its knee.
 
 use crate::catalogue::{Implementation, Rung};
+use crate::dispatch_element;
 use crate::predict::{self, Forecast, ForecastError, Strided};
 use crate::problem::Shape;
-use crate::run::{Case, Problems, RunError, check_shape};
+use crate::run::{Admitted, LoadedRung, Problems, RunError, check_shape, preflight};
 use kernels_gpu::geometry::Geometry;
-use warpladder::element::ElementType;
+use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
@@ -38,7 +39,8 @@ pub struct Point {
     pub predicted: f64,
     /// What the prediction is bound by.
     pub bound: Bound,
-    /// Measured time: a quarter of the samples, half of them and three quarters are below, in milliseconds.
+    /// Measured time: a quarter of the samples, half of them and three quarters are below, in
+    /// milliseconds.
     pub measured_ms: Option<[f64; 3]>,
     /// Measured throughput, of the median.
     pub measured: Option<f64>,
@@ -59,7 +61,8 @@ pub struct Sweep {
     pub unit: String,
     /// The points, by x.
     pub points: Vec<Point>,
-    /// Where the rise of the predicted curve's first point reaches its best: 002's P, in the unit of x; of a sweep over warps.
+    /// Where the rise of the predicted curve's first point reaches its best: 002's P, in the unit
+    /// of x; of a sweep over warps.
     pub predicted_knee: Option<f64>,
     /// The same of the measured curve.
     pub measured_knee: Option<f64>,
@@ -70,7 +73,8 @@ pub struct Sweep {
 pub enum SweepError {
     /// Its blocks are its own.
     #[error(
-        "{0} works in blocks of its own, and only grid-stride loops take any: sweep over size, or choose add_one or a matvec kernel"
+        "{0} works in blocks of its own, and only grid-stride loops take any: sweep over size, or \
+         choose add_one or a matvec kernel"
     )]
     FixedBlocks(&'static str),
     /// It takes none of the sizes.
@@ -203,7 +207,10 @@ fn sizes(
             continue;
         }
         let forecast = predict::forecast(&emulator, device, rung, shape, seed)?;
-        let measured = gpu.map(|gpu| Problems::new(shape, seed).run(gpu, rung, SAMPLES));
+        let measured = gpu.map(|gpu| {
+            let admitted = preflight(gpu, rung, shape)?;
+            Problems::new(seed).run(gpu, &admitted, SAMPLES)
+        });
         let measured = measured.transpose()?.map(|record| {
             if !record.ok {
                 let complaint = record.complaint.unwrap_or_default();
@@ -275,7 +282,8 @@ fn launches(
     let mut points = Vec::new();
     for (index, &(x, launch)) in launches.iter().enumerate() {
         let forecast = predict::forecast_strided(device, rung, shape, &strided, launch)?;
-        // Registers may keep some of these blocks out: then there are fewer warps than the point says.
+        // Registers may keep some of these blocks out: then there are fewer warps than the point
+        // says.
         if over == Over::Warps && forecast.longest().prediction.rounds > 1 {
             break;
         }
@@ -293,15 +301,29 @@ fn measure(
     seed: u64,
     launches: &[(u32, [u32; 2])],
 ) -> Result<Vec<[f64; 3]>, SweepError> {
-    // All grid-stride loops of the catalogue are of f32.
-    debug_assert_eq!(rung.element, ElementType::F32);
-    let problem = rung.operation.problem::<f32>(shape, seed);
-    let case = Case::new(gpu, rung, shape, &*problem)?;
+    let admitted = preflight(gpu, rung, shape)?;
+    dispatch_element!(admitted.runs().element, T => {
+        measure_admitted::<T>(gpu, &admitted, seed, launches)
+    })
+}
+
+fn measure_admitted<T: Element>(
+    gpu: &dyn Engine,
+    admitted: &Admitted,
+    seed: u64,
+    launches: &[(u32, [u32; 2])],
+) -> Result<Vec<[f64; 3]>, SweepError> {
+    let problem = admitted.problem::<T>(seed);
+    let loaded = LoadedRung::new(gpu, admitted, &*problem)?;
     let one = |&(x, [blocks, threads]): &(u32, [u32; 2])| {
         let extents = [Dim3::new(blocks, 1, 1), Dim3::new(threads, 1, 1)];
-        let (verdict, times) = case.checked_and_timed_as(&*problem, extents, SAMPLES)?;
+        let (verdict, times) = loaded.checked_and_timed_as(&*problem, extents, SAMPLES)?;
         if !verdict.ok {
-            return Err(wrong(rung, x, verdict.complaint.unwrap_or_default()));
+            return Err(wrong(
+                admitted.rung(),
+                x,
+                verdict.complaint.unwrap_or_default(),
+            ));
         }
         let quartiles = Quartiles::of(&times);
         Ok(quartiles.map_or([0.0; 3], |q| [q.low, q.median, q.high]))

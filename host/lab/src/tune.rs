@@ -12,7 +12,7 @@ use warpladder::gemm::tuning::{Case, Place, Tuned};
 use warpladder::gemm::{self, Description, Device, GemmElement, PlanError};
 use warpladder::launch::DevicePtr;
 use warpladder::plan::{Operands, Prepared};
-use warpladder::timing::Summary;
+use warpladder::timing::median;
 
 /// Ways are tried that the model gives at most so many times the time of its favourite.
 const MOST_TIMES_THE_BEST: f64 = 2.0;
@@ -20,7 +20,8 @@ const MOST_TIMES_THE_BEST: f64 = 2.0;
 /// The most ways that are tried.
 const MOST_WAYS: usize = 32;
 
-/// A sample is of as many products as take this long, in seconds: well above the cost of waiting for them.
+/// A sample is of as many products as take this long, in seconds: well above the cost of waiting
+/// for them.
 const SAMPLE_SECONDS: f64 = 1e-3;
 
 /// Why nothing was found.
@@ -47,7 +48,8 @@ pub struct Way {
     pub verdict: Verdict,
 }
 
-/// All ways that were tried, the fastest of those with right results first, and those with wrong ones last.
+/// All ways that were tried, the fastest of those with right results first, and those with wrong
+/// ones last.
 ///
 /// # Errors
 /// See [`TuneError`].
@@ -82,7 +84,7 @@ pub fn ways<T: GemmElement>(
         .map(|((predicted, choice, _, _, verdict), times)| Way {
             choice,
             predicted,
-            ms: Summary::of(&times).map_or(f64::INFINITY, |summary| summary.median),
+            ms: median(&times).unwrap_or(f64::INFINITY),
             verdict,
         })
         .collect();
@@ -169,7 +171,9 @@ impl<'e, T: GemmElement> Bench<'e, T> {
             // These kernels read none.
             maps: DevicePtr(0),
         };
-        prepared.enqueue(self.engine, &operands, self.factors)
+        // SAFETY: the buffers hold the operands of the problem that the plan was made for, and live until the device was waited
+        // for.
+        unsafe { prepared.enqueue(self.engine, &operands, self.factors) }
     }
 
     /// Runs once on an output of NaN, and checks it.

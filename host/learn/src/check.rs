@@ -29,8 +29,8 @@ const CAPACITY: u64 = 1 << 26;
 /// Warp instructions of a launch that does not end; no exercise needs a tenth of them.
 const BUDGET: u64 = 1 << 24;
 
-/// Runs the kernel `entry` of a module under the sanitizers and the counters, and judges it. The kernel has the name of the
-/// exercise unless the module has several for one exercise.
+/// Runs the kernel `entry` of a module under the sanitizers and the counters, and judges it. The
+/// kernel has the name of the exercise unless the module has several for one exercise.
 ///
 /// # Errors
 /// See [`CheckError`]; a kernel that does something wrong is no error.
@@ -71,7 +71,8 @@ struct Launch {
 }
 
 impl Launch {
-    /// `unwritten` is what the result holds where nothing is written before the launch; none leaves its memory untouched.
+    /// `unwritten` is what the result holds where nothing is written before the launch; none leaves
+    /// its memory untouched.
     fn new(case: &Case, unwritten: Option<f32>) -> Result<Self, MemoryError> {
         let memory = Memory::with_capacity(CAPACITY);
         let mut args = Args::new();

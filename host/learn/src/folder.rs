@@ -54,8 +54,8 @@ impl Folder {
         Folder(path.into())
     }
 
-    /// The folder that is meant where none is named: the current one where it holds exercises, else one of the usual name
-    /// in it.
+    /// The folder that is meant where none is named: the current one where it holds exercises, else
+    /// one of the usual name in it.
     pub fn default_here() -> Self {
         let here = Folder::new(".");
         match here.is_started() {
@@ -79,7 +79,8 @@ impl Folder {
         self.0.join(file_name(exercise))
     }
 
-    /// Puts the exercises into the folder. Files that the learner has are left as they are; gives how many were new.
+    /// Puts the exercises into the folder. Files that the learner has are left as they are; gives
+    /// how many were new.
     ///
     /// # Errors
     /// [`FolderError::Io`] where a file cannot be written.
@@ -130,7 +131,8 @@ impl Folder {
         self.write(PROGRESS, &(text + "\n"))
     }
 
-    /// Compiles the learner's file of an exercise to PTX. What the compiler says goes to standard error.
+    /// Compiles the learner's file of an exercise to PTX. What the compiler says goes to standard
+    /// error.
     ///
     /// # Errors
     /// Those of [`CudaBuilder::compile`]: no toolchain, or a file that does not compile.
@@ -172,8 +174,8 @@ fn cuda_std() -> PathBuf {
     Path::new(warpladder::SOURCE_ROOT).join("cuda_std")
 }
 
-/// The crate's manifest. `cuda_std` is that of the sources of this program where they are on this machine, else the released
-/// one of the same version.
+/// The crate's manifest. `cuda_std` is that of the sources of this program where they are on this
+/// machine, else the released one of the same version.
 fn manifest(from_sources: bool) -> String {
     let cuda_std = match from_sources {
         // A path in double quotes with its special characters escaped is a TOML string as well.
@@ -195,7 +197,8 @@ fn manifest(from_sources: bool) -> String {
 
 /// The crate's root, which takes in one exercise for the GPU, and all of them for an editor.
 fn library() -> String {
-    let mut text = "//! The exercises of `warpladder learn`. Written by `warpladder learn start`: edit the other files.\n\n\
+    let mut text = "//! The exercises of `warpladder learn`. Written by `warpladder learn start`: \
+        edit the other files.\n\n\
          #![no_std]\n\
          #![cfg_attr(target_arch = \"nvptx64\", feature(abi_ptx, asm_experimental_arch))]\n\
          // A kernel is unsafe as a whole; what is not yet used in a hole will be.\n\
@@ -205,7 +208,8 @@ fn library() -> String {
         let (name, file) = (exercise.name, file_name(exercise));
         _ = write!(
             text,
-            "\n#[cfg(any(not(target_arch = \"nvptx64\"), feature = {name:?}))]\n#[path = {file:?}]\nmod {name};\n"
+            "\n#[cfg(any(not(target_arch = \"nvptx64\"), feature = {name:?}))]\n#[path = \
+             {file:?}]\nmod {name};\n"
         );
     }
     text

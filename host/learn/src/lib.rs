@@ -1,9 +1,10 @@
 //! Exercises: kernels with a hole, checked on the emulator.
 //!
-//! The [table](ALL) holds all of them. An exercise is a folder in `exercises/` (what the learner gets, the solution, the
-//! hints) and an entry of the table: its inputs, the right answer, its launches, and how much more than the reference it may
-//! ask of the machine. A learner's file is compiled by [`Folder::compile`], run by [`check()`] under the sanitizers and the
-//! counters, and judged: see [`Verdict`].
+//! The [table](ALL) holds all of them. An exercise is a folder in `exercises/` (what the learner
+//! gets, the solution, the hints) and an entry of the table: its inputs, the right answer, its
+//! launches, and how much more than the reference it may ask of the machine. A learner's file is
+//! compiled by [`Folder::compile`], run by [`check()`] under the sanitizers and the counters, and
+//! judged: see [`Verdict`].
 
 mod check;
 mod exercise;

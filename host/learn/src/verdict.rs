@@ -4,7 +4,7 @@ use super::check::result_of;
 use super::exercise::{Case, Demand, Holds};
 use super::figures::Figures;
 use ptx_emulator::Space;
-use ptx_emulator::counters::Place;
+use ptx_emulator::counters::SourceLine;
 use ptx_emulator::sanitize::{Finding, Problem, Region};
 use std::fmt;
 
@@ -55,7 +55,7 @@ impl Verdict {
     }
 
     /// What is wrong, in a few lines; empty where nothing is. `source` gives the text of a line.
-    pub fn complaint(&self, source: &dyn Fn(&Place) -> Option<String>) -> String {
+    pub fn complaint(&self, source: &dyn Fn(&SourceLine) -> Option<String>) -> String {
         match self {
             Verdict::Found {
                 case,
@@ -132,7 +132,7 @@ fn element(name: &str, [rows, columns]: [usize; 2], index: usize) -> String {
 fn found(
     finding: &Finding,
     site: Option<&Site>,
-    source: &dyn Fn(&Place) -> Option<String>,
+    source: &dyn Fn(&SourceLine) -> Option<String>,
 ) -> String {
     let mut text = finding.problem.describe().to_owned();
     if let Some(site) = site {
@@ -187,7 +187,8 @@ fn describe_region(region: &Region) -> String {
 fn advice(problem: Problem) -> Option<&'static str> {
     match problem {
         Problem::RaceInBlock => Some(
-            "Nothing orders these two accesses: without a barrier between them, either may come first.",
+            "Nothing orders these two accesses: without a barrier between them, either may come \
+             first.",
         ),
         Problem::RaceBetweenBlocks => Some(
             "Blocks run in any order and at the same time: no barrier reaches from one to another.",
@@ -235,7 +236,8 @@ impl Site {
             shape: array.shape,
             index: (region.address.wrapping_sub(array.address) as i64).div_euclid(4),
         });
-        // An access behind an array's end is meant for that array, rather than for the start of the next.
+        // An access behind an array's end is meant for that array, rather than for the start of the
+        // next.
         let nearest = sites.min_by_key(|site| match site.index {
             0.. => (site.index - site.count()).max(-1),
             _ => Site::NEAR - site.index,
@@ -281,7 +283,8 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// The difference, where there is one. Whole numbers are computed exactly, so nothing is tolerated.
+    /// The difference, where there is one. Whole numbers are computed exactly, so nothing is
+    /// tolerated.
     pub fn first(expected: &[f32], got: &[f32]) -> Option<Self> {
         let pairs = || expected.iter().zip(got).enumerate();
         let (index, (&expected_first, &got_first)) =

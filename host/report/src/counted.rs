@@ -6,13 +6,14 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{Implementation, Precondition, Rung};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, SourceFile, listing, profile};
-use warpladder_lab::run::describe;
+use warpladder_lab::run::{describe, preflight};
 
 /// Least extent at which kernels are counted: tiles of most kernels fit.
 const LEAST: u32 = 64;
 
-/// The extent for rungs whose tiles depend on the size, and how many multiprocessors share the work: a multiprocessor has as
-/// many outputs as one of an H200 has of 4096 × 4096, so the tiles are the same.
+/// The extent for rungs whose tiles depend on the size, and how many multiprocessors share the
+/// work: a multiprocessor has as many outputs as one of an H200 has of 4096 × 4096, so the tiles
+/// are the same.
 const PLANNED: (u32, u32) = (512, 2);
 
 /// Seed of the inputs: these kernels' counts do not depend on it.
@@ -23,8 +24,8 @@ const SEED: u64 = 1;
 pub struct Counted {
     /// The size, in words.
     pub size: String,
-    /// FLOP per byte of the sectors that warps ask of global memory; `None` without arithmetic or requests, and where less
-    /// than what must move was counted.
+    /// FLOP per byte of the sectors that warps ask of global memory; `None` without arithmetic or
+    /// requests, and where less than what must move was counted.
     pub intensity: Option<f64>,
     /// Instructions issued by warps.
     pub instructions: u64,
@@ -38,7 +39,8 @@ pub struct Counted {
     pub listing: Vec<SourceFile>,
 }
 
-/// Counts these rungs, each at a small size; those that are functions of the host, or that fail, are left out.
+/// Counts these rungs, each at a small size; those that are functions of the host, or that fail,
+/// are left out.
 pub fn count(rungs: &[&'static Rung]) -> HashMap<String, Counted> {
     let counted = rungs.par_iter().filter_map(|rung| {
         let counted = count_one(rung)?;
@@ -69,7 +71,8 @@ fn count_one(rung: &'static Rung) -> Option<Counted> {
         }
     };
     let shape = size(rung, least);
-    let profile = profile(&emulator, rung, shape, SEED).ok()?;
+    let admitted = preflight(&emulator, rung, shape).ok()?;
+    let profile = profile(&emulator, &admitted, SEED).ok()?;
     let measurement = Measurement::from(&profile.counters);
     let total = &measurement.total;
     // Less than what must move means that what the copy engine moved is not counted.

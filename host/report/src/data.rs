@@ -3,6 +3,11 @@
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
+use warpladder::device::DeviceProperties;
+use warpladder::engine::EngineKind;
+use warpladder_lab::compare::PeerComparison;
+use warpladder_lab::reproduce::Row;
+use warpladder_lab::run::Record;
 use warpladder_lab::sweep::Sweep;
 use warpladder_results::h200;
 
@@ -38,46 +43,7 @@ pub enum DataError {
     },
 }
 
-/// A record of `run --json`, of any version: see docs/results.md.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Measured {
-    /// Name of the rung.
-    pub kernel: String,
-    /// Rows.
-    pub m: u32,
-    /// Columns.
-    pub n: u32,
-    /// The third dimension.
-    pub k: Option<u32>,
-    /// `gpu`, `emulator` or `cpu`.
-    pub engine: String,
-    /// Its name.
-    pub device: String,
-    /// Whether the output was right.
-    pub ok: bool,
-    /// Number of samples.
-    pub samples: usize,
-    /// Median, in milliseconds.
-    pub median_ms: Option<f64>,
-    /// Standard deviation in percent of the mean.
-    pub noise_pct: Option<f64>,
-    /// 10⁹ operations per second.
-    pub gflops: Option<f64>,
-    /// 10⁹ bytes per second.
-    pub gbs: Option<f64>,
-    /// With the transfers, in milliseconds.
-    pub host_to_host_ms: Option<f64>,
-    /// Version of the driver.
-    pub driver: Option<String>,
-    /// Temperature after the last sample, in degrees Celsius.
-    pub temperature_c: Option<u32>,
-    /// Power limit, in watts.
-    pub power_limit_w: Option<f64>,
-    /// What held the clocks down.
-    pub throttled: Option<String>,
-}
-
-/// A prediction of one kernel at one size.
+/// A prediction of one kernel at one size beside its measurement: a row of `predict.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Predicted {
     /// Name of the rung.
@@ -86,110 +52,14 @@ pub struct Predicted {
     pub m: u32,
     /// Columns.
     pub n: u32,
-    /// Time, in milliseconds.
+    /// The third dimension; null where there is none.
+    pub k: Option<u32>,
+    /// Measured time, in milliseconds.
+    pub measured_ms: f64,
+    /// Predicted time, in milliseconds.
     pub predicted_ms: f64,
     /// What takes longest.
     pub bound: String,
-}
-
-/// A row of `reproduce --json`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Reproduced {
-    /// Number of the source.
-    pub source: String,
-    /// Title of the table.
-    pub group: String,
-    /// Name of the rung.
-    pub rung: String,
-    /// The rung before.
-    pub over: Option<String>,
-    /// The source's machine.
-    pub hardware: String,
-    /// The source's problem.
-    pub problem: String,
-    /// The source's figures.
-    pub there: Vec<There>,
-    /// Ours.
-    pub here: Vec<Here>,
-    /// Why.
-    pub why: String,
-}
-
-/// A figure of a source.
-#[derive(Clone, Debug, Deserialize)]
-pub struct There {
-    /// As the source words it.
-    pub words: String,
-    /// How many times better than the rung before.
-    pub step: Option<f64>,
-}
-
-/// A figure of ours.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Here {
-    /// Its unit.
-    pub unit: String,
-    /// The value.
-    pub value: Option<f64>,
-    /// How many times better than the rung before.
-    pub step: Option<f64>,
-}
-
-/// A record of `compare --json`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Compared {
-    /// Name of the rung.
-    pub kernel: String,
-    /// What it was compared with.
-    pub peer: String,
-    /// Rows.
-    pub m: u32,
-    /// Columns.
-    pub n: u32,
-    /// The third dimension.
-    pub k: Option<u32>,
-    /// GFLOP/s.
-    pub gflops: Option<f64>,
-    /// The peer's.
-    pub peer_gflops: Option<f64>,
-    /// GB/s.
-    pub gbs: f64,
-    /// The peer's.
-    pub peer_gbs: f64,
-}
-
-/// The device query, as far as a report shows it.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Device {
-    /// Name.
-    pub name: String,
-    /// Version of CUDA that the driver has.
-    pub cuda_version: String,
-    /// Compute capability times ten.
-    pub compute_capability: u32,
-    /// Number of multiprocessors.
-    pub multiprocessors: u32,
-    /// Clock, in kHz.
-    pub clock_khz: u32,
-    /// Bandwidth of memory, in GB/s.
-    pub peak_bandwidth_gbs: f64,
-    /// Memory, in bytes.
-    pub memory_bytes: u64,
-    /// L2 cache, in bytes.
-    pub l2_bytes: u64,
-    /// State.
-    pub state: Option<DeviceState>,
-}
-
-/// State of the device before the runs.
-#[derive(Clone, Debug, Deserialize)]
-pub struct DeviceState {
-    /// Version of the driver.
-    pub driver_version: Option<String>,
-    /// Temperature.
-    pub temperature_c: Option<u32>,
-    /// Power limit, in watts.
-    pub power_limit_w: Option<f64>,
 }
 
 /// Everything that a report shows.
@@ -198,15 +68,15 @@ pub struct Data {
     /// Where the measurements are from, in words.
     pub origin: String,
     /// The measurements.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<Record>,
     /// The device, where it is known.
-    pub device: Option<Device>,
+    pub device: Option<DeviceProperties>,
     /// Predictions for this device.
     pub predicted: Vec<Predicted>,
     /// The sources' tables on this device.
-    pub reproduced: Vec<Reproduced>,
+    pub reproduced: Vec<Row>,
     /// Kernels beside their peers on this device.
-    pub compared: Vec<Compared>,
+    pub compared: Vec<PeerComparison>,
     /// Sweeps on this device.
     pub sweeps: Vec<Sweep>,
 }
@@ -217,11 +87,11 @@ impl Data {
     /// # Errors
     /// [`DataError::Content`], which a test excludes.
     pub fn shipped() -> Result<Self, DataError> {
-        let mut measured: Vec<Measured> = parse("results/h200/run.json", h200::RUN)?;
-        let smaller: Vec<Measured> = parse("results/h200/run-2048.json", h200::RUN_2048)?;
+        let mut measured: Vec<Record> = parse("results/h200/run.json", h200::RUN)?;
+        let smaller: Vec<Record> = parse("results/h200/run-2048.json", h200::RUN_2048)?;
         measured.extend(smaller);
-        let devices: Vec<Device> = parse("results/h200/devices.json", h200::DEVICES)?;
-        let compared: [Vec<Compared>; 5] = [
+        let devices: Vec<DeviceProperties> = parse("results/h200/devices.json", h200::DEVICES)?;
+        let compared: [Vec<PeerComparison>; 5] = [
             parse("results/h200/compare-sgemm.json", h200::COMPARE_SGEMM)?,
             parse("results/h200/compare-dgemm.json", h200::COMPARE_DGEMM)?,
             parse("results/h200/compare-wgmma.json", h200::COMPARE_WGMMA)?,
@@ -261,7 +131,7 @@ impl Data {
     /// # Errors
     /// See [`DataError`].
     pub fn from_files(paths: &[PathBuf]) -> Result<Self, DataError> {
-        let mut measured: Vec<Measured> = Vec::new();
+        let mut measured: Vec<Record> = Vec::new();
         for path in paths {
             let records = read(path)?;
             if records.is_empty() {
@@ -269,7 +139,11 @@ impl Data {
             }
             measured.extend(records);
         }
-        let on_device = || measured.iter().filter(|record| record.engine != "cpu");
+        let on_device = || {
+            measured
+                .iter()
+                .filter(|record| record.engine != EngineKind::Cpu)
+        };
         let mut devices = on_device().map(|record| &record.device);
         if let Some(one) = devices.next()
             && let Some(other) = devices.find(|other| *other != one)
@@ -305,22 +179,22 @@ impl Data {
         let queried = self.device.as_ref().map(|device| device.name.as_str());
         queried.or_else(|| {
             let mut records = self.measured.iter();
-            let record = records.find(|record| record.engine != "cpu")?;
+            let record = records.find(|record| record.engine != EngineKind::Cpu)?;
             Some(record.device.as_str())
         })
     }
 
     /// The prediction for a measurement.
-    pub fn prediction(&self, measured: &Measured) -> Option<&Predicted> {
+    pub fn prediction(&self, measured: &Record) -> Option<&Predicted> {
         self.predicted.iter().find(|predicted| {
             predicted.kernel == measured.kernel
                 && (predicted.m, predicted.n) == (measured.m, measured.n)
-                && measured.engine == "gpu"
+                && measured.engine == EngineKind::Gpu
         })
     }
 
     /// The measurements of the size that most of them have.
-    pub fn at_main_size(&self) -> Vec<&Measured> {
+    pub fn at_main_size(&self) -> Vec<&Record> {
         let of_size = |size: (u32, u32)| {
             let measured = self.measured.iter();
             measured
@@ -339,7 +213,7 @@ fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, DataError> {
     })
 }
 
-fn read(path: &Path) -> Result<Vec<Measured>, DataError> {
+fn read(path: &Path) -> Result<Vec<Record>, DataError> {
     let text = std::fs::read_to_string(path).map_err(|error| DataError::File {
         path: path.to_owned(),
         error,
@@ -351,6 +225,7 @@ fn read(path: &Path) -> Result<Vec<Measured>, DataError> {
 mod tests {
     use super::*;
     use warpladder_lab::catalogue;
+    use warpladder_lab::run::Detailed;
 
     #[test]
     fn what_ships_is_read_and_names_kernels_of_the_catalogue() {
@@ -364,5 +239,39 @@ mod tests {
                 record.kernel
             );
         }
+    }
+
+    /// The names of the fields of a JSON text, line by line.
+    fn fields(text: &str) -> Vec<&str> {
+        let names = text.lines().filter_map(|line| {
+            let (name, _) = line.trim().strip_prefix('"')?.split_once("\":")?;
+            Some(name)
+        });
+        names.collect()
+    }
+
+    #[test]
+    fn a_record_that_was_read_is_written_as_it_was() {
+        for text in [h200::RUN, h200::RUN_2048] {
+            let records: Vec<Record> = parse("run", text).unwrap();
+            let detailed: Vec<_> = records
+                .iter()
+                .map(|record| Detailed::new(record, None::<()>))
+                .collect();
+            let values: serde_json::Value = parse("run", text).unwrap();
+            assert_eq!(serde_json::to_value(&detailed).unwrap(), values);
+            let written = serde_json::to_string_pretty(&detailed).unwrap();
+            assert_eq!(fields(&written), fields(text));
+        }
+    }
+
+    #[test]
+    fn a_record_of_version_1_is_read() {
+        let text = r#"[{"kernel": "naive", "family": "matmul", "source": "000", "element": "f32",
+            "m": 8, "n": 8, "k": 8, "engine": "gpu", "device": "V100", "ok": true,
+            "samples": 3, "median_ms": 0.5}]"#;
+        let records: Vec<Record> = parse("old", text).unwrap();
+        assert_eq!((records[0].schema, records[0].median_ms), (1, Some(0.5)));
+        assert!(records[0].times_ms.is_empty() && records[0].driver.is_none());
     }
 }

@@ -1,18 +1,20 @@
 //! The part of the page that is about one kernel.
 
 use super::counted::Counted;
-use super::data::{Data, Measured};
+use super::data::Data;
 use super::ladders::shape;
-use super::page::{cell, figure};
+use super::page::cell;
+use crate::numbers;
 use maud::{Markup, html};
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::profile::{LineCounters, SourceFile, SourceLine, distinct};
-use warpladder_lab::run::describe;
+use warpladder_lab::run::{Record, describe};
 
-/// One kernel: what it is, what was measured and predicted, what the emulator counted, and its source.
+/// One kernel: what it is, what was measured and predicted, what the emulator counted, and its
+/// source.
 pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
     let measured = data.measured.iter();
-    let measured: Vec<&Measured> = measured
+    let measured: Vec<&Record> = measured
         .filter(|measured| measured.kernel == rung.name)
         .collect();
     html! {
@@ -41,7 +43,7 @@ pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
     }
 }
 
-fn times(data: &Data, rung: &Rung, measured: &[&Measured]) -> Markup {
+fn times(data: &Data, rung: &Rung, measured: &[&Record]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "Times of " (rung.name) } {
             table {
@@ -92,7 +94,7 @@ fn counts(counted: &Counted) -> Markup {
         dl.facts {
             @for (name, value) in facts {
                 @if let Some(value) = value {
-                    div { dt { (name) } dd { (figure(value)) } }
+                    div { dt { (name) } dd { (numbers::short(value)) } }
                 }
             }
         }
@@ -110,8 +112,12 @@ fn source(file: &SourceFile, size: &str) -> Markup {
                 }
                 thead { tr {
                     th.n scope="col" { abbr title="share of the warp instructions" { "%" } }
-                    th.n scope="col" { abbr title="sectors per request of global memory" { "sect." } }
-                    th.n scope="col" { abbr title="wavefronts of shared memory per ideal one" { "confl." } }
+                    th.n scope="col" {
+                        abbr title="sectors per request of global memory" { "sect." }
+                    }
+                    th.n scope="col" {
+                        abbr title="wavefronts of shared memory per ideal one" { "confl." }
+                    }
                     th.n scope="col" { "line" }
                     th scope="col" { "source" }
                 } }

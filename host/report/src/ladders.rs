@@ -1,13 +1,14 @@
 //! Which measurement is drawn beside which, and in which unit.
 
 use super::counted::Counted;
-use super::data::{Data, Measured};
+use super::data::Data;
 use crate::plot::{Bar, Bars, Chart, Group, Ink, Kernel, Lines, Mark, Plot, Roofline, Series};
 use std::collections::HashMap;
 use warpladder::element::ElementType;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
+use warpladder_lab::compare::PeerComparison;
 use warpladder_lab::problem::Operation;
-use warpladder_lab::run::describe;
+use warpladder_lab::run::{Record, describe};
 use warpladder_models::Bound;
 use warpladder_models::devices::{self, Device};
 use warpladder_models::roofline::Level;
@@ -31,7 +32,8 @@ impl Metric {
     }
 }
 
-/// Ladders in the order in which they are shown: name of the plot, heading, and what they are drawn by.
+/// Ladders in the order in which they are shown: name of the plot, heading, and what they are drawn
+/// by.
 const LADDERS: [(&str, &str, Metric); 8] = [
     ("products-f32", "Products, f32", Metric::Gflops),
     ("products-f64", "Products, f64", Metric::Gflops),
@@ -80,7 +82,7 @@ pub fn metric(rung: &Rung) -> Metric {
 }
 
 /// The value that is drawn, and that of a time of the same work.
-fn values(metric: Metric, measured: &Measured, ms: Option<f64>) -> Option<(f64, Option<f64>)> {
+fn values(metric: Metric, measured: &Record, ms: Option<f64>) -> Option<(f64, Option<f64>)> {
     let value = match metric {
         Metric::Gflops => measured.gflops,
         Metric::Gbs => measured.gbs,
@@ -134,7 +136,7 @@ pub fn ladders(data: &Data) -> Vec<Plot> {
 }
 
 /// The size of a measurement.
-pub fn shape(measured: &Measured) -> warpladder_lab::problem::Shape {
+pub fn shape(measured: &Record) -> warpladder_lab::problem::Shape {
     warpladder_lab::problem::Shape {
         m: measured.m,
         n: measured.n,
@@ -142,14 +144,16 @@ pub fn shape(measured: &Measured) -> warpladder_lab::problem::Shape {
     }
 }
 
-/// The GPU of the results in the table of devices: that whose name is in its own, the longest where there are several.
+/// The GPU of the results in the table of devices: that whose name is in its own, the longest where
+/// there are several.
 fn model(data: &Data) -> Option<&'static Device> {
     let name = data.device_name()?;
     let named = devices::table().filter(|device| name.contains(&*device.name));
     named.max_by_key(|device| device.name.len())
 }
 
-/// Every kernel with arithmetic under the roofs of the device; none where the device is not in the table.
+/// Every kernel with arithmetic under the roofs of the device; none where the device is not in the
+/// table.
 pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot> {
     let device = model(data)?;
     let mut groups = [
@@ -211,8 +215,10 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
         name: "roofline".to_owned(),
         title: format!("Roofline of the {}", device.name),
         caption: format!(
-            "Discs are measured, rings predicted. Intensity counts what warps ask of global memory, sector by sector, as the \
-             emulator counts it: a kernel above the slope of a memory is served by a cache before it. Names are left out \
+            "Discs are measured, rings predicted. Intensity counts what warps ask of global \
+             memory, sector by sector, as the \
+             emulator counts it: a kernel above the slope of a memory is served by a cache before \
+             it. Names are left out \
              where they would touch; the table below has all of them.{}",
             match left_out.is_empty() {
                 true => String::new(),
@@ -271,7 +277,7 @@ pub fn sizes(data: &Data) -> Vec<Plot> {
             None => Metric::Gbs,
         };
         let series = |name: &str, ink, mark, ours: bool| {
-            let value = |record: &super::data::Compared| match (metric, ours) {
+            let value = |record: &PeerComparison| match (metric, ours) {
                 (Metric::Gflops, true) => record.gflops,
                 (Metric::Gflops, false) => record.peer_gflops,
                 (Metric::Gbs, true) => Some(record.gbs),

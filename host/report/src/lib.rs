@@ -1,13 +1,15 @@
 //! One page with everything that was measured, predicted and counted: `warpladder report`.
 //!
-//! The page is a single HTML file without scripts, fonts or pictures from elsewhere. It is made from saved results, so it
-//! needs no GPU; what each line of a kernel does is counted on the emulator while it is made.
+//! The page is a single HTML file without scripts, fonts or pictures from elsewhere. It is made
+//! from saved results, so it needs no GPU; what each line of a kernel does is counted on the
+//! emulator while it is made.
 
 mod counted;
 pub mod data;
 pub mod explain;
 mod kernel;
 mod ladders;
+pub mod numbers;
 mod page;
 pub mod plot;
 mod sweep;

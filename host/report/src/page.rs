@@ -1,14 +1,17 @@
 //! The page as a whole.
 
 use super::counted::Counted;
-use super::data::{Data, Measured, Reproduced};
+use super::data::Data;
 use super::kernel;
 use super::ladders::{self, Metric, metric};
-use crate::plot::{Chart, DrawError, Plot, Size, number, style_sheet};
+use crate::numbers;
+use crate::plot::{Chart, DrawError, Plot, Size, style_sheet};
 use crate::sweep;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::HashMap;
 use warpladder_lab::catalogue::{self, Rung};
+use warpladder_lab::reproduce::Row;
+use warpladder_lab::run::Record;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -57,7 +60,8 @@ pub fn html(data: &Data, counted: &HashMap<String, Counted>) -> Result<String, D
                 header {
                     h1 { (title) }
                     p {
-                        "GPU kernels written in Rust, each checked before it is timed; predictions are made from what an \
+                        "GPU kernels written in Rust, each checked before it is timed; predictions \
+                         are made from what an \
                          emulator counts. Results from " (data.origin) "."
                     }
                     (facts(data))
@@ -109,7 +113,7 @@ fn facts(data: &Data) -> Markup {
         let clock = format!("up to {} MHz", device.clock_khz / 1000);
         fact("clock", Some(clock));
         let gib = device.memory_bytes as f64 / f64::from(1 << 30);
-        let bandwidth = number(device.peak_bandwidth_gbs);
+        let bandwidth = numbers::short(device.peak_bandwidth_gbs);
         fact("memory", Some(format!("{gib:.0} GiB, {bandwidth} GB/s")));
         let mib = device.l2_bytes as f64 / f64::from(1 << 20);
         fact("L2 cache", Some(format!("{mib:.0} MiB")));
@@ -147,7 +151,7 @@ fn facts(data: &Data) -> Markup {
 }
 
 /// What held clocks down in how many records; `None` where none of them tells.
-fn throttled(records: &[Measured]) -> Option<String> {
+fn throttled(records: &[Record]) -> Option<String> {
     let told: Vec<&str> = records
         .iter()
         .filter_map(|record| record.throttled.as_deref())
@@ -172,7 +176,7 @@ fn throttled(records: &[Measured]) -> Option<String> {
     }
 }
 
-fn checks(records: &[Measured]) -> String {
+fn checks(records: &[Record]) -> String {
     let right = records.iter().filter(|record| record.ok).count();
     match records.len() {
         all if all == right => format!("all {all} passed"),
@@ -213,8 +217,8 @@ fn as_table(plot: &Plot) -> Markup {
         Chart::Bars(bars) => {
             let header = ["kernel", bars.unit, "predicted"].map(str::to_owned);
             let rows = bars.bars.iter().map(|bar| {
-                let predicted = bar.predicted.map_or(String::new(), number);
-                vec![bar.label.clone(), number(bar.value), predicted]
+                let predicted = bar.predicted.map_or(String::new(), numbers::short);
+                vec![bar.label.clone(), numbers::short(bar.value), predicted]
             });
             (header.to_vec(), rows.collect())
         }
@@ -228,9 +232,9 @@ fn as_table(plot: &Plot) -> Markup {
             let row = |x: f64| {
                 let values = lines.series.iter().map(|series| {
                     let point = series.points.iter().find(|point| point.0 == x);
-                    point.map_or(String::new(), |point| number(point.1))
+                    point.map_or(String::new(), |point| numbers::short(point.1))
                 });
-                [number(x)].into_iter().chain(values).collect()
+                [numbers::short(x)].into_iter().chain(values).collect()
             };
             (header, xs.into_iter().map(row).collect())
         }
@@ -240,9 +244,9 @@ fn as_table(plot: &Plot) -> Markup {
             let rows = kernels.map(|kernel| {
                 vec![
                     kernel.name.clone(),
-                    number(kernel.intensity),
-                    number(kernel.gflops),
-                    kernel.predicted.map_or(String::new(), number),
+                    numbers::short(kernel.intensity),
+                    numbers::short(kernel.gflops),
+                    kernel.predicted.map_or(String::new(), numbers::short),
                 ]
             });
             (header.to_vec(), rows.collect())
@@ -274,22 +278,25 @@ fn as_table(plot: &Plot) -> Markup {
 }
 
 /// The sources' tables beside ours.
-fn sources(rows: &[Reproduced]) -> Option<Markup> {
+fn sources(rows: &[Row]) -> Option<Markup> {
     if rows.is_empty() {
         return None;
     }
     let step = |step: Option<f64>| step.map_or(String::new(), |step| format!("{step:.2}×"));
     Some(html! {
         p {
-            "What the courses and articles say of their machines, and what came out on this one (" code { "warpladder reproduce" }
-            "). A step is how many times better a rung is than the one before; figures of old hardware do not come out again, \
+            "What the courses and articles say of their machines, and what came out on this one \
+             (" code { "warpladder reproduce" }
+            "). A step is how many times better a rung is than the one before; figures of old \
+             hardware do not come out again, \
              their steps should, or a reason for which they do not."
         }
         @for table in rows.chunk_by(|a, b| (&a.source, &a.group) == (&b.source, &b.group)) {
             @let first = &table[0];
-            h3 { (first.source) ": " (first.group) }
+            @let title = format!("{}: {}", first.source.number(), first.group);
+            h3 { (title) }
             p.muted { (first.hardware) "; " (first.problem) }
-            div.scroll tabindex="0" role="region" aria-label={ "Source " (first.source) ": " (first.group) } {
+            div.scroll tabindex="0" role="region" aria-label={ "Source " (title) } {
                 table {
                     thead { tr {
                         th scope="col" { "rung" }
@@ -308,7 +315,7 @@ fn sources(rows: &[Reproduced]) -> Option<Markup> {
                                 td.n { (step(there.and_then(|figure| figure.step))) }
                                 td.n {
                                     @if let Some((value, unit)) = here.and_then(|here| Some((here.value?, &here.unit))) {
-                                        (number(value)) " " (unit)
+                                        (numbers::short(value)) " " (unit)
                                     }
                                 }
                                 td.n { (step(here.and_then(|here| here.step))) }
@@ -345,7 +352,7 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
         .collect();
     let main = data.at_main_size();
     let of_rung = |rung: &Rung| main.iter().copied().find(|one| one.kernel == rung.name);
-    let mut rows: Vec<(&Rung, Option<&Measured>)> =
+    let mut rows: Vec<(&Rung, Option<&Record>)> =
         rungs.iter().map(|&rung| (rung, of_rung(rung))).collect();
     // Those that the sources' tables alone refer to come last.
     rows.sort_by_key(|(_, measured)| measured.is_none());
@@ -354,7 +361,9 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
         .map(|measured| format!("{} x {}", measured.m, measured.n));
     Some(html! {
         @if let Some(size) = size {
-            p { "Medians at " (size) ", products with as many steps. Each name leads to its kernel." }
+            p {
+                "Medians at " (size) ", products with as many steps. Each name leads to its kernel."
+            }
         }
         div.scroll tabindex="0" role="region" aria-label="All kernels" {
             table {
@@ -378,7 +387,7 @@ fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
     })
 }
 
-fn row(data: &Data, rung: &Rung, measured: Option<&Measured>) -> Markup {
+fn row(data: &Data, rung: &Rung, measured: Option<&Record>) -> Markup {
     let metric = metric(rung);
     let value = measured.and_then(|measured| match metric {
         Metric::Gflops => measured.gflops,
@@ -392,7 +401,7 @@ fn row(data: &Data, rung: &Rung, measured: Option<&Measured>) -> Markup {
         tr {
             th scope="row" { a href={ "#kernel-" (rung.name) } { (rung.name) } }
             (cell(median))
-            td.n { @if let Some(value) = value { (number(value)) " " (metric.unit()) } }
+            td.n { @if let Some(value) = value { (numbers::short(value)) " " (metric.unit()) } }
             (cell(predicted))
             (cell(predicted.zip(median).map(|(predicted, median)| predicted / median)))
         }
@@ -401,10 +410,5 @@ fn row(data: &Data, rung: &Rung, measured: Option<&Measured>) -> Markup {
 
 /// A number in a table; nothing where there is none.
 pub fn cell(value: Option<f64>) -> Markup {
-    html! { td.n { @if let Some(value) = value { (figure(value)) } } }
-}
-
-/// A number.
-pub fn figure(value: f64) -> String {
-    number(value)
+    html! { td.n { @if let Some(value) = value { (numbers::short(value)) } } }
 }

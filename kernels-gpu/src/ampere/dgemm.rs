@@ -35,7 +35,7 @@ fn multiply(sums: &mut Sums, fragments: &Fragments) {
                 for other in 0..2 {
                     // SAFETY: all lanes of the warp are here.
                     unsafe {
-                        cuda_std::mma::multiply_add_f64(
+                        cuda_std::mma::mma_f64(
                             &mut sums[i][j][half][other],
                             a[i][half],
                             b[j][other],
@@ -51,18 +51,18 @@ fn multiply(sums: &mut Sums, fragments: &Fragments) {
 dgemm_instances! {
     multiply;
     [128, 128], 256, 4, 1 {
-        dgemm_128x128_nn: ALONG_K, VECTORS;
-        dgemm_128x128_nt: ALONG_K, ALONG_K;
+        dgemm_128x128_nn: K_MAJOR, VECTORS;
+        dgemm_128x128_nt: K_MAJOR, K_MAJOR;
         dgemm_128x128_tn: VECTORS, VECTORS;
-        dgemm_128x128_tt: VECTORS, ALONG_K;
-        dgemm_128x128_nn_elements: ALONG_K, ELEMENTS;
+        dgemm_128x128_tt: VECTORS, K_MAJOR;
+        dgemm_128x128_nn_elements: K_MAJOR, ELEMENTS;
         dgemm_128x128_tn_elements: ELEMENTS, ELEMENTS;
-        dgemm_128x128_tt_elements: ELEMENTS, ALONG_K;
+        dgemm_128x128_tt_elements: ELEMENTS, K_MAJOR;
     }
     [64, 64], 64, 3, 4 {
-        dgemm_64x64_nn: ALONG_K, ELEMENTS;
-        dgemm_64x64_nt: ALONG_K, ALONG_K;
+        dgemm_64x64_nn: K_MAJOR, ELEMENTS;
+        dgemm_64x64_nt: K_MAJOR, K_MAJOR;
         dgemm_64x64_tn: ELEMENTS, ELEMENTS;
-        dgemm_64x64_tt: ELEMENTS, ALONG_K;
+        dgemm_64x64_tt: ELEMENTS, K_MAJOR;
     }
 }

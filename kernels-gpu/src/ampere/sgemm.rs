@@ -20,7 +20,7 @@
 //! multiples of 4, the address of 16.
 //!
 //! # What changed since the rung before
-//! Against `cp_async`: barriers for stages instead of the block, four times the sums of a thread, fragments in two sets of
+//! Against `cp_async`: barriers for stages instead of the block, twice the accumulators of a thread, fragments in two sets of
 //! registers, the order of the FMAs, α and β, layouts, edges, batches, and parts of k.
 //!
 //! # Source
@@ -443,33 +443,33 @@ macro_rules! instances {
 // for products of few tiles, where short chains count for more than 2 % of the time.
 instances! {
     "128 × 256": [128, 256, 16], [8, 16], 256, 4, 1024, 2, 1, true {
-        sgemm_128x256_nn: ALONG_K, VECTORS;
-        sgemm_128x256_nt: ALONG_K, ALONG_K;
+        sgemm_128x256_nn: K_MAJOR, VECTORS;
+        sgemm_128x256_nt: K_MAJOR, K_MAJOR;
         sgemm_128x256_tn: VECTORS, VECTORS;
-        sgemm_128x256_tt: VECTORS, ALONG_K;
+        sgemm_128x256_tt: VECTORS, K_MAJOR;
     }
     "128 × 128": [128, 128, 8], [8, 16], 128, 4, 512, 2, 2, false {
-        sgemm_128x128_nn: ALONG_K, ELEMENTS;
-        sgemm_128x128_nt: ALONG_K, ALONG_K;
+        sgemm_128x128_nn: K_MAJOR, ELEMENTS;
+        sgemm_128x128_nt: K_MAJOR, K_MAJOR;
         sgemm_128x128_tn: ELEMENTS, ELEMENTS;
-        sgemm_128x128_tt: ELEMENTS, ALONG_K;
+        sgemm_128x128_tt: ELEMENTS, K_MAJOR;
     }
     "64 × 64": [64, 64, 8], [8, 8], 64, 4, 256, 8, 6, false {
-        sgemm_64x64_nn: ALONG_K, ELEMENTS;
-        sgemm_64x64_nt: ALONG_K, ALONG_K;
+        sgemm_64x64_nn: K_MAJOR, ELEMENTS;
+        sgemm_64x64_nt: K_MAJOR, K_MAJOR;
         sgemm_64x64_tn: ELEMENTS, ELEMENTS;
-        sgemm_64x64_tt: ELEMENTS, ALONG_K;
+        sgemm_64x64_tt: ELEMENTS, K_MAJOR;
     }
     "32 × 64": [32, 64, 8], [4, 8], 64, 4, 256, 8, 8, false {
-        sgemm_32x64_nn: ALONG_K, ELEMENTS;
-        sgemm_32x64_nt: ALONG_K, ALONG_K;
+        sgemm_32x64_nn: K_MAJOR, ELEMENTS;
+        sgemm_32x64_nt: K_MAJOR, K_MAJOR;
         sgemm_32x64_tn: ELEMENTS, ELEMENTS;
-        sgemm_32x64_tt: ELEMENTS, ALONG_K;
+        sgemm_32x64_tt: ELEMENTS, K_MAJOR;
     }
     "128 × 32": [128, 32, 8], [8, 8], 64, 6, 256, 8, 6, false {
-        sgemm_128x32_nn: ALONG_K, ELEMENTS;
-        sgemm_128x32_nt: ALONG_K, ALONG_K;
+        sgemm_128x32_nn: K_MAJOR, ELEMENTS;
+        sgemm_128x32_nt: K_MAJOR, K_MAJOR;
         sgemm_128x32_tn: ELEMENTS, ELEMENTS;
-        sgemm_128x32_tt: ELEMENTS, ALONG_K;
+        sgemm_128x32_tt: ELEMENTS, K_MAJOR;
     }
 }

@@ -1,8 +1,9 @@
 //! `calibrate_empty`, `calibrate_touch`: what launches, blocks and warps cost.
 //!
 //! # Idea
-//! A launch of a kernel that does nothing takes what a launch costs. Blocks that only copy a word for each thread take a
-//! latency of memory, and the rest of their time is what it costs to start a block and its warps and to end them.
+//! A launch of a kernel that does nothing takes what a launch costs. Blocks that only copy a word
+//! for each thread take a latency of memory, and the rest of their time is what it costs to start a
+//! block and its warps and to end them.
 //!
 //! # Thread mapping
 //! Thread t copies word t of a small array, round and round.

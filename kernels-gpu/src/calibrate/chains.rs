@@ -1,8 +1,9 @@
 //! `calibrate_latency_…` and `calibrate_rate_…`: chains of dependent instructions of one class.
 //!
 //! # Idea
-//! One warp with one chain issues an instruction per latency. Eight chains in each of 32 warps keep the units of a
-//! multiprocessor busy, so what they issue in a cycle is the units' rate. `fma_ilp` shows the way from one to the other.
+//! One warp with one chain issues an instruction per latency. Eight chains in each of 32 warps keep
+//! the units of a multiprocessor busy, so what they issue in a cycle is the units' rate. `fma_ilp`
+//! shows the way from one to the other.
 //!
 //! # Thread mapping
 //! Each thread has one chain (`latency`) or eight (`rate`).
@@ -16,14 +17,15 @@
 use super::{BLOCK, clock, report};
 use cuda_std::prelude::*;
 
-/// Instructions of the class in one round of a thread, all chains together. They are so many that the loop around them is
-/// about 1 % of the instructions.
+/// Instructions of the class in one round of a thread, all chains together. They are so many that
+/// the loop around them is about 1 % of the instructions.
 pub const PER_ROUND: usize = 256;
 
 /// Chains of a thread in the kernels that measure a rate.
 const CHAINS: usize = 8;
 
-/// The kernels of each class: its instruction or two, as PTX on {x}, {a} and {b}, in registers of a class and of a type.
+/// The kernels of each class: its instruction or two, as PTX on {x}, {a} and {b}, in registers of a
+/// class and of a type.
 macro_rules! classes {
     ($($(#[$doc:meta])* $latency:ident, $rate:ident: $ty:ident in $class:ident, $instructions:literal of $ptx:literal;)*) => {
         $(
@@ -68,7 +70,8 @@ macro_rules! classes {
             for c in 0..$chains {
                 sum ^= chains[c];
             }
-            // SAFETY: passed on to the caller. `seed` is not odd: the sum is stored never.
+            // SAFETY: `clocks` is as the kernel's contract says. `seed` is not odd: the sum is
+            // stored never.
             unsafe {
                 report(clocks, start, stop);
                 if sum == a ^ b && seed % 2 == 1 {

@@ -1,9 +1,11 @@
-//! `calibrate_chase_global`, `calibrate_chase_shared`: loads whose address is what the load before gave.
+//! `calibrate_chase_global`, `calibrate_chase_shared`: loads whose address is what the load before
+//! gave.
 //!
 //! # Idea
-//! Nothing overlaps, so the cycles of a step are the latency of a load. Which memory is measured is a matter of
-//! where the chain lies and how long it is: in shared memory; in so few lines that the L1 cache holds them; in more than
-//! that and less than the L2 cache holds; or over more than that, each line visited once.
+//! Nothing overlaps, so the cycles of a step are the latency of a load. Which memory is measured is
+//! a matter of where the chain lies and how long it is: in shared memory; in so few lines that the
+//! L1 cache holds them; in more than that and less than the L2 cache holds; or over more than that,
+//! each line visited once.
 //!
 //! # Thread mapping
 //! One thread.
@@ -33,7 +35,7 @@ unsafe fn next_global(link: u64) -> u64 {
         next
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    // SAFETY: as above.
+    // SAFETY: the contract says that `link` is the address of a link.
     unsafe {
         *(link as *const u64)
     }
@@ -42,17 +44,18 @@ unsafe fn next_global(link: u64) -> u64 {
 /// Follows a chain of device addresses for `steps` steps, beginning with the link at `first`.
 ///
 /// # Safety
-/// `first` is the address of a link, and every link holds the address of another one; one thread; `clocks` has two elements.
+/// `first` is the address of a link, and every link holds the address of another one; one thread;
+/// `clocks` has two elements.
 #[kernel(max_threads = 32, min_blocks = 1)]
 pub unsafe fn calibrate_chase_global(first: u64, clocks: *mut u64, steps: u32) {
     let mut link = first;
     let start = clock();
     for _ in 0..steps {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the contract says that the chain is closed or longer than `steps`.
         link = unsafe { next_global(link) };
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; no link is at address 1.
+    // SAFETY: `clocks` is as the kernel's contract says; no link is at address 1.
     unsafe {
         report(clocks, start, stop);
         if link == 1 {
@@ -103,7 +106,8 @@ pub unsafe fn calibrate_chase_shared(clocks: *mut u64, steps: u32) {
     let links = shared_array![u32; SHARED_LINKS];
     let first = shared_address(links);
     for i in 0..SHARED_LINKS {
-        // Links are 7 apart, which has no common divisor with their number: the chain visits all of them.
+        // Links are 7 apart, which has no common divisor with their number: the chain visits all of
+        // them.
         let next = (i + 7) % SHARED_LINKS;
         // SAFETY: i is inside of the array.
         unsafe {
@@ -119,7 +123,7 @@ pub unsafe fn calibrate_chase_shared(clocks: *mut u64, steps: u32) {
         link = unsafe { next_shared(link) };
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; no link is at that address.
+    // SAFETY: `clocks` is as the kernel's contract says; no link is at that address.
     unsafe {
         report(clocks, start, stop);
         if link == u32::MAX {

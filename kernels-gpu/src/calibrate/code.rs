@@ -1,8 +1,9 @@
 //! `calibrate_code`: a loop with a long body.
 //!
 //! # Idea
-//! A loop whose body the instruction caches hold runs at the units' rate; a longer one runs at the rate at which
-//! instructions arrive. The kernel does the first parts of a long body, as many as it is told.
+//! A loop whose body the instruction caches hold runs at the units' rate; a longer one runs at the
+//! rate at which instructions arrive. The kernel does the first parts of a long body, as many as it
+//! is told.
 //!
 //! # Thread mapping
 //! Each thread does the same.
@@ -22,7 +23,8 @@ pub const PARTS: usize = 12;
 /// Chains of a thread.
 const CHAINS: usize = 8;
 
-/// The parts of a body, one after the other in the code, of which the first ones are done: a loop would not be unrolled.
+/// The parts of a body, one after the other in the code, of which the first ones are done: a loop
+/// would not be unrolled.
 macro_rules! parts {
     ($($part:literal)*, of $parts:ident, $body:block) => {
         const { assert!([$($part),*].len() == PARTS) };
@@ -34,7 +36,7 @@ macro_rules! parts {
     };
 }
 
-/// Multiply-adds in a loop whose body has so many parts.
+/// Multiply-adds in a loop whose body has `parts` parts.
 ///
 /// # Safety
 /// Blocks of whole warps; `clocks` has two elements for each warp of the grid.
@@ -59,7 +61,7 @@ pub unsafe fn calibrate_code(clocks: *mut u64, rounds: u32, parts: u32, factor: 
     for c in 0..CHAINS {
         sum += chains[c];
     }
-    // SAFETY: passed on to the caller; no sum has these bits.
+    // SAFETY: `clocks` is as the kernel's contract says; no sum has these bits.
     unsafe {
         report(clocks, start, stop);
         if sum.to_bits() == u32::MAX {

@@ -1,7 +1,7 @@
 //! Micro-benchmarks: what a GPU does that neither its driver nor its datasheet tells.
 //!
-//! These are no rungs: they compute nothing of use, and each measures one figure of the performance models.
-//! `warpladder calibrate` launches them.
+//! These are no rungs: they compute nothing of use, and each measures one figure of the performance
+//! models. `warpladder calibrate` launches them.
 //!
 //! | file | kernels | figures |
 //! |---|---|---|
@@ -12,8 +12,9 @@
 //! | [`streams`] | `calibrate_read`, `calibrate_write`, `calibrate_write_parts` | bandwidths of the L2 cache and of device memory |
 //! | [`blocks`] | `calibrate_empty`, `calibrate_touch` | cost of a launch, of a block and of a warp |
 //!
-//! A kernel that measures cycles reads the multiprocessor's clock (PTX ISA, `%clock64`) before and after a loop, and every
-//! warp writes both. What it computes is stored only where it equals a value that it never has: the compiler cannot know.
+//! A kernel that measures cycles reads the multiprocessor's clock (PTX ISA, `%clock64`) before and
+//! after a loop, and every warp writes both. What it computes is stored only where it equals a
+//! value that it never has: the compiler cannot know.
 
 /// Threads of a block at most.
 pub const BLOCK: usize = 1024;
@@ -24,7 +25,8 @@ fn clock() -> u64 {
     #[cfg(target_arch = "nvptx64")]
     {
         let cycles: u64;
-        // SAFETY: reads a register. Not `pure`: each read gives another value, and none may be moved out of its place.
+        // SAFETY: reads a register. Not `pure`: each read gives another value, and none may be
+        // moved out of its place.
         unsafe {
             ::core::arch::asm!("mov.u64 {}, %clock64;", out(reg64) cycles, options(nomem, nostack, preserves_flags));
         }
@@ -42,7 +44,8 @@ fn clock() -> u64 {
 unsafe fn report(clocks: *mut u64, start: u64, stop: u64) {
     let thread = cuda_std::thread::index_1d() as usize;
     if thread.is_multiple_of(32) {
-        // SAFETY: the caller's promise; warps do not share elements.
+        // SAFETY: the contract says that `clocks` has two elements for each warp; warps do not
+        // share elements.
         unsafe {
             *clocks.add(thread / 32 * 2) = start;
             *clocks.add(thread / 32 * 2 + 1) = stop;

@@ -1,13 +1,15 @@
-//! `calibrate_shared`, `calibrate_l1`, `calibrate_l1_apart`, `calibrate_constant`: what a multiprocessor reads from its own
-//! memories.
+//! `calibrate_shared`, `calibrate_l1`, `calibrate_l1_apart`, `calibrate_constant`: what a
+//! multiprocessor reads from its own memories.
 //!
 //! # Idea
-//! All warps of a full block read without conflicts from a few KiB, over and over. Loads of 16 bytes a lane take four
-//! wavefronts of 128 bytes, so that the data path is busy and not the issue. Lanes that are apart take different lines: in
-//! constant memory one after the other, in the L1 cache as its banks and its search for lines allow.
+//! All warps of a full block read without conflicts from a few KiB, over and over. Loads of 16
+//! bytes a lane take four wavefronts of 128 bytes, so that the data path is busy and not the issue.
+//! Lanes that are apart take different lines: in constant memory one after the other, in the L1
+//! cache as its banks and its search for lines allow.
 //!
 //! # Thread mapping
-//! Thread t reads 16-byte elements t, t + 32, … of 1024, further with each load and each round, or the words that its lane's distance says.
+//! Thread t reads 16-byte elements t, t + 32, … of 1024, further with each load and each round, or
+//! the words that its lane's distance says.
 //!
 //! # Preconditions
 //! Blocks of whole warps, of up to 1024 threads.
@@ -32,7 +34,8 @@ pub const CONSTANT_WORDS: usize = 1024;
 #[repr(C)]
 pub struct Table(pub [u32; CONSTANT_WORDS]);
 
-/// Four words at `address` in one load of the PTX instruction `ld.$space.v4.b32`, which is never left out.
+/// Four words at `address` in one load of the PTX instruction `ld.$space.v4.b32`, which is never
+/// left out.
 macro_rules! load_4 {
     ($space:literal, $class:ident, $address:expr) => {{
         let mut words = [0u32; 4];
@@ -75,7 +78,7 @@ pub unsafe fn calibrate_shared(clocks: *mut u64, rounds: u32) {
         }
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; the sum is 0.
+    // SAFETY: `clocks` is as the kernel's contract says; the sum is 0.
     unsafe {
         report(clocks, start, stop);
         if sum == u32::MAX {
@@ -87,8 +90,8 @@ pub unsafe fn calibrate_shared(clocks: *mut u64, rounds: u32) {
 /// Reads 16 KiB of global memory through the L1 cache.
 ///
 /// # Safety
-/// Blocks of whole warps; `clocks` has two elements for each warp of the grid, `input` [`ELEMENTS`] elements of four words
-/// of 0, 16-byte aligned.
+/// Blocks of whole warps; `clocks` has two elements for each warp of the grid, `input` [`ELEMENTS`]
+/// elements of four words of 0, 16-byte aligned.
 #[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
 pub unsafe fn calibrate_l1(input: *const u32, clocks: *mut u64, rounds: u32) {
     let t = thread::thread_idx_x() as usize;
@@ -101,7 +104,7 @@ pub unsafe fn calibrate_l1(input: *const u32, clocks: *mut u64, rounds: u32) {
         }
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; the sum is 0.
+    // SAFETY: `clocks` is as the kernel's contract says; the sum is 0.
     unsafe {
         report(clocks, start, stop);
         if sum == u32::MAX {
@@ -110,10 +113,12 @@ pub unsafe fn calibrate_l1(input: *const u32, clocks: *mut u64, rounds: u32) {
     }
 }
 
-/// Reads global memory through the L1 cache: lane l reads the [`LANE_WORDS`] words from word l `stride` on, one with each load.
+/// Reads global memory through the L1 cache: lane l reads the [`LANE_WORDS`] words from word l
+/// `stride` on, one with each load.
 ///
 /// # Safety
-/// Blocks of whole warps; `clocks` has two elements for each warp of the grid, `input` 31 `stride` + [`LANE_WORDS`] words of 0.
+/// Blocks of whole warps; `clocks` has two elements for each warp of the grid, `input` 31 `stride`
+/// + [`LANE_WORDS`] words of 0.
 #[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
 pub unsafe fn calibrate_l1_apart(input: *const u32, clocks: *mut u64, rounds: u32, stride: u32) {
     let lane = thread::thread_idx_x() % 32;
@@ -127,7 +132,7 @@ pub unsafe fn calibrate_l1_apart(input: *const u32, clocks: *mut u64, rounds: u3
         }
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; the sum is 0.
+    // SAFETY: `clocks` is as the kernel's contract says; the sum is 0.
     unsafe {
         report(clocks, start, stop);
         if sum == u32::MAX {
@@ -136,11 +141,12 @@ pub unsafe fn calibrate_l1_apart(input: *const u32, clocks: *mut u64, rounds: u3
     }
 }
 
-/// Reads the constant bank: lane l reads word l `stride` of `words`, and the next one with each load.
+/// Reads the constant bank: lane l reads word l `stride` of `words`, and the next one with each
+/// load.
 ///
 /// # Safety
-/// Blocks of whole warps; `clocks` has two elements for each warp of the grid; `words` is a power of two, at most
-/// [`CONSTANT_WORDS`].
+/// Blocks of whole warps; `clocks` has two elements for each warp of the grid; `words` is a power
+/// of two, at most [`CONSTANT_WORDS`].
 #[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
 pub unsafe fn calibrate_constant(
     table: Table,
@@ -159,7 +165,7 @@ pub unsafe fn calibrate_constant(
         }
     }
     let stop = clock();
-    // SAFETY: passed on to the caller; the table holds zeros.
+    // SAFETY: `clocks` is as the kernel's contract says; the table holds zeros.
     unsafe {
         report(clocks, start, stop);
         if sum == u32::MAX {
@@ -182,13 +188,14 @@ fn load(address: *const u32) -> u32 {
         word
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    // SAFETY: as above.
+    // SAFETY: the contract says that the word may be read.
     unsafe {
         address.read()
     }
 }
 
-/// An element of the parameter, by the address in its space: see `matrix_element!` of the matrix-vector kernels.
+/// An element of the parameter, by the address in its space: see `matrix_operand!` of the
+/// matrix-vector kernels.
 #[inline(always)]
 fn element(_table: &Table, word: usize) -> u32 {
     #[cfg(target_arch = "nvptx64")]

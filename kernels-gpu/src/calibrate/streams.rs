@@ -1,12 +1,13 @@
 //! `calibrate_read`, `calibrate_write`, `calibrate_write_parts`: the chip's memories at full speed.
 //!
 //! # Idea
-//! Every multiprocessor reads or writes an array from end to end, several times. Where the array fits the L2 cache, and not
-//! the L1 caches, that is the bandwidth of the L2 cache; where it is much larger, that of device memory.
+//! Every multiprocessor reads or writes an array from end to end, several times. Where the array
+//! fits the L2 cache, and not the L1 caches, that is the bandwidth of the L2 cache; where it is
+//! much larger, that of device memory.
 //!
 //! # Thread mapping
-//! Thread t of T takes elements t, t + T, …; in each further round another part of the array comes first, so that no
-//! multiprocessor finds in its L1 cache what it read before.
+//! Thread t of T takes elements t, t + T, …; in each further round another part of the array comes
+//! first, so that no multiprocessor finds in its L1 cache what it read before.
 //!
 //! # Preconditions
 //! Any grid of one-dimensional blocks.
@@ -31,7 +32,8 @@ fn place() -> (usize, usize) {
 /// Reads `input` `rounds` times.
 ///
 /// # Safety
-/// `input` has `vectors` elements of 16 bytes, all zero, and is aligned to them; `output` has one word.
+/// `input` has `vectors` elements of 16 bytes, all zero, and is aligned to them; `output` has one
+/// word.
 #[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
 pub unsafe fn calibrate_read(input: *const u32, output: *mut u32, vectors: u32, rounds: u32) {
     let (first, threads) = place();
@@ -53,7 +55,7 @@ pub unsafe fn calibrate_read(input: *const u32, output: *mut u32, vectors: u32, 
             at += UNROLL * threads;
         }
     }
-    // SAFETY: passed on to the caller; the sum is 0.
+    // SAFETY: `output` is as the kernel's contract says; the sum is 0.
     unsafe {
         if sum != 0 {
             *output = sum;
@@ -85,18 +87,19 @@ pub unsafe fn calibrate_write(output: *mut u32, vectors: u32, rounds: u32) {
 #[inline(always)]
 unsafe fn store(to: *mut u32, word: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: passed on to the caller.
+    // SAFETY: the contract says that the word may be written.
     unsafe {
         ::core::arch::asm!("st.global.b32 [{}], {};", in(reg64) to, in(reg32) word, options(nostack, preserves_flags));
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    // SAFETY: passed on to the caller.
+    // SAFETY: the contract says that the word may be written.
     unsafe {
         to.write(word);
     }
 }
 
-/// Writes [`SECTOR_WORDS`] words of every `stride` of `output`, a thread one after the other, `rounds` times.
+/// Writes [`SECTOR_WORDS`] words of every `stride` of `output`, a thread one after the other,
+/// `rounds` times.
 ///
 /// # Safety
 /// `output` has `places` times `stride` words, and `stride` is at least [`SECTOR_WORDS`].

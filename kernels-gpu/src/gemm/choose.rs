@@ -443,7 +443,7 @@ fn split(k: u32, wanted: u32, unit: u32) -> Option<(u32, u32)> {
 
 /// How many times as long the multiply-adds take with slices of this extent.
 fn longer(tile: &Instance, slice: u32) -> f64 {
-    let shared = tile.resident > 1 && tile.ways == [way::ALONG_K; 2];
+    let shared = tile.resident > 1 && tile.ways == [way::K_MAJOR; 2];
     if slice != slices::WHOLE && shared {
         1.0 + cost::SLICES_ALONG_K
     } else {
@@ -454,7 +454,7 @@ fn longer(tile: &Instance, slice: u32) -> f64 {
 /// Whether an instance can compute this.
 fn fits(tile: &Instance, request: &Request) -> bool {
     let lies = |way: u32, along_k: bool, vectors: bool| match way {
-        way::ALONG_K => along_k,
+        way::K_MAJOR => along_k,
         way::VECTORS => !along_k && vectors,
         way::ELEMENTS => !along_k,
         _ => true,

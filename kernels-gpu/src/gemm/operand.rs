@@ -58,7 +58,7 @@ copied! {
 /// How an operand lies in global memory, as a constant of a kernel.
 pub mod way {
     /// Rows along k.
-    pub const ALONG_K: u32 = 0;
+    pub const K_MAJOR: u32 = 0;
     /// Rows along m or n, of whole vectors: the leading dimension and the extent are multiples of what 16 bytes hold, the
     /// address of 16.
     pub const VECTORS: u32 = 1;
@@ -167,7 +167,7 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
         let k_first = panel.start as usize + k;
         let mut offsets = [0; MOST_OFFSETS];
         let (start, advance) = match WAY {
-            way::ALONG_K => {
+            way::K_MAJOR => {
                 for pass in 0..EXTENT / Self::ROWS {
                     offsets[pass] = (inside(pass * Self::ROWS) * leading) as u32;
                 }
@@ -198,7 +198,7 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
     fn place() -> Place {
         let t = thread::thread_idx_x() as usize;
         match WAY {
-            way::ALONG_K => Place {
+            way::K_MAJOR => Place {
                 k: t % RUN,
                 i: t / RUN,
             },
@@ -248,7 +248,7 @@ impl<T: Copied, const WAY: u32, const EXTENT: usize, const DEPTH: usize, const T
         // SAFETY: all places are inside of the stage, all sources inside of the operand by the offsets, or not read.
         unsafe {
             match WAY {
-                way::ALONG_K => {
+                way::K_MAJOR => {
                     for pass in 0..EXTENT / Self::ROWS {
                         for k in (0..DEPTH).step_by(RUN) {
                             let from = self.from.wrapping_add(self.offsets[pass] as usize + k);

@@ -22,7 +22,7 @@
 
 use super::scalar::{Output, Scalar};
 use super::{Gemm, Target, partials_pitch};
-use cuda_std::narrow::{Brain, Half};
+use cuda_std::narrow::{bf16, f16};
 use cuda_std::prelude::*;
 
 /// Threads of a block, of all lanes.
@@ -125,6 +125,6 @@ macro_rules! reduce_kernels {
 reduce_kernels! {
     sgemm_reduce: f32 => f32;
     dgemm_reduce: f64 => f64;
-    gemm_reduce_to_f16: f32 => Half;
-    gemm_reduce_to_bf16: f32 => Brain;
+    gemm_reduce_to_f16: f32 => f16;
+    gemm_reduce_to_bf16: f32 => bf16;
 }

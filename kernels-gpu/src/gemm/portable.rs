@@ -28,7 +28,7 @@ use super::meet::meet;
 use super::operand::way;
 use super::scalar::{Output, Scalar};
 use super::{Gemm, Target, Task};
-use cuda_std::narrow::{Brain, Half, Widen};
+use cuda_std::narrow::{Widen, bf16, f16};
 use cuda_std::prelude::*;
 
 /// Threads of a block, and along each side of its tile.
@@ -243,8 +243,8 @@ macro_rules! portable_kernels {
 portable_kernels! {
     sgemm_portable, OF_F32: f32 => f32 => f32, 2;
     dgemm_portable, OF_F64: f64 => f64 => f64, 1;
-    gemm_f16_portable, OF_F16: Half => f32 => f32, 2;
-    gemm_bf16_portable, OF_BF16: Brain => f32 => f32, 2;
-    gemm_f16_portable_to_f16, OF_F16_TO_F16: Half => f32 => Half, 2;
-    gemm_bf16_portable_to_bf16, OF_BF16_TO_BF16: Brain => f32 => Brain, 2;
+    gemm_f16_portable, OF_F16: f16 => f32 => f32, 2;
+    gemm_bf16_portable, OF_BF16: bf16 => f32 => f32, 2;
+    gemm_f16_portable_to_f16, OF_F16_TO_F16: f16 => f32 => f16, 2;
+    gemm_bf16_portable_to_bf16, OF_BF16_TO_BF16: bf16 => f32 => bf16, 2;
 }

@@ -74,7 +74,7 @@ impl<const STAGES: usize> Ring<STAGES> {
     #[inline(always)]
     pub unsafe fn filled(&mut self) {
         // SAFETY: each thread arrives once in each phase.
-        unsafe { Barrier::new(self.full.at(Barrier::BYTES * self.write)).arrive_after_copies() };
+        unsafe { Barrier::new(self.full.at(Barrier::BYTES * self.write)).cp_async_arrive_noinc() };
         self.write += 1;
         if self.write == STAGES as u32 {
             self.write = 0;
@@ -102,7 +102,7 @@ impl<const STAGES: usize> Ring<STAGES> {
         let full = Barrier::new(self.full.at(Barrier::BYTES * self.read));
         let empty = Barrier::new(self.empty.at(Barrier::BYTES * self.write));
         // SAFETY: as for `wait_empty` and `wait_full`.
-        while !unsafe { full.is_over(self.read_parity) & empty.is_over(self.write_parity) } {}
+        while !unsafe { full.test_wait(self.read_parity) & empty.test_wait(self.write_parity) } {}
     }
 
     /// Goes on to read the next stage.

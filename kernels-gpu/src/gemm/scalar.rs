@@ -1,6 +1,6 @@
 //! Elements of the general products.
 
-use cuda_std::narrow::{Brain, Half, Narrow};
+use cuda_std::narrow::{Narrow, bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, F64x2, U32x2, Vector};
 use cuda_std::warp::WarpShuffleValue;
@@ -74,4 +74,4 @@ macro_rules! narrow_outputs {
     };
 }
 
-narrow_outputs! { Half Brain }
+narrow_outputs! { f16 bf16 }

@@ -63,18 +63,18 @@ fn multiply_add(upper: &mut [f64; 2], lower: &mut [f64; 2], a: [f64; 2], b: f64)
 dgemm_instances! {
     multiply;
     [128, 128], 256, 4, 1 {
-        dgemm_90_128x128_nn: ALONG_K, VECTORS;
-        dgemm_90_128x128_nt: ALONG_K, ALONG_K;
+        dgemm_90_128x128_nn: K_MAJOR, VECTORS;
+        dgemm_90_128x128_nt: K_MAJOR, K_MAJOR;
         dgemm_90_128x128_tn: VECTORS, VECTORS;
-        dgemm_90_128x128_tt: VECTORS, ALONG_K;
-        dgemm_90_128x128_nn_elements: ALONG_K, ELEMENTS;
+        dgemm_90_128x128_tt: VECTORS, K_MAJOR;
+        dgemm_90_128x128_nn_elements: K_MAJOR, ELEMENTS;
         dgemm_90_128x128_tn_elements: ELEMENTS, ELEMENTS;
-        dgemm_90_128x128_tt_elements: ELEMENTS, ALONG_K;
+        dgemm_90_128x128_tt_elements: ELEMENTS, K_MAJOR;
     }
     [64, 64], 64, 3, 4 {
-        dgemm_90_64x64_nn: ALONG_K, ELEMENTS;
-        dgemm_90_64x64_nt: ALONG_K, ALONG_K;
+        dgemm_90_64x64_nn: K_MAJOR, ELEMENTS;
+        dgemm_90_64x64_nt: K_MAJOR, K_MAJOR;
         dgemm_90_64x64_tn: ELEMENTS, ELEMENTS;
-        dgemm_90_64x64_tt: ELEMENTS, ALONG_K;
+        dgemm_90_64x64_tt: ELEMENTS, K_MAJOR;
     }
 }

@@ -14,7 +14,7 @@ use cuda_std::async_copy::SharedAddress;
 use cuda_std::cluster;
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, Vector};
-use cuda_std::wgmma::{self, Sums};
+use cuda_std::wgmma::{self, Accumulator};
 
 /// Elements of a vector of sums.
 const VECTOR: usize = 4;
@@ -38,7 +38,7 @@ pub const ALL_MULTIPLY: u32 = 15;
 /// barrier of the cluster. `memory` is a multiple of 16 and has the bytes of the tile's sums, which nobody uses once all of these
 /// threads are here. `warpgroup` is the number of this one.
 #[inline(always)]
-pub unsafe fn add_up<S: Sums, C, const WARPGROUPS: usize>(
+pub unsafe fn add_up<S: Accumulator, C, const WARPGROUPS: usize>(
     sums: &mut S,
     memory: *mut u8,
     warpgroup: usize,

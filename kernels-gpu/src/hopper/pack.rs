@@ -18,7 +18,7 @@
 //! # Source
 //! Beyond the sources.
 
-use cuda_std::dependent;
+use cuda_std::griddepcontrol;
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 
@@ -56,8 +56,8 @@ pub struct Pack {
 /// Lets the product begin, which waits for the copy, and waits for the launch before: the product that read what is copied to.
 #[inline(always)]
 fn begin() {
-    dependent::let_next_begin();
-    dependent::wait_for_previous();
+    griddepcontrol::launch_dependents();
+    griddepcontrol::wait();
 }
 
 #[inline(always)]

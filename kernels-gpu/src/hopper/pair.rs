@@ -12,7 +12,7 @@ use super::ring::{Ring, Stages};
 use super::tiles::{self, Maps, Place, depth};
 use cuda_std::cluster;
 use cuda_std::tma;
-use cuda_std::wgmma::{ALONG_K, Input, Sums};
+use cuda_std::wgmma::{Accumulator, Input, K_MAJOR};
 
 /// Blocks of a pair.
 pub const BLOCKS: u32 = 2;
@@ -37,7 +37,7 @@ const BOTH: u16 = (1 << BLOCKS) - 1;
 #[inline(always)]
 pub unsafe fn fetch<
     E: Input,
-    S: Sums,
+    S: Accumulator,
     R: Stages,
     const WARPGROUPS: usize,
     const A: i32,
@@ -52,7 +52,7 @@ pub unsafe fn fetch<
         // SAFETY: passed on to the caller.
         return unsafe { tiles::fetch::<E, WARPGROUPS, A, B>(stage, maps, place, full) };
     }
-    let whole = if B == ALONG_K {
+    let whole = if B == K_MAJOR {
         place.fetched[1]
     } else {
         depth(E::BYTES) as u32
@@ -60,7 +60,7 @@ pub unsafe fn fetch<
     let first = cluster::block_rank() * box_rows(whole, BLOCKS);
     let to = tiles::place_of_b(stage, WARPGROUPS).at(first * tiles::ROW_BYTES as u32);
     let corner = match B {
-        ALONG_K => [place.left + first, place.start],
+        K_MAJOR => [place.left + first, place.start],
         _ => [place.left, place.start + first],
     };
     // SAFETY: passed on to the caller.

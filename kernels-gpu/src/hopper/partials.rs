@@ -4,7 +4,7 @@ use super::schedule::{Part, Schedule};
 use super::tiles::{ROWS, WARPGROUP};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, Vector};
-use cuda_std::wgmma::Sums;
+use cuda_std::wgmma::Accumulator;
 
 /// Elements of a vector of partial sums.
 pub const VECTOR: usize = 4;
@@ -90,7 +90,7 @@ impl Partials {
     /// # Safety
     /// The workspace has room for the parts and is aligned to 16 bytes; nobody else stores this one.
     #[inline(always)]
-    pub unsafe fn keep<S: Sums>(&self, sums: &S) {
+    pub unsafe fn keep<S: Accumulator>(&self, sums: &S) {
         for vector in 0..vectors(S::COLUMNS) {
             let four = core::array::from_fn(|i| sums.get(VECTOR * vector + i));
             // SAFETY: the caller ensures it.
@@ -103,7 +103,7 @@ impl Partials {
     /// # Safety
     /// [`keep`](Self::keep) has stored all of them, and this thread sees them.
     #[inline(always)]
-    pub unsafe fn add_up<S: Sums>(&self, sums: &mut S) {
+    pub unsafe fn add_up<S: Accumulator>(&self, sums: &mut S) {
         let registers = S::COLUMNS / 2;
         let vectors = vectors_in_hand(registers);
         for group in 0..registers / (vectors * VECTOR) {

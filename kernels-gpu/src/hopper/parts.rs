@@ -25,8 +25,8 @@ use super::store::{Elements, Paired};
 use super::tiles::{ROWS, WARPGROUP};
 use crate::gemm::Gemm;
 use core::ops::Range;
-use cuda_std::dependent;
-use cuda_std::narrow::{Brain, Half};
+use cuda_std::griddepcontrol;
+use cuda_std::narrow::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 use cuda_std::vector::{F32x4, Vector};
@@ -174,7 +174,7 @@ unsafe fn body<C: Paired>(
     [rows, columns]: [u32; 2],
     turned: bool,
 ) {
-    dependent::let_next_begin();
+    griddepcontrol::launch_dependents();
     let of_tile = rows / ROWS as u32;
     let vectors = vectors(columns as usize) as u32;
     let (vector, number) = (
@@ -203,7 +203,7 @@ unsafe fn body<C: Paired>(
     let (own, all) = (thread::thread_idx_x() / WARPGROUP as u32, warpgroups(parts));
     let each = parts.div_ceil(all);
     let range = own * each..parts.min((own + 1) * each);
-    dependent::wait_for_previous();
+    griddepcontrol::wait();
     // SAFETY: the launch before is done; the caller ensures the rest.
     unsafe {
         let mut sums = add_up(&partials, vector, range);
@@ -246,7 +246,7 @@ kernels! {
     /// C has elements of `f32`.
     add_parts_f32: f32;
     /// C has elements of IEEE binary16.
-    add_parts_f16: Half;
+    add_parts_f16: f16;
     /// C has elements of bfloat16.
-    add_parts_bf16: Brain;
+    add_parts_bf16: bf16;
 }

@@ -92,7 +92,7 @@ impl<S: Stages> Ring<S> {
     #[inline(always)]
     pub unsafe fn wait_until_empty(&self) {
         // SAFETY: the phase before the first counts as over.
-        unsafe { self.empty().sleep(self.parity ^ 1) }
+        unsafe { self.empty().try_wait_loop(self.parity ^ 1) }
     }
     // ANCHOR_END: wait_until_empty
 
@@ -118,7 +118,7 @@ impl<S: Stages> Ring<S> {
     #[inline(always)]
     pub unsafe fn wait_until_full(&self) {
         // SAFETY: a role is never more than once around behind.
-        unsafe { self.full().sleep(self.parity) }
+        unsafe { self.full().try_wait_loop(self.parity) }
     }
     // ANCHOR_END: wait_until_full
 
@@ -164,7 +164,7 @@ impl<S: Stages> Used<S> {
                     self.empty.arrive();
                 }
             } else if warp::lane_id() < S::BLOCKS {
-                ClusterBarrier::of(self.empty, warp::lane_id()).arrive_having_read();
+                ClusterBarrier::of(self.empty, warp::lane_id()).arrive_release_cta();
             }
         }
     }

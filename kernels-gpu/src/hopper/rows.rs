@@ -21,7 +21,7 @@ use cuda_std::async_copy::SharedAddress;
 use cuda_std::matrix;
 use cuda_std::mma::Tf32;
 use cuda_std::prelude::*;
-use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Descriptor, Input, Rows, Sums};
+use cuda_std::wgmma::{self, Accumulator, Descriptor, FragmentA, Input, K_MAJOR, MN_MAJOR};
 
 /// Bytes of a vector of four elements, which the swizzle moves as a whole.
 const VECTOR_BYTES: u32 = 16;
@@ -65,7 +65,7 @@ impl Places {
     /// # Safety
     /// The stage is complete, and stays so. The whole warp is here.
     #[inline(always)]
-    unsafe fn load(&self, stage: SharedAddress, step: usize) -> Rows {
+    unsafe fn load(&self, stage: SharedAddress, step: usize) -> FragmentA {
         let further = step * DEPTH as usize * ROW_BYTES;
         // SAFETY: the caller ensures it.
         self.0
@@ -76,24 +76,24 @@ impl Places {
 /// A, stored across k, is multiplied from registers.
 pub struct ThroughRegisters<E, const A: i32, const B: i32>(PhantomData<E>);
 
-impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
+impl Way for ThroughRegisters<Tf32, MN_MAJOR, K_MAJOR> {
     const BYTES: usize = Tf32::BYTES;
     const A_ALONG_K: bool = false;
     const B_ALONG_K: bool = true;
     const TURNED: bool = true;
 
     #[inline(always)]
-    unsafe fn fetch<S: Sums, R: Stages, const WARPGROUPS: usize>(
+    unsafe fn fetch<S: Accumulator, R: Stages, const WARPGROUPS: usize>(
         ring: &Ring<R>,
         maps: *const Maps,
         place: Place,
     ) {
         // SAFETY: passed on to the caller.
-        unsafe { pair::fetch::<Tf32, S, R, WARPGROUPS, ACROSS_K, ALONG_K>(ring, maps, place) }
+        unsafe { pair::fetch::<Tf32, S, R, WARPGROUPS, MN_MAJOR, K_MAJOR>(ring, maps, place) }
     }
 
     #[inline(always)]
-    unsafe fn multiply<S: Sums, R: Stages, const WARPGROUPS: usize>(
+    unsafe fn multiply<S: Accumulator, R: Stages, const WARPGROUPS: usize>(
         ring: &mut Ring<R>,
         steps: u32,
         warpgroup: usize,
@@ -107,25 +107,25 @@ impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
         };
         let places = Places::new(warpgroup);
         let b_of = |stage: SharedAddress, step: usize| {
-            let b = Descriptor::along_k(stage.at((WARPGROUPS * A_BYTES) as u32));
+            let b = Descriptor::k_major(stage.at((WARPGROUPS * A_BYTES) as u32));
             b.at((step * STEP_BYTES) as u32)
         };
         // SAFETY: a stage is read when it is full, and given back when two products of the next one have begun, since those that
         // used it are then done. A fragment's registers are loaded again when its product is done: four products later.
         unsafe {
             ring.wait_until_full();
-            let mut rows: [Rows; STEPS] = [[0; 4]; STEPS];
+            let mut rows: [FragmentA; STEPS] = [[0; 4]; STEPS];
             rows[0] = places.load(ring.stage(), 0);
             wgmma::fence();
-            let mut sums = S::multiply_rows::<Tf32, ALONG_K>(rows[0], b_of(ring.stage(), 0));
+            let mut sums = S::mma_rs::<Tf32, K_MAJOR>(rows[0], b_of(ring.stage(), 0));
             wgmma::commit_group();
             for step in 1..STEPS {
                 rows[step] = places.load(ring.stage(), step);
                 wgmma::fence();
-                sums.multiply_rows_add::<Tf32, ALONG_K>(rows[step], b_of(ring.stage(), step));
+                sums.mma_rs_add::<Tf32, K_MAJOR>(rows[step], b_of(ring.stage(), step));
                 wgmma::commit_group();
             }
-            wgmma::wait_all_but_two();
+            wgmma::wait_group::<2>();
             let mut used = ring.used();
             ring.advance();
             for _ in 1..steps {
@@ -133,9 +133,9 @@ impl Way for ThroughRegisters<Tf32, ACROSS_K, ALONG_K> {
                 for step in 0..STEPS {
                     rows[step] = places.load(ring.stage(), step);
                     wgmma::fence();
-                    sums.multiply_rows_add::<Tf32, ALONG_K>(rows[step], b_of(ring.stage(), step));
+                    sums.mma_rs_add::<Tf32, K_MAJOR>(rows[step], b_of(ring.stage(), step));
                     wgmma::commit_group();
-                    wgmma::wait_all_but_two();
+                    wgmma::wait_group::<2>();
                     if step == 1 {
                         give_back(&used);
                     }

@@ -6,11 +6,11 @@ use super::tiles::{Maps, ROW_BYTES, ROWS, WARPGROUP};
 use crate::gemm::Gemm;
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
-use cuda_std::narrow::{Brain, Half, Narrow, NarrowPair};
+use cuda_std::narrow::{Narrow, NarrowPair, bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tma;
 use cuda_std::vector::{F32x2, Vector};
-use cuda_std::wgmma::{self, Sums};
+use cuda_std::wgmma::{self, Accumulator};
 
 /// An element of C, to which scaled sums are rounded: once, and to the nearest. Two are stored at a time.
 pub trait Paired: Narrow<Wide = f32> {
@@ -29,19 +29,19 @@ impl Paired for f32 {
     }
 }
 
-impl Paired for Half {
+impl Paired for f16 {
     #[inline(always)]
-    unsafe fn store_pair(to: *mut Half, left: f32, right: f32) {
+    unsafe fn store_pair(to: *mut f16, left: f32, right: f32) {
         // SAFETY: passed on to the caller.
-        unsafe { *to.cast() = Half::narrow_pair(left, right) };
+        unsafe { *to.cast() = f16::narrow_pair(left, right) };
     }
 }
 
-impl Paired for Brain {
+impl Paired for bf16 {
     #[inline(always)]
-    unsafe fn store_pair(to: *mut Brain, left: f32, right: f32) {
+    unsafe fn store_pair(to: *mut bf16, left: f32, right: f32) {
         // SAFETY: passed on to the caller.
-        unsafe { *to.cast() = Brain::narrow_pair(left, right) };
+        unsafe { *to.cast() = bf16::narrow_pair(left, right) };
     }
 }
 
@@ -120,7 +120,13 @@ fn place(register: usize, is_turned: bool) -> [usize; 2] {
 /// # Safety
 /// C has m rows of n elements, n an even number. The products have been waited for.
 #[inline(always)]
-pub unsafe fn pairs<S: Sums>(sums: &S, c: *mut f32, [m, n]: [usize; 2], top: usize, left: usize) {
+pub unsafe fn pairs<S: Accumulator>(
+    sums: &S,
+    c: *mut f32,
+    [m, n]: [usize; 2],
+    top: usize,
+    left: usize,
+) {
     let [row, column] = first();
     for half in 0..2 {
         let y = top + row + 8 * half;
@@ -215,7 +221,7 @@ impl<C: Paired> Target<'_, C> {
     /// # Safety
     /// The products have been waited for; `elements`, `schedule` and `maps` are as the kernel's; all of the warpgroup is here.
     #[inline(always)]
-    pub unsafe fn store<S: Sums>(&self, sums: &S, corner: Corner, boxes: Range<u32>) {
+    pub unsafe fn store<S: Accumulator>(&self, sums: &S, corner: Corner, boxes: Range<u32>) {
         let elements = &self.elements;
         let Elements { gemm, turned, .. } = *elements;
         // The first of the warps that write a box stores it.
@@ -224,7 +230,7 @@ impl<C: Paired> Target<'_, C> {
         let leader = unsafe {
             let warp =
                 warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
-            warp.is_multiple_of(writers) && tma::elect()
+            warp.is_multiple_of(writers) && tma::elect_sync()
         };
         for index in 0..S::COLUMNS / Self::BOX_COLUMNS {
             if !boxes.contains(&(index as u32)) {
@@ -277,7 +283,7 @@ impl<C: Paired> Target<'_, C> {
         // SAFETY: a box is written again when it has been read, and read when all have written it.
         unsafe {
             if leader {
-                tma::wait_until_read::<{ BOXES as u32 - 1 }>();
+                tma::wait_group_read::<{ BOXES as u32 - 1 }>();
             }
             wgmma::sync(self.barrier);
             for eight in 0..Self::BOX_COLUMNS / 8 {
@@ -296,7 +302,7 @@ impl<C: Paired> Target<'_, C> {
                 let place = place.wrapping_add(8 * ROW_BYTES);
                 C::store_pair(place.cast(), value(2), value(3));
             }
-            tma::publish_shared();
+            tma::fence_proxy_async();
             wgmma::sync(self.barrier);
             if leader {
                 let map = &raw const (*self.maps).c;
@@ -319,7 +325,7 @@ impl<C: Paired> Target<'_, C> {
         // SAFETY: as above.
         unsafe {
             if leader {
-                tma::wait_until_read::<{ BOXES as u32 - 1 }>();
+                tma::wait_group_read::<{ BOXES as u32 - 1 }>();
             }
             wgmma::sync(self.barrier);
             for register in 0..Self::BOX_REGISTERS {
@@ -330,7 +336,7 @@ impl<C: Paired> Target<'_, C> {
                 let place = start.wrapping_add(column * ROW_BYTES + in_row);
                 *place.cast() = C::narrow(values[register]);
             }
-            tma::publish_shared();
+            tma::fence_proxy_async();
             wgmma::sync(self.barrier);
             if leader {
                 let map = &raw const (*self.maps).c;

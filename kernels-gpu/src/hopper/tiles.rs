@@ -8,7 +8,7 @@ use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma::{self, TensorMap};
 use cuda_std::vector::{F32x4, Vector};
-use cuda_std::wgmma::{self, ALONG_K, Descriptor, Input, Sums};
+use cuda_std::wgmma::{self, Accumulator, Descriptor, Input, K_MAJOR};
 
 /// Bytes of a row of a box in shared memory: what is swizzled.
 pub const ROW_BYTES: usize = 128;
@@ -169,7 +169,7 @@ pub unsafe fn fetch_a<E: Input, const A: i32>(
     // SAFETY: the caller ensures it.
     unsafe {
         let [rows, columns] = place.fetched;
-        full.arrive_expecting((rows + columns) * ROW_BYTES as u32);
+        full.arrive_expect_tx((rows + columns) * ROW_BYTES as u32);
         let map = &raw const (*maps).a;
         let corner = [place.top, place.start];
         each_box::<E, A>(stage, corner, rows, |to, [column, row]| {
@@ -188,7 +188,7 @@ pub fn each_box<E: Input, const WAY: i32>(
     extent: u32,
     load: impl Fn(SharedAddress, [u32; 2]),
 ) {
-    if WAY == ALONG_K {
+    if WAY == K_MAJOR {
         load(to, [start, first]);
     } else {
         let of_box = depth(E::BYTES) as u32;
@@ -237,15 +237,15 @@ impl<const A: i32, const B: i32> Operands<A, B> {
     /// # Safety
     /// The stage is complete, and stays so until the products are waited for. The whole warpgroup is here.
     #[inline(always)]
-    pub unsafe fn multiply<E: Input, S: Sums>(&self) -> S {
+    pub unsafe fn multiply<E: Input, S: Accumulator>(&self) -> S {
         // SAFETY: the caller ensures it.
         unsafe {
             wgmma::fence();
             let [a, b] = self.at::<E>(0);
-            let mut sums = S::multiply::<E, A, B>(a, b);
+            let mut sums = S::mma::<E, A, B>(a, b);
             for step in 1..STEPS {
                 let [a, b] = self.at::<E>(step);
-                sums.multiply_add::<E, A, B>(a, b);
+                sums.mma_add::<E, A, B>(a, b);
             }
             wgmma::commit_group();
             sums
@@ -258,13 +258,13 @@ impl<const A: i32, const B: i32> Operands<A, B> {
     /// # Safety
     /// As for [`multiply`](Self::multiply), from which the sums are.
     #[inline(always)]
-    pub unsafe fn multiply_add<E: Input, S: Sums>(&self, sums: &mut S) {
+    pub unsafe fn multiply_add<E: Input, S: Accumulator>(&self, sums: &mut S) {
         // SAFETY: the caller ensures it.
         unsafe {
             wgmma::fence();
             for step in 0..STEPS {
                 let [a, b] = self.at::<E>(step);
-                sums.multiply_add::<E, A, B>(a, b);
+                sums.mma_add::<E, A, B>(a, b);
             }
             wgmma::commit_group();
         }
@@ -289,18 +289,18 @@ pub fn start(k: u32, depth: usize, step: u32) -> u32 {
 /// The operand at this place.
 #[inline(always)]
 fn operand<const WAY: i32>(place: SharedAddress) -> Descriptor {
-    if WAY == ALONG_K {
-        Descriptor::along_k(place)
+    if WAY == K_MAJOR {
+        Descriptor::k_major(place)
     } else {
         // Elements of 16 bits, as all that are stored across k and multiplied from shared memory.
-        Descriptor::across_k(place, across_bytes(2) as u32)
+        Descriptor::mn_major(place, across_bytes(2) as u32)
     }
 }
 
 /// Bytes from the first product's operand to that of `step`.
 #[inline(always)]
 fn further<E: Input, const WAY: i32>(step: usize) -> u32 {
-    let bytes = if WAY == ALONG_K {
+    let bytes = if WAY == K_MAJOR {
         step * STEP_BYTES
     } else {
         step * STEP_BYTES / E::BYTES * ROW_BYTES

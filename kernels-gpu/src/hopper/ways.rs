@@ -4,7 +4,7 @@ use super::pair;
 use super::ring::{Ring, Stages};
 use super::tiles::{self, Maps, Operands, Place};
 use core::marker::PhantomData;
-use cuda_std::wgmma::{self, ALONG_K, Input, Sums};
+use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR};
 
 /// A way to multiply. Parameters of the types are the elements and how A and B are stored.
 pub trait Way {
@@ -24,7 +24,7 @@ pub trait Way {
     ///
     /// # Safety
     /// As there.
-    unsafe fn fetch<S: Sums, R: Stages, const WARPGROUPS: usize>(
+    unsafe fn fetch<S: Accumulator, R: Stages, const WARPGROUPS: usize>(
         ring: &Ring<R>,
         maps: *const Maps,
         place: Place,
@@ -34,7 +34,7 @@ pub trait Way {
     ///
     /// # Safety
     /// A whole warpgroup does it, and the ring is ready. `steps` is at least 1.
-    unsafe fn multiply<S: Sums, R: Stages, const WARPGROUPS: usize>(
+    unsafe fn multiply<S: Accumulator, R: Stages, const WARPGROUPS: usize>(
         ring: &mut Ring<R>,
         steps: u32,
         warpgroup: usize,
@@ -56,24 +56,24 @@ pub struct FromShared<E, const A: i32, const B: i32>(PhantomData<E>);
 
 impl<E: Input, const A: i32, const B: i32> Way for FromShared<E, A, B> {
     const BYTES: usize = E::BYTES;
-    const A_ALONG_K: bool = A == ALONG_K;
-    const B_ALONG_K: bool = B == ALONG_K;
+    const A_ALONG_K: bool = A == K_MAJOR;
+    const B_ALONG_K: bool = B == K_MAJOR;
     const TURNED: bool = false;
 
     #[inline(always)]
-    unsafe fn fetch<S: Sums, R: Stages, const WARPGROUPS: usize>(
+    unsafe fn fetch<S: Accumulator, R: Stages, const WARPGROUPS: usize>(
         ring: &Ring<R>,
         maps: *const Maps,
         place: Place,
     ) {
         // An operand that is stored across k has boxes of so many columns, and no narrower ones.
-        const { assert!(B == ALONG_K || S::COLUMNS.is_multiple_of(tiles::depth(E::BYTES))) };
+        const { assert!(B == K_MAJOR || S::COLUMNS.is_multiple_of(tiles::depth(E::BYTES))) };
         // SAFETY: passed on to the caller.
         unsafe { pair::fetch::<E, S, R, WARPGROUPS, A, B>(ring, maps, place) }
     }
 
     #[inline(always)]
-    unsafe fn multiply<S: Sums, R: Stages, const WARPGROUPS: usize>(
+    unsafe fn multiply<S: Accumulator, R: Stages, const WARPGROUPS: usize>(
         ring: &mut Ring<R>,
         steps: u32,
         warpgroup: usize,
@@ -103,7 +103,7 @@ impl<E: Input, const A: i32, const B: i32> FromShared<E, A, B> {
     /// # Safety
     /// As for [`multiply`](Way::multiply).
     #[inline(always)]
-    unsafe fn chain<S: Sums, R: Stages, const WARPGROUPS: usize>(
+    unsafe fn chain<S: Accumulator, R: Stages, const WARPGROUPS: usize>(
         ring: &mut Ring<R>,
         steps: u32,
         warpgroup: usize,
@@ -119,7 +119,7 @@ impl<E: Input, const A: i32, const B: i32> FromShared<E, A, B> {
             for _ in 1..steps {
                 ring.wait_until_full();
                 operands(ring).multiply_add::<E, S>(&mut sums);
-                wgmma::wait_all_but_one();
+                wgmma::wait_group::<1>();
                 used.give_back();
                 used = ring.used();
                 ring.advance();

@@ -14,7 +14,7 @@
 //!
 //! Products that are too small for that come in tiles of 64 rows, whose blocks fetch B [in pairs](super::pair).
 //!
-//! A launch behind another one begins while that is still at its last tiles (see [`dependent`]).
+//! A launch behind another one begins while that is still at its last tiles (see [`griddepcontrol`]).
 //!
 //! The tensor cores take TF32 along k only, and a row-major B lies across it. Of a product in which A does, A can go [through
 //! registers](super::rows); and Cᵀ = Bᵀ · Aᵀ is one.
@@ -50,21 +50,25 @@ use super::tiles::{
     self, A_BYTES, Maps, Place, ROW_BYTES, ROWS, WARPGROUP, fetched_together as together,
 };
 use super::ways::{FromShared, Way};
-use super::wgmma_persistent::{FETCHING_REGISTERS, MULTIPLYING_REGISTERS};
 use crate::gemm::Gemm;
 use core::marker::PhantomData;
 use cuda_std::atomic;
 use cuda_std::cluster;
-use cuda_std::dependent;
+use cuda_std::griddepcontrol;
 use cuda_std::mma::{Bf16, F16, Tf32};
-use cuda_std::narrow::{Brain, Half};
+use cuda_std::narrow::{bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::shared;
 use cuda_std::tma;
-use cuda_std::wgmma::{self, ACROSS_K, ALONG_K, Sums};
+use cuda_std::wgmma::{self, Accumulator, K_MAJOR, MN_MAJOR};
 
 /// Bytes that boxes of C and stages may take: what a block can have, less the barriers and the words.
 const MOST_BYTES: usize = 226 * 1024;
+
+/// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch gives each 168.
+const FETCHING_REGISTERS: u32 = 40;
+/// See [`FETCHING_REGISTERS`].
+const MULTIPLYING_REGISTERS: u32 = 232;
 
 /// Bytes of the boxes of C of so many warpgroups, which come first.
 const fn boxes_bytes(warpgroups: usize) -> usize {
@@ -75,14 +79,14 @@ const fn boxes_bytes(warpgroups: usize) -> usize {
 /// 6 of 192, 10 of 96, 13 of 64.
 struct AsFit<S, const WARPGROUPS: usize>(PhantomData<S>);
 
-impl<S: Sums, const WARPGROUPS: usize> Stages for AsFit<S, WARPGROUPS> {
+impl<S: Accumulator, const WARPGROUPS: usize> Stages for AsFit<S, WARPGROUPS> {
     const COUNT: usize = (MOST_BYTES - boxes_bytes(WARPGROUPS)) / Self::BYTES;
     const BYTES: usize = tiles::stage_bytes(WARPGROUPS, S::COLUMNS);
     const BLOCKS: u32 = pair::blocks(WARPGROUPS);
 }
 
 /// Dynamic shared memory for tiles of so many columns. A word of each warpgroup comes last.
-const fn shared_bytes<S: Sums, const WARPGROUPS: usize>() -> usize {
+const fn shared_bytes<S: Accumulator, const WARPGROUPS: usize>() -> usize {
     boxes_bytes(WARPGROUPS) + AsFit::<S, WARPGROUPS>::TOTAL_BYTES + WARPGROUPS * 4
 }
 
@@ -106,7 +110,7 @@ struct Job<C, const WARPGROUPS: usize> {
 
 impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     #[inline(always)]
-    fn new<W: Way, S: Sums>(
+    fn new<W: Way, S: Accumulator>(
         maps: *const Maps,
         (c, workspace): (*mut C, *mut f32),
         gemm: Gemm<f32>,
@@ -140,7 +144,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     /// # Safety
     /// One thread does it.
     #[inline(always)]
-    unsafe fn fetch<W: Way, S: Sums>(&self, mut ring: Ring<AsFit<S, WARPGROUPS>>) {
+    unsafe fn fetch<W: Way, S: Accumulator>(&self, mut ring: Ring<AsFit<S, WARPGROUPS>>) {
         // A matrix that the whole batch has in common is the only one of its map.
         let common = [self.gemm.stride_a == 0, self.gemm.stride_b == 0];
         let mut walk = self.shares.walk(thread::block_idx_x());
@@ -180,7 +184,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     /// # Safety
     /// All warpgroups that multiply do it, before they multiply. `stages` are those of the ring.
     #[inline(always)]
-    unsafe fn clear<S: Sums>(&self, stages: *mut u8, warpgroup: usize) {
+    unsafe fn clear<S: Accumulator>(&self, stages: *mut u8, warpgroup: usize) {
         let [rows, columns] = self.fetched.map(|fetched| fetched as usize * ROW_BYTES);
         let end = (warpgroup + 1) * A_BYTES;
         let b = WARPGROUPS * A_BYTES;
@@ -195,7 +199,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
                 tiles::clear::<AsFit<S, WARPGROUPS>>(stages, b + columns..end);
             }
             if rows < b || lacks_columns {
-                tma::publish_shared();
+                tma::fence_proxy_async();
                 wgmma::sync_several(exchange::ALL_MULTIPLY, (WARPGROUPS * WARPGROUP) as u32);
             }
         }
@@ -206,7 +210,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     /// # Safety
     /// A whole warpgroup does it. `boxes` and `word` are its own, `stages` those of the ring.
     #[inline(always)]
-    unsafe fn multiply<W: Way, S: Sums>(
+    unsafe fn multiply<W: Way, S: Accumulator>(
         &self,
         mut ring: Ring<AsFit<S, WARPGROUPS>>,
         warpgroup: usize,
@@ -253,7 +257,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
                 }
             }
         }
-        tma::wait_until_stored();
+        tma::wait_group::<0>();
     }
 
     /// Leaves a part of a tile's sums to the others or, where it is the last and they are added up here, adds all parts up. Returns
@@ -262,7 +266,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
     /// # Safety
     /// The sums are those of a piece of this block that belongs to `part`. All of the warpgroup is here.
     #[inline(always)]
-    unsafe fn meet<S: Sums>(
+    unsafe fn meet<S: Accumulator>(
         &self,
         sums: &mut S,
         part: &Part,
@@ -311,7 +315,7 @@ impl<C: Paired, const WARPGROUPS: usize> Job<C, WARPGROUPS> {
 /// # Safety
 /// As for the kernels.
 #[inline(always)]
-unsafe fn body<W: Way, S: Sums, C: Paired, const WARPGROUPS: usize>(
+unsafe fn body<W: Way, S: Accumulator, C: Paired, const WARPGROUPS: usize>(
     maps: *const Maps,
     arrays: (*mut C, *mut f32),
     gemm: Gemm<f32>,
@@ -327,7 +331,7 @@ unsafe fn body<W: Way, S: Sums, C: Paired, const WARPGROUPS: usize>(
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
             Ring::<AsFit<S, WARPGROUPS>>::init(base, (WARPGROUPS * WARPGROUP / 32) as u32);
-            tma::publish_barriers();
+            tma::fence_barrier_init();
         }
         if AsFit::<S, WARPGROUPS>::BLOCKS > 1 {
             // The barriers are published; there is nothing else to see.
@@ -336,25 +340,25 @@ unsafe fn body<W: Way, S: Sums, C: Paired, const WARPGROUPS: usize>(
         } else {
             thread::sync_threads();
         }
-        dependent::let_next_begin();
+        griddepcontrol::launch_dependents();
         if warp < 4 {
             if WARPGROUPS > 1 {
-                wgmma::release_registers::<FETCHING_REGISTERS>();
+                wgmma::setmaxnreg_dec::<FETCHING_REGISTERS>();
             }
-            if warp == 0 && tma::elect() {
-                tma::prefetch(&raw const (*maps).a);
-                tma::prefetch(&raw const (*maps).b);
-                dependent::wait_for_previous();
+            if warp == 0 && tma::elect_sync() {
+                tma::prefetch_tensormap(&raw const (*maps).a);
+                tma::prefetch_tensormap(&raw const (*maps).b);
+                griddepcontrol::wait();
                 job.fetch::<W, S>(Ring::new(base));
             }
         } else {
             if WARPGROUPS > 1 {
-                wgmma::take_registers::<MULTIPLYING_REGISTERS>();
+                wgmma::setmaxnreg_inc::<MULTIPLYING_REGISTERS>();
             }
             let warpgroup = warp as usize / 4 - 1;
             let stages = memory.wrapping_add(boxes_bytes);
             job.clear::<S>(stages, warpgroup);
-            dependent::wait_for_previous();
+            griddepcontrol::wait();
             let boxes = memory.wrapping_add(warpgroup * store::BYTES);
             let words = boxes_bytes + AsFit::<S, WARPGROUPS>::TOTAL_BYTES;
             let word = memory.wrapping_add(words + 4 * warpgroup).cast();
@@ -434,7 +438,7 @@ macro_rules! kernels {
                     blocks: pair::blocks(warpgroups($threads)),
                     threads: $threads,
                     shared_bytes: shared_bytes::<[f32; $registers], { warpgroups($threads) }>() as u32,
-                    across: [$a == ACROSS_K, $b == ACROSS_K],
+                    across: [$a == MN_MAJOR, $b == MN_MAJOR],
                     turned: <$way<$element, $a, $b> as Way>::TURNED,
                 },
             )*)*];
@@ -445,142 +449,142 @@ macro_rules! kernels {
 kernels! {
     "Inputs are bfloat16": OF_BF16, Bf16 => f32 {
         384 threads {
-            wgmma_bf16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
-            wgmma_bf16_nt: FromShared<ALONG_K, ALONG_K>, 128;
-            wgmma_bf16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
-            wgmma_bf16_tt: FromShared<ACROSS_K, ALONG_K>, 128;
-            wgmma_bf16_nn_192: FromShared<ALONG_K, ACROSS_K>, 96;
-            wgmma_bf16_nn_128: FromShared<ALONG_K, ACROSS_K>, 64;
-            wgmma_bf16_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_bf16_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
-            wgmma_bf16_tn_192: FromShared<ACROSS_K, ACROSS_K>, 96;
-            wgmma_bf16_tn_128: FromShared<ACROSS_K, ACROSS_K>, 64;
-            wgmma_bf16_tt_192: FromShared<ACROSS_K, ALONG_K>, 96;
-            wgmma_bf16_tt_128: FromShared<ACROSS_K, ALONG_K>, 64;
-            wgmma_bf16_nn_64: FromShared<ALONG_K, ACROSS_K>, 32;
-            wgmma_bf16_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
-            wgmma_bf16_tn_64: FromShared<ACROSS_K, ACROSS_K>, 32;
-            wgmma_bf16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
+            wgmma_bf16_nn: FromShared<K_MAJOR, MN_MAJOR>, 128;
+            wgmma_bf16_nt: FromShared<K_MAJOR, K_MAJOR>, 128;
+            wgmma_bf16_tn: FromShared<MN_MAJOR, MN_MAJOR>, 128;
+            wgmma_bf16_tt: FromShared<MN_MAJOR, K_MAJOR>, 128;
+            wgmma_bf16_nn_192: FromShared<K_MAJOR, MN_MAJOR>, 96;
+            wgmma_bf16_nn_128: FromShared<K_MAJOR, MN_MAJOR>, 64;
+            wgmma_bf16_nt_192: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_bf16_nt_128: FromShared<K_MAJOR, K_MAJOR>, 64;
+            wgmma_bf16_tn_192: FromShared<MN_MAJOR, MN_MAJOR>, 96;
+            wgmma_bf16_tn_128: FromShared<MN_MAJOR, MN_MAJOR>, 64;
+            wgmma_bf16_tt_192: FromShared<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_bf16_tt_128: FromShared<MN_MAJOR, K_MAJOR>, 64;
+            wgmma_bf16_nn_64: FromShared<K_MAJOR, MN_MAJOR>, 32;
+            wgmma_bf16_nt_64: FromShared<K_MAJOR, K_MAJOR>, 32;
+            wgmma_bf16_tn_64: FromShared<MN_MAJOR, MN_MAJOR>, 32;
+            wgmma_bf16_tt_64: FromShared<MN_MAJOR, K_MAJOR>, 32;
         }
         256 threads {
-            wgmma_bf16_nn_pair_192: FromShared<ALONG_K, ACROSS_K>, 96;
-            wgmma_bf16_nn_pair_64: FromShared<ALONG_K, ACROSS_K>, 32;
-            wgmma_bf16_nt_pair_192: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_bf16_nt_pair_96: FromShared<ALONG_K, ALONG_K>, 48;
-            wgmma_bf16_nt_pair_64: FromShared<ALONG_K, ALONG_K>, 32;
-            wgmma_bf16_tn_pair_192: FromShared<ACROSS_K, ACROSS_K>, 96;
-            wgmma_bf16_tn_pair_64: FromShared<ACROSS_K, ACROSS_K>, 32;
-            wgmma_bf16_tt_pair_192: FromShared<ACROSS_K, ALONG_K>, 96;
-            wgmma_bf16_tt_pair_96: FromShared<ACROSS_K, ALONG_K>, 48;
-            wgmma_bf16_tt_pair_64: FromShared<ACROSS_K, ALONG_K>, 32;
+            wgmma_bf16_nn_pair_192: FromShared<K_MAJOR, MN_MAJOR>, 96;
+            wgmma_bf16_nn_pair_64: FromShared<K_MAJOR, MN_MAJOR>, 32;
+            wgmma_bf16_nt_pair_192: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_bf16_nt_pair_96: FromShared<K_MAJOR, K_MAJOR>, 48;
+            wgmma_bf16_nt_pair_64: FromShared<K_MAJOR, K_MAJOR>, 32;
+            wgmma_bf16_tn_pair_192: FromShared<MN_MAJOR, MN_MAJOR>, 96;
+            wgmma_bf16_tn_pair_64: FromShared<MN_MAJOR, MN_MAJOR>, 32;
+            wgmma_bf16_tt_pair_192: FromShared<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_bf16_tt_pair_96: FromShared<MN_MAJOR, K_MAJOR>, 48;
+            wgmma_bf16_tt_pair_64: FromShared<MN_MAJOR, K_MAJOR>, 32;
         }
     }
 
     "Inputs are IEEE binary16": OF_F16, F16 => f32 {
         384 threads {
-            wgmma_f16_nn: FromShared<ALONG_K, ACROSS_K>, 128;
-            wgmma_f16_nt: FromShared<ALONG_K, ALONG_K>, 128;
-            wgmma_f16_tn: FromShared<ACROSS_K, ACROSS_K>, 128;
-            wgmma_f16_tt: FromShared<ACROSS_K, ALONG_K>, 128;
-            wgmma_f16_nn_192: FromShared<ALONG_K, ACROSS_K>, 96;
-            wgmma_f16_nn_128: FromShared<ALONG_K, ACROSS_K>, 64;
-            wgmma_f16_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_f16_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
-            wgmma_f16_tn_192: FromShared<ACROSS_K, ACROSS_K>, 96;
-            wgmma_f16_tn_128: FromShared<ACROSS_K, ACROSS_K>, 64;
-            wgmma_f16_tt_192: FromShared<ACROSS_K, ALONG_K>, 96;
-            wgmma_f16_tt_128: FromShared<ACROSS_K, ALONG_K>, 64;
-            wgmma_f16_nn_64: FromShared<ALONG_K, ACROSS_K>, 32;
-            wgmma_f16_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
-            wgmma_f16_tn_64: FromShared<ACROSS_K, ACROSS_K>, 32;
-            wgmma_f16_tt_64: FromShared<ACROSS_K, ALONG_K>, 32;
+            wgmma_f16_nn: FromShared<K_MAJOR, MN_MAJOR>, 128;
+            wgmma_f16_nt: FromShared<K_MAJOR, K_MAJOR>, 128;
+            wgmma_f16_tn: FromShared<MN_MAJOR, MN_MAJOR>, 128;
+            wgmma_f16_tt: FromShared<MN_MAJOR, K_MAJOR>, 128;
+            wgmma_f16_nn_192: FromShared<K_MAJOR, MN_MAJOR>, 96;
+            wgmma_f16_nn_128: FromShared<K_MAJOR, MN_MAJOR>, 64;
+            wgmma_f16_nt_192: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_f16_nt_128: FromShared<K_MAJOR, K_MAJOR>, 64;
+            wgmma_f16_tn_192: FromShared<MN_MAJOR, MN_MAJOR>, 96;
+            wgmma_f16_tn_128: FromShared<MN_MAJOR, MN_MAJOR>, 64;
+            wgmma_f16_tt_192: FromShared<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_f16_tt_128: FromShared<MN_MAJOR, K_MAJOR>, 64;
+            wgmma_f16_nn_64: FromShared<K_MAJOR, MN_MAJOR>, 32;
+            wgmma_f16_nt_64: FromShared<K_MAJOR, K_MAJOR>, 32;
+            wgmma_f16_tn_64: FromShared<MN_MAJOR, MN_MAJOR>, 32;
+            wgmma_f16_tt_64: FromShared<MN_MAJOR, K_MAJOR>, 32;
         }
         256 threads {
-            wgmma_f16_nn_pair_192: FromShared<ALONG_K, ACROSS_K>, 96;
-            wgmma_f16_nn_pair_64: FromShared<ALONG_K, ACROSS_K>, 32;
-            wgmma_f16_nt_pair_192: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_f16_nt_pair_96: FromShared<ALONG_K, ALONG_K>, 48;
-            wgmma_f16_nt_pair_64: FromShared<ALONG_K, ALONG_K>, 32;
-            wgmma_f16_tn_pair_192: FromShared<ACROSS_K, ACROSS_K>, 96;
-            wgmma_f16_tn_pair_64: FromShared<ACROSS_K, ACROSS_K>, 32;
-            wgmma_f16_tt_pair_192: FromShared<ACROSS_K, ALONG_K>, 96;
-            wgmma_f16_tt_pair_96: FromShared<ACROSS_K, ALONG_K>, 48;
-            wgmma_f16_tt_pair_64: FromShared<ACROSS_K, ALONG_K>, 32;
+            wgmma_f16_nn_pair_192: FromShared<K_MAJOR, MN_MAJOR>, 96;
+            wgmma_f16_nn_pair_64: FromShared<K_MAJOR, MN_MAJOR>, 32;
+            wgmma_f16_nt_pair_192: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_f16_nt_pair_96: FromShared<K_MAJOR, K_MAJOR>, 48;
+            wgmma_f16_nt_pair_64: FromShared<K_MAJOR, K_MAJOR>, 32;
+            wgmma_f16_tn_pair_192: FromShared<MN_MAJOR, MN_MAJOR>, 96;
+            wgmma_f16_tn_pair_64: FromShared<MN_MAJOR, MN_MAJOR>, 32;
+            wgmma_f16_tt_pair_192: FromShared<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_f16_tt_pair_96: FromShared<MN_MAJOR, K_MAJOR>, 48;
+            wgmma_f16_tt_pair_64: FromShared<MN_MAJOR, K_MAJOR>, 32;
         }
     }
 
-    "Inputs and C are bfloat16": OF_BF16_TO_BF16, Bf16 => Brain {
+    "Inputs and C are bfloat16": OF_BF16_TO_BF16, Bf16 => bf16 {
         384 threads {
-            wgmma_bf16_nn_to_bf16: FromShared<ALONG_K, ACROSS_K>, 128;
-            wgmma_bf16_nt_to_bf16: FromShared<ALONG_K, ALONG_K>, 128;
-            wgmma_bf16_tn_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 128;
-            wgmma_bf16_tt_to_bf16: FromShared<ACROSS_K, ALONG_K>, 128;
-            wgmma_bf16_nn_192_to_bf16: FromShared<ALONG_K, ACROSS_K>, 96;
-            wgmma_bf16_nn_128_to_bf16: FromShared<ALONG_K, ACROSS_K>, 64;
-            wgmma_bf16_nt_192_to_bf16: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_bf16_nt_128_to_bf16: FromShared<ALONG_K, ALONG_K>, 64;
-            wgmma_bf16_tn_192_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 96;
-            wgmma_bf16_tn_128_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 64;
-            wgmma_bf16_tt_192_to_bf16: FromShared<ACROSS_K, ALONG_K>, 96;
-            wgmma_bf16_tt_128_to_bf16: FromShared<ACROSS_K, ALONG_K>, 64;
-            wgmma_bf16_nn_64_to_bf16: FromShared<ALONG_K, ACROSS_K>, 32;
-            wgmma_bf16_nt_64_to_bf16: FromShared<ALONG_K, ALONG_K>, 32;
-            wgmma_bf16_tn_64_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 32;
-            wgmma_bf16_tt_64_to_bf16: FromShared<ACROSS_K, ALONG_K>, 32;
+            wgmma_bf16_nn_to_bf16: FromShared<K_MAJOR, MN_MAJOR>, 128;
+            wgmma_bf16_nt_to_bf16: FromShared<K_MAJOR, K_MAJOR>, 128;
+            wgmma_bf16_tn_to_bf16: FromShared<MN_MAJOR, MN_MAJOR>, 128;
+            wgmma_bf16_tt_to_bf16: FromShared<MN_MAJOR, K_MAJOR>, 128;
+            wgmma_bf16_nn_192_to_bf16: FromShared<K_MAJOR, MN_MAJOR>, 96;
+            wgmma_bf16_nn_128_to_bf16: FromShared<K_MAJOR, MN_MAJOR>, 64;
+            wgmma_bf16_nt_192_to_bf16: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_bf16_nt_128_to_bf16: FromShared<K_MAJOR, K_MAJOR>, 64;
+            wgmma_bf16_tn_192_to_bf16: FromShared<MN_MAJOR, MN_MAJOR>, 96;
+            wgmma_bf16_tn_128_to_bf16: FromShared<MN_MAJOR, MN_MAJOR>, 64;
+            wgmma_bf16_tt_192_to_bf16: FromShared<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_bf16_tt_128_to_bf16: FromShared<MN_MAJOR, K_MAJOR>, 64;
+            wgmma_bf16_nn_64_to_bf16: FromShared<K_MAJOR, MN_MAJOR>, 32;
+            wgmma_bf16_nt_64_to_bf16: FromShared<K_MAJOR, K_MAJOR>, 32;
+            wgmma_bf16_tn_64_to_bf16: FromShared<MN_MAJOR, MN_MAJOR>, 32;
+            wgmma_bf16_tt_64_to_bf16: FromShared<MN_MAJOR, K_MAJOR>, 32;
         }
         256 threads {
-            wgmma_bf16_nn_pair_192_to_bf16: FromShared<ALONG_K, ACROSS_K>, 96;
-            wgmma_bf16_nn_pair_64_to_bf16: FromShared<ALONG_K, ACROSS_K>, 32;
-            wgmma_bf16_nt_pair_192_to_bf16: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_bf16_nt_pair_64_to_bf16: FromShared<ALONG_K, ALONG_K>, 32;
-            wgmma_bf16_tn_pair_192_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 96;
-            wgmma_bf16_tn_pair_64_to_bf16: FromShared<ACROSS_K, ACROSS_K>, 32;
-            wgmma_bf16_tt_pair_192_to_bf16: FromShared<ACROSS_K, ALONG_K>, 96;
-            wgmma_bf16_tt_pair_64_to_bf16: FromShared<ACROSS_K, ALONG_K>, 32;
+            wgmma_bf16_nn_pair_192_to_bf16: FromShared<K_MAJOR, MN_MAJOR>, 96;
+            wgmma_bf16_nn_pair_64_to_bf16: FromShared<K_MAJOR, MN_MAJOR>, 32;
+            wgmma_bf16_nt_pair_192_to_bf16: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_bf16_nt_pair_64_to_bf16: FromShared<K_MAJOR, K_MAJOR>, 32;
+            wgmma_bf16_tn_pair_192_to_bf16: FromShared<MN_MAJOR, MN_MAJOR>, 96;
+            wgmma_bf16_tn_pair_64_to_bf16: FromShared<MN_MAJOR, MN_MAJOR>, 32;
+            wgmma_bf16_tt_pair_192_to_bf16: FromShared<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_bf16_tt_pair_64_to_bf16: FromShared<MN_MAJOR, K_MAJOR>, 32;
         }
     }
 
-    "Inputs and C are IEEE binary16": OF_F16_TO_F16, F16 => Half {
+    "Inputs and C are IEEE binary16": OF_F16_TO_F16, F16 => f16 {
         384 threads {
-            wgmma_f16_nn_to_f16: FromShared<ALONG_K, ACROSS_K>, 128;
-            wgmma_f16_nt_to_f16: FromShared<ALONG_K, ALONG_K>, 128;
-            wgmma_f16_tn_to_f16: FromShared<ACROSS_K, ACROSS_K>, 128;
-            wgmma_f16_tt_to_f16: FromShared<ACROSS_K, ALONG_K>, 128;
-            wgmma_f16_nn_192_to_f16: FromShared<ALONG_K, ACROSS_K>, 96;
-            wgmma_f16_nn_128_to_f16: FromShared<ALONG_K, ACROSS_K>, 64;
-            wgmma_f16_nt_192_to_f16: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_f16_nt_128_to_f16: FromShared<ALONG_K, ALONG_K>, 64;
-            wgmma_f16_tn_192_to_f16: FromShared<ACROSS_K, ACROSS_K>, 96;
-            wgmma_f16_tn_128_to_f16: FromShared<ACROSS_K, ACROSS_K>, 64;
-            wgmma_f16_tt_192_to_f16: FromShared<ACROSS_K, ALONG_K>, 96;
-            wgmma_f16_tt_128_to_f16: FromShared<ACROSS_K, ALONG_K>, 64;
-            wgmma_f16_nn_64_to_f16: FromShared<ALONG_K, ACROSS_K>, 32;
-            wgmma_f16_nt_64_to_f16: FromShared<ALONG_K, ALONG_K>, 32;
-            wgmma_f16_tn_64_to_f16: FromShared<ACROSS_K, ACROSS_K>, 32;
-            wgmma_f16_tt_64_to_f16: FromShared<ACROSS_K, ALONG_K>, 32;
+            wgmma_f16_nn_to_f16: FromShared<K_MAJOR, MN_MAJOR>, 128;
+            wgmma_f16_nt_to_f16: FromShared<K_MAJOR, K_MAJOR>, 128;
+            wgmma_f16_tn_to_f16: FromShared<MN_MAJOR, MN_MAJOR>, 128;
+            wgmma_f16_tt_to_f16: FromShared<MN_MAJOR, K_MAJOR>, 128;
+            wgmma_f16_nn_192_to_f16: FromShared<K_MAJOR, MN_MAJOR>, 96;
+            wgmma_f16_nn_128_to_f16: FromShared<K_MAJOR, MN_MAJOR>, 64;
+            wgmma_f16_nt_192_to_f16: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_f16_nt_128_to_f16: FromShared<K_MAJOR, K_MAJOR>, 64;
+            wgmma_f16_tn_192_to_f16: FromShared<MN_MAJOR, MN_MAJOR>, 96;
+            wgmma_f16_tn_128_to_f16: FromShared<MN_MAJOR, MN_MAJOR>, 64;
+            wgmma_f16_tt_192_to_f16: FromShared<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_f16_tt_128_to_f16: FromShared<MN_MAJOR, K_MAJOR>, 64;
+            wgmma_f16_nn_64_to_f16: FromShared<K_MAJOR, MN_MAJOR>, 32;
+            wgmma_f16_nt_64_to_f16: FromShared<K_MAJOR, K_MAJOR>, 32;
+            wgmma_f16_tn_64_to_f16: FromShared<MN_MAJOR, MN_MAJOR>, 32;
+            wgmma_f16_tt_64_to_f16: FromShared<MN_MAJOR, K_MAJOR>, 32;
         }
         256 threads {
-            wgmma_f16_nn_pair_192_to_f16: FromShared<ALONG_K, ACROSS_K>, 96;
-            wgmma_f16_nn_pair_64_to_f16: FromShared<ALONG_K, ACROSS_K>, 32;
-            wgmma_f16_nt_pair_192_to_f16: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_f16_nt_pair_64_to_f16: FromShared<ALONG_K, ALONG_K>, 32;
-            wgmma_f16_tn_pair_192_to_f16: FromShared<ACROSS_K, ACROSS_K>, 96;
-            wgmma_f16_tn_pair_64_to_f16: FromShared<ACROSS_K, ACROSS_K>, 32;
-            wgmma_f16_tt_pair_192_to_f16: FromShared<ACROSS_K, ALONG_K>, 96;
-            wgmma_f16_tt_pair_64_to_f16: FromShared<ACROSS_K, ALONG_K>, 32;
+            wgmma_f16_nn_pair_192_to_f16: FromShared<K_MAJOR, MN_MAJOR>, 96;
+            wgmma_f16_nn_pair_64_to_f16: FromShared<K_MAJOR, MN_MAJOR>, 32;
+            wgmma_f16_nt_pair_192_to_f16: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_f16_nt_pair_64_to_f16: FromShared<K_MAJOR, K_MAJOR>, 32;
+            wgmma_f16_tn_pair_192_to_f16: FromShared<MN_MAJOR, MN_MAJOR>, 96;
+            wgmma_f16_tn_pair_64_to_f16: FromShared<MN_MAJOR, MN_MAJOR>, 32;
+            wgmma_f16_tt_pair_192_to_f16: FromShared<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_f16_tt_pair_64_to_f16: FromShared<MN_MAJOR, K_MAJOR>, 32;
         }
     }
 
     "Inputs are TF32, the upper 19 bits of `f32`": OF_TF32, Tf32 => f32 {
         384 threads {
-            wgmma_tf32_nn: ThroughRegisters<ACROSS_K, ALONG_K>, 128;
-            wgmma_tf32_nn_192: ThroughRegisters<ACROSS_K, ALONG_K>, 96;
-            wgmma_tf32_nn_128: ThroughRegisters<ACROSS_K, ALONG_K>, 64;
-            wgmma_tf32_nn_64: ThroughRegisters<ACROSS_K, ALONG_K>, 32;
-            wgmma_tf32_nt: FromShared<ALONG_K, ALONG_K>, 128;
-            wgmma_tf32_nt_192: FromShared<ALONG_K, ALONG_K>, 96;
-            wgmma_tf32_nt_128: FromShared<ALONG_K, ALONG_K>, 64;
-            wgmma_tf32_nt_64: FromShared<ALONG_K, ALONG_K>, 32;
+            wgmma_tf32_nn: ThroughRegisters<MN_MAJOR, K_MAJOR>, 128;
+            wgmma_tf32_nn_192: ThroughRegisters<MN_MAJOR, K_MAJOR>, 96;
+            wgmma_tf32_nn_128: ThroughRegisters<MN_MAJOR, K_MAJOR>, 64;
+            wgmma_tf32_nn_64: ThroughRegisters<MN_MAJOR, K_MAJOR>, 32;
+            wgmma_tf32_nt: FromShared<K_MAJOR, K_MAJOR>, 128;
+            wgmma_tf32_nt_192: FromShared<K_MAJOR, K_MAJOR>, 96;
+            wgmma_tf32_nt_128: FromShared<K_MAJOR, K_MAJOR>, 64;
+            wgmma_tf32_nt_64: FromShared<K_MAJOR, K_MAJOR>, 32;
         }
     }
 }

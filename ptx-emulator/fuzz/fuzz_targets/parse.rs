@@ -1,5 +1,5 @@
-//! Any text is parsed and decoded, or refused with a place in it; and what is well formed has the same kernels, whether its
-//! bodies are parsed at once or later.
+//! Any text is parsed and decoded, or refused with a line and a column. A well-formed text has the
+//! same kernels, whether its bodies are parsed at once or later.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,8 +1,8 @@
-//! Kernels that decode are run under all sanitizers: they end, with an outcome or an error, and touch nothing but the run's
-//! memory.
+//! Kernels that decode are run under all sanitizers: they end, with a result or an error, and touch
+//! nothing but the run's memory.
 //!
-//! Random bytes are hardly ever PTX. So texts are mutated as such: lines are dropped, doubled and exchanged, and words are
-//! replaced by others of the same text.
+//! Random bytes are hardly ever PTX. So texts are mutated line by line: lines are dropped, doubled
+//! and exchanged, and words are replaced by others of the same text.
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};

@@ -1,7 +1,7 @@
 //! What one access of a warp costs: the rules of coalescing and of bank conflicts.
 
 use super::counts::SECTOR_BYTES;
-use crate::observer::AccessKind;
+use crate::ir::AccessKind;
 
 const LANES: usize = 32;
 
@@ -17,7 +17,7 @@ pub(super) struct WarpAccess<'a> {
     pub kind: AccessKind,
     /// Bytes that each lane accesses.
     pub bytes: u32,
-    /// The lanes that take part.
+    /// The active lanes.
     pub mask: u32,
     pub addresses: &'a [u64; LANES],
 }

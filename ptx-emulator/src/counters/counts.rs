@@ -2,8 +2,8 @@
 
 use std::ops::AddAssign;
 
-/// Bytes of a sector, the unit in which caches and device memory are read and written (CUDA C++ Best
-/// Practices Guide, "Coalesced Access to Global Memory").
+/// Bytes of a sector, the unit in which caches and device memory are read and written (CUDA C++
+/// Best Practices Guide, "Coalesced Access to Global Memory").
 pub const SECTOR_BYTES: u64 = 32;
 
 /// Loads, stores or atomics of global memory.
@@ -16,7 +16,7 @@ pub struct GlobalCounts {
     /// Distinct 32-byte sectors, counted anew for each request (Nsight Compute:
     /// `l1tex__t_sectors_pipe_lsu_mem_global_op_*`).
     pub sectors: u64,
-    /// Bytes that the lanes asked for, a byte that two lanes asked for twice.
+    /// Bytes that the lanes access; a byte that two lanes access counts twice.
     pub bytes: u64,
 }
 
@@ -55,9 +55,10 @@ pub struct SharedCounts {
     pub wavefronts: u64,
     /// Wavefronts that they would have taken without bank conflicts.
     pub ideal_wavefronts: u64,
-    /// The worst bank conflict: most distinct words of one bank in one pass. 1 is none, 32 the most.
+    /// The worst bank conflict: most distinct words of one bank in one pass. 1 is none, 32 the
+    /// most.
     pub worst_conflict: u32,
-    /// Bytes that the lanes asked for, a byte that two lanes asked for twice.
+    /// Bytes that the lanes access; a byte that two lanes access counts twice.
     pub bytes: u64,
 }
 
@@ -87,7 +88,7 @@ pub struct ConstantCounts {
     /// Distinct addresses, counted anew for each request: the constant cache delivers one at a time
     /// (CUDA C++ Programming Guide, "Device Memory Accesses", "Constant Memory").
     pub addresses: u64,
-    /// Bytes that the lanes asked for.
+    /// Bytes that the lanes access.
     pub bytes: u64,
 }
 
@@ -105,7 +106,7 @@ impl AddAssign for ConstantCounts {
 pub struct PlainCounts {
     /// Warp instructions that accessed the space in at least one lane.
     pub requests: u64,
-    /// Bytes that the lanes asked for.
+    /// Bytes that the lanes access.
     pub bytes: u64,
 }
 
@@ -116,13 +117,15 @@ impl AddAssign for PlainCounts {
     }
 }
 
-/// Copies of boxes between global and shared memory by the copy engine (`cp.async.bulk.tensor`): no lane accesses them.
+/// Copies of boxes between global and shared memory by the copy engine (`cp.async.bulk.tensor`): no
+/// lane accesses them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct BulkCounts {
     /// Distinct 32-byte sectors of global memory, counted anew for each row of a box.
     pub sectors: u64,
-    /// Bytes of global memory that were copied: those of the boxes as far as they lie inside of the tensor.
+    /// Bytes of global memory that were copied: those of the boxes as far as they lie inside the
+    /// tensor.
     pub bytes: u64,
 }
 
@@ -143,20 +146,21 @@ impl AddAssign for BulkCounts {
 /// What one instruction, one source line or a whole kernel did. All counts are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Counts {
     /// PTX instructions issued, once per warp (Nsight Compute counts the SASS that ptxas makes of
     /// them: `smsp__inst_executed`).
     pub warp_instructions: u64,
-    /// Lanes that took part in the warp instructions, predicated off or not (Nsight Compute:
+    /// Active lanes of the warp instructions, predicated off or not (Nsight Compute:
     /// `smsp__thread_inst_executed`).
     pub active_lanes: u64,
     /// Lanes in which the instructions had an effect (Nsight Compute:
     /// `smsp__thread_inst_executed_pred_on`).
     pub thread_instructions: u64,
-    /// Floating-point operations of the threads, of any precision: 2 for a fused multiply-add, 1 for
-    /// a sum, difference, product, quotient, root or other function; none for a sign, a minimum, a
-    /// comparison or a conversion; twice as many where an instruction computes two values (`.f16x2`,
-    /// `.bf16x2`).
+    /// Floating-point operations of the threads, of any precision: 2 for a fused multiply-add, 1
+    /// for a sum, difference, product, quotient, root or other function; none for a sign, a
+    /// minimum, a comparison or a conversion; double for an instruction that computes two values
+    /// (`.f16x2`, `.bf16x2`).
     pub flops: u64,
     /// Loads of global memory.
     pub global_loads: GlobalCounts,
@@ -189,14 +193,14 @@ pub struct Counts {
     pub constant_loads: ConstantCounts,
     /// Conditional branches (and returns, and branches by index) issued, once per warp.
     pub branches: u64,
-    /// Those of them after which lanes that came together were at different places.
+    /// Branches after which the warp was divergent.
     pub divergent_branches: u64,
     /// Warp instructions at barriers of the block or of the cluster.
     pub barriers: u64,
 }
 
 impl Counts {
-    /// Loads, stores and atomics of global memory together, without bulk copies.
+    /// Loads, stores and atomics of global memory, without bulk copies.
     pub fn global(&self) -> GlobalCounts {
         let mut sum = self.global_loads;
         sum += self.global_stores;
@@ -204,7 +208,7 @@ impl Counts {
         sum
     }
 
-    /// Loads and stores of shared memory together.
+    /// Loads and stores of shared memory.
     pub fn shared(&self) -> SharedCounts {
         let mut sum = self.shared_loads;
         sum += self.shared_stores;

@@ -12,7 +12,7 @@ const WORDS: usize = PAGE_BYTES as usize / BITS;
 /// A set of addresses, one bit for each byte of the pages that hold any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Footprint {
-    /// Places in `pages` by page number.
+    /// Index in `pages` by page number.
     index: HashMap<u64, u32>,
     pages: Vec<Box<[u64]>>,
 }

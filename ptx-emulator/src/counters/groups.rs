@@ -1,13 +1,13 @@
-//! Loads that are reported together: counted once for all of them.
+//! Loads that are reported by one event, and counted once for all of them.
 
 use super::site::WORDS;
 use crate::kernel::Kernel;
 use crate::observer::RepeatedLoads;
 
-/// How often the loads of each group were reported together.
+/// How often the loads of each group were reported by one event.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
-    /// By group, and by the place of the base's word in its sector.
+    /// By group, and by the offset of the base's word in its sector.
     times: Vec<[u64; WORDS]>,
     /// By instruction.
     members: Vec<Member>,
@@ -48,8 +48,8 @@ impl Groups {
         self.times[loads.group][loads.base as usize / 4 % WORDS] += 1;
     }
 
-    /// Accesses of an instruction that are not among its counts, by the place of the first lane's word in its
-    /// sector.
+    /// Accesses of an instruction that are not among its counts, by the offset of the first lane's
+    /// word in its sector.
     pub(super) fn pending(&self, index: usize) -> [u64; WORDS] {
         let member = &self.members[index];
         let times = &self.times[member.group];

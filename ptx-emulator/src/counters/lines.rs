@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::counts::Counts;
-use crate::kernel::{InstructionId, Kernel, SourceLocation};
+use crate::ir::{InstructionId, SourceLocation};
+use crate::kernel::Kernel;
 
 /// File name of lines of the PTX text itself, for code that has no `.loc`.
 pub const PTX_FILE: &str = "<ptx>";
@@ -11,7 +12,7 @@ pub const PTX_FILE: &str = "<ptx>";
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Place {
+pub struct SourceLine {
     /// File name as the compiler wrote it, or [`PTX_FILE`].
     pub file: String,
     /// Line, from 1; 0 for code to which the compiler gave no line, such as what it moved out of a
@@ -21,39 +22,41 @@ pub struct Place {
 
 /// What a line did.
 ///
-/// Code that was inlined counts for the line that called it: for the innermost call from a file in the
-/// folder of the kernel's own file. The calls are those of `.loc … inlined_at` (PTX ISA, "Debugging
-/// Directives: .loc"). Where a compiler writes none, as rustc does, inlined code counts for the line
-/// of that folder that stands last before it in the PTX text, which is mostly but not always the
-/// caller: what the compiler moved away from its line counts for another one.
+/// Code that was inlined counts for the line that called it: for the innermost call from a file in
+/// the folder of the kernel's own file. The calls are those of `.loc … inlined_at` (PTX ISA,
+/// "Debugging Directives: .loc"). Where a compiler writes none, as rustc does, inlined code counts
+/// for the last line of that folder before it in the PTX text. This is mostly but not always the
+/// caller: code that the compiler moved away from its line counts for another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct LineCounts {
     /// The line.
     #[cfg_attr(feature = "serde", serde(flatten))]
-    pub place: Place,
+    pub place: SourceLine,
     /// Its counts, with those of the code inlined into it.
     pub counts: Counts,
     /// Its instructions, in the order of the PTX text.
     pub instructions: Vec<InstructionId>,
-    /// The code inlined into it, by its own place.
-    pub inlined: Vec<PlaceCounts>,
+    /// The code inlined into it, by its own line.
+    pub inlined: Vec<SourceLineCounts>,
 }
 
-/// What the code of a place did.
+/// The counts of the code of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct PlaceCounts {
+#[non_exhaustive]
+pub struct SourceLineCounts {
     /// The line.
     #[cfg_attr(feature = "serde", serde(flatten))]
-    pub place: Place,
+    pub place: SourceLine,
     /// Its counts.
     pub counts: Counts,
 }
 
 pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> Vec<LineCounts> {
     let owners = owners(kernel);
-    let mut lines: BTreeMap<Place, Line> = BTreeMap::new();
+    let mut lines: BTreeMap<SourceLine, Line> = BTreeMap::new();
     for (id, counts) in counts {
         let Some(owner) = &owners[id.index()] else {
             continue;
@@ -74,7 +77,7 @@ pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> 
             inlined: line
                 .inlined
                 .into_iter()
-                .map(|(place, counts)| PlaceCounts { place, counts })
+                .map(|(place, counts)| SourceLineCounts { place, counts })
                 .collect(),
         })
         .collect()
@@ -85,17 +88,17 @@ pub(super) fn by_line(kernel: &Kernel, counts: Vec<(InstructionId, Counts)>) -> 
 struct Line {
     counts: Counts,
     instructions: Vec<InstructionId>,
-    inlined: BTreeMap<Place, Counts>,
+    inlined: BTreeMap<SourceLine, Counts>,
 }
 
-/// For which line an instruction counts, and where it stands if that is elsewhere.
+/// The line that an instruction counts for, and its own line if that is another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Owner {
-    pub(crate) line: Place,
-    pub(crate) inlined: Option<Place>,
+    pub(crate) line: SourceLine,
+    pub(crate) inlined: Option<SourceLine>,
 }
 
-/// The owner of each instruction; none of one that stands in no basic block.
+/// The owner of each instruction; none of one that belongs to no basic block.
 pub(crate) fn owners(kernel: &Kernel) -> Vec<Option<Owner>> {
     let mut owners = vec![None; kernel.instruction_count()];
     let functions = &kernel.0.program.functions;
@@ -119,11 +122,11 @@ fn owner(
     kernel: &Kernel,
     id: InstructionId,
     folder: Option<&str>,
-    last_own: &mut Option<Place>,
+    last_own: &mut Option<SourceLine>,
 ) -> Owner {
     let instruction = kernel.instruction(id);
     let Some(location) = instruction.location() else {
-        let line = Place {
+        let line = SourceLine {
             file: PTX_FILE.to_string(),
             line: instruction.line(),
         };
@@ -163,7 +166,7 @@ fn owner(
     }
 }
 
-/// The folder of the file in which the kernel stands: that of its first instruction with a `.loc`.
+/// The folder of the kernel's file: that of its first instruction with a `.loc`.
 fn own_folder(kernel: &Kernel) -> Option<String> {
     // Functions are decoded one after the other, the kernel first, each in the order of the text.
     let mut locations = (0..kernel.instruction_count() as u32)
@@ -175,8 +178,8 @@ fn own_folder(kernel: &Kernel) -> Option<String> {
     Some(folder_of(&location.file).to_string())
 }
 
-fn place(location: &SourceLocation) -> Place {
-    Place {
+fn place(location: &SourceLocation) -> SourceLine {
+    SourceLine {
         file: location.file.clone(),
         line: location.line,
     }

@@ -2,20 +2,20 @@
 //!
 //! # Global memory
 //!
-//! A warp instruction is one request. It moves the distinct 32-byte sectors that hold any byte of its
-//! lanes' accesses (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). Caches are
-//! not modelled: [`Footprint`] says what would move with one that never forgets.
+//! A warp instruction is one request. It moves the distinct 32-byte sectors that hold any byte of
+//! its lanes' accesses (CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory"). Caches
+//! are not modelled: [`Footprint`] gives what would move with an infinite cache.
 //!
 //! Bulk copies are no requests of lanes, and are counted apart.
 //!
 //! # Shared memory
 //!
 //! Memory has 32 banks of 4 bytes. Lanes are served in passes: all at once for up to 4 bytes per
-//! lane, by half warps for 8 bytes and by quarter warps for 16, in the order of the lanes. Two passes
-//! of a load become one where, in all of the warp, lanes `l` and `l xor 1` read the same address, or
-//! all `l` and `l xor 2`; lanes that do not take part agree with any. A pass takes as many wavefronts
-//! as the bank with the most distinct words among its lanes has of them, and one at least, even with
-//! no lane in it; lanes of one word share it.
+//! lane, by half warps for 8 bytes and by quarter warps for 16, in the order of the lanes. Two
+//! passes of a load become one if, in all of the warp, lanes `l` and `l xor 1` read the same
+//! address, or all `l` and `l xor 2`; inactive lanes agree with any. A pass takes as many
+//! wavefronts as the bank with the most distinct words among its lanes has of them, and one at
+//! least, even with no active lane; lanes of one word share it.
 //!
 //! For 4 bytes this is the CUDA C++ Programming Guide's rule ("Compute Capability 5.x", "Shared
 //! Memory"). For wider accesses it has none for current GPUs; this one was found by timing 642
@@ -36,17 +36,18 @@ mod site;
 pub use counts::{
     BulkCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SECTOR_BYTES, SharedCounts,
 };
-pub use lines::{LineCounts, PTX_FILE, Place, PlaceCounts};
+pub use lines::{LineCounts, PTX_FILE, SourceLine, SourceLineCounts};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::LaunchError;
-use crate::ir::{InstructionClass, Space};
-use crate::kernel::{Instruction, InstructionId, Kernel, Report};
+use crate::ir::{AccessKind, InstructionClass, InstructionId, Space};
+use crate::kernel::{Instruction, Kernel};
+use crate::launch::Report;
 use crate::observer::{
-    AccessKind, AsyncAccess, LaunchContext, MemoryAccess, ObservedLaunch, Observer, Progress,
-    RepeatedAccess, RepeatedLoads, WarpContext,
+    AsyncAccess, Event, Form, Interest, LaunchContext, MemoryAccess, ObservedLaunch, Observer,
+    Progress, RepeatedAccess, RepeatedLoads,
 };
 use counts::ratio;
 use groups::Groups;
@@ -55,22 +56,23 @@ use site::{Footprints, Repeats, Site, WORDS};
 /// Counts what a kernel does; an [`Observer`] for [`Kernel::launch_observed`].
 ///
 /// The counts are exact, and the same for any number of worker threads. They describe the PTX: its
-/// instructions are not those that ptxas makes of them, while the accesses to memory are, apart from
-/// spilled registers. Launches of one kernel add up; a launch of another one starts afresh.
+/// instructions are not those that ptxas makes of them, while the accesses to memory are, apart
+/// from spilled registers. Launches of one kernel add up; a launch of another kernel resets the
+/// counters.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     kernel: Option<Kernel>,
-    /// Per basic block: times that a warp entered it, and the lanes that did, all times together.
+    /// Per basic block: how often a warp entered it, and the sum of the lanes that did.
     entries: Vec<(u64, u64)>,
     instructions: Vec<InstructionState>,
     /// Per instruction: accesses that were like the one before; not yet among those of its site.
     repeats: Vec<Repeats>,
-    /// The same of loads that are reported together.
+    /// The same of loads that are reported by one event.
     groups: Groups,
     footprints: Footprints,
 }
 
-/// What is known of one instruction beside what follows from its basic block.
+/// The counts of one instruction that do not follow from its basic block.
 #[derive(Clone, Debug, Default)]
 struct InstructionState {
     /// Lanes in which the instruction was predicated off.
@@ -81,10 +83,11 @@ struct InstructionState {
     bulk_stores: BulkCounts,
 }
 
-/// Bytes of global memory that a kernel touched at all, each counted once: what it would move with a
-/// cache that never forgets.
+/// Bytes of global memory that a kernel touched, each counted once: the traffic with an infinite
+/// cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Footprint {
     /// Distinct bytes that were read.
     pub bytes_read: u64,
@@ -111,6 +114,7 @@ impl Footprint {
 /// Instructions of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct ClassCounts {
     /// The class.
     pub class: InstructionClass,
@@ -249,13 +253,14 @@ impl Counters {
     }
 }
 
-/// Whether control may go to more than one place.
+/// Whether control may go to more than one target.
 fn is_conditional(instruction: &Instruction<'_>) -> bool {
     instruction.text().starts_with('@') || instruction.opcode().starts_with("brx")
 }
 
 impl Counters {
-    /// Accesses of an instruction that its site has not counted, all of them like the last that it did.
+    /// Accesses of an instruction that its site has not counted, all of them like the last one that
+    /// it has.
     fn pending(&self, index: usize) -> [u64; WORDS] {
         let together = self.groups.pending(index);
         let alone = self.repeats[index].times();
@@ -276,7 +281,7 @@ impl Counters {
         site.count_other(access, &pending, repeats, &mut self.footprints);
     }
 
-    /// Notes the bytes of global memory of an access that is like the last one of its instruction.
+    /// Adds the bytes of global memory of an access that is like the last one of its instruction.
     #[inline(always)]
     fn touch(&mut self, index: usize, start: u64) {
         if !self.repeats[index].touch(start, &mut self.footprints) {
@@ -286,14 +291,84 @@ impl Counters {
     }
 }
 
-impl Observer for Counters {
-    const LOAD_GROUPS: bool = true;
-
+impl Counters {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         if !self.counts_kernel(launch.kernel) {
             *self = Counters::of(launch.kernel);
         }
     }
+
+    #[inline(always)]
+    fn basic_block(&mut self, block: usize, active: u32) {
+        if let Some(entry) = self.entries.get_mut(block) {
+            entry.0 += 1;
+            entry.1 += u64::from(active.count_ones());
+        }
+    }
+
+    fn predicated_off(&mut self, id: InstructionId, off: u32) {
+        self.instructions[id.index()].off += u64::from(off.count_ones());
+    }
+
+    #[inline(always)]
+    fn memory_access(&mut self, access: &MemoryAccess<'_>) {
+        let index = access.instruction.index();
+        let site = &mut self.instructions[index].site;
+        if !site.count(access, &mut self.footprints) {
+            self.count_other(access);
+        }
+    }
+
+    fn async_access(&mut self, access: &AsyncAccess<'_>) {
+        if access.progress == Progress::Issued || access.access.space != Space::Global {
+            return;
+        }
+        let access = &access.access;
+        self.footprints.add(access);
+        let state = &mut self.instructions[access.instruction.index()];
+        let bulk = match access.kind {
+            AccessKind::Load => &mut state.bulk_loads,
+            AccessKind::Store | AccessKind::Atomic => &mut state.bulk_stores,
+        };
+        *bulk += site::bulk(access);
+    }
+
+    #[inline(always)]
+    fn repeated_access(&mut self, access: RepeatedAccess<'_>) {
+        let index = access.instruction.index();
+        let start = access.first_address;
+        self.repeats[index].count(start);
+        if access.space == Space::Global {
+            self.touch(index, start);
+        }
+    }
+
+    #[inline(always)]
+    fn repeated_loads(&mut self, loads: &RepeatedLoads<'_>) {
+        self.groups.count(loads);
+        if loads.space == Space::Global {
+            for access in loads.each() {
+                self.touch(access.instruction.index(), access.first_address);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, id: InstructionId, taken: u32, not_taken: u32) {
+        if taken != 0 && not_taken != 0 {
+            self.instructions[id.index()].divergent += 1;
+        }
+    }
+}
+
+impl Observer for Counters {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BASIC_BLOCK)
+        .with(Interest::PREDICATED_OFF)
+        .with(Interest::ACCESS)
+        .with(Interest::ASYNC_ACCESS)
+        .with(Interest::BRANCH);
+    const UNORDERED_LOADS: bool = true;
 
     fn fork(&self) -> Self {
         match &self.kernel {
@@ -320,64 +395,24 @@ impl Observer for Counters {
     }
 
     #[inline(always)]
-    fn basic_block(&mut self, _: &WarpContext<'_>, block: usize, active: u32) {
-        if let Some(entry) = self.entries.get_mut(block) {
-            entry.0 += 1;
-            entry.1 += u64::from(active.count_ones());
-        }
-    }
-
-    fn predicated_off(&mut self, _: &WarpContext<'_>, id: InstructionId, off: u32) {
-        self.instructions[id.index()].off += u64::from(off.count_ones());
-    }
-
-    #[inline(always)]
-    fn memory_access(&mut self, _: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        let index = access.instruction.index();
-        let site = &mut self.instructions[index].site;
-        if !site.count(access, &mut self.footprints) {
-            self.count_other(access);
-        }
-    }
-
-    fn async_access(&mut self, _: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        if access.progress == Progress::Begins || access.access.space != Space::Global {
-            return;
-        }
-        let access = &access.access;
-        self.footprints.add(access);
-        let state = &mut self.instructions[access.instruction.index()];
-        let bulk = match access.kind {
-            AccessKind::Load => &mut state.bulk_loads,
-            AccessKind::Store | AccessKind::Atomic => &mut state.bulk_stores,
-        };
-        *bulk += site::bulk(access);
-    }
-
-    #[inline(always)]
-    fn repeated_access(&mut self, _: &WarpContext<'_>, access: RepeatedAccess<'_>) {
-        let index = access.instruction.index();
-        let start = access.first_address;
-        self.repeats[index].count(start);
-        if access.space == Space::Global {
-            self.touch(index, start);
-        }
-    }
-
-    #[inline(always)]
-    fn repeated_loads(&mut self, _: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
-        self.groups.count(loads);
-        if loads.space == Space::Global {
-            for access in loads.each() {
-                self.touch(access.instruction.index(), access.first_address);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn branch(&mut self, _: &WarpContext<'_>, id: InstructionId, taken: u32, not_taken: u32) {
-        if taken != 0 && not_taken != 0 {
-            self.instructions[id.index()].divergent += 1;
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.launch_start(launch),
+            Event::BasicBlock { block, active, .. } => self.basic_block(block, active),
+            Event::PredicatedOff { id, off, .. } => self.predicated_off(id, off),
+            Event::Access { accesses, .. } => match accesses.0 {
+                Form::Full(access) => self.memory_access(access),
+                Form::Repeated(access) => self.repeated_access(access),
+                Form::Loads(loads) => self.repeated_loads(loads),
+            },
+            Event::AsyncAccess { access, .. } => self.async_access(access),
+            Event::Branch {
+                id,
+                taken,
+                not_taken,
+                ..
+            } => self.branch(id, taken, not_taken),
+            _ => {}
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) fn flops(opcode: &str, class: InstructionClass) -> u64 {
     }
 }
 
-/// The share of one lane in a product of matrices: of 32 for `mma`, of 128 for `wgmma`.
+/// The share of one lane in an MMA: 1/32 for `mma`, 1/128 for `wgmma`.
 fn matrix_flops(opcode: &str) -> Option<u64> {
     let shape = opcode.split('.').find_map(|part| {
         let (m, rest) = part.strip_prefix('m')?.split_once('n')?;

@@ -1,21 +1,21 @@
 //! The accesses of one instruction, sorted by pattern.
 //!
-//! An instruction's accesses rarely differ in more than their start: the distances between the lanes
-//! stay. So each such pattern is counted by how often it comes, and what it costs is computed once,
-//! when the counts are asked for.
+//! An instruction's accesses rarely differ in more than their start: the distances between the
+//! lanes stay the same. So each such pattern is counted by how often it occurs, and its cost is
+//! computed once, when the counts are read.
 
 use super::cost::{self, WarpAccess};
 use super::counts::{BulkCounts, ConstantCounts, Counts, PlainCounts, SECTOR_BYTES};
 use super::footprint::{Footprint, LastPage};
-use crate::ir::Space;
-use crate::observer::{AccessKind, MemoryAccess};
+use crate::ir::{AccessKind, Space};
+use crate::observer::MemoryAccess;
 
 const LANES: usize = 32;
 
 /// Patterns remembered for an instruction.
 const PATTERNS: usize = 4;
 
-/// Where the first access of a pattern may lie in a sector.
+/// Offsets of a pattern's first access in a sector.
 const OFFSETS: usize = SECTOR_BYTES as usize;
 
 /// Words of a sector.
@@ -29,7 +29,7 @@ pub(super) struct Footprints {
 }
 
 impl Footprints {
-    /// Bytes that no lane asked for one by one.
+    /// Adds bytes of an asynchronous operation.
     pub(super) fn add(&mut self, access: &MemoryAccess<'_>) {
         let bytes = u64::from(access.bytes);
         let footprint = match access.kind {
@@ -59,21 +59,21 @@ pub(super) fn bulk(access: &MemoryAccess<'_>) -> BulkCounts {
 /// The memory accesses of one instruction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Site {
-    patterns: Vec<Pattern>,
+    patterns: Vec<SitePattern>,
     /// The pattern of the last access.
     current: usize,
-    /// What patterns that are no longer remembered came to.
+    /// The counts of patterns that are no longer remembered.
     forgotten: Counts,
 }
 
-/// Accesses of all lanes that were like the last one of the site's current pattern: small, so that those
-/// of a kernel's loop stay in the cache.
+/// Accesses of all lanes that were like the last one of the site's current pattern: small, so that
+/// those of a kernel's loop stay in the cache.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repeats {
-    /// By the place of the first lane's word in its sector.
+    /// By the offset of the first lane's word in its sector.
     times: [u64; WORDS],
-    /// Of a load without gaps: the bytes from the lowest address to that of the first lane, and to the
-    /// end of the highest access; 0 where there are gaps.
+    /// Of a load without gaps: the bytes from the lowest address to that of the first lane, and to
+    /// the end of the highest access; 0 if there are gaps.
     below: u64,
     span: u64,
     last: LastPage,
@@ -105,7 +105,7 @@ impl Repeats {
     }
 
     /// Makes it count accesses of another pattern.
-    fn restart(&mut self, pattern: &Pattern) {
+    fn restart(&mut self, pattern: &SitePattern) {
         let is_run = pattern.runs.len() == 1 && pattern.kind == AccessKind::Load;
         self.below = pattern.below;
         self.span = if is_run { pattern.span } else { 0 };
@@ -126,7 +126,8 @@ impl Site {
         }
     }
 
-    /// Counts an access that is not like the last one. `pending`: accesses like that one which are not counted yet.
+    /// Counts an access that is not like the last one. `pending`: accesses like that one which are
+    /// not counted yet.
     pub(super) fn count_other(
         &mut self,
         access: &MemoryAccess<'_>,
@@ -141,7 +142,7 @@ impl Site {
             .patterns
             .iter()
             .position(|pattern| pattern.matches(access));
-        self.current = known.unwrap_or_else(|| self.place_for(Pattern::of(access)));
+        self.current = known.unwrap_or_else(|| self.place_for(SitePattern::of(access)));
         let pattern = &mut self.patterns[self.current];
         pattern.count(access.addresses[pattern.first], footprints);
         repeats.restart(pattern);
@@ -155,9 +156,9 @@ impl Site {
         }
     }
 
-    /// Remembers a pattern, in the place of an older one where there are too many.
+    /// Remembers a pattern, and evicts an older one if there are too many.
     #[inline(never)]
-    fn place_for(&mut self, pattern: Pattern) -> usize {
+    fn place_for(&mut self, pattern: SitePattern) -> usize {
         if self.patterns.len() < PATTERNS {
             self.patterns.push(pattern);
             return self.patterns.len() - 1;
@@ -168,7 +169,7 @@ impl Site {
         place
     }
 
-    /// What the accesses came to, with those like the last one that are pending.
+    /// The counts of all accesses, with the pending ones, which are like the last.
     pub(super) fn counts(&self, pending: &[u64; WORDS]) -> Counts {
         let mut sum = self.forgotten;
         for (place, pattern) in self.patterns.iter().enumerate() {
@@ -190,16 +191,16 @@ impl Site {
 }
 
 #[derive(Clone, Debug)]
-struct Pattern {
+struct SitePattern {
     space: Space,
     kind: AccessKind,
     bytes: u32,
     mask: u32,
-    /// The first lane that takes part.
+    /// The first active lane.
     first: usize,
-    /// Address of each lane minus that of the first one; 0 for lanes that do not take part.
+    /// Address of each lane minus that of the first one; 0 for inactive lanes.
     deltas: [u64; LANES],
-    /// All bits for lanes that take part, none for the others.
+    /// All bits for active lanes, none for the others.
     active: [u64; LANES],
     /// Address of the first lane minus the lowest address.
     below: u64,
@@ -209,11 +210,11 @@ struct Pattern {
     runs: Vec<(u64, u64)>,
     last_read: LastPage,
     last_written: LastPage,
-    /// How often it came, by the first address's offset in its sector.
+    /// How often it occurred, by the first address's offset in its sector.
     times: [u64; OFFSETS],
 }
 
-impl Pattern {
+impl SitePattern {
     fn of(access: &MemoryAccess<'_>) -> Self {
         let first = access.mask.trailing_zeros() as usize % LANES;
         let start = access.addresses[first];
@@ -235,7 +236,7 @@ impl Pattern {
                 _ => runs.push((distance, bytes)),
             }
         }
-        Pattern {
+        SitePattern {
             space: access.space,
             kind: access.kind,
             bytes: access.bytes,
@@ -263,7 +264,7 @@ impl Pattern {
         different == 0 && access.mask == self.mask && access.space == self.space
     }
 
-    /// Counts an access of which the first lane that takes part has the address `start`.
+    /// Counts an access whose first active lane has the address `start`.
     #[inline(always)]
     fn count(&mut self, start: u64, footprints: &mut Footprints) {
         self.times[start as usize % OFFSETS] += 1;
@@ -296,8 +297,8 @@ impl Pattern {
         let mut sum = Counts::default();
         for (offset, &times) in self.times.iter().enumerate() {
             if times != 0 {
-                // Far enough from 0 that no lane's address wraps around, and in the same place of
-                // its sector and in the same relation of banks.
+                // Far enough from 0 that no lane's address wraps around, at the same offset in its
+                // sector and with the same banks.
                 let start = (1u64 << 62) + offset as u64;
                 self.add_counts(&mut sum, start, times);
             }

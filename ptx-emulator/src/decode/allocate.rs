@@ -11,49 +11,49 @@ use super::builder::BlockDraft;
 use super::layout::Edges;
 use super::mentions::{Mention, Mentions};
 use super::registers::Visitor;
-use crate::ir::{Double, Function, Predicate, Program, Register, Word};
+use crate::ir::{Function, Predicate, Program, Reg32, Reg64, Register};
 
-/// Above this many bits (blocks times registers) liveness is skipped and every register keeps a
-/// slot of its own.
+/// Above this many bits (blocks times registers) liveness is skipped and every register has a slot
+/// of its own.
 const MAX_LIVENESS_BITS: usize = 1 << 30;
 
 /// Numbers of all registers of a function in one sequence.
 pub(super) struct Numbering {
-    words: u32,
-    doubles: u32,
+    regs32: u32,
+    regs64: u32,
     predicates: u32,
 }
 
 impl Numbering {
     pub(super) fn new(function: &Function) -> Self {
         Numbering {
-            words: function.words,
-            doubles: function.doubles,
+            regs32: function.regs32,
+            regs64: function.regs64,
             predicates: function.predicates,
         }
     }
 
     pub(super) fn of(&self, register: Register) -> usize {
         (match register {
-            Register::Word(Word(index)) => index,
-            Register::Double(Double(index)) => self.words + index,
-            Register::Predicate(Predicate(index)) => self.words + self.doubles + index,
+            Register::Reg32(Reg32(index)) => index,
+            Register::Reg64(Reg64(index)) => self.regs32 + index,
+            Register::Predicate(Predicate(index)) => self.regs32 + self.regs64 + index,
         }) as usize
     }
 
     fn register(&self, number: usize) -> Register {
         let number = number as u32;
-        if number < self.words {
-            Register::Word(Word(number))
-        } else if number < self.words + self.doubles {
-            Register::Double(Double(number - self.words))
+        if number < self.regs32 {
+            Register::Reg32(Reg32(number))
+        } else if number < self.regs32 + self.regs64 {
+            Register::Reg64(Reg64(number - self.regs32))
         } else {
-            Register::Predicate(Predicate(number - self.words - self.doubles))
+            Register::Predicate(Predicate(number - self.regs32 - self.regs64))
         }
     }
 
     pub(super) fn total(&self) -> usize {
-        (self.words + self.doubles + self.predicates) as usize
+        (self.regs32 + self.regs64 + self.predicates) as usize
     }
 }
 
@@ -108,11 +108,12 @@ fn each_of_word(word: usize, bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The registers that may live from one block to another. Others, most of them, are written and read in one block alone.
+/// The registers that may live from one block to another. Most others are written and read in one
+/// block alone.
 struct Crossing {
-    /// Their numbers, in rising order; sets of registers are sets of places in this list.
+    /// Their numbers, in rising order; sets of registers are sets of indices into this list.
     numbers: Vec<u32>,
-    /// By number: the place in the list.
+    /// By number: the index in the list.
     places: Vec<Option<u32>>,
 }
 
@@ -120,7 +121,8 @@ impl Crossing {
     /// Those of a function, without the ones that keep their slots for good.
     fn of(mentions: &Mentions, fixed: &[bool]) -> Self {
         let mut crosses = vec![false; fixed.len()];
-        // By number: the block that writes the register, counted from 1 on, if that is the only one to mention it yet.
+        // By number: the block that writes the register, counted from 1 on, while that is the only
+        // one to mention it.
         let mut homes = vec![0; fixed.len()];
         for (block, mentions) in (1u32..).zip(mentions.blocks()) {
             for &(mention, number) in mentions {
@@ -213,24 +215,25 @@ pub(super) fn allocate(
     rename(function, drafts, program, |register| {
         let slot = slots[numbering.of(register)];
         match register {
-            Register::Word(_) => Register::Word(Word(slot)),
-            Register::Double(_) => Register::Double(Double(slot)),
+            Register::Reg32(_) => Register::Reg32(Reg32(slot)),
+            Register::Reg64(_) => Register::Reg64(Reg64(slot)),
             Register::Predicate(_) => Register::Predicate(Predicate(slot)),
         }
     });
-    let [words, doubles, predicates] = pools.map(|pool| pool.slots);
-    (function.words, function.doubles, function.predicates) = (words, doubles, predicates);
+    let [regs32, regs64, predicates] = pools.map(|pool| pool.slots);
+    (function.regs32, function.regs64, function.predicates) = (regs32, regs64, predicates);
 }
 
-/// By number: whether the register holds a value from before the code runs, and keeps its slot for good.
+/// By number: whether the register holds a value from before the code runs, and keeps its slot for
+/// good.
 fn fixed_registers(function: &Function, numbering: &Numbering) -> Vec<bool> {
-    let words = function.word_constants.iter().map(|(word, _)| *word);
-    let words = words.chain(function.params.iter().copied());
-    let words = words.chain(function.results.iter().copied());
-    let doubles = function.double_constants.iter().map(|(double, _)| *double);
+    let regs32 = function.constants32.iter().map(|(reg, _)| *reg);
+    let regs32 = regs32.chain(function.params.iter().copied());
+    let regs32 = regs32.chain(function.results.iter().copied());
+    let regs64 = function.constants64.iter().map(|(reg, _)| *reg);
     let predicates = function.predicate_constants.iter().map(|(p, _)| *p);
-    let registers = words.map(Register::Word);
-    let registers = registers.chain(doubles.map(Register::Double));
+    let registers = regs32.map(Register::Reg32);
+    let registers = registers.chain(regs64.map(Register::Reg64));
     let mut fixed = vec![false; numbering.total()];
     for register in registers.chain(predicates.map(Register::Predicate)) {
         fixed[numbering.of(register)] = true;
@@ -272,7 +275,8 @@ impl Lifetimes {
             block_ends.push(position);
             position += 1;
         }
-        // What is live when a block ends was live when it began, or is mentioned in it: only ends follow.
+        // What is live at the end of a block was live at its start, or is mentioned in it: only
+        // ends follow.
         known.fill(0);
         for (live_out, &end) in live_out.each().zip(&block_ends).rev() {
             for place in each_new(live_out, &mut known) {
@@ -332,7 +336,8 @@ impl Pool {
     }
 }
 
-/// By number: the slot of each register that occurs. Linear scan (Poletto and Sarkar 1999) without a limit on the slots.
+/// By number: the slot of each register that occurs. Linear scan (Poletto and Sarkar 1999) without
+/// a limit on the slots.
 fn assign(numbering: &Numbering, lifetimes: Lifetimes, fixed: &[bool]) -> (Vec<u32>, [Pool; 3]) {
     let Lifetimes {
         starts,
@@ -342,8 +347,8 @@ fn assign(numbering: &Numbering, lifetimes: Lifetimes, fixed: &[bool]) -> (Vec<u
     let mut slots = vec![0; numbering.total()];
     let mut pools = <[Pool; 3]>::default();
     let file = |number: usize| match numbering.register(number) {
-        Register::Word(_) => 0,
-        Register::Double(_) => 1,
+        Register::Reg32(_) => 0,
+        Register::Reg64(_) => 1,
         Register::Predicate(_) => 2,
     };
     for number in (0..slots.len()).filter(|&number| fixed[number]) {
@@ -363,15 +368,15 @@ fn rename(
     program: &mut Program,
     map: impl Fn(Register) -> Register,
 ) {
-    let word = |word: Word| match map(Register::Word(word)) {
-        Register::Word(slot) => slot,
-        _ => word,
+    let reg = |reg: Reg32| match map(Register::Reg32(reg)) {
+        Register::Reg32(slot) => slot,
+        _ => reg,
     };
-    for (constant, _) in &mut function.word_constants {
-        *constant = word(*constant);
+    for (constant, _) in &mut function.constants32 {
+        *constant = reg(*constant);
     }
-    for (constant, _) in &mut function.double_constants {
-        if let Register::Double(slot) = map(Register::Double(*constant)) {
+    for (constant, _) in &mut function.constants64 {
+        if let Register::Reg64(slot) = map(Register::Reg64(*constant)) {
             *constant = slot;
         }
     }
@@ -384,7 +389,7 @@ fn rename(
         *register = map(*register);
     }
     for slot in function.params.iter_mut().chain(&mut function.results) {
-        *slot = word(*slot);
+        *slot = reg(*slot);
     }
     let mut visitor = Visitor(|_, register| map(register));
     for draft in drafts {

@@ -51,12 +51,12 @@ impl Builder<'_, '_> {
         };
         let to = self.destination(to, result)?;
         match (vector, to, from) {
-            (Some(op), Register::Word(to), Register::Word(from)) => {
-                self.emit(Op::UnaryWord(op, to, from));
+            (Some(op), Register::Reg32(to), Register::Reg32(from)) => {
+                self.emit(Op::Unary32(op, to, from));
                 return Ok(());
             }
-            (Some(op), Register::Double(to), Register::Double(from)) => {
-                self.emit(Op::UnaryDouble(op, to, from));
+            (Some(op), Register::Reg64(to), Register::Reg64(from)) => {
+                self.emit(Op::Unary64(op, to, from));
                 return Ok(());
             }
             _ => {}
@@ -134,14 +134,14 @@ impl Builder<'_, '_> {
         let b = self.source(b, ty)?;
         let to = self.destination(to, ty)?;
         match (vector, to, a, b) {
-            (Some(op), Register::Word(to), Register::Word(a), Register::Word(b))
+            (Some(op), Register::Reg32(to), Register::Reg32(a), Register::Reg32(b))
                 if ty.bytes() == 4 =>
             {
-                self.emit(Op::BinaryWord(op, to, a, b));
+                self.emit(Op::Binary32(op, to, a, b));
                 return Ok(());
             }
-            (Some(op), Register::Double(to), Register::Double(a), Register::Double(b)) => {
-                self.emit(Op::BinaryDouble(op, to, a, b));
+            (Some(op), Register::Reg64(to), Register::Reg64(a), Register::Reg64(b)) => {
+                self.emit(Op::Binary64(op, to, a, b));
                 return Ok(());
             }
             _ => {}
@@ -204,14 +204,14 @@ impl Builder<'_, '_> {
         let to = self.destination(to, wide)?;
         let signed = ty.is_signed();
         match (to, a, b, addend) {
-            (Register::Double(to), Register::Word(a), Register::Word(b), None) => {
+            (Register::Reg64(to), Register::Reg32(a), Register::Reg32(b), None) => {
                 self.emit(Op::MulWide(signed, to, a, b));
             }
             (
-                Register::Double(to),
-                Register::Word(a),
-                Register::Word(b),
-                Some(Register::Double(c)),
+                Register::Reg64(to),
+                Register::Reg32(a),
+                Register::Reg32(b),
+                Some(Register::Reg64(c)),
             ) => self.emit(Op::MulAddWide(signed, to, a, b, c)),
             _ => {
                 let multiply = LaneFunction::Integer(IntegerFunction::MulWide, ty);
@@ -264,11 +264,11 @@ impl Builder<'_, '_> {
         let b = self.source(b, ty)?;
         let to = self.destination(to, ty)?;
         match (vector.filter(|_| plain), to, a, b) {
-            (Some(op), Register::Word(to), Register::Word(a), Register::Word(b)) => {
-                self.emit(Op::BinaryWord(op, to, a, b));
+            (Some(op), Register::Reg32(to), Register::Reg32(a), Register::Reg32(b)) => {
+                self.emit(Op::Binary32(op, to, a, b));
             }
-            (Some(op), Register::Double(to), Register::Double(a), Register::Double(b)) => {
-                self.emit(Op::BinaryDouble(op, to, a, b));
+            (Some(op), Register::Reg64(to), Register::Reg64(a), Register::Reg64(b)) => {
+                self.emit(Op::Binary64(op, to, a, b));
             }
             _ => self.emit_lane(LaneFunction::Float(function, format), to, vec![a, b]),
         }
@@ -304,17 +304,18 @@ impl Builder<'_, '_> {
             );
             let to = self.destination(to, ty)?;
             match (to, a, b, c) {
-                (Register::Word(to), Register::Word(a), Register::Word(b), Register::Word(c))
-                    if plain =>
-                {
-                    self.emit(Op::TernaryWord(Ternary::FloatFma, to, a, b, c))
-                }
                 (
-                    Register::Double(to),
-                    Register::Double(a),
-                    Register::Double(b),
-                    Register::Double(c),
-                ) if plain => self.emit(Op::TernaryDouble(Ternary::FloatFma, to, a, b, c)),
+                    Register::Reg32(to),
+                    Register::Reg32(a),
+                    Register::Reg32(b),
+                    Register::Reg32(c),
+                ) if plain => self.emit(Op::Ternary32(Ternary::FloatFma, to, a, b, c)),
+                (
+                    Register::Reg64(to),
+                    Register::Reg64(a),
+                    Register::Reg64(b),
+                    Register::Reg64(c),
+                ) if plain => self.emit(Op::Ternary64(Ternary::FloatFma, to, a, b, c)),
                 _ => {
                     let function = LaneFunction::Float(FloatFunction::Fma, format);
                     self.emit_lane(function, to, vec![a, b, c]);
@@ -338,19 +339,22 @@ impl Builder<'_, '_> {
         let to = self.destination(to, ty)?;
         if base == "mad" && low {
             match (to, a, b, c) {
-                (Register::Word(to), Register::Word(a), Register::Word(b), Register::Word(c))
-                    if ty.bytes() == 4 =>
-                {
-                    self.emit(Op::TernaryWord(Ternary::MulAdd, to, a, b, c));
+                (
+                    Register::Reg32(to),
+                    Register::Reg32(a),
+                    Register::Reg32(b),
+                    Register::Reg32(c),
+                ) if ty.bytes() == 4 => {
+                    self.emit(Op::Ternary32(Ternary::MulAdd, to, a, b, c));
                     return Ok(());
                 }
                 (
-                    Register::Double(to),
-                    Register::Double(a),
-                    Register::Double(b),
-                    Register::Double(c),
+                    Register::Reg64(to),
+                    Register::Reg64(a),
+                    Register::Reg64(b),
+                    Register::Reg64(c),
                 ) => {
-                    self.emit(Op::TernaryDouble(Ternary::MulAdd, to, a, b, c));
+                    self.emit(Op::Ternary64(Ternary::MulAdd, to, a, b, c));
                     return Ok(());
                 }
                 _ => {}

@@ -91,7 +91,7 @@ impl Builder<'_, '_> {
             [Operand::Name(name)] if self.predicate(*name).is_ok() => {
                 (None, Some(self.predicate(*name)?))
             }
-            [size] => (Some(self.word(size, Type::U32)?), None),
+            [size] => (Some(self.reg32(size, Type::U32)?), None),
             _ => return Err("too many operands".into()),
         };
         let copy = AsyncCopy {

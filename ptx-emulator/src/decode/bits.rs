@@ -41,7 +41,7 @@ impl Builder<'_, '_> {
         let ty = mods.ty()?;
         mods.finish()?;
         let value = self.source(value, ty)?;
-        let amount = self.word(amount, Type::U32)?;
+        let amount = self.reg32(amount, Type::U32)?;
         let to = self.destination(to, ty)?;
         let op = match base {
             "shl" => Shift::Left,
@@ -49,18 +49,18 @@ impl Builder<'_, '_> {
             _ => Shift::RightUnsigned,
         };
         match (to, value) {
-            (Register::Word(to), Register::Word(value)) if ty.bytes() == 4 => {
-                self.emit(Op::ShiftWord(op, to, value, amount));
+            (Register::Reg32(to), Register::Reg32(value)) if ty.bytes() == 4 => {
+                self.emit(Op::Shift32(op, to, value, amount));
             }
-            (Register::Double(to), Register::Double(value)) => {
-                self.emit(Op::ShiftDouble(op, to, value, amount));
+            (Register::Reg64(to), Register::Reg64(value)) => {
+                self.emit(Op::Shift64(op, to, value, amount));
             }
             _ => {
                 let function = match base {
                     "shl" => IntegerFunction::ShiftLeft,
                     _ => IntegerFunction::ShiftRight,
                 };
-                let arguments = vec![value, Register::Word(amount)];
+                let arguments = vec![value, Register::Reg32(amount)];
                 self.emit_lane(LaneFunction::Integer(function, ty), to, arguments);
             }
         }

@@ -1,10 +1,12 @@
 //! Scopes, registers, constants and blocks of the function being decoded.
 
+use rustc_hash::FxHashMap;
+
 use super::modifiers::Failure;
-use crate::hash::SmallMap;
+use super::scope::{Binding, Range, Scope, head, split_number};
 use crate::ir::{
-    Constant, Double, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Register,
-    Terminator, Word,
+    Constant, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Reg32, Reg64, Register,
+    Terminator,
 };
 use crate::parse::ast::{Operand, Span, Type, Variable};
 
@@ -15,133 +17,24 @@ pub(crate) type BlockId = u32;
 pub(crate) struct BlockDraft {
     pub insts: Vec<Inst>,
     pub terminator: Option<(Terminator, Option<u32>)>,
-    pub members: Option<Word>,
-}
-
-/// What a name stands for.
-#[derive(Clone, Debug)]
-pub(crate) enum Binding {
-    Register(Register, Type),
-    /// Place of a kernel parameter.
-    KernelParam {
-        offset: u32,
-        bytes: u64,
-    },
-    /// Words that hold a parameter or result of a `.func` or of a call.
-    Words(Vec<Word>),
-    Local {
-        offset: u32,
-    },
-    Shared {
-        offset: u32,
-    },
-    DynamicShared,
-    /// Index into the module's variables.
-    Variable(u32),
-    /// Index into the module's functions.
-    Function(u32),
-    Label(BlockId),
-    Targets(Vec<BlockId>),
-    Prototype,
-}
-
-/// `.reg .b32 %r<16>;`
-struct Range<'a> {
-    prefix: &'a str,
-    /// Its first bytes.
-    head: u64,
-    count: u32,
-    ty: Type,
-    /// The registers with low numbers that have been used; the others are among the scope's names.
-    registers: Vec<Option<Register>>,
-}
-
-/// Registers of a range that are found by their number.
-const MOST_NUMBERED: u32 = 1 << 16;
-
-#[derive(Default)]
-pub(crate) struct Scope<'a> {
-    names: SmallMap<&'a str, Binding>,
-    /// Whether there are names that begin as those of registers do.
-    any_percent: bool,
-    ranges: Vec<Range<'a>>,
-}
-
-impl<'a> Scope<'a> {
-    pub(crate) fn with_names(names: SmallMap<&'a str, Binding>) -> Self {
-        let any_percent = names.keys().any(|name| name.starts_with('%'));
-        Scope {
-            names,
-            any_percent,
-            ranges: Vec::new(),
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<&Binding> {
-        match name.starts_with('%') && !self.any_percent {
-            true => None,
-            false => self.names.get(name),
-        }
-    }
-
-    fn insert(&mut self, name: &'a str, binding: Binding) {
-        self.any_percent |= name.starts_with('%');
-        self.names.insert(name, binding);
-    }
-
-    /// Notes a register of a range that is used for the first time.
-    fn number(&mut self, name: &'a str, range: usize, index: u32, register: Register) {
-        let range = &mut self.ranges[range];
-        if index >= MOST_NUMBERED {
-            let binding = Binding::Register(register, range.ty);
-            return self.insert(name, binding);
-        }
-        let place = index as usize;
-        if place >= range.registers.len() {
-            range
-                .registers
-                .resize((place + 1).next_power_of_two(), None);
-        }
-        range.registers[place] = Some(register);
-    }
-}
-
-/// A name and the number at its end, where it has one that a range of registers may hold.
-fn split_number(name: &str) -> Option<(&str, u32)> {
-    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let (prefix, digits) = name.split_at(name.len() - digits);
-    let is_padded = digits.len() > 1 && digits.starts_with('0');
-    // No number of 32 bits has more than ten digits.
-    if digits.is_empty() || digits.len() > 10 || is_padded {
-        return None;
-    }
-    let number = digits
-        .bytes()
-        .fold(0, |number, digit| 10 * number + u64::from(digit - b'0'));
-    Some((prefix, u32::try_from(number).ok()?))
-}
-
-/// The first eight bytes of a name, which tell most names apart; zeros behind a shorter one.
-fn head(name: &str) -> u64 {
-    let bytes = name.bytes().take(8);
-    bytes.fold(0, |head, byte| head << 8 | u64::from(byte))
+    pub members: Option<Reg32>,
 }
 
 pub(crate) struct Builder<'a, 'p> {
     pub text: &'a str,
-    /// What stands within operands.
+    /// The operands of vectors and calls.
     pub elements: &'p [Operand],
     pub program: &'p mut Program,
     pub scopes: Vec<Scope<'a>>,
     pub blocks: Vec<BlockDraft>,
     pub current: BlockId,
-    pub words: u32,
-    pub doubles: u32,
+    pub regs32: u32,
+    pub regs64: u32,
     pub predicates: u32,
-    constants: SmallMap<(Constant, bool), Register>,
+    constants: FxHashMap<(Constant, bool), Register>,
     true_predicate: Option<Predicate>,
-    pub word_constants: Vec<(Word, Constant)>,
-    pub double_constants: Vec<(Double, Constant)>,
+    pub constants32: Vec<(Reg32, Constant)>,
+    pub constants64: Vec<(Reg64, Constant)>,
     pub predicate_constants: Vec<(Predicate, bool)>,
     pub guard: Option<Guard>,
     pub info: u32,
@@ -149,14 +42,14 @@ pub(crate) struct Builder<'a, 'p> {
     pub first: bool,
     pub local_bytes: u32,
     carry: Option<Predicate>,
-    pub results: Vec<Word>,
-    /// Module functions that calls name, in the order in which they were seen.
+    pub results: Vec<Reg32>,
+    /// Module functions that calls name, in the order of the text.
     pub callees: Vec<u32>,
     pub indirect: bool,
 }
 
-/// Whether values of the type live in word registers.
-pub(super) fn is_word(ty: Type) -> bool {
+/// Whether values of the type are held in 32-bit registers.
+pub(super) fn is_reg32(ty: Type) -> bool {
     ty.bytes() <= 4 && ty != Type::Pred
 }
 
@@ -174,13 +67,13 @@ impl<'a, 'p> Builder<'a, 'p> {
             scopes: vec![module, Scope::default()],
             blocks: vec![BlockDraft::default()],
             current: 0,
-            words: 0,
-            doubles: 0,
+            regs32: 0,
+            regs64: 0,
             predicates: 0,
-            constants: SmallMap::default(),
+            constants: FxHashMap::default(),
             true_predicate: None,
-            word_constants: Vec::new(),
-            double_constants: Vec::new(),
+            constants32: Vec::new(),
+            constants64: Vec::new(),
             predicate_constants: Vec::new(),
             guard: None,
             info: 0,
@@ -195,14 +88,14 @@ impl<'a, 'p> Builder<'a, 'p> {
 
     // --- registers -----------------------------------------------------------------------------
 
-    pub(crate) fn new_word(&mut self) -> Word {
-        self.words += 1;
-        Word(self.words - 1)
+    pub(crate) fn new_reg32(&mut self) -> Reg32 {
+        self.regs32 += 1;
+        Reg32(self.regs32 - 1)
     }
 
-    pub(crate) fn new_double(&mut self) -> Double {
-        self.doubles += 1;
-        Double(self.doubles - 1)
+    pub(crate) fn new_reg64(&mut self) -> Reg64 {
+        self.regs64 += 1;
+        Reg64(self.regs64 - 1)
     }
 
     pub(crate) fn new_predicate(&mut self) -> Predicate {
@@ -214,12 +107,12 @@ impl<'a, 'p> Builder<'a, 'p> {
         Ok(match ty {
             Type::Pred => Register::Predicate(self.new_predicate()),
             Type::B128 => return Err("128-bit registers are not supported".into()),
-            _ if is_word(ty) => Register::Word(self.new_word()),
-            _ => Register::Double(self.new_double()),
+            _ if is_reg32(ty) => Register::Reg32(self.new_reg32()),
+            _ => Register::Reg64(self.new_reg64()),
         })
     }
 
-    /// The condition-code register of `add.cc` and its kin, one bit per lane.
+    /// The condition-code register of `add.cc` and similar instructions, one bit per lane.
     pub(crate) fn carry(&mut self) -> Predicate {
         match self.carry {
             Some(carry) => carry,
@@ -252,7 +145,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         });
     }
 
-    /// Innermost meaning of a name; a register of a range comes into being at its first use.
+    /// Innermost meaning of a name; a register of a range is made at its first use.
     pub(crate) fn lookup(&mut self, name: &'a str) -> Result<Option<Binding>, Failure> {
         let number = split_number(name);
         for depth in (0..self.scopes.len()).rev() {
@@ -268,7 +161,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         Ok(None)
     }
 
-    /// What [`Self::lookup`] finds where that is a register of a range, and no name comes before it: nearly always.
+    /// The fast case of [`Self::lookup`]: a register of a range that no name shadows.
     pub(crate) fn lookup_numbered(
         &mut self,
         name: &'a str,
@@ -340,26 +233,26 @@ impl<'a, 'p> Builder<'a, 'p> {
 
     // --- constants -----------------------------------------------------------------------------
 
-    pub(crate) fn word_constant(&mut self, constant: Constant) -> Word {
-        if let Some(&Register::Word(word)) = self.constants.get(&(constant, false)) {
-            return word;
+    pub(crate) fn reg32_constant(&mut self, constant: Constant) -> Reg32 {
+        if let Some(&Register::Reg32(reg)) = self.constants.get(&(constant, false)) {
+            return reg;
         }
-        let word = self.new_word();
+        let reg = self.new_reg32();
         self.constants
-            .insert((constant, false), Register::Word(word));
-        self.word_constants.push((word, constant));
-        word
+            .insert((constant, false), Register::Reg32(reg));
+        self.constants32.push((reg, constant));
+        reg
     }
 
-    pub(crate) fn double_constant(&mut self, constant: Constant) -> Double {
-        if let Some(&Register::Double(double)) = self.constants.get(&(constant, true)) {
-            return double;
+    pub(crate) fn reg64_constant(&mut self, constant: Constant) -> Reg64 {
+        if let Some(&Register::Reg64(reg)) = self.constants.get(&(constant, true)) {
+            return reg;
         }
-        let double = self.new_double();
+        let reg = self.new_reg64();
         self.constants
-            .insert((constant, true), Register::Double(double));
-        self.double_constants.push((double, constant));
-        double
+            .insert((constant, true), Register::Reg64(reg));
+        self.constants64.push((reg, constant));
+        reg
     }
 
     /// A predicate that is true in every lane.
@@ -387,7 +280,7 @@ impl<'a, 'p> Builder<'a, 'p> {
                 _ => Register::Predicate(self.always()),
             },
             Type::B128 => return Err("128-bit values are not supported".into()),
-            _ if is_word(ty) => {
+            _ if is_reg32(ty) => {
                 let constant = match constant {
                     Constant::Bits(bits) => {
                         let mask = u64::MAX >> (64 - 8 * ty.bytes());
@@ -395,9 +288,9 @@ impl<'a, 'p> Builder<'a, 'p> {
                     }
                     other => other,
                 };
-                Register::Word(self.word_constant(constant))
+                Register::Reg32(self.reg32_constant(constant))
             }
-            _ => Register::Double(self.double_constant(constant)),
+            _ => Register::Reg64(self.reg64_constant(constant)),
         })
     }
 
@@ -448,8 +341,8 @@ impl<'a, 'p> Builder<'a, 'p> {
     /// A register move between registers of one file.
     pub(crate) fn emit_move(&mut self, to: Register, from: Register) -> Result<(), Failure> {
         match (to, from) {
-            (Register::Word(to), Register::Word(from)) => self.emit(Op::MoveWord(to, from)),
-            (Register::Double(to), Register::Double(from)) => self.emit(Op::MoveDouble(to, from)),
+            (Register::Reg32(to), Register::Reg32(from)) => self.emit(Op::Move32(to, from)),
+            (Register::Reg64(to), Register::Reg64(from)) => self.emit(Op::Move64(to, from)),
             (Register::Predicate(to), Register::Predicate(from)) => {
                 self.emit(Op::MovePredicate(to, from));
             }
@@ -476,7 +369,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         self.current = next;
     }
 
-    /// Ends the current block in a jump that no PTX instruction stands for.
+    /// Ends the current block in a jump without a PTX instruction.
     pub(crate) fn fall_into(&mut self, next: BlockId) {
         self.end_block(Terminator::Jump(next), false, next);
     }
@@ -488,12 +381,12 @@ impl<'a, 'p> Builder<'a, 'p> {
         }
     }
 
-    /// Places a variable in shared memory and returns what its name means.
+    /// Allocates a variable in shared memory and returns what its name refers to.
     pub(crate) fn place_shared(&mut self, variable: &Variable) -> Result<Binding, Failure> {
         place_shared(self.program, variable, self.text)
     }
 
-    /// Places a variable in the function's local memory.
+    /// Allocates a variable in the function's local memory.
     pub(crate) fn place_local(&mut self, variable: &Variable) -> Result<Binding, Failure> {
         let align = variable.align.max(1);
         let offset = u64::from(self.local_bytes).next_multiple_of(u64::from(align));
@@ -512,7 +405,7 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 }
 
-/// Gives a shared variable its place behind those already placed.
+/// Gives a shared variable its offset after the earlier ones.
 pub(crate) fn place_shared(
     program: &mut Program,
     variable: &Variable,

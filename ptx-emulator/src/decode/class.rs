@@ -2,7 +2,7 @@
 
 use crate::ir::InstructionClass;
 
-/// The class of an opcode, from its first part and its modifiers.
+/// The class of an opcode, from its base name and its modifiers.
 pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
     let ty = modifiers.last().copied().unwrap_or("");
     match base {

@@ -104,15 +104,15 @@ impl Builder<'_, '_> {
             self.emit_unguarded(Op::PredicateBinary(op, combined, outcome, c));
             outcome = combined;
         }
-        let to = self.word_destination(to)?;
+        let to = self.reg32_destination(to)?;
         let truth = match result {
             Type::F32 => u64::from(1f32.to_bits()),
             Type::U32 | Type::S32 | Type::B32 => u64::from(u32::MAX),
             _ => return Err(Failure::Unknown),
         };
-        let truth = self.word_constant(Constant::Bits(truth));
-        let zero = self.word_constant(Constant::Bits(0));
-        self.emit(Op::SelectWord(to, truth, zero, outcome));
+        let truth = self.reg32_constant(Constant::Bits(truth));
+        let zero = self.reg32_constant(Constant::Bits(0));
+        self.emit(Op::Select32(to, truth, zero, outcome));
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Builder<'_, '_> {
         // Sub-word integers are stored zero-extended; signed comparisons need the sign.
         if ty.bytes() < 4 && ty.is_signed() {
             for side in [&mut a, &mut b] {
-                let wide = Register::Word(self.new_word());
+                let wide = Register::Reg32(self.new_reg32());
                 let extend = LaneFunction::ExtractBits {
                     shift: 0,
                     bits: 8 * ty.bytes(),
@@ -149,11 +149,11 @@ impl Builder<'_, '_> {
             }
         }
         match (a, b) {
-            (Register::Word(a), Register::Word(b)) => {
-                self.emit(Op::CompareWord(name.comparison, name.negated, to, a, b));
+            (Register::Reg32(a), Register::Reg32(b)) => {
+                self.emit(Op::Compare32(name.comparison, name.negated, to, a, b));
             }
-            (Register::Double(a), Register::Double(b)) => {
-                self.emit(Op::CompareDouble(name.comparison, name.negated, to, a, b));
+            (Register::Reg64(a), Register::Reg64(b)) => {
+                self.emit(Op::Compare64(name.comparison, name.negated, to, a, b));
             }
             _ => return Err("predicates cannot be compared".into()),
         }
@@ -170,11 +170,11 @@ impl Builder<'_, '_> {
         let (a, b) = (self.source(a, ty)?, self.source(b, ty)?);
         let p = self.predicate_source(p)?;
         match (self.destination(to, ty)?, a, b) {
-            (Register::Word(to), Register::Word(a), Register::Word(b)) => {
-                self.emit(Op::SelectWord(to, a, b, p));
+            (Register::Reg32(to), Register::Reg32(a), Register::Reg32(b)) => {
+                self.emit(Op::Select32(to, a, b, p));
             }
-            (Register::Double(to), Register::Double(a), Register::Double(b)) => {
-                self.emit(Op::SelectDouble(to, a, b, p));
+            (Register::Reg64(to), Register::Reg64(a), Register::Reg64(b)) => {
+                self.emit(Op::Select64(to, a, b, p));
             }
             _ => return Err(Failure::Unknown),
         }
@@ -202,11 +202,11 @@ impl Builder<'_, '_> {
         self.compare(at_least, flush, selector, chosen, c, &Operand::Integer(0))?;
         let (a, b) = (self.source(a, ty)?, self.source(b, ty)?);
         match (self.destination(to, ty)?, a, b) {
-            (Register::Word(to), Register::Word(a), Register::Word(b)) => {
-                self.emit(Op::SelectWord(to, a, b, chosen));
+            (Register::Reg32(to), Register::Reg32(a), Register::Reg32(b)) => {
+                self.emit(Op::Select32(to, a, b, chosen));
             }
-            (Register::Double(to), Register::Double(a), Register::Double(b)) => {
-                self.emit(Op::SelectDouble(to, a, b, chosen));
+            (Register::Reg64(to), Register::Reg64(a), Register::Reg64(b)) => {
+                self.emit(Op::Select64(to, a, b, chosen));
             }
             _ => return Err(Failure::Unknown),
         }

@@ -1,10 +1,11 @@
 //! Branches, calls, barriers and the end of threads.
 
-use super::builder::{Binding, Builder};
+use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
+use super::scope::Binding;
 use crate::ir::{
-    Barrier, BarrierKind, Call, CallTarget, Constant, LaneFunction, Op, Predicate, Register,
-    Special, Terminator, Word,
+    Barrier, BarrierKind, Call, CallTarget, Constant, LaneFunction, Op, Predicate, Reg32, Register,
+    Special, Terminator,
 };
 use crate::parse::ast::{Operand, Type};
 
@@ -68,7 +69,7 @@ impl<'a> Builder<'a, '_> {
         let [index, Operand::Name(list)] = operands else {
             return Err("expected an index and a list of labels".into());
         };
-        let index = self.word(index, Type::U32)?;
+        let index = self.reg32(index, Type::U32)?;
         let Binding::Targets(targets) = self.resolve(*list)? else {
             return Err(format!("`{}` is not a list of labels", list.of(self.text)).into());
         };
@@ -109,7 +110,7 @@ impl<'a> Builder<'a, '_> {
                 self.callees.push(index);
                 CallTarget::Function(index)
             }
-            (Binding::Register(Register::Double(address), _), [Operand::Name(list)]) => {
+            (Binding::Register(Register::Reg64(address), _), [Operand::Name(list)]) => {
                 let Binding::Prototype = self.resolve(*list)? else {
                     return Err(format!("`{}` is not a prototype", list.of(self.text)).into());
                 };
@@ -118,8 +119,8 @@ impl<'a> Builder<'a, '_> {
             }
             _ => return Err(format!("`{}` cannot be called", target.of(self.text)).into()),
         };
-        let arguments = self.call_words(arguments)?;
-        let results = self.call_words(results)?;
+        let arguments = self.call_registers(arguments)?;
+        let results = self.call_registers(results)?;
         self.under_guard(|this| {
             let next = this.new_block();
             let call = Call {
@@ -134,14 +135,14 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// The words of a call's `.param` variables, one after the other.
-    fn call_words(&mut self, operands: &[Operand]) -> Result<Vec<Word>, Failure> {
+    fn call_registers(&mut self, operands: &[Operand]) -> Result<Vec<Reg32>, Failure> {
         let mut all = Vec::new();
         for operand in operands {
             let Operand::Name(name) = operand else {
                 return Err("arguments must be `.param` variables".into());
             };
             match self.resolve(*name)? {
-                Binding::Words(words) => all.extend(words),
+                Binding::Registers(registers) => all.extend(registers),
                 _ => return Err("arguments must be `.param` variables".into()),
             }
         }
@@ -187,7 +188,7 @@ impl<'a> Builder<'a, '_> {
             _ => return Err("expected three or four operands".into()),
         };
         let kind = if mods.take("popc") {
-            BarrierKind::Count(self.word_destination(to)?)
+            BarrierKind::Count(self.reg32_destination(to)?)
         } else if mods.take("and") {
             BarrierKind::And(self.predicate_destination(to)?)
         } else if mods.take("or") {
@@ -201,7 +202,8 @@ impl<'a> Builder<'a, '_> {
         self.emit_barrier(kind, id, threads, Some(source))
     }
 
-    /// `barrier.cluster.arrive[.release|.relaxed][.aligned]` and `barrier.cluster.wait[.acquire][.aligned]`
+    /// `barrier.cluster.arrive[.release|.relaxed][.aligned]` and
+    /// `barrier.cluster.wait[.acquire][.aligned]`
     fn cluster_barrier(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let arrives = mods.take("arrive");
         if !arrives && !mods.take("wait") {
@@ -243,7 +245,7 @@ impl<'a> Builder<'a, '_> {
             return Err(Failure::Unknown);
         }
         let address = self.source(address, ty)?;
-        let rank = Register::Word(self.word(rank, Type::U32)?);
+        let rank = Register::Reg32(self.reg32(rank, Type::U32)?);
         let own = self.own_rank();
         let to = self.destination(to, ty)?;
         self.emit_lane(LaneFunction::MapToBlock, to, vec![address, rank, own]);
@@ -273,7 +275,7 @@ impl<'a> Builder<'a, '_> {
     }
 
     fn own_rank(&mut self) -> Register {
-        Register::Word(self.word_constant(Constant::Special(Special::ClusterRank)))
+        Register::Reg32(self.reg32_constant(Constant::Special(Special::ClusterRank)))
     }
 
     fn emit_barrier(
@@ -283,9 +285,9 @@ impl<'a> Builder<'a, '_> {
         threads: Option<&Operand>,
         source: Option<Predicate>,
     ) -> Outcome {
-        let id = self.word(id, Type::U32)?;
+        let id = self.reg32(id, Type::U32)?;
         let threads = threads
-            .map(|threads| self.word(threads, Type::U32))
+            .map(|threads| self.reg32(threads, Type::U32))
             .transpose()?;
         self.under_guard(|this| {
             let next = this.new_block();

@@ -2,8 +2,8 @@
 
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
+use crate::address_space;
 use crate::ir::{Constant, Conversion, LaneFunction, Op, Register, Rounding, Space, Timer};
-use crate::memory;
 use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -37,16 +37,16 @@ impl Builder<'_, '_> {
         self.emit_move(to, from)
     }
 
-    /// `mov.b64 d, {lo, hi}` and its narrower kin.
+    /// `mov.b64 d, {lo, hi}` and its narrower forms.
     fn pack(&mut self, ty: Type, to: &Operand, parts: &[Operand]) -> Outcome {
-        let part = part_type(ty, parts.len())?;
+        let part = element_type(ty, parts.len())?;
         let sources = parts
             .iter()
             .map(|part_operand| self.source(part_operand, part))
             .collect::<Result<Vec<_>, _>>()?;
         let to = self.destination(to, ty)?;
         match (to, sources.as_slice()) {
-            (Register::Double(to), &[Register::Word(low), Register::Word(high)]) => {
+            (Register::Reg64(to), &[Register::Reg32(low), Register::Reg32(high)]) => {
                 self.emit(Op::Pack(to, low, high));
             }
             _ => {
@@ -70,16 +70,16 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `mov.b64 {lo, hi}, a` and its narrower kin.
+    /// `mov.b64 {lo, hi}, a` and its narrower forms.
     fn unpack(&mut self, ty: Type, parts: &[Operand], from: &Operand) -> Outcome {
-        let part = part_type(ty, parts.len())?;
+        let part = element_type(ty, parts.len())?;
         let from = self.source(from, ty)?;
         let destinations = parts
             .iter()
             .map(|operand| self.destination(operand, part))
             .collect::<Result<Vec<_>, _>>()?;
         match (destinations.as_slice(), from) {
-            (&[Register::Word(low), Register::Word(high)], Register::Double(from)) => {
+            (&[Register::Reg32(low), Register::Reg32(high)], Register::Reg64(from)) => {
                 self.emit(Op::Unpack(low, high, from));
             }
             _ => {
@@ -161,26 +161,26 @@ impl Builder<'_, '_> {
     fn emit_conversion(&mut self, conversion: Conversion, to: Register, from: Register) -> Outcome {
         let plain = !conversion.saturate;
         match (conversion.to, conversion.from, to, from) {
-            (Type::U64 | Type::S64, Type::U32, Register::Double(to), Register::Word(from)) => {
+            (Type::U64 | Type::S64, Type::U32, Register::Reg64(to), Register::Reg32(from)) => {
                 self.emit(Op::Widen(false, to, from));
             }
-            (Type::S64, Type::S32, Register::Double(to), Register::Word(from)) => {
+            (Type::S64, Type::S32, Register::Reg64(to), Register::Reg32(from)) => {
                 self.emit(Op::Widen(true, to, from));
             }
-            (Type::U64, Type::S32, Register::Double(to), Register::Word(from)) if plain => {
+            (Type::U64, Type::S32, Register::Reg64(to), Register::Reg32(from)) if plain => {
                 self.emit(Op::Widen(true, to, from));
             }
             (
                 Type::U32 | Type::S32,
                 Type::U64 | Type::S64,
-                Register::Word(to),
-                Register::Double(from),
+                Register::Reg32(to),
+                Register::Reg64(from),
             ) if plain => self.emit(Op::Narrow(to, from)),
             (_, _, Register::Predicate(_), _) | (_, _, _, Register::Predicate(_)) => {
                 return Err("predicates cannot be converted".into());
             }
             _ => {
-                if !crate::exec::convert::is_supported(&conversion) {
+                if !conversion.is_supported() {
                     return Err(Failure::Unknown);
                 }
                 self.emit_lane(LaneFunction::Convert(conversion), to, vec![from]);
@@ -207,19 +207,19 @@ impl Builder<'_, '_> {
             return Err("32-bit generic addresses are not supported".into());
         }
         let base = match space {
-            Space::Shared | Space::Cluster => memory::SHARED_BASE,
-            Space::Local => memory::LOCAL_BASE,
+            Space::Shared | Space::Cluster => address_space::SHARED_BASE,
+            Space::Local => address_space::LOCAL_BASE,
             Space::Global | Space::Const | Space::Param => 0,
             Space::Generic => return Err(Failure::Unknown),
         };
         let base = if to_space { base.wrapping_neg() } else { base };
-        let from = self.double(from, ty)?;
-        let to = self.double_destination(to)?;
+        let from = self.reg64(from, ty)?;
+        let to = self.reg64_destination(to)?;
         if base == 0 {
-            self.emit(Op::MoveDouble(to, from));
+            self.emit(Op::Move64(to, from));
         } else {
-            let base = self.double_constant(Constant::Bits(base));
-            self.emit(Op::BinaryDouble(crate::ir::Binary::Add, to, from, base));
+            let base = self.reg64_constant(Constant::Bits(base));
+            self.emit(Op::Binary64(crate::ir::Binary::Add, to, from, base));
         }
         Ok(())
     }
@@ -231,20 +231,20 @@ impl Builder<'_, '_> {
         };
         let space = super::memory::take_space(&mut mods);
         mods.finish()?;
-        let (start, end) = memory::window(space).ok_or(Failure::Unknown)?;
-        let from = self.double(from, Type::U64)?;
+        let (start, end) = address_space::window(space).ok_or(Failure::Unknown)?;
+        let from = self.reg64(from, Type::U64)?;
         let to = self.predicate_destination(to)?;
         // start <= a < end, as one unsigned comparison.
-        let offset = self.new_double();
-        let start_constant = self.double_constant(Constant::Bits(start.wrapping_neg()));
-        let length = self.double_constant(Constant::Bits(end - start));
-        self.emit(Op::BinaryDouble(
+        let offset = self.new_reg64();
+        let start_constant = self.reg64_constant(Constant::Bits(start.wrapping_neg()));
+        let length = self.reg64_constant(Constant::Bits(end - start));
+        self.emit(Op::Binary64(
             crate::ir::Binary::Add,
             offset,
             from,
             start_constant,
         ));
-        self.emit(Op::CompareDouble(
+        self.emit(Op::Compare64(
             crate::ir::Comparison::LessUnsigned,
             false,
             to,
@@ -255,8 +255,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// The type of each part when a value of `ty` is split into `count` parts.
-fn part_type(ty: Type, count: usize) -> Result<Type, Failure> {
+/// The type of each element when a value of `ty` is split into `count` elements.
+fn element_type(ty: Type, count: usize) -> Result<Type, Failure> {
     match (ty.bytes(), count) {
         (8, 2) => Ok(Type::B32),
         (8, 4) | (4, 2) => Ok(Type::B16),

@@ -1,14 +1,12 @@
-//! Finds loads that observers can be told of together.
+//! Finds loads of which observers can be notified by one event.
 
 use std::collections::BTreeMap;
 
 use super::builder::BlockDraft;
-use crate::ir::{Op, Program};
-use crate::kernel::InstructionId;
-use crate::observer::GroupedLoad;
+use crate::ir::{GroupedLoad, InstructionId, Op, Program};
 
-/// Notes the loads of each of the block's spreads, where nothing happens to memory between the first and the
-/// last of them: then it makes no difference when they are reported.
+/// Collects the loads of each base register of the block if no other access to memory is between
+/// the first and the last of them: then it makes no difference when they are reported.
 pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
     let mut stretch = 0;
     let mut found: BTreeMap<u32, (u32, bool, Vec<GroupedLoad>)> = BTreeMap::new();
@@ -16,7 +14,7 @@ pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
         match inst.op {
             Op::Load(index) => {
                 let load = &program.loads[index as usize];
-                let group = found.entry(load.address.spread);
+                let group = found.entry(load.address.offsets);
                 let (first, fits, loads) = group.or_insert((stretch, true, Vec::new()));
                 *fits &= load.plain && *first == stretch;
                 loads.push(GroupedLoad {
@@ -31,10 +29,10 @@ pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
     }
     program
         .groups
-        .resize_with(program.spreads as usize + 1, Vec::new);
-    for (spread, (_, fits, loads)) in found {
-        if spread != 0 && fits {
-            program.groups[spread as usize] = loads;
+        .resize_with(program.lane_offsets as usize + 1, Vec::new);
+    for (offsets, (_, fits, loads)) in found {
+        if offsets != 0 && fits {
+            program.groups[offsets as usize] = loads;
         }
     }
 }
@@ -43,27 +41,27 @@ pub(super) fn note(draft: &BlockDraft, program: &mut Program) {
 fn is_of_registers(op: Op) -> bool {
     matches!(
         op,
-        Op::MoveWord(..)
-            | Op::MoveDouble(..)
+        Op::Move32(..)
+            | Op::Move64(..)
             | Op::MovePredicate(..)
-            | Op::UnaryWord(..)
-            | Op::UnaryDouble(..)
-            | Op::BinaryWord(..)
-            | Op::BinaryDouble(..)
-            | Op::ShiftWord(..)
-            | Op::ShiftDouble(..)
-            | Op::TernaryWord(..)
-            | Op::TernaryDouble(..)
+            | Op::Unary32(..)
+            | Op::Unary64(..)
+            | Op::Binary32(..)
+            | Op::Binary64(..)
+            | Op::Shift32(..)
+            | Op::Shift64(..)
+            | Op::Ternary32(..)
+            | Op::Ternary64(..)
             | Op::MulWide(..)
             | Op::MulAddWide(..)
             | Op::Widen(..)
             | Op::Narrow(..)
             | Op::Pack(..)
             | Op::Unpack(..)
-            | Op::CompareWord(..)
-            | Op::CompareDouble(..)
-            | Op::SelectWord(..)
-            | Op::SelectDouble(..)
+            | Op::Compare32(..)
+            | Op::Compare64(..)
+            | Op::Select32(..)
+            | Op::Select64(..)
             | Op::PredicateBinary(..)
             | Op::PredicateNot(..)
             | Op::Lane(_)

@@ -1,9 +1,9 @@
 //! Puts a function's blocks into the order in which warps reconverge, and into the program.
 //!
-//! The executor always advances the lanes that stand at the lowest block. With every loop
-//! contiguous and every forward edge going up, lanes that wait at a higher block are joined by the
-//! others before anyone runs past it. Lanes that end a round of a loop at different blocks must not
-//! start the next round apart: such loops get a block that all rounds end with.
+//! The executor always advances the lanes at the lowest block. With every loop contiguous and every
+//! forward edge going up, lanes that wait at a higher block are joined by the others before any of
+//! them runs past it. Lanes that end an iteration of a loop at different blocks must not start the
+//! next one apart: such loops get a block that all iterations end with.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::builder::{BlockDraft, Builder};
 use super::mentions::Mentions;
 use super::registers::{Role, Visitor};
 use super::{groups, used};
-use crate::ir::{AddressBase, Block, Function, Op, Program, Register, Terminator, Ternary, Word};
+use crate::ir::{AddressBase, Block, Function, Op, Program, Reg32, Register, Terminator, Ternary};
 
 /// Blocks that control may go to.
 pub(crate) fn successors(terminator: &Terminator) -> impl Iterator<Item = u32> {
@@ -38,7 +38,7 @@ fn next_blocks(draft: &BlockDraft) -> impl Iterator<Item = u32> {
     terminator.flat_map(|(terminator, _)| successors(terminator))
 }
 
-/// The successors of all blocks, one list behind the other.
+/// The successors of all blocks, in one list after the other.
 pub(super) struct Edges {
     /// Where the list of each block starts, and the end of the last.
     starts: Vec<u32>,
@@ -101,7 +101,7 @@ fn redirect(terminator: &mut Terminator, map: impl Fn(u32) -> u32) {
     }
 }
 
-/// Where a jump to a block really leads: blocks that only jump on, and stand for no PTX
+/// The real target of a jump to a block: blocks that only jump on, and belong to no PTX
 /// instruction, are skipped.
 fn final_target(blocks: &[BlockDraft], mut block: u32) -> u32 {
     for _ in 0..blocks.len() {
@@ -138,7 +138,7 @@ fn merge_chains(blocks: &mut [BlockDraft]) {
         }
     }
     for block in reachable.into_iter().map(|block| block as usize) {
-        // A block that lanes must enter together holds one operation and stays alone.
+        // A block with a member mask holds one operation and is not merged.
         while blocks[block].members.is_none()
             && let Some((Terminator::Jump(next), None)) = blocks[block].terminator
         {
@@ -205,7 +205,7 @@ fn reconvergence_order(blocks: &mut Vec<BlockDraft>) -> Vec<u32> {
                 ..Visit::default()
             };
         }
-        // Components come out in reverse topological order, which is what a stack wants.
+        // Components come out in reverse topological order, which is the order for a stack.
         components(&edges, &mut visits, &members, |component| {
             let header = component[0];
             if component.len() > 1 {
@@ -246,20 +246,20 @@ fn join_rounds(blocks: &mut Vec<BlockDraft>, edges: &mut Edges, members: &[u32])
     Some(last)
 }
 
-/// What the search for components knows of a block.
+/// State of a block in the search for components.
 #[derive(Clone, Copy, Default)]
 struct Visit {
     /// The region that the block belongs to; edges count only within a region.
     region: u32,
-    /// When it was first seen, from 1 on; 0 before.
+    /// Its number in the order of discovery, from 1 on; 0 before.
     number: u32,
-    /// The lowest number that is known to be reachable from it, and on the stack.
+    /// The lowest number of a block on the stack that is known to be reachable from it.
     low: u32,
     on_stack: bool,
 }
 
-/// Finds the strongly connected components of one region (Tarjan 1972), each with its header first; in
-/// reverse topological order.
+/// Finds the strongly connected components of one region (Tarjan 1972), each with its header first;
+/// in reverse topological order.
 fn components(edges: &Edges, visits: &mut [Visit], members: &[u32], mut found: impl FnMut(&[u32])) {
     let mut counter = 0;
     let mut stack = Vec::new();
@@ -314,7 +314,7 @@ fn components(edges: &Edges, visits: &mut [Visit], members: &[u32], mut found: i
 }
 
 /// Orders, allocates and appends the builder's blocks; returns the function.
-pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Function {
+pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Reg32>) -> Function {
     for draft in &mut builder.blocks {
         if draft.terminator.is_none() {
             draft.terminator = Some((Terminator::Return, None));
@@ -324,11 +324,11 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
     let order = reconvergence_order(&mut builder.blocks);
     let mut function = Function {
         entry: 0,
-        words: builder.words,
-        doubles: builder.doubles,
+        regs32: builder.regs32,
+        regs64: builder.regs64,
         predicates: builder.predicates,
-        word_constants: builder.word_constants,
-        double_constants: builder.double_constants,
+        constants32: builder.constants32,
+        constants64: builder.constants64,
         predicate_constants: builder.predicate_constants,
         unset: Vec::new(),
         local_bytes: builder.local_bytes,
@@ -353,7 +353,7 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
     allocate::allocate(&mut function, &mut drafts, program, &numbering, &mentions);
     let mut known = Known::of(&function);
     for draft in &mut drafts {
-        number_spreads(draft, program, &mut known);
+        number_lane_offsets(draft, program, &mut known);
         groups::note(draft, program);
     }
     let base = program.blocks.len() as u32;
@@ -380,11 +380,11 @@ pub(super) fn finish(mut builder: Builder<'_, '_>, params: Vec<Word>) -> Functio
     function
 }
 
-/// The spreads of the registers that hold addresses, in one block after the other.
+/// The lane offsets of the registers that hold addresses, in one block after the other.
 struct Known {
     numbering: Numbering,
-    /// By number: the block that the spread belongs to, and the spread.
-    spreads: Vec<(u32, u32)>,
+    /// By number: the block that the lane offsets belong to, and their number.
+    lane_offsets: Vec<(u32, u32)>,
     /// Counts the blocks from 1 on.
     block: u32,
 }
@@ -393,29 +393,30 @@ impl Known {
     fn of(function: &Function) -> Self {
         let numbering = Numbering::new(function);
         Known {
-            spreads: vec![(0, 0); numbering.total()],
+            lane_offsets: vec![(0, 0); numbering.total()],
             numbering,
             block: 0,
         }
     }
 
     fn forget(&mut self, register: Register) {
-        self.spreads[self.numbering.of(register)].0 = 0;
+        self.lane_offsets[self.numbering.of(register)].0 = 0;
     }
 
-    /// The register's spread, and whether it had one; else `new` gives it one.
-    fn spread(&mut self, register: Register, new: impl FnOnce() -> u32) -> (u32, bool) {
-        let (block, spread) = &mut self.spreads[self.numbering.of(register)];
+    /// The register's lane offsets, and whether it had any; else `new` makes them.
+    fn offsets(&mut self, register: Register, new: impl FnOnce() -> u32) -> (u32, bool) {
+        let (block, offsets) = &mut self.lane_offsets[self.numbering.of(register)];
         let again = *block == self.block;
         if !again {
-            (*block, *spread) = (self.block, new());
+            (*block, *offsets) = (self.block, new());
         }
-        (*spread, again)
+        (*offsets, again)
     }
 }
 
-/// Gives accesses that share an unchanged base register the same spread, and finds the frequent operations.
-fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Known) {
+/// Gives accesses that share an unchanged base register the same lane offsets, and finds the
+/// frequent operations.
+fn number_lane_offsets(draft: &mut BlockDraft, program: &mut Program, known: &mut Known) {
     known.block += 1;
     for inst in &mut draft.insts {
         let address = match inst.op {
@@ -426,20 +427,20 @@ fn number_spreads(draft: &mut BlockDraft, program: &mut Program, known: &mut Kno
         let mut again = false;
         if let Some(address) = address.filter(|_| inst.guard.is_none()) {
             let register = match address.base {
-                AddressBase::Word(word) => Some(Register::Word(word)),
-                AddressBase::Double(double) => Some(Register::Double(double)),
+                AddressBase::Reg32(reg) => Some(Register::Reg32(reg)),
+                AddressBase::Reg64(reg) => Some(Register::Reg64(reg)),
                 AddressBase::None | AddressBase::Frame => None,
             };
             if let Some(register) = register {
-                (address.spread, again) = known.spread(register, || {
-                    program.spreads += 1;
-                    program.spreads
+                (address.offsets, again) = known.offsets(register, || {
+                    program.lane_offsets += 1;
+                    program.lane_offsets
                 });
             }
         }
         inst.frequent = match inst.op {
             Op::Load(_) => again,
-            Op::TernaryWord(Ternary::FloatFma, ..) => inst.guard.is_none(),
+            Op::Ternary32(Ternary::FloatFma, ..) => inst.guard.is_none(),
             _ => false,
         };
         Visitor(|role, register| {

@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::memory::take_space;
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{Constant, Matrix, MatrixInputs, MatrixMove, MatrixProduct, Op, Register, Space};
+use crate::ir::{Constant, Matrix, MatrixInputs, MatrixMove, Mma, Op, Register, Space};
 use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -27,7 +27,7 @@ pub(super) fn inputs(ty: Type) -> Option<MatrixInputs> {
 }
 
 impl Builder<'_, '_> {
-    /// `ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 {…}, [p]` and `stmatrix`, the other way round.
+    /// `ldmatrix.sync.aligned.m8n8.xN[.trans].shared.b16 {…}, [p]` and its inverse `stmatrix`.
     pub(super) fn move_matrices(
         &mut self,
         stores: bool,
@@ -58,11 +58,11 @@ impl Builder<'_, '_> {
         if parts.len() != count {
             return Err(format!("expected {count} registers, found {}", parts.len()).into());
         }
-        let mut words = Vec::new();
+        let mut registers = Vec::new();
         for part in parts {
-            words.push(match stores {
-                true => self.word(part, Type::B32)?,
-                false => self.word_destination(part)?,
+            registers.push(match stores {
+                true => self.reg32(part, Type::B32)?,
+                false => self.reg32_destination(part)?,
             });
         }
         let address = self.address(address, space)?;
@@ -70,16 +70,12 @@ impl Builder<'_, '_> {
             address,
             stores,
             transposed,
-            registers: words,
+            registers,
         }))
     }
 
     /// `mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c`
-    pub(super) fn matrix_product(
-        &mut self,
-        mut mods: Modifiers<'_>,
-        operands: &[Operand],
-    ) -> Outcome {
+    pub(super) fn mma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let [d, a, b, c] = operands else {
             return Err("expected four operands".into());
         };
@@ -116,7 +112,7 @@ impl Builder<'_, '_> {
         let in_a = rows * depth / 32 / inputs.packed();
         let in_b = 8 * depth / 32 / inputs.packed();
         let in_c = rows * 8 / 32;
-        let product = MatrixProduct {
+        let product = Mma {
             inputs,
             rows,
             depth,
@@ -125,7 +121,7 @@ impl Builder<'_, '_> {
             c: self.fragment(c, in_c, sums)?,
             d: self.fragment_destination(d, in_c, sums)?,
         };
-        self.emit_matrix(Matrix::Product(product))
+        self.emit_matrix(Matrix::Mma(product))
     }
 
     fn fragment(
@@ -153,14 +149,14 @@ impl Builder<'_, '_> {
             .collect()
     }
 
-    /// Adds an operation that all lanes of the warp execute together.
+    /// Adds an operation that all lanes of the warp execute at once.
     pub(super) fn emit_matrix(&mut self, matrix: Matrix) -> Outcome {
         let index = self.program.matrices.len() as u32;
         self.program.matrices.push(matrix);
-        let members = self.word_constant(Constant::Bits(u64::from(u32::MAX)));
-        self.enter_together(members);
+        let members = self.reg32_constant(Constant::Bits(u64::from(u32::MAX)));
+        self.begin_sync_op(members);
         self.emit(Op::Matrix(index));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 }

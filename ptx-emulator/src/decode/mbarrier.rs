@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::memory::{take_order, take_space};
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{BarrierAction, BarrierObject, Double, LaneFunction, Phase, Space, Terminator};
+use crate::ir::{BarrierAction, BarrierObject, LaneFunction, Phase, Reg64, Space, Terminator};
 use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -25,24 +25,24 @@ impl Builder<'_, '_> {
         };
         match (name, operands) {
             ("init", [address, count]) => {
-                let count = self.word(count, Type::U32)?;
+                let count = self.reg32(count, Type::U32)?;
                 self.end_in_barrier_object(address, space, BarrierAction::Init(count))
             }
             ("inval", [address]) => {
                 self.end_in_barrier_object(address, space, BarrierAction::Invalidate)
             }
             ("expect_tx", [address, bytes]) => {
-                let bytes = self.word(bytes, Type::U32)?;
+                let bytes = self.reg32(bytes, Type::U32)?;
                 self.end_in_barrier_object(address, space, BarrierAction::Expect(bytes))
             }
             ("complete_tx", [address, bytes]) => {
-                let bytes = self.word(bytes, Type::U32)?;
+                let bytes = self.reg32(bytes, Type::U32)?;
                 self.end_in_barrier_object(address, space, BarrierAction::Complete(bytes))
             }
             ("arrive" | "arrive_drop", [state, address, rest @ ..]) => {
                 let count = match rest {
                     [] => None,
-                    [count] => Some(self.word(count, Type::U32)?),
+                    [count] => Some(self.reg32(count, Type::U32)?),
                     _ => return Err("too many operands".into()),
                 };
                 let arrive = BarrierAction::Arrive {
@@ -58,8 +58,8 @@ impl Builder<'_, '_> {
                 let wait = BarrierAction::Wait {
                     done: self.predicate_destination(done)?,
                     phase: match parity {
-                        true => Phase::Parity(self.word(phase, Type::U32)?),
-                        false => Phase::State(self.double(phase, Type::B64)?),
+                        true => Phase::Parity(self.reg32(phase, Type::U32)?),
+                        false => Phase::State(self.reg64(phase, Type::B64)?),
                     },
                     suspends: name == "try_wait",
                 };
@@ -70,7 +70,7 @@ impl Builder<'_, '_> {
                 let to = self.destination(to, Type::U32)?;
                 let count = LaneFunction::ExtractBits {
                     shift: 0,
-                    bits: crate::exec::PENDING_BITS,
+                    bits: crate::ir::PENDING_BITS,
                     signed: false,
                 };
                 self.emit_lane(count, to, vec![state]);
@@ -80,7 +80,7 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `arrive.expect_tx` and `arrive.noComplete`, whose names have two parts.
+    /// `arrive.expect_tx` and `arrive.noComplete`, whose names have a dot.
     fn arrive_and_expect(
         &mut self,
         mut mods: Modifiers<'_>,
@@ -97,7 +97,7 @@ impl Builder<'_, '_> {
         let [state, address, operand] = operands else {
             return Err("expected a state, an address and a number".into());
         };
-        let operand = Some(self.word(operand, Type::U32)?);
+        let operand = Some(self.reg32(operand, Type::U32)?);
         let arrive = BarrierAction::Arrive {
             state: self.state(state)?,
             count: operand.filter(|_| keeps_phase),
@@ -107,10 +107,10 @@ impl Builder<'_, '_> {
         self.end_in_barrier_object(address, space, arrive)
     }
 
-    fn state(&mut self, operand: &Operand) -> Result<Option<Double>, Failure> {
+    fn state(&mut self, operand: &Operand) -> Result<Option<Reg64>, Failure> {
         match operand {
             Operand::Sink => Ok(None),
-            state => Ok(Some(self.double_destination(state)?)),
+            state => Ok(Some(self.reg64_destination(state)?)),
         }
     }
 

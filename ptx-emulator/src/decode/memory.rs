@@ -1,9 +1,11 @@
 //! Loads, stores and atomics.
 
-use super::builder::{Binding, Builder};
+use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
+use super::scope::Binding;
 use crate::ir::{
-    Address, Atomic, AtomicFunction, Constant, LaneFunction, Load, Op, Register, Space, Store, Word,
+    Address, Atomic, AtomicFunction, Constant, LaneFunction, Load, Op, Reg32, Register, Space,
+    Store,
 };
 use crate::parse::ast::{Operand, Type};
 
@@ -77,7 +79,7 @@ fn take_elements(mods: &mut Modifiers<'_>) -> usize {
 }
 
 impl<'p> Builder<'_, 'p> {
-    /// The parts of an operand, which must be so many.
+    /// The elements of an operand, which must be `count`.
     fn parts_of<'o>(&self, operand: &'o Operand, count: usize) -> Result<&'o [Operand], Failure>
     where
         'p: 'o,
@@ -178,28 +180,36 @@ impl<'p> Builder<'_, 'p> {
                         signed: ty.is_signed(),
                     };
                     let source = match register {
-                        Register::Double(_) => Register::Double(self.double_constant(constant)),
-                        _ => Register::Word(self.word_constant(constant)),
+                        Register::Reg64(_) => Register::Reg64(self.reg64_constant(constant)),
+                        _ => Register::Reg32(self.reg32_constant(constant)),
                     };
                     if bits < 8 * ty.bytes() {
                         return Err("the destination is narrower than the parameter".into());
                     }
                     self.emit_move(register, source)?;
                 }
-                Binding::Words(words) => self.load_words(ty, operand, words, at)?,
+                Binding::Registers(registers) => {
+                    self.load_call_parameter(ty, operand, registers, at)?
+                }
                 _ => return Ok(None),
             }
         }
         Ok(Some(()))
     }
 
-    fn load_words(&mut self, ty: Type, to: &Operand, words: &[Word], at: i64) -> Outcome {
+    fn load_call_parameter(
+        &mut self,
+        ty: Type,
+        to: &Operand,
+        registers: &[Reg32],
+        at: i64,
+    ) -> Outcome {
         let (to, bits) = self.destination_any(to, ty)?;
-        let (word, next, shift) = locate(words, ty, at)?;
+        let (reg, next, shift) = locate(registers, ty, at)?;
         match (ty.bytes(), to) {
-            (8, Register::Double(to)) => self.emit(Op::Pack(to, word, next)),
-            (4, Register::Word(to)) => self.emit(Op::MoveWord(to, word)),
-            (4, Register::Double(to)) => self.emit(Op::Widen(ty.is_signed(), to, word)),
+            (8, Register::Reg64(to)) => self.emit(Op::Pack(to, reg, next)),
+            (4, Register::Reg32(to)) => self.emit(Op::Move32(to, reg)),
+            (4, Register::Reg64(to)) => self.emit(Op::Widen(ty.is_signed(), to, reg)),
             (8, _) => return Err("the destination is narrower than the parameter".into()),
             _ => {
                 let extract = LaneFunction::ExtractBits {
@@ -207,7 +217,7 @@ impl<'p> Builder<'_, 'p> {
                     bits: 8 * ty.bytes(),
                     signed: ty.is_signed() && bits > 8 * ty.bytes(),
                 };
-                self.emit_lane(extract, to, vec![Register::Word(word)]);
+                self.emit_lane(extract, to, vec![Register::Reg32(reg)]);
             }
         }
         Ok(())
@@ -233,8 +243,8 @@ impl<'p> Builder<'_, 'p> {
         for operand in from {
             let register = self.source_any(operand, ty)?;
             let narrow = match register {
-                Register::Word(_) => ty.bytes() > 4,
-                Register::Double(_) => false,
+                Register::Reg32(_) => ty.bytes() > 4,
+                Register::Reg64(_) => false,
                 Register::Predicate(_) => true,
             };
             if narrow {
@@ -267,23 +277,23 @@ impl<'p> Builder<'_, 'p> {
         else {
             return Err("expected a parameter's address".into());
         };
-        let Binding::Words(words) = self.resolve(name)? else {
+        let Binding::Registers(registers) = self.resolve(name)? else {
             return Err("kernel parameters cannot be written".into());
         };
         for (index, &source) in sources.iter().enumerate() {
             let at = offset.wrapping_add(i64::from(ty.bytes()) * index as i64);
-            let (word, next, shift) = locate(&words, ty, at)?;
+            let (reg, next, shift) = locate(&registers, ty, at)?;
             match (ty.bytes(), source) {
-                (8, Register::Double(source)) => self.emit(Op::Unpack(word, next, source)),
-                (4, Register::Word(source)) => self.emit(Op::MoveWord(word, source)),
-                (4, Register::Double(source)) => self.emit(Op::Narrow(word, source)),
+                (8, Register::Reg64(source)) => self.emit(Op::Unpack(reg, next, source)),
+                (4, Register::Reg32(source)) => self.emit(Op::Move32(reg, source)),
+                (4, Register::Reg64(source)) => self.emit(Op::Narrow(reg, source)),
                 _ => {
                     let insert = LaneFunction::InsertBits {
                         shift,
                         bits: 8 * ty.bytes(),
                     };
-                    let word = Register::Word(word);
-                    self.emit_lane(insert, word, vec![word, source]);
+                    let reg = Register::Reg32(reg);
+                    self.emit_lane(insert, reg, vec![reg, source]);
                 }
             }
         }
@@ -367,8 +377,8 @@ impl<'p> Builder<'_, 'p> {
     }
 }
 
-/// The word that holds a parameter's bytes, the word after it, and the first bit within it.
-fn locate(words: &[Word], ty: Type, at: i64) -> Result<(Word, Word, u32), Failure> {
+/// The register that holds a parameter's bytes, the register after it, and the first bit within it.
+fn locate(registers: &[Reg32], ty: Type, at: i64) -> Result<(Reg32, Reg32, u32), Failure> {
     let outside = || Failure::from("this offset lies outside the parameter");
     let bytes = i64::from(ty.bytes());
     if at < 0 || at % bytes != 0 || at > i64::from(crate::MAX_PARAMETER_BYTES) {
@@ -376,7 +386,7 @@ fn locate(words: &[Word], ty: Type, at: i64) -> Result<(Word, Word, u32), Failur
     }
     let index = usize::try_from(at / 4).map_err(|_| outside())?;
     let last = usize::try_from((at + bytes - 1) / 4).map_err(|_| outside())?;
-    let first = *words.get(index).ok_or_else(outside)?;
-    let next = *words.get(last).ok_or_else(outside)?;
+    let first = *registers.get(index).ok_or_else(outside)?;
+    let next = *registers.get(last).ok_or_else(outside)?;
     Ok((first, next, 8 * (at % 4) as u32))
 }

@@ -1,5 +1,5 @@
-//! The registers that a function's operations mention, as one list: what is asked about all of them reads this instead of
-//! the operations.
+//! The registers that a function's operations mention, as one list: analyses of all of them read
+//! this instead of the operations.
 
 use super::allocate::Numbering;
 use super::builder::BlockDraft;
@@ -10,7 +10,8 @@ use crate::ir::{Program, Register};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mention {
     Use,
-    /// A guarded operation writes the register later: lanes that do not execute it keep the old value.
+    /// A guarded operation writes the register later: lanes that do not execute it keep the old
+    /// value.
     Keep,
     Define,
 }
@@ -29,7 +30,7 @@ impl Mentions {
         numbering: &Numbering,
     ) -> Self {
         let operations: usize = drafts.iter().map(|draft| draft.insts.len()).sum();
-        // Most operations have so many operands.
+        // Most operations mention so few registers.
         let mut all = Vec::with_capacity(4 * operations);
         let mut ends = Vec::with_capacity(drafts.len());
         let mut kept = Vec::new();

@@ -11,6 +11,7 @@ mod class;
 mod compare;
 mod control;
 mod convert;
+mod function;
 mod groups;
 mod layout;
 mod matrix;
@@ -20,24 +21,26 @@ mod mentions;
 mod modifiers;
 mod operand;
 mod registers;
+mod scope;
 mod tensor;
 mod used;
 mod warp;
 
-use builder::{Binding, Builder, Scope};
-use modifiers::{Failure, MOST_PARTS, Modifiers};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use builder::Builder;
+use function::FunctionDecoder;
+use modifiers::{Failure, Modifiers};
+use scope::Binding;
 
 pub(crate) use layout::successors;
 
 use crate::error::KernelError;
-use crate::hash::{SmallMap, SmallSet};
-use crate::ir::{CallTarget, Function, Info, Op, Program, Terminator, Word};
-use crate::parse::ast::{
-    self, Body, DeclaredSpace, Instruction, LineTable, Span, Statement, Tree, Variable,
-};
+use crate::ir::{CallTarget, Op, Program, Terminator};
+use crate::parse::ast::{self, Body, DeclaredSpace, LineTable, Span, Tree, Variable};
 use crate::parse::{self, position};
 
-/// A kernel parameter's place in the parameter block: (offset, total bytes).
+/// A kernel parameter's offset in the parameter block: (offset, total bytes).
 pub(crate) fn parameter_offsets(params: &[Variable]) -> (Vec<u32>, u32) {
     let mut end = 0u64;
     let mut offsets = Vec::new();
@@ -68,7 +71,7 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
             text,
             kernel,
             function,
-            named: SmallSet::default(),
+            named: FxHashSet::default(),
         };
         let body = bodies.get(index as usize)?;
         let (code, callees, takes_addresses) = decoder.decode(body, &mut program, &names)?;
@@ -96,7 +99,7 @@ pub(crate) fn decode(tree: &Tree, text: &str, kernel: usize) -> Result<Program, 
     Ok(program)
 }
 
-/// The bodies of the functions that a kernel may reach, parsed when they are first asked for.
+/// The bodies of the functions that a kernel may reach, parsed at first use.
 struct Bodies<'t, 'a> {
     tree: &'t Tree,
     text: &'a str,
@@ -158,7 +161,7 @@ fn link(tree: &Tree, text: &str, kernel: usize, program: &mut Program) -> Result
                         info.map_or(Span::default(), |info| program.info[info as usize].span);
                     let message =
                         format!("the arguments of this call do not match those of `{name}`");
-                    return Err(error(tree, text, kernel, span, message));
+                    return Err(error((tree, text, kernel), span, message.into(), "call"));
                 }
             }
         }
@@ -167,13 +170,27 @@ fn link(tree: &Tree, text: &str, kernel: usize, program: &mut Program) -> Result
     Ok(())
 }
 
-fn error(tree: &Tree, text: &str, kernel: usize, span: Span, message: String) -> KernelError {
+fn error(
+    (tree, text, kernel): (&Tree, &str, usize),
+    span: Span,
+    failure: Failure,
+    opcode: &str,
+) -> KernelError {
     let (line, column) = position(text, span.start as usize);
-    KernelError::Instruction {
-        kernel: tree.functions[kernel].name.of(text).to_string(),
-        line,
-        column,
-        message,
+    let kernel = tree.functions[kernel].name.of(text).to_string();
+    match failure {
+        Failure::Unknown => KernelError::Unsupported {
+            kernel,
+            line,
+            column,
+            opcode: opcode.to_string(),
+        },
+        Failure::Message(message) => KernelError::Instruction {
+            kernel,
+            line,
+            column,
+            message,
+        },
     }
 }
 
@@ -181,12 +198,12 @@ fn error(tree: &Tree, text: &str, kernel: usize, span: Span, message: String) ->
 fn module_names<'a>(
     bodies: &mut Bodies<'_, 'a>,
     program: &mut Program,
-) -> Result<SmallMap<&'a str, Binding>, KernelError> {
+) -> Result<FxHashMap<&'a str, Binding>, KernelError> {
     let (tree, text) = (bodies.tree, bodies.text);
-    let mut names = SmallMap::default();
+    let mut names = FxHashMap::default();
     for (index, function) in tree.functions.iter().enumerate() {
         let binding = Binding::Function(index as u32);
-        // A function may be declared beside its definition.
+        // A function may be declared in addition to its definition.
         match function.body {
             Some(_) => _ = names.insert(function.name.of(text), binding),
             None => _ = names.entry(function.name.of(text)).or_insert(binding),
@@ -207,15 +224,16 @@ fn module_names<'a>(
     Ok(names)
 }
 
-/// Places the module's static shared variables that the kernel's functions name.
+/// Allocates the module's static shared variables that the kernel's functions name.
 fn place_used_shared<'a>(
     bodies: &mut Bodies<'_, 'a>,
     program: &mut Program,
-    names: &mut SmallMap<&'a str, Binding>,
+    names: &mut FxHashMap<&'a str, Binding>,
 ) -> Result<(), KernelError> {
     let (tree, text, kernel) = (bodies.tree, bodies.text, bodies.kernel);
-    let mut used = SmallSet::default();
-    // Names that begin as registers' do are not noted. Hardly any variable or function has one: it counts as used.
+    let mut used = FxHashSet::default();
+    // Names that begin as registers' do are not collected. Hardly any variable or function has one:
+    // it counts as used.
     let is_noted = |name: Span| !name.of(text).starts_with('%');
     let mut pending = vec![kernel];
     let functions = tree.functions.iter().enumerate();
@@ -245,265 +263,11 @@ fn place_used_shared<'a>(
             program.dynamic_align = program.dynamic_align.max(variable.align);
             continue;
         }
-        let binding = builder::place_shared(program, variable, text).map_err(|failure| {
-            error(
-                tree,
-                text,
-                kernel,
-                variable.name,
-                describe(failure, "variable"),
-            )
-        })?;
+        let binding = builder::place_shared(program, variable, text)
+            .map_err(|failure| error((tree, text, kernel), variable.name, failure, "variable"))?;
         names.insert(name, binding);
     }
     Ok(())
-}
-
-fn describe(failure: Failure, opcode: &str) -> String {
-    match failure {
-        Failure::Unknown => format!("unknown instruction `{opcode}`"),
-        Failure::Message(message) => message,
-    }
-}
-
-struct FunctionDecoder<'t, 'a> {
-    tree: &'t Tree,
-    text: &'a str,
-    kernel: usize,
-    function: &'t ast::Function,
-    /// Names in operands and in lists of labels. Compilers write many labels that only debug sections name.
-    named: SmallSet<&'a str>,
-}
-
-impl<'a> FunctionDecoder<'_, 'a> {
-    /// The function's code, the module functions that it calls, and whether it takes or calls
-    /// function addresses.
-    fn decode<'p>(
-        &mut self,
-        body: &'p Body,
-        program: &'p mut Program,
-        names: &SmallMap<&'a str, Binding>,
-    ) -> Result<(Function, Vec<u32>, bool), KernelError> {
-        let named = body.names().map(|name| name.of(self.text));
-        self.named = named.collect();
-        let is_instruction =
-            |statement: &&Statement| matches!(statement, Statement::Instruction(_));
-        let instructions = body.statements.iter().filter(is_instruction).count();
-        program.info.reserve_exact(instructions);
-        let module = Scope::with_names(names.clone());
-        let mut builder = Builder::new(self.text, &body.elements, program, module);
-        let params = self
-            .declare_parameters(&mut builder)
-            .map_err(|failure| self.failure(failure, self.function.name, ""))?;
-        self.scope(&mut builder, body, &body.statements)?;
-        // A body may end without `ret`.
-        let end = builder.new_block();
-        builder.end_block(Terminator::Return, false, end);
-        let callees = std::mem::take(&mut builder.callees);
-        let indirect = builder.indirect;
-        Ok((layout::finish(builder, params), callees, indirect))
-    }
-
-    fn declare_parameters(&self, builder: &mut Builder<'a, '_>) -> Result<Vec<Word>, Failure> {
-        if self.function.entry {
-            let (offsets, bytes) = parameter_offsets(&self.function.params);
-            if bytes > crate::MAX_PARAMETER_BYTES {
-                return Err(format!(
-                    "{bytes} bytes of parameters, more than {}",
-                    crate::MAX_PARAMETER_BYTES
-                )
-                .into());
-            }
-            for (param, offset) in self.function.params.iter().zip(offsets) {
-                let bytes = param.bytes;
-                let binding = Binding::KernelParam { offset, bytes };
-                builder.bind(param.name.of(self.text), binding);
-            }
-            return Ok(Vec::new());
-        }
-        let mut params = Vec::new();
-        for param in &self.function.params {
-            let words = self.parameter_words(builder, param)?;
-            params.extend(&words);
-            builder.bind(param.name.of(self.text), Binding::Words(words));
-        }
-        for result in &self.function.returns {
-            let words = self.parameter_words(builder, result)?;
-            builder.results.extend(&words);
-            builder.bind(result.name.of(self.text), Binding::Words(words));
-        }
-        Ok(params)
-    }
-
-    fn parameter_words(
-        &self,
-        builder: &mut Builder<'a, '_>,
-        variable: &Variable,
-    ) -> Result<Vec<Word>, Failure> {
-        if variable.bytes > u64::from(crate::MAX_PARAMETER_BYTES) {
-            return Err(format!(
-                "`{}` takes {} bytes, more than {} for a parameter",
-                variable.name.of(self.text),
-                variable.bytes,
-                crate::MAX_PARAMETER_BYTES
-            )
-            .into());
-        }
-        Ok((0..variable.bytes.div_ceil(4))
-            .map(|_| builder.new_word())
-            .collect())
-    }
-
-    fn failure(&self, failure: Failure, span: Span, opcode: &str) -> KernelError {
-        let message = describe(failure, opcode);
-        error(self.tree, self.text, self.kernel, span, message)
-    }
-
-    fn scope(
-        &mut self,
-        builder: &mut Builder<'a, '_>,
-        body: &Body,
-        statements: &[Statement],
-    ) -> Result<(), KernelError> {
-        builder.scopes.push(Scope::default());
-        // The blocks of the labels that control may come to, in the order of the text.
-        let mut blocks = Vec::new();
-        for statement in statements {
-            if let Statement::Label(name) = statement {
-                let block = self.is_named(*name).then(|| builder.new_block());
-                if let Some(block) = block {
-                    builder.bind(name.of(self.text), Binding::Label(block));
-                }
-                blocks.push(block);
-            }
-        }
-        for statement in statements {
-            match statement {
-                Statement::BranchTargets(name, labels) => {
-                    let labels = body.branch_targets(*labels);
-                    let targets = labels
-                        .iter()
-                        .map(|label| builder.label(*label))
-                        .collect::<Result<Vec<_>, _>>()
-                        .map_err(|failure| self.failure(failure, *name, ""))?;
-                    builder.bind(name.of(self.text), Binding::Targets(targets));
-                }
-                Statement::CallPrototype(name) => {
-                    builder.bind(name.of(self.text), Binding::Prototype);
-                }
-                _ => {}
-            }
-        }
-        let mut blocks = blocks.into_iter();
-        for statement in statements {
-            match statement {
-                Statement::Label(_) => {
-                    if let Some(block) = blocks.next().flatten() {
-                        builder.fall_into(block);
-                    }
-                }
-                _ => self.statement(builder, body, statement)?,
-            }
-        }
-        builder.scopes.pop();
-        Ok(())
-    }
-
-    /// Whether control may come to a label from elsewhere.
-    fn is_named(&self, label: Span) -> bool {
-        let name = label.of(self.text);
-        name.starts_with('%') || self.named.contains(name)
-    }
-
-    fn statement(
-        &mut self,
-        builder: &mut Builder<'a, '_>,
-        body: &Body,
-        statement: &Statement,
-    ) -> Result<(), KernelError> {
-        match statement {
-            Statement::Registers(all) => {
-                for declaration in all {
-                    self.registers(builder, declaration)
-                        .map_err(|failure| self.failure(failure, declaration.name, ""))?;
-                }
-            }
-            Statement::Variable(variable) => {
-                let binding = match variable.space {
-                    DeclaredSpace::Shared => builder.place_shared(variable),
-                    DeclaredSpace::Local => builder.place_local(variable),
-                    DeclaredSpace::Param => {
-                        self.parameter_words(builder, variable).map(Binding::Words)
-                    }
-                    _ => Err("only modules may declare global variables".into()),
-                }
-                .map_err(|failure| self.failure(failure, variable.name, ""))?;
-                builder.bind(variable.name.of(self.text), binding);
-            }
-            Statement::Scope(inner) => self.scope(builder, body, inner)?,
-            Statement::Instruction(instruction) => {
-                let operands = body.operands(instruction);
-                self.instruction(builder, instruction, operands)?;
-            }
-            // The scope has seen to them.
-            Statement::Label(_) | Statement::BranchTargets(..) | Statement::CallPrototype(..) => {}
-        }
-        Ok(())
-    }
-
-    fn registers(
-        &self,
-        builder: &mut Builder<'a, '_>,
-        declaration: &ast::RegisterDeclaration,
-    ) -> Result<(), Failure> {
-        if declaration.elements != 1 {
-            return Err("vector registers are not supported".into());
-        }
-        let name = declaration.name.of(self.text);
-        match declaration.count {
-            Some(count) => builder.bind_range(name, count, declaration.ty),
-            None => {
-                let register = builder.new_register(declaration.ty)?;
-                builder.bind(name, Binding::Register(register, declaration.ty));
-            }
-        }
-        Ok(())
-    }
-
-    fn instruction(
-        &mut self,
-        builder: &mut Builder<'a, '_>,
-        instruction: &Instruction,
-        operands: &[ast::Operand],
-    ) -> Result<(), KernelError> {
-        let opcode = instruction.opcode.of(self.text);
-        let mut parts = [""; MOST_PARTS];
-        let (base, modifiers) = Modifiers::split(opcode, &mut parts)
-            .map_err(|failure| self.failure(failure, instruction.span, opcode))?;
-        builder.info = builder.program.info.len() as u32;
-        builder.first = true;
-        builder.program.info.push(Info {
-            span: instruction.span,
-            opcode: instruction.opcode,
-            location: instruction.location,
-            class: class::classify(base, modifiers.rest()),
-        });
-        let outcome = match instruction.guard {
-            None => Ok(None),
-            Some(guard) => builder.predicate(guard.predicate).map(|predicate| {
-                Some(crate::ir::Guard {
-                    predicate,
-                    negated: guard.negated,
-                })
-            }),
-        }
-        .and_then(|guard| {
-            builder.guard = guard;
-            builder.dispatch(base, modifiers, operands)
-        });
-        builder.guard = None;
-        outcome.map_err(|failure| self.failure(failure, instruction.span, opcode))
-    }
 }
 
 impl Builder<'_, '_> {
@@ -566,7 +330,7 @@ impl Builder<'_, '_> {
             "cp" => self.async_copy(mods, operands),
             "ldmatrix" => self.under_guard(|this| this.move_matrices(false, mods, operands)),
             "stmatrix" => self.under_guard(|this| this.move_matrices(true, mods, operands)),
-            "mma" => self.under_guard(|this| this.matrix_product(mods, operands)),
+            "mma" => self.under_guard(|this| this.mma(mods, operands)),
             "wgmma" => self.under_guard(|this| this.warpgroup(mods, operands)),
             "mbarrier" => self.barrier_object(mods, operands),
             // Kernels of a stream run one after the other.

@@ -1,4 +1,4 @@
-//! The dotted parts of an opcode.
+//! Opcodes: the base name and its dotted modifiers.
 
 use crate::ir::Rounding;
 use crate::parse::ast::Type;
@@ -24,17 +24,17 @@ impl From<&str> for Failure {
     }
 }
 
-/// The parts of an opcode; no instruction of PTX ISA 9.0 has as many.
-pub(crate) const MOST_PARTS: usize = 16;
+/// Most components of an opcode; no instruction of PTX ISA 9.0 has as many.
+pub(crate) const MAX_PARTS: usize = 16;
 
-/// The modifiers of an opcode that no one has asked for yet.
+/// The modifiers of an opcode that have not been taken yet.
 pub(crate) struct Modifiers<'a>(&'a mut [&'a str]);
 
 impl<'a> Modifiers<'a> {
-    /// The first part of an opcode, and what follows its dots. The parts are kept in `parts`.
+    /// The base name of an opcode, and its modifiers, which are stored in `parts`.
     pub(crate) fn split(
         opcode: &'a str,
-        parts: &'a mut [&'a str; MOST_PARTS],
+        parts: &'a mut [&'a str; MAX_PARTS],
     ) -> Result<(&'a str, Self), Failure> {
         let mut count = 0;
         let mut start = 0;
@@ -70,14 +70,14 @@ impl<'a> Modifiers<'a> {
         found.is_some()
     }
 
-    /// The first modifier, if `accept` knows it.
+    /// The first modifier, if `accept` accepts it.
     pub(crate) fn take_first<T>(&mut self, accept: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = accept(self.rest().first()?)?;
         self.remove(0);
         Some(found)
     }
 
-    /// The last modifier, if `accept` knows it.
+    /// The last modifier, if `accept` accepts it.
     pub(crate) fn take_last<T>(&mut self, accept: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = accept(self.rest().last()?)?;
         self.truncate(self.0.len() - 1);

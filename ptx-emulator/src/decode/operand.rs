@@ -1,10 +1,11 @@
 //! Operands: registers, constants, special registers, symbols and addresses.
 
-use super::builder::{Binding, Builder, is_word};
+use super::builder::{Builder, is_reg32};
 use super::modifiers::Failure;
+use super::scope::Binding;
 use crate::ir::{
-    Address, AddressBase, Comparison, Constant, Double, LaneMask, Op, Predicate, Register, Space,
-    Special, Word,
+    Address, AddressBase, Comparison, Constant, LaneMask, Op, Predicate, Reg32, Reg64, Register,
+    Space, Special,
 };
 use crate::parse::ast::{Elements, Operand, Span, Type};
 
@@ -13,7 +14,7 @@ impl<'p> Builder<'_, 'p> {
         &self.elements[first as usize..end as usize]
     }
 
-    /// The parts of a vector operand, or the operand itself.
+    /// The elements of a vector operand, or the operand itself.
     pub(super) fn parts<'o>(&self, operand: &'o Operand) -> &'o [Operand]
     where
         'p: 'o,
@@ -34,8 +35,8 @@ impl<'p> Builder<'_, 'p> {
     fn check_width(&self, register: Register, operand: &Operand, ty: Type) -> Result<(), Failure> {
         let fits = match register {
             Register::Predicate(_) => ty == Type::Pred,
-            Register::Word(_) => is_word(ty),
-            Register::Double(_) => !is_word(ty) && ty != Type::Pred && ty != Type::B128,
+            Register::Reg32(_) => is_reg32(ty),
+            Register::Reg64(_) => !is_reg32(ty) && ty != Type::Pred && ty != Type::B128,
         };
         if fits {
             return Ok(());
@@ -107,16 +108,10 @@ impl<'p> Builder<'_, 'p> {
         if special != Special::IsExplicitCluster {
             return Err("this special register is no predicate".into());
         }
-        let word = self.word_constant(Constant::Special(special));
-        let zero = self.word_constant(Constant::Bits(0));
+        let reg = self.reg32_constant(Constant::Special(special));
+        let zero = self.reg32_constant(Constant::Bits(0));
         let predicate = self.new_predicate();
-        self.emit_unguarded(Op::CompareWord(
-            Comparison::Equal,
-            true,
-            predicate,
-            word,
-            zero,
-        ));
+        self.emit_unguarded(Op::Compare32(Comparison::Equal, true, predicate, reg, zero));
         Ok(Register::Predicate(predicate))
     }
 
@@ -130,25 +125,28 @@ impl<'p> Builder<'_, 'p> {
             Binding::DynamicShared => self.constant(Constant::DynamicShared(addend), ty),
             Binding::Variable(index) => self.constant(Constant::Variable(index, addend), ty),
             Binding::KernelParam { offset, .. } => {
-                let bits = crate::memory::PARAM_BASE
+                let bits = crate::address_space::PARAM_BASE
                     .wrapping_add(u64::from(offset))
                     .wrapping_add_signed(addend);
                 self.constant(Constant::Bits(bits), ty)
             }
             Binding::Function(index) => {
                 self.indirect = true;
-                self.constant(Constant::Bits(crate::memory::code_address(index)), ty)
+                self.constant(
+                    Constant::Bits(crate::address_space::code_address(index)),
+                    ty,
+                )
             }
             Binding::Local { offset } => {
-                let double = self.new_double();
+                let address = self.new_reg64();
                 let offset = i64::from(offset).wrapping_add(addend) as u32;
-                self.emit_unguarded(Op::LocalAddress(double, offset));
-                match is_word(ty) {
-                    false => Ok(Register::Double(double)),
+                self.emit_unguarded(Op::LocalAddress(address, offset));
+                match is_reg32(ty) {
+                    false => Ok(Register::Reg64(address)),
                     true => {
-                        let word = self.new_word();
-                        self.emit_unguarded(Op::Narrow(word, double));
-                        Ok(Register::Word(word))
+                        let low = self.new_reg32();
+                        self.emit_unguarded(Op::Narrow(low, address));
+                        Ok(Register::Reg32(low))
                     }
                 }
             }
@@ -156,16 +154,16 @@ impl<'p> Builder<'_, 'p> {
         }
     }
 
-    pub(crate) fn word(&mut self, operand: &Operand, ty: Type) -> Result<Word, Failure> {
+    pub(crate) fn reg32(&mut self, operand: &Operand, ty: Type) -> Result<Reg32, Failure> {
         match self.source(operand, ty)? {
-            Register::Word(word) => Ok(word),
+            Register::Reg32(reg) => Ok(reg),
             _ => Err("expected a 32-bit operand".into()),
         }
     }
 
-    pub(crate) fn double(&mut self, operand: &Operand, ty: Type) -> Result<Double, Failure> {
+    pub(crate) fn reg64(&mut self, operand: &Operand, ty: Type) -> Result<Reg64, Failure> {
         match self.source(operand, ty)? {
-            Register::Double(double) => Ok(double),
+            Register::Reg64(reg) => Ok(reg),
             _ => Err("expected a 64-bit operand".into()),
         }
     }
@@ -207,16 +205,16 @@ impl<'p> Builder<'_, 'p> {
         }
     }
 
-    pub(crate) fn word_destination(&mut self, operand: &Operand) -> Result<Word, Failure> {
+    pub(crate) fn reg32_destination(&mut self, operand: &Operand) -> Result<Reg32, Failure> {
         match self.destination(operand, Type::B32)? {
-            Register::Word(word) => Ok(word),
+            Register::Reg32(reg) => Ok(reg),
             _ => Err("expected a 32-bit register".into()),
         }
     }
 
-    pub(crate) fn double_destination(&mut self, operand: &Operand) -> Result<Double, Failure> {
+    pub(crate) fn reg64_destination(&mut self, operand: &Operand) -> Result<Reg64, Failure> {
         match self.destination(operand, Type::B64)? {
-            Register::Double(double) => Ok(double),
+            Register::Reg64(reg) => Ok(reg),
             _ => Err("expected a 64-bit register".into()),
         }
     }
@@ -240,19 +238,17 @@ impl<'p> Builder<'_, 'p> {
             space,
             base,
             offset,
-            spread: 0,
+            offsets: 0,
         };
         let Some(name) = base else {
             return Ok(plain(AddressBase::None, offset));
         };
-        if let Some((Register::Double(double), _)) = self.lookup_numbered(name.of(self.text))? {
-            return Ok(plain(AddressBase::Double(double), offset));
+        if let Some((Register::Reg64(reg), _)) = self.lookup_numbered(name.of(self.text))? {
+            return Ok(plain(AddressBase::Reg64(reg), offset));
         }
         Ok(match self.resolve(name)? {
-            Binding::Register(Register::Word(word), _) => plain(AddressBase::Word(word), offset),
-            Binding::Register(Register::Double(double), _) => {
-                plain(AddressBase::Double(double), offset)
-            }
+            Binding::Register(Register::Reg32(reg), _) => plain(AddressBase::Reg32(reg), offset),
+            Binding::Register(Register::Reg64(reg), _) => plain(AddressBase::Reg64(reg), offset),
             Binding::Local { offset: place } => {
                 plain(AddressBase::Frame, offset.wrapping_add(i64::from(place)))
             }
@@ -260,7 +256,7 @@ impl<'p> Builder<'_, 'p> {
                 plain(AddressBase::None, offset.wrapping_add(i64::from(place)))
             }
             _ => match self.symbol(name, 0, Type::U64)? {
-                Register::Double(double) => plain(AddressBase::Double(double), offset),
+                Register::Reg64(reg) => plain(AddressBase::Reg64(reg), offset),
                 _ => return Err("expected an address".into()),
             },
         })

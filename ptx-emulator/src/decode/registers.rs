@@ -2,8 +2,8 @@
 
 use crate::ir::{
     AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkDirection, Call,
-    CallTarget, Double, Matrix, Op, Phase, Predicate, Program, Register, Terminator,
-    WarpgroupProduct, WarpgroupRows, Word,
+    CallTarget, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator, Wgmma,
+    WgmmaA,
 };
 
 /// What an operation does with a register.
@@ -17,15 +17,15 @@ pub(crate) enum Role {
 pub(crate) struct Visitor<F: FnMut(Role, Register) -> Register>(pub F);
 
 impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
-    fn word(&mut self, role: Role, word: &mut Word) {
-        if let Register::Word(new) = (self.0)(role, Register::Word(*word)) {
-            *word = new;
+    fn reg32(&mut self, role: Role, reg: &mut Reg32) {
+        if let Register::Reg32(new) = (self.0)(role, Register::Reg32(*reg)) {
+            *reg = new;
         }
     }
 
-    fn double(&mut self, role: Role, double: &mut Double) {
-        if let Register::Double(new) = (self.0)(role, Register::Double(*double)) {
-            *double = new;
+    fn reg64(&mut self, role: Role, reg: &mut Reg64) {
+        if let Register::Reg64(new) = (self.0)(role, Register::Reg64(*reg)) {
+            *reg = new;
         }
     }
 
@@ -41,8 +41,8 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
 
     fn base(&mut self, base: &mut AddressBase) {
         match base {
-            AddressBase::Word(word) => self.word(Role::Use, word),
-            AddressBase::Double(double) => self.double(Role::Use, double),
+            AddressBase::Reg32(reg) => self.reg32(Role::Use, reg),
+            AddressBase::Reg64(reg) => self.reg64(Role::Use, reg),
             AddressBase::None | AddressBase::Frame => {}
         }
     }
@@ -51,90 +51,90 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
     pub(crate) fn op(&mut self, op: &mut Op, program: &mut Program) {
         use Role::{Define, Use};
         match op {
-            Op::MoveWord(d, a) | Op::UnaryWord(_, d, a) => {
-                self.word(Use, a);
-                self.word(Define, d);
+            Op::Move32(d, a) | Op::Unary32(_, d, a) => {
+                self.reg32(Use, a);
+                self.reg32(Define, d);
             }
-            Op::MoveDouble(d, a) | Op::UnaryDouble(_, d, a) => {
-                self.double(Use, a);
-                self.double(Define, d);
+            Op::Move64(d, a) | Op::Unary64(_, d, a) => {
+                self.reg64(Use, a);
+                self.reg64(Define, d);
             }
             Op::MovePredicate(d, a) | Op::PredicateNot(d, a) => {
                 self.predicate(Use, a);
                 self.predicate(Define, d);
             }
-            Op::BinaryWord(_, d, a, b) | Op::ShiftWord(_, d, a, b) => {
-                self.word(Use, a);
-                self.word(Use, b);
-                self.word(Define, d);
+            Op::Binary32(_, d, a, b) | Op::Shift32(_, d, a, b) => {
+                self.reg32(Use, a);
+                self.reg32(Use, b);
+                self.reg32(Define, d);
             }
-            Op::BinaryDouble(_, d, a, b) => {
-                self.double(Use, a);
-                self.double(Use, b);
-                self.double(Define, d);
+            Op::Binary64(_, d, a, b) => {
+                self.reg64(Use, a);
+                self.reg64(Use, b);
+                self.reg64(Define, d);
             }
-            Op::ShiftDouble(_, d, a, b) => {
-                self.double(Use, a);
-                self.word(Use, b);
-                self.double(Define, d);
+            Op::Shift64(_, d, a, b) => {
+                self.reg64(Use, a);
+                self.reg32(Use, b);
+                self.reg64(Define, d);
             }
-            Op::TernaryWord(_, d, a, b, c) => {
-                self.word(Use, a);
-                self.word(Use, b);
-                self.word(Use, c);
-                self.word(Define, d);
+            Op::Ternary32(_, d, a, b, c) => {
+                self.reg32(Use, a);
+                self.reg32(Use, b);
+                self.reg32(Use, c);
+                self.reg32(Define, d);
             }
-            Op::TernaryDouble(_, d, a, b, c) => {
-                self.double(Use, a);
-                self.double(Use, b);
-                self.double(Use, c);
-                self.double(Define, d);
+            Op::Ternary64(_, d, a, b, c) => {
+                self.reg64(Use, a);
+                self.reg64(Use, b);
+                self.reg64(Use, c);
+                self.reg64(Define, d);
             }
             Op::MulWide(_, d, a, b) | Op::Pack(d, a, b) => {
-                self.word(Use, a);
-                self.word(Use, b);
-                self.double(Define, d);
+                self.reg32(Use, a);
+                self.reg32(Use, b);
+                self.reg64(Define, d);
             }
             Op::MulAddWide(_, d, a, b, c) => {
-                self.word(Use, a);
-                self.word(Use, b);
-                self.double(Use, c);
-                self.double(Define, d);
+                self.reg32(Use, a);
+                self.reg32(Use, b);
+                self.reg64(Use, c);
+                self.reg64(Define, d);
             }
             Op::Widen(_, d, a) => {
-                self.word(Use, a);
-                self.double(Define, d);
+                self.reg32(Use, a);
+                self.reg64(Define, d);
             }
             Op::Narrow(d, a) => {
-                self.double(Use, a);
-                self.word(Define, d);
+                self.reg64(Use, a);
+                self.reg32(Define, d);
             }
             Op::Unpack(low, high, a) => {
-                self.double(Use, a);
-                self.word(Define, low);
-                self.word(Define, high);
+                self.reg64(Use, a);
+                self.reg32(Define, low);
+                self.reg32(Define, high);
             }
-            Op::CompareWord(_, _, d, a, b) => {
-                self.word(Use, a);
-                self.word(Use, b);
+            Op::Compare32(_, _, d, a, b) => {
+                self.reg32(Use, a);
+                self.reg32(Use, b);
                 self.predicate(Define, d);
             }
-            Op::CompareDouble(_, _, d, a, b) => {
-                self.double(Use, a);
-                self.double(Use, b);
+            Op::Compare64(_, _, d, a, b) => {
+                self.reg64(Use, a);
+                self.reg64(Use, b);
                 self.predicate(Define, d);
             }
-            Op::SelectWord(d, a, b, p) => {
-                self.word(Use, a);
-                self.word(Use, b);
+            Op::Select32(d, a, b, p) => {
+                self.reg32(Use, a);
+                self.reg32(Use, b);
                 self.predicate(Use, p);
-                self.word(Define, d);
+                self.reg32(Define, d);
             }
-            Op::SelectDouble(d, a, b, p) => {
-                self.double(Use, a);
-                self.double(Use, b);
+            Op::Select64(d, a, b, p) => {
+                self.reg64(Use, a);
+                self.reg64(Use, b);
                 self.predicate(Use, p);
-                self.double(Define, d);
+                self.reg64(Define, d);
             }
             Op::PredicateBinary(_, d, a, b) => {
                 self.predicate(Use, a);
@@ -151,7 +151,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.predicate(Define, carry);
                 }
             }
-            Op::LocalAddress(d, _) => self.double(Define, d),
+            Op::LocalAddress(d, _) => self.reg64(Define, d),
             Op::Load(index) => {
                 let load = &mut program.loads[*index as usize];
                 self.base(&mut load.address.base);
@@ -182,10 +182,10 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             Op::Shuffle(index) => {
                 let shuffle = &mut program.shuffles[*index as usize];
-                self.word(Use, &mut shuffle.value);
-                self.word(Use, &mut shuffle.lane);
-                self.word(Use, &mut shuffle.clamp);
-                self.word(Define, &mut shuffle.destination);
+                self.reg32(Use, &mut shuffle.value);
+                self.reg32(Use, &mut shuffle.lane);
+                self.reg32(Use, &mut shuffle.clamp);
+                self.reg32(Define, &mut shuffle.destination);
                 if let Some(in_range) = &mut shuffle.in_range {
                     self.predicate(Define, in_range);
                 }
@@ -196,26 +196,26 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             Op::MatchAny(d, a) => {
                 self.register(Use, a);
-                self.word(Define, d);
+                self.reg32(Define, d);
             }
             Op::MatchAll(d, agree, a) => {
                 self.register(Use, a);
-                self.word(Define, d);
+                self.reg32(Define, d);
                 if let Some(agree) = agree {
                     self.predicate(Define, agree);
                 }
             }
             Op::Reduce(_, d, a) => {
-                self.word(Use, a);
-                self.word(Define, d);
+                self.reg32(Use, a);
+                self.reg32(Define, d);
             }
             Op::Elect(d, p) => {
                 if let Some(d) = d {
-                    self.word(Define, d);
+                    self.reg32(Define, d);
                 }
                 self.predicate(Define, p);
             }
-            Op::ActiveMask(d) => self.word(Define, d),
+            Op::ActiveMask(d) => self.reg32(Define, d),
             Op::ReadTimer(_, d) => self.register(Define, d),
             Op::Matrix(index) => self.matrix(&mut program.matrices[*index as usize]),
             Op::AsyncCopy(index) => {
@@ -223,7 +223,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 self.base(&mut copy.to.base);
                 self.base(&mut copy.from.base);
                 if let Some(bytes) = &mut copy.source_bytes {
-                    self.word(Use, bytes);
+                    self.reg32(Use, bytes);
                 }
                 if let Some(ignore) = &mut copy.ignore {
                     self.predicate(Use, ignore);
@@ -240,11 +240,11 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             Matrix::Move(matrices) => {
                 self.base(&mut matrices.address.base);
                 let role = if matrices.stores { Use } else { Define };
-                for word in &mut matrices.registers {
-                    self.word(role, word);
+                for reg in &mut matrices.registers {
+                    self.reg32(role, reg);
                 }
             }
-            Matrix::Product(product) => {
+            Matrix::Mma(product) => {
                 let sources = product.a.iter_mut().chain(&mut product.b);
                 for register in sources.chain(&mut product.c) {
                     self.register(Use, register);
@@ -253,23 +253,23 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.register(Define, register);
                 }
             }
-            Matrix::Warpgroup(product) => self.warpgroup_product(product),
+            Matrix::Wgmma(product) => self.wgmma(product),
         }
     }
 
-    fn warpgroup_product(&mut self, product: &mut WarpgroupProduct) {
+    fn wgmma(&mut self, product: &mut Wgmma) {
         use Role::{Define, Use};
         match &mut product.a {
-            WarpgroupRows::Shared { descriptor, .. } => self.double(Use, descriptor),
-            WarpgroupRows::Registers(registers) => {
+            WgmmaA::Shared { descriptor, .. } => self.reg64(Use, descriptor),
+            WgmmaA::Registers(registers) => {
                 for register in registers {
                     self.register(Use, register);
                 }
             }
         }
-        self.double(Use, &mut product.b);
+        self.reg64(Use, &mut product.b);
         self.predicate(Use, &mut product.keep);
-        // One register holds an element of the sums before and after.
+        // One register holds an element of the accumulators before and after.
         for register in &mut product.d {
             let before = *register;
             self.register(Use, register);
@@ -283,7 +283,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
         use Role::{Define, Use};
         match terminator {
             Terminator::Branch { predicate, .. } => self.predicate(Use, predicate),
-            Terminator::Switch { index, .. } => self.word(Use, index),
+            Terminator::Switch { index, .. } => self.reg32(Use, index),
             Terminator::Call(call) => {
                 let Call {
                     target,
@@ -292,13 +292,13 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     ..
                 } = call.as_mut();
                 if let CallTarget::Indirect(address) = target {
-                    self.double(Use, address);
+                    self.reg64(Use, address);
                 }
                 for argument in arguments {
-                    self.word(Use, argument);
+                    self.reg32(Use, argument);
                 }
                 for result in results {
-                    self.word(Define, result);
+                    self.reg32(Define, result);
                 }
             }
             Terminator::Barrier(barrier) => {
@@ -309,16 +309,16 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     source,
                     ..
                 } = barrier.as_mut();
-                self.word(Use, id);
+                self.reg32(Use, id);
                 if let Some(threads) = threads {
-                    self.word(Use, threads);
+                    self.reg32(Use, threads);
                 }
                 if let Some(source) = source {
                     self.predicate(Use, source);
                 }
                 match kind {
                     BarrierKind::Sync | BarrierKind::Arrive => {}
-                    BarrierKind::Count(d) => self.word(Define, d),
+                    BarrierKind::Count(d) => self.reg32(Define, d),
                     BarrierKind::And(d) | BarrierKind::Or(d) => self.predicate(Define, d),
                 }
             }
@@ -327,12 +327,12 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 self.base(&mut copy.map.base);
                 self.base(&mut copy.shared.base);
                 for coordinate in &mut copy.coordinates {
-                    self.word(Use, coordinate);
+                    self.reg32(Use, coordinate);
                 }
                 if let BulkDirection::Load { barrier, blocks } = &mut copy.direction {
                     self.base(&mut barrier.base);
                     if let Some(blocks) = blocks {
-                        self.word(Use, blocks);
+                        self.reg32(Use, blocks);
                     }
                 }
             }
@@ -350,26 +350,26 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
         use Role::{Define, Use};
         self.base(&mut object.address.base);
         match &mut object.action {
-            BarrierAction::Init(word)
-            | BarrierAction::Expect(word)
-            | BarrierAction::Complete(word) => self.word(Use, word),
+            BarrierAction::Init(reg)
+            | BarrierAction::Expect(reg)
+            | BarrierAction::Complete(reg) => self.reg32(Use, reg),
             BarrierAction::Arrive {
                 state,
                 count,
                 expect,
                 ..
             } => {
-                for word in [count, expect].into_iter().flatten() {
-                    self.word(Use, word);
+                for reg in [count, expect].into_iter().flatten() {
+                    self.reg32(Use, reg);
                 }
                 if let Some(state) = state {
-                    self.double(Define, state);
+                    self.reg64(Define, state);
                 }
             }
             BarrierAction::Wait { done, phase, .. } => {
                 match phase {
-                    Phase::State(state) => self.double(Use, state),
-                    Phase::Parity(parity) => self.word(Use, parity),
+                    Phase::State(state) => self.reg64(Use, state),
+                    Phase::Parity(parity) => self.reg32(Use, parity),
                 }
                 self.predicate(Define, done);
             }
@@ -381,7 +381,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
         self.predicate(Role::Use, predicate);
     }
 
-    pub(crate) fn members(&mut self, members: &mut Word) {
-        self.word(Role::Use, members);
+    pub(crate) fn members(&mut self, members: &mut Reg32) {
+        self.reg32(Role::Use, members);
     }
 }

@@ -6,7 +6,7 @@ use super::matrix::{inputs, parse_shape};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
     BulkCopy, BulkDirection, Constant, Matrix, MatrixInputs, Op, Predicate, Register, Space,
-    Terminator, WarpgroupProduct, WarpgroupRows,
+    Terminator, Wgmma, WgmmaA,
 };
 use crate::parse::ast::{Operand, Type};
 
@@ -67,7 +67,7 @@ impl Builder<'_, '_> {
             [shared, tensor, barrier, rest @ ..] if loads => {
                 let blocks = match rest {
                     [] if !multicasts => None,
-                    [blocks] if multicasts => Some(self.word(blocks, Type::U16)?),
+                    [blocks] if multicasts => Some(self.reg32(blocks, Type::U16)?),
                     _ => return Err("wrong number of operands".into()),
                 };
                 let barrier = self.address(barrier, Space::Cluster)?;
@@ -95,7 +95,7 @@ impl Builder<'_, '_> {
         };
         let coordinates = coordinates
             .iter()
-            .map(|coordinate| self.word(coordinate, Type::S32))
+            .map(|coordinate| self.reg32(coordinate, Type::S32))
             .collect::<Result<_, _>>()?;
         let map = self.address(&map, Space::Generic)?;
         let space = match direction {
@@ -121,7 +121,7 @@ impl Builder<'_, '_> {
     pub(super) fn warpgroup(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let product = mods.take("mma_async");
         if product {
-            return self.warpgroup_product(mods, operands);
+            return self.wgmma(mods, operands);
         }
         let known = mods.take("sync") && mods.take("aligned");
         let waits = mods.take("wait_group");
@@ -136,14 +136,14 @@ impl Builder<'_, '_> {
                 self.emit(Op::WarpgroupWait(newest));
             }
             (_, true) => self.emit(Op::WarpgroupCommit),
-            // Products are executed when they are issued, in order.
+            // MMAs are executed when they are issued, in order.
             _ => self.emit(Op::Nothing),
         }
         Ok(())
     }
 
     /// `wgmma.mma_async.sync.aligned.shape.f32.a.b d, a, b, keep, ±1, ±1[, trans a][, trans b]`
-    fn warpgroup_product(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+    fn wgmma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let [d, a, b, keep, rest @ ..] = operands else {
             return Err("expected d, a, b and a predicate".into());
         };
@@ -169,33 +169,33 @@ impl Builder<'_, '_> {
             _ => return Err("wrong number of operands".into()),
         };
         let a = match in_registers {
-            true => WarpgroupRows::Registers(
+            true => WgmmaA::Registers(
                 self.parts(a)
                     .iter()
                     .map(|part| self.source(part, Type::B32))
                     .collect::<Result<_, _>>()?,
             ),
-            false => WarpgroupRows::Shared {
-                descriptor: self.double(a, Type::B64)?,
+            false => WgmmaA::Shared {
+                descriptor: self.reg64(a, Type::B64)?,
                 across: across_a != 0,
             },
         };
-        if let WarpgroupRows::Registers(registers) = &a
+        if let WgmmaA::Registers(registers) = &a
             && registers.len() != 4
         {
             return Err("expected four registers of A".into());
         }
-        let product = WarpgroupProduct {
+        let product = Wgmma {
             inputs,
             columns,
             a,
-            b: self.double(b, Type::B64)?,
+            b: self.reg64(b, Type::B64)?,
             across_b: across_b != 0,
             keep: self.keep(keep)?,
             negated: signs.map(|sign| sign < 0),
             d: self.fragment_destination(d, columns / 2, Type::F32)?,
         };
-        self.emit_matrix(Matrix::Warpgroup(product))
+        self.emit_matrix(Matrix::Wgmma(product))
     }
 
     /// A predicate, or a constant one.

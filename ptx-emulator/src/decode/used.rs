@@ -1,11 +1,11 @@
-//! Which bytes of a load matter: compilers join loads over gaps, and never use what lies between.
+//! Which bytes of a load matter: compilers merge loads over gaps, whose bytes are never used.
 
 use super::allocate::Numbering;
 use super::builder::BlockDraft;
 use super::mentions::{Mention, Mentions};
 use crate::ir::{Function, Op, Program, Register};
 
-/// Says of each load of a function which of its bytes reach a register that is read anywhere.
+/// Finds for each load of a function which of its bytes reach a register that is read anywhere.
 pub(super) fn mark(
     function: &Function,
     drafts: &[BlockDraft],
@@ -14,8 +14,8 @@ pub(super) fn mark(
     mentions: &Mentions,
 ) {
     let mut read = vec![false; numbering.total()];
-    for &word in &function.results {
-        read[numbering.of(Register::Word(word))] = true;
+    for &reg in &function.results {
+        read[numbering.of(Register::Reg32(reg))] = true;
     }
     for &(mention, number) in mentions.all() {
         read[number as usize] |= mention == Mention::Use;

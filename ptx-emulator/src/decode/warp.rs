@@ -2,26 +2,26 @@
 
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{Constant, Op, ReduceMode, Register, Shuffle, ShuffleMode, VoteMode, Word};
+use crate::ir::{Constant, Op, ReduceMode, Reg32, Register, Shuffle, ShuffleMode, VoteMode};
 use crate::parse::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
 impl Builder<'_, '_> {
-    /// Starts the block of an operation that the lanes of `members` execute together.
-    pub(super) fn enter_together(&mut self, members: Word) {
+    /// Starts the block of an operation that the lanes of `members` execute at once.
+    pub(super) fn begin_sync_op(&mut self, members: Reg32) {
         let block = self.new_block();
         self.fall_into(block);
         self.blocks[block as usize].members = Some(members);
     }
 
-    pub(super) fn leave(&mut self) {
+    pub(super) fn end_sync_op(&mut self) {
         let next = self.new_block();
         self.fall_into(next);
     }
 
-    fn members(&mut self, operand: &Operand) -> Result<Word, Failure> {
-        self.word(operand, Type::B32)
+    fn members(&mut self, operand: &Operand) -> Result<Reg32, Failure> {
+        self.reg32(operand, Type::B32)
     }
 
     /// `shfl.sync.mode.b32 d[|p], a, b, c, membermask`
@@ -49,25 +49,25 @@ impl Builder<'_, '_> {
         mods.finish()?;
         let (destination, in_range) = match to {
             Operand::Pair(to, in_range) => (
-                self.word_destination(&Operand::Name(*to))?,
+                self.reg32_destination(&Operand::Name(*to))?,
                 Some(self.predicate(*in_range)?),
             ),
-            to => (self.word_destination(to)?, None),
+            to => (self.reg32_destination(to)?, None),
         };
         let shuffle = Shuffle {
             mode,
             destination,
             in_range,
-            value: self.word(value, Type::B32)?,
-            lane: self.word(lane, Type::B32)?,
-            clamp: self.word(clamp, Type::B32)?,
+            value: self.reg32(value, Type::B32)?,
+            lane: self.reg32(lane, Type::B32)?,
+            clamp: self.reg32(clamp, Type::B32)?,
         };
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         let index = self.program.shuffles.len() as u32;
         self.program.shuffles.push(shuffle);
         self.emit(Op::Shuffle(index));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -98,9 +98,9 @@ impl Builder<'_, '_> {
         let source = self.predicate_source(source)?;
         let to = self.destination(to, ty)?;
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Vote(mode, to, source));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -122,18 +122,18 @@ impl Builder<'_, '_> {
         let value = self.source(value, ty)?;
         let (to, agree) = match to {
             Operand::Pair(to, agree) if all => (
-                self.word_destination(&Operand::Name(*to))?,
+                self.reg32_destination(&Operand::Name(*to))?,
                 Some(self.predicate(*agree)?),
             ),
-            to => (self.word_destination(to)?, None),
+            to => (self.reg32_destination(to)?, None),
         };
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(match all {
             true => Op::MatchAll(to, agree, value),
             false => Op::MatchAny(to, value),
         });
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -163,12 +163,12 @@ impl Builder<'_, '_> {
             })
             .ok_or(Failure::Unknown)?;
         mods.finish()?;
-        let value = self.word(value, ty)?;
-        let to = self.word_destination(to)?;
+        let value = self.reg32(value, ty)?;
+        let to = self.reg32_destination(to)?;
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Reduce(mode, to, value));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -183,26 +183,26 @@ impl Builder<'_, '_> {
         mods.finish()?;
         let to = match to.of(self.text) {
             "_" => None,
-            _ => Some(self.word_destination(&Operand::Name(*to))?),
+            _ => Some(self.reg32_destination(&Operand::Name(*to))?),
         };
         let elected = self.predicate(*elected)?;
         let members = self.members(members)?;
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Elect(to, elected));
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
     /// `bar.warp.sync membermask`
     pub(super) fn warp_barrier(&mut self, operands: &[Operand]) -> Outcome {
         let members = match operands {
-            [] => self.word_constant(Constant::Bits(u64::from(u32::MAX))),
+            [] => self.reg32_constant(Constant::Bits(u64::from(u32::MAX))),
             [members] => self.members(members)?,
             _ => return Err("expected one operand".into()),
         };
-        self.enter_together(members);
+        self.begin_sync_op(members);
         self.emit(Op::Nothing);
-        self.leave();
+        self.end_sync_op();
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl Builder<'_, '_> {
         mods.ty()?;
         mods.finish()?;
         match self.destination(to, Type::B32)? {
-            Register::Word(to) => self.emit(Op::ActiveMask(to)),
+            Register::Reg32(to) => self.emit(Op::ActiveMask(to)),
             _ => return Err(Failure::Unknown),
         }
         Ok(())

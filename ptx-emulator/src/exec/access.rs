@@ -3,27 +3,18 @@
 use std::sync::atomic::{Ordering, fence};
 
 use super::convert::{sign_extend, truncate};
-use super::pattern::Pattern;
 use super::run::{Outcome, Run};
-use super::spread::{Report, Spread};
-use super::transfer::{
-    Global, Source, Target, Transfer, read_double, read_row, read_word, write_double, write_row,
-    write_word,
-};
-use super::vector::{LANES, Registers, Words};
+use super::vector::{LANES, Registers};
 use super::warp_ops::{lanes, read, write};
-use super::{Launch, simd};
-use crate::ir::{Address, AddressBase, Load, Register, Space, Store};
-use crate::kernel::InstructionId;
-use crate::memory::{RANK_SHIFT, resolve_cluster, space_of, window};
+use crate::address_space::{RANK_SHIFT, resolve_cluster, space_of, window};
+use crate::ir::{AccessKind, Address, AddressBase, InstructionId, Load, Space, Store};
 use crate::observer::{
-    AccessKind, Asker, AsyncAccess, MemoryAccess, Observer, Progress, RepeatedAccess,
-    RepeatedLoads, StoredValues, WarpContext,
+    Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, StoredValues, Wants,
 };
 
 /// A loaded value as its register holds it.
 #[inline(always)]
-fn extend(value: u64, load: &Load) -> u64 {
+pub(super) fn extend(value: u64, load: &Load) -> u64 {
     if !load.signed {
         return value;
     }
@@ -33,7 +24,8 @@ fn extend(value: u64, load: &Load) -> u64 {
     )
 }
 
-/// The lanes' addresses before any translation; `local_base` is where the frame's local memory starts.
+/// The lanes' addresses before any translation; `local_base` is the start of the frame's local
+/// memory.
 #[inline(always)]
 pub(super) fn lane_addresses(
     r: &Registers<'_>,
@@ -42,12 +34,12 @@ pub(super) fn lane_addresses(
 ) -> [u64; LANES] {
     let offset = address.offset as u64;
     match address.base {
-        AddressBase::Double(double) => {
-            let base = &r.doubles[double.0 as usize];
+        AddressBase::Reg64(reg) => {
+            let base = &r.regs64[reg.0 as usize];
             std::array::from_fn(|lane| base[lane].wrapping_add(offset))
         }
-        AddressBase::Word(word) => {
-            let base = &r.words[word.0 as usize];
+        AddressBase::Reg32(reg) => {
+            let base = &r.regs32[reg.0 as usize];
             std::array::from_fn(|lane| u64::from(base[lane]).wrapping_add(offset))
         }
         AddressBase::None => [offset; LANES],
@@ -95,7 +87,7 @@ impl<O: Observer> Run<'_, '_, O> {
         (Space::Cluster, resolved)
     }
 
-    /// Whether all lanes of a generic access lie in one space.
+    /// Whether lanes of a generic access lie in different spaces.
     pub(super) fn is_mixed(&self, address: &Address, mask: u32) -> bool {
         if address.space != Space::Generic {
             return false;
@@ -105,7 +97,7 @@ impl<O: Observer> Run<'_, '_, O> {
         lanes(mask).any(|lane| space_of(addresses[lane]) != first)
     }
 
-    /// Reports an access of which no pattern is kept.
+    /// Reports an access that is not compared with earlier ones.
     pub(super) fn observe(
         &mut self,
         space: Space,
@@ -117,7 +109,10 @@ impl<O: Observer> Run<'_, '_, O> {
         if O::ACCESSES {
             let lanes = (mask, strong);
             let access = self.irregular_access(space, kind, bytes, lanes, addresses);
-            self.observer.memory_access(&self.context, &access);
+            self.observer.notify(Event::Access {
+                warp: &self.context,
+                accesses: Accesses::full(&access),
+            });
         }
     }
 
@@ -127,18 +122,21 @@ impl<O: Observer> Run<'_, '_, O> {
         kind: AccessKind,
         bytes: u32,
         (mask, addresses): (u32, &[u64; LANES]),
-        asker: Asker,
+        issuer: Issuer,
         progress: Progress,
     ) {
-        if O::ACCESSES {
+        if O::ASYNC_ACCESSES {
             let lanes = (mask, false);
             let access = self.irregular_access(Space::Shared, kind, bytes, lanes, addresses);
             let access = AsyncAccess {
                 access,
-                asker,
+                issuer,
                 progress,
             };
-            self.observer.async_access(&self.context, &access);
+            self.observer.notify(Event::AsyncAccess {
+                warp: &self.context,
+                access: &access,
+            });
         }
     }
 
@@ -191,68 +189,6 @@ impl<O: Observer> Run<'_, '_, O> {
         self.load_slow(index as usize, mask)
     }
 
-    /// All lanes at once; false, with nothing done, where the access is not in bounds, misaligned,
-    /// or of a kind that the fast paths leave to the slow one.
-    #[inline(always)]
-    fn load_fast(&mut self, index: usize) -> bool {
-        let pattern = &mut self.patterns[index];
-        let local = (self.local_base, self.local_top);
-        let visit = *self.visit;
-        let Some(place) = pattern.find(self.launch, &self.r, self.spreads, visit, local) else {
-            return false;
-        };
-        let at = place.offset / 4;
-        match place.space {
-            Space::Shared => {
-                let source = &&*self.shared;
-                if !read_row(source, at, pattern, self.r.words) {
-                    let load = &self.program.loads[index];
-                    load_all(&&self.shared[at..], load, pattern, &mut self.r);
-                }
-            }
-            Space::Local => load_local(self.local, &self.program.loads[index], at, &mut self.r),
-            _ => {
-                let allocation = &self.launch.allocations[place.allocation as usize];
-                let (words, level) = (allocation.words(), self.launch.level);
-                if pattern.transfer == Transfer::Row {
-                    simd::prefetch_row(words, pattern.ahead(at));
-                }
-                if !read_row(&Global { words, level }, at, pattern, self.r.words) {
-                    let load = &self.program.loads[index];
-                    let words = &words[at..];
-                    load_all(&Global { words, level }, load, pattern, &mut self.r);
-                }
-            }
-        }
-        let spread = &mut self.spreads[pattern.spread as usize];
-        if O::LOAD_GROUPS && spread.report == Report::Now {
-            spread.report = Report::Done;
-            let loads = RepeatedLoads {
-                group: pattern.spread as usize,
-                loads: &self.program.groups[pattern.spread as usize],
-                space: spread.space,
-                base: spread.reported,
-                distances: &spread.deltas,
-                version: spread.version,
-            };
-            self.observer.repeated_loads(&self.context, &loads);
-        }
-        if O::ACCESSES && !(O::LOAD_GROUPS && spread.report == Report::Done) {
-            let (bytes, distances) = (pattern.bytes, &spread.deltas);
-            let access = || RepeatedAccess {
-                instruction: InstructionId(self.info),
-                space: place.space,
-                kind: AccessKind::Load,
-                bytes,
-                first_address: place.first,
-                distances,
-                values: None,
-            };
-            observe_regular(self.observer, &self.context, pattern, place.space, access);
-        }
-        true
-    }
-
     #[cold]
     #[inline(never)]
     fn load_slow(&mut self, index: usize, mask: u32) -> Outcome {
@@ -267,7 +203,7 @@ impl<O: Observer> Run<'_, '_, O> {
         let in_order = O::STRONG_IN_ORDER && load.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
-        self.patterns[index].observe_other(self.spreads);
+        self.patterns[index].observe_other(self.lane_offsets);
         let lanes = (mask, load.strong);
         self.observe(space, AccessKind::Load, bytes, lanes, &addresses);
         self.load_lanes(load, space, &addresses, mask, bytes)
@@ -307,52 +243,6 @@ impl<O: Observer> Run<'_, '_, O> {
         self.store_slow(index as usize, mask)
     }
 
-    /// As [`Self::load_fast`].
-    #[inline(always)]
-    fn store_fast(&mut self, index: usize) -> bool {
-        let store = &self.program.stores[index];
-        let site = self.program.loads.len() + index;
-        let pattern = &mut self.patterns[site];
-        let local = (self.local_base, self.local_top);
-        let visit = *self.visit;
-        let Some(place) = pattern.find(self.launch, &self.r, self.spreads, visit, local) else {
-            return false;
-        };
-        let at = place.offset / 4;
-        match place.space {
-            Space::Shared => {
-                if !write_row(&mut &mut *self.shared, at, pattern, self.r.words) {
-                    store_all(&mut &mut self.shared[at..], store, pattern, &self.r);
-                }
-            }
-            Space::Local => store_local(self.local, store, at, &self.r),
-            Space::Global => {
-                let allocation = &self.launch.allocations[place.allocation as usize];
-                let (words, level) = (allocation.words(), self.launch.level);
-                if !write_row(&mut Global { words, level }, at, pattern, self.r.words) {
-                    let words = &words[at..];
-                    store_all(&mut Global { words, level }, store, pattern, &self.r);
-                }
-            }
-            Space::Const | Space::Param | Space::Generic | Space::Cluster => return false,
-        }
-        if O::ACCESSES {
-            let spread = &self.spreads[pattern.spread as usize];
-            let (bytes, distances) = (pattern.bytes, &spread.deltas);
-            let access = || RepeatedAccess {
-                instruction: InstructionId(self.info),
-                space: place.space,
-                kind: AccessKind::Store,
-                bytes,
-                first_address: place.first,
-                distances,
-                values: Some(stored_values(&self.r, store)),
-            };
-            observe_regular(self.observer, &self.context, pattern, place.space, access);
-        }
-        true
-    }
-
     #[cold]
     #[inline(never)]
     fn store_slow(&mut self, index: usize, mask: u32) -> Outcome {
@@ -367,14 +257,17 @@ impl<O: Observer> Run<'_, '_, O> {
         let in_order = O::STRONG_IN_ORDER && store.strong && space == Space::Global;
         let launch = self.launch;
         let _in_order = in_order.then(|| launch.in_order());
-        self.patterns[self.program.loads.len() + index].observe_other(self.spreads);
+        self.patterns[self.program.loads.len() + index].observe_other(self.lane_offsets);
         if O::ACCESSES {
             let lanes = (mask, store.strong);
             let access = MemoryAccess {
                 values: Some(stored_values(&self.r, store)),
                 ..self.irregular_access(space, AccessKind::Store, bytes, lanes, &addresses)
             };
-            self.observer.memory_access(&self.context, &access);
+            self.observer.notify(Event::Access {
+                warp: &self.context,
+                accesses: Accesses::full(&access),
+            });
         }
         self.store_lanes(store, space, &addresses, mask, bytes)
     }
@@ -404,174 +297,13 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 }
 
-/// What loads of full warps read from.
-pub(super) struct Sources<'r, 'l> {
-    pub launch: &'r Launch<'l>,
-    pub shared: &'r [u32],
-    pub spreads: &'r [Spread],
-    pub visit: u64,
-}
-
-impl Sources<'_, '_> {
-    /// A load of a row or of one place; false, with nothing done, unless its addresses are known to be in bounds and
-    /// observers of the kind `O` know of it already.
-    #[inline(always)]
-    pub(super) fn read_again<O: Observer>(
-        &self,
-        pattern: &mut Pattern,
-        registers: &mut [Words],
-    ) -> bool {
-        let spread = &self.spreads[pattern.spread as usize];
-        let is_known = !O::ACCESSES || O::LOAD_GROUPS && spread.report == Report::Done;
-        let Some(place) = pattern.known_place(spread, self.visit).filter(|_| is_known) else {
-            return false;
-        };
-        let at = place.offset / 4;
-        match place.space {
-            Space::Shared => read_row(&self.shared, at, pattern, registers),
-            _ => {
-                let allocation = &self.launch.allocations[place.allocation as usize];
-                let (words, level) = (allocation.words(), self.launch.level);
-                if pattern.transfer == Transfer::Row {
-                    simd::prefetch_row(words, pattern.ahead(at));
-                }
-                read_row(&Global { words, level }, at, pattern, registers)
-            }
-        }
-    }
-}
-
-/// Reports an access of a full warp.
-#[inline(always)]
-fn observe_regular<'a, O: Observer>(
-    observer: &mut O,
-    context: &WarpContext<'_>,
-    pattern: &mut Pattern,
-    space: Space,
-    access: impl Fn() -> RepeatedAccess<'a>,
-) {
-    // Made in each of the branches: the one that is taken all the time needs only a part of it.
-    if pattern.observe(space) {
-        observer.repeated_access(context, access());
-    } else {
-        access().in_full(false, |access| observe_first(observer, context, access));
-    }
-}
-
-/// Local memory is interleaved by lane: the same offset in all lanes is one row.
-#[inline(never)]
-fn load_local(local: &[Words], load: &Load, row: usize, r: &mut Registers<'_>) {
-    for (index, destination) in load.destinations.iter().enumerate() {
-        let at = row + index * load.bytes as usize / 4;
-        let low = local[at];
-        match destination {
-            Some(Register::Word(word)) => r.words[word.0 as usize] = low,
-            Some(Register::Double(double)) => {
-                let high = if load.bytes == 8 {
-                    local[at + 1]
-                } else {
-                    [0; LANES]
-                };
-                let to = &mut r.doubles[double.0 as usize];
-                for lane in 0..LANES {
-                    let value = u64::from(low[lane]) | u64::from(high[lane]) << 32;
-                    to[lane] = extend(value, load);
-                }
-            }
-            Some(Register::Predicate(_)) | None => {}
-        }
-    }
-}
-
-#[inline(never)]
-fn store_local(local: &mut [Words], store: &Store, row: usize, r: &Registers<'_>) {
-    for (index, source) in store.sources.iter().enumerate() {
-        let at = row + index * store.bytes as usize / 4;
-        match source {
-            Register::Word(word) => local[at] = r.words[word.0 as usize],
-            Register::Double(double) => {
-                let from = &r.doubles[double.0 as usize];
-                local[at] = from.map(|value| value as u32);
-                if store.bytes == 8 {
-                    local[at + 1] = from.map(|value| (value >> 32) as u32);
-                }
-            }
-            Register::Predicate(_) => {}
-        }
-    }
-}
-
-/// Reports the first access of a pattern.
-#[cold]
-#[inline(never)]
-fn observe_first<O: Observer>(
-    observer: &mut O,
-    context: &WarpContext<'_>,
-    access: &MemoryAccess<'_>,
-) {
-    observer.memory_access(context, access);
-}
-
-fn stored_values<'a>(registers: &'a Registers<'_>, store: &'a Store) -> StoredValues<'a> {
+pub(super) fn stored_values<'a>(
+    registers: &'a Registers<'_>,
+    store: &'a Store,
+) -> StoredValues<'a> {
     StoredValues {
-        words: registers.words,
-        doubles: registers.doubles,
+        regs32: registers.regs32,
+        regs64: registers.regs64,
         store,
-    }
-}
-
-/// Loads every element of a full warp's access, of 4 or 8 bytes each.
-#[inline(always)]
-fn load_all(source: &impl Source, load: &Load, pattern: &Pattern, r: &mut Registers<'_>) {
-    match (load.single, load.bytes) {
-        (Some(Register::Word(word)), _) => {
-            read_word(source, pattern, 0, &mut r.words[word.0 as usize]);
-        }
-        (Some(Register::Double(double)), 8) => {
-            read_double(source, pattern, 0, &mut r.doubles[double.0 as usize]);
-        }
-        _ => {
-            let step = load.bytes as usize / 4;
-            for (index, destination) in load.destinations.iter().enumerate() {
-                let element = index * step;
-                match *destination {
-                    Some(Register::Word(word)) => {
-                        read_word(source, pattern, element, &mut r.words[word.0 as usize]);
-                    }
-                    Some(Register::Double(double)) if step == 2 => {
-                        read_double(source, pattern, element, &mut r.doubles[double.0 as usize]);
-                    }
-                    Some(Register::Double(double)) => {
-                        let mut words = [0; LANES];
-                        read_word(source, pattern, element, &mut words);
-                        r.doubles[double.0 as usize] =
-                            words.map(|word| extend(u64::from(word), load));
-                    }
-                    Some(Register::Predicate(_)) | None => {}
-                }
-            }
-        }
-    }
-}
-
-/// Stores every element of a full warp's access, of 4 or 8 bytes each.
-#[inline(always)]
-fn store_all(target: &mut impl Target, store: &Store, pattern: &Pattern, r: &Registers<'_>) {
-    let step = store.bytes as usize / 4;
-    for (index, source) in store.sources.iter().enumerate() {
-        let element = index * step;
-        match *source {
-            Register::Word(word) => {
-                write_word(target, pattern, element, &r.words[word.0 as usize]);
-            }
-            Register::Double(double) if step == 2 => {
-                write_double(target, pattern, element, &r.doubles[double.0 as usize]);
-            }
-            Register::Double(double) => {
-                let words = r.doubles[double.0 as usize].map(|value| value as u32);
-                write_word(target, pattern, element, &words);
-            }
-            Register::Predicate(_) => {}
-        }
     }
 }

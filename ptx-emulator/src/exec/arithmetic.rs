@@ -1,7 +1,7 @@
 //! The vectorised arithmetic operations.
 
 use super::float::{bits32, bits64, max32, max64, min32, min64};
-use super::vector::{Registers, Words, collect, store_doubles, store_words};
+use super::vector::{Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use crate::ir::{Binary, Comparison, Shift, Ternary, Unary};
 
 fn f32_of(bits: u32) -> f32 {
@@ -13,7 +13,7 @@ fn f64_of(bits: u64) -> f64 {
 }
 
 #[inline(always)]
-pub(crate) fn unary_word<const FULL: bool>(
+pub(crate) fn unary32<const FULL: bool>(
     r: &mut Registers<'_>,
     mask: u32,
     op: Unary,
@@ -21,15 +21,15 @@ pub(crate) fn unary_word<const FULL: bool>(
     a: u32,
 ) {
     match op {
-        Unary::Not => r.map_word::<FULL>(mask, d, a, |x| !x),
-        Unary::Neg => r.map_word::<FULL>(mask, d, a, u32::wrapping_neg),
-        Unary::FloatNeg => r.map_word::<FULL>(mask, d, a, |x| bits32(-f32_of(x))),
-        Unary::FloatAbs => r.map_word::<FULL>(mask, d, a, |x| bits32(f32_of(x).abs())),
+        Unary::Not => r.map_32::<FULL>(mask, d, a, |x| !x),
+        Unary::Neg => r.map_32::<FULL>(mask, d, a, u32::wrapping_neg),
+        Unary::FloatNeg => r.map_32::<FULL>(mask, d, a, |x| bits32(-f32_of(x))),
+        Unary::FloatAbs => r.map_32::<FULL>(mask, d, a, |x| bits32(f32_of(x).abs())),
     }
 }
 
 #[inline(always)]
-pub(crate) fn unary_double<const FULL: bool>(
+pub(crate) fn unary64<const FULL: bool>(
     r: &mut Registers<'_>,
     mask: u32,
     op: Unary,
@@ -37,15 +37,15 @@ pub(crate) fn unary_double<const FULL: bool>(
     a: u32,
 ) {
     match op {
-        Unary::Not => r.map_double::<FULL>(mask, d, a, |x| !x),
-        Unary::Neg => r.map_double::<FULL>(mask, d, a, u64::wrapping_neg),
-        Unary::FloatNeg => r.map_double::<FULL>(mask, d, a, |x| bits64(-f64_of(x), [x])),
-        Unary::FloatAbs => r.map_double::<FULL>(mask, d, a, |x| bits64(f64_of(x).abs(), [x])),
+        Unary::Not => r.map_64::<FULL>(mask, d, a, |x| !x),
+        Unary::Neg => r.map_64::<FULL>(mask, d, a, u64::wrapping_neg),
+        Unary::FloatNeg => r.map_64::<FULL>(mask, d, a, |x| bits64(-f64_of(x), [x])),
+        Unary::FloatAbs => r.map_64::<FULL>(mask, d, a, |x| bits64(f64_of(x).abs(), [x])),
     }
 }
 
 #[inline(always)]
-pub(crate) fn binary_word<const FULL: bool>(
+pub(crate) fn binary32<const FULL: bool>(
     r: &mut Registers<'_>,
     mask: u32,
     op: Binary,
@@ -53,45 +53,45 @@ pub(crate) fn binary_word<const FULL: bool>(
     ab: (u32, u32),
 ) {
     match op {
-        Binary::Add => r.map_words::<FULL>(mask, d, ab, u32::wrapping_add),
-        Binary::Sub => r.map_words::<FULL>(mask, d, ab, u32::wrapping_sub),
-        Binary::Mul => r.map_words::<FULL>(mask, d, ab, u32::wrapping_mul),
-        Binary::MulHighUnsigned => r.map_words::<FULL>(mask, d, ab, |x, y| {
+        Binary::Add => r.map2_32::<FULL>(mask, d, ab, u32::wrapping_add),
+        Binary::Sub => r.map2_32::<FULL>(mask, d, ab, u32::wrapping_sub),
+        Binary::Mul => r.map2_32::<FULL>(mask, d, ab, u32::wrapping_mul),
+        Binary::MulHighUnsigned => r.map2_32::<FULL>(mask, d, ab, |x, y| {
             ((u64::from(x) * u64::from(y)) >> 32) as u32
         }),
-        Binary::MulHighSigned => r.map_words::<FULL>(mask, d, ab, |x, y| {
+        Binary::MulHighSigned => r.map2_32::<FULL>(mask, d, ab, |x, y| {
             ((i64::from(x as i32) * i64::from(y as i32)) >> 32) as u32
         }),
-        Binary::And => r.map_words::<FULL>(mask, d, ab, |x, y| x & y),
-        Binary::Or => r.map_words::<FULL>(mask, d, ab, |x, y| x | y),
-        Binary::Xor => r.map_words::<FULL>(mask, d, ab, |x, y| x ^ y),
-        Binary::MinUnsigned => r.map_words::<FULL>(mask, d, ab, u32::min),
+        Binary::And => r.map2_32::<FULL>(mask, d, ab, |x, y| x & y),
+        Binary::Or => r.map2_32::<FULL>(mask, d, ab, |x, y| x | y),
+        Binary::Xor => r.map2_32::<FULL>(mask, d, ab, |x, y| x ^ y),
+        Binary::MinUnsigned => r.map2_32::<FULL>(mask, d, ab, u32::min),
         Binary::MinSigned => {
-            r.map_words::<FULL>(mask, d, ab, |x, y| (x as i32).min(y as i32) as u32);
+            r.map2_32::<FULL>(mask, d, ab, |x, y| (x as i32).min(y as i32) as u32);
         }
-        Binary::MaxUnsigned => r.map_words::<FULL>(mask, d, ab, u32::max),
+        Binary::MaxUnsigned => r.map2_32::<FULL>(mask, d, ab, u32::max),
         Binary::MaxSigned => {
-            r.map_words::<FULL>(mask, d, ab, |x, y| (x as i32).max(y as i32) as u32);
+            r.map2_32::<FULL>(mask, d, ab, |x, y| (x as i32).max(y as i32) as u32);
         }
         Binary::FloatAdd => {
-            r.map_words::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) + f32_of(y)));
+            r.map2_32::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) + f32_of(y)));
         }
         Binary::FloatSub => {
-            r.map_words::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) - f32_of(y)));
+            r.map2_32::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) - f32_of(y)));
         }
         Binary::FloatMul => {
-            r.map_words::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) * f32_of(y)));
+            r.map2_32::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) * f32_of(y)));
         }
         Binary::FloatDiv => {
-            r.map_words::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) / f32_of(y)));
+            r.map2_32::<FULL>(mask, d, ab, |x, y| bits32(f32_of(x) / f32_of(y)));
         }
-        Binary::FloatMin => r.map_words::<FULL>(mask, d, ab, min32),
-        Binary::FloatMax => r.map_words::<FULL>(mask, d, ab, max32),
+        Binary::FloatMin => r.map2_32::<FULL>(mask, d, ab, min32),
+        Binary::FloatMax => r.map2_32::<FULL>(mask, d, ab, max32),
     }
 }
 
 #[inline(always)]
-pub(crate) fn binary_double<const FULL: bool>(
+pub(crate) fn binary64<const FULL: bool>(
     r: &mut Registers<'_>,
     mask: u32,
     op: Binary,
@@ -99,45 +99,45 @@ pub(crate) fn binary_double<const FULL: bool>(
     ab: (u32, u32),
 ) {
     match op {
-        Binary::Add => r.map_doubles::<FULL>(mask, d, ab, u64::wrapping_add),
-        Binary::Sub => r.map_doubles::<FULL>(mask, d, ab, u64::wrapping_sub),
-        Binary::Mul => r.map_doubles::<FULL>(mask, d, ab, u64::wrapping_mul),
-        Binary::MulHighUnsigned => r.map_doubles::<FULL>(mask, d, ab, |x, y| {
+        Binary::Add => r.map2_64::<FULL>(mask, d, ab, u64::wrapping_add),
+        Binary::Sub => r.map2_64::<FULL>(mask, d, ab, u64::wrapping_sub),
+        Binary::Mul => r.map2_64::<FULL>(mask, d, ab, u64::wrapping_mul),
+        Binary::MulHighUnsigned => r.map2_64::<FULL>(mask, d, ab, |x, y| {
             ((u128::from(x) * u128::from(y)) >> 64) as u64
         }),
-        Binary::MulHighSigned => r.map_doubles::<FULL>(mask, d, ab, |x, y| {
+        Binary::MulHighSigned => r.map2_64::<FULL>(mask, d, ab, |x, y| {
             ((i128::from(x as i64) * i128::from(y as i64)) >> 64) as u64
         }),
-        Binary::And => r.map_doubles::<FULL>(mask, d, ab, |x, y| x & y),
-        Binary::Or => r.map_doubles::<FULL>(mask, d, ab, |x, y| x | y),
-        Binary::Xor => r.map_doubles::<FULL>(mask, d, ab, |x, y| x ^ y),
-        Binary::MinUnsigned => r.map_doubles::<FULL>(mask, d, ab, u64::min),
+        Binary::And => r.map2_64::<FULL>(mask, d, ab, |x, y| x & y),
+        Binary::Or => r.map2_64::<FULL>(mask, d, ab, |x, y| x | y),
+        Binary::Xor => r.map2_64::<FULL>(mask, d, ab, |x, y| x ^ y),
+        Binary::MinUnsigned => r.map2_64::<FULL>(mask, d, ab, u64::min),
         Binary::MinSigned => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| (x as i64).min(y as i64) as u64);
+            r.map2_64::<FULL>(mask, d, ab, |x, y| (x as i64).min(y as i64) as u64);
         }
-        Binary::MaxUnsigned => r.map_doubles::<FULL>(mask, d, ab, u64::max),
+        Binary::MaxUnsigned => r.map2_64::<FULL>(mask, d, ab, u64::max),
         Binary::MaxSigned => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| (x as i64).max(y as i64) as u64);
+            r.map2_64::<FULL>(mask, d, ab, |x, y| (x as i64).max(y as i64) as u64);
         }
         Binary::FloatAdd => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) + f64_of(y), [y, x]));
+            r.map2_64::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) + f64_of(y), [y, x]));
         }
         Binary::FloatSub => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) - f64_of(y), [y, x]));
+            r.map2_64::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) - f64_of(y), [y, x]));
         }
         Binary::FloatMul => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) * f64_of(y), [y, x]));
+            r.map2_64::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) * f64_of(y), [y, x]));
         }
         Binary::FloatDiv => {
-            r.map_doubles::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) / f64_of(y), [x, y]));
+            r.map2_64::<FULL>(mask, d, ab, |x, y| bits64(f64_of(x) / f64_of(y), [x, y]));
         }
-        Binary::FloatMin => r.map_doubles::<FULL>(mask, d, ab, min64),
-        Binary::FloatMax => r.map_doubles::<FULL>(mask, d, ab, max64),
+        Binary::FloatMin => r.map2_64::<FULL>(mask, d, ab, min64),
+        Binary::FloatMax => r.map2_64::<FULL>(mask, d, ab, max64),
     }
 }
 
 #[inline(always)]
-pub(crate) fn ternary_word<const FULL: bool>(
+pub(crate) fn ternary32<const FULL: bool>(
     r: &mut Registers<'_>,
     mask: u32,
     op: Ternary,
@@ -146,27 +146,27 @@ pub(crate) fn ternary_word<const FULL: bool>(
 ) {
     match op {
         Ternary::MulAdd => {
-            r.map_words3::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
+            r.map3_32::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
         }
-        Ternary::FloatFma => float_fma::<FULL>(r.words, mask, d, abc),
+        Ternary::FloatFma => float_fma::<FULL>(r.regs32, mask, d, abc),
     }
 }
 
 #[inline(always)]
 pub(crate) fn float_fma<const FULL: bool>(
-    words: &mut [Words],
+    regs32: &mut [Lanes32],
     mask: u32,
     d: u32,
     (a, b, c): (u32, u32, u32),
 ) {
-    let (a, b, c) = (words[a as usize], words[b as usize], words[c as usize]);
-    store_words::<FULL>(&mut words[d as usize], mask, |lane| {
+    let (a, b, c) = (regs32[a as usize], regs32[b as usize], regs32[c as usize]);
+    store_lanes32::<FULL>(&mut regs32[d as usize], mask, |lane| {
         bits32(f32_of(a[lane]).mul_add(f32_of(b[lane]), f32_of(c[lane])))
     });
 }
 
 #[inline(always)]
-pub(crate) fn ternary_double<const FULL: bool>(
+pub(crate) fn ternary64<const FULL: bool>(
     r: &mut Registers<'_>,
     mask: u32,
     op: Ternary,
@@ -175,16 +175,16 @@ pub(crate) fn ternary_double<const FULL: bool>(
 ) {
     match op {
         Ternary::MulAdd => {
-            r.map_doubles3::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
+            r.map3_64::<FULL>(mask, d, abc, |x, y, z| x.wrapping_mul(y).wrapping_add(z))
         }
-        Ternary::FloatFma => r.map_doubles3::<FULL>(mask, d, abc, |x, y, z| {
+        Ternary::FloatFma => r.map3_64::<FULL>(mask, d, abc, |x, y, z| {
             bits64(f64_of(x).mul_add(f64_of(y), f64_of(z)), [y, z, x])
         }),
     }
 }
 
 #[inline(always)]
-pub(crate) fn shift_word<const FULL: bool>(
+pub(crate) fn shift32<const FULL: bool>(
     r: &mut Registers<'_>,
     mask: u32,
     op: Shift,
@@ -193,19 +193,19 @@ pub(crate) fn shift_word<const FULL: bool>(
 ) {
     match op {
         Shift::Left => {
-            r.map_words::<FULL>(mask, d, ab, |x, n| if n > 31 { 0 } else { x << (n & 31) })
+            r.map2_32::<FULL>(mask, d, ab, |x, n| if n > 31 { 0 } else { x << (n & 31) })
         }
         Shift::RightUnsigned => {
-            r.map_words::<FULL>(mask, d, ab, |x, n| if n > 31 { 0 } else { x >> (n & 31) })
+            r.map2_32::<FULL>(mask, d, ab, |x, n| if n > 31 { 0 } else { x >> (n & 31) })
         }
         Shift::RightSigned => {
-            r.map_words::<FULL>(mask, d, ab, |x, n| (x as i32 >> n.min(31)) as u32);
+            r.map2_32::<FULL>(mask, d, ab, |x, n| (x as i32 >> n.min(31)) as u32);
         }
     }
 }
 
 #[inline(always)]
-pub(crate) fn shift_double<const FULL: bool>(
+pub(crate) fn shift64<const FULL: bool>(
     r: &mut Registers<'_>,
     mask: u32,
     op: Shift,
@@ -213,19 +213,19 @@ pub(crate) fn shift_double<const FULL: bool>(
     a: u32,
     b: u32,
 ) {
-    let amount = &r.words[b as usize];
-    let a = r.doubles[a as usize];
-    let to = &mut r.doubles[d as usize];
+    let amount = &r.regs32[b as usize];
+    let a = r.regs64[a as usize];
+    let to = &mut r.regs64[d as usize];
     let n = |lane: usize| u64::from(amount[lane]);
     match op {
-        Shift::Left => store_doubles::<FULL>(to, mask, |lane| {
+        Shift::Left => store_lanes64::<FULL>(to, mask, |lane| {
             if n(lane) > 63 {
                 0
             } else {
                 a[lane] << (n(lane) & 63)
             }
         }),
-        Shift::RightUnsigned => store_doubles::<FULL>(to, mask, |lane| {
+        Shift::RightUnsigned => store_lanes64::<FULL>(to, mask, |lane| {
             if n(lane) > 63 {
                 0
             } else {
@@ -233,14 +233,14 @@ pub(crate) fn shift_double<const FULL: bool>(
             }
         }),
         Shift::RightSigned => {
-            store_doubles::<FULL>(to, mask, |lane| (a[lane] as i64 >> n(lane).min(63)) as u64)
+            store_lanes64::<FULL>(to, mask, |lane| (a[lane] as i64 >> n(lane).min(63)) as u64)
         }
     }
 }
 
 #[inline(always)]
-pub(crate) fn compare_word(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u32 {
-    let (a, b) = (&r.words[a as usize], &r.words[b as usize]);
+pub(crate) fn compare32(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u32 {
+    let (a, b) = (&r.regs32[a as usize], &r.regs32[b as usize]);
     match op {
         Comparison::Equal => collect(|i| a[i] == b[i]),
         Comparison::LessUnsigned => collect(|i| a[i] < b[i]),
@@ -256,8 +256,8 @@ pub(crate) fn compare_word(r: &Registers<'_>, op: Comparison, a: u32, b: u32) ->
 }
 
 #[inline(always)]
-pub(crate) fn compare_double(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u32 {
-    let (a, b) = (&r.doubles[a as usize], &r.doubles[b as usize]);
+pub(crate) fn compare64(r: &Registers<'_>, op: Comparison, a: u32, b: u32) -> u32 {
+    let (a, b) = (&r.regs64[a as usize], &r.regs64[b as usize]);
     match op {
         Comparison::Equal => collect(|i| a[i] == b[i]),
         Comparison::LessUnsigned => collect(|i| a[i] < b[i]),

@@ -1,20 +1,20 @@
 //! `cp.async`: a thread's copies in flight.
 //!
-//! Global memory is read when a copy is issued, shared memory is written as late as PTX allows: when
-//! the thread waits for the group, or when the mbarrier that was told of the copy completes its phase.
-//! A kernel that forgets to wait reads what was there before, and observers see the store where it
-//! happens.
+//! Global memory is read when a copy is issued, shared memory is written as late as PTX allows:
+//! when the thread waits for the group, or when the mbarrier to which the copy is attached
+//! completes its phase. A kernel that forgets to wait reads the old contents, and observers see the
+//! store where it happens.
 
 use super::run::{Outcome, Run};
 use super::vector::LANES;
 use super::warp_ops::lanes;
-use crate::ir::Space;
-use crate::observer::{AccessKind, Asker, Observer, Progress};
+use crate::ir::{AccessKind, Space};
+use crate::observer::{Issuer, Observer, Progress};
 
 /// Words of the largest copy.
 const WORDS: usize = 4;
 
-/// The copies that one instruction of a warp has begun.
+/// The copies that one instruction of a warp has issued.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingCopy {
     /// The instruction.
@@ -82,7 +82,7 @@ impl CopyQueue {
         taken
     }
 
-    /// Takes everything that the lanes of `mask` have begun.
+    /// Takes all copies that the lanes of `mask` have issued.
     pub(super) fn take_all(&mut self, mask: u32) -> Vec<PendingCopy> {
         self.take(mask, |_, _| true)
     }
@@ -97,14 +97,14 @@ impl<O: Observer> Run<'_, '_, O> {
         let ignored = copy.ignore.map_or(0, |p| self.r.predicates[p.0 as usize]);
         let source_bytes: [u32; LANES] = std::array::from_fn(|lane| match copy.source_bytes {
             _ if ignored >> lane & 1 != 0 => 0,
-            Some(word) => self.r.words[word.0 as usize][lane].min(copy.bytes),
+            Some(reg) => self.r.regs32[reg.0 as usize][lane].min(copy.bytes),
             None => copy.bytes,
         });
         let reading = lanes(mask)
             .filter(|&lane| source_bytes[lane] != 0)
             .fold(0, |reading, lane| reading | 1 << lane);
         if reading != 0 {
-            // What is filled with zeros is not read; observers see one size for all lanes.
+            // Bytes that are filled with zeros are not read; observers see one size for all lanes.
             let bytes = lanes(reading).map(|lane| source_bytes[lane]).max();
             let bytes = bytes.unwrap_or(copy.bytes);
             self.observe(
@@ -129,8 +129,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 data[lane][at as usize / 4] |= (byte as u32) << (8 * (at % 4));
             }
         }
-        let (kind, progress) = (AccessKind::Store, Progress::Begins);
-        self.observe_async(kind, copy.bytes, (mask, &to), Asker::Each, progress);
+        let (kind, progress) = (AccessKind::Store, Progress::Issued);
+        self.observe_async(kind, copy.bytes, (mask, &to), Issuer::EachLane, progress);
         self.copies.pending.push(PendingCopy {
             info: self.info,
             mask,
@@ -160,7 +160,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// `cp.async.wait_group`: what the groups but the `newest` ones copy is written.
+    /// `cp.async.wait_group`: writes the copies of all groups but the `newest` ones.
     pub(super) fn async_wait(&mut self, newest: Option<u32>, mask: u32) {
         let committed = self.copies.committed;
         let done = self.copies.take(mask, |lane, group| {
@@ -178,7 +178,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 &copy.to,
             );
             let (kind, lanes) = (AccessKind::Store, (copy.mask, &copy.to));
-            self.observe_async(kind, copy.bytes, lanes, Asker::Each, Progress::Waited);
+            self.observe_async(kind, copy.bytes, lanes, Issuer::EachLane, Progress::Waited);
             copy.write(copy.mask, self.shared);
             self.info = own;
         }

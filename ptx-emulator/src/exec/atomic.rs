@@ -6,10 +6,11 @@ use super::lane;
 use super::run::{Outcome, Run};
 use super::warp_ops::{lanes, read, write};
 use crate::ir::{
-    Atomic, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, Space,
+    AccessKind, Atomic, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
+    Space,
 };
 use crate::memory::Allocation;
-use crate::observer::{AccessKind, Observer};
+use crate::observer::Observer;
 
 impl<O: Observer> Run<'_, '_, O> {
     #[inline(never)]

@@ -6,9 +6,8 @@ use super::vector::LANES;
 use super::warp::{Split, State, Warp};
 use super::warp_ops::lanes;
 use crate::error::{Fault, FaultKind};
-use crate::ir::{Barrier, BarrierKind, Terminator};
-use crate::kernel::InstructionId;
-use crate::observer::{BarrierComplete, Observer, WarpContext};
+use crate::ir::{Barrier, BarrierKind, InstructionId, Terminator};
+use crate::observer::{BarrierComplete, Event, Observer, WarpContext};
 
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
@@ -18,16 +17,16 @@ const BARRIERS: usize = 16;
 pub(super) struct BarrierState {
     /// Per warp.
     arrived: Vec<u32>,
-    /// Whether anybody has arrived.
+    /// Whether any lane has arrived.
     in_use: bool,
-    /// Threads that take part, where the instruction says so.
+    /// Number of participating threads, if the instruction gives one.
     threads: Option<u32>,
-    /// Whether those who wait want a result.
+    /// Whether the waiting lanes want a result.
     reducing: bool,
 }
 
 impl BarrierState {
-    /// The barriers of a block of `warps` warps, at which nobody has arrived.
+    /// The barriers of a block of `warps` warps, at which no lane has arrived.
     pub(super) fn of_block(warps: u32) -> Vec<Self> {
         let barrier = BarrierState {
             arrived: vec![0; warps as usize],
@@ -58,11 +57,11 @@ impl<O: Observer> Worker<'_, '_, O> {
     ) -> Outcome {
         let warp = &mut self.warps[index];
         let frame = warp.frames[warp.splits[at].frame as usize];
-        let ids = warp.words[frame.words + barrier.id.0 as usize];
+        let ids = warp.regs32[frame.regs32 + barrier.id.0 as usize];
         let counts = barrier
             .threads
-            .map(|threads| warp.words[frame.words + threads.0 as usize]);
-        for part in warp.part(at, &ids) {
+            .map(|threads| warp.regs32[frame.regs32 + threads.0 as usize]);
+        for part in warp.partition(at, &ids) {
             let split = &mut self.warps[index].splits[part];
             let first = split.mask.trailing_zeros() as usize % LANES;
             let (id, mask) = (ids[first], split.mask);
@@ -94,8 +93,12 @@ impl<O: Observer> Worker<'_, '_, O> {
                     warp: index as u32,
                     rank: self.rank,
                 };
-                self.observer
-                    .barrier(&context, InstructionId(info), id, mask);
+                self.observer.notify(Event::BarrierArrive {
+                    warp: &context,
+                    id: InstructionId(info),
+                    barrier: id,
+                    arriving: mask,
+                });
             }
             let state = &mut self.barriers[id as usize];
             state.arrived[index] |= mask;
@@ -107,15 +110,15 @@ impl<O: Observer> Worker<'_, '_, O> {
         Ok(())
     }
 
-    /// Lets those go on who waited only for lanes that have exited.
+    /// Releases lanes that waited only for lanes that have exited.
     pub(super) fn complete_without_exited(&mut self) {
         for id in 0..BARRIERS {
             self.complete(id);
         }
     }
 
-    /// Lets the waiting lanes of a barrier go on if all have arrived: a warp counts once all of its
-    /// lanes that have not exited are there.
+    /// Completes a barrier at which all have arrived, and releases its lanes. A warp counts once
+    /// all of its lanes that have not exited have arrived.
     fn complete(&mut self, id: usize) {
         let state = &self.barriers[id];
         if !state.in_use {
@@ -123,7 +126,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         let all_here = |(warp, &mask): (&Warp, &u32)| warp.live & !mask == 0;
         let done = match state.threads {
-            // Warps mostly arrive in order: it is the last ones that are not here yet.
+            // Warps mostly arrive in order: the last ones are missing most often.
             None => self.warps.iter().zip(&state.arrived).rev().all(all_here),
             Some(threads) => {
                 let arrived = self.warps.iter().zip(&state.arrived);
@@ -134,13 +137,14 @@ impl<O: Observer> Worker<'_, '_, O> {
         if !done {
             return;
         }
-        self.observer.barrier_complete(&BarrierComplete {
+        let complete = BarrierComplete {
             block: self.block,
             rank: self.rank,
             barrier: id as u32,
             arrived: &self.barriers[id].arrived,
             whole_block: self.barriers[id].threads.is_none(),
-        });
+        };
+        self.observer.notify(Event::BarrierComplete(&complete));
         self.barriers[id].arrived.fill(0);
         self.barriers[id].in_use = false;
         if std::mem::take(&mut self.barriers[id].reducing) {
@@ -161,7 +165,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Gives the result of a `barrier.red` to those who wait for it.
+    /// Gives the result of a `barrier.red` to the lanes that wait for it.
     fn reduce(&mut self, id: u32) {
         let program = self.program();
         let waiting = |split: &&Split| split.state == State::Barrier(id);
@@ -192,7 +196,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 match barrier.kind {
                     BarrierKind::Sync | BarrierKind::Arrive => {}
                     BarrierKind::Count(to) => {
-                        let to = &mut warp.words[frame.words + to.0 as usize];
+                        let to = &mut warp.regs32[frame.regs32 + to.0 as usize];
                         for lane in lanes(split.mask) {
                             to[lane] = count;
                         }
@@ -210,13 +214,13 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
     }
 
-    /// Describes who waits where, once nobody can run.
+    /// Describes which threads wait where, once none can run.
     #[cold]
     pub(super) fn deadlock(&mut self) -> Box<Fault> {
         let mut places: Vec<(u32, u32, String)> = Vec::new();
         let (mut live, mut first) = (0, None);
         self.each_block(|this, rank| {
-            this.who_waits(&mut places);
+            this.waiting_threads(&mut places);
             if !places.is_empty() {
                 first.get_or_insert(rank);
             }
@@ -255,8 +259,9 @@ impl<O: Observer> Worker<'_, '_, O> {
         self.fault(raw, None, places.first().map(|place| place.1))
     }
 
-    /// Adds the places where threads of the block wait: how many, at which instruction, for what.
-    fn who_waits(&self, places: &mut Vec<(u32, u32, String)>) {
+    /// Adds the waiting threads of the block: their number, their instruction, and what they wait
+    /// for.
+    fn waiting_threads(&self, places: &mut Vec<(u32, u32, String)>) {
         let program = self.program();
         for warp in &self.warps {
             for split in &warp.splits {

@@ -1,37 +1,34 @@
-//! A worker runs blocks one after the other: warps take turns, barriers bring them together.
+//! A worker runs blocks one after the other: its warps take turns and synchronise at barriers.
 
 use std::collections::VecDeque;
 
+use super::access_pattern::AccessPattern;
 use super::barrier::BarrierState;
 use super::cluster::{ClusterBarrier, Peer, shared_memory};
+use super::lane_offsets::LaneOffsets;
 use super::mbarrier::AwaitedCopy;
-use super::pattern::Pattern;
-use super::run::{Outcome, RawFault, Run, Stop};
-use super::spread::Spread;
+use super::run::{RawFault, Run, Stop};
 use super::tensor::PendingBulk;
 use super::vector::{LANES, Registers};
 use super::warp::{Split, State, Warp};
-use super::warp_ops::lanes;
 use super::{Launch, simd};
 use crate::aligned::Aligned;
 use crate::error::{Fault, FaultKind};
-use crate::ir::{Call, CallTarget, Program, Terminator};
-use crate::kernel::InstructionId;
-use crate::memory;
-use crate::observer::{Observer, WarpContext};
+use crate::ir::{InstructionId, Program, Terminator};
+use crate::observer::{Event, Observer, WarpContext};
 
 pub(crate) struct Worker<'w, 'l, O> {
     pub(super) launch: &'w Launch<'l>,
     pub(super) observer: &'w mut O,
     pub(super) warps: Vec<Warp>,
     pub(super) shared: Aligned<u32>,
-    patterns: Vec<Pattern>,
-    spreads: Vec<Spread>,
+    patterns: Vec<AccessPattern>,
+    lane_offsets: Vec<LaneOffsets>,
     visit: u64,
     pub(super) barriers: Vec<BarrierState>,
     /// Copies that are written when the phase of their mbarrier is complete.
     pub(super) awaited: Vec<AwaitedCopy>,
-    /// Bulk copies that have been asked for.
+    /// Bulk copies that have been issued.
     pub(super) bulk: VecDeque<PendingBulk>,
     fuel: u64,
     granted: u64,
@@ -39,19 +36,19 @@ pub(crate) struct Worker<'w, 'l, O> {
     pub(super) block: [u32; 3],
     /// The block in its cluster.
     pub(super) rank: u32,
-    /// By rank: the blocks of the cluster that do not have their turn. Empty for blocks on their own.
+    /// By rank: the blocks of the cluster that are not running. Empty without clusters.
     pub(super) peers: Vec<Peer>,
     pub(super) cluster_barrier: ClusterBarrier,
-    /// The cluster that runs; a block on its own is one.
+    /// The cluster that runs; without clusters, the block.
     cluster_index: u64,
 }
 
-/// What the turns of all warps have come to.
+/// The outcome of one turn of every warp.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
-    /// Somebody ran.
+    /// A warp ran.
     progress: bool,
-    /// Somebody has not exited.
+    /// A warp has not exited.
     running: bool,
 }
 
@@ -81,8 +78,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             observer,
             warps: (0..count).map(|index| Warp::new(launch, index)).collect(),
             shared: shared_memory(launch),
-            patterns: Pattern::of_program(program),
-            spreads: Spread::of_program(program),
+            patterns: AccessPattern::of_program(program),
+            lane_offsets: LaneOffsets::of_program(program),
             visit: 0,
             barriers: BarrierState::of_block(count),
             awaited: Vec::new(),
@@ -102,19 +99,25 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         &self.launch.kernel.0.program
     }
 
-    /// Gives unused fuel back; returns the instructions issued.
+    /// Returns the instructions issued.
     pub(crate) fn finish(self) -> u64 {
         self.granted - self.fuel
     }
 
-    /// Runs a cluster, or a block on its own, from start to end; `first` is its first block.
+    /// Runs a cluster, or a block of a launch without clusters, from start to end; `first` is its
+    /// first block.
     pub(crate) fn run_cluster(&mut self, index: u64, first: [u32; 3]) -> Result<(), Box<Fault>> {
         let launch = self.launch;
         self.cluster_index = index;
         self.cluster_barrier.reset();
         self.each_block(|this, rank| this.begin(launch.block_of_cluster(first, rank)));
         launch.level_fuel(&mut self.fuel, &mut self.granted);
-        self.each_block(|this, _| this.observer.block_start(launch.kernel, this.block));
+        self.each_block(|this, _| {
+            this.observer.notify(Event::BlockStart {
+                kernel: launch.kernel,
+                block: this.block,
+            })
+        });
         loop {
             let mut round = Round::default();
             for rank in 0..self.block_count() {
@@ -134,7 +137,12 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             self.switch_to(rank);
             self.finish_all_stores()?;
         }
-        self.each_block(|this, _| this.observer.block_end(launch.kernel, this.block));
+        self.each_block(|this, _| {
+            this.observer.notify(Event::BlockEnd {
+                kernel: launch.kernel,
+                block: this.block,
+            })
+        });
         Ok(())
     }
 
@@ -208,7 +216,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 Stop::Terminator(block) => {
                     self.warps[index].splits[at].block = block;
                     if self.terminate(index, at, block)? {
-                        // Whoever asks again and again may wait for the copy engine.
+                        // A warp that polls may wait for the copy engine.
                         self.advance_any_bulk()?;
                         return Ok(turn);
                     }
@@ -231,8 +239,8 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             launch,
             program,
             r: Registers {
-                words: &mut warp.words[frame.words..],
-                doubles: &mut warp.doubles[frame.doubles..],
+                regs32: &mut warp.regs32[frame.regs32..],
+                regs64: &mut warp.regs64[frame.regs64..],
                 predicates: &mut warp.predicates[frame.predicates..],
             },
             local: &mut warp.local,
@@ -241,10 +249,10 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             shared: &mut self.shared,
             peers: &mut self.peers,
             copies: &mut warp.copies,
-            products: &mut warp.products,
+            wgmmas: &mut warp.wgmmas,
             bulk_groups: &mut warp.bulk_groups,
             patterns: &mut self.patterns,
-            spreads: &mut self.spreads,
+            lane_offsets: &mut self.lane_offsets,
             visit: &mut self.visit,
             observer: self.observer,
             context: WarpContext {
@@ -304,7 +312,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         })
     }
 
-    /// What the end of a block asks the scheduler to do. Whether other warps should run next.
+    /// Executes the terminator of a basic block. Whether other warps should run next.
     fn terminate(&mut self, index: usize, at: usize, block: u32) -> Result<bool, Box<Fault>> {
         let program = self.program();
         let current = &program.blocks[block as usize];
@@ -316,7 +324,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 Ok(())
             }
             Terminator::Return => {
-                self.give_back(index, at);
+                self.return_from_call(index, at);
                 Ok(())
             }
             Terminator::Trap => Err(Box::new(RawFault {
@@ -324,9 +332,15 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
                 lane: Some(first),
             })),
             Terminator::Switch {
-                index: word,
+                index: index_register,
                 targets,
-            } => self.switch(index, at, word.0, targets, current.terminator_info),
+            } => self.switch(
+                index,
+                at,
+                index_register.0,
+                targets,
+                current.terminator_info,
+            ),
             Terminator::Call(call) => self.call(index, at, block, call),
             Terminator::Barrier(barrier) => {
                 self.arrive(index, at, barrier, current.terminator_info)
@@ -361,143 +375,12 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         }
     }
 
-    fn exit(&mut self, index: usize, at: usize) {
+    pub(super) fn exit(&mut self, index: usize, at: usize) {
         let warp = &mut self.warps[index];
         let split = warp.splits.swap_remove(at);
         warp.live &= !split.mask;
         warp.pop_frames();
         self.complete_without_exited();
         self.complete_cluster();
-    }
-
-    /// `ret`: back to the caller with the results; from the kernel itself it ends the threads.
-    fn give_back(&mut self, index: usize, at: usize) {
-        let program = self.program();
-        let warp = &mut self.warps[index];
-        let split = warp.splits[at];
-        if split.frame == 0 {
-            return self.exit(index, at);
-        }
-        let frame = warp.frames[split.frame as usize];
-        let caller = warp.frames[frame.parent as usize];
-        let callee = &program.functions[frame.function as usize];
-        if let Terminator::Call(call) = &program.blocks[frame.call_block as usize].terminator {
-            for (&from, &to) in callee.results.iter().zip(&call.results) {
-                let value = warp.words[frame.words + from.0 as usize];
-                let to = &mut warp.words[caller.words + to.0 as usize];
-                for lane in lanes(split.mask) {
-                    to[lane] = value[lane];
-                }
-            }
-            warp.splits[at].block = call.next;
-        }
-        warp.splits[at].frame = frame.parent;
-        warp.pop_frames();
-    }
-
-    /// `brx.idx`: one split per target.
-    fn switch(
-        &mut self,
-        index: usize,
-        at: usize,
-        word: u32,
-        targets: &[u32],
-        info: Option<u32>,
-    ) -> Outcome {
-        let warp = &mut self.warps[index];
-        let all = warp.splits[at].mask;
-        let frame = warp.frames[warp.splits[at].frame as usize];
-        let values = warp.words[frame.words + word as usize];
-        // Where the first lane goes, and the lanes that go there too.
-        let mut taken = (None, 0);
-        for part in warp.part(at, &values) {
-            let split = &mut warp.splits[part];
-            let first = split.mask.trailing_zeros() as usize % LANES;
-            let Some(&block) = targets.get(values[first] as usize) else {
-                return Err(Box::new(RawFault {
-                    kind: FaultKind::BadBranchIndex(values[first]),
-                    lane: Some(first),
-                }));
-            };
-            split.block = block;
-            if *taken.0.get_or_insert(block) == block {
-                taken.1 |= split.mask;
-            }
-        }
-        if let Some(info) = info {
-            let context = WarpContext {
-                kernel: self.launch.kernel,
-                block: self.block,
-                warp: index as u32,
-                rank: self.rank,
-            };
-            let id = InstructionId(info);
-            self.observer.branch(&context, id, taken.1, all & !taken.1);
-        }
-        Ok(())
-    }
-
-    /// A call: one frame per function that the lanes call.
-    fn call(&mut self, index: usize, at: usize, block: u32, call: &Call) -> Outcome {
-        let split = self.warps[index].splits[at];
-        let first = split.mask.trailing_zeros() as usize % LANES;
-        match &call.target {
-            CallTarget::Function(function) => self.enter(index, at, block, *function, call),
-            CallTarget::External(name) => Err(Box::new(RawFault {
-                kind: FaultKind::ExternalCall(name.clone()),
-                lane: Some(first),
-            })),
-            CallTarget::Indirect(address) => {
-                let warp = &mut self.warps[index];
-                let frame = warp.frames[split.frame as usize];
-                let targets = warp.doubles[frame.doubles + address.0 as usize];
-                for part in warp.part(at, &targets) {
-                    let lane =
-                        self.warps[index].splits[part].mask.trailing_zeros() as usize % LANES;
-                    let function = self.function_at(targets[lane], call).ok_or_else(|| {
-                        Box::new(RawFault {
-                            kind: FaultKind::BadCall(targets[lane]),
-                            lane: Some(lane),
-                        })
-                    })?;
-                    self.enter(index, part, block, function, call)?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// The function at an address, where its parameters fit the call.
-    fn function_at(&self, address: u64, call: &Call) -> Option<u32> {
-        let program = self.program();
-        let function = *program.addresses.get(memory::function_at(address)?)?;
-        function.filter(|&function| {
-            let callee = &program.functions[function as usize];
-            callee.params.len() == call.arguments.len()
-                && callee.results.len() == call.results.len()
-        })
-    }
-
-    fn enter(
-        &mut self,
-        index: usize,
-        at: usize,
-        block: u32,
-        function: u32,
-        call: &Call,
-    ) -> Outcome {
-        let callee = &self.program().functions[function as usize];
-        let warp = &mut self.warps[index];
-        let split = warp.splits[at];
-        let frame = warp.push_frame(self.launch, split.frame, function, block, self.block)?;
-        let from_base = warp.frames[split.frame as usize].words;
-        let to_base = warp.frames[frame as usize].words;
-        for (&from, &to) in call.arguments.iter().zip(&callee.params) {
-            warp.words[to_base + to.0 as usize] = warp.words[from_base + from.0 as usize];
-        }
-        let split = &mut warp.splits[at];
-        split.frame = frame;
-        split.block = callee.entry;
-        Ok(())
     }
 }

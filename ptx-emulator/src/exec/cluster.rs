@@ -1,7 +1,8 @@
-//! Clusters: blocks that run in turn on one worker and reach each other's shared memory, and their barrier.
+//! Clusters: blocks that run in turn on one worker and access each other's shared memory, and their
+//! barrier.
 //!
-//! The worker's own fields are those of the block that has its turn; the others wait as [`Peer`]s. So a block on its own
-//! runs as if there were no clusters.
+//! The worker's own fields are those of the running block; the others wait as [`Peer`]s. So a
+//! launch without clusters runs as if there were none.
 
 use std::collections::VecDeque;
 
@@ -15,11 +16,10 @@ use super::vector::LANES;
 use super::warp::{Split, State, Warp};
 use crate::aligned::Aligned;
 use crate::error::{AccessFault, Fault, FaultKind};
-use crate::ir::{Space, Terminator};
-use crate::kernel::InstructionId;
-use crate::observer::Observer;
+use crate::ir::{AccessKind, InstructionId, Space, Terminator};
+use crate::observer::{Event, Observer};
 
-/// A block of a cluster while another one has its turn.
+/// A block of a cluster while another one runs.
 #[derive(Debug)]
 pub(crate) struct Peer {
     warps: Vec<Warp>,
@@ -43,7 +43,7 @@ impl Peer {
         }
     }
 
-    /// The place of the block that has its turn.
+    /// The empty slot of the running block.
     pub(super) fn vacant() -> Self {
         Peer {
             warps: Vec::new(),
@@ -79,14 +79,16 @@ fn has_threads(warps: &[Warp]) -> bool {
     warps.iter().any(|warp| warp.live != 0)
 }
 
-/// The barrier of a cluster (PTX ISA, "barrier.cluster"). Lanes by warp, the blocks' warps one behind the other.
+/// The barrier of a cluster (PTX ISA, "barrier.cluster"): masks of lanes by warp, in the order of
+/// the blocks' ranks.
 #[derive(Debug)]
 pub(super) struct ClusterBarrier {
     /// Those that have arrived in this phase.
     arrived: Vec<u32>,
-    /// Those that may go on in the phase before, which is complete, and have not waited for it yet.
+    /// Lanes that may go on in the previous phase, which is complete, and have not waited for it
+    /// yet.
     passing: Vec<u32>,
-    /// Whether anybody has arrived in this phase.
+    /// Whether any lane has arrived in this phase.
     in_use: bool,
 }
 
@@ -113,7 +115,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         self.peers.len().max(1) as u32
     }
 
-    /// Gives the turn to the block of a rank.
+    /// Makes the block of a rank the running one.
     #[inline]
     pub(super) fn switch_to(&mut self, rank: u32) {
         if rank != self.rank {
@@ -135,7 +137,7 @@ impl<O: Observer> Worker<'_, '_, O> {
         std::mem::swap(&mut self.block, &mut peer.block);
     }
 
-    /// Does something in the place of the block of a rank.
+    /// Runs an action with the block of a rank as the running one.
     pub(super) fn at_rank<R>(&mut self, rank: u32, action: impl FnOnce(&mut Self) -> R) -> R {
         let own = self.rank;
         self.switch_to(rank);
@@ -172,11 +174,12 @@ impl<O: Observer> Worker<'_, '_, O> {
         Ok(false)
     }
 
-    /// Whether something may be done in the shared memory of the block of a rank: it exists and has not ended.
+    /// Whether the shared memory of the block of a rank may be accessed: the block exists and has
+    /// not ended.
     pub(super) fn check_rank(
         &self,
         rank: u64,
-        (access, address, bytes): (&'static str, u64, u32),
+        (access, address, bytes): (AccessKind, u64, u32),
         lane: usize,
     ) -> Outcome {
         let blocks = u64::from(self.block_count());
@@ -214,8 +217,11 @@ impl<O: Observer> Worker<'_, '_, O> {
         barrier.in_use = true;
         if let Some(info) = info {
             let context = self.context(index);
-            self.observer
-                .cluster_arrive(&context, InstructionId(info), mask);
+            self.observer.notify(Event::ClusterArrive {
+                warp: &context,
+                id: InstructionId(info),
+                arriving: mask,
+            });
         }
         self.warps[index].splits[at].block = next;
         self.complete_cluster();
@@ -233,10 +239,10 @@ impl<O: Observer> Worker<'_, '_, O> {
         let split = self.warps[index].splits[at];
         let warp = self.warp_of_cluster(index);
         let barrier = &mut self.cluster_barrier;
-        let strangers = split.mask & !(barrier.arrived[warp] | barrier.passing[warp]);
-        if strangers != 0 {
+        let not_arrived = split.mask & !(barrier.arrived[warp] | barrier.passing[warp]);
+        if not_arrived != 0 {
             let message = "it waits for the cluster's barrier and has not arrived there";
-            return Err(bad(message, strangers));
+            return Err(bad(message, not_arrived));
         }
         let (passing, waiting) = (
             split.mask & barrier.passing[warp],
@@ -267,17 +273,22 @@ impl<O: Observer> Worker<'_, '_, O> {
     fn observe_cluster_wait(&mut self, index: usize, info: Option<u32>, mask: u32) {
         if let Some(info) = info {
             let context = self.context(index);
-            self.observer
-                .cluster_wait(&context, InstructionId(info), mask);
+            self.observer.notify(Event::ClusterWait {
+                warp: &context,
+                id: InstructionId(info),
+                passing: mask,
+            });
         }
     }
 
-    /// Lets those go on who wait for the cluster, if all threads that have not exited have arrived.
+    /// Releases the lanes that wait at the cluster's barrier, if all threads that have not exited
+    /// have arrived.
     pub(super) fn complete_cluster(&mut self) {
         if !self.cluster_barrier.in_use || !self.all_have_arrived() {
             return;
         }
-        self.observer.cluster_complete(self.launch.kernel);
+        let kernel = self.launch.kernel;
+        self.observer.notify(Event::ClusterComplete { kernel });
         let barrier = &mut self.cluster_barrier;
         barrier.in_use = false;
         for (passing, arrived) in barrier.passing.iter_mut().zip(&mut barrier.arrived) {
@@ -338,7 +349,7 @@ fn bad(message: &str, mask: u32) -> Box<RawFault> {
 pub(super) fn not_there(
     rank: u64,
     blocks: u64,
-    (access, address, bytes): (&'static str, u64, u32),
+    (access, address, bytes): (AccessKind, u64, u32),
     lane: usize,
 ) -> Box<RawFault> {
     let exists = rank < blocks;

@@ -1,39 +1,8 @@
 //! `cvt` on one lane.
 
 use super::float::{from_f64, to_f64};
-use crate::ir::{Conversion, Rounding};
+use crate::ir::{Conversion, Rounding, is_float};
 use crate::parse::ast::Type;
-
-fn is_float(ty: Type) -> bool {
-    matches!(
-        ty,
-        Type::F16 | Type::Bf16 | Type::Tf32 | Type::F32 | Type::F64
-    )
-}
-
-fn is_integer(ty: Type) -> bool {
-    matches!(
-        ty,
-        Type::U8
-            | Type::U16
-            | Type::U32
-            | Type::U64
-            | Type::S8
-            | Type::S16
-            | Type::S32
-            | Type::S64
-            | Type::B8
-            | Type::B16
-            | Type::B32
-            | Type::B64
-    )
-}
-
-/// Whether [`evaluate`] computes the conversion.
-pub(crate) fn is_supported(conversion: &Conversion) -> bool {
-    let known = |ty| is_float(ty) || is_integer(ty);
-    known(conversion.to) && known(conversion.from) && conversion.from != Type::Tf32
-}
 
 /// The low `bits` bits.
 pub(crate) fn truncate(value: u64, bits: u32) -> u64 {
@@ -143,7 +112,7 @@ fn integral(value: f64, rounding: Rounding) -> f64 {
     }
 }
 
-/// Clamped to the type's range; NaN as the ISA says under `cvt`.
+/// Clamped to the type's range; NaN as the ISA specifies for `cvt`.
 fn to_integer(value: f64, from: Type, to: Type, rounding: Rounding) -> u64 {
     if value.is_nan() {
         let wide = from == Type::F64 || to.bytes() == 8;

@@ -3,10 +3,10 @@
 use super::cluster::Peer;
 use super::convert::truncate;
 use super::run::{Outcome, RawFault, Run};
+use crate::address_space::{CONST_BASE, GLOBAL_BASE, of_cluster};
 use crate::error::{AccessFault, FaultKind};
-use crate::ir::Space;
-use crate::memory::{CONST_BASE, GLOBAL_BASE, of_cluster};
-use crate::observer::{AccessKind, Observer};
+use crate::ir::{AccessKind, Space};
+use crate::observer::Observer;
 
 /// Stores 1, 2, 4 or 8 bytes into words, from byte `first` of the first one.
 pub(super) fn set_word_bytes(words: &mut [u32], first: usize, bytes: u32, value: u64) {
@@ -154,18 +154,15 @@ impl<O: Observer> Run<'_, '_, O> {
             Space::Param => format!("there are {} bytes", self.launch.params.len()),
             Space::Global | Space::Const | Space::Generic => match freed {
                 Some((base, length)) => format!(
-                    "the allocation at {base:#x} with {length} bytes has been freed, the address is at byte {} of it",
+                    "the allocation at {base:#x} with {length} bytes has been freed, the address \
+                     is at byte {} of it",
                     address - base
                 ),
                 None => self.launch.nearest(address),
             },
         };
         let access = AccessFault {
-            access: match kind {
-                AccessKind::Load => "load",
-                AccessKind::Store => "store",
-                AccessKind::Atomic => "atomic",
-            },
+            access: kind,
             space,
             address,
             bytes,

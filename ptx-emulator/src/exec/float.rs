@@ -2,8 +2,8 @@
 //!
 //! NaN results are those of an H200, which the PTX ISA leaves open in part. An f32 or 16-bit
 //! operation gives one NaN, `0x7fffffff` or `0x7fff`. An f64 operation passes an operand's NaN on,
-//! made quiet; where several operands are NaN, the second one goes first, then the third (of `fma`),
-//! then the first, except that `div` prefers its first; without a NaN operand the result is
+//! made quiet; where several operands are NaN, the second one goes first, then the third (of
+//! `fma`), then the first, except that `div` prefers its first; without a NaN operand the result is
 //! `0xfff8000000000000`. Conversions from and to f64 keep the sign and as much of the payload as
 //! fits.
 

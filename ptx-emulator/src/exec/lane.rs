@@ -2,8 +2,8 @@
 
 use super::convert::{self, sign_extend, truncate};
 use super::float;
+use crate::address_space;
 use crate::ir::{IntegerFunction, LaneFunction, PermuteMode};
-use crate::memory;
 use crate::parse::ast::Type;
 
 /// The result, and the carry where the operation has one.
@@ -24,8 +24,8 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
             let both = x[1] << 32 | x[0];
             plain(truncate(both >> funnel_amount(x[2], clamp), 32))
         }
-        LaneFunction::MapToBlock => plain(memory::map_to_block(x[0], x[1], x[2])),
-        LaneFunction::RankOfAddress => plain(memory::rank_of_address(x[0], x[1])),
+        LaneFunction::MapToBlock => plain(address_space::map_to_block(x[0], x[1], x[2])),
+        LaneFunction::RankOfAddress => plain(address_space::rank_of_address(x[0], x[1])),
         LaneFunction::Permute(mode) => plain(permute(mode, x[0], x[1], x[2])),
         LaneFunction::Logic3(table) => plain(logic3(table, x[0], x[1], x[2])),
         LaneFunction::DotProduct4(signed_a, signed_b) => {

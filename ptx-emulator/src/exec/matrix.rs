@@ -1,20 +1,23 @@
-//! `ldmatrix`, `stmatrix` and `mma.sync`: fragments and products (PTX ISA, "Warp Level Matrix
+//! `ldmatrix`, `stmatrix` and `mma.sync`: fragments and MMAs (PTX ISA, "Warp Level Matrix
 //! Multiply-Accumulate Instructions").
 //!
-//! Lane l has the group g = l / 4 and the place t = l mod 4 in it. Register i of a fragment holds, with
-//! e elements to a register and p counting them: of A row g + 8 (i mod r) and column
-//! e t + p + 4 e (i / r), where A has 8 r rows; of B row e t + p + 4 e i and column g; of C and D row
-//! g + 8 (i / 2) and column 2 t + i mod 2. This is what the tables of the ISA come to for 16-bit, tf32
-//! and f64 elements.
+//! Lane l belongs to group g = l / 4 and has index t = l mod 4 in it. Let a register hold e
+//! elements, counted by p. Register i of a fragment holds, where A has 8 r rows:
+//!
+//! - of A: row g + 8 (i mod r), column e t + p + 4 e (i / r);
+//! - of B: row e t + p + 4 e i, column g;
+//! - of C and D: row g + 8 (i / 2), column 2 t + i mod 2.
+//!
+//! This summarises the tables of the ISA for 16-bit, tf32 and f64 elements.
 
 use super::run::{Outcome, RawFault, Run};
 use super::simd;
-use super::tensor_sum::{Factor, Line, MAX_DEPTH, sum_of_products};
+use super::tensor_sum::{Factor, Line, MAX_DEPTH, dot_product};
 use super::vector::LANES;
 use super::warp_ops::{lanes, read, write};
 use crate::error::FaultKind;
-use crate::ir::{Matrix, MatrixInputs, MatrixMove, MatrixProduct, Space};
-use crate::observer::{AccessKind, Observer};
+use crate::ir::{AccessKind, Matrix, MatrixInputs, MatrixMove, Mma, Space};
+use crate::observer::Observer;
 
 /// Bytes of a row of an 8 × 8 matrix of 16-bit elements.
 const ROW_BYTES: u32 = 16;
@@ -35,14 +38,14 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         match &self.program.matrices[index as usize] {
             Matrix::Move(matrices) => self.move_matrices(matrices),
-            Matrix::Product(product) => {
+            Matrix::Mma(product) => {
                 match product.inputs {
-                    MatrixInputs::F64 => self.product_f64(product),
-                    _ => self.product_f32(product),
+                    MatrixInputs::F64 => self.mma_f64(product),
+                    _ => self.mma_f32(product),
                 }
                 Ok(())
             }
-            Matrix::Warpgroup(product) => self.warpgroup_product(product),
+            Matrix::Wgmma(product) => self.wgmma(product),
         }
     }
 
@@ -70,7 +73,7 @@ impl<O: Observer> Run<'_, '_, O> {
                 let (group, place) = (lane / 4, lane % 4);
                 if !matrices.transposed {
                     let word = rows[group] as usize / 4 + place;
-                    let value = &mut self.r.words[register.0 as usize][lane];
+                    let value = &mut self.r.regs32[register.0 as usize][lane];
                     match matrices.stores {
                         true => self.shared[word] = *value,
                         false => *value = self.shared[word],
@@ -81,11 +84,11 @@ impl<O: Observer> Run<'_, '_, O> {
                     let at = rows[2 * place + part] + 2 * group as u64;
                     let shift = 16 * part;
                     if matrices.stores {
-                        let value = self.r.words[register.0 as usize][lane] >> shift & 0xffff;
+                        let value = self.r.regs32[register.0 as usize][lane] >> shift & 0xffff;
                         self.write_memory(space, at, 2, lane, u64::from(value), false);
                     } else {
                         let value = self.read_memory(space, at, 2, lane, false) as u32;
-                        let to = &mut self.r.words[register.0 as usize][lane];
+                        let to = &mut self.r.regs32[register.0 as usize][lane];
                         *to = *to & !(0xffff << shift) | value << shift;
                     }
                 }
@@ -94,7 +97,7 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
-    fn product_f32(&mut self, product: &MatrixProduct) {
+    fn mma_f32(&mut self, product: &Mma) {
         let packed = product.inputs.packed() as usize;
         let factor =
             |bits: u64, part: usize| Factor::of(product.inputs, (bits >> (16 * part)) as u32);
@@ -119,9 +122,9 @@ impl<O: Observer> Run<'_, '_, O> {
             b.map(|column| Line::new(&column)),
         );
         let level = self.launch.level;
-        self.store_product(product, |row, column, addend| {
+        self.store_d(product, |row, column, addend| {
             let (row, column) = (&a[row], &b[column]);
-            u64::from(sum_of_products(
+            u64::from(dot_product(
                 level,
                 product.inputs,
                 row,
@@ -132,7 +135,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// f64: fused multiply-adds in the order of k.
-    fn product_f64(&mut self, product: &MatrixProduct) {
+    fn mma_f64(&mut self, product: &Mma) {
         let halves = product.rows as usize / 8;
         let mut a = [[0f64; MAX_DEPTH]; MAX_ROWS];
         // By row.
@@ -168,7 +171,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     /// Writes D, each element from its row, its column and the element of C.
-    fn store_product(&mut self, product: &MatrixProduct, sum: impl Fn(usize, usize, u64) -> u64) {
+    fn store_d(&mut self, product: &Mma, sum: impl Fn(usize, usize, u64) -> u64) {
         // C is read before D is written: they may be the same registers.
         let c: Vec<[u64; LANES]> = product
             .c

@@ -1,86 +1,27 @@
 //! `mbarrier`: arrivals, transactions, phases, and the threads that wait for them.
-//!
-//! The object is opaque in PTX. Here its 64 bits hold, from the lowest: the arrivals that the phase
-//! still waits for (20 bits), those that a phase waits for at its start (20), the bytes that it still
-//! waits for (22, signed), the parity of the phase, and a bit that says that the object is one.
 
 use super::access::lane_addresses;
 use super::async_copy::PendingCopy;
 use super::block::Worker;
+use super::mbarrier_object::{COUNT_MASK, MAX_BYTES, Object, state_parity};
 use super::run::{Outcome, RawFault};
 use super::vector::{LANES, Registers};
 use super::warp::{Frame, State, Warp};
 use super::warp_ops::lanes;
+use crate::address_space::{
+    RANK_SHIFT, cluster_address, of_cluster, resolve_cluster, space_of, window,
+};
 use crate::error::FaultKind;
-use crate::ir::{BarrierAction, BarrierObject, Phase, Space, Terminator};
-use crate::kernel::InstructionId;
-use crate::memory::{RANK_SHIFT, cluster_address, of_cluster, resolve_cluster, space_of, window};
+use crate::ir::{
+    AccessKind, BarrierAction, BarrierObject, InstructionId, Phase, Space, Terminator,
+};
 use crate::observer::{
-    AccessKind, Asker, AsyncAccess, MemoryAccess, Observer, Progress, WarpContext,
+    Accesses, AsyncAccess, Event, Issuer, MemoryAccess, Observer, Progress, Wants, WarpContext,
 };
 
-/// Bits of the number of arrivals; it is at most 2^20 - 1 (PTX ISA, "mbarrier").
-pub(crate) const PENDING_BITS: u32 = 20;
-
-const COUNT_MASK: u64 = (1 << PENDING_BITS) - 1;
-const BYTES_SHIFT: u32 = 2 * PENDING_BITS;
-const BYTES_BITS: u32 = 22;
-const PARITY_BIT: u32 = BYTES_SHIFT + BYTES_BITS;
-const VALID_BIT: u32 = 63;
-
-/// Most bytes that a phase can wait for (PTX ISA, "mbarrier", valid range of tx-count).
-const MAX_BYTES: i64 = (1 << 20) - 1;
-
-/// An mbarrier object, unpacked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Object {
-    pending: u64,
-    expected: u64,
-    bytes: i64,
-    parity: u64,
-}
-
-impl Object {
-    fn unpack(bits: u64) -> Option<Self> {
-        let bytes = bits << (64 - PARITY_BIT) >> (64 - PARITY_BIT + BYTES_SHIFT);
-        // The sign of the bytes is the highest of their bits.
-        let bytes = (bytes << (64 - BYTES_BITS)) as i64 >> (64 - BYTES_BITS);
-        (bits >> VALID_BIT != 0).then_some(Object {
-            pending: bits & COUNT_MASK,
-            expected: bits >> PENDING_BITS & COUNT_MASK,
-            bytes,
-            parity: bits >> PARITY_BIT & 1,
-        })
-    }
-
-    fn pack(self) -> u64 {
-        let bytes = self.bytes as u64 & ((1 << BYTES_BITS) - 1);
-        self.pending
-            | self.expected << PENDING_BITS
-            | bytes << BYTES_SHIFT
-            | self.parity << PARITY_BIT
-            | 1 << VALID_BIT
-    }
-
-    /// Starts the next phase if this one is complete.
-    fn advance(&mut self) -> bool {
-        let complete = self.pending == 0 && self.bytes == 0;
-        if complete {
-            self.pending = self.expected;
-            self.parity ^= 1;
-        }
-        complete
-    }
-}
-
-/// The parity of a state that `arrive` gave.
-fn state_parity(state: u64) -> u64 {
-    state >> PARITY_BIT & 1
-}
-
-/// Who does something at an mbarrier, which may be one of another block.
+/// The lane that operates on an mbarrier, which may belong to another block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct By {
+pub(super) struct LaneId {
     pub rank: u32,
     pub warp: usize,
     pub lane: usize,
@@ -104,8 +45,8 @@ fn bad(message: String, lane: usize) -> Box<RawFault> {
 /// The registers of a frame.
 pub(super) fn registers<'w>(warp: &'w mut Warp, frame: &Frame) -> Registers<'w> {
     Registers {
-        words: &mut warp.words[frame.words..],
-        doubles: &mut warp.doubles[frame.doubles..],
+        regs32: &mut warp.regs32[frame.regs32..],
+        regs64: &mut warp.regs64[frame.regs64..],
         predicates: &mut warp.predicates[frame.predicates..],
     }
 }
@@ -144,7 +85,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         for lane in lanes(split.mask) {
             self.check_place(addresses[lane], lane)?;
         }
-        // A prepared mbarrier is a weak write; what it is used for is strong.
+        // The initialisation of an mbarrier is a weak write; operations on it are strong.
         let access = match object.action {
             BarrierAction::Init(_) | BarrierAction::Invalidate => (AccessKind::Store, 8, false),
             _ => (AccessKind::Atomic, 8, true),
@@ -182,7 +123,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             splits[at].block = object.next;
             return Ok(waiting != 0);
         }
-        // Those who need not wait go on; each of the others waits for its barrier.
+        // Satisfied lanes go on; each of the others waits for its barrier.
         let waits = splits[at];
         splits[at].mask = waiting;
         if done != 0 {
@@ -192,7 +133,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 ..waits
             });
         }
-        for part in self.warps[index].part(at, &addresses) {
+        for part in self.warps[index].partition(at, &addresses) {
             let split = &mut self.warps[index].splits[part];
             let lane = split.mask.trailing_zeros() as usize % LANES;
             split.state = State::Phase(addresses[lane]);
@@ -200,7 +141,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(false)
     }
 
-    /// Lanes do something at mbarriers of which some are other blocks'.
+    /// Lanes operate on mbarriers, some of which belong to other blocks.
     fn act_at_others(
         &mut self,
         (index, at): (usize, usize),
@@ -214,35 +155,43 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         for lane in lanes(mask) {
             let (rank, address) = of_cluster(resolved[lane]);
             self.check_place(address, lane)?;
-            self.check_rank(rank, ("atomic", resolved[lane], 8), lane)?;
+            self.check_rank(rank, (AccessKind::Atomic, resolved[lane], 8), lane)?;
         }
         if O::ACCESSES {
             let access = (AccessKind::Atomic, 8, true);
             let lanes = (mask, &resolved);
             let (context, access) = self.access((index, info), Space::Cluster, access, lanes);
-            self.observer.memory_access(&context, &access);
+            self.observer.notify(Event::Access {
+                warp: &context,
+                accesses: Accesses::full(&access),
+            });
         }
         for lane in lanes(mask) {
             let (rank, address) = of_cluster(resolved[lane]);
             let by = self.by(index, lane);
             let r = registers(&mut self.warps[index], frame);
-            let word = |word: crate::ir::Word| u64::from(r.words[word.0 as usize][lane]);
+            let value_of = |reg: crate::ir::Reg32| u64::from(r.regs32[reg.0 as usize][lane]);
             let (count, expect, drop) = match object.action {
                 BarrierAction::Arrive {
                     state: None,
                     count,
                     expect,
                     drop,
-                } => (Some(count.map_or(1, word)), expect.map_or(0, word), drop),
-                BarrierAction::Expect(bytes) => (None, word(bytes), false),
+                } => (
+                    Some(count.map_or(1, value_of)),
+                    expect.map_or(0, value_of),
+                    drop,
+                ),
+                BarrierAction::Expect(bytes) => (None, value_of(bytes), false),
                 BarrierAction::Complete(bytes) => {
-                    let bytes = word(bytes) as i64;
+                    let bytes = value_of(bytes) as i64;
                     self.at_rank(rank as u32, |this| this.complete_bytes(address, bytes, by))?;
                     continue;
                 }
                 _ => {
                     let message = format!(
-                        "the mbarrier at {address:#x} is one of the block of rank {rank}: there one may only arrive, and say how many bytes are expected or have come"
+                        "the mbarrier at {address:#x} belongs to the block of rank {rank}: remote \
+                         operations are arrive, expect_tx and complete_tx"
                     );
                     return Err(bad(message, lane));
                 }
@@ -258,15 +207,15 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    fn by(&self, warp: usize, lane: usize) -> By {
-        By {
+    fn by(&self, warp: usize, lane: usize) -> LaneId {
+        LaneId {
             rank: self.rank,
             warp,
             lane,
         }
     }
 
-    /// One lane's operation; whether the phase that it asks for is complete.
+    /// One lane's operation; whether the phase that it waits for is complete.
     fn act(
         &mut self,
         index: usize,
@@ -277,10 +226,10 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
     ) -> Result<bool, Box<RawFault>> {
         let by = self.by(index, lane);
         let r = registers(&mut self.warps[index], frame);
-        let word = |word: crate::ir::Word| u64::from(r.words[word.0 as usize][lane]);
+        let value_of = |reg: crate::ir::Reg32| u64::from(r.regs32[reg.0 as usize][lane]);
         match object.action {
             BarrierAction::Init(count) => {
-                let count = word(count);
+                let count = value_of(count);
                 if count == 0 || count > COUNT_MASK {
                     let message =
                         format!("an mbarrier of {count} arrivals; 1 to {COUNT_MASK} are valid");
@@ -304,21 +253,21 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
                 expect,
                 drop,
             } => {
-                let (count, expect) = (count.map_or(1, word), expect.map_or(0, word));
+                let (count, expect) = (count.map_or(1, value_of), expect.map_or(0, value_of));
                 let before = self.object(address, lane)?.pack();
                 self.expect(address, expect as i64, lane)?;
                 self.count_arrivals(address, count, drop, by)?;
                 if let Some(state) = state {
                     let r = registers(&mut self.warps[index], frame);
-                    r.doubles[state.0 as usize][lane] = before;
+                    r.regs64[state.0 as usize][lane] = before;
                 }
             }
             BarrierAction::Expect(bytes) => {
-                let bytes = word(bytes);
+                let bytes = value_of(bytes);
                 self.expect(address, bytes as i64, lane)?;
             }
             BarrierAction::Complete(bytes) => {
-                let bytes = word(bytes);
+                let bytes = value_of(bytes);
                 self.complete_bytes(address, bytes as i64, by)?;
             }
             BarrierAction::ArriveAfterCopies { increment } => {
@@ -338,8 +287,8 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             }
             BarrierAction::Wait { phase, .. } => {
                 let parity = match phase {
-                    Phase::Parity(parity) => word(parity) & 1,
-                    Phase::State(state) => state_parity(r.doubles[state.0 as usize][lane]),
+                    Phase::Parity(parity) => value_of(parity) & 1,
+                    Phase::State(state) => state_parity(r.regs64[state.0 as usize][lane]),
                 };
                 return Ok(self.object(address, lane)?.parity != parity);
             }
@@ -395,8 +344,8 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    /// Bytes that a phase waited for have come.
-    pub(super) fn complete_bytes(&mut self, address: u64, bytes: i64, by: By) -> Outcome {
+    /// Bytes that a phase expects have arrived.
+    pub(super) fn complete_bytes(&mut self, address: u64, bytes: i64, by: LaneId) -> Outcome {
         let lane = by.lane;
         let mut object = self.object(address, lane)?;
         object.bytes -= bytes;
@@ -408,7 +357,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, by: By) -> Outcome {
+    fn count_arrivals(&mut self, address: u64, count: u64, drop: bool, by: LaneId) -> Outcome {
         let lane = by.lane;
         let mut object = self.object(address, lane)?;
         if count == 0 || count > object.pending {
@@ -426,8 +375,8 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         Ok(())
     }
 
-    /// Stores an object, and lets those go on who wait for its phase if that is complete.
-    fn advance(&mut self, address: u64, mut object: Object, by: By) {
+    /// Stores an object. If its phase is complete, the lanes that wait for it go on.
+    fn advance(&mut self, address: u64, mut object: Object, by: LaneId) {
         let complete = object.advance();
         self.set_object(address, object.pack());
         if !complete {
@@ -441,15 +390,18 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         for AwaitedCopy { warp, copy, .. } in done {
             let access = (AccessKind::Store, copy.bytes, false);
             self.observe_shared(warp, access, copy.mask, &copy.to, copy.info);
-            if O::ACCESSES {
+            if O::ASYNC_ACCESSES {
                 let (who, lanes) = ((warp, copy.info), (copy.mask, &copy.to));
                 let (context, access) = self.access(who, Space::Shared, access, lanes);
                 let access = AsyncAccess {
                     access,
-                    asker: Asker::Each,
-                    progress: Progress::Told(cluster_address(self.rank, address)),
+                    issuer: Issuer::EachLane,
+                    progress: Progress::Signalled(cluster_address(self.rank, address)),
                 };
-                self.observer.async_access(&context, &access);
+                self.observer.notify(Event::AsyncAccess {
+                    warp: &context,
+                    access: &access,
+                });
             }
             copy.write(copy.mask, &mut self.shared);
         }
@@ -460,11 +412,14 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             rank: by.rank,
         };
         let place = cluster_address(self.rank, address);
-        self.observer.phase_complete(&context, place);
+        self.observer.notify(Event::PhaseComplete {
+            warp: &context,
+            address: place,
+        });
         self.wake(address);
     }
 
-    /// Lets those go on who wait for the phase of an mbarrier that has just been completed.
+    /// Releases the lanes that wait for the completed phase of an mbarrier.
     fn wake(&mut self, address: u64) {
         let program = self.program();
         for index in 0..self.warps.len() {
@@ -507,7 +462,10 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         let lanes = (mask, addresses);
         let (context, access) =
             self.access((index, info), Space::Shared, (kind, bytes, strong), lanes);
-        self.observer.memory_access(&context, &access);
+        self.observer.notify(Event::Access {
+            warp: &context,
+            accesses: Accesses::full(&access),
+        });
     }
 
     pub(super) fn context(&self, index: usize) -> WarpContext<'l> {
@@ -519,7 +477,7 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         }
     }
 
-    /// An access of which no pattern is kept, by an instruction of a warp.
+    /// An access of an instruction of a warp that is not compared with earlier ones.
     pub(super) fn access<'a>(
         &self,
         (index, info): (usize, u32),
@@ -539,38 +497,5 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
             values: None,
         };
         (self.context(index), access)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn objects_survive_packing() {
-        for bytes in [0, 1, -1, MAX_BYTES, -MAX_BYTES] {
-            let object = Object {
-                pending: 3,
-                expected: COUNT_MASK,
-                bytes,
-                parity: 1,
-            };
-            assert_eq!(Object::unpack(object.pack()), Some(object));
-        }
-        assert_eq!(Object::unpack(0), None);
-    }
-
-    #[test]
-    fn a_phase_waits_for_arrivals_and_bytes() {
-        let mut object = Object {
-            pending: 0,
-            expected: 2,
-            bytes: 4,
-            parity: 0,
-        };
-        assert!(!object.advance());
-        object.bytes = 0;
-        assert!(object.advance());
-        assert_eq!((object.pending, object.parity), (2, 1));
     }
 }

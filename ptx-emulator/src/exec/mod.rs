@@ -1,22 +1,27 @@
 //! Execution: a launch, its workers and the blocks that they run.
 
 mod access;
+mod access_pattern;
 mod arithmetic;
 mod async_copy;
 mod atomic;
 mod barrier;
 mod block;
+mod call;
 mod cluster;
-pub(crate) mod convert;
+mod convert;
 mod element;
+mod fast_access;
 mod float;
 mod lane;
+mod lane_offsets;
+mod launch;
 mod matrix;
 mod mbarrier;
-mod pattern;
+mod mbarrier_object;
+mod rare;
 mod run;
 mod simd;
-mod spread;
 mod tensor;
 mod tensor_sum;
 mod transfer;
@@ -25,331 +30,62 @@ mod warp;
 mod warp_ops;
 mod warpgroup;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Fault, LaunchError};
-use crate::ir::{Constant, LaneMask, Special};
-use crate::kernel::{Args, Kernel, LaunchConfig, Report};
-use crate::memory::{Allocation, Memory};
-use crate::observer::{LaunchContext, Observer};
+use crate::kernel::Kernel;
+use crate::launch::{Args, LaunchConfig, Report};
+use crate::memory::Memory;
+use crate::observer::{Event, LaunchContext, NoObserver, ObservedLaunch, Observer};
 use block::Worker;
-pub(crate) use mbarrier::PENDING_BITS;
+pub(crate) use launch::{Fuel, Launch};
 
-/// Instructions that a worker takes from the budget at a time.
-const FUEL_STEP: u64 = 1 << 16;
-
-/// Limits of the grid (CUDA C++ Programming Guide, "Technical Specifications per Compute
-/// Capability").
-const MAX_GRID: [u32; 3] = [0x7fff_ffff, 0xffff, 0xffff];
-
-/// What a worker gets when it asks for fuel.
-pub(crate) enum Fuel {
-    More,
-    Empty,
-}
-
-/// Everything about a launch that its workers share.
-pub(crate) struct Launch<'l> {
-    pub kernel: &'l Kernel,
-    pub memory: &'l Memory,
-    /// The allocations when the launch began, by address.
-    pub allocations: Vec<Arc<Allocation>>,
-    pub params: Vec<u8>,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    /// Blocks of a cluster; one where the launch names none.
-    pub cluster: [u32; 3],
-    pub threads: u32,
-    /// Static and dynamic shared memory in bytes.
-    pub shared_bytes: u32,
-    is_explicit_cluster: bool,
-    dynamic_offset: u32,
-    dynamic_bytes: u32,
-    variables: Arc<Vec<u64>>,
-    pub budget: u64,
-    remaining: AtomicU64,
-    /// The first cluster that has failed; those behind it need not run on.
-    failed_cluster: AtomicU64,
-    next_cluster: AtomicU64,
-    pub start: Instant,
-    pub level: simd::Level,
-    /// Held while a strong access to global memory is reported and performed.
-    strong: Mutex<()>,
-}
-
-impl Launch<'_> {
-    /// The lock that keeps the reports of strong accesses to global memory in the order of the accesses.
-    pub(crate) fn in_order(&self) -> MutexGuard<'_, ()> {
-        self.strong.lock().unwrap_or_else(PoisonError::into_inner)
+impl Kernel {
+    /// Runs the kernel and waits for its end.
+    ///
+    /// # Errors
+    /// [`LaunchError`] refuses a bad launch before anything runs, or reports what the kernel did
+    /// wrong; device memory then holds whatever was stored until then.
+    pub fn launch(
+        &self,
+        memory: &Memory,
+        config: &LaunchConfig,
+        args: &Args,
+    ) -> Result<Report, LaunchError> {
+        self.launch_observed(memory, config, args, &mut NoObserver)
     }
 
-    /// Index of the allocation that holds all of the bytes.
-    pub(crate) fn allocation_index(&self, address: u64, bytes: u64) -> Option<usize> {
-        let after = self.allocations.partition_point(|a| a.base <= address);
-        let index = after.checked_sub(1)?;
-        self.allocations[index]
-            .contains(address, bytes)
-            .then_some(index)
-    }
-
-    pub(crate) fn allocation(&self, address: u64, bytes: u64) -> Option<&Allocation> {
-        self.allocation_index(address, bytes)
-            .map(|index| self.allocations[index].as_ref())
-    }
-
-    /// The allocation nearest to an address, in words.
-    pub(crate) fn nearest(&self, address: u64) -> String {
-        let distance = |allocation: &Allocation| {
-            let end = allocation.base + allocation.bytes;
-            if address < allocation.base {
-                allocation.base - address
-            } else {
-                address.saturating_sub(end)
-            }
-        };
-        match self.allocations.iter().min_by_key(|a| distance(a)) {
-            None => "there is no allocation".to_string(),
-            Some(allocation) => {
-                let place = if address < allocation.base {
-                    format!("{} bytes before it", allocation.base - address)
-                } else {
-                    format!("at byte {} of it", address - allocation.base)
-                };
-                format!(
-                    "nearest allocation is {:#x} with {} bytes, the address is {place}",
-                    allocation.base, allocation.bytes
-                )
-            }
-        }
-    }
-
-    /// Gives a worker the same share of the budget at the start of every block, so that the turns of the block's warps
-    /// do not depend on what the worker ran before.
-    pub(crate) fn level_fuel(&self, fuel: &mut u64, granted: &mut u64) {
-        let order = Ordering::Relaxed;
-        if let Some(excess) = fuel.checked_sub(FUEL_STEP) {
-            self.remaining.fetch_add(excess, order);
-            *fuel -= excess;
-            *granted -= excess;
-            return;
-        }
-        let wanted = FUEL_STEP - *fuel;
-        let before = self.remaining.fetch_update(order, order, |remaining| {
-            Some(remaining - remaining.min(wanted))
-        });
-        // The closure never declines: both cases hold the old value.
-        let (Ok(before) | Err(before)) = before;
-        let taken = before.min(wanted);
-        *fuel += taken;
-        *granted += taken;
-    }
-
-    /// Takes instructions from the budget.
-    pub(crate) fn take_fuel(&self, fuel: &mut u64, granted: &mut u64) -> Fuel {
-        let mut taken = 0;
-        let order = Ordering::Relaxed;
-        // The closure never declines.
-        let _ = self.remaining.fetch_update(order, order, |remaining| {
-            taken = remaining.min(FUEL_STEP);
-            Some(remaining - taken)
-        });
-        if taken == 0 {
-            return Fuel::Empty;
-        }
-        *fuel += taken;
-        *granted += taken;
-        Fuel::More
-    }
-
-    /// Whether a cluster need not run on since an earlier one has failed.
-    pub(crate) fn is_stopped(&self, cluster: u64) -> bool {
-        self.failed_cluster.load(Ordering::Relaxed) < cluster
-    }
-
-    /// The value of a constant in one thread. `thread` is its linear index in the block.
-    pub(crate) fn constant(&self, constant: Constant, thread: u32, block: [u32; 3]) -> u64 {
-        match constant {
-            Constant::Bits(bits) => bits,
-            Constant::Param {
-                offset,
-                bytes,
-                signed,
-            } => {
-                let mut value = [0u8; 8];
-                let start = offset as usize;
-                let given = self.params.get(start..start + bytes as usize);
-                let given = given.unwrap_or(&[]);
-                value[..given.len().min(8)].copy_from_slice(&given[..given.len().min(8)]);
-                let value = u64::from_le_bytes(value);
-                match signed {
-                    true => convert::sign_extend(value, 8 * bytes) as u64,
-                    false => value,
-                }
-            }
-            Constant::DynamicShared(addend) => {
-                u64::from(self.dynamic_offset).wrapping_add_signed(addend)
-            }
-            Constant::Variable(index, addend) => {
-                let address = self.variables.get(index as usize).copied().unwrap_or(0);
-                address.wrapping_add_signed(addend)
-            }
-            Constant::Special(special) => self.special(special, thread, block),
-        }
-    }
-
-    fn special(&self, special: Special, thread: u32, block: [u32; 3]) -> u64 {
-        let [x, y, _] = self.block;
-        let lane = thread % 32;
-        u64::from(match special {
-            Special::ThreadId(0) => thread % x,
-            Special::ThreadId(1) => thread / x % y,
-            Special::ThreadId(_) => thread / x / y,
-            Special::ThreadCount(axis) => self.block[usize::from(axis) % 3],
-            Special::BlockId(axis) => block[usize::from(axis) % 3],
-            Special::BlockCount(axis) => self.grid[usize::from(axis) % 3],
-            Special::ClusterId(axis) => {
-                let axis = usize::from(axis) % 3;
-                block[axis] / self.cluster[axis]
-            }
-            Special::ClusterCount(axis) => self.clusters()[usize::from(axis) % 3],
-            Special::ClusterBlockId(axis) => self.place_in_cluster(block)[usize::from(axis) % 3],
-            Special::ClusterBlockCount(axis) => self.cluster[usize::from(axis) % 3],
-            Special::ClusterRank => {
-                let [width, height, _] = self.cluster;
-                let [x, y, z] = self.place_in_cluster(block);
-                (z * height + y) * width + x
-            }
-            Special::ClusterBlocks => self.cluster_blocks(),
-            Special::IsExplicitCluster => u32::from(self.is_explicit_cluster),
-            Special::Lane => lane,
-            Special::Warp => thread / 32,
-            Special::WarpCount => self.threads.div_ceil(32),
-            Special::LaneMask(LaneMask::Equal) => 1 << lane,
-            Special::LaneMask(LaneMask::Less) => (1 << lane) - 1,
-            Special::LaneMask(LaneMask::LessEqual) => u32::MAX >> (31 - lane),
-            Special::LaneMask(LaneMask::Greater) => !(u32::MAX >> (31 - lane)),
-            Special::LaneMask(LaneMask::GreaterEqual) => u32::MAX << lane,
-            Special::DynamicSharedBytes => self.dynamic_bytes,
-            Special::TotalSharedBytes => self.shared_bytes,
-            Special::Zero => 0,
-            Special::One => 1,
+    /// Runs the kernel under an observer, which sees everything up to a fault.
+    ///
+    /// # Errors
+    /// As [`Kernel::launch`].
+    pub fn launch_observed<O: Observer>(
+        &self,
+        memory: &Memory,
+        config: &LaunchConfig,
+        args: &Args,
+        observer: &mut O,
+    ) -> Result<Report, LaunchError> {
+        observer.launch(ObservedLaunch {
+            kernel: self,
+            memory,
+            config,
+            args,
         })
     }
-
-    fn blocks(&self) -> u64 {
-        self.grid.iter().map(|&extent| u64::from(extent)).product()
-    }
-
-    /// Blocks of a cluster together.
-    pub(crate) fn cluster_blocks(&self) -> u32 {
-        self.cluster.iter().product()
-    }
-
-    /// Clusters of the grid.
-    fn clusters(&self) -> [u32; 3] {
-        std::array::from_fn(|axis| self.grid[axis] / self.cluster[axis])
-    }
-
-    fn place_in_cluster(&self, block: [u32; 3]) -> [u32; 3] {
-        std::array::from_fn(|axis| block[axis] % self.cluster[axis])
-    }
-
-    /// The block of a rank in the cluster with this first block.
-    pub(crate) fn block_of_cluster(&self, first: [u32; 3], rank: u32) -> [u32; 3] {
-        let [x, y, _] = self.cluster;
-        let place = [rank % x, rank / x % y, rank / x / y];
-        std::array::from_fn(|axis| first[axis] + place[axis])
-    }
-
-    /// Takes the next cluster to run: its place in the order of the clusters, and its first block.
-    fn next_cluster(&self) -> Option<(u64, [u32; 3])> {
-        let index = self.next_cluster.fetch_add(1, Ordering::Relaxed);
-        let [x, y, z] = self.clusters().map(u64::from);
-        if index >= x * y * z || self.is_stopped(index) {
-            return None;
-        }
-        let at = [index % x, index / x % y, index / x / y];
-        let first = std::array::from_fn(|axis| at[axis] as u32 * self.cluster[axis]);
-        Some((index, first))
-    }
 }
 
-fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError> {
-    let (grid, block) = (config.grid, config.block);
-    if grid.contains(&0) || block.contains(&0) {
-        return Err(LaunchError::ZeroExtent { grid, block });
+impl ObservedLaunch<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// As [`Kernel::launch_observed`].
+    pub fn run<O: Observer>(self, observer: &mut O) -> Result<Report, LaunchError> {
+        let level = simd::Level::detect();
+        let (kernel, memory) = (self.kernel, self.memory);
+        launch_at(level, kernel, memory, self.config, self.args, observer)
     }
-    if grid
-        .iter()
-        .zip(MAX_GRID)
-        .any(|(&extent, limit)| extent > limit)
-    {
-        let limit = MAX_GRID;
-        return Err(LaunchError::GridTooLarge { grid, limit });
-    }
-    let product = |extents: [u32; 3]| {
-        let factors = extents.iter().map(|&extent| u64::from(extent));
-        factors.fold(1u64, u64::saturating_mul)
-    };
-    let threads = product(block);
-    let too_large = |limit, reason| LaunchError::BlockTooLarge {
-        threads,
-        limit,
-        reason,
-    };
-    if threads > u64::from(crate::MAX_BLOCK_THREADS) {
-        let limit = u64::from(crate::MAX_BLOCK_THREADS);
-        return Err(too_large(limit, "a block can have"));
-    }
-    if let Some(most) = kernel.max_threads()
-        && threads > product(most)
-    {
-        return Err(too_large(product(most), "the kernel states (.maxntid)"));
-    }
-    match kernel.required_threads() {
-        Some(required) if required != block => Err(LaunchError::WrongBlock { required, block }),
-        _ => check_cluster(config),
-    }
-}
-
-/// Clusters divide the grid, and are no larger than what every device with clusters can run.
-fn check_cluster(config: &LaunchConfig) -> Result<(), LaunchError> {
-    let Some(cluster) = config.cluster else {
-        return Ok(());
-    };
-    let grid = config.grid;
-    let divides = |(&blocks, &of): (&u32, &u32)| blocks != 0 && of.is_multiple_of(blocks);
-    if !cluster.iter().zip(&grid).all(divides) {
-        return Err(LaunchError::WrongCluster { cluster, grid });
-    }
-    let blocks: u64 = cluster.iter().map(|&extent| u64::from(extent)).product();
-    match blocks <= crate::MAX_CLUSTER_BLOCKS {
-        true => Ok(()),
-        false => Err(LaunchError::ClusterTooLarge {
-            blocks,
-            limit: crate::MAX_CLUSTER_BLOCKS,
-        }),
-    }
-}
-
-/// Checks a launch, runs it and waits for its end.
-pub(crate) fn launch<O: Observer>(
-    kernel: &Kernel,
-    memory: &Memory,
-    config: &LaunchConfig,
-    args: &Args,
-    observer: &mut O,
-) -> Result<Report, LaunchError> {
-    launch_at(
-        simd::Level::detect(),
-        kernel,
-        memory,
-        config,
-        args,
-        observer,
-    )
 }
 
 fn launch_at<O: Observer>(
@@ -360,45 +96,7 @@ fn launch_at<O: Observer>(
     args: &Args,
     observer: &mut O,
 ) -> Result<Report, LaunchError> {
-    check_shape(kernel, config)?;
-    let program = &kernel.0.program;
-    let fixed = program.static_shared;
-    let dynamic_offset = fixed.next_multiple_of(program.dynamic_align.max(16));
-    let wanted = match config.dynamic_shared_bytes {
-        0 => u64::from(fixed),
-        dynamic => u64::from(dynamic_offset) + u64::from(dynamic),
-    };
-    if wanted > u64::from(crate::MAX_SHARED_BYTES) {
-        return Err(LaunchError::SharedTooLarge {
-            wanted,
-            fixed,
-            limit: crate::MAX_SHARED_BYTES,
-        });
-    }
-    let params = args.block(kernel)?;
-    let variables = kernel.0.module.variables(memory)?;
-    let launch = Launch {
-        kernel,
-        memory,
-        allocations: memory.snapshot(),
-        params,
-        grid: config.grid,
-        block: config.block,
-        cluster: config.cluster.unwrap_or([1; 3]),
-        is_explicit_cluster: config.cluster.is_some(),
-        threads: config.block.iter().product(),
-        shared_bytes: wanted as u32,
-        dynamic_offset,
-        dynamic_bytes: config.dynamic_shared_bytes,
-        variables,
-        budget: config.instruction_budget,
-        remaining: AtomicU64::new(config.instruction_budget),
-        failed_cluster: AtomicU64::new(u64::MAX),
-        next_cluster: AtomicU64::new(0),
-        start: Instant::now(),
-        level,
-        strong: Mutex::new(()),
-    };
+    let launch = Launch::new(level, kernel, memory, config, args)?;
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = config.workers.unwrap_or_else(available).max(1);
     let clusters = launch.blocks() / u64::from(launch.cluster_blocks());
@@ -412,7 +110,7 @@ fn launch_at<O: Observer>(
         cluster: launch.cluster,
         shared_bytes: launch.shared_bytes,
     };
-    observer.launch_start(&context);
+    observer.notify(Event::LaunchStart(&context));
     let issued = if workers == 1 {
         Ok(work(&launch, observer, &fault))
     } else {
@@ -422,7 +120,10 @@ fn launch_at<O: Observer>(
         memory.assume_written();
     }
     let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
-    observer.launch_end(&context, fault.as_ref().map(|(_, fault)| fault));
+    observer.notify(Event::LaunchEnd {
+        launch: &context,
+        fault: fault.as_ref().map(|(_, fault)| fault),
+    });
     let issued = issued?;
     match fault {
         Some((_, fault)) => Err(LaunchError::Fault(Box::new(fault))),

@@ -1,19 +1,18 @@
-//! The inner loop: runs the lanes of one warp that stand at the same place until they part, park
-//! or end.
+//! The inner loop: runs the lanes of one warp that are at the same instruction, until they diverge,
+//! wait or end.
 
-use super::access::Sources;
+use super::access_pattern::AccessPattern;
 use super::async_copy::CopyQueue;
 use super::cluster::Peer;
-use super::pattern::Pattern;
-use super::spread::Spread;
-use super::vector::{LANES, Registers, Words, collect, store_doubles, store_words};
+use super::fast_access::Sources;
+use super::lane_offsets::LaneOffsets;
+use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
-use super::warpgroup::ProductQueue;
-use super::{Launch, arithmetic, lane};
+use super::warpgroup::WgmmaQueue;
+use super::{Launch, arithmetic};
 use crate::error::FaultKind;
-use crate::ir::{Guard, Inst, Op, PredicateOp, Program, Register, Terminator, Ternary, Timer};
-use crate::kernel::InstructionId;
-use crate::observer::{Observer, WarpContext, WarpSync, WarpSyncKind};
+use crate::ir::{Guard, Inst, InstructionId, Op, PredicateOp, Program, Terminator, Ternary};
+use crate::observer::{Event, Observer, WarpContext, WarpSync, WarpSyncKind};
 
 /// Nothing, or a fault; boxed since it is rare and large.
 pub(crate) type Outcome = Result<(), Box<RawFault>>;
@@ -28,25 +27,25 @@ pub(crate) struct RawFault {
 /// Why the inner loop stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The lanes have come to a block at which others may wait.
+    /// The lanes have reached a block at which others may wait.
     At(u32),
-    /// The lanes have run for long and others may want to.
+    /// The lanes have used up their fuel, and other warps may run.
     Yield(u32),
     /// A branch sent the lanes of the mask to the first block and the rest to the second.
     Diverged { taken: u32, mask: u32, next: u32 },
-    /// The block may only be entered by more lanes together.
+    /// The block may only be entered by more lanes at once.
     NeedsMembers(u32),
-    /// The block ends in something that the scheduler does.
+    /// The block ends in a terminator that the scheduler executes.
     Terminator(u32),
 }
 
-/// Everything that the lanes of a warp need to run.
+/// The state that the lanes of a warp need to run.
 pub(crate) struct Run<'r, 'l, O> {
     pub launch: &'r Launch<'l>,
     pub program: &'r Program,
     pub r: Registers<'r>,
     /// Local memory of the warp: rows of one word per lane.
-    pub local: &'r mut [Words],
+    pub local: &'r mut [Lanes32],
     /// First byte of the current frame's local variables.
     pub local_base: u32,
     /// Bytes of local memory of each thread.
@@ -56,19 +55,19 @@ pub(crate) struct Run<'r, 'l, O> {
     pub peers: &'r mut [Peer],
     /// The warp's `cp.async` copies in flight.
     pub copies: &'r mut CopyQueue,
-    /// The warp's `wgmma` products that nobody has waited for.
-    pub products: &'r mut ProductQueue,
+    /// The warp's `wgmma` operations that have not been waited for.
+    pub wgmmas: &'r mut WgmmaQueue,
     /// Groups of bulk copies that each lane has committed.
     pub bulk_groups: &'r mut [u32; LANES],
-    pub patterns: &'r mut [Pattern],
-    pub spreads: &'r mut [Spread],
+    pub patterns: &'r mut [AccessPattern],
+    pub lane_offsets: &'r mut [LaneOffsets],
     /// Counts the basic blocks that the worker has entered.
     pub visit: &'r mut u64,
     pub observer: &'r mut O,
     pub context: WarpContext<'r>,
-    /// Instructions that may be issued before more are asked for.
+    /// Instructions that may be issued before more fuel is requested.
     pub fuel: &'r mut u64,
-    /// Instructions that the worker has been given; less the fuel, those that it has issued.
+    /// Instructions granted to the worker; minus the fuel, those that it has issued.
     pub granted: &'r mut u64,
     /// How often a clock was read.
     pub clock_reads: &'r mut u64,
@@ -79,7 +78,7 @@ pub(crate) struct Run<'r, 'l, O> {
 }
 
 impl<O: Observer> Run<'_, '_, O> {
-    /// Runs the lanes of `mask` from `block` on, until a block of at least `limit` comes.
+    /// Runs the lanes of `mask` from `block` on, up to a block of at least `limit`.
     ///
     /// `FULL`: the lanes are all that the warp has left, so whole registers may be written.
     #[inline(always)]
@@ -107,8 +106,11 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             *self.fuel -= cost;
             *self.visit += 1;
-            self.observer
-                .basic_block(&self.context, block as usize, mask);
+            self.observer.notify(Event::BasicBlock {
+                warp: &self.context,
+                block: block as usize,
+                active: mask,
+            });
             let code = &program.code[current.start as usize..current.end as usize];
             match current.members {
                 None => {
@@ -123,7 +125,7 @@ impl<O: Observer> Run<'_, '_, O> {
                         }
                     }
                 }
-                Some(members) => self.together(code, members.0, mask)?,
+                Some(members) => self.exec_sync(code, members.0, mask)?,
             }
             match &current.terminator {
                 Terminator::Jump(next) => {
@@ -143,12 +145,12 @@ impl<O: Observer> Run<'_, '_, O> {
                     };
                     let takers = self.guarded(guard) & mask;
                     if let Some(info) = current.terminator_info {
-                        self.observer.branch(
-                            &self.context,
-                            InstructionId(info),
-                            takers,
-                            mask & !takers,
-                        );
+                        self.observer.notify(Event::Branch {
+                            warp: &self.context,
+                            id: InstructionId(info),
+                            taken: takers,
+                            not_taken: mask & !takers,
+                        });
                     }
                     if takers == mask {
                         block = *taken;
@@ -171,29 +173,37 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     #[inline(always)]
+    fn observe_instruction(&mut self, info: u32, executing: u32) {
+        self.observer.notify(Event::Instruction {
+            warp: &self.context,
+            id: InstructionId(info),
+            executing,
+        });
+    }
+
+    #[inline(always)]
     fn observe_terminator(&mut self, info: Option<u32>, mask: u32) {
         if let Some(info) = info {
-            self.observer
-                .instruction(&self.context, InstructionId(info), mask);
+            self.observe_instruction(info, mask);
         }
     }
 
     /// Whether all lanes of the member masks that have not exited are here.
     #[inline(always)]
     fn has_members(&self, members: u32, mask: u32) -> bool {
-        let members = &self.r.words[members as usize];
+        let members = &self.r.regs32[members as usize];
         let wanted = lanes(mask).fold(0, |wanted, lane| wanted | members[lane]);
         wanted & self.live & !mask == 0
     }
 
-    /// A `.sync` operation: lanes that give the same member mask execute it together.
+    /// A `.sync` operation: lanes that give the same member mask execute it at once.
     #[inline(never)]
-    fn together(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
-        let members = self.r.words[members as usize];
+    fn exec_sync(&mut self, code: &[Inst], members: u32, mask: u32) -> Outcome {
+        let members = self.r.regs32[members as usize];
         for inst in code {
             self.info = inst.info;
             let id = InstructionId(inst.info);
-            self.observer.instruction(&self.context, id, mask);
+            self.observe_instruction(inst.info, mask);
             let sources = match inst.op {
                 Op::Shuffle(index) => {
                     let op = &self.program.shuffles[index as usize];
@@ -211,7 +221,10 @@ impl<O: Observer> Run<'_, '_, O> {
                 members: &members,
                 sources: sources.as_ref(),
             };
-            self.observer.warp_sync(&self.context, &sync);
+            self.observer.notify(Event::WarpSync {
+                warp: &self.context,
+                sync: &sync,
+            });
             let mut rest = mask;
             while rest != 0 {
                 let first = members[rest.trailing_zeros() as usize % LANES];
@@ -241,16 +254,16 @@ impl<O: Observer> Run<'_, '_, O> {
         if guard.negated { !bits } else { bits }
     }
 
-    /// Executes the frequent operations that the code begins with, up to a load of which something is still to be found
-    /// out or reported; gives what is behind them. Few values are alive here, so that they stay in the processor's
-    /// registers.
+    /// Executes the frequent operations at the start of the code, up to a load whose pattern is not
+    /// known or not reported yet; returns the code after them. Few values are live here, so that
+    /// they stay in the processor's registers.
     #[inline(always)]
     fn frequent<'c, const FULL: bool>(&mut self, code: &'c [Inst], mask: u32) -> &'c [Inst] {
-        let words = &mut *self.r.words;
+        let regs32 = &mut *self.r.regs32;
         let sources = Sources {
             launch: self.launch,
             shared: self.shared,
-            spreads: self.spreads,
+            lane_offsets: self.lane_offsets,
             visit: *self.visit,
         };
         let mut rest = code;
@@ -258,12 +271,12 @@ impl<O: Observer> Run<'_, '_, O> {
             && inst.frequent
         {
             let done = match inst.op {
-                Op::TernaryWord(Ternary::FloatFma, d, a, b, c) => {
-                    arithmetic::float_fma::<FULL>(words, mask, d.0, (a.0, b.0, c.0));
+                Op::Ternary32(Ternary::FloatFma, d, a, b, c) => {
+                    arithmetic::float_fma::<FULL>(regs32, mask, d.0, (a.0, b.0, c.0));
                     true
                 }
                 Op::Load(index) if FULL && mask == u32::MAX => {
-                    sources.read_again::<O>(&mut self.patterns[index as usize], words)
+                    sources.read_again::<O>(&mut self.patterns[index as usize], regs32)
                 }
                 _ => false,
             };
@@ -271,8 +284,11 @@ impl<O: Observer> Run<'_, '_, O> {
                 break;
             }
             if inst.first {
-                self.observer
-                    .instruction(&self.context, InstructionId(inst.info), mask);
+                self.observer.notify(Event::Instruction {
+                    warp: &self.context,
+                    id: InstructionId(inst.info),
+                    executing: mask,
+                });
             }
             rest = behind;
         }
@@ -285,19 +301,20 @@ impl<O: Observer> Run<'_, '_, O> {
         match inst.guard {
             None => {
                 if inst.first {
-                    self.observer
-                        .instruction(&self.context, InstructionId(inst.info), mask);
+                    self.observe_instruction(inst.info, mask);
                 }
                 self.execute::<FULL>(&inst.op, mask)
             }
             Some(guard) => {
                 let executing = self.guarded(guard) & mask;
                 if inst.first {
-                    let id = InstructionId(inst.info);
-                    self.observer.instruction(&self.context, id, executing);
+                    self.observe_instruction(inst.info, executing);
                     if executing != mask {
-                        self.observer
-                            .predicated_off(&self.context, id, mask & !executing);
+                        self.observer.notify(Event::PredicatedOff {
+                            warp: &self.context,
+                            id: InstructionId(inst.info),
+                            off: mask & !executing,
+                        });
                     }
                 }
                 match executing {
@@ -308,7 +325,7 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// A predicated operation; kept out of the loop, which would double in size.
+    /// A predicated operation; outlined, since the loop would double in size.
     #[inline(never)]
     fn execute_masked(&mut self, op: &Op, mask: u32) -> Outcome {
         self.execute::<false>(op, mask)
@@ -318,84 +335,84 @@ impl<O: Observer> Run<'_, '_, O> {
     fn execute<const FULL: bool>(&mut self, op: &Op, mask: u32) -> Outcome {
         let r = &mut self.r;
         match *op {
-            Op::MoveWord(d, a) => r.map_word::<FULL>(mask, d.0, a.0, |x| x),
-            Op::MoveDouble(d, a) => r.map_double::<FULL>(mask, d.0, a.0, |x| x),
+            Op::Move32(d, a) => r.map_32::<FULL>(mask, d.0, a.0, |x| x),
+            Op::Move64(d, a) => r.map_64::<FULL>(mask, d.0, a.0, |x| x),
             Op::MovePredicate(d, a) => r.set_predicate(mask, d.0, r.predicates[a.0 as usize]),
-            Op::UnaryWord(op, d, a) => arithmetic::unary_word::<FULL>(r, mask, op, d.0, a.0),
-            Op::UnaryDouble(op, d, a) => arithmetic::unary_double::<FULL>(r, mask, op, d.0, a.0),
-            Op::BinaryWord(op, d, a, b) => {
-                arithmetic::binary_word::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            Op::Unary32(op, d, a) => arithmetic::unary32::<FULL>(r, mask, op, d.0, a.0),
+            Op::Unary64(op, d, a) => arithmetic::unary64::<FULL>(r, mask, op, d.0, a.0),
+            Op::Binary32(op, d, a, b) => {
+                arithmetic::binary32::<FULL>(r, mask, op, d.0, (a.0, b.0));
             }
-            Op::BinaryDouble(op, d, a, b) => {
-                arithmetic::binary_double::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            Op::Binary64(op, d, a, b) => {
+                arithmetic::binary64::<FULL>(r, mask, op, d.0, (a.0, b.0));
             }
-            Op::ShiftWord(op, d, a, b) => {
-                arithmetic::shift_word::<FULL>(r, mask, op, d.0, (a.0, b.0));
+            Op::Shift32(op, d, a, b) => {
+                arithmetic::shift32::<FULL>(r, mask, op, d.0, (a.0, b.0));
             }
-            Op::ShiftDouble(op, d, a, b) => {
-                arithmetic::shift_double::<FULL>(r, mask, op, d.0, a.0, b.0);
+            Op::Shift64(op, d, a, b) => {
+                arithmetic::shift64::<FULL>(r, mask, op, d.0, a.0, b.0);
             }
-            Op::TernaryWord(op, d, a, b, c) => {
-                arithmetic::ternary_word::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
+            Op::Ternary32(op, d, a, b, c) => {
+                arithmetic::ternary32::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
             }
-            Op::TernaryDouble(op, d, a, b, c) => {
-                arithmetic::ternary_double::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
+            Op::Ternary64(op, d, a, b, c) => {
+                arithmetic::ternary64::<FULL>(r, mask, op, d.0, (a.0, b.0, c.0));
             }
             Op::MulWide(signed, d, a, b) => match signed {
-                false => {
-                    r.widen_words::<FULL>(mask, d.0, (a.0, b.0), |x, y| u64::from(x) * u64::from(y))
-                }
-                true => r.widen_words::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
+                false => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
+                    u64::from(x) * u64::from(y)
+                }),
+                true => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, b.0), |x, y| {
                     (i64::from(x as i32) * i64::from(y as i32)) as u64
                 }),
             },
             Op::MulAddWide(signed, d, a, b, c) => {
-                let (a, b) = (&r.words[a.0 as usize], &r.words[b.0 as usize]);
-                let c = r.doubles[c.0 as usize];
-                let to = &mut r.doubles[d.0 as usize];
+                let (a, b) = (&r.regs32[a.0 as usize], &r.regs32[b.0 as usize]);
+                let c = r.regs64[c.0 as usize];
+                let to = &mut r.regs64[d.0 as usize];
                 match signed {
-                    false => store_doubles::<FULL>(to, mask, |i| {
+                    false => store_lanes64::<FULL>(to, mask, |i| {
                         (u64::from(a[i]) * u64::from(b[i])).wrapping_add(c[i])
                     }),
-                    true => store_doubles::<FULL>(to, mask, |i| {
+                    true => store_lanes64::<FULL>(to, mask, |i| {
                         let product = i64::from(a[i] as i32) * i64::from(b[i] as i32);
                         (product as u64).wrapping_add(c[i])
                     }),
                 }
             }
             Op::Widen(signed, d, a) => match signed {
-                false => r.widen_words::<FULL>(mask, d.0, (a.0, a.0), |x, _| u64::from(x)),
-                true => r.widen_words::<FULL>(mask, d.0, (a.0, a.0), |x, _| x as i32 as u64),
+                false => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, a.0), |x, _| u64::from(x)),
+                true => r.map2_32_to_64::<FULL>(mask, d.0, (a.0, a.0), |x, _| x as i32 as u64),
             },
-            Op::Narrow(d, a) => r.narrow_double::<FULL>(mask, d.0, a.0, |x| x as u32),
+            Op::Narrow(d, a) => r.map_64_to_32::<FULL>(mask, d.0, a.0, |x| x as u32),
             Op::Pack(d, low, high) => {
-                r.widen_words::<FULL>(mask, d.0, (low.0, high.0), |x, y| {
+                r.map2_32_to_64::<FULL>(mask, d.0, (low.0, high.0), |x, y| {
                     u64::from(x) | u64::from(y) << 32
                 });
             }
             Op::Unpack(low, high, a) => {
-                r.narrow_double::<FULL>(mask, low.0, a.0, |x| x as u32);
-                r.narrow_double::<FULL>(mask, high.0, a.0, |x| (x >> 32) as u32);
+                r.map_64_to_32::<FULL>(mask, low.0, a.0, |x| x as u32);
+                r.map_64_to_32::<FULL>(mask, high.0, a.0, |x| (x >> 32) as u32);
             }
-            Op::CompareWord(op, negated, d, a, b) => {
-                let bits = arithmetic::compare_word(r, op, a.0, b.0);
+            Op::Compare32(op, negated, d, a, b) => {
+                let bits = arithmetic::compare32(r, op, a.0, b.0);
                 r.set_predicate(mask, d.0, if negated { !bits } else { bits });
             }
-            Op::CompareDouble(op, negated, d, a, b) => {
-                let bits = arithmetic::compare_double(r, op, a.0, b.0);
+            Op::Compare64(op, negated, d, a, b) => {
+                let bits = arithmetic::compare64(r, op, a.0, b.0);
                 r.set_predicate(mask, d.0, if negated { !bits } else { bits });
             }
-            Op::SelectWord(d, a, b, p) => {
+            Op::Select32(d, a, b, p) => {
                 let bits = r.predicates[p.0 as usize];
-                let (a, b) = (r.words[a.0 as usize], r.words[b.0 as usize]);
-                store_words::<FULL>(&mut r.words[d.0 as usize], mask, |i| {
+                let (a, b) = (r.regs32[a.0 as usize], r.regs32[b.0 as usize]);
+                store_lanes32::<FULL>(&mut r.regs32[d.0 as usize], mask, |i| {
                     if bits >> i & 1 != 0 { a[i] } else { b[i] }
                 });
             }
-            Op::SelectDouble(d, a, b, p) => {
+            Op::Select64(d, a, b, p) => {
                 let bits = r.predicates[p.0 as usize];
-                let (a, b) = (r.doubles[a.0 as usize], r.doubles[b.0 as usize]);
-                store_doubles::<FULL>(&mut r.doubles[d.0 as usize], mask, |i| {
+                let (a, b) = (r.regs64[a.0 as usize], r.regs64[b.0 as usize]);
+                store_lanes64::<FULL>(&mut r.regs64[d.0 as usize], mask, |i| {
                     if bits >> i & 1 != 0 { a[i] } else { b[i] }
                 });
             }
@@ -414,80 +431,5 @@ impl<O: Observer> Run<'_, '_, O> {
             _ => return self.execute_rare(*op, mask),
         }
         Ok(())
-    }
-
-    /// Operations that are not worth a place in the loop.
-    #[inline(never)]
-    fn execute_rare(&mut self, op: Op, mask: u32) -> Outcome {
-        match op {
-            Op::Lane(index) => self.lane_op(index, mask),
-            Op::LocalAddress(d, offset) => {
-                let address = u64::from(self.local_base) + u64::from(offset);
-                let to = &mut self.r.doubles[d.0 as usize];
-                store_doubles::<false>(to, mask, |_| address);
-            }
-            Op::Atomic(index) => return self.atomic(index, mask),
-            Op::Shuffle(index) => {
-                warp_ops::shuffle(&mut self.r, &self.program.shuffles[index as usize], mask);
-            }
-            Op::Vote(mode, d, a) => warp_ops::vote(&mut self.r, mode, d, a.0, mask),
-            Op::MatchAny(d, a) => warp_ops::match_any(&mut self.r, d, a, mask),
-            Op::MatchAll(d, agree, a) => warp_ops::match_all(&mut self.r, d, agree, a, mask),
-            Op::Reduce(mode, d, a) => warp_ops::reduce(&mut self.r, mode, d, a, mask),
-            Op::Elect(d, p) => warp_ops::elect(&mut self.r, d, p, mask),
-            Op::ActiveMask(d) => {
-                store_words::<false>(&mut self.r.words[d.0 as usize], mask, |_| mask);
-            }
-            Op::ReadTimer(timer, d) => self.read_timer(timer, d, mask),
-            Op::Matrix(index) => return self.matrix(index, mask),
-            Op::AsyncCopy(index) => return self.async_copy(index, mask),
-            Op::WarpgroupCommit => self.warpgroup_commit(),
-            Op::WarpgroupWait(newest) => self.warpgroup_wait(newest),
-            Op::BulkCommit => {
-                for lane in lanes(mask) {
-                    self.bulk_groups[lane] += 1;
-                }
-            }
-            Op::AsyncCommit => self.async_commit(mask),
-            Op::AsyncWait(newest) => self.async_wait(newest, mask),
-            Op::Fence => {
-                std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-                let id = InstructionId(self.info);
-                self.observer.fence(&self.context, id, mask);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn read_timer(&mut self, timer: Timer, to: Register, mask: u32) {
-        let value = match timer {
-            // Instructions count when their basic block begins: two reads in one block must differ.
-            Timer::Clock => {
-                *self.clock_reads += 1;
-                *self.granted - *self.fuel + *self.clock_reads
-            }
-            Timer::Nanoseconds => {
-                u64::try_from(self.launch.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
-            }
-        };
-        for lane in lanes(mask) {
-            warp_ops::write(&mut self.r, to, lane, value);
-        }
-    }
-
-    fn lane_op(&mut self, index: u32, mask: u32) {
-        let op = &self.program.lane_ops[index as usize];
-        for lane in lanes(mask) {
-            let mut x = [0; 4];
-            for (value, argument) in x.iter_mut().zip(&op.arguments) {
-                *value = warp_ops::read(&self.r, *argument, lane);
-            }
-            let (result, carry) = lane::evaluate(op.function, x);
-            warp_ops::write(&mut self.r, op.destination, lane, result);
-            if let Some(to) = op.carry_out {
-                warp_ops::write(&mut self.r, Register::Predicate(to), lane, u64::from(carry));
-            }
-        }
     }
 }

@@ -1,5 +1,5 @@
-//! Picks the widest vector instructions that the processor has, at run time, and moves rows of words
-//! that other threads may access at the same time.
+//! Picks the widest vector instructions of the processor at run time, and moves rows of words that
+//! other threads may access at the same time.
 //!
 //! This is the crate's only module with `unsafe` code.
 
@@ -67,16 +67,20 @@ pub(crate) fn segment<O: Observer>(
         },
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => match full {
-            // SAFETY: `Level::detect` makes this value only where the processor has the features.
+            // SAFETY: `Level::detect` makes `Avx2` only if the processor has the features of
+            // `avx2`.
             true => unsafe { avx2::<O, true>(run, block, mask, limit) },
-            // SAFETY: as above.
+            // SAFETY: `Level::detect` makes `Avx2` only if the processor has the features of
+            // `avx2`.
             false => unsafe { avx2::<O, false>(run, block, mask, limit) },
         },
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => match full {
-            // SAFETY: as above.
+            // SAFETY: `Level::detect` makes `Avx512` only if the processor has the features of
+            // `avx512`.
             true => unsafe { avx512::<O, true>(run, block, mask, limit) },
-            // SAFETY: as above.
+            // SAFETY: `Level::detect` makes `Avx512` only if the processor has the features of
+            // `avx512`.
             false => unsafe { avx512::<O, false>(run, block, mask, limit) },
         },
     }
@@ -114,12 +118,13 @@ fn avx512<O: Observer, const FULL: bool>(
     run.segment::<FULL>(block, mask, limit)
 }
 
-/// Adds products of a row of A and the rows of B to eight sums, each fused, in the order of the rows.
+/// Adds products of a row of A and the rows of B to eight accumulators, each by a fused
+/// multiply-add, in the order of the rows.
 pub(super) fn multiply_row(level: Level, sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
     match level {
         Level::Portable => multiply_rows(sums, a, b),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Level::detect` makes these values only where the processor has the features.
+        // SAFETY: `Level::detect` makes `Avx2` and `Avx512` only if the processor has AVX2 and FMA.
         _ => unsafe { multiply_row_avx2(sums, a, b) },
     }
 }
@@ -150,7 +155,7 @@ pub(super) fn aligned_sum(
     match level {
         Level::Portable => tensor_sum::aligned_sum(row, column, floor, up),
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Level::detect` makes these values only where the processor has the features.
+        // SAFETY: `Level::detect` makes `Avx2` and `Avx512` only if the processor has AVX2.
         _ => unsafe { aligned_sum_avx2(row, column, floor, up) },
     }
 }
@@ -174,9 +179,11 @@ pub(super) fn load_row(level: Level, from: &[AtomicU32; 32], to: &mut [u32; 32])
             }
         }
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: both are 128 bytes long, and the processor has the level's instructions, as
-        // `Level::detect` found. Other threads may write the words of `from` meanwhile: the processor
-        // does not tear the aligned words of a vector, so each is read as by an atomic load.
+        // SAFETY: `copy_row` needs 128 readable and 128 writable bytes: `from` and `to` are arrays
+        // of 32 words, which Rust aligns to words. The processor has the instructions of `level`,
+        // since `Level::detect` makes no other value. Other threads may write the words of `from`
+        // at the same time: the processor does not tear the aligned words of a vector, so each is
+        // read as by a relaxed atomic load.
         _ => unsafe { copy_row(level, from.as_ptr().cast(), to.as_mut_ptr()) },
     }
 }
@@ -191,19 +198,23 @@ pub(super) fn store_row(level: Level, to: &[AtomicU32; 32], from: &[u32; 32]) {
             }
         }
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: as in `load_row`, with reader and writer changed over; atomics may be written
-        // through a shared reference.
+        // SAFETY: `copy_row` needs 128 readable and 128 writable bytes: `from` and `to` are arrays
+        // of 32 words, which Rust aligns to words. The processor has the instructions of `level`,
+        // since `Level::detect` makes no other value. `AtomicU32` may be written through a shared
+        // reference; the processor does not tear the aligned words of a vector, so each is written
+        // as by a relaxed atomic store.
         _ => unsafe { copy_row(level, from.as_ptr(), to.as_ptr().cast_mut().cast()) },
     }
 }
 
-/// Has the processor fetch 32 words that are likely to be read soon; those that are out of bounds are left out.
+/// Prefetches 32 words that are likely to be read soon; words that are out of bounds are left out.
 #[inline(always)]
 pub(super) fn prefetch_row(words: &[AtomicU32], at: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in [at, at.wrapping_add(16)] {
         if let Some(word) = words.get(line) {
-            // SAFETY: a prefetch has no effect but on time, and every processor has the instruction.
+            // SAFETY: a prefetch accesses no memory that the program can observe, and every x86-64
+            // processor has the instruction.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(word.as_ptr().cast()) };
         }
     }
@@ -218,8 +229,9 @@ pub(super) fn prefetch_row(words: &[AtomicU32], at: usize) {
 #[inline(always)]
 unsafe fn copy_row(level: Level, from: *const u32, to: *mut u32) {
     match level {
-        // SAFETY: the caller vouches for the pointers and the instructions; the registers that are
-        // written are declared.
+        // SAFETY: `from` is readable and `to` writable for the 128 bytes that are moved, and the
+        // processor has AVX-512: both are conditions of this function. The two registers that are
+        // written are declared as clobbered, the stack and the flags are not touched.
         Level::Avx512 => unsafe {
             std::arch::asm!(
                 "vmovdqu64 zmm30, [{from}]",
@@ -233,7 +245,9 @@ unsafe fn copy_row(level: Level, from: *const u32, to: *mut u32) {
                 options(nostack, preserves_flags),
             );
         },
-        // SAFETY: as above.
+        // SAFETY: `from` is readable and `to` writable for the 128 bytes that are moved, and the
+        // processor has AVX: both are conditions of this function. The four registers that are
+        // written are declared as clobbered, the stack and the flags are not touched.
         _ => unsafe {
             std::arch::asm!(
                 "vmovdqu ymm12, [{from}]",

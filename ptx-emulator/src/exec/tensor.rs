@@ -6,14 +6,14 @@
 
 use super::access::lane_addresses;
 use super::block::Worker;
-use super::mbarrier::{By, registers};
+use super::mbarrier::{LaneId, registers};
 use super::run::RawFault;
 use super::vector::LANES;
 use super::warp_ops::lanes;
+use crate::address_space::{cluster_address, of_cluster, resolve_cluster, space_of, window};
 use crate::error::{AccessFault, FaultKind};
-use crate::ir::{BulkCopy, BulkDirection, Space};
-use crate::memory::{cluster_address, of_cluster, resolve_cluster, space_of, window};
-use crate::observer::{AccessKind, Asker, AsyncAccess, Observer, Progress};
+use crate::ir::{AccessKind, BulkCopy, BulkDirection, Space};
+use crate::observer::{AsyncAccess, Event, Issuer, Observer, Progress, Wants};
 use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Alignment of a box in shared memory (PTX ISA, "cp.async.bulk.tensor").
@@ -23,16 +23,16 @@ const BOX_ALIGN: u64 = 128;
 const MAP_ALIGN: u64 = 64;
 
 /// Bytes that one event for observers covers for each lane.
-const PIECE: u64 = 16;
+const CHUNK: u64 = 16;
 
-/// A copy that has been asked for.
+/// A copy that has been issued.
 #[derive(Clone, Debug)]
 pub(super) struct PendingBulk {
     map: TensorMap,
     start: Vec<i32>,
     /// Address in shared memory.
     shared: u64,
-    /// The blocks of the cluster whose shared memory is meant, one bit each.
+    /// The destination blocks of the cluster, one bit each.
     blocks: u32,
     /// The mbarrier of a load; the group of a store.
     kind: PendingKind,
@@ -55,7 +55,7 @@ fn bad(message: String, lane: usize) -> Box<RawFault> {
 }
 
 impl<O: Observer> Worker<'_, '_, O> {
-    /// Lanes ask for copies, each for its own.
+    /// Lanes issue copies, each its own.
     pub(super) fn bulk_copy(
         &mut self,
         index: usize,
@@ -72,13 +72,13 @@ impl<O: Observer> Worker<'_, '_, O> {
         let (barriers, masks) = match &copy.direction {
             BulkDirection::Load { barrier, blocks } => (
                 lane_addresses(&r, frame.local_base, barrier),
-                blocks.map(|blocks| r.words[blocks.0 as usize]),
+                blocks.map(|blocks| r.regs32[blocks.0 as usize]),
             ),
             BulkDirection::Store => ([0; LANES], None),
         };
         let mut wanted = Vec::new();
         for lane in lanes(split.mask) {
-            let coordinate = |word: &crate::ir::Word| r.words[word.0 as usize][lane] as i32;
+            let coordinate = |reg: &crate::ir::Reg32| r.regs32[reg.0 as usize][lane] as i32;
             let start = copy.coordinates.iter().map(coordinate).collect();
             let kind = match copy.direction {
                 BulkDirection::Load { .. } => PendingKind::Load {
@@ -105,15 +105,15 @@ impl<O: Observer> Worker<'_, '_, O> {
                 info,
             };
             self.check_bulk(&pending)?;
-            self.observe_box(&pending, Progress::Begins);
+            self.observe_box(&pending, Progress::Issued);
             self.bulk.push_back(pending);
         }
         self.warps[index].splits[at].block = copy.next;
         Ok(())
     }
 
-    /// Where in which blocks a copy lies: the addresses of a load may be another block's, and a multicast is for all that are
-    /// named.
+    /// The address and the destination blocks of a copy: the addresses of a load may be another
+    /// block's, and a multicast has several destinations.
     fn targets(
         &self,
         shared: u64,
@@ -129,18 +129,24 @@ impl<O: Observer> Worker<'_, '_, O> {
         let kind = PendingKind::Load { barrier };
         if rank != rank_of_barrier {
             let message = format!(
-                "the box is in the block of rank {rank} and its mbarrier in that of rank {rank_of_barrier}"
+                "the box is in the block of rank {rank} and its mbarrier in that of rank \
+                 {rank_of_barrier}"
             );
             return Err(bad(message, lane));
         }
         let Some(named) = named else {
-            self.check_rank(rank, ("store", cluster_address(rank as u32, at), 1), lane)?;
+            self.check_rank(
+                rank,
+                (AccessKind::Store, cluster_address(rank as u32, at), 1),
+                lane,
+            )?;
             return Ok((at, kind, 1 << rank));
         };
         let count = self.block_count();
         if named == 0 || named >> count != 0 {
             let message = format!(
-                "a multicast to the blocks {named:#06x}; the cluster has {count}, and one at least must be named"
+                "a multicast to the blocks {named:#06x}; the cluster has {count}, and one at least \
+                 must be named"
             );
             return Err(bad(message, lane));
         }
@@ -187,7 +193,7 @@ impl<O: Observer> Worker<'_, '_, O> {
             return Err(bad(message, *lane));
         }
         let row = u64::from(map.box_extents[0]) * u64::from(map.element_bytes);
-        if !row.is_multiple_of(PIECE) || (map.swizzle.span() > PIECE && row > map.swizzle.span()) {
+        if !row.is_multiple_of(CHUNK) || (map.swizzle.span() > CHUNK && row > map.swizzle.span()) {
             let message = format!(
                 "a box row of {row} bytes does not fit the swizzle {:?}",
                 map.swizzle
@@ -201,8 +207,8 @@ impl<O: Observer> Worker<'_, '_, O> {
         }
         let access = AccessFault {
             access: match pending.kind {
-                PendingKind::Load { .. } => "store",
-                PendingKind::Store { .. } => "load",
+                PendingKind::Load { .. } => AccessKind::Store,
+                PendingKind::Store { .. } => AccessKind::Load,
             },
             space: Space::Shared,
             address: pending.shared,
@@ -281,25 +287,25 @@ impl<O: Observer> Worker<'_, '_, O> {
         let ranks: Vec<u32> = lanes(bulk.blocks).map(|rank| rank as u32).collect();
         for &rank in &ranks {
             let place = cluster_address(rank, bulk.shared);
-            self.check_rank(rank.into(), ("store", place, 1), bulk.lane)?;
+            self.check_rank(rank.into(), (AccessKind::Store, place, 1), bulk.lane)?;
             self.at_rank(rank, |this| this.move_elements(&bulk))?;
         }
         self.observe_rows(&bulk);
-        let by = By {
+        let by = LaneId {
             rank: self.rank,
             warp: bulk.warp,
             lane: bulk.lane,
         };
         let bytes = bulk.map.box_bytes() as i64;
         for rank in ranks {
-            let told = Progress::Told(cluster_address(rank, barrier));
+            let told = Progress::Signalled(cluster_address(rank, barrier));
             self.observe_box_of(&bulk, rank, told);
             self.at_rank(rank, |this| this.complete_bytes(barrier, bytes, by))?;
         }
         Ok(())
     }
 
-    /// Moves a box from or to the block that has its turn, element by element.
+    /// Copies a box from or to the running block, element by element.
     fn move_elements(&mut self, bulk: &PendingBulk) -> Result<(), Box<RawFault>> {
         let map = &bulk.map;
         let bytes = u32::from(map.element_bytes);
@@ -356,12 +362,13 @@ impl<O: Observer> Worker<'_, '_, O> {
             false => (Space::Cluster, cluster_address(rank, bulk.shared)),
         };
         let end = start + bulk.map.box_bytes();
-        self.observe_pieces(bulk, space, kind, (start, end), progress);
+        self.observe_chunks(bulk, space, kind, (start, end), progress);
     }
 
-    /// Reports what is accessed in global memory: each row of the box as far as it is inside.
+    /// Reports the accesses to global memory: each row of the box as far as it is inside the
+    /// tensor.
     fn observe_rows(&mut self, bulk: &PendingBulk) {
-        if !O::ACCESSES {
+        if !O::ASYNC_ACCESSES {
             return;
         }
         let map = &bulk.map;
@@ -370,7 +377,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 let first = bulk.blocks.trailing_zeros();
                 (
                     AccessKind::Load,
-                    Progress::Told(cluster_address(first, barrier)),
+                    Progress::Signalled(cluster_address(first, barrier)),
                 )
             }
             PendingKind::Store { .. } => (AccessKind::Store, Progress::Waited),
@@ -386,12 +393,12 @@ impl<O: Observer> Worker<'_, '_, O> {
                 last = address + u64::from(map.element_bytes);
             }
             if let Some(first) = first {
-                self.observe_pieces(bulk, Space::Global, kind, (first, last), progress);
+                self.observe_chunks(bulk, Space::Global, kind, (first, last), progress);
             }
         }
     }
 
-    fn observe_pieces(
+    fn observe_chunks(
         &mut self,
         bulk: &PendingBulk,
         space: Space,
@@ -399,12 +406,12 @@ impl<O: Observer> Worker<'_, '_, O> {
         (start, end): (u64, u64),
         progress: Progress,
     ) {
-        if !O::ACCESSES {
+        if !O::ASYNC_ACCESSES {
             return;
         }
-        // What does not fill a piece is reported in smaller ones.
-        let size = match (start | end) % PIECE {
-            0 => PIECE,
+        // A range that is not a multiple of a chunk is reported in smaller chunks.
+        let size = match (start | end) % CHUNK {
+            0 => CHUNK,
             rest => 1 << rest.trailing_zeros(),
         };
         let mut at = start;
@@ -417,10 +424,13 @@ impl<O: Observer> Worker<'_, '_, O> {
             let (context, access) = self.access(who, space, access, (mask, &addresses));
             let access = AsyncAccess {
                 access,
-                asker: Asker::One(bulk.lane as u32),
+                issuer: Issuer::Lane(bulk.lane as u32),
                 progress,
             };
-            self.observer.async_access(&context, &access);
+            self.observer.notify(Event::AsyncAccess {
+                warp: &context,
+                access: &access,
+            });
             at += count * size;
         }
     }
@@ -428,8 +438,8 @@ impl<O: Observer> Worker<'_, '_, O> {
 
 /// The global address of an element of a box; none outside of the tensor.
 ///
-/// A store writes whole words of 4 bytes: where a row ends inside of one, what lies behind it as well. (Seen on an H200; the PTX ISA does
-/// not say it.)
+/// A store writes whole words of 4 bytes: where a row ends inside of a word, the rest of the word
+/// as well. (Seen on an H200; the PTX ISA does not specify it.)
 fn place(map: &TensorMap, start: &[i32], mut element: u64, loads: bool) -> Option<u64> {
     let of_word = match loads {
         true => 1,

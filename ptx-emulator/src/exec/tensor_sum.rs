@@ -1,18 +1,18 @@
-//! The arithmetic of tensor cores: sums of products with one rounding at the end.
+//! The arithmetic of tensor cores: dot products with one rounding at the end.
 //!
-//! PTX leaves the order and the rounding of these sums open. This is what an H200 (compute capability
-//! 9.0) does: products are exact; the products of one instruction along k and the addend are aligned to
-//! the largest exponent among them, cut off 25 bits behind its binary point, and added as integers; the
-//! sum is cut off to f32. Exponents are those of the factors, so a product may reach 4 at exponent 0.
-//! Other generations keep fewer bits and add in smaller groups.
+//! PTX leaves the order and the rounding of these sums open. This is what an H200 (compute
+//! capability 9.0) does: products are exact; the products of one instruction along k and the addend
+//! are aligned to the largest exponent among them, truncated to 25 bits after the binary point, and
+//! added as integers; the sum is truncated to f32. Exponents are those of the factors, so a product
+//! may reach 4 at exponent 0. Earlier generations keep fewer bits and add in smaller groups.
 
 use super::simd::{self, Level};
 use crate::ir::MatrixInputs;
 
-/// Bits behind the binary point of the largest exponent that take part in a sum.
+/// Bits after the binary point of the largest exponent that enter a sum.
 const FRACTION_BITS: i32 = 25;
 
-/// The exponent of what is zero: no other is as low.
+/// The exponent of zero: no other is as low.
 const NO_EXPONENT: i32 = -100_000;
 
 /// The NaN that tensor cores give.
@@ -84,7 +84,7 @@ impl Factor {
         match inputs {
             MatrixInputs::F16 => Factor::new(bits & 0xffff, 5, 10),
             MatrixInputs::Bf16 => Factor::new(bits & 0xffff, 8, 7),
-            // The low 13 bits of the register are not looked at.
+            // The low 13 bits of the register are ignored.
             MatrixInputs::Tf32 | MatrixInputs::F64 => Factor::new(bits >> 13, 8, 10),
         }
     }
@@ -100,7 +100,7 @@ fn fraction_bits(inputs: MatrixInputs) -> i32 {
 /// Most factors of a line.
 pub(super) const MAX_DEPTH: usize = 16;
 
-/// A row of A or a column of B as far as one instruction goes along k; what is behind its end is zero.
+/// A row of A or a column of B as far as one instruction goes along k; zero past its end.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     significands: [i32; MAX_DEPTH],
@@ -122,8 +122,8 @@ impl Line {
     }
 }
 
-/// `addend` plus the products of `row` and `column`, as f32.
-pub(super) fn sum_of_products(
+/// `addend` plus the dot product of `row` and `column`, as f32.
+pub(super) fn dot_product(
     level: Level,
     inputs: MatrixInputs,
     row: &Line,
@@ -146,10 +146,11 @@ pub(super) fn sum_of_products(
     to_f32(i64::from(sum) + cut, highest)
 }
 
-/// The sum of the products, cut off behind the last bit of the highest exponent that takes part, and that
+/// The sum of the products, truncated after the last bit of the largest exponent, and that
 /// exponent, which is at least `floor`. Products are `up` bits short of the binary point.
 ///
-/// Factors have 11 bits, so that sixteen products with 25 bits behind the binary point stay below 2^31.
+/// Factors have 11 bits, so that sixteen products with 25 bits after the binary point stay below
+/// 2^31.
 #[inline(always)]
 pub(super) fn aligned_sum(row: &Line, column: &Line, floor: i32, up: u32) -> (i32, i32) {
     let mut highest = floor;
@@ -169,7 +170,7 @@ pub(super) fn aligned_sum(row: &Line, column: &Line, floor: i32, up: u32) -> (i3
     (sum, highest)
 }
 
-/// `sum` · 2^(`exponent` − 25), cut off to f32.
+/// `sum` · 2^(`exponent` − 25), truncated to f32.
 fn to_f32(sum: i64, exponent: i32) -> u32 {
     let magnitude = sum.unsigned_abs();
     if magnitude == 0 {
@@ -233,9 +234,9 @@ mod tests {
         let row: Vec<Factor> = pairs.iter().map(|pair| factor(pair.0)).collect();
         let column: Vec<Factor> = pairs.iter().map(|pair| factor(pair.1)).collect();
         let (row, column) = (Line::new(&row), Line::new(&column));
-        let sums = Level::available().into_iter().map(|level| {
-            sum_of_products(level, MatrixInputs::Tf32, &row, &column, addend.to_bits())
-        });
+        let sums = Level::available()
+            .into_iter()
+            .map(|level| dot_product(level, MatrixInputs::Tf32, &row, &column, addend.to_bits()));
         let sums: Vec<u32> = sums.collect();
         assert!(sums.iter().all(|sum| *sum == sums[0]), "{sums:x?}");
         f32::from_bits(sums[0])
@@ -252,7 +253,7 @@ mod tests {
     #[test]
     fn what_lies_too_low_is_cut_off() {
         let tiny = 2f32.powi(-13);
-        // 2^-26 beside 1: behind the last bit that takes part.
+        // 2^-26 next to 1: below the last bit that enters the sum.
         assert_eq!(sum(&[(tiny, tiny), (-1.0, 1.0)], 1.0), 0.0);
         let tiny = 2f32.powi(-12);
         assert_eq!(sum(&[(tiny, tiny), (-1.0, 1.0)], 1.0), 2f32.powi(-24));

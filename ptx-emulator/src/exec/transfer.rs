@@ -2,18 +2,18 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::pattern::{GROUP, Pattern, Shape};
+use super::access_pattern::{AccessPattern, GROUP, Shape};
 use super::simd;
-use super::vector::{Doubles, LANES, Words};
+use super::vector::{LANES, Lanes32, Lanes64};
 
 /// What the fast paths do with an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transfer {
     /// Nothing: the deltas are no multiples of the access size, or too far apart.
     Slow,
-    /// One word register, and neighbouring words.
+    /// One 32-bit register, and consecutive words.
     Row,
-    /// Word registers, and the same words for all lanes.
+    /// 32-bit registers, and the same words for all lanes.
     Broadcast,
     /// Anything else.
     Scattered,
@@ -111,20 +111,20 @@ pub(super) fn join(low: u32, high: u32) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// Whether the access is of one word register and without gaps, or of one place, and was done.
+/// Whether the access is a row or a broadcast, and was done.
 #[inline(always)]
 pub(super) fn read_row(
     source: &impl Source,
     at: usize,
-    pattern: &Pattern,
-    words: &mut [Words],
+    pattern: &AccessPattern,
+    regs32: &mut [Lanes32],
 ) -> bool {
     match pattern.transfer {
-        Transfer::Row => source.copy(at, &mut words[pattern.word as usize]),
+        Transfer::Row => source.copy(at, &mut regs32[pattern.register as usize]),
         Transfer::Broadcast => {
-            let registers = pattern.words.iter().take(pattern.count as usize);
+            let registers = pattern.registers.iter().take(pattern.count as usize);
             for (element, &register) in registers.enumerate() {
-                words[register as usize] = [source.word(at + element); LANES];
+                regs32[register as usize] = [source.word(at + element); LANES];
             }
         }
         Transfer::Scattered | Transfer::Slow => return false,
@@ -137,33 +137,42 @@ pub(super) fn read_row(
 pub(super) fn write_row(
     target: &mut impl Target,
     at: usize,
-    pattern: &Pattern,
-    words: &[Words],
+    pattern: &AccessPattern,
+    regs32: &[Lanes32],
 ) -> bool {
     if pattern.transfer != Transfer::Row {
         return false;
     }
-    target.set(at, &words[pattern.word as usize]);
+    target.set(at, &regs32[pattern.register as usize]);
     true
 }
 
 /// Reads the word number `element` of each lane's access.
 #[inline(always)]
-pub(super) fn read_word(source: &impl Source, pattern: &Pattern, element: usize, to: &mut Words) {
+pub(super) fn read32(
+    source: &impl Source,
+    pattern: &AccessPattern,
+    element: usize,
+    to: &mut Lanes32,
+) {
     let adjacent = pattern.bytes == 4;
     match pattern.whole {
         Shape::Uniform => *to = [source.word(element); LANES],
         Shape::Consecutive if adjacent => source.copy(0, to),
         _ => {
             let (groups, _) = to.as_chunks_mut::<GROUP>();
-            let (places, _) = pattern.places.as_chunks::<GROUP>();
-            for ((to, places), shape) in groups.iter_mut().zip(places).zip(pattern.groups) {
+            let (word_offsets, _) = pattern.word_offsets.as_chunks::<GROUP>();
+            for ((to, word_offsets), shape) in
+                groups.iter_mut().zip(word_offsets).zip(pattern.groups)
+            {
                 match shape {
-                    Shape::Uniform => *to = [source.word(places[0] as usize + element); GROUP],
-                    Shape::Consecutive if adjacent => source.copy(places[0] as usize, to),
+                    Shape::Uniform => {
+                        *to = [source.word(word_offsets[0] as usize + element); GROUP]
+                    }
+                    Shape::Consecutive if adjacent => source.copy(word_offsets[0] as usize, to),
                     _ => {
-                        for (to, place) in to.iter_mut().zip(places) {
-                            *to = source.word(*place as usize + element);
+                        for (to, offset) in to.iter_mut().zip(word_offsets) {
+                            *to = source.word(*offset as usize + element);
                         }
                     }
                 }
@@ -174,11 +183,11 @@ pub(super) fn read_word(source: &impl Source, pattern: &Pattern, element: usize,
 
 /// Reads the words `element` and `element + 1` of each lane's access as one value.
 #[inline(always)]
-pub(super) fn read_double(
+pub(super) fn read64(
     source: &impl Source,
-    pattern: &Pattern,
+    pattern: &AccessPattern,
     element: usize,
-    to: &mut Doubles,
+    to: &mut Lanes64,
 ) {
     let value = |at: usize| join(source.word(at), source.word(at + 1));
     match pattern.whole {
@@ -192,13 +201,15 @@ pub(super) fn read_double(
         }
         _ => {
             let (groups, _) = to.as_chunks_mut::<GROUP>();
-            let (places, _) = pattern.places.as_chunks::<GROUP>();
-            for ((to, places), shape) in groups.iter_mut().zip(places).zip(pattern.groups) {
+            let (word_offsets, _) = pattern.word_offsets.as_chunks::<GROUP>();
+            for ((to, word_offsets), shape) in
+                groups.iter_mut().zip(word_offsets).zip(pattern.groups)
+            {
                 if shape == Shape::Uniform {
-                    *to = [value(places[0] as usize + element); GROUP];
+                    *to = [value(word_offsets[0] as usize + element); GROUP];
                 } else {
-                    for (to, place) in to.iter_mut().zip(places) {
-                        *to = value(*place as usize + element);
+                    for (to, offset) in to.iter_mut().zip(word_offsets) {
+                        *to = value(*offset as usize + element);
                     }
                 }
             }
@@ -208,31 +219,31 @@ pub(super) fn read_double(
 
 /// Writes the word number `element` of each lane's access; the highest lane wins.
 #[inline(always)]
-pub(super) fn write_word(
+pub(super) fn write32(
     target: &mut impl Target,
-    pattern: &Pattern,
+    pattern: &AccessPattern,
     element: usize,
-    from: &Words,
+    from: &Lanes32,
 ) {
     if pattern.whole == Shape::Consecutive && pattern.bytes == 4 {
         target.set(0, from);
         return;
     }
-    for (value, place) in from.iter().zip(pattern.places) {
-        target.set_word(place as usize + element, *value);
+    for (value, offset) in from.iter().zip(pattern.word_offsets) {
+        target.set_word(offset as usize + element, *value);
     }
 }
 
 /// Writes the words `element` and `element + 1` of each lane's access.
 #[inline(always)]
-pub(super) fn write_double(
+pub(super) fn write64(
     target: &mut impl Target,
-    pattern: &Pattern,
+    pattern: &AccessPattern,
     element: usize,
-    from: &Doubles,
+    from: &Lanes64,
 ) {
-    for (value, place) in from.iter().zip(pattern.places) {
-        let at = place as usize + element;
+    for (value, offset) in from.iter().zip(pattern.word_offsets) {
+        let at = offset as usize + element;
         target.set_word(at, *value as u32);
         target.set_word(at + 1, (*value >> 32) as u32);
     }

@@ -7,16 +7,16 @@
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
 
-/// One word register.
-pub(crate) type Words = [u32; LANES];
+/// One 32-bit register: a value for each lane.
+pub(crate) type Lanes32 = [u32; LANES];
 
-/// One double register.
-pub(crate) type Doubles = [u64; LANES];
+/// One 64-bit register: a value for each lane.
+pub(crate) type Lanes64 = [u64; LANES];
 
 /// The registers of one frame of a warp.
 pub(crate) struct Registers<'a> {
-    pub words: &'a mut [Words],
-    pub doubles: &'a mut [Doubles],
+    pub regs32: &'a mut [Lanes32],
+    pub regs64: &'a mut [Lanes64],
     pub predicates: &'a mut [u32],
 }
 
@@ -42,8 +42,8 @@ macro_rules! store_lanes {
     };
 }
 
-store_lanes!(store_words, u32);
-store_lanes!(store_doubles, u64);
+store_lanes!(store_lanes32, u32);
+store_lanes!(store_lanes64, u64);
 
 /// One bit per lane for which `holds`.
 #[inline(always)]
@@ -57,115 +57,115 @@ pub(crate) fn collect(holds: impl Fn(usize) -> bool) -> u32 {
 
 impl Registers<'_> {
     #[inline(always)]
-    pub(crate) fn map_word<const FULL: bool>(
+    pub(crate) fn map_32<const FULL: bool>(
         &mut self,
         mask: u32,
         d: u32,
         a: u32,
         f: impl Fn(u32) -> u32,
     ) {
-        let a = self.words[a as usize];
-        store_words::<FULL>(&mut self.words[d as usize], mask, |lane| f(a[lane]));
+        let a = self.regs32[a as usize];
+        store_lanes32::<FULL>(&mut self.regs32[d as usize], mask, |lane| f(a[lane]));
     }
 
     #[inline(always)]
-    pub(crate) fn map_words<const FULL: bool>(
+    pub(crate) fn map2_32<const FULL: bool>(
         &mut self,
         mask: u32,
         d: u32,
         (a, b): (u32, u32),
         f: impl Fn(u32, u32) -> u32,
     ) {
-        let (a, b) = (self.words[a as usize], self.words[b as usize]);
-        store_words::<FULL>(&mut self.words[d as usize], mask, |lane| {
+        let (a, b) = (self.regs32[a as usize], self.regs32[b as usize]);
+        store_lanes32::<FULL>(&mut self.regs32[d as usize], mask, |lane| {
             f(a[lane], b[lane])
         });
     }
 
     #[inline(always)]
-    pub(crate) fn map_words3<const FULL: bool>(
+    pub(crate) fn map3_32<const FULL: bool>(
         &mut self,
         mask: u32,
         d: u32,
         (a, b, c): (u32, u32, u32),
         f: impl Fn(u32, u32, u32) -> u32,
     ) {
-        let a = self.words[a as usize];
-        let b = self.words[b as usize];
-        let c = self.words[c as usize];
-        store_words::<FULL>(&mut self.words[d as usize], mask, |lane| {
+        let a = self.regs32[a as usize];
+        let b = self.regs32[b as usize];
+        let c = self.regs32[c as usize];
+        store_lanes32::<FULL>(&mut self.regs32[d as usize], mask, |lane| {
             f(a[lane], b[lane], c[lane])
         });
     }
 
     #[inline(always)]
-    pub(crate) fn map_double<const FULL: bool>(
+    pub(crate) fn map_64<const FULL: bool>(
         &mut self,
         mask: u32,
         d: u32,
         a: u32,
         f: impl Fn(u64) -> u64,
     ) {
-        let a = self.doubles[a as usize];
-        store_doubles::<FULL>(&mut self.doubles[d as usize], mask, |lane| f(a[lane]));
+        let a = self.regs64[a as usize];
+        store_lanes64::<FULL>(&mut self.regs64[d as usize], mask, |lane| f(a[lane]));
     }
 
     #[inline(always)]
-    pub(crate) fn map_doubles<const FULL: bool>(
+    pub(crate) fn map2_64<const FULL: bool>(
         &mut self,
         mask: u32,
         d: u32,
         (a, b): (u32, u32),
         f: impl Fn(u64, u64) -> u64,
     ) {
-        let (a, b) = (self.doubles[a as usize], self.doubles[b as usize]);
-        store_doubles::<FULL>(&mut self.doubles[d as usize], mask, |lane| {
+        let (a, b) = (self.regs64[a as usize], self.regs64[b as usize]);
+        store_lanes64::<FULL>(&mut self.regs64[d as usize], mask, |lane| {
             f(a[lane], b[lane])
         });
     }
 
     #[inline(always)]
-    pub(crate) fn map_doubles3<const FULL: bool>(
+    pub(crate) fn map3_64<const FULL: bool>(
         &mut self,
         mask: u32,
         d: u32,
         (a, b, c): (u32, u32, u32),
         f: impl Fn(u64, u64, u64) -> u64,
     ) {
-        let a = self.doubles[a as usize];
-        let b = self.doubles[b as usize];
-        let c = self.doubles[c as usize];
-        store_doubles::<FULL>(&mut self.doubles[d as usize], mask, |lane| {
+        let a = self.regs64[a as usize];
+        let b = self.regs64[b as usize];
+        let c = self.regs64[c as usize];
+        store_lanes64::<FULL>(&mut self.regs64[d as usize], mask, |lane| {
             f(a[lane], b[lane], c[lane])
         });
     }
 
-    /// A double from words.
+    /// A 64-bit register from 32-bit ones.
     #[inline(always)]
-    pub(crate) fn widen_words<const FULL: bool>(
+    pub(crate) fn map2_32_to_64<const FULL: bool>(
         &mut self,
         mask: u32,
         d: u32,
         (a, b): (u32, u32),
         f: impl Fn(u32, u32) -> u64,
     ) {
-        let (a, b) = (&self.words[a as usize], &self.words[b as usize]);
-        store_doubles::<FULL>(&mut self.doubles[d as usize], mask, |lane| {
+        let (a, b) = (&self.regs32[a as usize], &self.regs32[b as usize]);
+        store_lanes64::<FULL>(&mut self.regs64[d as usize], mask, |lane| {
             f(a[lane], b[lane])
         });
     }
 
-    /// A word from a double.
+    /// A 32-bit register from a 64-bit one.
     #[inline(always)]
-    pub(crate) fn narrow_double<const FULL: bool>(
+    pub(crate) fn map_64_to_32<const FULL: bool>(
         &mut self,
         mask: u32,
         d: u32,
         a: u32,
         f: impl Fn(u64) -> u32,
     ) {
-        let a = &self.doubles[a as usize];
-        store_words::<FULL>(&mut self.words[d as usize], mask, |lane| f(a[lane]));
+        let a = &self.regs64[a as usize];
+        store_lanes32::<FULL>(&mut self.regs32[d as usize], mask, |lane| f(a[lane]));
     }
 
     #[inline(always)]

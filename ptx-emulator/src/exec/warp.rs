@@ -1,10 +1,10 @@
-//! The state of a warp: registers, frames, and the splits into which its lanes have parted.
+//! The state of a warp: registers, frames, and the splits into which its lanes have diverged.
 
 use super::Launch;
 use super::async_copy::CopyQueue;
 use super::run::RawFault;
-use super::vector::{LANES, Words, collect};
-use super::warpgroup::ProductQueue;
+use super::vector::{LANES, Lanes32, collect};
+use super::warpgroup::WgmmaQueue;
 use crate::aligned::Rows;
 use crate::error::FaultKind;
 use crate::ir::{Constant, Function, Program, Register};
@@ -21,8 +21,8 @@ pub(crate) struct Frame {
     /// Block of the caller that the call ends.
     pub call_block: u32,
     pub depth: u32,
-    pub words: usize,
-    pub doubles: usize,
+    pub regs32: usize,
+    pub regs64: usize,
     pub predicates: usize,
     pub local_base: u32,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    /// More lanes of a `.sync` operation; the lanes that were there when it was last tried.
+    /// For more lanes of a `.sync` operation; the lanes that were present at the last attempt.
     Members {
         mask: u32,
         live: u32,
@@ -45,34 +45,34 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Whether somebody outside of the warp must let the lanes go on.
+    /// Whether an event outside of the warp must release the lanes.
     fn is_parked(self) -> bool {
         matches!(self, State::Barrier(_) | State::Phase(_) | State::Cluster)
     }
 }
 
-/// Lanes that stand at the same place.
+/// Lanes that are at the same instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Split {
     pub frame: u32,
     pub block: u32,
     pub mask: u32,
     pub state: State,
-    /// Times that it has run its full share without coming to an end.
+    /// Number of times that it used up its fuel without reaching a stop.
     pub turns: u32,
 }
 
 #[derive(Debug)]
 pub(crate) struct Warp {
     pub index: u32,
-    /// Lanes that stand for threads.
+    /// Lanes that are threads of the block.
     lanes: u32,
-    pub words: Rows<u32>,
-    pub doubles: Rows<u64>,
+    pub regs32: Rows<u32>,
+    pub regs64: Rows<u64>,
     pub predicates: Vec<u32>,
-    pub local: Vec<Words>,
+    pub local: Vec<Lanes32>,
     pub copies: CopyQueue,
-    pub products: ProductQueue,
+    pub wgmmas: WgmmaQueue,
     /// Groups of bulk copies that each lane has committed.
     pub bulk_groups: [u32; LANES],
     pub frames: Vec<Frame>,
@@ -81,7 +81,7 @@ pub(crate) struct Warp {
     pub live: u32,
 }
 
-/// Shares that a split may use up before others of its warp come first.
+/// Fuel requests of a split before other splits of its warp run first.
 const TURNS: u32 = 4;
 
 impl Warp {
@@ -92,12 +92,12 @@ impl Warp {
         let mut warp = Warp {
             index,
             lanes: u32::MAX >> (32 - threads),
-            words: Rows::new(kernel.words as usize),
-            doubles: Rows::new(kernel.doubles as usize),
+            regs32: Rows::new(kernel.regs32 as usize),
+            regs64: Rows::new(kernel.regs64 as usize),
             predicates: vec![0; kernel.predicates as usize],
             local: Vec::new(),
             copies: CopyQueue::default(),
-            products: ProductQueue::default(),
+            wgmmas: WgmmaQueue::default(),
             bulk_groups: [0; LANES],
             frames: Vec::new(),
             splits: Vec::new(),
@@ -112,7 +112,7 @@ impl Warp {
         &mut self,
         launch: &Launch<'_>,
         function: &Function,
-        (words, doubles, predicates): (usize, usize, usize),
+        (regs32, regs64, predicates): (usize, usize, usize),
         block: [u32; 3],
         wanted: impl Fn(Constant) -> bool,
     ) {
@@ -124,14 +124,14 @@ impl Warp {
                 false => std::array::from_fn(of_lane),
             }
         };
-        for &(word, constant) in &function.word_constants {
+        for &(reg, constant) in &function.constants32 {
             if wanted(constant) {
-                self.words[words + word.0 as usize] = row(constant).map(|value| value as u32);
+                self.regs32[regs32 + reg.0 as usize] = row(constant).map(|value| value as u32);
             }
         }
-        for &(double, constant) in &function.double_constants {
+        for &(reg, constant) in &function.constants64 {
             if wanted(constant) {
-                self.doubles[doubles + double.0 as usize] = row(constant);
+                self.regs64[regs64 + reg.0 as usize] = row(constant);
             }
         }
         for &(predicate, value) in &function.predicate_constants {
@@ -142,15 +142,15 @@ impl Warp {
     fn clear_unset(&mut self, function: &Function, bases: (usize, usize, usize)) {
         for register in &function.unset {
             match register {
-                Register::Word(word) => self.words[bases.0 + word.0 as usize] = [0; LANES],
-                Register::Double(double) => {
-                    self.doubles[bases.1 + double.0 as usize] = [0; LANES];
+                Register::Reg32(reg) => self.regs32[bases.0 + reg.0 as usize] = [0; LANES],
+                Register::Reg64(reg) => {
+                    self.regs64[bases.1 + reg.0 as usize] = [0; LANES];
                 }
                 Register::Predicate(p) => self.predicates[bases.2 + p.0 as usize] = 0,
             }
         }
-        for word in &function.results {
-            self.words[bases.0 + word.0 as usize] = [0; LANES];
+        for reg in &function.results {
+            self.regs32[bases.0 + reg.0 as usize] = [0; LANES];
         }
     }
 
@@ -164,7 +164,7 @@ impl Warp {
         self.local
             .resize((kernel.local_bytes as usize).div_ceil(4), [0; LANES]);
         self.copies.clear();
-        self.products.clear();
+        self.wgmmas.clear();
         self.bulk_groups = [0; LANES];
         self.frames.clear();
         self.frames.push(Frame {
@@ -172,8 +172,8 @@ impl Warp {
             parent: 0,
             call_block: 0,
             depth: 0,
-            words: 0,
-            doubles: 0,
+            regs32: 0,
+            regs64: 0,
             predicates: 0,
             local_base: 0,
         });
@@ -217,8 +217,8 @@ impl Warp {
         let of_last = &program.functions[last.function as usize];
         let callee = &program.functions[function as usize];
         let bases = (
-            last.words + of_last.words as usize,
-            last.doubles + of_last.doubles as usize,
+            last.regs32 + of_last.regs32 as usize,
+            last.regs64 + of_last.regs64 as usize,
             last.predicates + of_last.predicates as usize,
         );
         let local_base = self.local_top(program, &caller).next_multiple_of(16);
@@ -230,8 +230,8 @@ impl Warp {
         if self.local.len() < rows {
             self.local.resize(rows, [0; LANES]);
         }
-        self.words.grow(bases.0 + callee.words as usize);
-        self.doubles.grow(bases.1 + callee.doubles as usize);
+        self.regs32.grow(bases.0 + callee.regs32 as usize);
+        self.regs64.grow(bases.1 + callee.regs64 as usize);
         let predicates = bases.2 + callee.predicates as usize;
         if self.predicates.len() < predicates {
             self.predicates.resize(predicates, 0);
@@ -243,15 +243,15 @@ impl Warp {
             parent,
             call_block,
             depth: caller.depth + 1,
-            words: bases.0,
-            doubles: bases.1,
+            regs32: bases.0,
+            regs64: bases.1,
             predicates: bases.2,
             local_base,
         });
         Ok(self.frames.len() as u32 - 1)
     }
 
-    /// Drops the frames on top in which no lane is left.
+    /// Drops the topmost frames that have no lanes.
     pub(crate) fn pop_frames(&mut self) {
         while self.frames.len() > 1 {
             let top = self.frames.len() as u32 - 1;
@@ -262,8 +262,8 @@ impl Warp {
         }
     }
 
-    /// Parts a split by the lanes' values; gives the places of the parts.
-    pub(crate) fn part<T: PartialEq>(
+    /// Partitions a split by the lanes' values; returns the indices of the new splits.
+    pub(crate) fn partition<T: PartialEq>(
         &mut self,
         at: usize,
         values: &[T; LANES],
@@ -288,7 +288,7 @@ impl Warp {
         std::iter::once(at).chain(before..self.splits.len())
     }
 
-    /// Joins ready splits that stand at the same place.
+    /// Merges ready splits that are at the same block.
     fn merge(&mut self) {
         let mut index = 0;
         while index < self.splits.len() {
@@ -314,8 +314,8 @@ impl Warp {
         }
     }
 
-    /// The split to run next and the block at which it meets another one: the deepest frame first,
-    /// then the lowest block.
+    /// The split to run next, and the block at which it reaches another one: the deepest frame
+    /// first, then the lowest block.
     pub(crate) fn choose(&mut self) -> Option<(usize, u32)> {
         if let [split] = self.splits.as_mut_slice() {
             match split.state {
@@ -330,7 +330,7 @@ impl Warp {
         self.merge();
         let live = self.live;
         for split in &mut self.splits {
-            // More lanes or fewer to wait for: worth another try.
+            // The number of lanes to wait for has changed: worth another attempt.
             if let State::Members { mask, live: before } = split.state
                 && (mask != split.mask || before != live)
             {

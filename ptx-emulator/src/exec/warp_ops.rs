@@ -1,7 +1,7 @@
 //! Operations in which the lanes of a warp see each other's values.
 
 use super::vector::{LANES, Registers, collect};
-use crate::ir::{Predicate, ReduceMode, Register, Shuffle, ShuffleMode, VoteMode, Word};
+use crate::ir::{Predicate, ReduceMode, Reg32, Register, Shuffle, ShuffleMode, VoteMode};
 
 /// The lanes of a mask, lowest first.
 pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
@@ -16,16 +16,16 @@ pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 /// One lane of any register, as its bits.
 pub(crate) fn read(r: &Registers<'_>, register: Register, lane: usize) -> u64 {
     match register {
-        Register::Word(word) => u64::from(r.words[word.0 as usize][lane]),
-        Register::Double(double) => r.doubles[double.0 as usize][lane],
+        Register::Reg32(reg) => u64::from(r.regs32[reg.0 as usize][lane]),
+        Register::Reg64(reg) => r.regs64[reg.0 as usize][lane],
         Register::Predicate(p) => u64::from(r.predicates[p.0 as usize] >> lane & 1),
     }
 }
 
 pub(crate) fn write(r: &mut Registers<'_>, register: Register, lane: usize, value: u64) {
     match register {
-        Register::Word(word) => r.words[word.0 as usize][lane] = value as u32,
-        Register::Double(double) => r.doubles[double.0 as usize][lane] = value,
+        Register::Reg32(reg) => r.regs32[reg.0 as usize][lane] = value as u32,
+        Register::Reg64(reg) => r.regs64[reg.0 as usize][lane] = value,
         Register::Predicate(p) => {
             let slot = &mut r.predicates[p.0 as usize];
             *slot = *slot & !(1 << lane) | ((value & 1) as u32) << lane;
@@ -36,8 +36,8 @@ pub(crate) fn write(r: &mut Registers<'_>, register: Register, lane: usize, valu
 /// The lane from which each lane of a shuffle reads, and the lanes for which that is in range. PTX
 /// ISA, "shfl.sync": `c` holds the clamp value in bits 0-4 and the segment mask in bits 8-12.
 pub(crate) fn shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u8; LANES], u32) {
-    let lane_operand = r.words[op.lane.0 as usize];
-    let clamp_operand = r.words[op.clamp.0 as usize];
+    let lane_operand = r.regs32[op.lane.0 as usize];
+    let clamp_operand = r.regs32[op.clamp.0 as usize];
     let mut in_range = 0u32;
     let mut sources = std::array::from_fn(|lane| lane as u8);
     for lane in lanes(mask) {
@@ -69,10 +69,10 @@ pub(crate) fn shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u
 }
 
 pub(crate) fn shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) {
-    let value = r.words[op.value.0 as usize];
+    let value = r.regs32[op.value.0 as usize];
     let (sources, in_range) = shuffle_sources(r, op, mask);
     for lane in lanes(mask) {
-        r.words[op.destination.0 as usize][lane] = value[usize::from(sources[lane])];
+        r.regs32[op.destination.0 as usize][lane] = value[usize::from(sources[lane])];
     }
     if let Some(Predicate(p)) = op.in_range {
         r.set_predicate(mask, p, in_range);
@@ -82,9 +82,9 @@ pub(crate) fn shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) {
 pub(crate) fn vote(r: &mut Registers<'_>, mode: VoteMode, to: Register, from: u32, mask: u32) {
     let bits = r.predicates[from as usize] & mask;
     match (to, mode) {
-        (Register::Word(Word(to)), _) => {
+        (Register::Reg32(Reg32(to)), _) => {
             for lane in lanes(mask) {
-                r.words[to as usize][lane] = bits;
+                r.regs32[to as usize][lane] = bits;
             }
         }
         (Register::Predicate(Predicate(to)), mode) => {
@@ -95,21 +95,21 @@ pub(crate) fn vote(r: &mut Registers<'_>, mode: VoteMode, to: Register, from: u3
             };
             r.set_predicate(mask, to, if holds { u32::MAX } else { 0 });
         }
-        (Register::Double(_), _) => {}
+        (Register::Reg64(_), _) => {}
     }
 }
 
-pub(crate) fn match_any(r: &mut Registers<'_>, to: Word, from: Register, mask: u32) {
+pub(crate) fn match_any(r: &mut Registers<'_>, to: Reg32, from: Register, mask: u32) {
     let values: [u64; LANES] = std::array::from_fn(|lane| read(r, from, lane));
     for lane in lanes(mask) {
         let same = collect(|other| values[other] == values[lane]) & mask;
-        r.words[to.0 as usize][lane] = same;
+        r.regs32[to.0 as usize][lane] = same;
     }
 }
 
 pub(crate) fn match_all(
     r: &mut Registers<'_>,
-    to: Word,
+    to: Reg32,
     agree: Option<Predicate>,
     from: Register,
     mask: u32,
@@ -117,15 +117,15 @@ pub(crate) fn match_all(
     let first = read(r, from, mask.trailing_zeros() as usize % LANES);
     let same = lanes(mask).all(|lane| read(r, from, lane) == first);
     for lane in lanes(mask) {
-        r.words[to.0 as usize][lane] = if same { mask } else { 0 };
+        r.regs32[to.0 as usize][lane] = if same { mask } else { 0 };
     }
     if let Some(Predicate(agree)) = agree {
         r.set_predicate(mask, agree, if same { u32::MAX } else { 0 });
     }
 }
 
-pub(crate) fn reduce(r: &mut Registers<'_>, mode: ReduceMode, to: Word, from: Word, mask: u32) {
-    let values = r.words[from.0 as usize];
+pub(crate) fn reduce(r: &mut Registers<'_>, mode: ReduceMode, to: Reg32, from: Reg32, mask: u32) {
+    let values = r.regs32[from.0 as usize];
     let combine = |a: u32, b: u32| match mode {
         ReduceMode::Add => a.wrapping_add(b),
         ReduceMode::And => a & b,
@@ -138,16 +138,16 @@ pub(crate) fn reduce(r: &mut Registers<'_>, mode: ReduceMode, to: Word, from: Wo
     };
     let result = lanes(mask).map(|lane| values[lane]).reduce(combine);
     for lane in lanes(mask) {
-        r.words[to.0 as usize][lane] = result.unwrap_or(0);
+        r.regs32[to.0 as usize][lane] = result.unwrap_or(0);
     }
 }
 
 /// The lowest lane is elected.
-pub(crate) fn elect(r: &mut Registers<'_>, to: Option<Word>, elected: Predicate, mask: u32) {
+pub(crate) fn elect(r: &mut Registers<'_>, to: Option<Reg32>, elected: Predicate, mask: u32) {
     let leader = mask.trailing_zeros();
     if let Some(to) = to {
         for lane in lanes(mask) {
-            r.words[to.0 as usize][lane] = leader;
+            r.regs32[to.0 as usize][lane] = leader;
         }
     }
     r.set_predicate(mask, elected.0, 1u32.checked_shl(leader).unwrap_or(0));

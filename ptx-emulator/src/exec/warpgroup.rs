@@ -1,48 +1,48 @@
-//! `wgmma.mma_async`: products whose operands lie in shared memory (PTX ISA, "Asynchronous Warpgroup
+//! `wgmma.mma_async`: MMAs whose operands lie in shared memory (PTX ISA, "Asynchronous Warpgroup
 //! Level Matrix Multiply-Accumulate").
 //!
-//! Each warp of a warpgroup computes 16 of the 64 rows, and needs the others for nothing. A product is
-//! executed when it is issued; observers see what it reads then, and again when it is waited for, since until
-//! then it may be read.
+//! Each warp of a warpgroup computes 16 of the 64 rows independently of the others. An MMA is
+//! executed when it is issued. Observers see what it reads then, and again when it is waited for,
+//! since until then it may be read.
 
 use super::run::{Outcome, RawFault, Run};
-use super::tensor_sum::{Factor, Line, sum_of_products};
+use super::tensor_sum::{Factor, Line, dot_product};
 use super::vector::LANES;
 use super::warp_ops::{read, write};
 use crate::error::FaultKind;
-use crate::ir::{Space, WarpgroupProduct, WarpgroupRows};
-use crate::observer::{AccessKind, Asker, Observer, Progress};
+use crate::ir::{AccessKind, Space, Wgmma, WgmmaA};
+use crate::observer::{Issuer, Observer, Progress, Wants};
 use crate::tensor_map::TensorSwizzle;
 
 /// Rows of a warp.
 const ROWS: usize = 16;
 
-/// Bytes along k of a product.
+/// Bytes of an MMA's operands along k.
 const DEPTH_BYTES: u64 = 32;
 
-/// Rows of a group, whose distance is the descriptor's stride.
+/// Rows of a core matrix; the descriptor's stride is the distance between core matrices.
 const GROUP: u64 = 8;
 
-/// Bytes of a piece, what observers are told of.
-const PIECE: u64 = 16;
+/// Bytes of the chunks in which reads are reported to observers.
+const CHUNK: u64 = 16;
 
-/// What a product reads of shared memory.
+/// What an MMA reads of shared memory.
 #[derive(Clone, Debug)]
 pub(super) struct PendingReads {
     info: u32,
     group: u32,
-    /// Addresses of pieces.
-    pieces: Vec<u64>,
+    /// Addresses of chunks.
+    chunks: Vec<u64>,
 }
 
-/// The products of a warp that nobody has waited for.
+/// The MMAs of a warp that have not been waited for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ProductQueue {
+pub(crate) struct WgmmaQueue {
     pending: Vec<PendingReads>,
     committed: u32,
 }
 
-impl ProductQueue {
+impl WgmmaQueue {
     pub(crate) fn clear(&mut self) {
         self.pending.clear();
         self.committed = 0;
@@ -78,10 +78,10 @@ impl Descriptor {
         }
     }
 
-    /// The address of the element of a row (of A; a column of B) at a place along k.
+    /// The address of the element of a row (of A; a column of B) at an index along k.
     fn place(&self, row: u64, k: u64, bytes: u64) -> u64 {
         let span = self.swizzle.span();
-        // Rows of the stored layout run along k, or across it.
+        // Rows of the stored layout are K-major or MN-major.
         let (line, along) = match self.across {
             false => (row, k * bytes),
             true => (k, row * bytes),
@@ -96,13 +96,13 @@ impl Descriptor {
 }
 
 impl<O: Observer> Run<'_, '_, O> {
-    pub(super) fn warpgroup_product(&mut self, product: &WarpgroupProduct) -> Outcome {
+    pub(super) fn wgmma(&mut self, product: &Wgmma) -> Outcome {
         let bytes = 4 / u64::from(product.inputs.packed());
         let depth = DEPTH_BYTES / bytes;
-        let mut pieces = Vec::new();
+        let mut chunks = Vec::new();
         let warp = u64::from(self.context.warp % 4);
         let a = match &product.a {
-            WarpgroupRows::Registers(registers) => {
+            WgmmaA::Registers(registers) => {
                 let mut rows = vec![Factor::ZERO; ROWS * depth as usize];
                 let packed = product.inputs.packed() as usize;
                 for lane in 0..LANES {
@@ -118,16 +118,16 @@ impl<O: Observer> Run<'_, '_, O> {
                 }
                 rows
             }
-            WarpgroupRows::Shared { descriptor, across } => {
-                let bits = self.uniform(self.r.doubles[descriptor.0 as usize])?;
+            WgmmaA::Shared { descriptor, across } => {
+                let bits = self.uniform(self.r.regs64[descriptor.0 as usize])?;
                 let operand = Descriptor::new(bits, *across);
                 let rows = (ROWS as u64 * warp, ROWS as u64);
-                self.load_operand(product, operand, rows, &mut pieces)?
+                self.load_operand(product, operand, rows, &mut chunks)?
             }
         };
-        let bits = self.uniform(self.r.doubles[product.b.0 as usize])?;
+        let bits = self.uniform(self.r.regs64[product.b.0 as usize])?;
         let operand = Descriptor::new(bits, product.across_b);
-        let b = self.load_operand(product, operand, (0, product.columns.into()), &mut pieces)?;
+        let b = self.load_operand(product, operand, (0, product.columns.into()), &mut chunks)?;
         let negate = product.negated[0] != product.negated[1];
         let a: Vec<Factor> = a.iter().map(|factor| factor.negated_if(negate)).collect();
         let lines = |factors: &[Factor]| -> Vec<Line> {
@@ -143,19 +143,19 @@ impl<O: Observer> Run<'_, '_, O> {
                     0 => 0,
                     _ => read(&self.r, *register, lane) as u32,
                 };
-                let sum = sum_of_products(level, product.inputs, &a[row], &b[column], addend);
+                let sum = dot_product(level, product.inputs, &a[row], &b[column], addend);
                 write(&mut self.r, *register, lane, u64::from(sum));
             }
         }
-        if O::ACCESSES {
-            pieces.sort_unstable();
-            pieces.dedup();
-            self.observe_pieces(&pieces, Progress::Begins);
-            let (info, group) = (self.info, self.products.committed);
-            self.products.pending.push(PendingReads {
+        if O::ASYNC_ACCESSES {
+            chunks.sort_unstable();
+            chunks.dedup();
+            self.observe_chunks(&chunks, Progress::Issued);
+            let (info, group) = (self.info, self.wgmmas.committed);
+            self.wgmmas.pending.push(PendingReads {
                 info,
                 group,
-                pieces,
+                chunks,
             });
         }
         Ok(())
@@ -172,13 +172,13 @@ impl<O: Observer> Run<'_, '_, O> {
         }
     }
 
-    /// Rows of an operand, one behind the other, and the pieces of shared memory that they lie in.
+    /// Rows of an operand in order, and the chunks of shared memory that they lie in.
     fn load_operand(
         &self,
-        product: &WarpgroupProduct,
+        product: &Wgmma,
         operand: Descriptor,
         (first, count): (u64, u64),
-        pieces: &mut Vec<u64>,
+        chunks: &mut Vec<u64>,
     ) -> Result<Vec<Factor>, Box<RawFault>> {
         if operand.across && operand.swizzle == TensorSwizzle::None {
             return Err(Box::new(RawFault {
@@ -197,8 +197,8 @@ impl<O: Observer> Run<'_, '_, O> {
                 self.check(Space::Shared, at, bytes, AccessKind::Load, 0)?;
                 let bits = self.read_memory(Space::Shared, at, bytes, 0, false);
                 factors.push(Factor::of(product.inputs, bits as u32));
-                if O::ACCESSES && pieces.last() != Some(&(at / PIECE * PIECE)) {
-                    pieces.push(at / PIECE * PIECE);
+                if O::ASYNC_ACCESSES && chunks.last() != Some(&(at / CHUNK * CHUNK)) {
+                    chunks.push(at / CHUNK * CHUNK);
                 }
             }
         }
@@ -206,34 +206,34 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 
     pub(super) fn warpgroup_commit(&mut self) {
-        self.products.committed += 1;
+        self.wgmmas.committed += 1;
     }
 
-    /// `wgmma.wait_group`: what all groups but the `newest` read has been read.
+    /// `wgmma.wait_group`: the reads of all groups but the `newest` are complete.
     pub(super) fn warpgroup_wait(&mut self, newest: u32) {
-        if !O::ACCESSES {
+        if !O::ASYNC_ACCESSES {
             return;
         }
-        let committed = self.products.committed;
-        let pending = std::mem::take(&mut self.products.pending);
+        let committed = self.wgmmas.committed;
+        let pending = std::mem::take(&mut self.wgmmas.pending);
         for reads in pending {
             if u64::from(reads.group) + u64::from(newest) >= u64::from(committed) {
-                self.products.pending.push(reads);
+                self.wgmmas.pending.push(reads);
                 continue;
             }
             let own = std::mem::replace(&mut self.info, reads.info);
-            self.observe_pieces(&reads.pieces, Progress::Waited);
+            self.observe_chunks(&reads.chunks, Progress::Waited);
             self.info = own;
         }
     }
     /// Reports what the tensor core reads of shared memory for the warp.
-    fn observe_pieces(&mut self, pieces: &[u64], progress: Progress) {
-        for pieces in pieces.chunks(LANES) {
+    fn observe_chunks(&mut self, chunks: &[u64], progress: Progress) {
+        for chunks in chunks.chunks(LANES) {
             let addresses =
-                std::array::from_fn(|lane| pieces.get(lane).copied().unwrap_or_default());
-            let lanes = (u32::MAX >> (LANES - pieces.len()), &addresses);
-            let (kind, bytes) = (AccessKind::Load, PIECE as u32);
-            self.observe_async(kind, bytes, lanes, Asker::Together, progress);
+                std::array::from_fn(|lane| chunks.get(lane).copied().unwrap_or_default());
+            let lanes = (u32::MAX >> (LANES - chunks.len()), &addresses);
+            let (kind, bytes) = (AccessKind::Load, CHUNK as u32);
+            self.observe_async(kind, bytes, lanes, Issuer::Warp, progress);
         }
     }
 }

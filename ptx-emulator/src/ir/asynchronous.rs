@@ -1,6 +1,9 @@
-//! Asynchronous copies into shared memory, and the barriers that tell when they are done.
+//! Asynchronous copies into shared memory, and the mbarriers that signal their completion.
 
-use super::{Address, Double, Predicate, Word};
+use super::{Address, Predicate, Reg32, Reg64};
+
+/// Bits of the number of arrivals of an mbarrier; it is at most 2^20 - 1 (PTX ISA, "mbarrier").
+pub(crate) const PENDING_BITS: u32 = 20;
 
 /// `cp.async`: each lane copies a few bytes from global to shared memory.
 #[derive(Clone, Debug)]
@@ -9,14 +12,14 @@ pub(crate) struct AsyncCopy {
     pub from: Address,
     /// Bytes written: 4, 8 or 16.
     pub bytes: u32,
-    /// Bytes read, of which the rest is zero; all of them where there is none.
-    pub source_bytes: Option<Word>,
+    /// Bytes read, the rest being zero; all of them where there is none.
+    pub source_bytes: Option<Reg32>,
     /// Lanes that read nothing and write zeros.
     pub ignore: Option<Predicate>,
 }
 
-/// An instruction on an mbarrier, which may complete its phase or wait for that: lanes execute it one
-/// after the other.
+/// An instruction on an mbarrier, which may complete its phase or wait for that: lanes execute it
+/// one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct BarrierObject {
     pub address: Address,
@@ -28,24 +31,24 @@ pub(crate) struct BarrierObject {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BarrierAction {
     /// `init`: with the number of arrivals that complete a phase.
-    Init(Word),
+    Init(Reg32),
     /// `inval`.
     Invalidate,
     /// `arrive` and `arrive_drop`.
     Arrive {
         /// The state before.
-        state: Option<Double>,
+        state: Option<Reg64>,
         /// Arrivals; one where there is none.
-        count: Option<Word>,
+        count: Option<Reg32>,
         /// Bytes that the phase waits for in addition.
-        expect: Option<Word>,
+        expect: Option<Reg32>,
         /// Whether later phases wait for fewer arrivals.
         drop: bool,
     },
     /// `expect_tx`.
-    Expect(Word),
+    Expect(Reg32),
     /// `complete_tx`.
-    Complete(Word),
+    Complete(Reg32),
     /// `test_wait` and `try_wait`.
     Wait {
         done: Predicate,
@@ -64,9 +67,9 @@ pub(crate) enum BarrierAction {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Phase {
     /// That of a state that `arrive` gave.
-    State(Double),
+    State(Reg64),
     /// The current or the preceding one, by its parity.
-    Parity(Word),
+    Parity(Reg32),
 }
 
 /// `cp.async.bulk.tensor`: the copy engine moves a box of a tensor.
@@ -76,7 +79,7 @@ pub(crate) struct BulkCopy {
     /// Address of the tensor map.
     pub map: Address,
     /// Of the box's first element.
-    pub coordinates: Vec<Word>,
+    pub coordinates: Vec<Reg32>,
     /// The box in shared memory.
     pub shared: Address,
     pub next: u32,
@@ -84,12 +87,12 @@ pub(crate) struct BulkCopy {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BulkDirection {
-    /// To shared memory; the bytes are transactions of an mbarrier. To that of several blocks of the cluster, where there is a
-    /// mask of them.
+    /// To shared memory; the bytes are transactions of an mbarrier. With a mask, to the shared
+    /// memory of several blocks of the cluster.
     Load {
         barrier: Address,
-        blocks: Option<Word>,
+        blocks: Option<Reg32>,
     },
-    /// To global memory, as part of the thread's bulk group.
+    /// To global memory, in the thread's bulk group.
     Store,
 }

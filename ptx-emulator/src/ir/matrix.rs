@@ -1,12 +1,12 @@
-//! Operations of a warp on small matrices: fragments to and from shared memory, and products.
+//! Operations of a warp on small matrices: fragments to and from shared memory, and MMAs.
 
-use super::{Address, Double, Predicate, Register, Word};
+use super::{Address, Predicate, Reg32, Reg64, Register};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Matrix {
     Move(MatrixMove),
-    Product(MatrixProduct),
-    Warpgroup(WarpgroupProduct),
+    Mma(Mma),
+    Wgmma(Wgmma),
 }
 
 /// `ldmatrix` and `stmatrix`: 8 × 8 matrices of 16-bit elements, whose rows lie at the lanes'
@@ -18,12 +18,12 @@ pub(crate) struct MatrixMove {
     /// Whether fragments hold the transposed matrices.
     pub transposed: bool,
     /// One for each matrix.
-    pub registers: Vec<Word>,
+    pub registers: Vec<Reg32>,
 }
 
 /// `mma.sync`: D = A · B + C.
 #[derive(Clone, Debug)]
-pub(crate) struct MatrixProduct {
+pub(crate) struct Mma {
     pub inputs: MatrixInputs,
     /// Rows of A, C and D: 8 or 16. B, C and D have 8 columns.
     pub rows: u32,
@@ -35,7 +35,7 @@ pub(crate) struct MatrixProduct {
     pub c: Vec<Register>,
 }
 
-/// Elements of A and B. Sums are f32, of f64 f64.
+/// Elements of A and B. Accumulators are f32; those of f64 are f64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatrixInputs {
     F16,
@@ -56,14 +56,14 @@ impl MatrixInputs {
 
 /// `wgmma.mma_async`: the rows of one warp of the warpgroup.
 #[derive(Clone, Debug)]
-pub(crate) struct WarpgroupProduct {
+pub(crate) struct Wgmma {
     pub inputs: MatrixInputs,
     /// Columns of B and D.
     pub columns: u32,
     pub d: Vec<Register>,
-    pub a: WarpgroupRows,
+    pub a: WgmmaA,
     /// Matrix descriptor of B.
-    pub b: Double,
+    pub b: Reg64,
     /// Whether B is stored across k.
     pub across_b: bool,
     /// Whether D is added to.
@@ -74,7 +74,7 @@ pub(crate) struct WarpgroupProduct {
 
 /// A of `wgmma.mma_async`.
 #[derive(Clone, Debug)]
-pub(crate) enum WarpgroupRows {
-    Shared { descriptor: Double, across: bool },
+pub(crate) enum WgmmaA {
+    Shared { descriptor: Reg64, across: bool },
     Registers(Vec<Register>),
 }

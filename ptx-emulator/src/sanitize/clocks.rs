@@ -1,26 +1,28 @@
-//! What is ordered before what among the threads of a block, or of a cluster of blocks that run at the same time: then
-//! the warps of all of its blocks are counted one behind the other, and so are their barriers.
+//! The order of accesses among the threads of a block, or of a cluster. The blocks of a cluster run
+//! at the same time: their warps have consecutive numbers, and so have their barriers.
 //!
 //! Every synchronisation gets a number, its stamp, and every access is marked with the stamp of the
-//! last one before it. A barrier of the whole block orders everything before it. For what is less
-//! (`bar.warp.sync`, barriers for some of the warps, mbarriers, releases and acquires) it is known up to
-//! which stamp each lane has seen the accesses of every other; what a release hands on waits at its
-//! *object*: an mbarrier, or a place in memory that strong operations access.
+//! last one before it. A barrier of the whole block orders everything before it. Narrower
+//! synchronisation (`bar.warp.sync`, barriers for some of the warps, mbarriers, releases and
+//! acquires) is tracked by vector clocks: up to which stamp each lane has observed the accesses of
+//! every other. A release leaves its clock at an *object*: an mbarrier, or an address that strong
+//! operations access.
 //!
-//! Asynchronous operations run beside the thread that asks for them. Until it has waited for one, or an
-//! mbarrier was told that it is done, it is *in flight*: ordered before nothing.
+//! Asynchronous operations run concurrently with the thread that issues them. Until the thread has
+//! waited for one, or its completion was signalled to an mbarrier, it is *in flight*: ordered
+//! before nothing.
 
 use std::collections::HashMap;
 
-use super::cells::Who;
-use super::seen::Seen;
+use super::shadow_memory::Origin;
 use super::shape::lanes;
+use super::vector_clock::VectorClock;
 use crate::ir::Space;
 
 /// Barriers of a block (PTX ISA, "bar").
 const BARRIERS: usize = 16;
 
-/// The object that stands for the barrier of the cluster.
+/// The object of the cluster's barrier.
 const CLUSTER_BARRIER: (Space, u64) = (Space::Cluster, 0);
 
 /// The barriers of the block of a rank begin with this one.
@@ -31,22 +33,23 @@ pub(super) fn first_barrier(rank: u32) -> u32 {
 /// The stamp of an asynchronous access that may happen at any time.
 pub(super) const IN_FLIGHT: u32 = u32::MAX;
 
-/// What one warp has seen.
+/// What one warp has observed.
 #[derive(Clone, Debug, Default)]
 struct View {
-    /// All of its lanes have; of the warp itself, what the lanes have seen of each other.
-    common: Seen,
-    /// What single lanes have seen besides.
-    single: Vec<(usize, Seen)>,
-    /// What lanes had seen and done at their last fence: relaxed operations release it.
-    fences: Vec<(usize, Seen)>,
+    /// What all of its lanes have observed; of the warp itself, what the lanes have observed of
+    /// each other.
+    common: VectorClock,
+    /// What single lanes have observed in addition.
+    single: Vec<(usize, VectorClock)>,
+    /// What lanes had observed and done at their last fence: relaxed operations release it.
+    fences: Vec<(usize, VectorClock)>,
     /// Objects that lanes have read by relaxed operations, for their next fence.
     read: Vec<(usize, usize)>,
 }
 
 impl View {
-    /// What all of the lanes have seen together.
-    fn joined(&self) -> Seen {
+    /// What the lanes have observed, all of them taken together.
+    fn joined(&self) -> VectorClock {
         let mut seen = self.common.clone();
         for (_, single) in &self.single {
             seen.join(single);
@@ -54,17 +57,17 @@ impl View {
         seen
     }
 
-    /// What a lane has seen besides what all have.
-    fn of_lane(&mut self, lane: usize) -> &mut Seen {
-        let place = self.single.iter().position(|(of, _)| *of == lane);
-        let place = place.unwrap_or_else(|| {
-            self.single.push((lane, Seen::default()));
+    /// What a lane has observed in addition to `common`.
+    fn of_lane(&mut self, lane: usize) -> &mut VectorClock {
+        let key = self.single.iter().position(|(of, _)| *of == lane);
+        let key = key.unwrap_or_else(|| {
+            self.single.push((lane, VectorClock::default()));
             self.single.len() - 1
         });
-        &mut self.single[place].1
+        &mut self.single[key].1
     }
 
-    fn has(&self, lane: usize, test: impl Fn(&Seen) -> bool) -> bool {
+    fn has(&self, lane: usize, test: impl Fn(&VectorClock) -> bool) -> bool {
         test(&self.common)
             || self
                 .single
@@ -72,8 +75,9 @@ impl View {
                 .any(|(of, seen)| *of == lane && test(seen))
     }
 
-    /// Lanes learn something; `all` of the warp, if they are so many.
-    fn learn(&mut self, mask: u32, all: u32, seen: &Seen) {
+    /// Lanes observe something. `all` are the lanes of the warp: if the mask holds them all, it
+    /// goes to `common`.
+    fn observe(&mut self, mask: u32, all: u32, seen: &VectorClock) {
         if mask & all == all {
             self.common.join(seen);
         } else {
@@ -91,13 +95,13 @@ impl View {
     }
 }
 
-/// Something by which threads hand on what they have seen.
+/// An object through which threads synchronise.
 #[derive(Clone, Debug, Default)]
 struct Object {
     /// Of an mbarrier: what arrived in the phase that is not complete.
-    arriving: Seen,
-    /// What whoever acquires it sees.
-    released: Seen,
+    arriving: VectorClock,
+    /// What an acquire of it observes.
+    released: VectorClock,
 }
 
 /// The order of the accesses of the block that runs.
@@ -110,25 +114,28 @@ pub(super) struct Clocks {
     /// The stamp at which the block began.
     pub block_start: u32,
     warps: Vec<View>,
-    /// Lanes of each warp that stand for threads.
+    /// Lanes of each warp that are threads of the block.
     lanes: Vec<u32>,
     /// Threads of a block, and blocks.
     extent: (u32, u32),
-    /// By barrier: the warps that have arrived without waiting, one bit each, and what they had seen.
-    arrivals: Vec<Option<(u32, Seen)>>,
+    /// By barrier: the warps that have arrived without waiting, one bit each, and what they had
+    /// observed.
+    arrivals: Vec<Option<(u32, VectorClock)>>,
     objects: Vec<Object>,
     /// Their numbers by address.
     numbers: HashMap<(Space, u64), usize>,
-    /// Stamps of copies of which an mbarrier was told, with its number, in order.
-    told: Vec<(u32, usize)>,
-    /// What a proxy fence lies behind: accesses before a stamp, and what those who fenced had seen.
-    published: (u32, Seen),
+    /// Stamps of copies whose completion was signalled to an mbarrier, with the number of that, in
+    /// rising order.
+    signalled: Vec<(u32, usize)>,
+    /// What precedes a proxy fence: accesses before a stamp, and what the fencing threads had
+    /// observed.
+    published: (u32, VectorClock),
     /// Whether there is more than barriers of the whole block since the last of them.
     is_fine: bool,
 }
 
 impl Clocks {
-    /// Of `blocks` blocks of so many threads each.
+    /// For `blocks` blocks of `threads` threads each.
     pub(super) fn new(threads: u32, blocks: u32) -> Self {
         let count = threads.div_ceil(32);
         let of_block = || (0..count).map(|warp| u32::MAX >> (32 - (threads - 32 * warp).min(32)));
@@ -147,7 +154,7 @@ impl Clocks {
 
     /// Whether stamps run out: then they may start anew wherever all older ones are dead, at the
     /// start of a block and after a barrier of all of it.
-    pub(super) fn is_worn(&self) -> bool {
+    pub(super) fn stamps_exhausted(&self) -> bool {
         self.now > u32::MAX / 2
     }
 
@@ -175,7 +182,7 @@ impl Clocks {
         self.now += 1;
         self.since = self.now;
         if std::mem::take(&mut self.is_fine) {
-            self.told.clear();
+            self.signalled.clear();
             self.warps.iter_mut().for_each(View::forget);
         }
     }
@@ -188,9 +195,9 @@ impl Clocks {
         stamp
     }
 
-    /// Whether an access at `stamp`, which may not be older than `since`, is ordered before what lane
-    /// `by.1` of warp `by.0` does now.
-    pub(super) fn is_ordered(&self, earlier: Who, stamp: u32, by: (u32, u32)) -> bool {
+    /// Whether an access at `stamp`, which may not be older than `since`, is ordered before what
+    /// lane `by.1` of warp `by.0` does now.
+    pub(super) fn is_ordered(&self, earlier: Origin, stamp: u32, by: (u32, u32)) -> bool {
         if stamp == IN_FLIGHT {
             return false;
         }
@@ -206,19 +213,23 @@ impl Clocks {
         if !earlier.is_async() {
             return view.has(by_lane, |seen| seen.has(warp, lane, stamp));
         }
-        match self.told.binary_search_by_key(&stamp, |&(stamp, _)| stamp) {
-            Ok(place) => {
-                let number = self.warps.len() + self.told[place].1;
+        match self
+            .signalled
+            .binary_search_by_key(&stamp, |&(stamp, _)| stamp)
+        {
+            Ok(key) => {
+                let number = self.warps.len() + self.signalled[key].1;
                 view.has(by_lane, |seen| seen.has(number, 0, stamp))
             }
-            // Of all lanes of a warp together: each of them knows that it is done, and may say so.
+            // The access was one of all lanes of a warp: each of them has observed that it is
+            // complete.
             Err(_) => of.0 == by.0 || view.has(by_lane, |seen| seen.has_any(warp, stamp)),
         }
     }
 
-    /// Whether a proxy fence lies behind an access of this block.
-    pub(super) fn is_published(&self, who: Who, stamp: u32) -> bool {
-        let (warp, lane) = who.thread();
+    /// Whether a proxy fence follows an access of this block.
+    pub(super) fn is_published(&self, origin: Origin, stamp: u32) -> bool {
+        let (warp, lane) = origin.thread();
         stamp < self.published.0 || self.published.1.has(warp as usize, lane as usize, stamp)
     }
 
@@ -244,14 +255,14 @@ impl Clocks {
             view.common.note_all(index, stamp);
             return;
         }
-        let mut joined = Seen::default();
+        let mut joined = VectorClock::default();
         for (lane, seen) in &view.single {
             if mask >> lane & 1 != 0 {
                 joined.join(seen);
             }
         }
         joined.note_lanes(index, mask, stamp);
-        view.learn(mask, all, &joined);
+        view.observe(mask, all, &joined);
     }
 
     /// Lanes of a warp arrive at a barrier and do not wait there.
@@ -287,11 +298,11 @@ impl Clocks {
         }
     }
 
-    /// What lanes of a warp have seen, and done up to a stamp.
-    fn seen_by(&self, warp: u32, mask: u32, stamp: u32) -> Seen {
+    /// What lanes of a warp have observed, and done up to a stamp.
+    fn seen_by(&self, warp: u32, mask: u32, stamp: u32) -> VectorClock {
         let index = warp as usize;
         let (Some(view), Some(&all)) = (self.warps.get(index), self.lanes.get(index)) else {
-            return Seen::default();
+            return VectorClock::default();
         };
         let mut seen = view.common.clone();
         for (lane, single) in &view.single {
@@ -316,12 +327,14 @@ impl Clocks {
         number
     }
 
-    /// Lanes arrive at an mbarrier: who waits for the phase will have seen what each of them did.
+    /// Lanes arrive at an mbarrier: a thread that waits for the phase observes what each of them
+    /// did before.
     pub(super) fn arrive_at(&mut self, address: u64, warp: u32, mask: u32) {
         self.arrive_at_object((Space::Shared, address), warp, mask);
     }
 
-    /// Lanes arrive at the barrier of the cluster, and release `all` of what they did, or what lies before their last fence.
+    /// Lanes arrive at the barrier of the cluster. They release `all` of what they did, or what
+    /// precedes their last fence.
     pub(super) fn arrive_at_cluster(&mut self, warp: u32, mask: u32, all: bool) {
         if all {
             self.arrive_at_object(CLUSTER_BARRIER, warp, mask);
@@ -343,30 +356,31 @@ impl Clocks {
         self.complete_object(CLUSTER_BARRIER);
     }
 
-    /// Lanes go on behind the barrier of the cluster.
+    /// Lanes go on after the barrier of the cluster.
     pub(super) fn wait_for_cluster(&mut self, warp: u32, mask: u32) {
         self.acquire(CLUSTER_BARRIER, warp, mask);
     }
 
-    fn arrive_at_object(&mut self, place: (Space, u64), warp: u32, mask: u32) {
-        let number = self.object(place.0, place.1);
+    fn arrive_at_object(&mut self, key: (Space, u64), warp: u32, mask: u32) {
+        let number = self.object(key.0, key.1);
         let stamp = self.stamp();
         let seen = self.seen_by(warp, mask, stamp);
         self.objects[number].arriving.join(&seen);
     }
 
-    /// An operation of all lanes of a warp together is done, which is marked with the present stamp.
-    pub(super) fn finish_together(&mut self) {
+    /// An operation of a whole warp is complete, which is marked with the present stamp.
+    pub(super) fn finish_warp_operation(&mut self) {
         self.stamp();
     }
 
-    /// An mbarrier is told that a copy is done, which is marked with the present stamp.
-    pub(super) fn tell(&mut self, address: u64) {
+    /// The completion of a copy is signalled to an mbarrier, which is marked with the present
+    /// stamp.
+    pub(super) fn signal(&mut self, address: u64) {
         let number = self.object(Space::Shared, address);
         let stamp = self.stamp();
-        self.told.push((stamp, number));
-        let place = self.warps.len() + number;
-        self.objects[number].arriving.note_all(place, stamp);
+        self.signalled.push((stamp, number));
+        let key = self.warps.len() + number;
+        self.objects[number].arriving.note_all(key, stamp);
     }
 
     /// The phase of an mbarrier is complete.
@@ -374,29 +388,30 @@ impl Clocks {
         self.complete_object((Space::Shared, address));
     }
 
-    fn complete_object(&mut self, place: (Space, u64)) {
-        let number = self.object(place.0, place.1);
+    fn complete_object(&mut self, key: (Space, u64)) {
+        let number = self.object(key.0, key.1);
         let Object { arriving, released } = &mut self.objects[number];
         released.join(arriving);
         arriving.clear();
     }
 
     /// Lanes read what others may have released.
-    pub(super) fn acquire(&mut self, place: (Space, u64), warp: u32, mask: u32) {
-        let Some(&number) = self.numbers.get(&place) else {
+    pub(super) fn acquire(&mut self, key: (Space, u64), warp: u32, mask: u32) {
+        let Some(&number) = self.numbers.get(&key) else {
             return;
         };
         let (objects, views) = (&self.objects, &mut self.warps);
         let index = warp as usize;
         if let (Some(view), Some(&all)) = (views.get_mut(index), self.lanes.get(index)) {
-            view.learn(mask, all, &objects[number].released);
+            view.observe(mask, all, &objects[number].released);
             self.is_fine = true;
         }
     }
 
-    /// As [`Self::acquire`], by a relaxed operation: what was released is seen from the lanes' next fence on.
-    pub(super) fn read(&mut self, place: (Space, u64), warp: u32, mask: u32) {
-        let Some(&number) = self.numbers.get(&place) else {
+    /// As [`Self::acquire`], by a relaxed operation: the lanes observe what was released from their
+    /// next fence on.
+    pub(super) fn read(&mut self, key: (Space, u64), warp: u32, mask: u32) {
+        let Some(&number) = self.numbers.get(&key) else {
             return;
         };
         if let Some(view) = self.warps.get_mut(warp as usize) {
@@ -409,11 +424,11 @@ impl Clocks {
         }
     }
 
-    /// A lane writes something from which others learn that it has come this far: `all` of what it did, or what lies
-    /// before its last fence. What others released is handed on where the operation reads as well.
+    /// A lane writes to an object and so releases `all` of what it did, or what precedes its last
+    /// fence. If the operation reads as well, the object keeps what others released.
     pub(super) fn release(
         &mut self,
-        place: (Space, u64),
+        key: (Space, u64),
         (warp, lane): (u32, usize),
         all: bool,
         reads: bool,
@@ -427,10 +442,10 @@ impl Clocks {
             let last = fences.find(|(of, _)| *of == lane);
             last.map(|(_, seen)| seen.clone())
         };
-        if seen.is_none() && !self.numbers.contains_key(&place) {
+        if seen.is_none() && !self.numbers.contains_key(&key) {
             return;
         }
-        let number = self.object(place.0, place.1);
+        let number = self.object(key.0, key.1);
         let released = &mut self.objects[number].released;
         if !reads {
             released.clear();
@@ -452,7 +467,7 @@ impl Clocks {
             .partition::<Vec<_>, _>(|&(lane, _)| mask >> lane & 1 != 0);
         view.read = later;
         for (lane, number) in due {
-            view.learn(1 << lane, all, &self.objects[number].released);
+            view.observe(1 << lane, all, &self.objects[number].released);
         }
         for lane in lanes(mask) {
             let seen = self.seen_by(warp, 1 << lane, stamp);
@@ -464,141 +479,4 @@ impl Clocks {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn is_ordered(clocks: &Clocks, (warp, lane): (u32, u32), stamp: u32, by: (u32, u32)) -> bool {
-        clocks.is_ordered(Who::new(0, false, warp, lane), stamp, by)
-    }
-
-    #[test]
-    fn a_barrier_of_some_warps_orders_those() {
-        let mut clocks = Clocks::new(96, 1);
-        let stamp = clocks.now;
-        assert!(!is_ordered(&clocks, (0, 3), stamp, (1, 3)));
-        clocks.synchronise_warps(1, &[u32::MAX, u32::MAX, 0]);
-        assert!(is_ordered(&clocks, (0, 3), stamp, (1, 3)));
-        assert!(is_ordered(&clocks, (1, 3), stamp, (0, 4)));
-        assert!(!is_ordered(&clocks, (0, 3), stamp, (2, 3)));
-        // By way of warp 1, warp 2 sees what warp 0 did before the first barrier.
-        let later = clocks.now;
-        clocks.synchronise_warps(2, &[0, u32::MAX, u32::MAX]);
-        assert!(is_ordered(&clocks, (0, 3), stamp, (2, 3)));
-        assert!(!is_ordered(&clocks, (0, 3), later, (2, 3)));
-    }
-
-    #[test]
-    fn arriving_orders_what_was_before_and_nothing_after() {
-        let mut clocks = Clocks::new(64, 1);
-        let before = clocks.now;
-        clocks.arrive(0, 1);
-        let after = clocks.now;
-        clocks.synchronise_warps(1, &[u32::MAX, u32::MAX]);
-        assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
-        assert!(!is_ordered(&clocks, (0, 0), after, (1, 0)));
-        assert!(!is_ordered(&clocks, (1, 0), before, (0, 0)));
-    }
-
-    #[test]
-    fn lanes_are_ordered_by_the_masks_that_join_them() {
-        let mut clocks = Clocks::new(32, 1);
-        let stamp = clocks.now;
-        clocks.synchronise_lanes(0, 0x3);
-        assert!(is_ordered(&clocks, (0, 0), stamp, (0, 1)));
-        assert!(!is_ordered(&clocks, (0, 0), stamp, (0, 2)));
-        clocks.synchronise_lanes(0, 0x6);
-        assert!(is_ordered(&clocks, (0, 0), stamp, (0, 2)));
-        assert!(!is_ordered(&clocks, (0, 0), stamp, (0, 3)));
-        let stamp = clocks.now;
-        clocks.synchronise_lanes(0, u32::MAX);
-        assert!(is_ordered(&clocks, (0, 31), stamp, (0, 0)));
-    }
-
-    #[test]
-    fn an_arrival_is_of_one_lane_and_one_phase() {
-        let mut clocks = Clocks::new(64, 1);
-        let place = (Space::Shared, 8);
-        let before = clocks.now;
-        clocks.arrive_at(8, 0, 1);
-        clocks.acquire(place, 1, u32::MAX);
-        assert!(
-            !is_ordered(&clocks, (0, 0), before, (1, 0)),
-            "no phase is over"
-        );
-        clocks.complete_phase(8);
-        let after = clocks.now;
-        clocks.acquire(place, 1, 2);
-        assert!(is_ordered(&clocks, (0, 0), before, (1, 1)));
-        assert!(
-            !is_ordered(&clocks, (0, 0), before, (1, 0)),
-            "another lane waited"
-        );
-        assert!(
-            !is_ordered(&clocks, (0, 1), before, (1, 1)),
-            "another lane arrived"
-        );
-        assert!(!is_ordered(&clocks, (0, 0), after, (1, 1)));
-        // Lanes that meet hand on what they know, and arrive for each other from then on.
-        clocks.synchronise_lanes(1, u32::MAX);
-        assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
-        clocks.synchronise_lanes(0, u32::MAX);
-        clocks.arrive_at(8, 0, 1);
-        clocks.complete_phase(8);
-        clocks.acquire(place, 1, u32::MAX);
-        assert!(is_ordered(&clocks, (0, 1), before, (1, 0)));
-    }
-
-    #[test]
-    fn a_copy_is_seen_by_whoever_waits_where_it_was_told() {
-        let mut clocks = Clocks::new(32, 1);
-        let copy = Who::new(0, false, 0, 0).asynchronous();
-        assert!(!clocks.is_ordered(copy, IN_FLIGHT, (0, 0)));
-        let stamp = clocks.now;
-        clocks.tell(8);
-        clocks.complete_phase(8);
-        clocks.acquire((Space::Shared, 16), 0, 1);
-        assert!(!clocks.is_ordered(copy, stamp, (0, 0)));
-        clocks.acquire((Space::Shared, 8), 0, 1);
-        assert!(clocks.is_ordered(copy, stamp, (0, 0)));
-        assert!(!clocks.is_ordered(copy, stamp, (0, 1)));
-    }
-
-    #[test]
-    fn a_release_orders_for_those_who_acquire_later() {
-        let mut clocks = Clocks::new(64, 1);
-        let place = (Space::Global, 256);
-        let before = clocks.now;
-        clocks.acquire(place, 1, 1);
-        assert!(!is_ordered(&clocks, (0, 0), before, (1, 0)));
-        clocks.release(place, (0, 0), true, true);
-        let after = clocks.now;
-        clocks.acquire(place, 1, 1);
-        assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
-        assert!(!is_ordered(&clocks, (0, 0), after, (1, 0)));
-    }
-
-    #[test]
-    fn relaxed_operations_hand_on_what_lies_before_a_fence() {
-        let mut clocks = Clocks::new(64, 1);
-        let place = (Space::Global, 256);
-        let before = clocks.now;
-        clocks.release(place, (0, 0), false, true);
-        clocks.fence(0, 1);
-        let behind = clocks.now;
-        clocks.read(place, 1, 1);
-        clocks.fence(1, 1);
-        assert!(
-            !is_ordered(&clocks, (0, 0), before, (1, 0)),
-            "no fence was before"
-        );
-        clocks.release(place, (0, 0), false, true);
-        clocks.read(place, 1, 1);
-        assert!(
-            !is_ordered(&clocks, (0, 0), before, (1, 0)),
-            "no fence follows"
-        );
-        clocks.fence(1, 1);
-        assert!(is_ordered(&clocks, (0, 0), before, (1, 0)));
-        assert!(!is_ordered(&clocks, (0, 0), behind, (1, 0)));
-    }
-}
+mod tests;

@@ -3,22 +3,22 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::scene::Scene;
-use crate::counters::Place;
+use super::launch_geometry::LaunchGeometry;
+use crate::counters::SourceLine;
 use crate::error::{AccessFault, Fault, FaultKind};
-use crate::ir::Space;
-use crate::kernel::InstructionId;
+use crate::ir::{InstructionId, Space};
 
 /// One of the sanitizers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Tool {
     /// Accesses outside of allocations, misaligned, through null pointers, after a free.
     Memcheck,
     /// Accesses of several threads that nothing orders, one of them a write.
     Racecheck,
-    /// Reads of memory that nobody has written to.
+    /// Reads of memory that was never written.
     Initcheck,
     /// Barriers, shuffles and votes that not all of their threads reach.
     Synccheck,
@@ -54,6 +54,7 @@ impl fmt::Display for Tool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Problem {
     /// An access outside of every allocation.
     OutOfBounds,
@@ -71,9 +72,9 @@ pub enum Problem {
     RaceInBlock,
     /// Threads of two blocks do.
     RaceBetweenBlocks,
-    /// A read of bytes that nobody has written to.
+    /// A read of bytes that were never written.
     Uninitialised,
-    /// Threads wait for others that never come.
+    /// Threads wait for threads that never arrive.
     Deadlock,
     /// A barrier that does not exist.
     BadBarrier,
@@ -83,7 +84,7 @@ pub enum Problem {
     NotAMember,
     /// Lanes of one member mask give different masks.
     DifferentMasks,
-    /// A shuffle reads from a lane that does not take part.
+    /// A shuffle reads from an inactive lane.
     InactiveSource,
 }
 
@@ -119,8 +120,8 @@ impl Problem {
             Problem::Stopped => "the kernel stopped",
             Problem::RaceInBlock => "race between threads of a block",
             Problem::RaceBetweenBlocks => "race between blocks",
-            Problem::Uninitialised => "read of memory that nobody has written to",
-            Problem::Deadlock => "threads wait for others that never come",
+            Problem::Uninitialised => "read of memory that was never written",
+            Problem::Deadlock => "threads wait for others that never arrive",
             Problem::BadBarrier => "barrier that does not exist",
             Problem::DivergentBarrier => "barrier in divergent code",
             Problem::NotAMember => "lane outside of its own member mask",
@@ -133,13 +134,14 @@ impl Problem {
 /// One side of a finding: an instruction, and a thread that executed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Site {
     /// What the thread did, for example `write`.
     pub action: &'static str,
     /// The line in the kernel's own source; see [`LineCounts`](crate::counters::LineCounts).
-    pub place: Option<Place>,
-    /// Where the code stands, if it was inlined into that line.
-    pub inlined: Option<Place>,
+    pub place: Option<SourceLine>,
+    /// The source line of the code itself, if it was inlined into that line.
+    pub inlined: Option<SourceLine>,
     /// The PTX instruction.
     pub instruction: Option<String>,
     /// Its line in the PTX text, from 1.
@@ -173,7 +175,7 @@ impl fmt::Display for Site {
         write!(f, "{} at ", self.action)?;
         match &self.place {
             Some(place) => write!(f, "{}:{}", place.file, place.line)?,
-            None => f.write_str("an unknown place")?,
+            None => f.write_str("an unknown line")?,
         }
         if let Some(inlined) = &self.inlined {
             write!(f, " (inlined from {}:{})", inlined.file, inlined.line)?;
@@ -193,6 +195,7 @@ impl fmt::Display for Site {
 /// Memory that a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Region {
     /// The state space.
     pub space: Space,
@@ -223,6 +226,7 @@ impl fmt::Display for Region {
 /// What a sanitizer found: one per problem and pair of source lines, with an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Finding {
     /// What is wrong.
     pub problem: Problem,
@@ -236,7 +240,7 @@ pub struct Finding {
     pub first: Site,
     /// Of a race, the other thread.
     pub second: Option<Site>,
-    /// How often it was found: accesses in conflict, or for a race between blocks the places of
+    /// How often it was found: conflicting accesses, or for a race between blocks the cells of
     /// memory in conflict.
     pub count: u64,
 }
@@ -248,7 +252,7 @@ impl Finding {
     }
 
     /// A launch's fault as a finding.
-    pub(super) fn of_fault(scene: &Scene, fault: &Fault) -> Self {
+    pub(super) fn of_fault(geometry: &LaunchGeometry, fault: &Fault) -> Self {
         let region = |access: &AccessFault| Region {
             space: access.space,
             address: access.address,
@@ -256,19 +260,32 @@ impl Finding {
             around: access.nearest.clone(),
         };
         let (problem, region, action, detail) = match &fault.kind {
-            FaultKind::OutOfBounds(a) => (Problem::OutOfBounds, Some(region(a)), a.access, None),
-            FaultKind::Misaligned(a) => (Problem::Misaligned, Some(region(a)), a.access, None),
-            FaultKind::NullPointer(a) => (Problem::NullPointer, Some(region(a)), a.access, None),
-            FaultKind::UseAfterFree(a) => (Problem::UseAfterFree, Some(region(a)), a.access, None),
-            FaultKind::ReadOnly(a) => (Problem::ReadOnly, Some(region(a)), a.access, None),
-            FaultKind::Deadlock(who) => (Problem::Deadlock, None, "waiting", Some(who.clone())),
+            FaultKind::OutOfBounds(a) => {
+                (Problem::OutOfBounds, Some(region(a)), a.access.name(), None)
+            }
+            FaultKind::Misaligned(a) => {
+                (Problem::Misaligned, Some(region(a)), a.access.name(), None)
+            }
+            FaultKind::NullPointer(a) => {
+                (Problem::NullPointer, Some(region(a)), a.access.name(), None)
+            }
+            FaultKind::UseAfterFree(a) => (
+                Problem::UseAfterFree,
+                Some(region(a)),
+                a.access.name(),
+                None,
+            ),
+            FaultKind::ReadOnly(a) => (Problem::ReadOnly, Some(region(a)), a.access.name(), None),
+            FaultKind::Deadlock(origin) => {
+                (Problem::Deadlock, None, "waiting", Some(origin.clone()))
+            }
             FaultKind::BadBarrier(what) => {
                 (Problem::BadBarrier, None, "barrier", Some(what.clone()))
             }
             other => (Problem::Stopped, None, "stopped", Some(other.to_string())),
         };
         let mut first = match fault.id {
-            Some(id) => scene.site(action, id, fault.block, None),
+            Some(id) => geometry.site(action, id, fault.block, None),
             None => Site {
                 action,
                 place: None,
@@ -370,21 +387,21 @@ impl Tally {
     }
 
     /// One finding per problem and pair of source lines, in the order of the PTX text.
-    pub(super) fn findings(&self, scene: &Scene) -> Vec<Finding> {
+    pub(super) fn findings(&self, geometry: &LaunchGeometry) -> Vec<Finding> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(key, _)| **key);
         let mut findings: Vec<(u64, Finding)> = Vec::new();
         for (key, (count, example)) in all {
             let site = |actor: Actor| {
                 let thread = Some(actor.thread);
-                let action = scene.action(actor.instruction);
-                scene.site(action, actor.instruction, actor.block, thread)
+                let action = geometry.action(actor.instruction);
+                geometry.site(action, actor.instruction, actor.block, thread)
             };
             let found = Finding {
                 problem: key.0,
-                kernel: scene.kernel_name(),
+                kernel: geometry.kernel_name(),
                 region: (example.bytes != 0)
-                    .then(|| scene.region(example.space, example.address, example.bytes)),
+                    .then(|| geometry.region(example.space, example.address, example.bytes)),
                 detail: example.detail.clone(),
                 first: site(example.first),
                 second: example.second.map(site),

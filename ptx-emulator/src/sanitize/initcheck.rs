@@ -1,36 +1,36 @@
 //! The checker of uninitialised reads.
 
-use std::collections::HashMap;
-
-use super::cells::{Who, refine};
 use super::finding::{Actor, Example, Finding, Problem, Site, Tally};
-use super::scene::{Scene, flatten};
+use super::launch_geometry::{LaunchGeometry, flatten};
+use super::shadow_memory::Origin;
 use super::shape::{LANES, Shape, Shapes, lanes};
+use super::written::{Area, BEFORE, Marks};
 use crate::error::Fault;
-use crate::ir::Space;
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::{AccessKind, InstructionId, Space};
+use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
-    AccessKind, AsyncAccess, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
+    AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
 };
 
-/// Finds reads of shared and of global memory that nobody has written to; an [`Observer`].
+/// Finds reads of shared and of global memory that was never written; an [`Observer`].
 ///
-/// What the host writes counts as written, and so do the module's variables and what earlier launches
-/// wrote; see [`Memory::mark_written`](crate::Memory::mark_written). A read of global memory that
-/// another block of the same launch writes is a race, and none of this checker's findings. A value is
-/// judged where it is loaded, unless it is never used at all: compilers join loads over gaps. Reads of
-/// the host are judged where whoever runs the launches announces them ([`Observer::host_read`]).
+/// What the host writes counts as written, and so do the module's variables and what earlier
+/// launches wrote; see [`Memory::mark_written`](crate::Memory::mark_written). A read of global
+/// memory that another block of the same launch writes is a race, and not reported here. A value is
+/// checked where it is loaded, unless it is never used at all: compilers merge loads over gaps.
+/// Reads by the host are checked where the caller of the launches reports them
+/// ([`Event::HostRead`]).
 ///
 /// The blocks of a cluster are looked at as if they were one.
 ///
 /// The findings of a launch are the same for any number of worker threads. A launch that ends in a
-/// fault has none: how far its other blocks have come is chance.
+/// fault has none, since how far its other blocks have come depends on chance.
 #[derive(Clone, Debug, Default)]
 pub struct Initcheck {
-    scene: Scene,
+    geometry: LaunchGeometry,
     shapes: Shapes,
-    places: Vec<u32>,
+    last_allocations: Vec<u32>,
     /// Of each instruction, the bytes that matter.
     used: Vec<u32>,
     shared: Marks,
@@ -46,145 +46,8 @@ pub struct Initcheck {
     findings: Vec<Finding>,
 }
 
-/// The mark of what was written before the launch.
-const BEFORE: u32 = u32::MAX;
-
-/// Which cells of a piece of memory were written.
-#[derive(Clone, Debug, Default)]
-struct Marks {
-    bytes: u64,
-    /// A cell has `1 << shift` bytes.
-    shift: u32,
-    /// The mark of the last block that wrote to the cell; 0 for none.
-    marks: Vec<u32>,
-}
-
-impl Marks {
-    fn new(bytes: u64) -> Self {
-        Marks {
-            bytes,
-            shift: 2,
-            marks: vec![0; (bytes as usize).div_ceil(4)],
-        }
-    }
-
-    fn refine(&mut self, shift: u32) {
-        let times = 1 << (self.shift - shift);
-        self.shift = shift;
-        let count = (self.bytes as usize).div_ceil(1 << shift);
-        refine(&mut self.marks, times, count);
-    }
-}
-
-/// What the blocks of a launch did with an allocation.
-#[derive(Clone, Debug)]
-struct Area {
-    base: u64,
-    written: Marks,
-    /// The first and the last block that wrote to each cell; index in the grid plus 1, or 0.
-    first: Vec<u32>,
-    last: Vec<u32>,
-    /// The reads of cells without a mark: the first and the last block that did.
-    early: HashMap<usize, [(u32, Who); 2]>,
-}
-
-impl Area {
-    fn new(base: u64, bytes: u64, before: &[(u64, u64)]) -> Self {
-        let mut written = Marks::new(bytes);
-        let ends_cell = |at: u64| at.is_multiple_of(4) || at == bytes;
-        if !before
-            .iter()
-            .all(|&(from, to)| ends_cell(from - base) && ends_cell(to - base))
-        {
-            written.refine(0);
-        }
-        for &(from, to) in before {
-            let cells = (from - base) >> written.shift..(to - base).div_ceil(1 << written.shift);
-            written.marks[cells.start as usize..cells.end as usize].fill(BEFORE);
-        }
-        let count = written.marks.len();
-        Area {
-            base,
-            written,
-            first: vec![0; count],
-            last: vec![0; count],
-            early: HashMap::new(),
-        }
-    }
-
-    /// Makes cells of `1 << shift` bytes.
-    fn refine(&mut self, shift: u32) {
-        if shift == self.written.shift {
-            return;
-        }
-        let times = 1usize << (self.written.shift - shift);
-        self.written.refine(shift);
-        let count = self.written.marks.len();
-        refine(&mut self.first, times, count);
-        refine(&mut self.last, times, count);
-        let early = std::mem::take(&mut self.early);
-        let parts = early.into_iter().flat_map(|(cell, ends)| {
-            (cell * times..(cell + 1) * times).map(move |part| (part, ends))
-        });
-        self.early = parts.collect();
-    }
-
-    fn note_write(&mut self, cell: usize, block: u32) {
-        let first = self.first[cell];
-        self.first[cell] = if first == 0 { block } else { first.min(block) };
-        self.last[cell] = self.last[cell].max(block);
-    }
-
-    fn note_early(&mut self, cell: usize, reader: (u32, Who)) {
-        let [first, last] = self.early.entry(cell).or_insert([reader; 2]);
-        if reader.0 < first.0 {
-            *first = reader;
-        }
-        if reader.0 > last.0 {
-            *last = reader;
-        }
-    }
-
-    fn merge(&mut self, mut other: Area) {
-        let shift = self.written.shift.min(other.written.shift);
-        self.refine(shift);
-        other.refine(shift);
-        for cell in 0..self.first.len() {
-            for block in [other.first[cell], other.last[cell]] {
-                if block != 0 {
-                    self.note_write(cell, block);
-                }
-            }
-        }
-        for (cell, ends) in other.early {
-            for reader in ends {
-                self.note_early(cell, reader);
-            }
-        }
-    }
-
-    /// The ranges that the launch wrote to: (address, bytes).
-    fn written_ranges(&self) -> Vec<(u64, u64)> {
-        let bytes = 1 << self.written.shift;
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for cell in (0..self.first.len()).filter(|&cell| self.first[cell] != 0) {
-            let start = self.base + cell as u64 * bytes;
-            match ranges.last_mut() {
-                Some((from, length)) if *from + *length == start => *length += bytes,
-                _ => ranges.push((start, bytes)),
-            }
-        }
-        // The last cell may reach behind the allocation.
-        let end = self.base + self.written.bytes;
-        if let Some((from, length)) = ranges.last_mut() {
-            *length = (*length).min(end - *from);
-        }
-        ranges
-    }
-}
-
 impl Initcheck {
-    /// A checker that has seen nothing.
+    /// A checker without findings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -194,36 +57,47 @@ impl Initcheck {
         &self.findings
     }
 
-    fn with_scene(scene: Scene, before: Vec<Vec<(u64, u64)>>) -> Self {
-        let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
-        let used = scene.kernel.as_ref().map(Kernel::used_bytes);
+    fn with_geometry(geometry: LaunchGeometry, before: Vec<Vec<(u64, u64)>>) -> Self {
+        let instructions = geometry
+            .kernel
+            .as_ref()
+            .map_or(0, Kernel::instruction_count);
+        let used = geometry.kernel.as_ref().map(Kernel::used_bytes);
         Initcheck {
             used: used.unwrap_or_default(),
             shapes: Shapes::new(instructions),
-            places: vec![0; instructions],
-            shared: Marks::new(scene.shared_of_cluster()),
-            global: vec![None; scene.allocations.len()],
+            last_allocations: vec![0; instructions],
+            shared: Marks::new(geometry.shared_of_cluster()),
+            global: vec![None; geometry.allocations.len()],
             before,
-            scene,
+            geometry,
             ..Initcheck::default()
         }
     }
 
     /// Index of the allocation that holds `bytes` bytes at an address.
     #[inline(always)]
-    fn place(&mut self, instruction: InstructionId, address: u64, bytes: u64) -> Option<usize> {
-        self.scene
-            .place(&mut self.places[instruction.index()], address, bytes)
+    fn allocation_index(
+        &mut self,
+        instruction: InstructionId,
+        address: u64,
+        bytes: u64,
+    ) -> Option<usize> {
+        self.geometry.allocation_index(
+            &mut self.last_allocations[instruction.index()],
+            address,
+            bytes,
+        )
     }
 
-    fn area(&mut self, place: usize) -> &mut Area {
-        let (base, bytes) = self.scene.allocations[place];
-        let before = &self.before[place];
-        self.global[place].get_or_insert_with(|| Box::new(Area::new(base, bytes, before)))
+    fn area(&mut self, allocation: usize) -> &mut Area {
+        let (base, bytes) = self.geometry.allocations[allocation];
+        let before = &self.before[allocation];
+        self.global[allocation].get_or_insert_with(|| Box::new(Area::new(base, bytes, before)))
     }
 
-    /// Accesses of all lanes at one place or one behind the other, and all in the usual case: reads of
-    /// what was written, or writes. False, with nothing done, for anything else.
+    /// Handles accesses of all lanes to one address or to consecutive ones, in the usual case:
+    /// reads of written memory, or writes. False, with nothing done, for anything else.
     #[inline(always)]
     fn regular(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape) -> bool {
         let address = access.addresses[0];
@@ -233,23 +107,24 @@ impl Initcheck {
         };
         let bytes = lanes * u64::from(access.bytes);
         let mark = self.mark;
-        let (marks, base, place) = match access.space {
+        let (marks, base, allocation) = match access.space {
             Space::Shared
-                if address.saturating_add(bytes) <= u64::from(self.scene.shared_bytes) =>
+                if address.saturating_add(bytes) <= u64::from(self.geometry.shared_bytes) =>
             {
-                let own = self.scene.shared_start(warp);
+                let own = self.geometry.shared_start(warp);
                 (&mut self.shared, own.wrapping_neg(), None)
             }
             Space::Shared => return false,
             _ => {
-                let Some(place) = self.place(access.instruction, address, bytes) else {
+                let Some(allocation) = self.allocation_index(access.instruction, address, bytes)
+                else {
                     return false;
                 };
-                let base = self.scene.allocations[place].0;
-                let Some(area) = &mut self.global[place] else {
+                let base = self.geometry.allocations[allocation].0;
+                let Some(area) = &mut self.global[allocation] else {
                     return false;
                 };
-                (&mut area.written, base, Some(place))
+                (&mut area.written, base, Some(allocation))
             }
         };
         if access.bytes.trailing_zeros() < marks.shift {
@@ -268,17 +143,17 @@ impl Initcheck {
         if access.kind != AccessKind::Store {
             return false;
         }
-        match place {
+        match allocation {
             None => row.fill(mark),
-            Some(place) => self.write_cells(place, first, count),
+            Some(allocation) => self.write_cells(allocation, first, count),
         }
         true
     }
 
     #[inline(never)]
-    fn write_cells(&mut self, place: usize, first: usize, count: usize) {
+    fn write_cells(&mut self, allocation: usize, first: usize, count: usize) {
         let (mark, block) = (self.mark, self.block_number());
-        let area = self.area(place);
+        let area = self.area(allocation);
         for cell in first..first + count {
             let known = &mut area.written.marks[cell];
             if *known < mark {
@@ -290,25 +165,27 @@ impl Initcheck {
 
     #[inline(never)]
     fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
-        let own = self.scene.shared_start(warp);
+        let own = self.geometry.shared_start(warp);
         for lane in lanes(access.mask) {
             let address = access.addresses[lane];
-            let who = Who::new(access.instruction.index(), false, warp, lane as u32);
+            let origin = Origin::new(access.instruction.index(), false, warp, lane as u32);
             match access.space {
-                Space::Shared => self.shared_lane(access, address.wrapping_add(own), who),
-                Space::Cluster => self.shared_lane(access, address, who),
+                Space::Shared => self.shared_lane(access, address.wrapping_add(own), origin),
+                Space::Cluster => self.shared_lane(access, address, origin),
                 _ => {
                     let bytes = u64::from(access.bytes);
                     // An access out of bounds is a fault of its own.
-                    if let Some(place) = self.place(access.instruction, address, bytes) {
-                        self.global_lane(access, place, address, who);
+                    if let Some(allocation) =
+                        self.allocation_index(access.instruction, address, bytes)
+                    {
+                        self.global_lane(access, allocation, address, origin);
                     }
                 }
             }
         }
     }
 
-    fn shared_lane(&mut self, access: &MemoryAccess<'_>, address: u64, who: Who) {
+    fn shared_lane(&mut self, access: &MemoryAccess<'_>, address: u64, origin: Origin) {
         let bytes = u64::from(access.bytes);
         if address.saturating_add(bytes) > self.shared.bytes {
             return;
@@ -332,7 +209,7 @@ impl Initcheck {
                 (self.block, self.at),
                 Space::Shared,
                 (address, cell_bytes),
-                who,
+                origin,
             );
         }
         if access.kind != AccessKind::Load {
@@ -341,10 +218,16 @@ impl Initcheck {
         }
     }
 
-    fn global_lane(&mut self, access: &MemoryAccess<'_>, place: usize, address: u64, who: Who) {
+    fn global_lane(
+        &mut self,
+        access: &MemoryAccess<'_>,
+        allocation: usize,
+        address: u64,
+        origin: Origin,
+    ) {
         let (mark, block) = (self.mark, self.block_number());
         let used = self.used[access.instruction.index()];
-        let area = self.area(place);
+        let area = self.area(allocation);
         if access.bytes.trailing_zeros() < area.written.shift {
             area.refine(access.bytes.trailing_zeros());
         }
@@ -355,12 +238,12 @@ impl Initcheck {
             let matters = |at: &usize| (used >> (at << shift)) << (32 - (1 << shift)) != 0;
             for cell in (0..count).filter(matters).map(|at| first + at) {
                 if area.written.marks[cell] < mark {
-                    area.note_early(cell, (block, who));
+                    area.note_early(cell, (block, origin));
                 }
             }
         }
         if access.kind != AccessKind::Load {
-            self.write_cells(place, first, count);
+            self.write_cells(allocation, first, count);
         }
     }
 
@@ -369,7 +252,7 @@ impl Initcheck {
     }
 
     #[cold]
-    fn report(&mut self, block: (u64, [u32; 3]), space: Space, region: (u64, u32), who: Who) {
+    fn report(&mut self, block: (u64, [u32; 3]), space: Space, region: (u64, u32), origin: Origin) {
         let example = Example {
             block: block.0,
             space,
@@ -377,67 +260,49 @@ impl Initcheck {
             bytes: region.1,
             detail: String::new(),
             first: Actor {
-                instruction: InstructionId(who.instruction()),
+                instruction: InstructionId(origin.instruction()),
                 block: block.1,
-                thread: who.linear(),
+                thread: origin.linear(),
             },
             second: None,
         };
         self.tally.add(Problem::Uninitialised, 1, example);
     }
 
-    /// Judges the reads that came before any write of their own block: those of cells that another
+    /// Checks the reads that came before any write of their own block: those of cells that another
     /// block writes are races.
     fn judge_early_reads(&mut self) {
         let mut found = Vec::new();
         for area in self.global.iter().flatten() {
             let mut early: Vec<_> = area.early.iter().collect();
             early.sort_by_key(|(cell, _)| **cell);
-            for (&cell, ends) in early {
+            for (&cell, range) in early {
                 let (first, last) = (area.first[cell], area.last[cell]);
                 let alone =
-                    |&&(block, _): &&(u32, Who)| first == 0 || (first == block && last == block);
-                if let Some(&(block, who)) = ends.iter().find(alone) {
+                    |&&(block, _): &&(u32, Origin)| first == 0 || (first == block && last == block);
+                if let Some(&(block, origin)) = range.iter().find(alone) {
                     let address = area.base + ((cell as u64) << area.written.shift);
-                    found.push((block, who, address, 1u32 << area.written.shift));
+                    found.push((block, origin, address, 1u32 << area.written.shift));
                 }
             }
         }
-        for (block, who, address, bytes) in found {
+        for (block, origin, address, bytes) in found {
             let index = u64::from(block) - 1;
-            let at = self.scene.block_at(index);
-            self.report((index, at), Space::Global, (address, bytes), who);
+            let at = self.geometry.block_at(index);
+            self.report((index, at), Space::Global, (address, bytes), origin);
         }
     }
 }
 
-impl Observer for Initcheck {
-    const LOAD_GROUPS: bool = true;
-    const MARKS_WRITTEN: bool = true;
-
-    fn fork(&self) -> Self {
-        Self::with_scene(self.scene.clone(), self.before.clone())
-    }
-
-    fn join(&mut self, worker: Self) {
-        for (own, other) in self.global.iter_mut().zip(worker.global) {
-            match (own, other) {
-                (Some(own), Some(other)) => own.merge(*other),
-                (own, Some(other)) => *own = Some(other),
-                (_, None) => {}
-            }
-        }
-        self.tally.merge(worker.tally);
-    }
-
+impl Initcheck {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        let scene = Scene::new(launch);
-        let before = scene
+        let geometry = LaunchGeometry::new(launch);
+        let before = geometry
             .allocations
             .iter()
             .map(|&(base, bytes)| launch.memory.written(base, bytes))
             .collect();
-        *self = Self::with_scene(scene, before);
+        *self = Self::with_geometry(geometry, before);
     }
 
     fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
@@ -451,7 +316,7 @@ impl Observer for Initcheck {
         } else {
             self.judge_early_reads();
         }
-        self.findings = self.tally.findings(&self.scene);
+        self.findings = self.tally.findings(&self.geometry);
         self.global.clear();
         self.shared = Marks::default();
     }
@@ -480,8 +345,8 @@ impl Observer for Initcheck {
         let bytes = u32::try_from(next - gap).unwrap_or(u32::MAX);
         self.findings.push(Finding {
             problem: Problem::Uninitialised,
-            kernel: self.scene.kernel_name(),
-            region: Some(self.scene.region(Space::Global, gap, bytes)),
+            kernel: self.geometry.kernel_name(),
+            region: Some(self.geometry.region(Space::Global, gap, bytes)),
             detail: String::new(),
             first,
             second: None,
@@ -489,8 +354,8 @@ impl Observer for Initcheck {
         });
     }
 
-    fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
-        if !self.scene.is_first(block) {
+    fn block_start(&mut self, block: [u32; 3]) {
+        if !self.geometry.is_first(block) {
             // The blocks of a cluster are watched as one.
             return;
         }
@@ -507,16 +372,16 @@ impl Observer for Initcheck {
             }
         }
         self.at = block;
-        self.block = self.scene.block_index(block);
+        self.block = self.geometry.block_index(block);
     }
 
     #[inline(always)]
     fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         if !matches!(access.space, Space::Shared | Space::Global) {
             if access.space == Space::Cluster {
                 let mut addresses = [0; LANES];
-                let flat = flatten(&self.scene, access, &mut addresses);
+                let flat = flatten(&self.geometry, access, &mut addresses);
                 self.irregular(by, &flat);
             }
             return;
@@ -529,8 +394,52 @@ impl Observer for Initcheck {
     }
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        if access.progress != Progress::Begins {
+        if access.progress != Progress::Issued {
             self.memory_access(warp, &access.access);
+        }
+    }
+}
+
+impl Observer for Initcheck {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::ACCESS)
+        .with(Interest::ASYNC_ACCESS)
+        .with(Interest::HOST_READ);
+    const UNORDERED_LOADS: bool = true;
+    const MARKS_WRITTEN: bool = true;
+
+    fn fork(&self) -> Self {
+        Self::with_geometry(self.geometry.clone(), self.before.clone())
+    }
+
+    fn join(&mut self, worker: Self) {
+        for (own, other) in self.global.iter_mut().zip(worker.global) {
+            match (own, other) {
+                (Some(own), Some(other)) => own.merge(*other),
+                (own, Some(other)) => *own = Some(other),
+                (_, None) => {}
+            }
+        }
+        self.tally.merge(worker.tally);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.launch_start(launch),
+            Event::LaunchEnd { launch, fault } => self.launch_end(launch, fault),
+            Event::BlockStart { block, .. } => self.block_start(block),
+            Event::Access { warp, accesses } => {
+                accesses.for_each(|access| self.memory_access(warp, access));
+            }
+            Event::AsyncAccess { warp, access } => self.async_access(warp, access),
+            Event::HostRead {
+                memory,
+                address,
+                bytes,
+            } => self.host_read(memory, address, bytes),
+            _ => {}
         }
     }
 }

@@ -1,21 +1,20 @@
 //! The checker of addresses.
 
 use super::finding::{Finding, Tool};
-use super::scene::Scene;
-use crate::error::Fault;
-use crate::observer::{LaunchContext, Observer};
+use super::launch_geometry::LaunchGeometry;
+use crate::observer::{Event, Interest, Observer};
 
 /// Turns the fault that ended a launch into a finding; an [`Observer`].
 ///
-/// The executor itself checks bounds, alignment and lifetime of every access, and ends the launch at
-/// the first that is wrong: that of the lowest block, for any number of worker threads.
+/// The executor itself checks bounds, alignment and lifetime of every access, and ends the launch
+/// at the first violation: that of the lowest block, for any number of worker threads.
 #[derive(Clone, Debug, Default)]
 pub struct Memcheck {
     finding: Option<Finding>,
 }
 
 impl Memcheck {
-    /// A checker that has seen nothing.
+    /// A checker without findings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -27,15 +26,19 @@ impl Memcheck {
 }
 
 impl Observer for Memcheck {
+    const INTEREST: Interest = Interest::LAUNCH;
+
     fn fork(&self) -> Self {
         Self::default()
     }
 
     fn join(&mut self, _: Self) {}
 
-    fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
-        self.finding = fault
-            .map(|fault| Finding::of_fault(&Scene::new(launch), fault))
-            .filter(|finding| finding.tool() == Tool::Memcheck);
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::LaunchEnd { launch, fault } = event {
+            self.finding = fault
+                .map(|fault| Finding::of_fault(&LaunchGeometry::new(launch), fault))
+                .filter(|finding| finding.tool() == Tool::Memcheck);
+        }
     }
 }

@@ -2,20 +2,21 @@
 //!
 //! Each is an [`Observer`] of its own; [`Sanitizer`] runs several of them in one launch.
 
-mod between;
-mod cells;
 mod clocks;
+mod cross_block_races;
 mod finding;
 mod initcheck;
-mod meetings;
+mod launch_geometry;
 mod memcheck;
 mod racecheck;
-mod scene;
-mod seen;
 mod semantics;
+mod shadow_memory;
+mod shadow_view;
 mod shape;
-mod spot;
+mod sync_table;
 mod synccheck;
+mod vector_clock;
+mod written;
 
 pub use finding::{Finding, Problem, Region, Site, Tool};
 pub use initcheck::Initcheck;
@@ -23,26 +24,24 @@ pub use memcheck::Memcheck;
 pub use racecheck::Racecheck;
 pub use synccheck::Synccheck;
 
-use crate::error::{Fault, LaunchError};
-use crate::kernel::{Args, InstructionId, Kernel, LaunchConfig, Report};
+use crate::error::LaunchError;
+use crate::kernel::Kernel;
+use crate::launch::{Args, LaunchConfig, Report};
 use crate::memory::Memory;
-use crate::observer::{
-    AsyncAccess, BarrierComplete, LaunchContext, MemoryAccess, ObservedLaunch, Observer,
-    RepeatedAccess, RepeatedLoads, WarpContext, WarpSync,
-};
+use crate::observer::{Event, Interest, ObservedLaunch, Observer};
 
 /// Several sanitizers in one launch.
 ///
-/// The executor's own checks are always on, and end the launch at the first fault. What it finds is
-/// among the findings whichever sanitizers are asked for.
+/// The executor's own checks are always on, and end the launch at the first fault. That fault is
+/// among the findings whichever sanitizers are enabled.
 #[derive(Clone, Debug, Default)]
 pub struct Sanitizer {
     memcheck: Memcheck,
     racecheck: Option<Racecheck>,
     initcheck: Option<Initcheck>,
     synccheck: Synccheck,
-    /// Whether findings of the last one are asked for. What ends a launch is among them in any case,
-    /// and known without watching.
+    /// Whether findings of synccheck are reported. Those that end a launch are reported in any
+    /// case: they are found without watching.
     reports_sync: bool,
     /// What was found in the launches before the last one.
     earlier: Vec<Finding>,
@@ -106,8 +105,29 @@ impl Sanitizer {
     }
 }
 
+impl Sanitizer {
+    /// What a launch that begins or ends means for this type itself and for memcheck.
+    fn launch_event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(_) => {
+                let of_last = self.findings();
+                self.earlier.extend(of_last);
+                self.memcheck = Memcheck::new();
+            }
+            Event::LaunchEnd { launch, .. } if self.initcheck.is_none() => {
+                launch.memory.assume_written();
+            }
+            _ => {}
+        }
+        self.memcheck.notify(event);
+    }
+}
+
 impl Observer for Sanitizer {
-    const LOAD_GROUPS: bool = true;
+    const INTEREST: Interest = Racecheck::INTEREST
+        .with(Initcheck::INTEREST)
+        .with(Synccheck::INTEREST);
+    const UNORDERED_LOADS: bool = true;
     const MARKS_WRITTEN: bool = true;
     const STRONG_IN_ORDER: bool = true;
 
@@ -133,170 +153,27 @@ impl Observer for Sanitizer {
         self.synccheck.join(worker.synccheck);
     }
 
-    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        let of_last = self.findings();
-        self.earlier.extend(of_last);
-        self.memcheck = Memcheck::new();
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.launch_start(launch);
-        }
-        if let Some(initcheck) = &mut self.initcheck {
-            initcheck.launch_start(launch);
-        }
-        self.synccheck.launch_start(launch);
-    }
-
-    fn launch_end(&mut self, launch: &LaunchContext<'_>, fault: Option<&Fault>) {
-        self.memcheck.launch_end(launch, fault);
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.launch_end(launch, fault);
-        }
-        match &mut self.initcheck {
-            Some(initcheck) => initcheck.launch_end(launch, fault),
-            None => launch.memory.assume_written(),
-        }
-        self.synccheck.launch_end(launch, fault);
-    }
-
-    fn host_read(&mut self, memory: &Memory, address: u64, bytes: u64) {
-        if let Some(initcheck) = &mut self.initcheck {
-            initcheck.host_read(memory, address, bytes);
-        }
-    }
-
-    fn block_start(&mut self, kernel: &Kernel, block: [u32; 3]) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.block_start(kernel, block);
-        }
-        if let Some(initcheck) = &mut self.initcheck {
-            initcheck.block_start(kernel, block);
-        }
-        self.synccheck.block_start(kernel, block);
-    }
-
-    fn block_end(&mut self, kernel: &Kernel, block: [u32; 3]) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.block_end(kernel, block);
-        }
-    }
-
     #[inline(always)]
-    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
+    fn event(&mut self, event: Event<'_>) {
+        let is_launch = Interest::LAUNCH.contains(event.kind());
+        if is_launch {
+            self.launch_event(event);
+        } else if !self.watches {
+            return;
+        }
         if let Some(racecheck) = &mut self.racecheck {
-            racecheck.memory_access(warp, access);
+            racecheck.notify(event);
         }
         if let Some(initcheck) = &mut self.initcheck {
-            initcheck.memory_access(warp, access);
+            initcheck.notify(event);
         }
-        if self.reports_sync {
-            self.synccheck.memory_access(warp, access);
-        }
-    }
-
-    #[inline(always)]
-    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
-        if self.watches {
-            if let Some(racecheck) = &mut self.racecheck {
-                racecheck.repeated_access(warp, access);
-            }
-            if let Some(initcheck) = &mut self.initcheck {
-                initcheck.repeated_access(warp, access);
-            }
-            if self.reports_sync {
-                self.synccheck.repeated_access(warp, access);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn repeated_loads(&mut self, warp: &WarpContext<'_>, loads: &RepeatedLoads<'_>) {
-        if self.watches {
-            if let Some(racecheck) = &mut self.racecheck {
-                racecheck.repeated_loads(warp, loads);
-            }
-            if let Some(initcheck) = &mut self.initcheck {
-                initcheck.repeated_loads(warp, loads);
-            }
-            if self.reports_sync {
-                self.synccheck.repeated_loads(warp, loads);
-            }
-        }
-    }
-
-    fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.async_access(warp, access);
-        }
-        if let Some(initcheck) = &mut self.initcheck {
-            initcheck.async_access(warp, access);
-        }
-    }
-
-    fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.fence(warp, id, executing);
-        }
-    }
-
-    fn phase_complete(&mut self, warp: &WarpContext<'_>, address: u64) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.phase_complete(warp, address);
-        }
-    }
-
-    fn warp_sync(&mut self, warp: &WarpContext<'_>, sync: &WarpSync<'_>) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.warp_sync(warp, sync);
-        }
-        if self.reports_sync {
-            self.synccheck.warp_sync(warp, sync);
-        }
-    }
-
-    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, arriving: u32) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.barrier(warp, id, barrier, arriving);
-        }
-        if self.reports_sync {
-            self.synccheck.barrier(warp, id, barrier, arriving);
-        }
-    }
-
-    fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.cluster_arrive(warp, id, arriving);
-        }
-        if self.reports_sync {
-            self.synccheck.cluster_arrive(warp, id, arriving);
-        }
-    }
-
-    fn cluster_complete(&mut self, kernel: &Kernel) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.cluster_complete(kernel);
-        }
-        if self.reports_sync {
-            self.synccheck.cluster_complete(kernel);
-        }
-    }
-
-    fn cluster_wait(&mut self, warp: &WarpContext<'_>, id: InstructionId, passing: u32) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.cluster_wait(warp, id, passing);
+        if self.reports_sync || is_launch {
+            self.synccheck.notify(event);
         }
     }
 
     #[inline(never)]
     fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
         launch.run(self)
-    }
-
-    fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        if let Some(racecheck) = &mut self.racecheck {
-            racecheck.barrier_complete(barrier);
-        }
-        if self.reports_sync {
-            self.synccheck.barrier_complete(barrier);
-        }
     }
 }

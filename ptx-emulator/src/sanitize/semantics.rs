@@ -1,6 +1,6 @@
 //! What instructions mean for the order of accesses (PTX ISA, "Memory Consistency Model").
-
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::InstructionId;
+use crate::kernel::Kernel;
 
 /// What an instruction means for the order of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,17 +9,17 @@ pub(super) struct Semantics {
     pub releases: bool,
     /// It is an operation on an mbarrier.
     pub is_mbarrier: bool,
-    /// It asks for an asynchronous operation.
+    /// It issues an asynchronous operation.
     pub is_async: bool,
     /// It is a fence between the lanes' own accesses and asynchronous ones.
     pub is_proxy_fence: bool,
     /// It is a fence between threads.
     pub is_fence: bool,
-    /// It is a fence behind the initialisation of mbarriers.
+    /// It is a fence for the initialisation of mbarriers.
     pub is_init_fence: bool,
     /// It arrives at a barrier of the block without waiting there.
     pub only_arrives: bool,
-    /// It arrives at the barrier of the cluster and releases what lies before the last fence, at most.
+    /// It arrives at the barrier of the cluster and releases at most what precedes the last fence.
     pub arrives_relaxed: bool,
     /// It copies to several blocks at once.
     pub is_multicast: bool,
@@ -71,7 +71,7 @@ impl Semantics {
             .collect()
     }
 
-    /// Whether other threads may learn from it how far this one has come.
+    /// Whether other threads may observe through it how far this one has come.
     pub(super) fn synchronises(self) -> bool {
         self.acquires || self.releases || self.is_fence || self.is_mbarrier
     }

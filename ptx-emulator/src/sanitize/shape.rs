@@ -1,26 +1,26 @@
-//! How the lanes of an access lie in memory.
+//! How the addresses of an access are distributed over the lanes.
 
 use crate::observer::{MemoryAccess, RepeatedAccess};
 
 pub(super) const LANES: usize = 32;
 
-/// How the accesses of a warp's lanes lie.
+/// How the addresses of a warp's lanes are distributed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// All 32 lanes at the same place.
+    /// All 32 lanes access the same address.
     Uniform,
-    /// All 32 lanes, each behind the one before.
+    /// All 32 lanes access consecutive addresses.
     Consecutive,
     /// Anything else.
     Other,
 }
 
-/// What is known of the last access of an instruction.
+/// The last access of an instruction.
 #[derive(Clone, Debug)]
 struct Known {
     shape: Shape,
     runs: Vec<Run>,
-    places: Vec<Place>,
+    groups: Vec<AddressGroup>,
 }
 
 /// Bytes without a gap that lanes access.
@@ -33,7 +33,7 @@ pub(super) struct Run {
 
 /// Lanes that access the same.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct AddressGroup {
     /// Their address minus that of lane 0, modulo 2^64.
     pub distance: u64,
     pub lanes: u32,
@@ -48,7 +48,7 @@ impl Shapes {
         let unknown = Known {
             shape: Shape::Other,
             runs: Vec::new(),
-            places: Vec::new(),
+            groups: Vec::new(),
         };
         Shapes(vec![unknown; instructions])
     }
@@ -59,12 +59,12 @@ impl Shapes {
         if !access.repeats_pattern {
             known.shape = find(access);
             known.runs.clear();
-            known.places.clear();
+            known.groups.clear();
         }
         known.shape
     }
 
-    /// The bytes that the access takes up, which must be like the last one that was asked about.
+    /// The contiguous runs of an access that repeats the last one of its instruction.
     #[inline(always)]
     pub(super) fn runs(&mut self, access: &RepeatedAccess<'_>) -> &[Run] {
         let known = &mut self.0[access.instruction.index()];
@@ -76,38 +76,38 @@ impl Shapes {
 
     /// The different addresses of the access, as for [`Self::runs`], with lane 0's first.
     #[inline(always)]
-    pub(super) fn places(&mut self, access: &RepeatedAccess<'_>) -> &[Place] {
+    pub(super) fn groups(&mut self, access: &RepeatedAccess<'_>) -> &[AddressGroup] {
         let known = &mut self.0[access.instruction.index()];
-        if known.places.is_empty() {
-            known.places = find_places(access);
+        if known.groups.is_empty() {
+            known.groups = find_groups(access);
         }
-        &known.places
+        &known.groups
     }
 
-    /// Lends the places out, until [`Self::give_places`].
-    pub(super) fn take_places(&mut self, access: &RepeatedAccess<'_>) -> Vec<Place> {
-        std::mem::take(&mut self.0[access.instruction.index()].places)
+    /// Takes the groups out, until [`Self::return_groups`].
+    pub(super) fn take_groups(&mut self, access: &RepeatedAccess<'_>) -> Vec<AddressGroup> {
+        std::mem::take(&mut self.0[access.instruction.index()].groups)
     }
 
-    pub(super) fn give_places(&mut self, access: &RepeatedAccess<'_>, places: Vec<Place>) {
-        self.0[access.instruction.index()].places = places;
+    pub(super) fn return_groups(&mut self, access: &RepeatedAccess<'_>, groups: Vec<AddressGroup>) {
+        self.0[access.instruction.index()].groups = groups;
     }
 }
 
 #[cold]
 #[inline(never)]
-fn find_places(access: &RepeatedAccess<'_>) -> Vec<Place> {
-    let mut places: Vec<Place> = Vec::new();
+fn find_groups(access: &RepeatedAccess<'_>) -> Vec<AddressGroup> {
+    let mut groups: Vec<AddressGroup> = Vec::new();
     for (lane, &distance) in access.distances.iter().enumerate() {
-        match places.iter_mut().find(|place| place.distance == distance) {
-            Some(place) => place.lanes |= 1 << lane,
-            None => places.push(Place {
+        match groups.iter_mut().find(|group| group.distance == distance) {
+            Some(group) => group.lanes |= 1 << lane,
+            None => groups.push(AddressGroup {
                 distance,
                 lanes: 1 << lane,
             }),
         }
     }
-    places
+    groups
 }
 
 #[cold]

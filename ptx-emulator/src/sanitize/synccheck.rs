@@ -3,33 +3,34 @@
 use std::collections::{HashMap, HashSet};
 
 use super::finding::{Actor, Example, Finding, Problem, Tally, Tool};
-use super::scene::Scene;
+use super::launch_geometry::LaunchGeometry;
 use super::shape::lanes;
 use crate::error::Fault;
-use crate::ir::Space;
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::{InstructionId, Space};
+use crate::kernel::Kernel;
 use crate::observer::{
-    BarrierComplete, LaunchContext, MemoryAccess, Observer, RepeatedAccess, WarpContext, WarpSync,
+    Accesses, BarrierComplete, Event, Form, Interest, Observer, WarpContext, WarpSync,
 };
 
-/// Finds barriers, shuffles and votes that not all of their threads reach together; an [`Observer`].
+/// Finds barriers, shuffles and votes that not all of their threads reach together; an
+/// [`Observer`].
 ///
-/// - A barrier that some threads of the block never reach although they have not exited ends the launch
-///   as a deadlock.
-/// - The lanes of a warp must come to an aligned barrier together (PTX ISA, "bar"). Lanes that come one
-///   after the other are found, and so are lanes that access memory behind a barrier at which others of
-///   their warp still wait. Threads that exit need not reach it (CUDA C++ Programming Guide,
-///   "Synchronization Functions", since compute capability 7.0).
+/// - A barrier that some threads of the block never reach although they have not exited ends the
+///   launch as a deadlock.
+/// - The lanes of a warp must reach an aligned barrier together (PTX ISA, "bar"). Lanes that reach
+///   it one after the other are reported, and so are lanes that access memory after a barrier at
+///   which others of their warp still wait. Threads that exit need not reach it (CUDA C++
+///   Programming Guide, "Synchronization Functions", since compute capability 7.0).
 /// - A lane that executes a `.sync` operation must be in its member mask, and all lanes of the mask
 ///   must give the same one; a shuffle must read from one of them (PTX ISA, "shfl.sync").
 #[derive(Clone, Debug, Default)]
 pub struct Synccheck {
-    scene: Scene,
-    /// Who waits at a barrier, by warp of the cluster.
+    geometry: LaunchGeometry,
+    /// By warp of the cluster: the lanes that wait at a barrier.
     waiting: Vec<Option<Waiting>>,
-    /// Who has arrived at the barrier of the cluster.
+    /// By warp of the cluster: the lanes that have arrived at its barrier.
     at_cluster: Vec<Option<Waiting>>,
-    /// The instructions that can be reached from behind a barrier.
+    /// The instructions that are reachable after a barrier.
     behind: HashMap<InstructionId, HashSet<InstructionId>>,
     tally: Tally,
     findings: Vec<Finding>,
@@ -44,7 +45,7 @@ struct Waiting {
 }
 
 impl Synccheck {
-    /// A checker that has seen nothing.
+    /// A checker without findings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,12 +55,12 @@ impl Synccheck {
         &self.findings
     }
 
-    fn with_scene(scene: Scene) -> Self {
-        let warps = (scene.warps() * scene.cluster_blocks()) as usize;
+    fn with_geometry(geometry: LaunchGeometry) -> Self {
+        let warps = (geometry.warps() * geometry.cluster_blocks()) as usize;
         Synccheck {
             waiting: vec![None; warps],
             at_cluster: vec![None; warps],
-            scene,
+            geometry,
             ..Synccheck::default()
         }
     }
@@ -72,16 +73,16 @@ impl Synccheck {
         }
     }
 
-    /// The place of a warp in what is known by warp.
+    /// Index of a warp in tables by warp.
     #[inline(always)]
     fn index(&self, warp: &WarpContext<'_>) -> usize {
-        self.scene.warp(warp) as usize
+        self.geometry.warp(warp) as usize
     }
 
     #[cold]
     fn report(&mut self, problem: Problem, detail: String, first: Actor, second: Option<Actor>) {
         let example = Example {
-            block: self.scene.block_index(first.block),
+            block: self.geometry.block_index(first.block),
             space: Space::Generic,
             address: 0,
             bytes: 0,
@@ -118,7 +119,8 @@ impl Synccheck {
         }
     }
 
-    /// Lanes come to a barrier at which others of their warp may be already; who is there now.
+    /// Lanes reach a barrier at which others of their warp may wait already; the lanes that wait
+    /// now.
     fn come(
         &mut self,
         warp: &WarpContext<'_>,
@@ -135,7 +137,7 @@ impl Synccheck {
         let first = Self::actor(warp, waiting.instruction, waiting.mask);
         let second = Self::actor(warp, id, arriving);
         let detail = format!(
-            "{} lanes of the warp wait already when {} others come",
+            "{} lanes of the warp wait already when {} others arrive",
             waiting.mask.count_ones(),
             arriving.count_ones()
         );
@@ -146,14 +148,14 @@ impl Synccheck {
         }
     }
 
-    /// Whether a barrier instruction may be executed by parts of a warp.
+    /// Whether a part of a warp may execute a barrier instruction.
     fn is_unaligned(kernel: &Kernel, id: InstructionId) -> bool {
         let opcode = kernel.instruction(id).opcode();
         opcode.starts_with("barrier.") && !opcode.split('.').any(|part| part == "aligned")
     }
 }
 
-/// The instructions of basic blocks that can be reached from behind a barrier.
+/// The instructions of the basic blocks that are reachable after a barrier.
 fn reachable(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> {
     let blocks = kernel.basic_blocks();
     let holds = |block: &usize| blocks[*block].instructions().any(|id| id == barrier);
@@ -172,51 +174,39 @@ fn reachable(kernel: &Kernel, barrier: InstructionId) -> HashSet<InstructionId> 
     all
 }
 
-impl Observer for Synccheck {
-    const LOAD_GROUPS: bool = true;
-
-    fn fork(&self) -> Self {
-        Self::with_scene(self.scene.clone())
-    }
-
-    fn join(&mut self, worker: Self) {
-        self.tally.merge(worker.tally);
-    }
-
-    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        *self = Self::with_scene(Scene::new(launch));
-    }
-
-    fn launch_end(&mut self, _: &LaunchContext<'_>, fault: Option<&Fault>) {
+impl Synccheck {
+    fn launch_end(&mut self, fault: Option<&Fault>) {
         let found = fault
-            .map(|fault| Finding::of_fault(&self.scene, fault))
+            .map(|fault| Finding::of_fault(&self.geometry, fault))
             .filter(|finding| finding.tool() == Tool::Synccheck);
         if fault.is_some() {
-            // How far other blocks have come is chance.
+            // How far other blocks have come depends on chance.
             self.tally.clear();
         }
-        self.findings = self.tally.findings(&self.scene);
+        self.findings = self.tally.findings(&self.geometry);
         self.findings.extend(found);
     }
 
-    fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
-        if self.scene.is_first(block) {
+    fn block_start(&mut self, block: [u32; 3]) {
+        if self.geometry.is_first(block) {
             self.waiting.fill(None);
             self.at_cluster.fill(None);
         }
     }
 
     #[inline(always)]
-    fn memory_access(&mut self, warp: &WarpContext<'_>, access: &MemoryAccess<'_>) {
-        if self.waiting[self.index(warp)].is_some() {
-            self.passed_by(warp, access.instruction, access.mask);
+    fn access(&mut self, warp: &WarpContext<'_>, accesses: Accesses<'_>) {
+        if self.waiting[self.index(warp)].is_none() {
+            return;
         }
-    }
-
-    #[inline(always)]
-    fn repeated_access(&mut self, warp: &WarpContext<'_>, access: RepeatedAccess<'_>) {
-        if self.waiting[self.index(warp)].is_some() {
-            self.passed_by(warp, access.instruction, u32::MAX);
+        match accesses.0 {
+            Form::Full(access) => self.passed_by(warp, access.instruction, access.mask),
+            Form::Repeated(access) => self.passed_by(warp, access.instruction, u32::MAX),
+            Form::Loads(loads) => {
+                for load in loads.loads {
+                    self.passed_by(warp, load.instruction, u32::MAX);
+                }
+            }
         }
     }
 
@@ -243,7 +233,8 @@ impl Observer for Synccheck {
             {
                 let source = sources[lane];
                 let detail = format!(
-                    "lane {lane} reads from lane {source}, the mask is {members:#010x} and the lanes here are {:#010x}",
+                    "lane {lane} reads from lane {source}, the mask is {members:#010x} and the lanes \
+                     here are {:#010x}",
                     sync.mask
                 );
                 self.report(Problem::InactiveSource, detail, only(1 << lane), None);
@@ -269,17 +260,54 @@ impl Observer for Synccheck {
         }
     }
 
-    fn cluster_complete(&mut self, _: &Kernel) {
-        self.at_cluster.fill(None);
-    }
-
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        let warps = self.scene.warps() as usize;
+        let warps = self.geometry.warps() as usize;
         let own = self.waiting.chunks_mut(warps).nth(barrier.rank as usize);
         for waiting in own.into_iter().flatten() {
             if waiting.is_some_and(|waiting| waiting.barrier == barrier.barrier) {
                 *waiting = None;
             }
+        }
+    }
+}
+
+impl Observer for Synccheck {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::ACCESS)
+        .with(Interest::WARP_SYNC)
+        .with(Interest::BARRIER)
+        .with(Interest::CLUSTER_BARRIER);
+    const UNORDERED_LOADS: bool = true;
+
+    fn fork(&self) -> Self {
+        Self::with_geometry(self.geometry.clone())
+    }
+
+    fn join(&mut self, worker: Self) {
+        self.tally.merge(worker.tally);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => {
+                *self = Self::with_geometry(LaunchGeometry::new(launch));
+            }
+            Event::LaunchEnd { fault, .. } => self.launch_end(fault),
+            Event::BlockStart { block, .. } => self.block_start(block),
+            Event::Access { warp, accesses } => self.access(warp, accesses),
+            Event::WarpSync { warp, sync } => self.warp_sync(warp, sync),
+            Event::BarrierArrive {
+                warp,
+                id,
+                barrier,
+                arriving,
+            } => self.barrier(warp, id, barrier, arriving),
+            Event::BarrierComplete(barrier) => self.barrier_complete(barrier),
+            Event::ClusterArrive { warp, id, arriving } => self.cluster_arrive(warp, id, arriving),
+            Event::ClusterComplete { .. } => self.at_cluster.fill(None),
+            _ => {}
         }
     }
 }

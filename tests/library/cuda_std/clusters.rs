@@ -34,7 +34,8 @@ fn run(engine: &dyn Engine, entry: &str, blocks: u32, threads: u32, args: &[Arg<
         shared_bytes: 0,
         args,
     };
-    engine.run(&launch).unwrap();
+    // SAFETY: each kernel gets buffers of the sizes that it reads and writes.
+    unsafe { engine.run(&launch) }.unwrap();
 }
 
 #[test]
@@ -65,7 +66,8 @@ fn blocks_know_their_rank() {
             shared_bytes: 0,
             args: &[Arg::Ptr(output.ptr())],
         };
-        engine.run(&launch).unwrap();
+        // SAFETY: each kernel gets buffers of the sizes that it reads and writes.
+        unsafe { engine.run(&launch) }.unwrap();
         for (block, row) in read::<u32>(&output, 2 * 16).chunks(2).enumerate() {
             let (x, y) = (block as u32 % 4, block as u32 / 4);
             assert_eq!(row, [2 * y + x % 2, 8]);

@@ -20,6 +20,8 @@ const INPUTS: &[&str] = &[
     "cuda_std/macros/Cargo.toml",
     "cuda_std/macros/src",
     "cuda_builder/src/ptx_text.rs",
+    "ptx-syntax/src/lexer.rs",
+    "ptx-syntax/src/signature.rs",
 ];
 
 #[test]

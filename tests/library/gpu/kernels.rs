@@ -18,15 +18,12 @@ fn runs_and_is_timed(gpu: &Gpu) {
     let grid = Grid::covering(1000, 128);
     assert_eq!(grid, Grid::new(8, 128));
     let other = gpu.stream().unwrap();
-    other
-        .launch(&axpy, grid, (&on_device, &mut y, 0.5f32, 1000u32))
-        .unwrap();
+    unsafe { other.launch(&axpy, grid, (&on_device, &mut y, 0.5f32, 1000u32)) }.unwrap();
     let verdict = y.check(&expected, 0.0).unwrap();
     assert!(verdict.ok && verdict.error == 0.0, "{verdict:?}");
 
-    let timing = gpu
-        .time(&axpy, grid, (&on_device, &mut y, 0.5f32, 1000u32), 7)
-        .unwrap();
+    let timing =
+        unsafe { gpu.time(&axpy, grid, (&on_device, &mut y, 0.5f32, 1000u32), 7) }.unwrap();
     assert_eq!(timing.times_ms.len(), 7);
     let quartiles = timing.quartiles;
     assert!(quartiles.low <= timing.summary.median && timing.summary.median <= quartiles.high);
@@ -58,8 +55,7 @@ fn what_was_not_written_is_wrong() {
     let x = gpu.upload(&[1.0f32; 8]).unwrap();
     let mut y = gpu.upload(&[f32::NAN; 8]).unwrap();
     let grid = Grid::covering(8, 32);
-    gpu.launch(&axpy(&gpu), grid, (&x, &mut y, 1.0f32, 0u32))
-        .unwrap();
+    unsafe { gpu.launch(&axpy(&gpu), grid, (&x, &mut y, 1.0f32, 0u32)) }.unwrap();
     let verdict = y.check(&[1.0; 8], 1e9).unwrap();
     assert_eq!(
         verdict.complaint.as_deref(),
@@ -80,28 +76,33 @@ fn arguments_are_compared_with_the_parameters() {
     let grid = Grid::covering(8, 32);
     let error = |error: Result<(), Error>| error.unwrap_err().to_string();
     assert_eq!(
-        error(gpu.launch(&axpy, grid, (&x, &x, 1.0f32))),
+        error(unsafe { gpu.launch(&axpy, grid, (&x, &x, 1.0f32)) }),
         "axpy takes 4 arguments, not 3: give one for each parameter of its `.entry`"
     );
     assert_eq!(
-        error(gpu.launch(&axpy, grid, (&x, &x, 1u32, 8u32))),
+        error(unsafe { gpu.launch(&axpy, grid, (&x, &x, 1u32, 8u32)) }),
         "argument 2 of axpy is an integer or address of 4 bytes, its parameter a float of 4 bytes: give that type"
     );
     assert_eq!(
-        error(gpu.launch(&axpy, grid, (&x, &x, 1.0f64, 8u32))),
+        error(unsafe { gpu.launch(&axpy, grid, (&x, &x, 1.0f64, 8u32)) }),
         "argument 2 of axpy is a float of 8 bytes, its parameter a float of 4 bytes: give that type"
     );
     assert_eq!(
-        error(gpu.launch(&axpy, grid, (&x, Slice(&x), 8u32))),
+        error(unsafe { gpu.launch(&axpy, grid, (&x, Slice(&x), 8u32)) }),
         "argument 2 of axpy is an integer or address of 8 bytes, its parameter a float of 4 bytes: give that type"
     );
     // Bits are what the caller says.
     let one = ByValue(1.0f32.to_bits());
-    gpu.launch(&axpy, grid, (&x, &x, one, 8i32)).unwrap();
+    unsafe { gpu.launch(&axpy, grid, (&x, &x, one, 8i32)) }.unwrap();
     let other = Gpu::emulated();
     let there = other.upload(&[1.0f32; 8]).unwrap();
-    assert!(error(gpu.launch(&axpy, grid, (&x, &there, 1.0f32, 8u32))).contains("another device"));
-    assert!(error(other.launch(&axpy, grid, ())).contains("the kernel is of another device"));
+    assert!(
+        error(unsafe { gpu.launch(&axpy, grid, (&x, &there, 1.0f32, 8u32)) })
+            .contains("another device")
+    );
+    assert!(
+        error(unsafe { other.launch(&axpy, grid, ()) }).contains("the kernel is of another device")
+    );
 }
 
 #[test]

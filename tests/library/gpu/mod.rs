@@ -211,7 +211,7 @@ fn what_does_not_fit_is_refused_in_words() {
     let error = other.gemm(1.0, a.view(), a.t(), 0.0, c.view_mut());
     assert_eq!(
         message(error.unwrap_err()),
-        "A is not on this device: upload it with the same `Gpu`"
+        "A is of another device: make it with the same `Gpu`"
     );
     let mut c = gpu.zeros(3, 3).unwrap();
     let b = gpu.upload(&[0.0f32; 24]).unwrap();

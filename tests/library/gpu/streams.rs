@@ -112,7 +112,7 @@ fn events_of_another_device_are_refused() {
         "the event is of another device: make it with the same `Gpu`"
     );
     gpu.record(&event).unwrap();
-    assert!(matches!(other.wait(&event), Err(Error::OtherDevice { .. })));
+    assert!(matches!(other.wait(&event), Err(Error::WrongDevice { .. })));
 }
 
 #[test]

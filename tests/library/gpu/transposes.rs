@@ -119,5 +119,5 @@ fn what_cannot_be_transposed_is_refused_in_words() {
     let other = Gpu::emulated();
     let mut there = other.zeros::<f32>(4, 3).unwrap();
     let error = gpu.transpose(a.view(), there.view_mut()).unwrap_err();
-    assert!(matches!(error, Error::Foreign { matrix: "C" }), "{error}");
+    assert!(matches!(error, Error::WrongDevice { what: "C" }), "{error}");
 }

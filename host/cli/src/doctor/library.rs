@@ -17,7 +17,8 @@ mod linux {
     use libloading::os::unix::Library;
     use std::error::Error;
 
-    /// A library: the start of its file's name, names to load it by in this order, and what its absence means.
+    /// A library: the start of its file's name, names to load it by in this order, and what its
+    /// absence means.
     struct Wanted {
         stem: &'static str,
         names: &'static [&'static str],
@@ -38,7 +39,8 @@ mod linux {
         Wanted {
             stem: "libcublas.so",
             names: &warpladder_lab::peer::cublas::NAMES,
-            without: "nothing can be compared with cuBLAS: it comes with the CUDA toolkit, whose folder \
+            without: "nothing can be compared with cuBLAS: it comes with the CUDA toolkit, whose \
+                folder \
                       goes into LD_LIBRARY_PATH",
         },
     ];
@@ -55,8 +57,8 @@ mod linux {
         }
         let mut reason = None;
         for &name in wanted.names {
-            // SAFETY: the constructors that run are those of NVIDIA's libraries, which any thread may load, and
-            // nothing of them is called before they are unloaded.
+            // SAFETY: the constructors that run are those of NVIDIA's libraries, which any thread
+            // may load, and nothing of them is called before they are unloaded.
             match unsafe { Library::new(name) } {
                 Ok(_library) => {
                     let path = where_loaded(wanted.stem);
@@ -81,8 +83,8 @@ mod linux {
         find(&maps, stem)
     }
 
-    /// The first file in a process's list of mappings whose name starts with `stem` (proc_pid_maps(5): the path is
-    /// the sixth field, and may contain spaces).
+    /// The first file in a process's list of mappings whose name starts with `stem`
+    /// (proc_pid_maps(5): the path is the sixth field, and may contain spaces).
     fn find(maps: &str, stem: &str) -> Option<String> {
         maps.lines().find_map(|line| {
             let path = &line[line.find('/')?..];

@@ -45,7 +45,8 @@ pub(super) fn nightly(kernels: &Path) -> Check {
 pub(super) fn ptxas() -> Check {
     const WHAT: &str = "ptxas";
     let Some(path) = on_path(WHAT) else {
-        let advice = "only assembling PTX by hand takes it: it comes with the CUDA toolkit, whose bin folder goes \
+        let advice = "only assembling PTX by hand takes it: it comes with the CUDA toolkit, whose \
+            bin folder goes \
                       into the PATH";
         return Check::missing(WHAT, advice);
     };

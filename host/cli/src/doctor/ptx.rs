@@ -2,30 +2,13 @@
 
 use super::Check;
 use crate::units::count;
-use cuda_builder::{CheckedInPtx, CudaBuilderError, Mode};
-use serde::Deserialize;
-use std::collections::BTreeMap;
+use cuda_builder::{CheckedInPtx, CudaBuilderError, Manifest, Mode};
 use std::path::Path;
 use std::sync::LazyLock;
 use warpladder::ptx::{MANIFEST, MODULES};
 
 const KERNELS: &str = "kernels-gpu";
 const PTX: &str = "ptx";
-
-/// What this looks at in the manifest.
-#[derive(Deserialize)]
-struct Manifest {
-    compiler: Compiler,
-    /// Hashes by path.
-    #[serde(borrow)]
-    inputs: BTreeMap<&'static str, &'static str>,
-}
-
-#[derive(Deserialize)]
-struct Compiler {
-    release: &'static str,
-    commit: &'static str,
-}
 
 static COMPILED_IN: LazyLock<Result<Manifest, serde_json::Error>> =
     LazyLock::new(|| serde_json::from_str(MANIFEST));
@@ -34,7 +17,7 @@ static COMPILED_IN: LazyLock<Result<Manifest, serde_json::Error>> =
 static INPUTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let manifest = COMPILED_IN.as_ref().ok();
     manifest.map_or_else(Vec::new, |manifest| {
-        manifest.inputs.keys().copied().collect()
+        manifest.inputs.keys().map(String::as_str).collect()
     })
 });
 
@@ -56,7 +39,8 @@ pub(super) fn compiled_in() -> Check {
     }
 }
 
-/// Whether the tree `workspace`, which the program was built from, still has this PTX and its sources.
+/// Whether the tree `workspace`, which the program was built from, still has this PTX and its
+/// sources.
 pub(super) fn sources(workspace: &Path) -> Check {
     const WHAT: &str = "PTX sources";
     if !workspace.join(KERNELS).join("Cargo.toml").is_file() {

@@ -5,7 +5,7 @@ use crate::{Outcome, output};
 use anyhow::Context;
 use cuda_builder::{CudaBuilderError, Toolchain};
 use ptx_emulator::Module;
-use ptx_emulator::counters::Place;
+use ptx_emulator::counters::SourceLine;
 use std::io::{self, Write};
 use warpladder_learn::{CheckError, Exercise, Figure, Figures, Folder, Verdict};
 
@@ -102,7 +102,7 @@ fn print(
     verdict: &Verdict,
 ) -> io::Result<()> {
     let name = exercise.name;
-    let source = |place: &Place| {
+    let source = |place: &SourceLine| {
         let text = std::fs::read_to_string(folder.path().join(&place.file)).ok()?;
         let line = text.lines().nth((place.line as usize).checked_sub(1)?)?;
         Some(line.trim().to_owned())

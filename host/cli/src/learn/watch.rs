@@ -12,8 +12,8 @@ use warpladder_learn::{Exercise, Folder};
 /// How often the file's time is looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Checks an exercise, again whenever its file is saved, and goes on to the next open one when it passes; from the first open
-/// one where none is named. Ends when all are passed.
+/// Checks an exercise, again whenever its file is saved, and goes on to the next open one when it
+/// passes; from the first open one where none is named. Ends when all are passed.
 pub(super) fn watch(folder: &Folder, first: Option<&'static Exercise>) -> anyhow::Result<Outcome> {
     let mut next = match first {
         Some(first) => Some(first),
@@ -42,7 +42,8 @@ pub(super) fn watch(folder: &Folder, first: Option<&'static Exercise>) -> anyhow
 /// When a file was written, and its length.
 type State = (SystemTime, u64);
 
-/// Returns when a file is there in another state than before. Between the steps of some editors it is not there.
+/// Returns when a file is there in another state than before. Between the steps of some editors it
+/// is not there.
 fn wait(file: &Path, before: Option<State>) {
     loop {
         let now = state(file);

@@ -1,11 +1,12 @@
 //! The source lines of a profile.
 
-use super::{grouped, share};
+use super::share;
 use crate::table;
 use comfy_table::CellAlignment;
-use ptx_emulator::counters::{Counts, LineCounts, Place};
+use ptx_emulator::counters::{Counts, LineCounts, SourceLine};
 use std::io::{self, Write};
 use warpladder_lab::profile::{Measurement, Sources, distinct};
+use warpladder_report::numbers::grouped;
 
 /// Lines with a smaller share of the instructions are left out unasked, unless they access memory.
 const LEAST_SHARE: f64 = 0.005;
@@ -67,7 +68,7 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::
 /// A row of the table of lines. Ratios are those of the line's `parts`, each value once.
 fn row(
     indent: &str,
-    place: &Place,
+    place: &SourceLine,
     counts: &Counts,
     parts: &[&Counts],
     record: &Measurement,

@@ -1,6 +1,6 @@
 //! The totals of a profile, and its instructions by class.
 
-use super::{decimal, grouped, share};
+use super::share;
 use crate::table;
 use ptx_emulator::counters::{
     BulkCounts, ClassCounts, ConstantCounts, Counts, GlobalCounts, PlainCounts, SharedCounts,
@@ -8,6 +8,7 @@ use ptx_emulator::counters::{
 use ptx_emulator::{InstructionClass, Space};
 use std::io::{self, Write};
 use warpladder_lab::profile::Measurement;
+use warpladder_report::numbers::{grouped, ratio};
 
 pub(super) fn print(to: &mut dyn Write, record: &Measurement) -> io::Result<()> {
     for (name, figures) in totals(record) {
@@ -63,7 +64,7 @@ fn instructions(total: &Counts) -> String {
         "{} by warps, {} by threads; {} of 32 lanes active on average",
         grouped(total.warp_instructions),
         grouped(total.thread_instructions),
-        decimal(total.average_active_lanes()),
+        ratio(total.average_active_lanes()),
     )
 }
 
@@ -73,8 +74,8 @@ fn flops(record: &Measurement) -> String {
         flops => format!(
             "{} FLOP: {} per byte moved, {} per distinct byte",
             grouped(flops),
-            decimal(record.flops_per_byte_moved),
-            decimal(record.flops_per_distinct_byte),
+            ratio(record.flops_per_byte_moved),
+            ratio(record.flops_per_distinct_byte),
         ),
     }
 }
@@ -95,7 +96,7 @@ fn global_accesses(global: &GlobalCounts) -> Option<String> {
             "{} requests, {} sectors ({} per request); {} bytes asked, {} moved",
             grouped(global.requests),
             grouped(global.sectors),
-            decimal(global.sectors_per_request()),
+            ratio(global.sectors_per_request()),
             grouped(global.bytes),
             grouped(global.bytes_moved()),
         )
@@ -123,7 +124,7 @@ fn shared_accesses(shared: &SharedCounts) -> Option<String> {
             "{} requests, {} wavefronts ({} times the ideal), {worst}; {} bytes asked",
             grouped(shared.requests),
             grouped(shared.wavefronts),
-            decimal(shared.conflict_ratio()),
+            ratio(shared.conflict_ratio()),
             grouped(shared.bytes),
         )
     })

@@ -1,4 +1,5 @@
-//! `warpladder emulate`: kernels of any PTX file, with arguments from the command line and NumPy files.
+//! `warpladder emulate`: kernels of any PTX file, with arguments from the command line and NumPy
+//! files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -218,7 +219,7 @@ fn profile_and_sanitize() {
     let (code, out, _) = text(&output);
     assert_eq!(code, Some(1), "{out}");
     assert!(
-        out.starts_with("initcheck: kernel `saxpy`: read of memory that nobody has written to"),
+        out.starts_with("initcheck: kernel `saxpy`: read of memory that was never written"),
         "{out}"
     );
 }

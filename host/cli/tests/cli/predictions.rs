@@ -1,7 +1,9 @@
-//! Predictions beside what an H200 measured (`results/h200/predict.json`), and the document that shows them.
+//! Predictions beside what an H200 measured (`results/h200/predict.json`), and the document that
+//! shows them.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test predictions` writes the document. `WARPLADDER_UPDATE=predictions` makes all
-//! predictions and the sweeps' predicted points anew before that, which takes minutes of a release build.
+//! `WARPLADDER_UPDATE=1 cargo test --test predictions` writes the document.
+//! `WARPLADDER_UPDATE=predictions` makes all predictions and the sweeps' predicted points anew
+//! before that, which takes minutes of a release build.
 
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -14,7 +16,8 @@ use warpladder_lab::problem::Shape;
 use warpladder_lab::sweep::{Over, Point, Sweep, sweep};
 use warpladder_models::devices;
 
-/// A rung at a size: measured, and predicted by `warpladder predict --json`, of which these fields are kept.
+/// A rung at a size: measured, and predicted by `warpladder predict --json`, of which these fields
+/// are kept.
 #[derive(Clone, Debug, Deserialize)]
 struct Row {
     kernel: String,
@@ -44,31 +47,37 @@ impl Row {
 const REASONS: &[(&[&str], &str)] = &[
     (
         &["matvec_thread_per_element"],
-        "each warp waits for one vector's loads at a time, and memory that is busy answers later still than the norm of latency \
+        "each warp waits for one vector's loads at a time, and memory that is busy answers later \
+         still than the norm of latency \
          and bandwidth has it",
     ),
     (
         &["matvec_lcs_28", "matvec_lcs_32", "matvec_interleaved_28"],
-        "operands from more than 2 KiB of constants: how many are found near the units depends on how far the warps have \
+        "operands from more than 2 KiB of constants: how many are found near the units depends on \
+         how far the warps have \
          drifted apart",
     ),
     (
         &["matvec_lcs", "matvec_interleaved"],
-        "stores of one warp merge on their way to the L2 cache: the model lets as many warps store at a time as `matvec_lcs` \
+        "stores of one warp merge on their way to the L2 cache: the model lets as many warps store \
+         at a time as `matvec_lcs` \
          has, and these have fewer, since they wait for loads in between",
     ),
     (
         &["naive", "wolfe_k1", "wolfe_k4"],
-        "how far the assembler moves loads ahead in loops of few instructions decides how much latency is left: the model \
+        "how far the assembler moves loads ahead in loops of few instructions decides how much \
+         latency is left: the model \
          unrolls them by four, and not at all where there is a branch",
     ),
     (
         &["wgmma"],
-        "copies of the operands before the product are predicted as if nothing of them stayed in the L2 cache",
+        "copies of the operands before the product are predicted as if nothing of them stayed in \
+         the L2 cache",
     ),
     (
         &["matvec_fast"],
-        "with few rounds of blocks all of them load, compute and store at the same time: the model lets these phases overlap",
+        "with few rounds of blocks all of them load, compute and store at the same time: the model \
+         lets these phases overlap",
     ),
 ];
 
@@ -196,7 +205,8 @@ fn at(rows: &[Row], size: u32) -> Vec<&Row> {
         .collect()
 }
 
-/// Pairs of a family whose times differ by more than a tenth, and how many of them are in the right order.
+/// Pairs of a family whose times differ by more than a tenth, and how many of them are in the right
+/// order.
 fn ranking(rows: &[&Row]) -> (usize, usize) {
     let (mut right, mut all) = (0, 0);
     for (index, a) in rows.iter().enumerate() {
@@ -251,7 +261,8 @@ fn the_predictions_are_those_of_the_models() {
     }
 }
 
-/// Source 002 on a GTX 1080: `matvec_lcs` peaks at 4 warps, and threads per element level off between 16 and 20.
+/// Source 002 on a GTX 1080: `matvec_lcs` peaks at 4 warps, and threads per element level off
+/// between 16 and 20.
 #[test]
 fn knees_of_the_gtx_1080_are_those_of_the_source() {
     let gtx_1080 = devices::find("GTX 1080").unwrap();
@@ -310,9 +321,11 @@ fn the_document_is_that_of_the_results() {
         let (right, all) = ranking(&rows);
         writeln!(
             text,
-            "\n## {size}\n\nOf {} rungs {} are within 1.25 times, {} within twice what was measured; of {all} pairs of a family that \
+            "\n## {size}\n\nOf {} rungs {} are within 1.25 times, {} within twice what was \
+             measured; of {all} pairs of a family that \
              differ by more than a tenth {right} are in the right order.\n\n\
-             | kernel | measured ms | predicted ms | predicted/measured | bound by |\n|---|--:|--:|--:|---|",
+             | kernel | measured ms | predicted ms | predicted/measured | bound by \
+             |\n|---|--:|--:|--:|---|",
             rows.len(),
             count(1.25),
             count(2.0),

@@ -1,5 +1,5 @@
-//! The tables in the README and in docs/h200.md are those of the results that are kept in the repository, and the output that
-//! the README shows is the program's.
+//! The tables in the README and in docs/h200.md are those of the results that are kept in the
+//! repository, and the output that the README shows is the program's.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test --test readme` writes them.
 
@@ -40,7 +40,8 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
     let mut text = String::new();
     writeln!(
         text,
-        "{}, compute capability {:.1}, {} multiprocessors at up to {} MHz, CUDA {}. The medians of one run each of \
+        "{}, compute capability {:.1}, {} multiprocessors at up to {} MHz, CUDA {}. The medians of \
+         one run each of \
          `warpladder --json` at the sizes shown; the files are in `{}`.\n",
         device["name"].as_str().unwrap(),
         device["compute_capability"].as_f64().unwrap() / 10.0,
@@ -84,7 +85,8 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
     text
 }
 
-/// A console with commands of the program and what they print, where that is the same on every machine.
+/// A console with commands of the program and what they print, where that is the same on every
+/// machine.
 fn console(commands: &[&str]) -> String {
     let mut text = "```console\n".to_owned();
     for command in commands {

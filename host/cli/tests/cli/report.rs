@@ -1,4 +1,5 @@
-//! The report: the page is well formed, complete and leads nowhere else; in a browser nothing is cut off or covered.
+//! The report: the page is well formed, complete and leads nowhere else; in a browser nothing is
+//! cut off or covered.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! `warpladder reproduce`: the sources' figures are all there, and each stands beside a measured one.
+//! `warpladder reproduce`: the sources' figures are all there, and each stands beside a measured
+//! one.
 
 use serde_json::Value;
 use std::process::{Command, Output};
@@ -31,7 +32,8 @@ fn rows(source: &str, size: &str) -> Vec<Value> {
     rows
 }
 
-/// Each figure of the data has its words on a line of the text, in the order of the data, and its value in the JSON.
+/// Each figure of the data has its words on a line of the text, in the order of the data, and its
+/// value in the JSON.
 fn every_figure_has_a_line(source: &str, rows: &[Value], text: &str) {
     let source = Source::ALL
         .into_iter()
@@ -111,7 +113,8 @@ fn the_data_has_the_figures_of_the_sources() {
         (Source::Intervals, "matvec_lcs", Cycles, &[720.0, 976.0]),
         (Source::Intervals, "matvec_lcs", Nanoseconds, &[388.4, 946.5]),
         (Source::Intervals, "matvec_lcs", Threads, &[971.9, 999.0, 1538.0]),
-        (Source::Intervals, "matvec_lcs", ThreadsPerMultiprocessor, &[48.6, 268.8, 261.0, 118.0, 231.8]),
+        (Source::Intervals, "matvec_lcs", ThreadsPerMultiprocessor, &[48.6, 268.8, 261.0, 118.0,
+            231.8]),
         (Source::Intervals, "matvec_lcs", WarpsPerMultiprocessor, &[4.0]),
         (Source::Intervals, "matvec_interleaved", Threads, &[5609.4]),
         (Source::Intervals, "matvec_interleaved", ThreadsPerMultiprocessor, &[280.0]),

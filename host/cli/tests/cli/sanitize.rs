@@ -1,5 +1,6 @@
-//! The sanitizers on the kernels of `tests/broken`, each of which is wrong in one way: the right one finds it at the
-//! right line, and the others stay silent. And the command `warpladder sanitize`.
+//! The sanitizers on the kernels of `tests/broken`, each of which is wrong in one way: the right
+//! one finds it at the right line, and the others stay silent. And the command `warpladder
+//! sanitize`.
 
 use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch};
 use ptx_emulator::sanitize::{Finding, Problem, Site, Tool};
@@ -21,6 +22,8 @@ const INPUTS: &[&str] = &[
     "cuda_std/macros/Cargo.toml",
     "cuda_std/macros/src",
     "cuda_builder/src/ptx_text.rs",
+    "ptx-syntax/src/lexer.rs",
+    "ptx-syntax/src/signature.rs",
 ];
 
 #[test]
@@ -51,7 +54,8 @@ fn the_checked_in_ptx_is_that_of_the_sources() {
         let now = std::fs::read_to_string(workspace.join(ptx.ptx_dir).join(file)).unwrap();
         assert!(
             now == text,
-            "{}/{file} was not that of the sources and has been rebuilt: run the tests again, and commit it",
+            "{}/{file} was not that of the sources and has been rebuilt: run the tests again, and \
+             commit it",
             ptx.ptx_dir
         );
     }

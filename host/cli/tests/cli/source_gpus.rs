@@ -1,4 +1,5 @@
-//! Predictions for the GPUs of the sources, beside the figures that these give, and the table of both in the document.
+//! Predictions for the GPUs of the sources, beside the figures that these give, and the table of
+//! both in the document.
 //!
 //! Steps between rungs are compared, not times: each figure is over that of its group's first rung.
 //! `WARPLADDER_UPDATE=1 cargo test --release --test source_gpus` writes the tables.
@@ -35,7 +36,8 @@ const GROUPS: [Group; 2] = [
             ("transpose_padded", 46.6),
         ],
     },
-    // Host to host. The first is the one that fills a multiprocessor: eight blocks of one warp do not.
+    // Host to host. The first is the one that fills a multiprocessor: eight blocks of one warp do
+    // not.
     Group {
         source: "004",
         device: "GTX 280",
@@ -122,7 +124,8 @@ fn table(group: &Group, rows: &[Row]) -> String {
     writeln!(
         text,
         "\nSource {} on a {}, {}: {close} of {steps} steps within 1.5 times.\n\n\
-         | kernel | source | predicted | step in the source | step predicted | bound by |\n|---|--:|--:|--:|--:|---|",
+         | kernel | source | predicted | step in the source | step predicted | bound by \
+         |\n|---|--:|--:|--:|--:|---|",
         group.source, group.device, group.unit,
     )
     .unwrap();

@@ -5,22 +5,34 @@ use crate::engine::Engine;
 use crate::engine::streams::{EventId, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
+use crate::sync::lock;
 use std::time::Instant;
 
 impl Streams for EmulatorEngine {
     fn open_stream(&self) -> Result<StreamId, EngineError> {
         // Number 0 is the engine's own.
-        Ok(StreamId(self.streams.borrow_mut().insert(()) + 1))
+        Ok(StreamId(lock(&self.streams).insert(()) + 1))
     }
 
     fn close_stream(&self, StreamId(number): StreamId) {
         if let Some(index) = number.checked_sub(1) {
-            self.streams.borrow_mut().remove(index);
+            lock(&self.streams).remove(index);
         }
     }
 
-    fn enqueue_on(&self, _: StreamId, launch: &Launch<'_>) -> Result<(), EngineError> {
-        self.run(launch)
+    unsafe fn enqueue_on(&self, _: StreamId, launch: &Launch<'_>) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        unsafe { self.run(launch) }
+    }
+
+    fn fill_on(
+        &self,
+        _: StreamId,
+        to: DevicePtr,
+        bytes: usize,
+        value: u8,
+    ) -> Result<(), EngineError> {
+        self.fill(to, bytes, value)
     }
 
     fn copy_on(
@@ -40,17 +52,15 @@ impl Streams for EmulatorEngine {
     }
 
     fn open_event(&self) -> Result<EventId, EngineError> {
-        Ok(EventId(self.events.borrow_mut().insert(None)))
+        Ok(EventId(lock(&self.events).insert(None)))
     }
 
     fn close_event(&self, EventId(number): EventId) {
-        self.events.borrow_mut().remove(number);
+        lock(&self.events).remove(number);
     }
 
     fn record(&self, EventId(number): EventId, _: StreamId) -> Result<(), EngineError> {
-        self.events
-            .borrow_mut()
-            .replace(number, Some(Instant::now()))
+        lock(&self.events).replace(number, Some(Instant::now()))
     }
 
     fn wait(&self, _: StreamId, _: EventId) -> Result<(), EngineError> {
@@ -82,6 +92,6 @@ impl Streams for EmulatorEngine {
 impl EmulatorEngine {
     /// When an event was recorded.
     fn time_of(&self, EventId(number): EventId) -> Result<Option<Instant>, EngineError> {
-        self.events.borrow().get("event", number).copied()
+        lock(&self.events).get("event", number).copied()
     }
 }

@@ -4,6 +4,7 @@ use super::{GpuEngine, driver_error, failed};
 use crate::engine::streams::{StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::DevicePtr;
+use crate::sync::lock;
 use std::ffi::c_void;
 
 impl GpuEngine {
@@ -40,19 +41,21 @@ impl GpuEngine {
         mut work: impl FnMut() -> Result<(), E>,
     ) -> Result<f64, E> {
         self.enter()?;
+        let timed = lock(&self.timed);
+        let [start, stop] = &*timed;
         let record = |event: &cust::event::Event| {
             event
                 .record(&self.stream)
                 .map_err(|error| failed("cuEventRecord", error))
         };
-        record(&self.start)?;
+        record(start)?;
         work()?;
-        record(&self.stop)?;
+        record(stop)?;
         self.stream.synchronize().map_err(|error| {
             let error = driver_error("cuStreamSynchronize", error);
             self.work_failed(what, &error)
         })?;
-        let elapsed = self.stop.elapsed_time_f32(&self.start);
+        let elapsed = stop.elapsed_time_f32(start);
         Ok(elapsed
             .map(f64::from)
             .map_err(|error| failed("cuEventElapsedTime", error))?)

@@ -4,9 +4,11 @@ use super::{EARLIER, GpuEngine, driver_error, failed};
 use crate::engine::streams::{EventId, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
+use crate::sync::{read, write};
 use cuda_driver::{DriverError, Event};
 use cust::memory::AsyncCopyDestination;
 use cust::stream::{Stream, StreamFlags};
+use std::sync::Arc;
 
 impl GpuEngine {
     /// Calls `action` with a stream, in the engine's context.
@@ -18,7 +20,10 @@ impl GpuEngine {
         self.enter()?;
         match number.checked_sub(1) {
             None => action(&self.stream),
-            Some(index) => action(self.streams.borrow().get("stream", index)?),
+            Some(index) => {
+                let stream = Arc::clone(read(&self.streams).get("stream", index)?);
+                action(&stream)
+            }
         }
     }
 
@@ -29,7 +34,8 @@ impl GpuEngine {
         action: impl FnOnce(&Event) -> Result<R, EngineError>,
     ) -> Result<R, EngineError> {
         self.enter()?;
-        action(self.events.borrow().get("event", number)?)
+        let event = Arc::clone(read(&self.events).get("event", number)?);
+        action(&event)
     }
 }
 
@@ -40,20 +46,23 @@ impl Streams for GpuEngine {
         let stream = Stream::new(StreamFlags::DEFAULT, None);
         let stream = stream.map_err(|error| failed("cuStreamCreate", error))?;
         // Number 0 is the engine's own.
-        Ok(StreamId(self.streams.borrow_mut().insert(stream) + 1))
+        Ok(StreamId(write(&self.streams).insert(Arc::new(stream)) + 1))
     }
 
     fn close_stream(&self, stream: StreamId) {
-        // An error of what ran there comes out where somebody waits for it.
+        // An error of what ran there comes out where it is waited for.
         _ = self.synchronize_stream(stream);
         if let Some(index) = stream.0.checked_sub(1) {
-            self.streams.borrow_mut().remove(index);
+            write(&self.streams).remove(index);
         }
     }
 
-    fn enqueue_on(&self, stream: StreamId, launch: &Launch<'_>) -> Result<(), EngineError> {
+    unsafe fn enqueue_on(&self, stream: StreamId, launch: &Launch<'_>) -> Result<(), EngineError> {
         self.on_stream(stream, |stream| {
-            self.with_kernel(launch, |kernel| self.queue(stream, kernel, launch))
+            // SAFETY: the same contract.
+            self.with_kernel(launch, |kernel| unsafe {
+                self.queue(stream, kernel, launch)
+            })
         })
     }
 
@@ -74,6 +83,22 @@ impl Streams for GpuEngine {
         })
     }
 
+    fn fill_on(
+        &self,
+        stream: StreamId,
+        to: DevicePtr,
+        bytes: usize,
+        value: u8,
+    ) -> Result<(), EngineError> {
+        const CALL: &str = "cuMemsetD8Async";
+        self.on_stream(stream, |stream| {
+            let mut slice = self.slice(CALL, to, bytes)?;
+            // SAFETY: the range is device memory that is allocated; it stays so while the caller's buffer lives, whose
+            // release waits for the device.
+            unsafe { slice.set_8_async(value, stream) }.map_err(|error| failed(CALL, error))
+        })
+    }
+
     fn synchronize_stream(&self, stream: StreamId) -> Result<(), EngineError> {
         self.on_stream(stream, |stream| {
             let waited = stream.synchronize();
@@ -87,11 +112,11 @@ impl Streams for GpuEngine {
         self.enter()?;
         // SAFETY: the event stays inside the engine, whose fields are declared so that it is dropped before the context.
         let event = unsafe { Event::new() }.map_err(|error| refused(&error))?;
-        Ok(EventId(self.events.borrow_mut().insert(event)))
+        Ok(EventId(write(&self.events).insert(Arc::new(event))))
     }
 
     fn close_event(&self, EventId(number): EventId) {
-        self.events.borrow_mut().remove(number);
+        write(&self.events).remove(number);
     }
 
     fn record(&self, event: EventId, stream: StreamId) -> Result<(), EngineError> {

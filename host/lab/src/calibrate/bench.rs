@@ -89,7 +89,8 @@ impl<'e> Bench<'e> {
         Ok(median)
     }
 
-    /// Runs a kernel and returns the readings of each warp, block by block. `args` makes its arguments of the array for them.
+    /// Runs a kernel and returns the readings of each warp, block by block. `args` makes its
+    /// arguments of the array for them.
     pub fn clocks(
         &self,
         entry: &str,
@@ -101,7 +102,9 @@ impl<'e> Bench<'e> {
         let buffer = Buffer::new(self.engine, size_of_val(&readings[..]))?;
         buffer.upload(&readings)?;
         let args = args(Arg::Ptr(buffer.ptr()));
-        self.engine.run(&self.launch(entry, grid, &args)?)?;
+        let launch = self.launch(entry, grid, &args)?;
+        // SAFETY: the kernels of `calibrate` read and write the buffers of this bench, as far as their arguments say.
+        unsafe { self.engine.run(&launch) }?;
         buffer.download(&mut readings)?;
         let of_blocks = readings.chunks(2 * warps);
         Ok(of_blocks
@@ -129,7 +132,8 @@ impl<'e> Bench<'e> {
         launches: u32,
     ) -> Result<f64, EngineError> {
         let launch = self.launch(entry, grid, args)?;
-        Ok(self.engine.time(&[launch], launches)? / 1e3)
+        // SAFETY: as in `run`: the arguments are buffers of this bench and their lengths.
+        Ok(unsafe { self.engine.time(&[launch], launches) }? / 1e3)
     }
 
     fn launch<'a>(

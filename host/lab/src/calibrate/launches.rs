@@ -9,7 +9,8 @@ const EMPTY: &str = "calibrate_empty";
 
 const TOUCH: &str = "calibrate_touch";
 
-/// Threads of a multiprocessor that are resident at most, on all generations from 7.0 but those of small GPUs.
+/// Threads of a multiprocessor that are resident at most, on all generations from 7.0 but those of
+/// small GPUs.
 const RESIDENT_THREADS: u32 = 2048;
 
 /// Launches in a row.
@@ -30,7 +31,8 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), EngineError> {
     bench.measure("launch_in_a_row", "us", |bench, _| {
         Ok(bench.seconds(EMPTY, one, &[], IN_A_ROW)? * 1e6 / f64::from(IN_A_ROW))
     })?;
-    // Blocks of several sizes that fill a multiprocessor, one set of them after the other: cycles of a set.
+    // Blocks of several sizes that fill a multiprocessor, one set of them after the other: cycles
+    // of a set.
     let hertz = bench.median_of("clock").unwrap_or(NO_CLOCK) * 1e6;
     let words = bench.extent.memory_bytes / 8;
     let [input, output] = [(); 2].map(|()| Buffer::new(bench.engine, words as usize * 4));

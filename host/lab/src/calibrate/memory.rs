@@ -71,8 +71,8 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The latency of loads along a chain through so many bytes, each line visited once a lap in no order that hardware could
-/// guess. `before` runs before each sample.
+/// The latency of loads along a chain through so many bytes, each line visited once a lap in no
+/// order that hardware could guess. `before` runs before each sample.
 fn chase(
     bench: &mut Bench<'_>,
     name: &str,
@@ -135,7 +135,8 @@ fn write(
     Ok((bytes * u64::from(rounds)) as f64 / seconds / 1e9)
 }
 
-/// Words per second, in 10⁹, where each thread writes one after the other of a sector, lanes `stride` words apart.
+/// Words per second, in 10⁹, where each thread writes one after the other of a sector, lanes
+/// `stride` words apart.
 fn write_parts(bench: &Bench<'_>, memory: &Buffer<'_>, stride: u32) -> Result<f64, EngineError> {
     let places = (bench.extent.l2_bytes / 4) as u32 / stride;
     let rounds = 4;
@@ -145,7 +146,8 @@ fn write_parts(bench: &Bench<'_>, memory: &Buffer<'_>, stride: u32) -> Result<f6
     Ok(f64::from(places) * f64::from(words) / seconds / 1e9)
 }
 
-/// Seconds that so many rounds add to a kernel whose last parameter is their number: what launching costs drops out.
+/// Seconds that so many rounds add to a kernel whose last parameter is their number: what launching
+/// costs drops out.
 fn seconds_of_rounds(
     bench: &Bench<'_>,
     entry: &str,

@@ -1,7 +1,8 @@
 //! What a GPU does that neither its driver nor its datasheet tells, measured by the kernels of
 //! [`kernels_gpu::calibrate`]: latencies, rates, bandwidths, and what launches and blocks cost.
 //!
-//! Every figure is measured several times and kept with its spread; [`Measured`] is what the device table reads.
+//! Every figure is measured several times and kept with its spread; [`Measured`] is what the device
+//! table reads.
 
 mod bench;
 mod launches;

@@ -1,4 +1,5 @@
-//! What happens inside of a multiprocessor: instructions, shared memory, the L1 cache, the constant cache.
+//! What happens inside of a multiprocessor: instructions, shared memory, the L1 cache, the constant
+//! cache.
 
 use super::bench::{Bench, Grid};
 use kernels_gpu::calibrate::{chains, code, on_chip};
@@ -9,8 +10,8 @@ use warpladder::launch::Arg;
 /// Classes of instructions, by the names of their kernels.
 const CLASSES: [&str; 6] = ["fp32", "fp64", "half", "integer", "special", "conversion"];
 
-/// Distances between the lanes of a warp that reads the constant bank, and the words of the table: as the rows of matrices of
-/// 4, 8, 16 and 32 columns are apart.
+/// Distances between the lanes of a warp that reads the constant bank, and the words of the table:
+/// as the rows of matrices of 4, 8, 16 and 32 columns are apart.
 const CONSTANTS: [(u32, u32); 6] = [
     (0, 1024),
     (4, 16),
@@ -20,8 +21,8 @@ const CONSTANTS: [(u32, u32); 6] = [
     (12, 128),
 ];
 
-/// Distances between the words that the lanes of a warp read through the L1 cache: in one line, in the same banks of more and
-/// more lines, and in different banks of 32 lines.
+/// Distances between the words that the lanes of a warp read through the L1 cache: in one line, in
+/// the same banks of more and more lines, and in different banks of 32 lines.
 const APART: [u32; 9] = [1, 8, 16, 32, 33, 65, 129, 1001, 3001];
 
 /// A warp alone.
@@ -73,7 +74,8 @@ fn chain<'a>(bench: &Bench<'_>, clocks: Arg<'a>) -> Vec<Arg<'a>> {
     vec![clocks, Arg::U32(bench.extent.rounds), Arg::U32(SEED)]
 }
 
-/// The clock while all multiprocessors work: cycles that a kernel counts over the time that it takes.
+/// The clock while all multiprocessors work: cycles that a kernel counts over the time that it
+/// takes.
 fn clock(bench: &mut Bench<'_>) -> Result<(), EngineError> {
     let grid = bench.full();
     let rounds = bench.extent.rounds * 64;

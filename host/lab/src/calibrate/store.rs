@@ -1,5 +1,6 @@
 //! Calibrations of this machine's GPUs: one JSON file each, in the user's folder for data.
 
+use etcetera::BaseStrategy;
 use std::path::PathBuf;
 use warpladder_models::devices::Measured;
 
@@ -27,19 +28,17 @@ pub enum StoreError {
     },
 }
 
-/// Where the calibration of a device of this name is kept: `warpladder/calibration/NAME.json` in `XDG_DATA_HOME`, or in
-/// `~/.local/share` where that is not set (XDG Base Directory Specification).
+/// Where the calibration of a device of this name is kept: `warpladder/calibration/NAME.json` in
+/// the user's folder for data. That is `XDG_DATA_HOME`, or `~/.local/share` where that is not set
+/// (XDG Base Directory Specification), and `%APPDATA%` on Windows.
 ///
 /// # Errors
-/// [`StoreError::NoFolder`] where neither is known.
+/// [`StoreError::NoFolder`] where there is no home folder.
 pub fn path(device: &str) -> Result<PathBuf, StoreError> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let data = set("XDG_DATA_HOME").map(PathBuf::from);
-    let home = || set("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-    let folder = data.or_else(home).ok_or(StoreError::NoFolder)?;
+    let strategy = etcetera::choose_base_strategy().map_err(|_| StoreError::NoFolder)?;
     let plain = device.replace(|c: char| !c.is_alphanumeric(), "-");
     let file = format!("warpladder/calibration/{plain}.json");
-    Ok(folder.join(file))
+    Ok(strategy.data_dir().join(file))
 }
 
 /// Keeps a calibration, in place of an older one of the same device.

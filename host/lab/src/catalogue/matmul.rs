@@ -5,12 +5,15 @@ use super::Request;
 use super::{Family, Implementation, Rung, gemm, wgmma};
 use crate::cpu::{self, CpuProduct};
 use crate::problem::Operation;
-use kernels_gpu::ampere::{cp_async, mma};
 use kernels_gpu::geometry::Geometry;
-use kernels_gpu::matmul::{
-    double_buffered, naive, naive_uncoalesced, outputs, register_blocked, tiled, tiled_guarded,
-    volkov_sgemm, wolfe_k1, wolfe_k2, wolfe_k3, wolfe_k4, wolfe_k4_guarded, wolfe_k5,
+use kernels_gpu::history::volkov_sgemm;
+use kernels_gpu::history::wolfe::{
+    wolfe_k1, wolfe_k2, wolfe_k3, wolfe_k4, wolfe_k4_guarded, wolfe_k5,
 };
+use kernels_gpu::ladder::matmul::{
+    double_buffered, naive, naive_uncoalesced, outputs, register_blocked, tiled, tiled_guarded,
+};
+use kernels_gpu::ladder::sm_80::{cp_async, mma};
 use warpladder::element::ElementType::{self, Bf16, F16, F32, F64};
 use warpladder::element::TensorInput;
 use warpladder::plan::Plan;
@@ -206,7 +209,8 @@ const ROWS_OF_16_BYTES: Precondition = Multiples {
 
 #[rustfmt::skip]
 pub(super) const RUNGS: &[Rung] = &[
-    on_cpu("cpu_strided", "004", cpu::strided, "CPU, loops in the worst order: no access is stride 1"),
+    on_cpu("cpu_strided", "004", cpu::strided,
+        "CPU, loops in the worst order: no access is stride 1"),
     on_cpu("cpu_naive", "004", cpu::naive, "CPU, three loops with a stride-1 inner one"),
     on_cpu("cpu_blocked", "004", cpu::blocked, "CPU, blocked for the caches"),
     on_cpu("cpu_blocked_parallel", "004", cpu::blocked_parallel, "CPU, blocked, on all cores"),
@@ -224,26 +228,36 @@ pub(super) const RUNGS: &[Rung] = &[
         "16 x 16 tiles, zero-filled at the edges: any size"),
     product("tiled_guarded_32", F32, "001, 004", tiled_guarded::GEOMETRY_32, Any,
         "32 x 32 tiles, zero-filled at the edges: any size"),
-    product("outputs_1", F32, "000", outputs::geometry(1), exact(32), "32 x 32 tiles, 1 output per thread"),
-    product("outputs_2", F32, "000", outputs::geometry(2), exact(32), "32 x 32 tiles, 2 outputs per thread"),
-    product("outputs_4", F32, "000", outputs::geometry(4), exact(32), "32 x 32 tiles, 4 outputs per thread"),
-    product("outputs_8", F32, "000", outputs::geometry(8), exact(32), "32 x 32 tiles, 8 outputs per thread"),
-    product("register_blocked", F32, "000", register_blocked::GEOMETRY, Multiples { m: 128, n: 128, k: 8 },
+    product("outputs_1", F32, "000", outputs::geometry(1), exact(32),
+        "32 x 32 tiles, 1 output per thread"),
+    product("outputs_2", F32, "000", outputs::geometry(2), exact(32),
+        "32 x 32 tiles, 2 outputs per thread"),
+    product("outputs_4", F32, "000", outputs::geometry(4), exact(32),
+        "32 x 32 tiles, 4 outputs per thread"),
+    product("outputs_8", F32, "000", outputs::geometry(8), exact(32),
+        "32 x 32 tiles, 8 outputs per thread"),
+    product("register_blocked", F32, "000", register_blocked::GEOMETRY, Multiples { m: 128, n: 128,
+        k: 8 },
         "8 x 8 outputs per thread, vector accesses"),
-    product("double_buffered", F32, "-", double_buffered::GEOMETRY, Multiples { m: 128, n: 128, k: 8 },
+    product("double_buffered", F32, "-", double_buffered::GEOMETRY, Multiples { m: 128, n: 128,
+        k: 8 },
         "register_blocked with two stages of shared memory"),
     Rung {
-        implementation: Implementation::Kernel { geometry: cp_async::GEOMETRY, compute_capability: 80 },
+        implementation: Implementation::Kernel { geometry: cp_async::GEOMETRY,
+            compute_capability: 80 },
         ..product("cp_async", F32, "-", cp_async::GEOMETRY, Multiples { m: 128, n: 128, k: 8 },
             "double_buffered with asynchronous copies into four stages")
     },
-    general("sgemm", F32, gemm::sgemm, "8 x 16 outputs per thread, a ring of stages; any size, k split where tiles are few"),
+    general("sgemm", F32, gemm::sgemm,
+        "8 x 16 outputs per thread, a pipeline of stages; any size, k split where tiles are few"),
 
     product("naive_uncoalesced_f64", F64, "000", naive_uncoalesced::GEOMETRY, Any,
         "naive_uncoalesced in double precision"),
     product("naive_f64", F64, "000", naive::GEOMETRY, Any, "naive in double precision"),
-    product("tiled_16_f64", F64, "000", tiled::GEOMETRY_16, exact(16), "tiled_16 in double precision"),
-    product("tiled_32_f64", F64, "000", tiled::GEOMETRY_32, exact(32), "tiled_32 in double precision"),
+    product("tiled_16_f64", F64, "000", tiled::GEOMETRY_16, exact(16),
+        "tiled_16 in double precision"),
+    product("tiled_32_f64", F64, "000", tiled::GEOMETRY_32, exact(32),
+        "tiled_32 in double precision"),
     general("dgemm", F64, gemm::dgemm, "sgemm in double precision, on tensor cores"),
 
     tensor("mma_f16", TensorInput::F16, 80, mma::GEOMETRY, Multiples { m: 1, n: 8, k: 8 },
@@ -261,31 +275,44 @@ pub(super) const RUNGS: &[Rung] = &[
     any_warpgroups("wgmma_bf16", TensorInput::Bf16, wgmma::bf16,
         "stores by bulk copies, tiles of the last rounds shared along k; any size"),
     any_warpgroups("wgmma_f16", TensorInput::F16, wgmma::f16, "wgmma_bf16 with f16 inputs"),
-    narrow("wgmma_bf16_narrow", Bf16, TensorInput::Bf16, wgmma::bf16_narrow, "wgmma_bf16 with C as narrow as A and B"),
-    narrow("wgmma_f16_narrow", F16, TensorInput::F16, wgmma::f16_narrow, "wgmma_f16 with C as narrow as A and B"),
-    any_warpgroups("wgmma_tf32", TensorInput::Tf32, wgmma::tf32, "wgmma_bf16 with f32 inputs rounded to TF32"),
+    narrow("wgmma_bf16_narrow", Bf16, TensorInput::Bf16, wgmma::bf16_narrow,
+        "wgmma_bf16 with C as narrow as A and B"),
+    narrow("wgmma_f16_narrow", F16, TensorInput::F16, wgmma::f16_narrow,
+        "wgmma_f16 with C as narrow as A and B"),
+    any_warpgroups("wgmma_tf32", TensorInput::Tf32, wgmma::tf32,
+        "wgmma_bf16 with f32 inputs rounded to TF32"),
 
     rung("volkov_sgemm", "000", Operation::ColumnMajorProduct, Multiples { m: 64, n: 16, k: 16 },
         kernel(volkov_sgemm::GEOMETRY), "64 threads, 16 sums each, A in registers; column-major"),
     wolfe("wolfe_ks", wolfe_k1::GEOMETRY_KS, [1, 32, 1], "column-major, no access stride 1"),
-    wolfe("wolfe_k1_inverted", wolfe_k1::GEOMETRY_INVERTED, [32, 1, 1], "K1, width 32, grid turned"),
-    wolfe("wolfe_k1_w32", wolfe_k1::geometry(32), [32, 1, 1], "K1: one output per thread, width 32"),
+    wolfe("wolfe_k1_inverted", wolfe_k1::GEOMETRY_INVERTED, [32, 1, 1],
+        "K1, width 32, grid turned"),
+    wolfe("wolfe_k1_w32", wolfe_k1::geometry(32), [32, 1, 1],
+        "K1: one output per thread, width 32"),
     wolfe("wolfe_k1_w64", wolfe_k1::geometry(64), [64, 1, 1], "K1, width 64"),
     wolfe("wolfe_k1_w128", wolfe_k1::geometry(128), [128, 1, 1], "K1, width 128"),
     wolfe("wolfe_k1_w256", wolfe_k1::geometry(256), [256, 1, 1], "K1, width 256"),
-    wolfe("wolfe_k2_w32", wolfe_k2::geometry(32), [32, 1, 32], "K2: a strip of B in shared memory, width 32"),
+    wolfe("wolfe_k2_w32", wolfe_k2::geometry(32), [32, 1, 32],
+        "K2: a strip of B in shared memory, width 32"),
     wolfe("wolfe_k2_w64", wolfe_k2::geometry(64), [64, 1, 64], "K2, width 64"),
     wolfe("wolfe_k2_w64_k2", wolfe_k2::geometry(64), [64, 1, 64], "K2, width 64, k unrolled to 2"),
     wolfe("wolfe_k2_w128", wolfe_k2::geometry(128), [128, 1, 128], "K2, width 128"),
-    wolfe("wolfe_k3_w32_i2", wolfe_k3::geometry(32, 2), [64, 1, 32], "K3: 2 rows per thread, width 32"),
-    wolfe("wolfe_k3_w32_i4", wolfe_k3::geometry(32, 4), [128, 1, 32], "K3: 4 rows per thread, width 32"),
-    wolfe("wolfe_k3_w64_i2", wolfe_k3::geometry(64, 2), [128, 1, 64], "K3: 2 rows per thread, width 64"),
-    wolfe("wolfe_k4_w32_j2", wolfe_k4::geometry(32, 2), [32, 2, 32], "K4: 2 columns per thread, width 32"),
+    wolfe("wolfe_k3_w32_i2", wolfe_k3::geometry(32, 2), [64, 1, 32],
+        "K3: 2 rows per thread, width 32"),
+    wolfe("wolfe_k3_w32_i4", wolfe_k3::geometry(32, 4), [128, 1, 32],
+        "K3: 4 rows per thread, width 32"),
+    wolfe("wolfe_k3_w64_i2", wolfe_k3::geometry(64, 2), [128, 1, 64],
+        "K3: 2 rows per thread, width 64"),
+    wolfe("wolfe_k4_w32_j2", wolfe_k4::geometry(32, 2), [32, 2, 32],
+        "K4: 2 columns per thread, width 32"),
     rung("wolfe_k4_guarded", "004", Operation::ColumnMajorProduct, Any,
         kernel(wolfe_k4_guarded::GEOMETRY), "wolfe_k4_w32_j2 for any size"),
-    wolfe("wolfe_k4_w64_j2", wolfe_k4::geometry(64, 2), [64, 2, 64], "K4: 2 columns per thread, width 64"),
-    wolfe("wolfe_k4_w128_j2", wolfe_k4::geometry(128, 2), [128, 2, 128], "K4: 2 columns per thread, width 128"),
-    wolfe("wolfe_k4_w128_j4", wolfe_k4::geometry(128, 4), [128, 4, 128], "K4: 4 columns per thread, width 128"),
+    wolfe("wolfe_k4_w64_j2", wolfe_k4::geometry(64, 2), [64, 2, 64],
+        "K4: 2 columns per thread, width 64"),
+    wolfe("wolfe_k4_w128_j2", wolfe_k4::geometry(128, 2), [128, 2, 128],
+        "K4: 2 columns per thread, width 128"),
+    wolfe("wolfe_k4_w128_j4", wolfe_k4::geometry(128, 4), [128, 4, 128],
+        "K4: 4 columns per thread, width 128"),
     wolfe("wolfe_k4_w128_j4_k2", wolfe_k4::geometry(128, 4), [128, 4, 128],
         "K4: 4 columns per thread, width 128, k unrolled to 2"),
     wolfe("wolfe_k4_w128_j4_k4", wolfe_k4::geometry(128, 4), [128, 4, 128],

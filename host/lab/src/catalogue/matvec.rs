@@ -2,7 +2,8 @@
 
 use super::{Family, Implementation, Precondition, Rung};
 use crate::problem::Operation;
-use kernels_gpu::matvec::{GEOMETRY, matvec_fast};
+use kernels_gpu::history::intervals::GEOMETRY;
+use kernels_gpu::ladder::matvec::matvec_fast;
 use warpladder::element::ElementType;
 
 const fn rung(name: &'static str, operation: Operation, summary: &'static str) -> Rung {
@@ -31,7 +32,8 @@ const fn square(name: &'static str, size: u32, summary: &'static str) -> Rung {
     rung(name, operation, summary)
 }
 
-/// A kernel that is told the size. It is run with one that is neither square nor a multiple of four.
+/// A kernel that is told the size. It is run with one that is neither square nor a multiple of
+/// four.
 const fn any(name: &'static str, summary: &'static str) -> Rung {
     let operation = Operation::MatVec {
         rows: 13,

@@ -1,8 +1,8 @@
 //! The catalogue: the only list of kernels there is.
 //!
-//! `list`, `run`, checks, benchmarks and reports are driven by [`rungs`]. A new kernel is one file in
-//! kernels-gpu and one entry here. Launch geometry comes from the kernel's own file, so no constant stands
-//! twice.
+//! `list`, `run`, checks, benchmarks and reports are driven by [`rungs`]. A new kernel is one file
+//! in kernels-gpu and one entry here. Launch geometry comes from the kernel's own file, so no
+//! constant stands twice.
 
 mod gemm;
 mod matmul;
@@ -21,11 +21,10 @@ use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use std::fmt;
 use warpladder::element::ElementType;
-use warpladder::launch::Param;
 use warpladder::plan::Plan;
 
 /// A ladder of kernels for one problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
     /// Matrix products.
@@ -108,7 +107,8 @@ impl Rung {
         }
     }
 
-    /// Lowest compute capability that runs it on a GPU, times ten; `None` where it is not one kernel of its own.
+    /// Lowest compute capability that runs it on a GPU, times ten; `None` where it is not one
+    /// kernel of its own.
     pub fn compute_capability(&self) -> Option<u32> {
         match self.implementation {
             Implementation::Kernel {
@@ -132,8 +132,20 @@ impl Rung {
         )
     }
 
-    /// The launches of a rung that runs on a GPU by itself; `params` are those of the problem.
-    pub fn plan(&self, request: &Request, params: Vec<Param>) -> Option<Plan> {
+    /// The rung whose kernel does the work of this one several times in one launch, which gives
+    /// source 003's "inner time". It takes one parameter more: how often. It is in no table.
+    pub fn repeated(&self) -> Option<Rung> {
+        let entries = transpose::REPEATED.iter();
+        let (_, entry) = entries.copied().find(|(name, _)| *name == self.name)?;
+        Some(Rung {
+            name: entry,
+            ..*self
+        })
+    }
+
+    /// The launches of a rung that runs on a GPU by itself. That of a kernel of the catalogue's own
+    /// has no parameters yet: they are those of the problem.
+    pub(crate) fn plan(&self, request: &Request) -> Option<Plan> {
         match self.implementation {
             Implementation::Kernel {
                 geometry,
@@ -143,7 +155,6 @@ impl Rung {
                 geometry,
                 compute_capability,
                 request,
-                params,
             )),
             Implementation::Planned { plan, .. } => Some(plan(request)),
             Implementation::Dispatch(_) | Implementation::Cpu(_) => None,
@@ -223,7 +234,10 @@ mod tests {
             .flat_map(|rung| match rung.implementation {
                 Implementation::Kernel {
                     compute_capability, ..
-                } => vec![(rung.name, compute_capability)],
+                } => std::iter::once(rung.name)
+                    .chain(rung.repeated().map(|repeated| repeated.name))
+                    .map(|entry| (entry, compute_capability))
+                    .collect(),
                 Implementation::Planned { plan, .. } => entries_of(rung.operation, plan),
                 _ => Vec::new(),
             })

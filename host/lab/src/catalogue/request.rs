@@ -2,7 +2,7 @@
 
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
-use warpladder::launch::{Dim3, Param};
+use warpladder::launch::Dim3;
 use warpladder::plan::{Plan, PlannedLaunch};
 
 /// What a plan is made for.
@@ -20,13 +20,12 @@ pub struct Request {
     pub transposed: [bool; 2],
 }
 
-/// One launch of the kernel `entry`, of that geometry, with the parameters of the problem.
+/// One launch of the kernel `entry`, of that geometry, without parameters.
 pub(super) fn of_kernel(
     entry: &'static str,
     geometry: Geometry,
     compute_capability: u32,
     request: &Request,
-    params: Vec<Param>,
 ) -> Plan {
     let (rows, columns) = request.operation.extent(request.shape);
     Plan {
@@ -37,7 +36,7 @@ pub(super) fn of_kernel(
             block: geometry.block().into(),
             cluster: Dim3::ONE,
             shared_bytes: 0,
-            params,
+            params: Vec::new(),
         }],
         workspace_bytes: 0,
         zeroed_bytes: 0,

@@ -2,7 +2,8 @@
 
 use super::Request;
 use crate::problem::{Operation, Shape};
-use kernels_gpu::hopper::{tiles, wgmma_persistent, wgmma_single};
+use kernels_gpu::hopper::tiles;
+use kernels_gpu::ladder::sm_90a::{wgmma_persistent, wgmma_single};
 use warpladder::element::TensorInput;
 use warpladder::gemm::Description;
 use warpladder::gemm::wgmma::TensorGemm;
@@ -22,16 +23,11 @@ pub(super) const ROW_MULTIPLE: u32 = 16 / ELEMENT_BYTES;
 pub(super) fn single(request: &Request) -> Plan {
     let Shape { m, n, .. } = request.shape;
     let geometry = wgmma_single::GEOMETRY;
-    dense(
-        "wgmma_bf16_single",
-        request,
-        wgmma_single::A_ROWS,
-        |launch| {
-            launch.grid = geometry.grid(m.into(), n.into(), request.multiprocessors);
-            launch.block = geometry.block().into();
-            launch.shared_bytes = wgmma_single::SHARED_BYTES as u32;
-        },
-    )
+    dense("wgmma_bf16_single", request, wgmma_single::BM, |launch| {
+        launch.grid = geometry.grid(m.into(), n.into(), request.multiprocessors);
+        launch.block = geometry.block().into();
+        launch.shared_bytes = wgmma_single::SHARED_BYTES as u32;
+    })
 }
 
 /// `wgmma_bf16_specialised`: a block for each tile.
@@ -47,12 +43,12 @@ pub(super) fn persistent(request: &Request) -> Plan {
 /// The kernel of both, with at most so many blocks.
 fn roles(request: &Request, most: u64) -> Plan {
     let Shape { m, n, .. } = request.shape;
-    let rows = u64::from(m).div_ceil(wgmma_persistent::A_ROWS as u64);
-    let tiles = rows * u64::from(n).div_ceil(wgmma_persistent::COLUMNS as u64);
+    let rows = u64::from(m).div_ceil(wgmma_persistent::BM as u64);
+    let tiles = rows * u64::from(n).div_ceil(wgmma_persistent::BN as u64);
     dense(
         "wgmma_bf16_persistent",
         request,
-        wgmma_persistent::A_ROWS,
+        wgmma_persistent::BM,
         |launch| {
             launch.grid = [tiles.min(most), 1, 1];
             launch.block = Dim3::new(wgmma_persistent::THREADS as u32, 1, 1);
@@ -141,8 +137,8 @@ fn general(input: TensorInput, request: &Request) -> Plan {
     let Shape { m, n, k } = request.shape;
     let product = Description {
         narrow: matches!(request.operation, Operation::NarrowProduct(_)),
-        // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for granted. Products with elements
-        // of 4 bytes have the same description.
+        // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for
+        // granted. Products with elements of 4 bytes have the same description.
         ..Description::<f32>::dense([m, n, k], request.transposed)
     };
     TensorGemm::of(input, &product).plan(request.multiprocessors)

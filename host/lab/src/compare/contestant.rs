@@ -1,12 +1,12 @@
 //! The two that are compared, with their data on the device.
 
-use super::{CompareError, Comparer, Layout};
-use crate::catalogue::Request;
+use super::Layout;
+use super::comparer::{CompareError, Comparer};
 use crate::catalogue::{self, Rung};
 use crate::peer::cublas::{Cublas, DataType, Product};
 use crate::problem::product::dense_strides;
 use crate::problem::{Operation, Problem, Shape};
-use crate::run::{self, Case, preflight};
+use crate::run::{Admitted, LoadedRung, preflight};
 use std::fmt;
 use warpladder::check::Strides;
 use warpladder::check::Verdict;
@@ -49,7 +49,8 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Copies of the data exceed the L2 cache so many times together, so that a launch finds nothing of an earlier one.
+/// Copies of the data exceed the L2 cache so many times together, so that a launch finds nothing of
+/// an earlier one.
 const TIMES_L2: u64 = 3;
 
 /// Most copies of the data.
@@ -58,7 +59,7 @@ const MOST_SETS: u64 = 64;
 /// Both contestants.
 pub(super) struct Contestants<'e> {
     engine: &'e GpuEngine,
-    ours: Vec<Case<'e>>,
+    ours: Vec<LoadedRung<'e>>,
     name: &'static str,
     peer: Opponent<'e>,
 }
@@ -72,7 +73,7 @@ enum Opponent<'e> {
         outputs: Vec<Buffer<'e>>,
     },
     Kernel {
-        cases: Vec<Case<'e>>,
+        copies: Vec<LoadedRung<'e>>,
         /// Its bytes over ours.
         work: f64,
     },
@@ -86,21 +87,22 @@ impl<'e> Contestants<'e> {
     /// Allocates the data of both and uploads it.
     pub(super) fn new<T: Element>(
         comparer: &'e Comparer<'e>,
-        rung: &'static Rung,
-        (shape, layout): (Shape, Layout),
+        admitted: &Admitted,
+        layout: Layout,
         peer: Peer,
         problem: &dyn Problem<T>,
     ) -> Result<Self, CompareError> {
         let engine = comparer.engine;
+        let (rung, shape) = (admitted.rung(), admitted.shape());
         let (inputs, output) = rung.operation.elements(shape);
         let set_bytes = ((inputs + output) as u64 * rung.element.bytes()).max(1);
         let l2 = u64::from(engine.properties().l2_bytes);
         let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MOST_SETS);
         let ours = (0..sets)
             .map(|_| {
-                let case = case(engine, rung, shape, layout, problem)?;
-                case.upload(problem)?;
-                Ok(case)
+                let loaded = LoadedRung::new(engine, admitted, problem)?;
+                loaded.upload(problem)?;
+                Ok(loaded)
             })
             .collect::<Result<Vec<_>, CompareError>>()?;
         let refused = |advice| CompareError::Peer {
@@ -119,7 +121,7 @@ impl<'e> Contestants<'e> {
                 let products = ours
                     .iter()
                     .zip(&outputs)
-                    .map(|(case, output)| product(rung, shape, layout, case, output.ptr()))
+                    .map(|(ours, output)| product(rung, shape, layout, ours, output.ptr()))
                     .collect();
                 Opponent::Cublas {
                     cublas,
@@ -188,20 +190,22 @@ impl<'e> Contestants<'e> {
 
     /// Puts one launch of a side on the stream.
     pub(super) fn queue(&self, side: usize, set: usize) -> Result<(), CompareError> {
-        let enqueue = |case: &Case<'_>| {
-            case.launches(|launches| {
+        let enqueue = |loaded: &LoadedRung<'_>| {
+            loaded.launches(|launches| {
                 launches
                     .iter()
-                    .try_for_each(|launch| self.engine.enqueue(launch))
+                    // SAFETY: the launches are those of a case, whose buffers live as long as it.
+                    .try_for_each(|launch| unsafe { self.engine.enqueue(launch) })
             })
         };
         match &self.peer {
             _ if side == 0 => Ok(enqueue(&self.ours[set])?),
-            Opponent::Kernel { cases, .. } => Ok(enqueue(&cases[set])?),
+            Opponent::Kernel { copies, .. } => Ok(enqueue(&copies[set])?),
             Opponent::Cublas {
                 cublas, products, ..
             } => {
-                // SAFETY: the matrices are those of the case and of `outputs`, which live as long as this value.
+                // SAFETY: the matrices are those of `ours` and of `outputs`, which live as long as
+                // this value.
                 Ok(unsafe { cublas.queue(&products[set]) }?)
             }
             Opponent::Memcpy { buffers, bytes } => {
@@ -211,7 +215,8 @@ impl<'e> Contestants<'e> {
         }
     }
 
-    /// Runs both once on an output that holds NaN, and checks what they wrote; nothing of a peer whose work is another.
+    /// Runs both once on an output that holds NaN, and checks what they wrote; nothing of a peer
+    /// whose work is another.
     pub(super) fn check<T: Element>(
         &self,
         problem: &dyn Problem<T>,
@@ -229,35 +234,16 @@ impl<'e> Contestants<'e> {
     }
 }
 
-/// Our side, with operands that lie in this layout.
-fn case<'e, T: Element>(
-    engine: &'e GpuEngine,
-    rung: &'static Rung,
+/// The product that cuBLAS has to make of our matrices.
+fn product(
+    rung: &Rung,
     shape: Shape,
     layout: Layout,
-    problem: &dyn Problem<T>,
-) -> Result<Case<'e>, CompareError> {
-    if layout == Layout::default() {
-        return Ok(Case::new(engine, rung, shape, problem)?);
-    }
-    preflight(engine, rung, shape)?;
-    let request = Request {
-        transposed: layout.transposed(),
-        ..run::request(engine, rung, shape)
-    };
-    match rung.plan(&request, problem.params()) {
-        Some(plan) if rung.takes_any_layout() => Ok(Case::of_plan(engine, plan, problem)?),
-        _ => Err(CompareError::Layout {
-            rung: rung.name,
-            layout,
-        }),
-    }
-}
-
-/// The product that cuBLAS has to make of a case's matrices.
-fn product(rung: &Rung, shape: Shape, layout: Layout, case: &Case<'_>, c: DevicePtr) -> Product {
+    ours: &LoadedRung<'_>,
+    c: DevicePtr,
+) -> Product {
     let Shape { m, n, k } = shape;
-    let [a, b] = [case.input(0), case.input(1)];
+    let [a, b] = [ours.input(0), ours.input(1)];
     let mut strides = dense_strides(rung.operation, shape);
     let transposed = layout.transposed();
     if transposed[0] {
@@ -315,25 +301,28 @@ fn copies<'e>(
     seed: u64,
 ) -> Result<Opponent<'e>, CompareError> {
     let rung = catalogue::find("copy").expect("the catalogue has it, which a test checks");
-    let up = |extent: u64| extent.next_multiple_of(u64::from(kernels_gpu::transpose::TILE as u32));
+    let up = |extent: u64| {
+        extent.next_multiple_of(u64::from(kernels_gpu::ladder::transpose::TILE as u32))
+    };
     let words = u64::from(shape.n) * element_bytes / 4;
     let whole = Shape {
         m: up(shape.m.into()) as u32,
         n: up(words) as u32,
         k: shape.k,
     };
-    let problem: Box<dyn Problem<f32>> = rung.operation.problem(whole, seed);
-    let cases = (0..sets)
+    let admitted = preflight(engine, rung, whole)?;
+    let problem = admitted.problem::<f32>(seed);
+    let copies = (0..sets)
         .map(|_| {
-            let case = Case::new(engine, rung, whole, &*problem)?;
-            case.upload(&*problem)?;
-            Ok(case)
+            let copy = LoadedRung::new(engine, &admitted, &*problem)?;
+            copy.upload(&*problem)?;
+            Ok(copy)
         })
         .collect::<Result<_, CompareError>>()?;
     let bytes =
         |shape: Shape, element: u64| f64::from(shape.m) * f64::from(shape.n) * element as f64;
     Ok(Opponent::Kernel {
-        cases,
+        copies,
         work: bytes(whole, 4) / bytes(shape, element_bytes),
     })
 }

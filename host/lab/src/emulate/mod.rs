@@ -12,10 +12,11 @@ use std::str::FromStr;
 
 /// An argument of a kernel: a value, or the address of an array that is made for it.
 ///
-/// As text, a value is `TYPE:VALUE` (`u32:1024`, `f32:1.5`), or `bytes:HEX` for an aggregate passed by value. An array
-/// is `TYPE[LENGTHS]=CONTENT`: `LENGTHS` are one or more numbers between commas, of which a file needs none, and
-/// `CONTENT` is `zero`, `nan`, `random` or `random:SEED` (floats in [-1, 1), integers of all sizes), `iota` (0, 1, 2 …),
-/// `none` (nothing is written: also without `=CONTENT`), a value for all elements, or a file `NAME.npy`.
+/// As text, a value is `TYPE:VALUE` (`u32:1024`, `f32:1.5`), or `bytes:HEX` for an aggregate passed
+/// by value. An array is `TYPE[LENGTHS]=CONTENT`: `LENGTHS` are one or more numbers between commas,
+/// of which a file needs none, and `CONTENT` is `zero`, `nan`, `random` or `random:SEED` (floats in
+/// [-1, 1), integers of all sizes), `iota` (0, 1, 2 …), `none` (nothing is written: also without
+/// `=CONTENT`), a value for all elements, or a file `NAME.npy`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// The bytes of a value, as they lie in memory.
@@ -51,12 +52,14 @@ pub enum Content {
 pub enum ArgumentError {
     /// Neither a value nor an array.
     #[error(
-        "{0:?} is no argument: write TYPE:VALUE or TYPE[LENGTH]=CONTENT, for example u32:64 or f32[64]=zero"
+        "{0:?} is no argument: write TYPE:VALUE or TYPE[LENGTH]=CONTENT, for example u32:64 or \
+         f32[64]=zero"
     )]
     Form(String),
     /// Not a type.
     #[error(
-        "unknown type {0:?}: use u8 to u64, s8 to s64, f16, bf16, f32, f64, or bytes for an aggregate"
+        "unknown type {0:?}: use u8 to u64, s8 to s64, f16, bf16, f32, f64, or bytes for an \
+         aggregate"
     )]
     Type(String),
     /// A value that the type does not have.
@@ -78,7 +81,8 @@ pub enum ArgumentError {
     NoLength,
     /// Not a content.
     #[error(
-        "unknown content {0:?}: use zero, nan, random, random:SEED, iota, none, a number or NAME.npy"
+        "unknown content {0:?}: use zero, nan, random, random:SEED, iota, none, a number or \
+         NAME.npy"
     )]
     Content(String),
     /// A file that cannot be read.

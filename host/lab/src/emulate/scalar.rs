@@ -36,7 +36,8 @@ pub enum Scalar {
     F64,
 }
 
-/// Every type with its names: PTX's first, which is what messages say, then those of its untyped bits and of Rust.
+/// Every type with its names: PTX's first, which is what messages say, then those of its untyped
+/// bits and of Rust.
 const NAMES: [(Scalar, &[&str]); 12] = [
     (Scalar::U8, &["u8", "b8"]),
     (Scalar::S8, &["s8", "i8"]),
@@ -187,7 +188,8 @@ impl Scalar {
         with_type!(self, size_of::<T>())
     }
 
-    /// The type as which NumPy files hold it: itself, but unsigned bits for bf16, which NumPy does not have.
+    /// The type as which NumPy files hold it: itself, but unsigned bits for bf16, which NumPy does
+    /// not have.
     pub fn stored_as(self) -> Scalar {
         match self {
             Scalar::Bf16 => Scalar::U16,

@@ -14,7 +14,8 @@ pub const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.s
 pub enum CublasError {
     /// It is not there.
     #[error(
-        "cuBLAS cannot be loaded: {0}: put the folder of libcublas.so, which comes with the CUDA toolkit, into \
+        "cuBLAS cannot be loaded: {0}: put the folder of libcublas.so, which comes with the CUDA \
+         toolkit, into \
          LD_LIBRARY_PATH"
     )]
     Missing(String),
@@ -138,16 +139,19 @@ pub struct Cublas {
 }
 
 impl Cublas {
-    /// Loads the library and opens a handle that queues on `stream`, a `CUstream` of the current context.
+    /// Loads the library and opens a handle that queues on `stream`, a `CUstream` of the current
+    /// context.
     ///
     /// # Safety
     /// The context is current, and it and the stream live as long as this value.
     ///
     /// # Errors
-    /// [`CublasError::Missing`] where it is not there; [`CublasError::Status`] where it does not start.
+    /// [`CublasError::Missing`] where it is not there; [`CublasError::Status`] where it does not
+    /// start.
     pub unsafe fn load(stream: *mut c_void) -> Result<Self, CublasError> {
         let library = open()?;
-        // SAFETY: types and names are those of cublas_api.h, the same in all releases that `NAMES` lists.
+        // SAFETY: types and names are those of cublas_api.h, the same in all releases that `NAMES`
+        // lists.
         let symbols = unsafe {
             (
                 library.get::<unsafe extern "C" fn(*mut Handle) -> Status>(b"cublasCreate_v2"),
@@ -168,7 +172,8 @@ impl Cublas {
             return Err(CublasError::Missing("it lacks functions".to_owned()));
         };
         let mut handle = ptr::null_mut();
-        // SAFETY: the pointer is to a handle of ours; a context is current by this function's contract.
+        // SAFETY: the pointer is to a handle of ours; a context is current by this function's
+        // contract.
         check("cublasCreate", unsafe { create(&mut handle) })?;
         let mut cublas = Cublas {
             handle,
@@ -203,8 +208,8 @@ impl Cublas {
     /// Queues a product on the stream.
     ///
     /// # Safety
-    /// The pointers are to device memory of the sizes that the product states, which lives until the stream has
-    /// been synchronised.
+    /// The pointers are to device memory of the sizes that the product states, which lives until
+    /// the stream has been synchronised.
     ///
     /// # Errors
     /// [`CublasError::Status`], [`CublasError::Size`].
@@ -237,7 +242,8 @@ impl Cublas {
         let address = |address: u64| address as *mut c_void;
         let (count, strides) = product.batch;
         if count == 1 {
-            // SAFETY: the matrices are in device memory by this function's contract; the factors live through the call.
+            // SAFETY: the matrices are in device memory by this function's contract; the factors
+            // live through the call.
             return check("cublasGemmEx", unsafe {
                 (self.gemm)(
                     self.handle,
@@ -304,7 +310,8 @@ impl Drop for Cublas {
 fn open() -> Result<Library, CublasError> {
     let mut reason = None;
     for name in NAMES {
-        // SAFETY: the constructors that run are those of NVIDIA's libraries, which any thread may load.
+        // SAFETY: the constructors that run are those of NVIDIA's libraries, which any thread may
+        // load.
         match unsafe { Library::new(name) } {
             Ok(library) => return Ok(library),
             Err(error) => {

@@ -1,22 +1,25 @@
-//! Interval analysis of the instructions that warps execute (source 002): how long a warp takes alone.
+//! Interval analysis of the instructions that warps execute (source 002): how long a warp takes
+//! alone.
 //!
-//! Instructions wait for the registers that they read, as [`schedule`](warpladder_models::interval::schedule()) has it. Which
-//! registers those are is in the PTX; which instructions follow each other, and which loads find their sectors in the L1
-//! cache, is seen on the emulator. Loads and stores of global memory pass through the L1 cache in turn, each in as many cycles as
-//! it takes passes. A warp finds what it has loaded itself before; what other warps of its block load at the
-//! same time has not arrived yet.
+//! Instructions wait for the registers that they read, as
+//! [`schedule`](warpladder_models::interval::schedule()) has it. Which registers those are is in
+//! the PTX; which instructions follow each other, and which loads find their sectors in the L1
+//! cache, is seen on the emulator. Loads and stores of global memory pass through the L1 cache in
+//! turn, each in as many cycles as it takes passes. A warp finds what it has loaded itself before;
+//! what other warps of its block load at the same time has not arrived yet.
 //!
-//! PTX is not the order of machine code: the assembler moves loads ahead of what waits for them, but not across branches.
-//! So an instruction issues as soon as its operands are there and no other one is issuing, from the start of its basic block
-//! on; the next block starts when all of them have issued. A short block that a branch leaves out is no block of its own: its
-//! instructions get predicates. A loop whose body is one basic block without stores is unrolled by four, as `ptxas` does: its
-//! rounds issue together, four at a time.
+//! PTX is not the order of machine code: the assembler moves loads ahead of what waits for them,
+//! but not across branches. So an instruction issues as soon as its operands are there and no other
+//! one is issuing, from the start of its basic block on; the next block starts when all of them
+//! have issued. A short block that a branch leaves out is no block of its own: its instructions get
+//! predicates. A loop whose body is one basic block without stores is unrolled by four, as `ptxas`
+//! does: its rounds issue together, four at a time.
 //!
 //! The first warp of a block stands for all of it.
 
 use ptx_emulator::{
-    AccessKind, Instruction, InstructionClass, InstructionId, Kernel, LaunchContext, MemoryAccess,
-    Observer, Space, WarpContext,
+    AccessKind, Event, Instruction, InstructionClass, InstructionId, Interest, Kernel,
+    LaunchContext, MemoryAccess, Observer, Space, WarpContext,
 };
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -25,7 +28,8 @@ use std::sync::Arc;
 use super::constants::far_share;
 use super::traffic::{Passes, SECTOR_BYTES};
 
-/// Cycles of a device: from an instruction to the next one that needs its result, and from one issue to the next.
+/// Cycles of a device: from an instruction to the next one that needs its result, and from one
+/// issue to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Cycles {
     /// f32 arithmetic, and everything else that is not named.
@@ -40,22 +44,24 @@ pub struct Cycles {
     pub miss: [f64; 2],
     /// From the issue of a load or store to the next instruction of the warp.
     pub load_store_issue: f64,
-    /// What arithmetic issues for longer with an operand from the constant bank, where not all of them fit into the uniform
-    /// registers.
+    /// What arithmetic issues for longer with an operand from the constant bank, where not all of
+    /// them fit into the uniform registers.
     pub constant_operand_issue: f64,
 }
 
-/// Registers of a warp for what all its lanes share (CUDA Binary Utilities, "Instruction Set Reference": UR0 to UR62).
+/// Registers of a warp for what all its lanes share (CUDA Binary Utilities, "Instruction Set
+/// Reference": UR0 to UR62).
 const UNIFORM_REGISTERS: usize = 63;
 
-/// Sums up how many cycles the warps of all blocks take alone, where loads that miss the L1 cache take the one time and the
-/// other.
+/// Sums up how many cycles the warps of all blocks take alone, where loads that miss the L1 cache
+/// take the one time and the other.
 #[derive(Clone, Debug)]
 pub struct Chain {
     cycles: Cycles,
     /// Of all warps that have ended, together.
     pub total: [f64; 2],
-    /// Operands of their arithmetic that are parameters at fixed addresses, and so come from the constant bank.
+    /// Operands of their arithmetic that are parameters at fixed addresses, and so come from the
+    /// constant bank.
     operands: f64,
     /// The registers that name these parameters in PTX.
     parameters: HashSet<u32>,
@@ -181,7 +187,8 @@ impl Block {
 }
 
 impl Chain {
-    /// Whether a block and one that follows it, at once or around a third, are one for the assembler.
+    /// Whether a block and one that follows it, at once or around a third, are one for the
+    /// assembler.
     fn are_one(&self, before: usize, block: usize) -> bool {
         let between = self.blocks.get(before..=block).unwrap_or_default();
         match *between {
@@ -191,37 +198,22 @@ impl Chain {
         }
     }
 
-    /// Instructions that fetch operands from the constant bank, near or far: none where uniform registers keep them all.
+    /// Instructions that fetch operands from the constant bank, near or far: none where uniform
+    /// registers keep them all.
     pub fn operand_instructions(&self) -> f64 {
         self.operands * self.cycles.operand_issue(self.parameters.len())
     }
 
-    /// Operands that the constant bank has to fetch from afar: it holds some bytes next to the units, and of parameters of more
-    /// bytes than that the share that exceeds them comes from farther away.
+    /// Operands that the constant bank has to fetch from afar: it holds some bytes next to the
+    /// units, and of parameters of more bytes than that the share that exceeds them comes from
+    /// farther away.
     pub fn fetched_operands(&self) -> f64 {
         let bytes = self.parameters.len() * size_of::<f32>();
         self.operands * far_share(bytes as f64)
     }
 }
 
-impl Observer for Chain {
-    fn fork(&self) -> Self {
-        Chain {
-            total: [0.0; 2],
-            operands: 0.0,
-            parameters: HashSet::new(),
-            ..self.clone()
-        }
-    }
-
-    fn join(&mut self, worker: Self) {
-        for (total, more) in self.total.iter_mut().zip(worker.total) {
-            *total += more;
-        }
-        self.operands += worker.operands;
-        self.parameters.extend(worker.parameters);
-    }
-
+impl Chain {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
         let mut names = HashMap::new();
         let kernel = launch.kernel;
@@ -237,7 +229,7 @@ impl Observer for Chain {
         self.warps_per_block = launch.block.iter().product::<u32>().div_ceil(32);
     }
 
-    fn block_start(&mut self, _: &Kernel, _: [u32; 3]) {
+    fn block_start(&mut self) {
         let warp = &mut self.warp;
         warp.ready.fill([0.0; 2]);
         warp.loaded.clear();
@@ -246,13 +238,13 @@ impl Observer for Chain {
         warp.issues.iter_mut().for_each(Issues::clear);
     }
 
-    fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
+    fn block_end(&mut self) {
         for (total, end) in self.total.iter_mut().zip(self.warp.end) {
             *total += end * f64::from(self.warps_per_block);
         }
     }
 
-    fn basic_block(&mut self, context: &WarpContext<'_>, block: usize, _: u32) {
+    fn basic_block(&mut self, context: &WarpContext<'_>, block: usize) {
         if context.warp != 0 {
             return;
         }
@@ -336,6 +328,49 @@ impl Observer for Chain {
     }
 }
 
+impl Observer for Chain {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::BASIC_BLOCK)
+        .with(Interest::INSTRUCTION)
+        .with(Interest::ACCESS);
+
+    fn fork(&self) -> Self {
+        Chain {
+            total: [0.0; 2],
+            operands: 0.0,
+            parameters: HashSet::new(),
+            ..self.clone()
+        }
+    }
+
+    fn join(&mut self, worker: Self) {
+        for (total, more) in self.total.iter_mut().zip(worker.total) {
+            *total += more;
+        }
+        self.operands += worker.operands;
+        self.parameters.extend(worker.parameters);
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.launch_start(launch),
+            Event::BlockStart { .. } => self.block_start(),
+            Event::BlockEnd { .. } => self.block_end(),
+            Event::BasicBlock { warp, block, .. } => self.basic_block(warp, block),
+            Event::Instruction {
+                warp,
+                id,
+                executing,
+            } => self.instruction(warp, id, executing),
+            Event::Access { warp, accesses } => {
+                accesses.for_each(|access| self.memory_access(warp, access));
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Cycles {
     /// What arithmetic issues for longer with an operand that is one of so many parameters.
     fn operand_issue(&self, parameters: usize) -> f64 {
@@ -379,8 +414,8 @@ impl Cycles {
     }
 }
 
-/// Finds the arithmetic that takes operands from parameters at fixed addresses, which is how the assembler uses what PTX
-/// loads from there.
+/// Finds the arithmetic that takes operands from parameters at fixed addresses, which is how the
+/// assembler uses what PTX loads from there.
 fn find_parameters(kernel: &Kernel, program: &mut [Static], cycles: &Cycles) {
     let blocks = kernel.basic_blocks().iter();
     let ids: Vec<InstructionId> = blocks.flat_map(|block| block.instructions()).collect();
@@ -410,8 +445,8 @@ fn find_parameters(kernel: &Kernel, program: &mut [Static], cycles: &Cycles) {
 
 /// The registers that an instruction reads, and those that it writes.
 ///
-/// A predicate in front is read. The first operand is written, and a vector or a pair of predicates with it, but by those that
-/// have no result.
+/// A predicate in front is read. The first operand is written, and a vector or a pair of predicates
+/// with it, but by those that have no result.
 pub(super) fn reads_and_writes(instruction: Instruction<'_>) -> [Vec<&str>; 2] {
     use InstructionClass::{Barrier, Control, Store};
     let text = instruction.text();
@@ -433,7 +468,8 @@ fn registers(text: &str) -> impl Iterator<Item = &str> {
     operands.filter(|word| word.starts_with('%') && word.ends_with(|c: char| c.is_ascii_digit()))
 }
 
-/// How many registers the first operand of an instruction has: the elements of a vector, or the two of a pair.
+/// How many registers the first operand of an instruction has: the elements of a vector, or the two
+/// of a pair.
 fn destinations(text: &str) -> usize {
     let body = text.strip_prefix('@').map_or(text, |guarded| {
         guarded.split_once([' ', '\t']).map_or("", |(_, rest)| rest)
@@ -494,7 +530,8 @@ mod tests {
             let blocks = Block::all(&kernel).into_iter();
             blocks.filter(|block| block.predicated).count()
         };
-        // Each column but the first one is left out where the vector is shorter; the last one's block ends with a jump.
+        // Each column but the first one is left out where the vector is shorter; the last one's
+        // block ends with a jump.
         assert_eq!(predicated("matvec_thread_per_element_any"), 30);
     }
 }

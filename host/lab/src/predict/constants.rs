@@ -1,16 +1,19 @@
 //! Loads of constants at addresses that lanes compute: what the constant cache is asked for.
 //!
-//! The cache serves the addresses of a request one after the other, and a word that is not near the units once more when it
-//! has come. Constants do not change, so the assembler makes fewer requests than there are loads in PTX:
+//! The cache serves the addresses of a request one after the other, and a word that is not near the
+//! units once more when it has come. Constants do not change, so the assembler makes fewer requests
+//! than there are loads in PTX:
 //!
-//! - What a loop loads in every round from the same addresses is loaded ahead of it, if a basic block has at most
-//!   [`MOST_AHEAD`] such loads. Those of larger blocks stay where they are. Warps have nothing else to do before their loops, so
-//!   these requests are counted apart.
-//! - Two neighbouring words are one request, if the first one's address is a multiple of 8 and both addresses are sums of the
-//!   same registers and of numbers. Where a number is set by `or` instead of added, the assembler does not see it.
+//! - What a loop loads in every round from the same addresses is loaded ahead of it, if a basic
+//!   block has at most [`MOST_AHEAD`] such loads. Those of larger blocks stay where they are. Warps
+//!   have nothing else to do before their loops, so these requests are counted apart.
+//! - Two neighbouring words are one request, if the first one's address is a multiple of 8 and both
+//!   addresses are sums of the same registers and of numbers. Where a number is set by `or` instead
+//!   of added, the assembler does not see it.
 //!
-//! Both rules are what `ptxas` 13.0 does to loops of `matvec_thread_per_element` that are cut to fewer columns. Loads at
-//! addresses that are known beforehand are operands of instructions, and none of these.
+//! Both rules are what `ptxas` 13.0 does to loops of `matvec_thread_per_element` that are cut to
+//! fewer columns. Loads at addresses that are known beforehand are operands of instructions, and
+//! none of these.
 
 use ptx_emulator::{Instruction, InstructionId, Kernel, MemoryAccess};
 use std::collections::{HashMap, HashSet};
@@ -18,7 +21,8 @@ use std::sync::Arc;
 
 use super::chain::reads_and_writes;
 
-/// Bytes of constants that are near the units (Jia et al., arXiv 1804.06826, table 3.1: "L1 constant cache").
+/// Bytes of constants that are near the units (Jia et al., arXiv 1804.06826, table 3.1: "L1
+/// constant cache").
 pub(super) const NEAR_BYTES: f64 = 2048.0;
 
 /// Most loads of a basic block that the assembler moves ahead of a loop.

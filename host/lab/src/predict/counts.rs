@@ -1,38 +1,41 @@
 //! A kernel's counts at any size, from runs at small ones.
 //!
-//! What these kernels do is a polynomial of the size that is linear in each of m, n and k: so many blocks, each with so
-//! many rounds, in each of which so many instructions. Such a polynomial is known from its values at two extents in each
-//! direction. So counts at 4096 are exact without running 4096³ multiply-adds. The runs are at extents that leave the same rest
-//! as the size's when they are divided by [`LEAST`]: the edges are the same, and so is how rows lie in sectors.
+//! What these kernels do is a polynomial of the size that is linear in each of m, n and k: so many
+//! blocks, each with so many rounds, in each of which so many instructions. Such a polynomial is
+//! known from its values at two extents in each direction. So counts at 4096 are exact without
+//! running 4096³ multiply-adds. The runs are at extents that leave the same rest as the size's when
+//! they are divided by [`LEAST`]: the edges are the same, and so is how rows lie in sectors.
 //!
-//! A grid-stride loop has as many threads as the device has room for, and what they do is linear in the elements of one
-//! thread. It is run with few threads, so that each has several, and scaled to those of the device.
+//! A grid-stride loop has as many threads as the device has room for, and what they do is linear in
+//! the elements of one thread. It is run with few threads, so that each has several, and scaled to
+//! those of the device.
 //!
-//! A plan that suits itself to the size is made for a small size and a device of few multiprocessors, for which it chooses the
-//! same kernels. Where tiles of the large product are cut or shared along k, those of the small one are not: each does the
-//! same work, and what the parts of a tile hand each other is left out.
+//! A plan that suits itself to the size is made for a small size and a device of few
+//! multiprocessors, for which it chooses the same kernels. Where tiles of the large product are cut
+//! or shared along k, those of the small one are not: each does the same work, and what the parts
+//! of a tile hand each other is left out.
 
 use super::ForecastError;
 use super::chain::{Chain, Cycles};
 use super::stores::Stored;
 use super::traffic::{SECTOR_BYTES, Traffic};
-use crate::catalogue::Request;
-use crate::catalogue::{Implementation, Precondition, Rung};
+use crate::catalogue::{Implementation, Precondition, Request, Rung};
+use crate::dispatch_element;
 use crate::problem::Shape;
-use crate::run::{self, RunError};
-use half::{bf16, f16};
+use crate::run::{self, Admitted, RunError, preflight_elsewhere};
 use kernels_gpu::geometry::Geometry;
 use ptx_emulator::{Counters, InstructionClass, Observer, Space};
-use warpladder::element::{Element, ElementType};
+use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::{ObservedEngine, PerLaunch};
 use warpladder::plan::Plan;
 
-/// The least extent of a run, and how far apart extents of runs are: tiles of every kernel fit, and a block is a small part of the
-/// whole.
+/// The least extent of a run, and how far apart extents of runs are: tiles of every kernel fit, and
+/// a block is a small part of the whole.
 const LEAST: u32 = 128;
 
-/// Declares the counts of a launch with the line through two of them, so that no field is forgotten.
+/// Declares the counts of a launch with the line through two of them, so that no field is
+/// forgotten.
 macro_rules! counts {
     ($($(#[$doc:meta])* $field:ident,)*) => {
         /// Counts of one launch, as real numbers: extrapolation works on them.
@@ -44,7 +47,8 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// The value on the line through `one` and `two`, so many of their distances from `one`.
+            /// The value on the line through `one` and `two`, so many of their distances from
+            /// `one`.
             fn line(one: &Counts, two: &Counts, at: f64) -> Counts {
                 Counts {
                     $($field: one.$field + (two.$field - one.$field) * at,)*
@@ -108,25 +112,23 @@ counts! {
     chain_dram,
 }
 
-/// What the launches of a rung that does not dispatch do at the size of a request, on a device of these cycles.
+/// What the launches of a rung that does not dispatch do at the size of a request, on a device of
+/// these cycles.
 ///
 /// # Errors
 /// Where the rung cannot run on the emulator at the small sizes, or chooses other kernels there.
-pub fn at(
-    rung: &'static Rung,
-    request: &Request,
-    cycles: Cycles,
-    seed: u64,
-) -> Result<Vec<Counts>, ForecastError> {
-    let shape = request.shape;
+pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>, ForecastError> {
+    let (request, whole) = admitted.planned()?;
+    let (rung, shape) = (admitted.runs(), request.shape);
     let run = |multiprocessors, shape| {
         let request = Request {
             shape,
             multiprocessors,
             ..*request
         };
-        counts(rung, &request, cycles, seed)
+        counts(&preflight_elsewhere(rung, &request)?, cycles, seed)
     };
+    let run_whole = || counts(admitted, cycles, seed);
     match rung.implementation {
         Implementation::Kernel {
             geometry: geometry @ Geometry::GridStride { block },
@@ -138,13 +140,13 @@ pub fn at(
             let small = elements(shape) <= elements(STRIDE_RUNS[1]);
             match Strided::of(rung, cycles, seed)? {
                 Some(strided) if !small => Ok(vec![strided.at(shape, blocks * u64::from(block))]),
-                _ => Ok(run(request.multiprocessors, shape)?),
+                _ => Ok(run_whole()?),
             }
         }
         Implementation::Planned { .. } if is_within(rung, shape, [2 * LEAST; 3]) => {
-            Ok(run(request.multiprocessors, shape)?)
+            Ok(run_whole()?)
         }
-        Implementation::Planned { plan, .. } => match small_plans(plan, request) {
+        Implementation::Planned { plan, .. } => match small_plans(plan, whole, request) {
             Some((multiprocessors, least)) => {
                 let samples = least.map(|extent| Samples {
                     first: extent,
@@ -160,7 +162,7 @@ pub fn at(
             let samples = samples(rung, shape);
             // Where the size is small, it is run as it is.
             if is_within(rung, shape, samples.map(|of| of.first + of.period)) {
-                return Ok(run(request.multiprocessors, shape)?);
+                return Ok(run_whole()?);
             }
             Ok(linear(rung, shape, samples, |shape| {
                 run(request.multiprocessors, shape)
@@ -174,14 +176,18 @@ fn is_within(rung: &Rung, shape: Shape, [m, n, k]: [u32; 3]) -> bool {
     shape.m <= m && shape.n <= n && (!rung.operation.uses_k() || shape.k <= k)
 }
 
-/// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no tile cut or shared, at all
-/// sizes that are sampled.
-fn small_plans(plan: fn(&Request) -> Plan, request: &Request) -> Option<(u32, [u32; 3])> {
+/// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no
+/// tile cut or shared, at all sizes that are sampled.
+fn small_plans(
+    plan: fn(&Request) -> Plan,
+    whole: &Plan,
+    request: &Request,
+) -> Option<(u32, [u32; 3])> {
     let kernels = |plan: &Plan| -> Vec<&str> {
         let launches = plan.launches.iter();
         launches.map(|launch| launch.entry).collect()
     };
-    let wanted = kernels(&plan(request));
+    let wanted = kernels(whole);
     let sizes = [2, 4].map(|times| [times * LEAST, times * LEAST, 2 * LEAST]);
     let candidates = sizes
         .into_iter()
@@ -208,7 +214,8 @@ fn corners([m, n, k]: [u32; 3]) -> [[u32; 3]; 8] {
     })
 }
 
-/// Elements of the runs of a grid-stride loop: of 2048 threads, each has two of the largest vectors or more.
+/// Elements of the runs of a grid-stride loop: of 2048 threads, each has two of the largest vectors
+/// or more.
 const STRIDE_RUNS: [Shape; 2] = [
     Shape {
         m: 512,
@@ -251,7 +258,7 @@ impl Strided {
                 compute_capability: 0,
                 transposed: [false; 2],
             };
-            let launches = counts(rung, &request, cycles, seed)?;
+            let launches = counts(&preflight_elsewhere(rung, &request)?, cycles, seed)?;
             Ok(launches.into_iter().next().unwrap_or_default())
         };
         let [one, two] = STRIDE_RUNS;
@@ -273,7 +280,8 @@ impl Strided {
     }
 }
 
-/// A polynomial that is linear in each extent, from runs at the first extents and those a period larger; one for each launch.
+/// A polynomial that is linear in each extent, from runs at the first extents and those a period
+/// larger; one for each launch.
 fn linear(
     rung: &Rung,
     shape: Shape,
@@ -320,8 +328,9 @@ impl Samples {
     }
 }
 
-/// The extents of runs that tell what a rung does at a shape. They leave the same rest of the period as the shape's, so that
-/// the last tiles are cut and rows lie across sectors as they do there.
+/// The extents of runs that tell what a rung does at a shape. They leave the same rest of the
+/// period as the shape's, so that the last tiles are cut and rows lie across sectors as they do
+/// there.
 fn samples(rung: &Rung, shape: Shape) -> [Samples; 3] {
     let multiples = match rung.precondition {
         Precondition::Multiples { m, n, k } => [m, n, k],
@@ -337,35 +346,24 @@ fn samples(rung: &Rung, shape: Shape) -> [Samples; 3] {
     })
 }
 
-/// Runs a rung as it is planned for a request, and counts what each launch does.
-fn counts(
-    rung: &'static Rung,
-    request: &Request,
-    cycles: Cycles,
-    seed: u64,
-) -> Result<Vec<Counts>, RunError> {
-    match rung.element {
-        ElementType::F16 => counts_of::<f16>(rung, request, cycles, seed),
-        ElementType::Bf16 => counts_of::<bf16>(rung, request, cycles, seed),
-        ElementType::F32 => counts_of::<f32>(rung, request, cycles, seed),
-        ElementType::F64 => counts_of::<f64>(rung, request, cycles, seed),
-    }
+/// Runs an admitted rung, and counts what each launch does.
+fn counts(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>, RunError> {
+    dispatch_element!(admitted.runs().element, T => counts_of::<T>(admitted, cycles, seed))
 }
 
 fn counts_of<T: Element>(
-    rung: &'static Rung,
-    request: &Request,
+    admitted: &Admitted,
     cycles: Cycles,
     seed: u64,
 ) -> Result<Vec<Counts>, RunError> {
     let emulator = EmulatorEngine::new();
-    let problem = rung.operation.problem::<T>(request.shape, seed);
+    let problem = admitted.problem::<T>(seed);
     let counters = observed(&emulator, Counters::new(), |engine| {
-        run::launch_as(engine, rung, request, &*problem)
+        run::launch(engine, admitted, &*problem)
     })?;
     let others = (Traffic::default(), Chain::new(cycles));
     let others = observed(&emulator, others, |engine| {
-        run::launch_as(engine, rung, request, &*problem)
+        run::launch(engine, admitted, &*problem)
     })?;
     let launches = counters.iter().zip(&others);
     Ok(launches
@@ -417,7 +415,8 @@ fn of_launch(counters: &Counters, traffic: &Traffic, chain: &Chain) -> Counts {
     }
 }
 
-/// Wavefronts of shared memory. Data of asynchronous copies arrive line by line, whichever lanes asked for them.
+/// Wavefronts of shared memory. Data of asynchronous copies arrive line by line, whichever lanes
+/// asked for them.
 fn shared_wavefronts(counters: &Counters) -> f64 {
     const WAVEFRONT_BYTES: f64 = 128.0;
     let Some(kernel) = counters.kernel() else {

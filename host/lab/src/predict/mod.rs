@@ -1,4 +1,5 @@
-//! How long a rung should take: the models of [`model`](warpladder_models), fed with what the emulator counts.
+//! How long a rung should take: the models of [`model`](warpladder_models), fed with what the
+//! emulator counts.
 
 mod chain;
 mod constants;
@@ -11,10 +12,9 @@ pub use counts::{Counts, Strided};
 pub use stores::{Sectors, Stored};
 pub use traffic::Traffic;
 
-use crate::catalogue::Request;
-use crate::catalogue::{Implementation, Rung};
+use crate::catalogue::{Request, Rung};
 use crate::problem::{Operation, Shape};
-use crate::run::{RunError, check_shape};
+use crate::run::{RunError, check_shape, preflight_elsewhere};
 use std::sync::OnceLock;
 use traffic::SECTOR_BYTES;
 use warpladder::device::DeviceProperties;
@@ -89,15 +89,13 @@ impl Forecast {
 /// Why there is no forecast.
 #[derive(Debug, thiserror::Error)]
 pub enum ForecastError {
-    /// It is a function of the host.
-    #[error("{0} runs on the host and not as a kernel: choose a kernel, see `warpladder list`")]
-    NotAKernel(&'static str),
     /// There is nothing to launch.
     #[error("{0} has nothing to compute at this size: use a larger one")]
     Nothing(&'static str),
     /// Its counts cannot be found by small runs.
     #[error(
-        "{0} chooses kernels for this size that it chooses for no small one: predict another size or device"
+        "{0} chooses kernels for this size that it chooses for no small one: predict another size \
+         or device"
     )]
     ChosenAtNoSmallSize(&'static str),
     /// Its registers are not in the table.
@@ -126,23 +124,20 @@ pub fn forecast(
     seed: u64,
 ) -> Result<Forecast, ForecastError> {
     check_shape(rung, shape)?;
-    let runs = rung.resolve(shape);
-    if let Implementation::Cpu(_) = runs.implementation {
-        return Err(ForecastError::NotAKernel(rung.name));
-    }
     let request = Request {
-        operation: runs.operation,
+        operation: rung.operation,
         shape,
         multiprocessors: device.multiprocessors.value,
         compute_capability: device.architecture.compute_capability,
         transposed: [false; 2],
     };
-    let plan = runs.plan(&request, Vec::new());
-    let planned = plan.map(|plan| plan.launches).unwrap_or_default();
+    let admitted = preflight_elsewhere(rung, &request)?;
+    let runs = admitted.runs();
+    let planned = &admitted.planned()?.1.launches;
     if planned.iter().all(|launch| launch.grid.contains(&0)) {
         return Err(ForecastError::Nothing(rung.name));
     }
-    let counts = counts::at(runs, &request, cycles(device), seed)?;
+    let counts = counts::at(&admitted, cycles(device), seed)?;
     let mut launches = Vec::new();
     for (planned, counts) in planned.iter().zip(&counts) {
         let launch = launch(emulator, device, planned)?;
@@ -217,8 +212,8 @@ fn launch(
     })
 }
 
-/// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have so many. Other
-/// generations differ by a few.
+/// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have
+/// so many. Other generations differ by a few.
 fn registers(device: &Device, entry: &'static str) -> Result<u32, ForecastError> {
     let most = device.architecture.limits.value.registers_per_thread;
     let assigned = assigned_registers(entry).ok_or(ForecastError::NoRegisters(entry))?;
@@ -239,7 +234,8 @@ fn assigned_registers(entry: &str) -> Option<u32> {
     found.map(|&(_, registers)| registers)
 }
 
-/// The row of a GPU of this machine: what its driver tells, and for the rest what is known of the same GPU.
+/// The row of a GPU of this machine: what its driver tells, and for the rest what is known of the
+/// same GPU.
 pub fn device_of(properties: &DeviceProperties) -> Device {
     Device::from_query(&Queried {
         name: properties.name.clone(),
@@ -259,7 +255,8 @@ pub fn device_of(properties: &DeviceProperties) -> Device {
     })
 }
 
-/// The cycles of a device that [`Chain`]s of instructions depend on; where one is unknown, those of the nearest kind.
+/// The cycles of a device that [`Chain`]s of instructions depend on; where one is unknown, those of
+/// the nearest kind.
 pub fn cycles(device: &Device) -> Cycles {
     const FMA: f64 = 6.0;
     const ISSUES: f64 = 4.0;
@@ -280,7 +277,8 @@ pub fn cycles(device: &Device) -> Cycles {
         l1: value(latencies.l1).unwrap_or(shared),
         miss: [value(latencies.l2).unwrap_or(dram), dram],
         load_store_issue: 32.0 * issues / lanes,
-        // Since compute capability 9.0 `ptxas` loads each such operand by an instruction of its own (ULDC).
+        // Since compute capability 9.0 `ptxas` loads each such operand by an instruction of its own
+        // (ULDC).
         constant_operand_issue: f64::from(u8::from(architecture.compute_capability >= 90)),
     }
 }
@@ -344,10 +342,11 @@ fn work(
 
 /// Bytes that device memory moves.
 ///
-/// A GPU without caches moves what each half of a warp asks for, sector by sector. Elsewhere timed launches follow each
-/// other: what fits stays in the L2 cache, and of what does not, nothing does. Of a product
-/// whose larger input does not fit, each round of resident blocks reads that input again: it runs along the whole extent of
-/// the grid, while the other input's part is shared by the blocks of a round.
+/// A GPU without caches moves what each half of a warp asks for, sector by sector. Elsewhere timed
+/// launches follow each other: what fits stays in the L2 cache, and of what does not, nothing does.
+/// Of a product whose larger input does not fit, each round of resident blocks reads that input
+/// again: it runs along the whole extent of the grid, while the other input's part is shared by the
+/// blocks of a round.
 fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &Counts) -> f64 {
     let Some(l2) = device.l2_bytes else {
         return counts.half_warp_sectors * SECTOR_BYTES as f64;
@@ -374,7 +373,7 @@ fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
+    use crate::catalogue::{self, Implementation};
     use warpladder_models::devices;
 
     #[test]
@@ -416,8 +415,10 @@ mod tests {
                 transposed: [false; 2],
             };
             let h200 = devices::find("H200").unwrap();
-            let extrapolated = counts::at(rung, &request, cycles(h200), 1).unwrap()[0];
-            let run = crate::profile::profile(&emulator, rung, shape, 1).unwrap();
+            let admitted = preflight_elsewhere(rung, &request).unwrap();
+            let extrapolated = counts::at(&admitted, cycles(h200), 1).unwrap()[0];
+            let admitted = crate::run::preflight(&emulator, rung, shape).unwrap();
+            let run = crate::profile::profile(&emulator, &admitted, 1).unwrap();
             let total = run.counters.total();
             let wavefronts = total.shared().wavefronts as f64;
             assert_eq!(extrapolated.shared_wavefronts, wavefronts, "{name}");
@@ -450,7 +451,8 @@ mod tests {
         assert!(outputs > 1.5 * seconds("register_blocked"));
     }
 
-    /// Addresses that the constant cache serves for a vector: requests of a round, times addresses of each, times warps.
+    /// Addresses that the constant cache serves for a vector: requests of a round, times addresses
+    /// of each, times warps.
     #[test]
     fn constants_are_asked_for_as_the_assembler_has_it() {
         let shape = Shape {

@@ -1,12 +1,12 @@
 //! Stores on their way to the L2 cache: what merges, and what arrives in parts.
 //!
-//! A warp that stores to the same line again before the line has left merges both stores. Lines leave when others come:
-//! those of the same warp, and those of the warps that store at the same time, which are few even where many are resident. How
-//! many other lines push a line out differs from line to line; between [`LEAST_LINES`] and [`MOST_LINES`] any
-//! number is as likely.
+//! A warp that stores to the same line again before the line has left merges both stores. Lines
+//! leave when others come: those of the same warp, and those of the warps that store at the same
+//! time, which are few even where many are resident. How many other lines push a line out differs
+//! from line to line; between [`LEAST_LINES`] and [`MOST_LINES`] any number is as likely.
 //!
-//! The three constants are fitted to what an H200 measured: the sweep of `matvec_lcs` over warps, which is fastest with 4,
-//! and `matvec_lcs` with 4 to 16 rows at full occupancy.
+//! The three constants are fitted to what an H200 measured: the sweep of `matvec_lcs` over warps,
+//! which is fastest with 4, and `matvec_lcs` with 4 to 16 rows at full occupancy.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Add, Mul, Sub};
@@ -17,7 +17,8 @@ use super::traffic::{LINE_BYTES, SECTOR_BYTES};
 const LEAST_LINES: f64 = 32.0;
 const MOST_LINES: f64 = 144.0;
 
-/// Warps that store at the same time, for which stores are followed up; with more resident it is the last number.
+/// Warps that store at the same time, for which stores are followed up; with more resident it is
+/// the last number.
 const STORING: [u32; 6] = [1, 2, 3, 4, 6, 9];
 
 /// Sectors that reach the L2 cache, as a whole and in parts, each part counted.
@@ -110,11 +111,13 @@ impl Mul<f64> for Stored {
     }
 }
 
-/// The lines that the warps of a block have under way, for each number of warps that store at the same time.
+/// The lines that the warps of a block have under way, for each number of warps that store at the
+/// same time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     pub stored: Stored,
-    /// Of each warp, the lines, the one that it stored to last at the end, with a bit for each byte under way.
+    /// Of each warp, the lines, the one that it stored to last at the end, with a bit for each byte
+    /// under way.
     pending: [HashMap<u32, VecDeque<(u64, u128)>>; STORING.len()],
 }
 
@@ -156,7 +159,8 @@ impl Stores {
     }
 }
 
-/// How many lines under way push this one out: any number from the least to the most, as a hash of the line has it.
+/// How many lines under way push this one out: any number from the least to the most, as a hash of
+/// the line has it.
 fn lines_that_push_out(line: u64) -> f64 {
     // Fibonacci hashing: the golden ratio spreads neighbours evenly.
     let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -178,7 +182,8 @@ fn send(sectors: &mut Sectors, stored: u128) {
 mod tests {
     use super::*;
 
-    /// Sectors of warps that store rows of 4-byte words to lines of their own, one after the other, word by word.
+    /// Sectors of warps that store rows of 4-byte words to lines of their own, one after the other,
+    /// word by word.
     fn of_rows(rows: u64, words: u64) -> Stored {
         let mut stores = Stores::default();
         for warp in 0..64 {

@@ -1,8 +1,8 @@
-//! What a kernel asks of the memory hierarchy beyond what [`Counters`](ptx_emulator::Counters) count.
+//! What a kernel asks of the memory hierarchy beyond what [`Counters`](ptx_emulator::Counters)
+//! count.
 
 use ptx_emulator::{
-    AccessKind, AsyncAccess, BarrierComplete, Kernel, LaunchContext, MemoryAccess, Observer,
-    Progress, Space, WarpContext,
+    AccessKind, AsyncAccess, Event, Interest, MemoryAccess, Observer, Progress, Space, WarpContext,
 };
 use std::collections::HashSet;
 
@@ -32,8 +32,8 @@ pub(super) struct Passes {
 }
 
 impl Passes {
-    /// Lanes that fill a pass are served together. Words that they load from different lines come in one pass, unless they lie
-    /// in the same bank.
+    /// Lanes that fill a pass are served together. Words that they load from different lines come
+    /// in one pass, unless they lie in the same bank.
     pub fn of(access: &MemoryAccess<'_>) -> Self {
         Self::of_lanes(access.kind, access.bytes, access.mask, access.addresses)
     }
@@ -76,8 +76,9 @@ fn line(word: u64) -> u64 {
 ///
 /// What the copy engine moves is counted each time.
 ///
-/// A block that runs alone on its multiprocessor fetches each sector from the L2 cache once, as long as what it uses over
-/// and over fits the L1 cache. Blocks beside it are other blocks' business: they fetch the same sectors again.
+/// A block that runs alone on its multiprocessor fetches each sector from the L2 cache once, as
+/// long as what it uses over and over fits the L1 cache. Blocks beside it are other blocks'
+/// business: they fetch the same sectors again.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
     /// Passes of global loads and stores.
@@ -90,8 +91,8 @@ pub struct Traffic {
     pub write_sectors: u64,
     /// Sectors of all loads and stores, half a warp at a time: what GPUs without caches move.
     pub half_warp_sectors: u64,
-    /// Barriers of whole blocks, from a block's first access to global memory on: those before keep nothing apart, and those of
-    /// some warps leave the others at work.
+    /// Barriers of whole blocks, from a block's first access to global memory on: those before keep
+    /// nothing apart, and those of some warps leave the others at work.
     pub barriers: u64,
     /// Requests for constants.
     constants: Constants,
@@ -137,36 +138,14 @@ fn sectors(access: &MemoryAccess<'_>, lanes: impl Iterator<Item = usize>, bytes:
     sectors
 }
 
-impl Observer for Traffic {
-    fn fork(&self) -> Self {
-        Traffic {
-            constants: self.constants.fork(),
-            ..Traffic::default()
-        }
-    }
-
-    fn join(&mut self, worker: Self) {
-        self.wavefronts += worker.wavefronts;
-        self.lines += worker.lines;
-        self.read_sectors += worker.read_sectors;
-        self.write_sectors += worker.write_sectors;
-        self.stores.stored = self.stores.stored + worker.stores.stored;
-        self.half_warp_sectors += worker.half_warp_sectors;
-        self.barriers += worker.barriers;
-        self.constants.join(worker.constants);
-    }
-
-    fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        self.constants.launch_start(launch.kernel);
-    }
-
-    fn block_start(&mut self, _: &Kernel, _: [u32; 3]) {
+impl Traffic {
+    fn block_start(&mut self) {
         self.loaded.clear();
         self.constants.block_start();
         self.accessed = false;
     }
 
-    fn block_end(&mut self, _: &Kernel, _: [u32; 3]) {
+    fn block_end(&mut self) {
         self.read_sectors += self.loaded.len() as u64;
         self.stores.end();
     }
@@ -178,7 +157,8 @@ impl Observer for Traffic {
             _ => return,
         }
         let opcode = context.kernel.instruction(access.instruction).opcode();
-        // The copy engine and asynchronous copies pass their data to shared memory, where it is counted.
+        // The copy engine and asynchronous copies pass their data to shared memory, where it is
+        // counted.
         let passes = !opcode.starts_with("cp.async");
         if passes {
             let Passes { data, lines } = Passes::of(access);
@@ -203,7 +183,7 @@ impl Observer for Traffic {
     }
 
     fn async_access(&mut self, context: &WarpContext<'_>, access: &AsyncAccess<'_>) {
-        let done = access.progress != Progress::Begins;
+        let done = access.progress != Progress::Issued;
         let access = &access.access;
         let opcode = context.kernel.instruction(access.instruction).opcode();
         if done && access.space == Space::Global && opcode.starts_with("cp.async.bulk") {
@@ -211,9 +191,47 @@ impl Observer for Traffic {
             self.bulk(access);
         }
     }
+}
 
-    fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        self.barriers += u64::from(barrier.whole_block && self.accessed);
+impl Observer for Traffic {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::ACCESS)
+        .with(Interest::ASYNC_ACCESS)
+        .with(Interest::BARRIER);
+
+    fn fork(&self) -> Self {
+        Traffic {
+            constants: self.constants.fork(),
+            ..Traffic::default()
+        }
+    }
+
+    fn join(&mut self, worker: Self) {
+        self.wavefronts += worker.wavefronts;
+        self.lines += worker.lines;
+        self.read_sectors += worker.read_sectors;
+        self.write_sectors += worker.write_sectors;
+        self.stores.stored = self.stores.stored + worker.stores.stored;
+        self.half_warp_sectors += worker.half_warp_sectors;
+        self.barriers += worker.barriers;
+        self.constants.join(worker.constants);
+    }
+
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.constants.launch_start(launch.kernel),
+            Event::BlockStart { .. } => self.block_start(),
+            Event::BlockEnd { .. } => self.block_end(),
+            Event::Access { warp, accesses } => {
+                accesses.for_each(|access| self.memory_access(warp, access));
+            }
+            Event::AsyncAccess { warp, access } => self.async_access(warp, access),
+            Event::BarrierComplete(barrier) => {
+                self.barriers += u64::from(barrier.whole_block && self.accessed);
+            }
+            _ => {}
+        }
     }
 }
 

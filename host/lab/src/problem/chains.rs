@@ -1,12 +1,13 @@
 //! Chains of multiply-adds.
 
 use super::{Problem, Shape, random, rounds};
-use kernels_gpu::stream::{BLOCK, fma_ilp};
+use kernels_gpu::ladder::stream::{BLOCK, fma_ilp};
 use warpladder::check::{self, Method, Verdict};
 use warpladder::element::Element;
 use warpladder::launch::Param;
 
 pub(super) struct Chains<T> {
+    shape: Shape,
     input: [Vec<T>; 1],
     output_len: usize,
     rounds: u32,
@@ -30,11 +31,13 @@ impl<T: Element> Chains<T> {
                     .sum()
             })
             .collect();
-        // Values lie between -1 and 4. Each link adds a rounding of at most 4 u and passes on the error before it
-        // times FACTOR, so the error of a chain is at most 4 u · min(links, 1 / TERM); and the sum rounds as well.
+        // Values lie between -1 and 4. Each link adds a rounding of at most 4 u and passes on the
+        // error before it times FACTOR, so the error of a chain is at most 4 u · min(links, 1 /
+        // TERM); and the sum rounds as well.
         let roundings = (links as f64).min(1.0 / term);
         let tolerance = f64::from(chains) * 4.0 * (roundings + 4.0) * T::UNIT_ROUNDOFF;
         Chains {
+            shape,
             input: [input],
             output_len: shape.m as usize * shape.n as usize,
             rounds,
@@ -45,6 +48,10 @@ impl<T: Element> Chains<T> {
 }
 
 impl<T: Element> Problem<T> for Chains<T> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.input
     }

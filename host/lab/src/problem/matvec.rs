@@ -7,6 +7,7 @@ use warpladder::element::Element;
 use warpladder::launch::Param;
 
 pub(super) struct MatVec<T> {
+    shape: Shape,
     rows: usize,
     columns: usize,
     matrix: DMatrix<f64>,
@@ -20,7 +21,11 @@ impl<T: Element> MatVec<T> {
         let (m, n) = (rows as usize, columns as usize);
         // Row-major, as the kernel's parameter.
         let elements: Vec<T> = random(m * n, seed, 2);
-        let stride = if any { kernels_gpu::matvec::MAX } else { n };
+        let stride = if any {
+            kernels_gpu::history::intervals::MAX
+        } else {
+            n
+        };
         let mut parameter = vec![T::NAN; if any { stride * stride } else { m * n }];
         for i in 0..m {
             parameter[i * stride..i * stride + n].copy_from_slice(&elements[i * n..(i + 1) * n]);
@@ -34,6 +39,7 @@ impl<T: Element> MatVec<T> {
             params.extend([Param::U32(rows), Param::U32(columns)]);
         }
         MatVec {
+            shape,
             rows: m,
             columns: n,
             matrix: DMatrix::from_row_iterator(m, n, elements.iter().map(|&x| x.into())),
@@ -44,6 +50,10 @@ impl<T: Element> MatVec<T> {
 }
 
 impl<T: Element> Problem<T> for MatVec<T> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.input
     }

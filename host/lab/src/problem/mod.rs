@@ -1,7 +1,8 @@
 //! What kernels compute: inputs, parameters, the right answer, and the work that it takes.
 //!
-//! A problem is made once for an operation, an element type, a shape and a seed, and serves every rung of that
-//! kind. It knows nothing of engines: parameters are symbolic ([`Param`]) until a launch.
+//! A problem is made once for an operation, an element type, a shape and a seed, and serves every
+//! rung of that kind. It knows nothing of engines: parameters are symbolic ([`Param`]) until a
+//! launch.
 
 mod chains;
 #[cfg(test)]
@@ -11,7 +12,7 @@ mod pointwise;
 pub mod product;
 mod tensor;
 
-use kernels_gpu::stream::fma_ilp;
+use kernels_gpu::ladder::stream::fma_ilp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use warpladder::check::Verdict;
@@ -24,15 +25,16 @@ use warpladder::launch::Param;
 pub enum Operation {
     /// C = A · B, row-major and dense: `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
     Product,
-    /// C = A · B, column-major with leading dimensions: the same, then `lda: u32, ldb: u32, ldc: u32`.
+    /// C = A · B, column-major with leading dimensions: the same, then `lda: u32, ldb: u32, ldc:
+    /// u32`.
     ColumnMajorProduct,
-    /// C = A · B, row-major and dense, with narrow inputs, two of 16 bits to a word, and sums and C of f32:
-    /// `(a: &[T], b: &[T], c: *mut f32, m: u32, n: u32, k: u32)`.
+    /// C = A · B, row-major and dense, with narrow inputs, two of 16 bits to a word, and sums and C
+    /// of f32: `(a: &[T], b: &[T], c: *mut f32, m: u32, n: u32, k: u32)`.
     TensorProduct(TensorInput),
-    /// The same with 16-bit elements of one type in A, B and C: a sum of f32 is rounded once, when it is stored:
-    /// `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
+    /// The same with 16-bit elements of one type in A, B and C: a sum of f32 is rounded once, when
+    /// it is stored: `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
     NarrowProduct(TensorInput),
-    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32, repetitions: u32)`.
+    /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32)`.
     Copy,
     /// The input's transpose, row-major, with the parameters of `Copy`.
     Transpose,
@@ -40,13 +42,14 @@ pub enum Operation {
     StreamCopy,
     /// `output[i] = input[i] + 1`, with the parameters of `StreamCopy`.
     AddOne,
-    /// Sums of so many chains of multiply-adds: `(input: &[T], output: *mut T, rounds: u32, factor: T, term: T)`.
+    /// Sums of so many chains of multiply-adds: `(input: &[T], output: *mut T, rounds: u32, factor:
+    /// T, term: T)`.
     FmaChains {
         /// Chains of each thread.
         chains: u32,
     },
-    /// A small matrix times many vectors: `(matrix: [[T; N]; M], input: &[T], output: *mut T)`, then
-    /// `m: u32, n: u32` where the kernel takes any size, with a matrix of 32 × 32.
+    /// A small matrix times many vectors: `(matrix: [[T; N]; M], input: &[T], output: *mut T)`,
+    /// then `m: u32, n: u32` where the kernel takes any size, with a matrix of 32 × 32.
     MatVec {
         /// Rows of the matrix.
         rows: u32,
@@ -70,13 +73,22 @@ pub struct Shape {
 
 /// A problem with inputs, for kernels whose elements are `T`.
 pub trait Problem<T: Element> {
+    /// The size.
+    fn shape(&self) -> Shape;
+
+    /// Whether A and B of a product are stored transposed.
+    fn transposed(&self) -> [bool; 2] {
+        [false; 2]
+    }
+
     /// The inputs, in the order in which [`Param::Input`] numbers them.
     fn inputs(&self) -> &[Vec<T>];
 
     /// Number of elements of the output, padding included.
     fn output_len(&self) -> usize;
 
-    /// Where there may be padding in the output: elements of a column, and elements from one column to the next.
+    /// Where there may be padding in the output: elements of a column, and elements from one column
+    /// to the next.
     fn padded_columns(&self) -> Option<(usize, usize)> {
         None
     }
@@ -88,8 +100,9 @@ pub trait Problem<T: Element> {
     fn check(&self, output: &[T]) -> Verdict;
 }
 
-/// Columns of column-major matrices are padded to a multiple of so many elements, 128 bytes of `f32`, as a pitched
-/// allocation would: a leading dimension is then not the number of rows unless that is such a multiple.
+/// Columns of column-major matrices are padded to a multiple of so many elements, 128 bytes of
+/// `f32`, as a pitched allocation would: a leading dimension is then not the number of rows unless
+/// that is such a multiple.
 pub const PITCH_MULTIPLE: u32 = 32;
 
 impl Operation {
@@ -98,8 +111,8 @@ impl Operation {
         self.stored(shape, [false; 2], seed)
     }
 
-    /// The same with A stored as k × m or B as n × k where the flag of each says so. What is no dense row-major product has no such
-    /// operands, and is as it is.
+    /// The same with A stored as k × m or B as n × k where the flag of each says so. What is no
+    /// dense row-major product has no such operands, and is as it is.
     pub fn stored<T: Element>(
         self,
         shape: Shape,
@@ -184,7 +197,7 @@ impl Operation {
             Operation::Copy | Operation::Transpose | Operation::StreamCopy | Operation::AddOne => {
                 (m * n, m * n)
             }
-            Operation::FmaChains { .. } => (kernels_gpu::stream::BLOCK as u128, m * n),
+            Operation::FmaChains { .. } => (kernels_gpu::ladder::stream::BLOCK as u128, m * n),
             Operation::MatVec { rows, columns, .. } => {
                 let vectors = m * n / wide(columns);
                 (vectors * wide(columns), vectors * wide(rows))
@@ -192,7 +205,8 @@ impl Operation {
         }
     }
 
-    /// Floating-point operations, a fused multiply-add counted as two; 0 where there is no arithmetic.
+    /// Floating-point operations, a fused multiply-add counted as two; 0 where there is no
+    /// arithmetic.
     pub fn flops(self, shape: Shape) -> f64 {
         let (m, n, k) = (f64::from(shape.m), f64::from(shape.n), f64::from(shape.k));
         match self {
@@ -211,7 +225,8 @@ impl Operation {
         }
     }
 
-    /// The fewest elements that a kernel must move: every input read once, the output written once, no padding.
+    /// The fewest elements that a kernel must move: every input read once, the output written once,
+    /// no padding.
     pub fn elements_moved(self, shape: Shape) -> f64 {
         let dense = match self {
             Operation::ColumnMajorProduct => Operation::Product,
@@ -239,7 +254,8 @@ fn rounds(shape: Shape) -> u32 {
 
 /// `len` values from [-1, 1), the same ones for the same seed and stream.
 fn random<T: Element>(len: usize, seed: u64, stream: u64) -> Vec<T> {
-    // Streams keep the inputs of one problem apart; the multiplier is odd, so no two of them coincide.
+    // Streams keep the inputs of one problem apart; the multiplier is odd, so no two of them
+    // coincide.
     let mut rng = StdRng::seed_from_u64(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     (0..len)
         .map(|_| T::from_f64(rng.random_range(-1.0..1.0)))

@@ -1,4 +1,5 @@
-//! Problems in which every output element comes from one input element: copies, transposes, `add_one`.
+//! Problems in which every output element comes from one input element: copies, transposes,
+//! `add_one`.
 
 use super::{Problem, Shape, random};
 use warpladder::check::{self, Method, Verdict};
@@ -30,6 +31,10 @@ impl<T: Element> Matrix<T> {
 }
 
 impl<T: Element> Problem<T> for Matrix<T> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.input
     }
@@ -44,7 +49,6 @@ impl<T: Element> Problem<T> for Matrix<T> {
             Param::Output,
             Param::U32(self.shape.n),
             Param::U32(self.shape.m),
-            Param::U32(1),
         ]
     }
 
@@ -74,6 +78,7 @@ impl<T: Element> Problem<T> for Matrix<T> {
 
 /// A run of elements to each of which a number is added.
 pub(super) struct Stream<T> {
+    shape: Shape,
     input: [Vec<T>; 1],
     added: f64,
 }
@@ -81,6 +86,7 @@ pub(super) struct Stream<T> {
 impl<T: Element> Stream<T> {
     pub(super) fn new(shape: Shape, seed: u64, added: f64) -> Self {
         Stream {
+            shape,
             input: [random(shape.m as usize * shape.n as usize, seed, 1)],
             added,
         }
@@ -88,6 +94,10 @@ impl<T: Element> Stream<T> {
 }
 
 impl<T: Element> Problem<T> for Stream<T> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.input
     }

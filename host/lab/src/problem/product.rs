@@ -8,12 +8,13 @@ use warpladder::check::{self, Method, Tolerance, Verdict};
 use warpladder::element::Element;
 use warpladder::launch::Param;
 
-/// Up to this many multiply-adds the whole product is computed by nalgebra, above it Freivalds' check is used:
-/// 1024 × 1024 × 1024, a quarter of a second on one core.
+/// Up to this many multiply-adds the whole product is computed by nalgebra, above it Freivalds'
+/// check is used: 1024 × 1024 × 1024, a quarter of a second on one core.
 const FULL_REFERENCE_LIMIT: u128 = 1 << 30;
 
-/// Vectors of Freivalds' check. One random real vector already meets a wrong element with certainty, up to
-/// rounding; the second guards against an error that happens to fall under the tolerance.
+/// Vectors of Freivalds' check. One random real vector already meets a wrong element with
+/// certainty, up to rounding; the second guards against an error that happens to fall under the
+/// tolerance.
 const FREIVALDS_VECTORS: u64 = 2;
 
 /// Those of A, B and C in the dense problem of an operation and a shape.
@@ -30,6 +31,8 @@ pub fn dense_strides(operation: Operation, shape: Shape) -> [Strides; 3] {
 /// C = A · B.
 pub struct Product<T> {
     shape: Shape,
+    /// Whether A and B are stored transposed.
+    transposed: [bool; 2],
     /// Layouts of A, B and C.
     strides: [Strides; 3],
     /// The leading dimension of C, where its columns may be padded.
@@ -59,9 +62,11 @@ impl<T: Element> Product<T> {
         Product::of_inputs(shape, inputs, tolerance.into())
     }
 
-    /// A dense and row-major one, with A stored as k × m or B as n × k where the flag of each says so.
+    /// A dense and row-major one, with A stored as k × m or B as n × k where the flag of each says
+    /// so.
     pub fn stored(mut self, transposed: [bool; 2]) -> Self {
         let (m, _, k) = extents(self.shape);
+        self.transposed = transposed;
         if transposed[0] {
             self.strides[0] = Strides::column_major(m);
         }
@@ -76,6 +81,7 @@ impl<T: Element> Product<T> {
         let (m, n, k) = extents(shape);
         Product {
             shape,
+            transposed: [false; 2],
             strides: [k, n, n].map(Strides::row_major),
             ldc: None,
             inputs: inputs.into(),
@@ -86,8 +92,8 @@ impl<T: Element> Product<T> {
         }
     }
 
-    /// Column-major with these leading dimensions of A, B and C. Padding of the inputs holds NaN, so that a kernel
-    /// that reads it fails its check.
+    /// Column-major with these leading dimensions of A, B and C. Padding of the inputs holds NaN,
+    /// so that a kernel that reads it fails its check.
     pub fn column_major(shape: Shape, lds: [usize; 3], seed: u64) -> Self {
         let (m, n, k) = extents(shape);
         let [lda, ldb, ldc] = lds;
@@ -95,6 +101,7 @@ impl<T: Element> Product<T> {
         params.extend(lds.map(|ld| Param::U32(ld as u32)));
         Product {
             shape,
+            transposed: [false; 2],
             strides: lds.map(Strides::column_major),
             ldc: Some(ldc),
             inputs: vec![
@@ -134,6 +141,14 @@ impl<T: Element> Product<T> {
 }
 
 impl<T: Element> Problem<T> for Product<T> {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn transposed(&self) -> [bool; 2] {
+        self.transposed
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.inputs
     }

@@ -1,4 +1,5 @@
-//! Matrix products of narrow elements, summed as f32 and stored as that or as narrow: what tensor cores compute.
+//! Matrix products of narrow elements, summed as f32 and stored as that or as narrow: what tensor
+//! cores compute.
 
 use super::product::Product;
 use super::{Problem, Shape, random};
@@ -19,15 +20,17 @@ fn round(input: TensorInput, value: f32) -> (u32, f32) {
             (element.to_bits().into(), element.to_f32())
         }
         TensorInput::Tf32 => {
-            // Half of the last bit that is used, and what is not used cut off: no value drawn is near infinity.
+            // Half of the last bit that is used, and what is not used cut off: no value drawn is
+            // near infinity.
             let bits = (value.to_bits() + 0x1000) & !0x1fff;
             (bits, f32::from_bits(bits))
         }
     }
 }
 
-/// C = A · B, dense and row-major, of elements that are rounded first. Where `T` is f32 the inputs are words of two elements, or of
-/// one, the first in the low half; where it has 16 bits, C is of it as well, and the inputs are the elements.
+/// C = A · B, dense and row-major, of elements that are rounded first. Where `T` is f32 the inputs
+/// are words of two elements, or of one, the first in the low half; where it has 16 bits, C is of
+/// it as well, and the inputs are the elements.
 pub struct TensorProduct<T> {
     /// The product of the rounded elements.
     values: Product<f32>,
@@ -81,6 +84,14 @@ fn stored<T: Element>(bits: &[u32], input: TensorInput) -> Vec<T> {
 
 /// `T` is the type of C: f32, which is wide enough for a word of inputs, or that of the inputs.
 impl<T: Element> Problem<T> for TensorProduct<T> {
+    fn shape(&self) -> Shape {
+        self.values.shape()
+    }
+
+    fn transposed(&self) -> [bool; 2] {
+        self.values.transposed()
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         &self.stored
     }

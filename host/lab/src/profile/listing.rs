@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 pub struct SourceFile {
     /// Its name.
     pub file: String,
-    /// The lines from the first to the last that did something, without longer stretches that did nothing.
+    /// The lines from the first to the last that did something, without longer stretches that did
+    /// nothing.
     pub lines: Vec<SourceLine>,
 }
 
@@ -31,9 +32,11 @@ pub struct LineCounters {
     pub warp_instructions: u64,
     /// Their share of all.
     pub share: f64,
-    /// Sectors of 32 bytes per load or store of global memory, of each instruction that is one, without repetitions.
+    /// Sectors of 32 bytes per load or store of global memory, of each instruction that is one,
+    /// without repetitions.
     pub sectors_per_request: Vec<f64>,
-    /// Passes of shared memory over those without bank conflicts, of each instruction that accesses it, without repetitions.
+    /// Passes of shared memory over those without bank conflicts, of each instruction that accesses
+    /// it, without repetitions.
     pub wavefronts_per_ideal: Vec<f64>,
 }
 

@@ -7,8 +7,8 @@ use ptx_emulator::counters::{ClassCounts, Counters, Counts, Footprint, LineCount
 use std::collections::HashMap;
 use warpladder::element::ElementType;
 
-/// A profile: what `profile --json` writes. Units stand with the fields of the parts, in the documentation of
-/// [`ptx_emulator::counters`].
+/// A profile: what `profile --json` writes. Units stand with the fields of the parts, in the
+/// documentation of [`ptx_emulator::counters`].
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Record {
     /// Name of the rung.
@@ -19,11 +19,13 @@ pub struct Record {
     pub family: Family,
     /// Element type.
     pub element: ElementType,
-    /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n elements.
+    /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n
+    /// elements.
     pub m: u32,
     /// Columns of the same.
     pub n: u32,
-    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null elsewhere.
+    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null
+    /// elsewhere.
     pub k: Option<u32>,
     /// Whether the output was right.
     pub ok: bool,
@@ -83,7 +85,8 @@ impl From<&Profile> for Record {
 pub struct Measurement {
     /// Lanes per warp instruction, at most 32; null where nothing ran.
     pub average_active_lanes: Option<f64>,
-    /// Arithmetic intensity: FLOP per byte that moved between the SMs and the caches; null where none did.
+    /// Arithmetic intensity: FLOP per byte that moved between the SMs and the caches; null where
+    /// none did.
     pub flops_per_byte_moved: Option<f64>,
     /// FLOP per distinct byte of global memory; null where none was touched.
     pub flops_per_distinct_byte: Option<f64>,

@@ -1,6 +1,6 @@
 //! The text of source lines.
 
-use ptx_emulator::counters::Place;
+use ptx_emulator::counters::SourceLine;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -20,14 +20,15 @@ impl Sources {
     }
 
     /// The text of a line, empty where there is none.
-    pub fn line(&mut self, place: &Place) -> &str {
+    pub fn line(&mut self, place: &SourceLine) -> &str {
         let index = (place.line as usize).wrapping_sub(1);
         let lines = self.lines(&place.file);
         lines.get(index).map_or("", String::as_str)
     }
 }
 
-/// Whether a line only marks where an excerpt of a file begins or ends, for the book. Listings leave such lines out.
+/// Whether a line only marks where an excerpt of a file begins or ends, for the book. Listings
+/// leave such lines out.
 pub fn is_anchor(line: &str) -> bool {
     let comment = line.trim_start().strip_prefix("// ANCHOR");
     comment.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("_END:"))

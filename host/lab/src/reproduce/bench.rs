@@ -3,8 +3,8 @@
 use super::group::{Group, Reference};
 use crate::catalogue::{self, Rung};
 use crate::problem::Shape;
-use crate::profile::{ProfileError, profile};
-use crate::run::{self, Problems, Record, RunError};
+use crate::profile::profile;
+use crate::run::{self, Admitted, Problems, Record, RunError};
 use ptx_emulator::counters::Counts;
 use std::collections::HashMap;
 use warpladder::check::Verdict;
@@ -18,7 +18,9 @@ pub struct Bench<'e> {
     size: Option<u32>,
     seed: u64,
     reps: usize,
-    problems: HashMap<Shape, Problems>,
+    problems: Problems,
+    /// What the preflight admitted.
+    admitted: HashMap<(&'static str, Shape), Admitted>,
     done: HashMap<(&'static str, Shape), Measured>,
 }
 
@@ -79,7 +81,8 @@ impl<'e> Bench<'e> {
             size,
             seed,
             reps,
-            problems: HashMap::new(),
+            problems: Problems::new(seed),
+            admitted: HashMap::new(),
             done: HashMap::new(),
         }
     }
@@ -107,14 +110,24 @@ impl<'e> Bench<'e> {
     ///
     /// # Errors
     /// See [`RunError`].
-    pub fn preflight(&self, group: &Group) -> Result<(), RunError> {
+    pub fn preflight(&mut self, group: &Group) -> Result<(), RunError> {
         for entry in group.entries {
-            run::preflight(self.engine(), super::rung(entry), self.shape(group))?;
+            self.admit(super::rung(entry), self.shape(group))?;
         }
         match self.reference_rung(group) {
-            Some((rung, shape)) => run::preflight(self.engine(), rung, shape),
+            Some((rung, shape)) => self.admit(rung, shape).map(|_| ()),
             None => Ok(()),
         }
+    }
+
+    /// Admits a rung, or remembers that it was admitted.
+    fn admit(&mut self, rung: &'static Rung, shape: Shape) -> Result<Admitted, RunError> {
+        if let Some(admitted) = self.admitted.get(&(rung.name, shape)) {
+            return Ok(admitted.clone());
+        }
+        let admitted = run::preflight(self.engine(), rung, shape)?;
+        self.admitted.insert((rung.name, shape), admitted.clone());
+        Ok(admitted)
     }
 
     /// Measures a rung at the group's size, or remembers what it gave.
@@ -126,7 +139,8 @@ impl<'e> Bench<'e> {
         self.measure_at(rung, self.shape(group))
     }
 
-    /// The record of the rung that a group's values are a share of; none where there is none or nothing is timed.
+    /// The record of the rung that a group's values are a share of; none where there is none or
+    /// nothing is timed.
     pub(super) fn reference(&mut self, group: &Group) -> Result<Option<Record>, RunError> {
         let Some((rung, shape)) = self.reference_rung(group) else {
             return Ok(None);
@@ -150,30 +164,23 @@ impl<'e> Bench<'e> {
         if let Some(measured) = self.done.get(&(rung.name, shape)) {
             return Ok(measured.clone());
         }
-        let counted = match self.machine {
-            Machine::Counted(emulator) => Some(count(emulator, rung, shape, self.seed)),
-            Machine::Timed(_) => None,
-        };
-        let measured = match counted {
-            Some(Ok(measured)) => measured,
-            Some(Err(ProfileError::Run(error))) => return Err(error),
+        let admitted = self.admit(rung, shape)?;
+        let measured = match self.machine {
             // Products on the host are timed everywhere.
-            Some(Err(ProfileError::NotAKernel(_))) | None => self.time(rung, shape)?,
+            Machine::Counted(emulator) if !admitted.is_on_host() => {
+                count(emulator, &admitted, self.seed)?
+            }
+            Machine::Counted(_) | Machine::Timed(_) => self.time(&admitted)?,
         };
         self.done.insert((rung.name, shape), measured.clone());
         Ok(measured)
     }
 
-    fn time(&mut self, rung: &'static Rung, shape: Shape) -> Result<Measured, RunError> {
-        let (engine, seed, reps) = (self.engine(), self.seed, self.reps);
-        let problems = self
-            .problems
-            .entry(shape)
-            .or_insert_with(|| Problems::new(shape, seed));
-        let record = problems.run(engine, rung, reps)?;
+    fn time(&mut self, admitted: &Admitted) -> Result<Measured, RunError> {
+        let record = self.problems.run(self.engine(), admitted, self.reps)?;
         Ok(Measured {
-            rung,
-            shape,
+            rung: admitted.rung(),
+            shape: admitted.shape(),
             engine: record.engine,
             device: record.device.clone(),
             ok: record.ok,
@@ -186,26 +193,21 @@ impl<'e> Bench<'e> {
 /// Runs a kernel once on the emulator, checks its output and counts what it did.
 ///
 /// # Errors
-/// See [`ProfileError`]; a kernel that fails is no error but a failed check, as in `run`.
-fn count(
-    emulator: &EmulatorEngine,
-    rung: &'static Rung,
-    shape: Shape,
-    seed: u64,
-) -> Result<Measured, ProfileError> {
-    let (ok, complaint, counts) = match profile(emulator, rung, shape, seed) {
+/// See [`RunError`]; a kernel that fails is no error but a failed check, as in `run`.
+fn count(emulator: &EmulatorEngine, admitted: &Admitted, seed: u64) -> Result<Measured, RunError> {
+    let (ok, complaint, counts) = match profile(emulator, admitted, seed) {
         Ok(profile) => {
             let Verdict { ok, complaint, .. } = profile.verdict;
             (ok, complaint, ok.then(|| profile.counters.total()))
         }
-        Err(ProfileError::Run(RunError::Engine(error @ EngineError::Launch { .. }))) => {
+        Err(RunError::Engine(error @ EngineError::Launch { .. })) => {
             (false, Some(error.to_string()), None)
         }
         Err(error) => return Err(error),
     };
     Ok(Measured {
-        rung,
-        shape,
+        rung: admitted.rung(),
+        shape: admitted.shape(),
         engine: emulator.kind(),
         device: emulator.device_name().to_owned(),
         ok,

@@ -17,9 +17,11 @@ pub struct Group {
     pub size: Size,
     /// What counts are divided by.
     pub useful: Useful,
-    /// What is taken from times. The first of them is what the step of an entry's first figure is compared with.
+    /// What is taken from times. The first of them is what the step of an entry's first figure is
+    /// compared with.
     pub timed: &'static [Timed],
-    /// What is taken from counts on the emulator; empty for products on the host, which are timed everywhere.
+    /// What is taken from counts on the emulator; empty for products on the host, which are timed
+    /// everywhere.
     pub counted: &'static [Count],
     /// A rung whose speed the values are a share of.
     pub reference: Option<Reference>,
@@ -45,7 +47,8 @@ pub struct Figure {
     pub value: f64,
     /// Its unit.
     pub unit: Unit,
-    /// What kind of figure it is: measured how, or predicted by what. Steps are between figures of one kind.
+    /// What kind of figure it is: measured how, or predicted by what. Steps are between figures of
+    /// one kind.
     pub kind: &'static str,
     /// The source's words, where they are no plain number.
     pub words: Option<&'static str>,
@@ -92,7 +95,7 @@ impl fmt::Display for Figure {
 }
 
 /// The unit of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// 10⁹ floating-point operations per second.
@@ -158,16 +161,16 @@ impl fmt::Display for Unit {
 
 /// Why a rung differs from the one before.
 ///
-/// Every text states a mechanism that holds on any machine of its kind, in words that follow a colon; which of them
-/// is printed is decided by what was measured.
+/// Every text states a mechanism that holds on any machine of its kind, in words that follow a
+/// colon; which of them is printed is decided by what was measured.
 #[derive(Debug)]
 pub struct Reason {
     /// What the change does, whatever the machine.
     pub change: &'static str,
     /// The count that shows it.
     pub shown: Shown,
-    /// What makes the change weigh less, or more, on the GPUs that the kernels run on (compute capability 7.0 and
-    /// newer) than on the source's; `None` where no source gives a step.
+    /// What makes the change weigh less, or more, on the GPUs that the kernels run on (compute
+    /// capability 7.0 and newer) than on the source's; `None` where no source gives a step.
     pub weight: Option<Weight>,
 }
 
@@ -226,7 +229,8 @@ pub enum Size {
         /// On the emulator.
         emulator: u32,
     },
-    /// So many blocks of 256 threads for every multiprocessor, and chains of so many sixteenths of rounds.
+    /// So many blocks of 256 threads for every multiprocessor, and chains of so many sixteenths of
+    /// rounds.
     PerMultiprocessor {
         /// Blocks of a multiprocessor.
         blocks: u32,
@@ -255,7 +259,7 @@ impl Size {
                 emulator,
             } => Shape {
                 m: blocks * engine.multiprocessors(),
-                n: kernels_gpu::stream::BLOCK as u32,
+                n: kernels_gpu::ladder::stream::BLOCK as u32,
                 k: size.unwrap_or(if counted { emulator } else { gpu }),
             },
         }
@@ -293,11 +297,12 @@ pub enum Timed {
     Gbs,
     /// GB/s of launches in a row: source 003's "outer time".
     OuterGbs,
-    /// GB/s of repetitions inside of the kernel: source 003's "inner time".
+    /// GB/s of repetitions inside of a kernel: source 003's "inner time".
     InnerGbs,
     /// GFLOP/s in percent of the reference's.
     PercentOfReference,
-    /// GFLOP/s that the reference's bandwidth would carry: the source's bound, which stands for `there_gbs` GB/s, scaled.
+    /// GFLOP/s that the reference's bandwidth would carry: the source's bound, which stands for
+    /// `there_gbs` GB/s, scaled.
     BandwidthBound {
         /// Bandwidth of the source's machine, in GB/s.
         there_gbs: f64,

@@ -1,14 +1,16 @@
 //! The sources' figures beside ours: `warpladder reproduce`.
 //!
-//! Figures of old hardware do not come out again on new hardware. What has to come out is the *step* from one rung
-//! to the next, or the reason for which it no longer does. So the tables of [`sources`] hold each figure with the
-//! rung that it is a step from and the reason of the step, and [`reproduce`] measures both rungs here:
+//! Figures of old hardware do not come out again on new hardware. What has to come out is the
+//! *step* from one rung to the next, or the reason for which it no longer does. So the tables of
+//! [`sources`] hold each figure with the rung that it is a step from and the reason of the step,
+//! and [`reproduce`] measures both rungs here:
 //!
 //! - on a GPU by time ([`Timed`]);
-//! - on the emulator by exact counts of transactions, wavefronts and instructions ([`Count`]), in which the reasons
-//!   show whatever the hardware.
+//! - on the emulator by exact counts of transactions, wavefronts and instructions ([`Count`]), in
+//!   which the reasons show whatever the hardware.
 //!
-//! The measured step decides between the sentences of a [`Reason`]; a sentence states a mechanism and no figure.
+//! The measured step decides between the sentences of a [`Reason`]; a sentence states a mechanism
+//! and no figure.
 
 mod bench;
 mod group;
@@ -29,7 +31,7 @@ use crate::catalogue::{self, Rung};
 use crate::run::RunError;
 
 /// A source, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Source {
     /// CSE 260, lecture 9: performance modelling and better matrix products.
     #[serde(rename = "000")]
@@ -58,6 +60,11 @@ impl Source {
         Source::Wolfe,
     ];
 
+    /// The number, three digits.
+    pub fn number(self) -> &'static str {
+        &self.title()[..3]
+    }
+
     /// Number, author and title.
     pub const fn title(self) -> &'static str {
         match self {
@@ -84,7 +91,8 @@ impl Source {
 /// Measures the rungs of one table and sets them beside the source's figures: a row for each entry.
 ///
 /// # Errors
-/// Where a rung cannot run at all: see [`RunError`]. A wrong output is no error but a row that is not ok.
+/// Where a rung cannot run at all: see [`RunError`]. A wrong output is no error but a row that is
+/// not ok.
 pub fn reproduce(
     bench: &mut Bench<'_>,
     source: Source,

@@ -29,11 +29,13 @@ fn in_cache(bench: &Bench<'_>, group: &Group) -> Option<String> {
     Some(if bytes <= l2_bytes {
         format!(
             "input and output, {data:.0} MiB, fit into the L2 cache of {cache:.0} MiB: \
-             launches find much of them there, and figures may exceed the bandwidth of device memory"
+             launches find much of them there, and figures may exceed the bandwidth of device \
+             memory"
         )
     } else {
         format!(
-            "input and output, {data:.0} MiB, exceed the L2 cache of {cache:.0} MiB: launches go to device memory"
+            "input and output, {data:.0} MiB, exceed the L2 cache of {cache:.0} MiB: launches go \
+             to device memory"
         )
     })
 }
@@ -51,12 +53,15 @@ fn transfers(rows: &[Row]) -> Option<String> {
             rate(row, Timed::Gflops)?,
             rate(row, Timed::HostToHostGflops)?,
         );
-        Some((row.rung, kernel, host))
+        Some((&row.rung, kernel, host))
     });
     let (rung, kernel, host) = both.max_by(|a, b| a.1.total_cmp(&b.1))?;
     // Times of the same work are to each other as the inverse rates.
     let share = 100.0 * (1.0 - host / kernel);
     (share > 0.0).then(|| {
-        format!("of the host-to-host time of {rung}, {share:.0} % are transfers; kernel times are compared")
+        format!(
+            "of the host-to-host time of {rung}, {share:.0} % are transfers; kernel times are \
+            compared"
+        )
     })
 }

@@ -10,21 +10,21 @@ use crate::run::Record;
 use ptx_emulator::counters::Counts;
 use warpladder::engine::EngineKind;
 
-/// One rung: the record of `reproduce --json`.
-#[derive(Clone, Debug, serde::Serialize)]
+/// One rung: the record of `reproduce --json`, which the report reads back.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Row {
     /// The source's number.
     pub source: Source,
     /// Title of the table.
-    pub group: &'static str,
+    pub group: String,
     /// Name of the rung.
-    pub rung: &'static str,
+    pub rung: String,
     /// The rung that steps are from; null for the first.
-    pub over: Option<&'static str>,
+    pub over: Option<String>,
     /// The machine of the source's figures.
-    pub hardware: &'static str,
+    pub hardware: String,
     /// The source's problem.
-    pub problem: &'static str,
+    pub problem: String,
     /// The source's figures; the step of the first is what ours is compared with.
     pub there: Vec<There>,
     /// The engine that ran the rung here.
@@ -35,7 +35,8 @@ pub struct Row {
     pub m: u32,
     /// Columns of our problem.
     pub n: u32,
-    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null elsewhere.
+    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null
+    /// elsewhere.
     pub k: Option<u32>,
     /// Our values.
     pub here: Vec<Here>,
@@ -50,7 +51,7 @@ pub struct Row {
 }
 
 /// A figure of the source.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct There {
     /// The number.
     pub value: f64,
@@ -59,23 +60,25 @@ pub struct There {
     /// Number and unit as the source words them.
     pub words: String,
     /// What kind of figure it is.
-    pub kind: &'static str,
+    pub kind: String,
     /// Its machine, where that is not the table's; null elsewhere.
-    pub hardware: Option<&'static str>,
-    /// How many times better than the rung before, by figures of the same kind; null where that has none.
+    pub hardware: Option<String>,
+    /// How many times better than the rung before, by figures of the same kind; null where that has
+    /// none.
     pub step: Option<f64>,
 }
 
 /// A value of ours.
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Here {
     /// What it is.
-    pub measure: &'static str,
+    pub measure: String,
     /// Its unit; for counts, what they are divided by.
     pub unit: String,
     /// The value; null where the check failed.
     pub value: Option<f64>,
-    /// How many times better than the rung before; for counts, how many times fewer. Null where either is 0 or null.
+    /// How many times better than the rung before; for counts, how many times fewer. Null where
+    /// either is 0 or null.
     pub step: Option<f64>,
 }
 
@@ -152,7 +155,7 @@ pub(super) fn rows(
                 .iter()
                 .enumerate()
                 .map(|(column, measure)| Here {
-                    measure: measure.name(),
+                    measure: measure.name().to_owned(),
                     unit: measure.unit(group.useful),
                     value: values[index][column],
                     step: step(
@@ -166,11 +169,11 @@ pub(super) fn rows(
             let shape = measured.shape;
             Row {
                 source,
-                group: group.title,
-                rung: entry.rung,
-                over: entry.step.map(|(name, _)| name),
-                hardware: group.hardware,
-                problem: group.problem,
+                group: group.title.to_owned(),
+                rung: entry.rung.to_owned(),
+                over: entry.step.map(|(name, _)| name.to_owned()),
+                hardware: group.hardware.to_owned(),
+                problem: group.problem.to_owned(),
                 there,
                 engine: measured.engine,
                 device: measured.device.clone(),
@@ -206,8 +209,8 @@ fn there(figure: &Figure, before: Option<&[Figure]>) -> There {
         value: figure.value,
         unit: figure.unit,
         words: figure.to_string(),
-        kind: figure.kind,
-        hardware: figure.hardware,
+        kind: figure.kind.to_owned(),
+        hardware: figure.hardware.map(str::to_owned),
         step,
     }
 }

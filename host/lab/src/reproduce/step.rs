@@ -5,7 +5,7 @@ use super::group::{Count, Reason, Shown};
 /// How our step compares with the source's.
 ///
 /// A step is how many times better a rung is than the one before; below 1 it is worse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// There is no rung before.
@@ -32,8 +32,8 @@ pub enum Verdict {
     New,
 }
 
-/// A rung as fast as the one before within this factor is no step: 4 %, just under the smallest that a source
-/// names (5 %).
+/// A rung as fast as the one before within this factor is no step: 4 %, just under the smallest
+/// that a source names (5 %).
 pub const NO_STEP_IN_TIME: f64 = 1.04;
 
 /// The same for counts, which have no noise: 1 %.
@@ -163,7 +163,8 @@ mod tests {
         assert_eq!(verdict(2.0, 0.8), Verdict::Reversed);
         assert_eq!(verdict(0.97, 1.03), Verdict::None);
         assert_eq!(verdict(1.0, 1.5), Verdict::New);
-        // Costs: a rung that is four times slower is a larger step than one that is three times slower.
+        // Costs: a rung that is four times slower is a larger step than one that is three times
+        // slower.
         assert_eq!(verdict(1.0 / 3.0, 0.25), Verdict::Larger);
         assert_eq!(verdict(1.0 / 3.0, 0.8), Verdict::Smaller);
         // The smallest step that a source names.

@@ -1,7 +1,6 @@
 //! Rungs that are functions of the host.
 
-use super::{Record, Sampling, Shape, Times};
-use crate::catalogue::Rung;
+use super::{Admitted, Record, Sampling, Times};
 use crate::cpu::CpuProduct;
 use crate::problem::Problem;
 use std::convert::Infallible;
@@ -13,11 +12,11 @@ const MOST_REPS: usize = 3;
 
 pub(super) fn run(
     product: CpuProduct,
-    rung: &Rung,
-    shape: Shape,
+    admitted: &Admitted,
     problem: &dyn Problem<f32>,
     sampling: &Sampling,
 ) -> Record {
+    let (rung, shape) = (admitted.rung(), admitted.shape());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut record = Record::new(rung, shape, EngineKind::Cpu, &format!("{cores} CPU cores"));
     let inputs = problem.inputs();
@@ -43,6 +42,7 @@ pub(super) fn run(
             host_to_host_ms: None,
             outer_ms: None,
             inner_ms: None,
+            repeated: None,
         };
         record.timed(rung, shape, times);
     }

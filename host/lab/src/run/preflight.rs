@@ -1,19 +1,51 @@
 //! What cannot work is refused before anything is allocated.
 
 use super::Shape;
-use crate::catalogue::Request;
-use crate::catalogue::{self, Implementation, Precondition, Rung};
-use crate::problem::Operation;
+use crate::catalogue::{self, Implementation, Precondition, Request, Rung};
+use crate::cpu::CpuProduct;
+use crate::problem::{Operation, Problem};
+use warpladder::element::{Element, ElementType};
 use warpladder::engine::Engine;
 use warpladder::error::EngineError;
-use warpladder::launch::Param;
+use warpladder::gemm::layout::Layout;
 use warpladder::memory;
 use warpladder::plan::Plan;
 use warpladder::ptx;
 
 /// Why a rung was not run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
+    /// It is a function of the host, where a kernel is needed.
+    #[error("{0} runs on the host and not as a kernel: choose a kernel, see `warpladder list`")]
+    NotAKernel(&'static str),
+    /// The kernel takes operands as they are.
+    #[error(
+        "{rung} takes no transposed operands, and so not the layout {layout}: leave out --layout"
+    )]
+    Layout {
+        /// Name of the rung.
+        rung: &'static str,
+        /// The layout.
+        layout: Layout,
+    },
+    /// The problem is not the one that was admitted.
+    #[error(
+        "{rung} was admitted for {element} at {shape}, the problem is {problem_element} at \
+         {problem_shape}: make the problem of what was admitted"
+    )]
+    Problem {
+        /// Name of the rung.
+        rung: &'static str,
+        /// Its element type.
+        element: ElementType,
+        /// The size that was admitted.
+        shape: String,
+        /// The problem's element type.
+        problem_element: ElementType,
+        /// The problem's size.
+        problem_shape: String,
+    },
     /// The rung does not take this size.
     #[error("{rung} takes {needs}, not {shape}: {advice}")]
     Shape {
@@ -28,7 +60,8 @@ pub enum RunError {
     },
     /// The problem does not fit.
     #[error(
-        "{rung} at {shape} needs {needed} bytes of {whose} memory, {free} are free: use a smaller size"
+        "{rung} at {shape} needs {needed} bytes of {whose} memory, {free} are free: use a smaller \
+         size"
     )]
     Memory {
         /// Name of the rung.
@@ -56,7 +89,8 @@ pub enum RunError {
     },
     /// The grid would be too large.
     #[error(
-        "{rung} at {shape} needs {blocks} blocks in {axis}, a grid has at most {limit}: use a smaller size"
+        "{rung} at {shape} needs {blocks} blocks in {axis}, a grid has at most {limit}: use a \
+         smaller size"
     )]
     Grid {
         /// Name of the rung.
@@ -104,61 +138,263 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
     })
 }
 
-/// Refuses what is too large for memory or too new for the device.
+/// A rung at a size that the preflight has admitted: what runs and, of a kernel, the planned
+/// launches.
+///
+/// Only [`preflight`] and [`preflight_layout`] make one, and everything that runs a rung takes one.
+/// So nothing runs that was not checked, and nothing is planned twice:
+///
+/// ```
+/// use warpladder::engine::emulator::EmulatorEngine;
+/// use warpladder_lab::{catalogue, problem::Shape, run};
+///
+/// let engine = EmulatorEngine::new();
+/// let naive = catalogue::find("naive").unwrap();
+/// let shape = Shape { m: 4, n: 4, k: 4 };
+/// let admitted = run::preflight(&engine, naive, shape)?;
+/// let (c, verdict) = run::output::<f32>(&engine, &admitted, &*admitted.problem(1))?;
+/// assert!(verdict.ok && c.len() == 16);
+/// # Ok::<(), run::RunError>(())
+/// ```
+///
+/// A rung alone is not launched:
+///
+/// ```compile_fail,E0308
+/// # use warpladder::engine::emulator::EmulatorEngine;
+/// # use warpladder_lab::{catalogue, problem::Shape, run};
+/// # let engine = EmulatorEngine::new();
+/// # let naive = catalogue::find("naive").unwrap();
+/// # let shape = Shape { m: 4, n: 4, k: 4 };
+/// # let problem = naive.operation.problem::<f32>(shape, 1);
+/// run::output::<f32>(&engine, naive, &*problem)?;
+/// # Ok::<(), run::RunError>(())
+/// ```
+///
+/// And no program makes an admitted one by itself:
+///
+/// ```compile_fail,E0451
+/// # use warpladder_lab::{catalogue, problem::Shape, run};
+/// # let naive = catalogue::find("naive").unwrap();
+/// # let shape = Shape { m: 4, n: 4, k: 4 };
+/// let admitted = run::Admitted { rung: naive, shape };
+/// ```
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    rung: &'static Rung,
+    /// The rung that runs: another one where `rung` dispatches.
+    runs: &'static Rung,
+    shape: Shape,
+    /// Whether A and B of a product are stored transposed.
+    transposed: [bool; 2],
+    work: Work,
+}
+
+/// What an admitted rung runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// Launches. Parameters of a kernel of the catalogue's own are those of the problem.
+    Launches {
+        /// What they were planned for.
+        request: Request,
+        /// The launches.
+        plan: Plan,
+    },
+    /// A function of the host.
+    Host(CpuProduct),
+}
+
+impl Admitted {
+    /// The rung that was asked for.
+    pub fn rung(&self) -> &'static Rung {
+        self.rung
+    }
+
+    /// The rung that runs: another one where the rung dispatches.
+    pub fn runs(&self) -> &'static Rung {
+        self.runs
+    }
+
+    /// The size.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether it is a function of the host.
+    pub fn is_on_host(&self) -> bool {
+        matches!(self.work, Work::Host(_))
+    }
+
+    /// Its problem, with inputs drawn by `seed`.
+    pub fn problem<T: Element>(&self, seed: u64) -> Box<dyn Problem<T>> {
+        self.runs
+            .operation
+            .stored(self.shape, self.transposed, seed)
+    }
+
+    pub(crate) fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// Refuses a function of the host.
+    ///
+    /// # Errors
+    /// [`RunError::NotAKernel`].
+    pub fn kernel(&self) -> Result<(), RunError> {
+        self.planned().map(|_| ())
+    }
+
+    /// What the launches were planned for, and the launches.
+    ///
+    /// # Errors
+    /// [`RunError::NotAKernel`].
+    pub(crate) fn planned(&self) -> Result<(&Request, &Plan), RunError> {
+        match &self.work {
+            Work::Launches { request, plan } => Ok((request, plan)),
+            Work::Host(_) => Err(RunError::NotAKernel(self.rung.name)),
+        }
+    }
+
+    /// The launches with the parameters of a problem.
+    ///
+    /// # Errors
+    /// [`RunError::NotAKernel`], and [`RunError::Problem`] where the problem is another one.
+    pub(super) fn plan_for<T: Element>(&self, problem: &dyn Problem<T>) -> Result<Plan, RunError> {
+        let (_, plan) = self.planned()?;
+        let is_of_it = T::TYPE == self.runs.element
+            && problem.shape() == self.shape
+            && problem.transposed() == self.transposed;
+        if !is_of_it {
+            return Err(RunError::Problem {
+                rung: self.rung.name,
+                element: self.runs.element,
+                shape: describe(self.runs.operation, self.shape),
+                problem_element: T::TYPE,
+                problem_shape: describe(self.runs.operation, problem.shape()),
+            });
+        }
+        let mut plan = plan.clone();
+        if let Implementation::Kernel { .. } = self.runs.implementation {
+            for launch in &mut plan.launches {
+                launch.params = problem.params();
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// Refuses a size that the rung does not take, what is too large for memory, and what is too new
+/// for the device. What it admits carries its launches.
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn preflight(engine: &dyn Engine, rung: &'static Rung, shape: Shape) -> Result<(), RunError> {
+pub fn preflight(
+    engine: &dyn Engine,
+    rung: &'static Rung,
+    shape: Shape,
+) -> Result<Admitted, RunError> {
+    preflight_layout(engine, rung, shape, Layout::default())
+}
+
+/// The same of a product whose operands are stored in this layout.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn preflight_layout(
+    engine: &dyn Engine,
+    rung: &'static Rung,
+    shape: Shape,
+    layout: Layout,
+) -> Result<Admitted, RunError> {
     check_shape(rung, shape)?;
     let runs = rung.resolve(shape);
+    if layout != Layout::default() && !runs.takes_any_layout() {
+        return Err(RunError::Layout {
+            rung: rung.name,
+            layout,
+        });
+    }
     let on_device = device_bytes(runs, shape);
-    if let Some(compute_capability) = runs.compute_capability() {
-        if !ptx::module(compute_capability).runs_on(engine.compute_capability()) {
+    let work = match (runs.implementation, runs.compute_capability()) {
+        (Implementation::Cpu(product), _) => Work::Host(product),
+        (_, Some(needs)) if !ptx::module(needs).runs_on(engine.compute_capability()) => {
             return Err(RunError::Capability {
                 rung: rung.name,
-                needs: compute_capability,
+                needs,
                 device: engine.device_name().to_owned(),
                 has: engine.compute_capability(),
             });
         }
-        let free = Some(engine.free_memory()?);
-        fits(rung, shape, "device", on_device, free)?;
-        let plan = plan(engine, runs, shape, Vec::new())?;
-        let needed = on_device + u128::from(plan.workspace_bytes);
-        fits(rung, shape, "device", needed, free)?;
-    }
+        _ => {
+            let free = Some(engine.free_memory()?);
+            fits(rung, shape, "device", on_device, free)?;
+            let request = Request {
+                operation: runs.operation,
+                shape,
+                multiprocessors: engine.multiprocessors(),
+                compute_capability: engine.compute_capability(),
+                transposed: layout.transposed(),
+            };
+            let work = planned(runs, &request)?;
+            if let Work::Launches { plan, .. } = &work {
+                let needed = on_device + u128::from(plan.workspace_bytes);
+                fits(rung, shape, "device", needed, free)?;
+            }
+            work
+        }
+    };
     // Inputs and output, the same once more where the device is the host, and a reference in f64.
     let (inputs, output) = runs.operation.elements(shape);
     let on_host = 2 * on_device + (inputs + output) * 8;
-    fits(rung, shape, "host", on_host, memory::available())
+    fits(rung, shape, "host", on_host, memory::available())?;
+    Ok(Admitted {
+        rung,
+        runs,
+        shape,
+        transposed: layout.transposed(),
+        work,
+    })
 }
 
-/// The launches of a rung that runs on an engine by itself; `params` are those of the problem.
+/// Admits the launches that are planned for another device, so that the emulator counts what they
+/// do. The memory of that device is not looked at.
 ///
 /// # Errors
-/// [`RunError::Grid`] where a grid has more blocks than CUDA allows.
-pub(super) fn plan(
-    engine: &dyn Engine,
-    rung: &Rung,
-    shape: Shape,
-    params: Vec<Param>,
-) -> Result<Plan, RunError> {
-    let Some(plan) = rung.plan(&request(engine, rung, shape), params) else {
-        unreachable!("{} is not launched", rung.name);
+/// [`RunError::Shape`], [`RunError::Grid`] and [`RunError::NotAKernel`].
+pub(crate) fn preflight_elsewhere(
+    rung: &'static Rung,
+    request: &Request,
+) -> Result<Admitted, RunError> {
+    // A grid-stride loop leaves what is no whole vector, and is counted at sizes that hold some.
+    if !matches!(rung.precondition, Precondition::Elements(_)) {
+        check_shape(rung, request.shape)?;
+    }
+    let runs = rung.resolve(request.shape);
+    let request = Request {
+        operation: runs.operation,
+        ..*request
     };
-    check_grids(rung, shape, &plan)?;
-    Ok(plan)
+    Ok(Admitted {
+        rung,
+        runs,
+        shape: request.shape,
+        transposed: request.transposed,
+        work: planned(runs, &request)?,
+    })
 }
 
-/// What a plan for a rung on an engine is made for, operands as they are.
-pub fn request(engine: &dyn Engine, rung: &Rung, shape: Shape) -> Request {
-    Request {
-        operation: rung.operation,
-        shape,
-        multiprocessors: engine.multiprocessors(),
-        compute_capability: engine.compute_capability(),
-        transposed: [false; 2],
-    }
+/// The launches of a rung for a request.
+///
+/// # Errors
+/// [`RunError::Grid`] where a grid has more blocks than CUDA allows, and [`RunError::NotAKernel`].
+fn planned(rung: &Rung, request: &Request) -> Result<Work, RunError> {
+    let Some(plan) = rung.plan(request) else {
+        return Err(RunError::NotAKernel(rung.name));
+    };
+    check_grids(rung, request.shape, &plan)?;
+    Ok(Work::Launches {
+        request: *request,
+        plan,
+    })
 }
 
 /// Refuses grids with more blocks than CUDA allows.

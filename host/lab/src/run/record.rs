@@ -8,31 +8,37 @@ use warpladder::element::ElementType;
 use warpladder::engine::EngineKind;
 use warpladder::timing::{Quartiles, Summary};
 
-/// Version of the fields of a record. Fields may be added to a version; one that changes its meaning or goes makes a new
-/// one. Version 1 had neither a number nor single times.
+/// Version of the fields of a record. Fields may be added to a version; one that changes its
+/// meaning or goes makes a new one. Version 1 had neither a number nor single times.
 pub const SCHEMA: u32 = 2;
 
-/// What one rung did on one engine: the record of `--json` and `--csv`, see docs/results.md.
-#[derive(Clone, Debug, serde::Serialize)]
+/// What one rung did on one engine: the record of `--json` and `--csv`, see docs/results.md. The
+/// baseline and the report read it back.
+///
+/// Fields that came later than others are null in older files.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Record {
-    /// Version of these fields: [`SCHEMA`].
+    /// Version of these fields: [`SCHEMA`]; 1 in files without it.
+    #[serde(default = "first_schema")]
     pub schema: u32,
     /// Name of the rung.
-    pub kernel: &'static str,
+    pub kernel: String,
     /// Its family.
     pub family: Family,
     /// The source documents that it is from, by number.
-    pub source: &'static str,
+    pub source: String,
     /// Element type.
     pub element: ElementType,
-    /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n elements.
+    /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n
+    /// elements.
     pub m: u32,
     /// Columns of the same.
     pub n: u32,
-    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null elsewhere.
+    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null
+    /// elsewhere.
     pub k: Option<u32>,
     /// The rung that ran, where the kernel only chooses one; null elsewhere.
-    pub ran: Option<&'static str>,
+    pub ran: Option<String>,
     /// Engine that ran it.
     pub engine: EngineKind,
     /// The device's name.
@@ -41,7 +47,8 @@ pub struct Record {
     pub ok: bool,
     /// How the output was checked; null where the kernel failed before it had one.
     pub check: Option<Method>,
-    /// Largest absolute difference from the reference; null where an element is NaN or there is no output.
+    /// Largest absolute difference from the reference; null where an element is NaN or there is no
+    /// output.
     pub error: Option<f64>,
     /// Largest difference that passes.
     pub tolerance: Option<f64>,
@@ -65,18 +72,20 @@ pub struct Record {
     pub noise_pct: Option<f64>,
     /// 10⁹ floating-point operations per second at the median; null where there are none.
     pub gflops: Option<f64>,
-    /// Effective bandwidth at the median: 10⁹ bytes per second, every input read once, the output written once.
+    /// Effective bandwidth at the median: 10⁹ bytes per second, every input read once, the output
+    /// written once.
     pub gbs: Option<f64>,
-    /// Inputs to the device, kernel, output back: wall-clock time in milliseconds, median of 3 runs.
+    /// Inputs to the device, kernel, output back: wall-clock time in milliseconds, median of 3
+    /// runs.
     pub host_to_host_ms: Option<f64>,
-    /// Time of one of as many launches in a row as there were samples, in milliseconds: source 003's "outer time".
-    /// Null on the CPU.
+    /// Time of one of as many launches in a row as there were samples, in milliseconds: source
+    /// 003's "outer time". Null on the CPU.
     pub outer_ms: Option<f64>,
-    /// Time of one of 10 repetitions inside of the kernel, in milliseconds: source 003's "inner time". Null where the
-    /// kernel has no such loop.
+    /// Time of one of 10 repetitions inside of a kernel, in milliseconds: source 003's "inner time". Null where
+    /// there is no kernel that repeats this one's work.
     pub inner_ms: Option<f64>,
-    /// Version of the driver; this and what follows are the device's state right after the last sample, from NVIDIA's
-    /// management library, and null where that does not tell.
+    /// Version of the driver; this and what follows are the device's state right after the last
+    /// sample, from NVIDIA's management library, and null where that does not tell.
     pub driver: Option<String>,
     /// Clock of the multiprocessors, in MHz.
     pub clock_mhz: Option<u32>,
@@ -88,28 +97,44 @@ pub struct Record {
     pub power_w: Option<f64>,
     /// Power limit in force, in watts.
     pub power_limit_w: Option<f64>,
-    /// What held the clocks down while samples were taken, separated by spaces; "none" where nothing was seen to.
+    /// What held the clocks down while samples were taken, separated by spaces; "none" where
+    /// nothing was seen to.
     pub throttled: Option<String>,
     /// What was wrong, as one line; null where nothing was.
     pub complaint: Option<String>,
-    /// The samples, in milliseconds, in the order in which they were taken. They are in JSON alone: see [`Detailed`].
-    #[serde(skip)]
+    /// The samples, in milliseconds, in the order in which they were taken. They are written to
+    /// JSON alone: see [`Detailed`].
+    #[serde(default, skip_serializing)]
     pub times_ms: Vec<f64>,
+}
+
+const fn first_schema() -> u32 {
+    1
 }
 
 /// A record with what does not fit a table: an element of `--json`.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Detailed<'a, C> {
-    /// The record.
     #[serde(flatten)]
-    pub record: &'a Record,
-    /// The samples, in milliseconds, in the order in which they were taken.
-    pub times_ms: &'a [f64],
+    record: &'a Record,
+    times_ms: &'a [f64],
     /// How it compares with a saved run; null without one.
-    pub baseline: Option<C>,
+    baseline: Option<C>,
 }
 
-/// What the device says holds its clocks down now, and what its counters say has done so in between.
+impl<'a, C> Detailed<'a, C> {
+    /// A record, its samples, and how it compares with a saved run.
+    pub fn new(record: &'a Record, baseline: Option<C>) -> Self {
+        Detailed {
+            record,
+            times_ms: &record.times_ms,
+            baseline,
+        }
+    }
+}
+
+/// What the device says holds its clocks down now, and what its counters say has done so in
+/// between.
 fn throttled(before: Option<&DeviceState>, after: &DeviceState) -> Option<String> {
     let mut reasons = after.throttle_reasons.clone()?;
     // A device that has nothing to do any more is not held down.
@@ -144,9 +169,9 @@ impl Record {
     pub(super) fn new(rung: &Rung, shape: Shape, engine: EngineKind, device: &str) -> Self {
         Record {
             schema: SCHEMA,
-            kernel: rung.name,
+            kernel: rung.name.to_owned(),
             family: rung.family,
-            source: rung.source,
+            source: rung.source.to_owned(),
             element: rung.element,
             m: shape.m,
             n: shape.n,
@@ -193,7 +218,8 @@ impl Record {
         self.complaint = verdict.complaint;
     }
 
-    /// Adds the device's state after the last sample, and what it says beside that before the first.
+    /// Adds the device's state after the last sample, and what it says beside that before the
+    /// first.
     pub(super) fn observed(&mut self, before: Option<&DeviceState>, after: &DeviceState) {
         self.driver = after.driver_version.clone();
         self.clock_mhz = after.clock_mhz;

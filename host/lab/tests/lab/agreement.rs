@@ -88,7 +88,8 @@ fn compare(
     let mut different = emulated.zip(real).enumerate().filter(|(_, (e, r))| e != r);
     let (index, (e, r)) = different.next().expect("the outputs are equally long");
     Err(format!(
-        "{} elements differ, the first is element {index}: bytes {e:02x?} on the emulator, {r:02x?} on the GPU",
+        "{} elements differ, the first is element {index}: bytes {e:02x?} on the emulator, \
+         {r:02x?} on the GPU",
         1 + different.count()
     ))
 }

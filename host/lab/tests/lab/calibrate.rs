@@ -1,4 +1,5 @@
-//! The calibration's kernels on the emulator: all of them run, and what they report has the shape of a calibration.
+//! The calibration's kernels on the emulator: all of them run, and what they report has the shape
+//! of a calibration.
 
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::calibrate::{Extent, calibrate};
@@ -16,7 +17,8 @@ fn every_figure_is_measured() {
             || figure.name.starts_with("set_of_blocks");
         assert!(difference || figure.median > 0.0, "{figure:?}");
     }
-    // One warp with one chain: an instruction takes a step of the emulator, and the loop around them adds a few.
+    // One warp with one chain: an instruction takes a step of the emulator, and the loop around
+    // them adds a few.
     for class in ["fp32", "fp64", "half", "special"] {
         let steps = measured.median(&format!("latency_{class}")).unwrap();
         assert!(steps >= 1.0, "{class}: {steps}");

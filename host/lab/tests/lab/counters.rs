@@ -7,6 +7,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
 use warpladder_lab::problem::{Operation, Shape};
 use warpladder_lab::profile::{Profile, profile};
+use warpladder_lab::run::preflight;
 
 /// A size that every rung takes: the largest tile is 128 and the widest row of threads 256.
 const SIZE: u32 = 256;
@@ -33,7 +34,9 @@ fn profile_of(engine: &EmulatorEngine, rung: &'static Rung) -> Profile {
         n: SIZE,
         k: SIZE,
     };
-    let profile = profile(engine, rung, shape, 1).unwrap_or_else(|error| panic!("{error}"));
+    let profile = preflight(engine, rung, shape)
+        .and_then(|admitted| profile(engine, &admitted, 1))
+        .unwrap_or_else(|error| panic!("{error}"));
     assert!(profile.verdict.ok, "{}: {:?}", rung.name, profile.verdict);
     profile
 }
@@ -57,7 +60,8 @@ fn sectors_per_request(counters: &Counters, stores: bool) -> Vec<f64> {
     ratios
 }
 
-/// Products do 2mnk FLOP and no more, whatever the tiling. General ones multiply with α, and add up parts of k, besides.
+/// Products do 2mnk FLOP and no more, whatever the tiling. General ones multiply with α, and add up
+/// parts of k, besides.
 #[test]
 fn flops_are_those_of_the_operation() {
     for profile in profiles() {
@@ -88,7 +92,8 @@ fn flops_are_those_of_the_operation() {
     }
 }
 
-/// Every kernel writes each byte of its output once and no other; of a plan of several kernels, the last one does.
+/// Every kernel writes each byte of its output once and no other; of a plan of several kernels, the
+/// last one does.
 #[test]
 fn kernels_write_the_output_once() {
     for profile in profiles() {
@@ -124,7 +129,8 @@ fn the_naive_transpose_stores_to_32_sectors() {
     }
 }
 
-/// 003: reading a column of a 32-word-wide tile is a 32-way bank conflict; padding or a swizzle removes it.
+/// 003: reading a column of a 32-word-wide tile is a 32-way bank conflict; padding or a swizzle
+/// removes it.
 #[test]
 fn only_the_unpadded_tile_has_bank_conflicts() {
     let requests = u64::from(SIZE * SIZE / 32);
@@ -145,8 +151,9 @@ fn only_the_unpadded_tile_has_bank_conflicts() {
     expect("transpose_swizzled", 1);
 }
 
-/// 000: with x along the columns a warp reads one element of A (a broadcast) and 128 bytes of a row of B, and stores
-/// 128 bytes of C. With x along the rows it reads 32 rows of A and stores to 32 rows of C; B is the broadcast then.
+/// 000: with x along the columns a warp reads one element of A (a broadcast) and 128 bytes of a row
+/// of B, and stores 128 bytes of C. With x along the rows it reads 32 rows of A and stores to 32
+/// rows of C; B is the broadcast then.
 #[test]
 fn uncoalesced_products_need_32_sectors() {
     let naive = counters("naive");
@@ -161,7 +168,8 @@ fn uncoalesced_products_need_32_sectors() {
     );
 }
 
-/// 001: a tile of T × T is loaded once for T outputs in a row, so each element N/T times instead of N times.
+/// 001: a tile of T × T is loaded once for T outputs in a row, so each element N/T times instead of
+/// N times.
 #[test]
 fn tiling_loads_each_element_once_per_tile() {
     let inputs = u64::from(2 * SIZE * SIZE) * 4;
@@ -190,8 +198,8 @@ fn instructions(counters: &Counters, class: InstructionClass, space: Option<Spac
     found.map(|counts| counts.thread_instructions).sum()
 }
 
-/// 000: R outputs per thread take R + 1 words from shared memory for R multiply-adds: 2 per FMA with one output,
-/// 9/8 with eight.
+/// 000: R outputs per thread take R + 1 words from shared memory for R multiply-adds: 2 per FMA
+/// with one output, 9/8 with eight.
 #[test]
 fn outputs_per_thread_save_shared_loads() {
     let words_per_fma = |name: &str| {
@@ -249,8 +257,9 @@ fn wide_accesses_save_requests_and_no_sectors() {
     assert!(vector.warp_instructions * 2 < single.warp_instructions);
 }
 
-/// 002: with a thread for each element every element of a vector is loaded M times and stores are coalesced; with a
-/// thread for each vector it is loaded once and stores go to a sector of their own.
+/// 002: with a thread for each element every element of a vector is loaded M times and stores are
+/// coalesced; with a thread for each vector it is loaded once and stores go to a sector of their
+/// own.
 #[test]
 fn a_thread_per_element_loads_m_times_and_stores_coalesced() {
     let (vector, element) = (
@@ -263,7 +272,8 @@ fn a_thread_per_element_loads_m_times_and_stores_coalesced() {
     assert_eq!(element.total().global_loads.bytes, 16 * input);
     assert_eq!(sectors_per_request(element, true), [4.0]);
     assert_eq!(sectors_per_request(vector, true), [32.0]);
-    // The matrix is an operand where all lanes want the same element of it, and an access elsewhere.
+    // The matrix is an operand where all lanes want the same element of it, and an access
+    // elsewhere.
     assert_eq!(vector.total().constant_loads.requests, 0);
     let constant = element.total().constant_loads;
     assert_eq!(constant.addresses, 16 * constant.requests);

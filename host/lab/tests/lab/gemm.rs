@@ -1,5 +1,5 @@
-//! General products, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches and factors, by every instance that
-//! takes them, on the emulator and, where there is one, on a GPU.
+//! General products, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches and
+//! factors, by every instance that takes them, on the emulator and, where there is one, on a GPU.
 
 use crate::common::gemm::{Case, LAYOUTS};
 use crate::common::gpu;
@@ -25,7 +25,8 @@ const EXTENTS: [[u32; 3]; 9] = [
     [64, 64, 0],
 ];
 
-/// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and in cut tiles.
+/// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and
+/// in cut tiles.
 fn choices<T: GemmInput>(product: &Description<T>, device: Device) -> Vec<Choice> {
     let (instances, _) = T::instances(device.compute_capability, product.narrow);
     let mut seen = HashSet::new();
@@ -48,7 +49,8 @@ const VARIANTS: [(u32, u32, [f64; 2]); 4] = [
     (4, 1, [2.0, 0.0]),
 ];
 
-/// All sizes in all layouts: on a GPU in all variants, on the emulator in one of them each, by turns.
+/// All sizes in all layouts: on a GPU in all variants, on the emulator in one of them each, by
+/// turns.
 fn all<T, C>(engine: &dyn Engine, device: Device, round: fn(f64) -> T)
 where
     T: GemmInto<C> + Into<f64>,
@@ -66,12 +68,14 @@ where
                 let tolerance = check::product_tolerance::<T::Output>(extents[2] as usize + 2);
                 for choice in choices(&case.product, device) {
                     let plan = gemm::plan_choice(&case.product, device, &choice);
-                    // Where tiles are cut, the second launch finds the counts as the first left them.
+                    // Where tiles are cut, the second launch finds the counts as the first left
+                    // them.
                     let times = if choice.cut.is_some() { 2 } else { 1 };
                     for output in case.run(engine, plan, times) {
                         if let Err(difference) = case.check(&output, tolerance) {
                             panic!(
-                                "{extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}, {choice:?}: {difference}"
+                                "{extents:?}, transposed {transposed:?}, padding {padding}, \
+                                 {batch} in the batch, {factors:?}, {choice:?}: {difference}"
                             );
                         }
                     }

@@ -1,5 +1,5 @@
-//! General products on tensor cores, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches, factors and shared
-//! tiles, on the emulator and, where there is one, on a GPU.
+//! General products on tensor cores, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions,
+//! batches, factors and shared tiles, on the emulator and, where there is one, on a GPU.
 
 use crate::common::gemm::{Case, LAYOUTS};
 use crate::common::gpu;
@@ -25,8 +25,9 @@ const EXTENTS: [[u32; 3]; 8] = [
     [64, 64, 0],
 ];
 
-/// Multiprocessors and sizes for which steps are shared: tiles that are few, or a few more than a multiple of the multiprocessors; and,
-/// where fewer multiprocessors are left than there are tiles, as heads and tails.
+/// Multiprocessors and sizes for which steps are shared: tiles that are few, or a few more than a
+/// multiple of the multiprocessors; and, where fewer multiprocessors are left than there are tiles,
+/// as heads and tails.
 const SHARED: [(u32, [u32; 3], bool); 3] = [
     (4, [100, 60, 6000], false),
     (5, [700, 60, 4000], false),
@@ -43,16 +44,17 @@ const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
     (8, [130, 100, 2000], 2),
 ];
 
-/// The same for which a launch of its own adds up the parts of the tiles: more of them than it reads at a time, tiles of several columns, and
-/// rows of C that are stored by pairs but for their last element.
+/// The same for which a launch of its own adds up the parts of the tiles: more of them than it
+/// reads at a time, tiles of several columns, and rows of C that are stored by pairs but for their
+/// last element.
 const ADDED: [(u32, [u32; 3]); 3] = [
     (16, [70, 56, 6000]),
     (16, [100, 61, 6000]),
     (16, [130, 190, 4000]),
 ];
 
-/// Multiprocessors for each matrix, and sizes, for which pairs of blocks fetch B together, in tiles of so many columns. Some pairs
-/// have one block only whose tile lies in C.
+/// Multiprocessors for each matrix, and sizes, for which pairs of blocks fetch B together, in tiles
+/// of so many columns. Some pairs have one block only whose tile lies in C.
 const PAIRED: [(u32, [u32; 3], &str); 5] = [
     (2, [127, 180, 1000], "_pair_192"),
     (4, [200, 190, 1000], "_pair_192"),
@@ -105,7 +107,8 @@ where
         let plan = plan(engine, input, &case);
         if let Err(difference) = check(&case, &case.run(engine, plan, 1)[0]) {
             panic!(
-                "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}, {batch} in the batch, {factors:?}: {difference}",
+                "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}, \
+                 {batch} in the batch, {factors:?}: {difference}",
                 C::TYPE
             );
         }
@@ -160,7 +163,8 @@ fn shared_tiles<T, C>(
     }
 }
 
-/// The same where the blocks of a tile are a cluster. More of them than boxes of columns are among these.
+/// The same where the blocks of a tile are a cluster. More of them than boxes of columns are among
+/// these.
 fn clusters<T, C>(engine: &dyn Engine, elements: Elements<T>, layouts: &[[bool; 2]])
 where
     T: GemmInto<C, Output = f32> + Into<f64>,
@@ -210,8 +214,8 @@ fn pairs<T, C>(
     }
 }
 
-/// Products on so many multiprocessors for each matrix: of one matrix, and of `batch` with padding and factors. `is_meant` looks at
-/// the last launch.
+/// Products on so many multiprocessors for each matrix: of one matrix, and of `batch` with padding
+/// and factors. `is_meant` looks at the last launch.
 fn products<T, C>(
     engine: &dyn Engine,
     (input, round): Elements<T>,
@@ -230,14 +234,19 @@ fn products<T, C>(
             is_meant(plan.launches.last().expect("a product"));
             for output in case.run(engine, plan, 2) {
                 check(&case, &output).unwrap_or_else(|difference| {
-                    panic!("{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}: {difference}", C::TYPE)
+                    panic!(
+                        "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding \
+                        {padding}: {difference}",
+                        C::TYPE
+                    )
                 });
             }
         }
     }
 }
 
-/// One large product at the beginning of k, and ones behind it: a single chain of sums would lose all of them.
+/// One large product at the beginning of k, and ones behind it: a single chain of sums would lose
+/// all of them.
 fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
     const LARGE: f32 = (1 << 15) as f32;
     let (input, round) = BF16;

@@ -1,7 +1,7 @@
 //! The exercises: solutions pass, unsolved files fail, and each wrong answer of a list is caught.
 //!
-//! What compiles kernels needs the nightly toolchain and is left out, and says so, where there is none. All versions of all
-//! exercises are compiled as one crate.
+//! What compiles kernels needs the nightly toolchain and is left out, and says so, where there is
+//! none. All versions of all exercises are compiled as one crate.
 
 mod compiled;
 mod table;
@@ -77,7 +77,8 @@ fn the_reference_is_what_the_solutions_ask_for() {
     if std::fs::read_to_string(&kept).unwrap() != now {
         std::fs::write(&kept, now).unwrap();
         panic!(
-            "{} was not that of the solutions and has been written: run the tests again, and commit it",
+            "{} was not that of the solutions and has been written: run the tests again, and \
+             commit it",
             kept.display()
         );
     }

@@ -63,7 +63,8 @@ pub(super) fn change(
     }
 }
 
-/// The first rung after this one that computes the same and relieves the bound, else the first that is faster.
+/// The first rung after this one that computes the same and relieves the bound, else the first that
+/// is faster.
 fn next(
     explainer: &Explainer,
     rung: &'static Rung,
@@ -119,7 +120,8 @@ fn is_comparable(rung: &Rung, other: &Rung) -> bool {
 
 /// What relieves a bound. Counts tell apart the reasons why a path is busy.
 fn advice(bound: Bound, forecast: &Forecast, counted: &Counted) -> &'static str {
-    /// Wavefronts over ideal ones, and share of the sectors that is used, from which on that is the reason.
+    /// Wavefronts over ideal ones, and share of the sectors that is used, from which on that is the
+    /// reason.
     const CONFLICTS: f64 = 1.5;
     const UNUSED: f64 = 0.55;
     /// Share of multiply-adds among the instructions from which on there is little else.
@@ -132,23 +134,29 @@ fn advice(bound: Bound, forecast: &Forecast, counted: &Counted) -> &'static str 
     let fits = work.dram_bytes == 0;
     match bound {
         Bound::L1 | Bound::Shared | Bound::LoadStore | Bound::Barriers if conflicts => {
-            "lanes of a warp access the same bank: pad or swizzle the tile, so that each accesses its own"
+            "lanes of a warp access the same bank: pad or swizzle the tile, so that each accesses \
+             its own"
         }
         Bound::L1 | Bound::Shared | Bound::LoadStore | Bound::L2 | Bound::Latency if scattered => {
-            "lanes of a warp access words far apart: let neighbouring lanes access neighbouring words"
+            "lanes of a warp access words far apart: let neighbouring lanes access neighbouring \
+             words"
         }
         Bound::L1 | Bound::Shared | Bound::LoadStore => {
-            "each value that is loaded is used too seldom: compute more outputs per thread, from registers"
+            "each value that is loaded is used too seldom: compute more outputs per thread, from \
+             registers"
         }
         Bound::L2 => "each value that is fetched is used too seldom: larger tiles in shared memory",
         Bound::Dram => {
-            "every byte takes its time: move fewer of them, each of them once, and keep more under way"
+            "every byte takes its time: move fewer of them, each of them once, and keep more under \
+             way"
         }
         Bound::Constant => {
-            "constants are fetched one address after the other: keep them in registers, or let all lanes use the same one"
+            "constants are fetched one address after the other: keep them in registers, or let all \
+             lanes use the same one"
         }
         Bound::Barriers => {
-            "a block loads, waits and computes in turn: copy the next tile while this one is used, or let each block do more \
+            "a block loads, waits and computes in turn: copy the next tile while this one is used, \
+             or let each block do more \
              between barriers"
         }
         Bound::Latency if fits => {
@@ -160,13 +168,15 @@ fn advice(bound: Bound, forecast: &Forecast, counted: &Counted) -> &'static str 
         Bound::Blocks => "blocks end as soon as they have started: more work for each thread",
         Bound::Tensor => "the tensor cores are busy: only fewer or narrower operations would help",
         Bound::Issue | Bound::Fp32 | Bound::Fp64 | Bound::Dispatch if pure => {
-            "the units do multiply-adds and little else: only other units, such as tensor cores, are faster"
+            "the units do multiply-adds and little else: only other units, such as tensor cores, \
+             are faster"
         }
         Bound::Issue | Bound::Dispatch | Bound::Fp32 | Bound::Fp64 | Bound::Half => {
             "too many instructions beside the arithmetic: wider loads, and more outputs per thread"
         }
         Bound::Integer | Bound::Special | Bound::Conversion => {
-            "too many instructions beside the arithmetic: compute addresses once, outside of the loop"
+            "too many instructions beside the arithmetic: compute addresses once, outside of the \
+             loop"
         }
     }
 }

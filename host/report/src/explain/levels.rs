@@ -19,14 +19,16 @@ pub struct LevelUse {
     pub ms: f64,
     /// Arithmetic intensity: FLOP per byte that moves there; null where there is no arithmetic.
     pub intensity: Option<f64>,
-    /// What the roof allows at this intensity, at most the peak, in GFLOP/s; null where there is no arithmetic.
+    /// What the roof allows at this intensity, at most the peak, in GFLOP/s; null where there is no
+    /// arithmetic.
     pub attainable_gflops: Option<f64>,
 }
 
 const SECTOR_BYTES: f64 = 32.0;
 const WAVEFRONT_BYTES: f64 = 128.0;
 
-/// The levels that a launch uses and whose bandwidth is known, the nearest first; with its FLOP and the peak of its units.
+/// The levels that a launch uses and whose bandwidth is known, the nearest first; with its FLOP and
+/// the peak of its units.
 pub(super) fn levels(
     device: &Device,
     work: &Work,

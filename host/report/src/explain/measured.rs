@@ -1,6 +1,6 @@
 //! The measurements that are kept in the repository.
 
-use serde::Deserialize;
+use crate::data::Predicted;
 use std::sync::LazyLock;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::problem::Shape;
@@ -9,22 +9,14 @@ use warpladder_models::devices::Device;
 /// The GPU, and what it measured.
 const MEASURED: (&str, &str) = ("H200", warpladder_results::h200::PREDICT);
 
-#[derive(Deserialize)]
-struct Row {
-    kernel: String,
-    m: u32,
-    n: u32,
-    k: Option<u32>,
-    measured_ms: f64,
-}
-
 /// How long a rung took on this device at this size, in milliseconds, where that is kept.
 pub fn measured_ms(device: &Device, rung: &Rung, shape: Shape) -> Option<f64> {
-    static ROWS: LazyLock<Vec<Row>> =
+    static ROWS: LazyLock<Vec<Predicted>> =
         LazyLock::new(|| serde_json::from_str(MEASURED.1).unwrap_or_default());
     let k = rung.operation.uses_k().then_some(shape.k);
-    let is_it =
-        |row: &&Row| row.kernel == rung.name && (row.m, row.n, row.k) == (shape.m, shape.n, k);
+    let is_it = |row: &&Predicted| {
+        row.kernel == rung.name && (row.m, row.n, row.k) == (shape.m, shape.n, k)
+    };
     let found = ROWS
         .iter()
         .filter(|_| device.name == MEASURED.0)

@@ -1,7 +1,9 @@
-//! One rung on one page: what it does, its source with counters, where it stands, and what would help.
+//! One rung on one page: what it does, its source with counters, where it stands, and what would
+//! help.
 //!
-//! Everything is computed: counts by the emulator at a small size, times by [`predict`](warpladder_lab::predict) at any. An
-//! [`Explanation`] serialises, and [`page`] writes it for people, as Markdown.
+//! Everything is computed: counts by the emulator at a small size, times by
+//! [`predict`](warpladder_lab::predict) at any. An [`Explanation`] serialises, and [`page`] writes
+//! it for people, as Markdown.
 
 mod change;
 mod levels;
@@ -26,14 +28,15 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{Family, Rung};
 use warpladder_lab::predict::{Forecast, ForecastError, LaunchForecast, forecast};
 use warpladder_lab::problem::Shape;
-use warpladder_lab::profile::{Measurement, Profile, ProfileError, profile};
-use warpladder_lab::run::check_shape;
+use warpladder_lab::profile::{Measurement, Profile, profile};
+use warpladder_lab::run::{RunError, check_shape, preflight};
 use warpladder_models::Bound;
 use warpladder_models::devices::Device;
 use warpladder_models::occupancy::{Launch, Occupancy};
 use warpladder_models::predict::BoundTime;
 
-/// A rung, explained. Sizes are in elements, times in milliseconds unless their names say otherwise.
+/// A rung, explained. Sizes are in elements, times in milliseconds unless their names say
+/// otherwise.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Explanation {
     /// Name of the rung.
@@ -54,11 +57,13 @@ pub struct Explanation {
     pub notes: Vec<Note>,
     /// The GPU.
     pub device: String,
-    /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n elements.
+    /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n
+    /// elements.
     pub m: u32,
     /// Columns of the same.
     pub n: u32,
-    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null elsewhere.
+    /// The dimension that a product sums over, or 16 times the rounds of the FMA chains; null
+    /// elsewhere.
     pub k: Option<u32>,
     /// Predicted time.
     pub predicted_ms: f64,
@@ -97,7 +102,8 @@ pub struct LaunchPart {
     pub times: Vec<BoundTime>,
     /// Bounds with work whose rate is not known for this device.
     pub unknown: Vec<Bound>,
-    /// Peak of the units that do its arithmetic, in GFLOP/s; null where it has none or the peak is not known.
+    /// Peak of the units that do its arithmetic, in GFLOP/s; null where it has none or the peak is
+    /// not known.
     pub peak_gflops: Option<f64>,
     /// How it uses each level of the memory, the nearest first.
     pub levels: Vec<LevelUse>,
@@ -114,7 +120,8 @@ pub struct Counted {
     pub n: u32,
     /// See [`Explanation::k`].
     pub k: Option<u32>,
-    /// What it did. Units stand with the fields, in the documentation of [`ptx_emulator::counters`].
+    /// What it did. Units stand with the fields, in the documentation of
+    /// [`ptx_emulator::counters`].
     pub total: Counts,
     /// Lanes per warp instruction, at most 32; null where nothing ran.
     pub average_active_lanes: Option<f64>,
@@ -134,7 +141,7 @@ pub enum ExplainError {
     Forecast(#[from] ForecastError),
     /// It cannot be counted.
     #[error(transparent)]
-    Profile(#[from] ProfileError),
+    Run(#[from] RunError),
 }
 
 /// Explains rungs at one size on one device, and remembers what it has predicted.
@@ -148,7 +155,8 @@ pub struct Explainer {
 /// Seed of the inputs: counts do not depend on it.
 const SEED: u64 = 1;
 
-/// The extent at which a rung is counted, if it takes it and is asked for a larger one: all take it.
+/// The extent at which a rung is counted, if it takes it and is asked for a larger one: all take
+/// it.
 const COUNTED: u32 = 256;
 
 impl Explainer {
@@ -165,12 +173,14 @@ impl Explainer {
     /// Explains a rung.
     ///
     /// # Errors
-    /// See [`ExplainError`]: where it takes no such size, is a function of the host, or cannot be predicted.
+    /// See [`ExplainError`]: where it takes no such size, is a function of the host, or cannot be
+    /// predicted.
     pub fn explain(&self, rung: &'static Rung) -> Result<Explanation, ExplainError> {
         let Explainer { device, shape, .. } = self;
         let forecast = self.forecast(rung)?;
         let runs = rung.resolve(*shape);
-        let profile = profile(&self.emulator, rung, self.counted(rung), SEED)?;
+        let admitted = preflight(&self.emulator, rung, self.counted(rung))?;
+        let profile = profile(&self.emulator, &admitted, SEED)?;
         let counters = main_launch(&profile);
         let measurement = Measurement::from(counters);
         let entry = counters.kernel().map_or("", |kernel| kernel.name());

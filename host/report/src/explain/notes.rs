@@ -38,8 +38,8 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The file of the kernel's name, else the one whose code names it, else that of the longest beginning of its name or of the
-/// rung's.
+/// The file of the kernel's name, else the one whose code names it, else that of the longest
+/// beginning of its name or of the rung's.
 fn file_of<'f>(files: &'f [PathBuf], entry: &str, rung: &str) -> Option<(&'f Path, String)> {
     let stem = |path: &Path| {
         path.file_stem()
@@ -121,18 +121,21 @@ mod tests {
     #[test]
     fn a_kernel_is_found_by_its_name_or_by_what_names_it() {
         for (entry, file) in [
-            ("tiled_32", "kernels-gpu/src/matmul/tiled.rs"),
+            ("tiled_32", "kernels-gpu/src/ladder/matmul/tiled.rs"),
             (
                 "wolfe_k4_guarded",
-                "kernels-gpu/src/matmul/wolfe_k4_guarded.rs",
+                "kernels-gpu/src/history/wolfe/wolfe_k4_guarded.rs",
             ),
-            ("wolfe_k4_w128_j2", "kernels-gpu/src/matmul/wolfe_k4.rs"),
-            ("copy", "kernels-gpu/src/transpose/copy.rs"),
-            ("copy_2", "kernels-gpu/src/stream/copy_elements.rs"),
-            ("naive_f64", "kernels-gpu/src/matmul/naive.rs"),
+            (
+                "wolfe_k4_w128_j2",
+                "kernels-gpu/src/history/wolfe/wolfe_k4.rs",
+            ),
+            ("copy", "kernels-gpu/src/ladder/transpose/copy.rs"),
+            ("copy_2", "kernels-gpu/src/ladder/stream/copy_elements.rs"),
+            ("naive_f64", "kernels-gpu/src/ladder/matmul/naive.rs"),
             (
                 "wgmma_bf16_single",
-                "kernels-gpu/src/hopper/wgmma_single.rs",
+                "kernels-gpu/src/ladder/sm_90a/wgmma_single.rs",
             ),
         ] {
             assert_eq!(notes(entry, entry).0.as_deref(), Some(file), "{entry}");
@@ -141,7 +144,8 @@ mod tests {
 
     #[test]
     fn sections_have_headings_and_texts() {
-        let text = "//! Title.\n//!\n//! # Idea\n//! One\n//! two.\n//!\n//! # Source\n//! 001\n\nuse x;\n//! # Not";
+        let text = "//! Title.\n//!\n//! # Idea\n//! One\n//! two.\n//!\n//! # Source\n//! \
+            001\n\nuse x;\n//! # Not";
         let notes = sections(text);
         let note = |title: &str, text: &str| Note {
             title: title.to_owned(),

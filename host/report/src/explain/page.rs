@@ -84,7 +84,8 @@ fn part(page: &mut String, of: &Explanation, part: &LaunchPart) -> std::fmt::Res
     };
     writeln!(
         page,
-        "\n{} blocks of {} threads, {} registers and {} bytes of shared memory; resident on a multiprocessor: {}, \
+        "\n{} blocks of {} threads, {} registers and {} bytes of shared memory; resident on a \
+         multiprocessor: {}, \
          {} warps ({:.0} % occupancy), limited by {limiter}.\n",
         launch.blocks,
         launch.threads_per_block,
@@ -164,7 +165,8 @@ fn memory(page: &mut String, of: &Explanation) -> std::fmt::Result {
         if let Some(sectors) = global.sectors_per_request() {
             writeln!(
                 page,
-                "Global {name}: {} requests, {sectors:.2} sectors each; {:.0} % of their bytes are asked for.",
+                "Global {name}: {} requests, {sectors:.2} sectors each; {:.0} % of their bytes are \
+                 asked for.",
                 global.requests,
                 100.0 * global.bytes as f64 / global.bytes_moved() as f64
             )?;
@@ -181,7 +183,8 @@ fn memory(page: &mut String, of: &Explanation) -> std::fmt::Result {
             };
             writeln!(
                 page,
-                "Shared {name}: {} requests, {ratio:.2} times the ideal number of wavefronts, {conflicts}.",
+                "Shared {name}: {} requests, {ratio:.2} times the ideal number of wavefronts, \
+                 {conflicts}.",
                 shared.requests
             )?;
         }

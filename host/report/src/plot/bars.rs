@@ -2,6 +2,7 @@
 
 use super::Size;
 use super::canvas::{self, Area, DrawError, Drawn, Entry, Ink, Mark, legend_height, width_of};
+use crate::numbers;
 use plotters::style::text_anchor::HPos;
 
 /// A chart of horizontal bars, the first at the top.
@@ -104,7 +105,7 @@ impl Bars {
             canvas::line(area, Ink::Predicted, 3, (x, above), (x, below))?;
             after = after.max(x);
         }
-        let value = canvas::number(bar.value);
+        let value = numbers::short(bar.value);
         canvas::text(area, Ink::Text, HPos::Left, (after + 6, middle), &value)
     }
 }

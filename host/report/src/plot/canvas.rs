@@ -4,8 +4,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// A colour of a plot by its purpose. As attributes of an SVG they are those of a light page; a style sheet that knows them
-/// gives them others on a dark one: see [`style_sheet`].
+/// A colour of a plot by its purpose. As attributes of an SVG they are those of a light page; a
+/// style sheet that knows them gives them others on a dark one: see [`style_sheet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
     /// Text.
@@ -38,8 +38,8 @@ impl Ink {
         Ink::Fourth,
     ];
 
-    /// Red, green and blue on a light page and on a dark one; each has a contrast of at least 4.5 with the page, but for
-    /// the grid.
+    /// Red, green and blue on a light page and on a dark one; each has a contrast of at least 4.5
+    /// with the page, but for the grid.
     const fn colours(self) -> [u32; 2] {
         match self {
             Ink::Text => [0x1f2328, 0xe6edf3],
@@ -59,12 +59,14 @@ impl Ink {
     }
 }
 
-/// Rules that give the plots of a page the colours of a dark one: selectors are the attributes that plots have.
+/// Rules that give the plots of a page the colours of a dark one: selectors are the attributes that
+/// plots have.
 pub fn style_sheet() -> String {
     let rule = |ink: &Ink| {
         let [light, dark] = ink.colours();
         format!(
-            "svg [fill=\"#{light:06X}\"]{{fill:#{dark:06x}}}svg [stroke=\"#{light:06X}\"]{{stroke:#{dark:06x}}}"
+            "svg [fill=\"#{light:06X}\"]{{fill:#{dark:06x}}}svg \
+             [stroke=\"#{light:06X}\"]{{stroke:#{dark:06x}}}"
         )
     };
     Ink::ALL.iter().map(rule).collect()
@@ -189,7 +191,8 @@ pub(super) fn height_with_axes(width: u32, entries: &[Entry<'_>], curves: i32) -
     (legend_height(width, entries) + UNIT_HEIGHT + 8 + curves + X_LABELS) as u32
 }
 
-/// Draws the head of a plot with axes, which is its legend and the unit of y; returns the area below.
+/// Draws the head of a plot with axes, which is its legend and the unit of y; returns the area
+/// below.
 pub(super) fn head<'a>(
     area: &Area<'a>,
     entries: &[Entry<'_>],
@@ -198,40 +201,6 @@ pub(super) fn head<'a>(
     let legend = legend(area, entries)?;
     text(area, Ink::Muted, HPos::Left, (0, legend + 8), unit)?;
     Ok(area.split_vertically(legend + UNIT_HEIGHT).1)
-}
-
-/// A number for an axis: with k for a thousand and M for a million.
-pub(super) fn axis_number(value: f64) -> String {
-    match value.abs() {
-        1e6.. => format!("{}M", number(value / 1e6)),
-        1e4.. => format!("{}k", number(value / 1e3)),
-        _ => number(value),
-    }
-}
-
-/// A number with three digits that count, thousands set apart.
-pub fn number(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude >= 1000.0 {
-        let digits = format!("{value:.0}");
-        let mut text = String::new();
-        for (index, digit) in digits.chars().enumerate() {
-            if index > 0 && (digits.len() - index).is_multiple_of(3) && digit.is_ascii_digit() {
-                text.push('\u{202f}');
-            }
-            text.push(digit);
-        }
-        text
-    } else if magnitude >= 100.0 {
-        format!("{value:.0}")
-    } else if magnitude == 0.0 {
-        "0".to_owned()
-    } else {
-        let decimals = (2.0 - magnitude.log10().floor()).clamp(0.0, 9.0) as usize;
-        let text = format!("{value:.decimals$}");
-        let text = text.trim_end_matches('0').trim_end_matches('.');
-        text.to_owned()
-    }
 }
 
 #[cfg(test)]
@@ -245,30 +214,6 @@ mod tests {
             let RGBColor(red, green, blue) = ink.colour();
             let selector = format!("[fill=\"#{red:02X}{green:02X}{blue:02X}\"]");
             assert_eq!(sheet.matches(&selector).count(), 1, "{ink:?}");
-        }
-    }
-
-    #[test]
-    fn numbers_of_an_axis_are_short() {
-        assert_eq!(axis_number(5e4), "50k");
-        assert_eq!(axis_number(1.5e6), "1.5M");
-        assert_eq!(axis_number(1024.0), number(1024.0));
-    }
-
-    #[test]
-    fn numbers_keep_three_digits() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.0123456, "0.0123"),
-            (0.5, "0.5"),
-            (1.0, "1"),
-            (10.0, "10"),
-            (2.345, "2.35"),
-            (23.45, "23.4"),
-            (234.5, "234"),
-            (51397.0, "51\u{202f}397"),
-        ] {
-            assert_eq!(number(value), text);
         }
     }
 }

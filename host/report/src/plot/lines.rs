@@ -2,6 +2,7 @@
 
 use super::Size;
 use super::canvas::{self, Area, Drawn, Entry, Ink, Mark, X_LABELS, Y_LABELS, text_style};
+use crate::numbers;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -77,8 +78,8 @@ impl Lines {
             .x_desc(self.x)
             .axis_desc_style(text_style(Ink::Muted, HPos::Left))
             .y_labels(6)
-            .x_label_formatter(&|x| canvas::axis_number(*x))
-            .y_label_formatter(&|y| canvas::axis_number(*y))
+            .x_label_formatter(&|x| numbers::axis(*x))
+            .y_label_formatter(&|y| numbers::axis(*y))
             .draw()?;
         for series in &self.series {
             let colour = series.ink.colour();

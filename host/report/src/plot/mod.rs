@@ -1,7 +1,7 @@
 //! Plots as SVG: ladders of bars, curves, and rooflines.
 //!
-//! Each plot is drawn for two widths, so that its text can be read on a telephone as on a screen. Colours are attributes of
-//! a light page; [`style_sheet`] turns them into those of a dark one.
+//! Each plot is drawn for two widths, so that its text can be read on a telephone as on a screen.
+//! Colours are attributes of a light page; [`style_sheet`] turns them into those of a dark one.
 
 mod bars;
 mod canvas;
@@ -11,7 +11,7 @@ mod png;
 mod roofline;
 
 pub use bars::{Bar, Bars};
-pub use canvas::{DrawError, Ink, Mark, number, style_sheet};
+pub use canvas::{DrawError, Ink, Mark, style_sheet};
 pub use lines::{Lines, Series};
 #[cfg(feature = "png")]
 pub use png::{PngError, png};
@@ -93,7 +93,8 @@ impl Chart {
 }
 
 impl Plot {
-    /// The plot as a file of its own: with its title, and the colours of a dark page where the reader prefers them.
+    /// The plot as a file of its own: with its title, and the colours of a dark page where the
+    /// reader prefers them.
     ///
     /// # Errors
     /// Those of the drawing library.
@@ -102,7 +103,8 @@ impl Plot {
         let title = self.title.replace('&', "&amp;").replace('<', "&lt;");
         let style = style_sheet();
         let head = format!(
-            "<title>{title}</title>\n<style>svg{{background:#fff}}@media (prefers-color-scheme:dark){{svg{{background:#0d1117}}{style}}}</style>\n"
+            "<title>{title}</title>\n<style>svg{{background:#fff}}@media \
+             (prefers-color-scheme:dark){{svg{{background:#0d1117}}{style}}}</style>\n"
         );
         let start = svg.find('>').map_or(0, |end| end + 1);
         Ok(format!("{}\n{head}{}", &svg[..start], &svg[start..]))

@@ -44,7 +44,8 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PngError> {
     encoded.map_err(|error| PngError::Encode(error.to_string()))
 }
 
-/// Makes a font that is there the one without serifs, where the usual one is not: text without a font is left out.
+/// Makes a font that is there the one without serifs, where the usual one is not: text without a
+/// font is left out.
 fn choose_sans_serif(fonts: &mut Database) -> Result<(), PngError> {
     let usual = Query {
         families: &[Family::SansSerif],
@@ -69,7 +70,8 @@ mod tests {
     fn a_picture_has_the_text_of_its_plot() {
         let svg = |text: &str| {
             format!(
-                "<svg width=\"60\" height=\"20\" xmlns=\"http://www.w3.org/2000/svg\"><text x=\"2\" y=\"15\" \
+                "<svg width=\"60\" height=\"20\" xmlns=\"http://www.w3.org/2000/svg\">\
+         <text x=\"2\" y=\"15\" \
                  font-family=\"sans-serif\" font-size=\"13\">{text}</text></svg>"
             )
         };

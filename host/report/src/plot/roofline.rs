@@ -4,6 +4,7 @@ use super::Size;
 use super::canvas::{
     self, Area, Drawn, Entry, Ink, Mark, TEXT, X_LABELS, Y_LABELS, text_style, width_of,
 };
+use crate::numbers;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -104,8 +105,8 @@ impl Roofline {
             .label_style(text_style(Ink::Muted, HPos::Left))
             .x_desc(self.x)
             .axis_desc_style(text_style(Ink::Muted, HPos::Left))
-            .x_label_formatter(&|x| canvas::axis_number(*x))
-            .y_label_formatter(&|y| canvas::axis_number(*y))
+            .x_label_formatter(&|x| numbers::axis(*x))
+            .y_label_formatter(&|y| numbers::axis(*y))
             .draw()?;
         for group in &self.groups {
             let colour = group.ink.colour();
@@ -222,7 +223,8 @@ impl Names<'_, '_> {
         }
     }
 
-    /// Writes a name at the first of these places where it covers nothing; leaves it out where there is none.
+    /// Writes a name at the first of these places where it covers nothing; leaves it out where
+    /// there is none.
     fn place(&mut self, ink: Ink, places: &[(HPos, (i32, i32))], name: &str) -> Drawn {
         let width = width_of(name);
         for (anchor, (x, y)) in places {

@@ -36,7 +36,8 @@ fn check(rung: &Rung, explanation: &Explanation) {
         .flat_map(|file| &file.lines)
         .filter_map(|line| Some(line.counters.as_ref()?.share))
         .sum();
-    // Lines with few instructions are left out: of loops that the compiler unrolls by hundreds those are many.
+    // Lines with few instructions are left out: of loops that the compiler unrolls by hundreds
+    // those are many.
     assert!((0.4..1.001).contains(&shares), "{name}: {shares}");
     let change = &explanation.change;
     assert!(change.at_most >= 1.0, "{name}: {change:?}");
@@ -101,7 +102,7 @@ fn the_source_stands_beside_its_counters() {
         .unwrap();
     assert_eq!(
         explanation.file.as_deref(),
-        Some("kernels-gpu/src/matmul/tiled.rs")
+        Some("kernels-gpu/src/ladder/matmul/tiled.rs")
     );
     let own = &explanation.listing[0];
     assert_eq!(Some(&own.file), explanation.file.as_ref());

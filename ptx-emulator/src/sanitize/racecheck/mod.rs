@@ -1,90 +1,94 @@
 //! The race checker.
 
-mod finer;
-mod settled;
-mod waiting;
+mod accesses;
+mod deferred_reads;
+mod fine_grained;
+mod settled_reads;
 
 use std::collections::HashMap;
 
-use super::between::Between;
-use super::cells::Cells;
 use super::clocks::{Clocks, first_barrier};
+use super::cross_block_races::CrossBlockRaces;
 use super::finding::{Finding, Tally};
-use super::meetings::{Blocks, Meetings};
-use super::scene::{Scene, flatten};
+use super::launch_geometry::{LaunchGeometry, flatten};
 use super::semantics::Semantics;
-use super::shape::{LANES, Place, Shape, Shapes, lanes};
-use super::spot::{Spot, is_settled, is_settled_slice};
+use super::shadow_memory::ShadowMemory;
+use super::shadow_view::ShadowView;
+use super::shape::{LANES, Shape, Shapes, lanes};
+use super::sync_table::{BlockSet, SyncTable};
 use crate::error::Fault;
-use crate::ir::Space;
-use crate::kernel::{InstructionId, Kernel};
+use crate::ir::{AccessKind, InstructionId, Space};
+use crate::kernel::Kernel;
 use crate::observer::{
-    AccessKind, Asker, AsyncAccess, BarrierComplete, LaunchContext, MemoryAccess, Observer,
-    Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
+    AsyncAccess, BarrierComplete, Event, Form, Interest, Issuer, LaunchContext, MemoryAccess,
+    Observer, Progress, RepeatedAccess, RepeatedLoads, WarpContext, WarpSync, WarpSyncKind,
 };
-use settled::{Key, Settled};
-use waiting::Reads;
+use deferred_reads::DeferredReads;
+use settled_reads::{Key, SettledReads};
 
 /// Finds data races on shared and on global memory; an [`Observer`].
 ///
-/// Two accesses race where they are of different threads, touch the same byte, one of them is a write
-/// that is neither atomic nor otherwise strong, and nothing orders them, in whatever order they
-/// happened (PTX ISA, "Memory Consistency Model"). The threads of a block are ordered by barriers, the
-/// lanes of a warp by `bar.warp.sync` as well (shuffles and votes order no memory accesses), and the
-/// blocks of a grid by nothing. Lanes of a warp that write the same value to the same place by one
-/// instruction do not race: one of the writes is performed, and it does not matter which (CUDA C++
-/// Programming Guide, "SIMT Architecture").
+/// Two accesses race if they are of different threads, touch the same byte, at least one of them is
+/// a write that is neither atomic nor otherwise strong, and nothing orders them, in whatever order
+/// they happened (PTX ISA, "Memory Consistency Model"). Barriers order the threads of a block,
+/// `bar.warp.sync` orders the lanes of a warp as well (shuffles and votes order no memory
+/// accesses), and nothing orders the blocks of a grid. Lanes of a warp that write the same value to
+/// the same address by one instruction do not race: one of the writes is performed, and it does not
+/// matter which (CUDA C++ Programming Guide, "SIMT Architecture").
 ///
-/// Finer order comes from what one thread releases and another acquires: an arrival at an mbarrier and a wait for its
-/// phase; a releasing and an acquiring operation on the same place; relaxed operations on it, with a fence before the
-/// one and behind the other. Each is of the lane alone that executes it. Of blocks it is known who has acquired what
-/// others have released, but not which of its accesses a block made before.
+/// Finer order comes from releases and acquires: an arrival at an mbarrier and a wait for its
+/// phase; a releasing and an acquiring operation on the same address; relaxed operations on it,
+/// with a fence before the one and after the other. Each counts for the lane alone that executes
+/// it. Between blocks only the fact is tracked that a block has acquired what another released, not
+/// which accesses preceded the release.
 ///
-/// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from when they are asked for until
-/// somebody knows that they are done: the lane that has waited, or who waits for the phase of the mbarrier that was told.
-/// Of what they read in shared memory, `fence.proxy.async` must lie behind the write.
+/// Asynchronous operations (`cp.async`, `cp.async.bulk`, `wgmma`) access memory from their issue
+/// until their completion is observed: by the lane that has waited for it, or by a thread that
+/// waits for the phase of the mbarrier to which it was signalled. A write to shared memory that
+/// such an operation reads must be followed by `fence.proxy.async`.
 ///
-/// The threads of a cluster are ordered by its barrier as well, and by arrivals at the mbarriers of other blocks; what its blocks
-/// do with global memory is looked at as if they were one. That a block has begun before others reach into its shared memory,
-/// which only the cluster's barrier tells them, is not looked at. Of global memory that a multicast reads it is known which cluster
-/// does so, and no more.
+/// The threads of a cluster are ordered by its barrier as well, and by arrivals at the mbarriers of
+/// other blocks; for accesses to global memory a cluster counts as one block. It is not checked
+/// that a block has started before others access its shared memory, which only the cluster's
+/// barrier ensures. Of a multicast's reads of global memory only the cluster is recorded.
 ///
-/// The findings of a launch are the same for any number of worker threads, unless blocks do different things depending
-/// on which of them comes first. A launch that ends in a fault has none: how far its other blocks have come is chance.
+/// The findings of a launch are the same for any number of worker threads, unless blocks behave
+/// differently depending on their order. A launch that ends in a fault has none, since how far its
+/// other blocks have come depends on chance.
 #[derive(Clone, Debug, Default)]
 pub struct Racecheck {
-    scene: Scene,
+    geometry: LaunchGeometry,
     /// By instruction.
     semantics: Vec<Semantics>,
     /// Whether there is anything in the kernel by which threads order more than by barriers.
     synchronises: bool,
-    /// Whether threads arrive at the barrier of the cluster and release what lies before a fence: that behind the initialisation of
-    /// mbarriers is then one as well.
+    /// Whether threads arrive at the barrier of the cluster and release what precedes a fence: then
+    /// the fence after the initialisation of mbarriers counts as one.
     relaxes: bool,
     shapes: Shapes,
     /// The allocation that each instruction accessed last.
-    places: Vec<u32>,
-    shared: Cells,
+    last_allocations: Vec<u32>,
+    shared: ShadowMemory,
     /// By allocation; none before the first access.
     global: Vec<Option<Box<Area>>>,
     block: BlockState,
     /// Counts the writes to what several warps had read since the last barrier of the block.
     overwrites: u64,
-    settled: Settled,
-    /// Reads of shared memory since the last barrier of the block that are still to be noted.
-    waiting: Vec<Reads>,
+    settled: SettledReads,
+    /// Reads of shared memory since the last barrier of the block that are not recorded yet.
+    deferred: Vec<DeferredReads>,
     /// The stamp of the last write to shared memory.
     shared_written: u32,
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
     in_flight: u64,
-    meetings: Meetings,
-    /// The blocks that each block has seen, if any.
-    seen: HashMap<u32, Blocks>,
+    sync_table: SyncTable,
+    /// By block: the blocks whose releases it has acquired, if any.
+    seen: HashMap<u32, BlockSet>,
     tally: Tally,
     findings: Vec<Finding>,
 }
 
-/// What is known of the block that runs.
+/// The state of the block that runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockState {
     pub clocks: Clocks,
@@ -93,22 +97,22 @@ pub(super) struct BlockState {
     pub at: [u32; 3],
     /// Whether it has read what others may have released.
     pub acquired: bool,
-    /// The blocks whose releases it has seen.
-    seen: Blocks,
+    /// The blocks whose releases it has acquired.
+    seen: BlockSet,
     /// Whether a thread has executed a fence.
     fenced: bool,
 }
 
-/// What is known of an allocation.
+/// The shadow of an allocation.
 #[derive(Clone, Debug)]
 struct Area {
     base: u64,
-    cells: Cells,
-    between: Between,
+    cells: ShadowMemory,
+    cross_block: CrossBlockRaces,
 }
 
 impl Racecheck {
-    /// A race checker that has seen nothing.
+    /// A race checker without findings.
     pub fn new() -> Self {
         Self::default()
     }
@@ -118,31 +122,38 @@ impl Racecheck {
         &self.findings
     }
 
-    fn with_scene(scene: Scene, semantics: Vec<Semantics>, meetings: Meetings) -> Self {
-        let instructions = scene.kernel.as_ref().map_or(0, Kernel::instruction_count);
-        let threads = scene.block.iter().product();
+    fn with_geometry(
+        geometry: LaunchGeometry,
+        semantics: Vec<Semantics>,
+        sync_table: SyncTable,
+    ) -> Self {
+        let instructions = geometry
+            .kernel
+            .as_ref()
+            .map_or(0, Kernel::instruction_count);
+        let threads = geometry.block.iter().product();
         Racecheck {
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
             relaxes: semantics.iter().any(|semantics| semantics.arrives_relaxed),
             semantics,
-            meetings,
+            sync_table,
             shapes: Shapes::new(instructions),
-            places: vec![0; instructions],
-            settled: Settled::new(),
-            shared: Cells::new(scene.shared_of_cluster()),
-            global: vec![None; scene.allocations.len()],
+            last_allocations: vec![0; instructions],
+            settled: SettledReads::new(),
+            shared: ShadowMemory::new(geometry.shared_of_cluster()),
+            global: vec![None; geometry.allocations.len()],
             block: BlockState {
-                clocks: Clocks::new(threads, scene.cluster_blocks()),
+                clocks: Clocks::new(threads, geometry.cluster_blocks()),
                 ..BlockState::default()
             },
-            scene,
+            geometry,
             ..Racecheck::default()
         }
     }
 
-    /// The stamps of what lies behind are dead: lets them start anew before they run out.
+    /// Lets the stamps start again before they run out: those of earlier blocks no longer matter.
     fn renew_stamps(&mut self) {
-        if self.block.clocks.is_worn() {
+        if self.block.clocks.stamps_exhausted() {
             self.block.clocks.start_again();
             self.overwrites += 1;
             self.shared_written = 0;
@@ -155,15 +166,23 @@ impl Racecheck {
 
     /// Index of the allocation that holds `bytes` bytes at an address.
     #[inline(always)]
-    fn place(&mut self, instruction: InstructionId, address: u64, bytes: u64) -> Option<usize> {
-        self.scene
-            .place(&mut self.places[instruction.index()], address, bytes)
+    fn allocation_index(
+        &mut self,
+        instruction: InstructionId,
+        address: u64,
+        bytes: u64,
+    ) -> Option<usize> {
+        self.geometry.allocation_index(
+            &mut self.last_allocations[instruction.index()],
+            address,
+            bytes,
+        )
     }
 
-    /// The accesses of one place: a block's shared memory, as the warp `by` has it, or an allocation.
-    fn spot(&mut self, space: Space, place: usize, by: u32) -> Spot<'_> {
+    /// The shadow of a block's shared memory, as seen from the warp `by`, or of an allocation.
+    fn view(&mut self, space: Space, allocation: usize, by: u32) -> ShadowView<'_> {
         let Racecheck {
-            scene,
+            geometry,
             shared,
             global,
             block,
@@ -171,331 +190,85 @@ impl Racecheck {
             tally,
             ..
         } = self;
-        let (base, cells, between) = match space {
-            Space::Shared => (scene.shared_start(by).wrapping_neg(), shared, None),
+        let (base, cells, cross_block) = match space {
+            Space::Shared => (geometry.shared_start(by).wrapping_neg(), shared, None),
             Space::Cluster => (0, shared, None),
             _ => {
-                let (base, bytes) = scene.allocations[place];
-                let area = global[place].get_or_insert_with(|| {
-                    let cells = Cells::new(bytes);
-                    let between = Between::new(bytes, cells.shift);
+                let (base, bytes) = geometry.allocations[allocation];
+                let area = global[allocation].get_or_insert_with(|| {
+                    let cells = ShadowMemory::new(bytes);
+                    let cross_block = CrossBlockRaces::new(bytes, cells.shift);
                     Box::new(Area {
                         base,
                         cells,
-                        between,
+                        cross_block,
                     })
                 });
-                (base, &mut area.cells, Some(&mut area.between))
+                (base, &mut area.cells, Some(&mut area.cross_block))
             }
         };
-        Spot {
+        ShadowView {
             space: match space {
                 Space::Cluster => Space::Shared,
                 space => space,
             },
             base,
             cells,
-            between,
+            cross_block,
             block,
             overwrites,
             tally,
         }
     }
-
-    /// Whether a load needs no note: all that it reads is settled.
-    #[inline(always)]
-    fn is_settled(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
-        let own = self.scene.shared_start(warp).wrapping_neg();
-        let times = (self.block.clocks.since, self.block.clocks.now);
-        let last = &mut self.places[access.instruction.index()];
-        for run in self.shapes.runs(access) {
-            let address = access.first_address.wrapping_add(run.distance);
-            let (base, cells) = match access.space {
-                Space::Shared => (own, &self.shared),
-                _ => match self.scene.place(last, address, run.bytes) {
-                    Some(place) => match &self.global[place] {
-                        Some(area) => (area.base, &area.cells),
-                        None => return false,
-                    },
-                    None => return false,
-                },
-            };
-            let first = (address.wrapping_sub(base) >> cells.shift) as usize;
-            let settled = match ((run.bytes >> cells.shift) as usize).max(1) {
-                1 => is_settled::<1>(cells, first, times),
-                32 => is_settled::<32>(cells, first, times),
-                count => is_settled_slice(cells, first, count, times),
-            };
-            if !settled {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// A load; whether it needed no note.
-    #[inline(always)]
-    fn load(&mut self, warp: &WarpContext<'_>, access: &RepeatedAccess<'_>) -> bool {
-        let by = self.scene.warp(warp);
-        let settled = self.is_settled(by, access);
-        if !settled && !self.load_places(by, access) {
-            access.expand(|access| self.memory_access(warp, access));
-        }
-        settled
-    }
-
-    /// Notes loads of which each reads the same for all lanes; whether they needed no note. None, with nothing done, for
-    /// any others.
-    #[inline(never)]
-    fn broadcasts(&mut self, warp: u32, loads: &RepeatedLoads<'_>) -> Option<bool> {
-        if loads
-            .distances
-            .iter()
-            .fold(0, |any, distance| any | distance)
-            != 0
-        {
-            return None;
-        }
-        let first = loads.each().next()?;
-        let place = match loads.space {
-            Space::Shared => 0,
-            _ => self.place(first.instruction, first.first_address, first.bytes.into())?,
-        };
-        let mut spot = self.spot(loads.space, place, warp);
-        if !loads
-            .each()
-            .all(|load| spot.holds(load.first_address, load.bytes))
-        {
-            return None;
-        }
-        let mut settled = true;
-        for load in loads.each() {
-            let who = spot.who(load.instruction, warp);
-            let first = spot.first_cell(load.first_address, load.bytes);
-            settled &= match load.bytes >> spot.cells.shift {
-                1 => spot.read_unsettled::<1>(first, who),
-                2 => spot.read_unsettled::<2>(first, who),
-                4 => spot.read_unsettled::<4>(first, who),
-                count => {
-                    spot.read_together(first..first + count as usize, who, u32::MAX);
-                    false
-                }
-            };
-        }
-        Some(settled)
-    }
-
-    /// Notes a load place by place; false, with nothing done, where each lane reads behind the one before.
-    #[inline(never)]
-    fn load_places(&mut self, warp: u32, access: &RepeatedAccess<'_>) -> bool {
-        if self.shapes.places(access).len() == LANES && self.shapes.runs(access).len() == 1 {
-            return false;
-        }
-        // Others use the shapes meanwhile, but not these.
-        let places = self.shapes.take_places(access);
-        let address = |place: &Place| access.first_address.wrapping_add(place.distance);
-        let mut rest = places.iter().peekable();
-        while let Some(&place) = rest.peek() {
-            let area = match access.space {
-                Space::Shared => Some(0),
-                _ => self.place(access.instruction, address(place), access.bytes.into()),
-            };
-            let spot = area.map(|area| self.spot(access.space, area, warp));
-            let Some(mut spot) = spot.filter(|spot| spot.holds(address(place), access.bytes))
-            else {
-                rest.next();
-                continue;
-            };
-            let who = spot.who(access.instruction, warp);
-            while let Some(place) = rest.next_if(|place| spot.holds(address(place), access.bytes)) {
-                let first = spot.first_cell(address(place), access.bytes);
-                match access.bytes >> spot.cells.shift {
-                    1 => spot.read_place::<1>(first, who, place.lanes),
-                    2 => spot.read_place::<2>(first, who, place.lanes),
-                    4 => spot.read_place::<4>(first, who, place.lanes),
-                    count => spot.read_together(first..first + count as usize, who, place.lanes),
-                }
-            }
-        }
-        self.shapes.give_places(access, places);
-        true
-    }
-
-    /// Accesses of all lanes at one place or one behind the other.
-    #[inline(always)]
-    fn regular(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape) -> bool {
-        let address = access.addresses[0];
-        let lanes = match shape {
-            Shape::Uniform => 1,
-            _ => LANES as u64,
-        };
-        let bytes = lanes * u64::from(access.bytes);
-        let place = match access.space {
-            Space::Shared
-                if address.saturating_add(bytes) <= u64::from(self.scene.shared_bytes) =>
-            {
-                0
-            }
-            Space::Shared => return false,
-            _ => match self.place(access.instruction, address, bytes) {
-                Some(place) => place,
-                None => return false,
-            },
-        };
-        self.regular_slow(warp, access, shape, place);
-        true
-    }
-
-    #[inline(never)]
-    fn regular_slow(&mut self, warp: u32, access: &MemoryAccess<'_>, shape: Shape, place: usize) {
-        let mut spot = self.spot(access.space, place, warp);
-        let who = spot.who(access.instruction, warp);
-        let first = spot.first_cell(access.addresses[0], access.bytes);
-        let per_lane = (access.bytes >> spot.cells.shift) as usize;
-        let writes = access.kind == AccessKind::Store;
-        if shape == Shape::Uniform && !writes {
-            for cell in first..first + per_lane {
-                spot.read(cell, who, u32::MAX);
-            }
-            return;
-        }
-        let stride = if shape == Shape::Uniform { 0 } else { per_lane };
-        // Words, and vectors of words; others go lane by lane.
-        let done = match (stride, writes) {
-            (1, true) => spot.write_row::<1>(first, who),
-            (2, true) => spot.write_row::<2>(first, who),
-            (4, true) => spot.write_row::<4>(first, who),
-            (1, false) => spot.read_row::<1>(first, who),
-            (2, false) => spot.read_row::<2>(first, who),
-            (4, false) => spot.read_row::<4>(first, who),
-            _ => false,
-        };
-        if !done {
-            for lane in 0..LANES {
-                let first = first + lane * stride;
-                for cell in first..first + per_lane {
-                    match writes {
-                        true => spot.write(cell, who.with_lane(lane), access),
-                        false => spot.read(cell, who.with_lane(lane), 1 << lane),
-                    }
-                }
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn irregular(&mut self, warp: u32, access: &MemoryAccess<'_>) {
-        let writes = access.kind == AccessKind::Store && !access.strong;
-        let mut rest = access.mask;
-        while rest != 0 {
-            let address = access.addresses[rest.trailing_zeros() as usize % LANES];
-            let place = match access.space {
-                Space::Shared | Space::Cluster => Some(0),
-                _ => self.place(access.instruction, address, access.bytes.into()),
-            };
-            let spot = place.map(|place| self.spot(access.space, place, warp));
-            let Some(mut spot) = spot.filter(|spot| spot.holds(address, access.bytes)) else {
-                // An access out of bounds is a fault of its own.
-                rest &= rest - 1;
-                continue;
-            };
-            let who = spot.who(access.instruction, warp);
-            while rest != 0 {
-                let lane = rest.trailing_zeros() as usize % LANES;
-                let address = access.addresses[lane];
-                if !spot.holds(address, access.bytes) {
-                    break;
-                }
-                // Lanes that read the same make one note.
-                let same = match writes {
-                    true => 1 << lane,
-                    false => lanes(rest)
-                        .filter(|&other| access.addresses[other] == address)
-                        .fold(0, |same, other| same | 1 << other),
-                };
-                rest &= !same;
-                let first = spot.first_cell(address, access.bytes);
-                let cells = first..first + (access.bytes >> spot.cells.shift) as usize;
-                let who = who.with_lane(lane);
-                match writes {
-                    true => cells.for_each(|cell| spot.write(cell, who, access)),
-                    false => spot.read_together(cells, who, same),
-                }
-            }
-        }
-    }
 }
 
-/// How blocks are named in [`Between`].
+/// The number of a block in [`CrossBlockRaces`]: 0 stands for none.
 pub(super) fn block_number(index: u64) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
 
-impl Observer for Racecheck {
-    const LOAD_GROUPS: bool = true;
-    const STRONG_IN_ORDER: bool = true;
-
-    fn fork(&self) -> Self {
-        Self::with_scene(
-            self.scene.clone(),
-            self.semantics.clone(),
-            self.meetings.clone(),
-        )
-    }
-
-    fn join(&mut self, worker: Self) {
-        for (own, other) in self.global.iter_mut().zip(worker.global) {
-            match (own, other) {
-                (Some(own), Some(other)) => own.between.merge(other.between),
-                (own, Some(other)) => *own = Some(other),
-                (_, None) => {}
-            }
-        }
-        self.seen.extend(worker.seen);
-        self.tally.merge(worker.tally);
-    }
-
+impl Racecheck {
     fn launch_start(&mut self, launch: &LaunchContext<'_>) {
-        let scene = Scene::new(launch);
+        let geometry = LaunchGeometry::new(launch);
         let semantics = Semantics::of_kernel(launch.kernel);
-        *self = Self::with_scene(scene, semantics, Meetings::default());
+        *self = Self::with_geometry(geometry, semantics, SyncTable::default());
     }
 
-    fn launch_end(&mut self, _: &LaunchContext<'_>, fault: Option<&Fault>) {
+    fn launch_end(&mut self, fault: Option<&Fault>) {
         if fault.is_some() {
             self.tally.clear();
         } else {
             for area in self.global.iter().flatten() {
-                let between = &area.between;
-                between.report(&self.scene, area.base, &self.seen, &mut self.tally);
+                let cross_block = &area.cross_block;
+                cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
             }
         }
-        self.findings = self.tally.findings(&self.scene);
+        self.findings = self.tally.findings(&self.geometry);
         // The shadow is large and not needed any more.
         self.global.clear();
-        self.shared = Cells::default();
+        self.shared = ShadowMemory::default();
     }
 
-    fn block_start(&mut self, _: &Kernel, block: [u32; 3]) {
-        if !self.scene.is_first(block) {
+    fn block_start(&mut self, block: [u32; 3]) {
+        if !self.geometry.is_first(block) {
             // The blocks of a cluster are watched as one.
             return;
         }
-        self.waiting.clear();
+        self.deferred.clear();
         self.renew_stamps();
         self.block.clocks.start_block();
         self.block.at = block;
-        self.block.index = self.scene.block_index(block);
+        self.block.index = self.geometry.block_index(block);
         self.block.acquired = false;
-        self.block.seen = Blocks::default();
+        self.block.seen = BlockSet::default();
         self.block.fenced = false;
         if std::mem::take(&mut self.in_flight) != 0 {
             self.shared.clear();
         }
     }
 
-    fn block_end(&mut self, _: &Kernel, block: [u32; 3]) {
-        if self.block.acquired && self.scene.is_first(block) {
+    fn block_end(&mut self, block: [u32; 3]) {
+        if self.block.acquired && self.geometry.is_first(block) {
             let seen = std::mem::take(&mut self.block.seen);
             self.seen.insert(block_number(self.block.index), seen);
         }
@@ -510,7 +283,7 @@ impl Observer for Racecheck {
             return;
         }
         let shape = self.shapes.of(access);
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         if access.strong {
             match self.synchronises {
                 true => self.strong(by, access),
@@ -551,7 +324,7 @@ impl Observer for Racecheck {
         }
         let key = Key::new(loads, self.block.clocks.now, self.overwrites);
         if !self.settled.has(&key) {
-            let by = self.scene.warp(warp);
+            let by = self.geometry.warp(warp);
             let settled = self.broadcasts(by, loads).unwrap_or_else(|| {
                 loads
                     .each()
@@ -565,13 +338,13 @@ impl Observer for Racecheck {
 
     fn async_access(&mut self, warp: &WarpContext<'_>, access: &AsyncAccess<'_>) {
         self.catch_up();
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         match access.access.space {
             Space::Shared => self.async_shared(by, access),
             Space::Cluster => {
                 let mut addresses = [0; LANES];
                 let flat = AsyncAccess {
-                    access: flatten(&self.scene, &access.access, &mut addresses),
+                    access: flatten(&self.geometry, &access.access, &mut addresses),
                     ..*access
                 };
                 self.async_shared(by, &flat);
@@ -580,41 +353,41 @@ impl Observer for Racecheck {
             _ => return,
         }
         let clocks = &mut self.block.clocks;
-        match (access.progress, access.asker) {
-            (Progress::Told(barrier), _) => clocks.tell(self.scene.in_cluster(barrier)),
-            (Progress::Waited, Asker::Together) => clocks.finish_together(),
+        match (access.progress, access.issuer) {
+            (Progress::Signalled(barrier), _) => clocks.signal(self.geometry.in_cluster(barrier)),
+            (Progress::Waited, Issuer::Warp) => clocks.finish_warp_operation(),
             _ => {}
         }
     }
 
-    fn phase_complete(&mut self, _: &WarpContext<'_>, address: u64) {
+    fn phase_complete(&mut self, address: u64) {
         self.catch_up();
-        let place = self.scene.in_cluster(address);
-        self.block.clocks.complete_phase(place);
+        let address = self.geometry.in_cluster(address);
+        self.block.clocks.complete_phase(address);
     }
 
     fn cluster_arrive(&mut self, warp: &WarpContext<'_>, id: InstructionId, arriving: u32) {
         self.catch_up();
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         let all = self.semantics[id.index()].releases;
         self.block.clocks.arrive_at_cluster(by, arriving, all);
     }
 
-    fn cluster_complete(&mut self, _: &Kernel) {
+    fn cluster_complete(&mut self) {
         self.catch_up();
         self.block.clocks.complete_cluster();
     }
 
-    fn cluster_wait(&mut self, warp: &WarpContext<'_>, _: InstructionId, passing: u32) {
+    fn cluster_wait(&mut self, warp: &WarpContext<'_>, passing: u32) {
         self.catch_up();
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         self.block.clocks.wait_for_cluster(by, passing);
     }
 
     fn fence(&mut self, warp: &WarpContext<'_>, id: InstructionId, executing: u32) {
         self.catch_up();
         let semantics = self.semantics[id.index()];
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         if semantics.is_proxy_fence {
             self.block.clocks.publish(by, executing);
         }
@@ -632,7 +405,7 @@ impl Observer for Racecheck {
             return;
         }
         self.catch_up();
-        let by = self.scene.warp(warp);
+        let by = self.geometry.warp(warp);
         // Lanes with the same members wait for each other.
         let mut rest = sync.mask;
         while rest != 0 {
@@ -645,21 +418,21 @@ impl Observer for Racecheck {
         }
     }
 
-    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32, _: u32) {
+    fn barrier(&mut self, warp: &WarpContext<'_>, id: InstructionId, barrier: u32) {
         if self.semantics[id.index()].only_arrives {
             self.catch_up();
-            let by = self.scene.warp(warp);
+            let by = self.geometry.warp(warp);
             let barrier = first_barrier(warp.rank) + barrier;
             self.block.clocks.arrive(by, barrier);
         }
     }
 
     fn barrier_complete(&mut self, barrier: &BarrierComplete<'_>) {
-        match barrier.whole_block && self.scene.cluster_blocks() == 1 {
+        match barrier.whole_block && self.geometry.cluster_blocks() == 1 {
             true => {
-                self.waiting.clear();
+                self.deferred.clear();
                 self.block.clocks.synchronise_block();
-                if self.block.clocks.is_worn() {
+                if self.block.clocks.stamps_exhausted() {
                     self.renew_stamps();
                 }
             }
@@ -670,12 +443,77 @@ impl Observer for Racecheck {
                 match barrier.rank {
                     0 => clocks.synchronise_warps(id, barrier.arrived),
                     rank => {
-                        let mut arrived = vec![0; (rank * self.scene.warps()) as usize];
+                        let mut arrived = vec![0; (rank * self.geometry.warps()) as usize];
                         arrived.extend(barrier.arrived);
                         clocks.synchronise_warps(id, &arrived);
                     }
                 }
             }
+        }
+    }
+}
+
+impl Observer for Racecheck {
+    const INTEREST: Interest = Interest::LAUNCH
+        .with(Interest::BLOCK)
+        .with(Interest::ACCESS)
+        .with(Interest::ASYNC_ACCESS)
+        .with(Interest::FENCE)
+        .with(Interest::PHASE)
+        .with(Interest::WARP_SYNC)
+        .with(Interest::BARRIER)
+        .with(Interest::CLUSTER_BARRIER);
+    const UNORDERED_LOADS: bool = true;
+    const STRONG_IN_ORDER: bool = true;
+
+    fn fork(&self) -> Self {
+        Self::with_geometry(
+            self.geometry.clone(),
+            self.semantics.clone(),
+            self.sync_table.clone(),
+        )
+    }
+
+    fn join(&mut self, worker: Self) {
+        for (own, other) in self.global.iter_mut().zip(worker.global) {
+            match (own, other) {
+                (Some(own), Some(other)) => own.cross_block.merge(other.cross_block),
+                (own, Some(other)) => *own = Some(other),
+                (_, None) => {}
+            }
+        }
+        self.seen.extend(worker.seen);
+        self.tally.merge(worker.tally);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::LaunchStart(launch) => self.launch_start(launch),
+            Event::LaunchEnd { fault, .. } => self.launch_end(fault),
+            Event::BlockStart { block, .. } => self.block_start(block),
+            Event::BlockEnd { block, .. } => self.block_end(block),
+            Event::Access { warp, accesses } => match accesses.0 {
+                Form::Full(access) => self.memory_access(warp, access),
+                Form::Repeated(access) => self.repeated_access(warp, access),
+                Form::Loads(loads) => self.repeated_loads(warp, loads),
+            },
+            Event::AsyncAccess { warp, access } => self.async_access(warp, access),
+            Event::Fence {
+                warp,
+                id,
+                executing,
+            } => self.fence(warp, id, executing),
+            Event::PhaseComplete { address, .. } => self.phase_complete(address),
+            Event::WarpSync { warp, sync } => self.warp_sync(warp, sync),
+            Event::BarrierArrive {
+                warp, id, barrier, ..
+            } => self.barrier(warp, id, barrier),
+            Event::BarrierComplete(barrier) => self.barrier_complete(barrier),
+            Event::ClusterArrive { warp, id, arriving } => self.cluster_arrive(warp, id, arriving),
+            Event::ClusterComplete { .. } => self.cluster_complete(),
+            Event::ClusterWait { warp, passing, .. } => self.cluster_wait(warp, passing),
+            _ => {}
         }
     }
 }

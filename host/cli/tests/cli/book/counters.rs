@@ -6,7 +6,8 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, profile};
-use warpladder_lab::run::describe;
+use warpladder_lab::run::{describe, preflight};
+use warpladder_report::numbers::grouped;
 
 /// Seed of the inputs: these kernels' counts do not depend on it.
 const SEED: u64 = 1;
@@ -102,7 +103,8 @@ pub fn counters(kernels: &[&str], shape: Shape, multiprocessors: Option<u32>) ->
                 None => emulator,
             };
             let rung = catalogue::find(name).unwrap_or_else(|| panic!("no kernel {name}"));
-            let profile = profile(&emulator, rung, shape, SEED)
+            let profile = preflight(&emulator, rung, shape)
+                .and_then(|admitted| profile(&emulator, &admitted, SEED))
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(profile.verdict.ok, "{name}");
             Measurement::from(&profile.counters)
@@ -137,17 +139,4 @@ fn some(count: u64) -> Option<String> {
 
 fn ratio(value: f64) -> String {
     format!("{value:.2}")
-}
-
-/// A number with commas between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

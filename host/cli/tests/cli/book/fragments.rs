@@ -27,7 +27,8 @@ pub enum Of {
     Console(&'static str),
     /// The same, from the line that begins so to before the one that begins so.
     Excerpt(&'static str, &'static str, Option<&'static str>),
-    /// PTX of a module and a kernel, from the line that contains this to the one that contains that.
+    /// PTX of a module and a kernel, from the line that contains this to the one that contains
+    /// that.
     Ptx(&'static str, &'static str, &'static str, &'static str),
 }
 
@@ -631,67 +632,78 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "races-first.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx missing_first_barrier --grid 3,3 --block 16,16 --arg f32[48,48]=1 --arg f32[48,48]=1 --arg f32[48,48]=none --arg u32:48 --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx missing_first_barrier --grid 3,3 \
+                --block 16,16 --arg f32[48,48]=1 --arg f32[48,48]=1 --arg f32[48,48]=none --arg u32:48 --sanitize",
         ),
     ),
     (
         "races-second.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx missing_second_barrier --grid 3,3 --block 16,16 --arg f32[48,48]=1 --arg f32[48,48]=1 --arg f32[48,48]=none --arg u32:48 --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx missing_second_barrier --grid \
+                3,3 --block 16,16 --arg f32[48,48]=1 --arg f32[48,48]=1 --arg f32[48,48]=none --arg u32:48 --sanitize",
         ),
     ),
     (
         "races-warp.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx missing_warp_barrier --block 32 --arg u32[32]=none --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx missing_warp_barrier --block 32 \
+                --arg u32[32]=none --sanitize",
         ),
     ),
     (
         "races-blocks.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx missing_block_offset --grid 2 --block 32 --arg u32[32]=none --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx missing_block_offset --grid 2 \
+                --block 32 --arg u32[32]=none --sanitize",
         ),
     ),
     (
         "races-histogram.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx plain_histogram --grid 2 --block 64 --arg u32[128]=1 --arg u32[8]=zero --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx plain_histogram --grid 2 --block \
+                64 --arg u32[128]=1 --arg u32[8]=zero --sanitize",
         ),
     ),
     (
         "races-sound.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx sound_histogram --grid 2 --block 64 --arg u32[128]=1 --arg u32[8]=zero --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx sound_histogram --grid 2 --block \
+                64 --arg u32[128]=1 --arg u32[8]=zero --sanitize",
         ),
     ),
     (
         "races-bounds.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx guard_off_by_one --grid 3 --block 32 --arg f32[64]=1 --arg f32[64]=none --arg u32:64 --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx guard_off_by_one --grid 3 \
+                --block 32 --arg f32[64]=1 --arg f32[64]=none --arg u32:64 --sanitize",
         ),
     ),
     (
         "races-uninitialised.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx uninitialised_tail --block 64 --arg f32[40]=1 --arg f32[40]=none --arg u32:40 --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx uninitialised_tail --block 64 \
+                --arg f32[40]=1 --arg f32[40]=none --arg u32:40 --sanitize",
         ),
     ),
     (
         "divergence-barrier.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx barrier_in_divergent_code --block 32 --arg u32[32]=none --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx barrier_in_divergent_code \
+                --block 32 --arg u32[32]=none --sanitize",
         ),
     ),
     (
         "divergence-deadlock.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx deadlock --block 32 --arg u32[32]=none --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx deadlock --block 32 --arg \
+                u32[32]=none --sanitize",
         ),
     ),
     (
         "divergence-shuffle.md",
         Console(
-            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx shuffle_from_inactive_lanes --block 32 --arg u32[32]=none --sanitize",
+            "warpladder emulate tests/broken/ptx/broken_sm_70.ptx shuffle_from_inactive_lanes \
+                --block 32 --arg u32[32]=none --sanitize",
         ),
     ),
     (

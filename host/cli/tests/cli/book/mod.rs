@@ -1,5 +1,5 @@
-//! The book in `book/`: what it includes, links to and tells readers to type exists, and what it shows of the program's output
-//! is what the program says now.
+//! The book in `book/`: what it includes, links to and tells readers to type exists, and what it
+//! shows of the program's output is what the program says now.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test --test book` writes the output.
 
@@ -24,7 +24,8 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
-/// Rows of cells as a Markdown table; the first is its head. Columns of numbers are aligned to the right.
+/// Rows of cells as a Markdown table; the first is its head. Columns of numbers are aligned to the
+/// right.
 fn table(rows: &[Vec<String>]) -> String {
     let is_number =
         |cell: &str| cell.is_empty() || cell.starts_with(|c: char| c == '-' || c.is_ascii_digit());

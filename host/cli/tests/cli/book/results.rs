@@ -4,6 +4,7 @@ use super::{read, root, table};
 use serde_json::Value;
 use std::path::Path;
 use warpladder_models::Bound;
+use warpladder_report::numbers::significant;
 
 fn results(file: &str) -> Vec<Value> {
     read_results(&root().join("results/h200").join(file))
@@ -24,12 +25,6 @@ fn text<'v>(record: &'v Value, field: &str) -> &'v str {
 
 fn number(record: &Value, field: &str) -> Option<f64> {
     record[field].as_f64()
-}
-
-/// Four significant digits.
-fn figure(value: f64) -> String {
-    let digits = 3 - value.abs().log10().floor() as i32;
-    format!("{value:.*}", digits.max(0) as usize)
 }
 
 /// The record of a kernel; the first, which is that of the largest size.
@@ -108,10 +103,10 @@ pub fn measured(kernels: &[&str]) -> String {
         let value = number(record, rate).expect("a rate");
         rows.push(vec![
             format!("`{kernel}`"),
-            figure(number(record, "median_ms").expect("a time")),
+            significant(number(record, "median_ms").expect("a time")),
             format!("{value:.0}"),
             format!("{:.2}", value / first),
-            of_prediction(|row| figure(number(row, "predicted_ms").expect("a prediction"))),
+            of_prediction(|row| significant(number(row, "predicted_ms").expect("a prediction"))),
             of_prediction(|row| words(text(row, "bound"))),
         ]);
     }
@@ -147,7 +142,7 @@ pub fn sources(source: &str, group: &str, kernels: Option<&[&str]>) -> String {
         let figures: Vec<&str> = there.iter().map(|figure| text(figure, "words")).collect();
         let ours = here.first().and_then(|first| {
             let value = number(first, "value")?;
-            Some(format!("{} {}", figure(value), text(first, "unit")))
+            Some(format!("{} {}", significant(value), text(first, "unit")))
         });
         rows.push(vec![
             format!("`{}`", text(record, "rung")),
@@ -162,7 +157,8 @@ pub fn sources(source: &str, group: &str, kernels: Option<&[&str]>) -> String {
         ]);
     }
     format!(
-        "{}\nThere: source {source}, {}. Here: {}, {}. A step is the figure over that of the kernel that the source compares it \
+        "{}\nThere: source {source}, {}. Here: {}, {}. A step is the figure over that of the \
+         kernel that the source compares it \
          with; `results/h200/reproduce.json`.\n",
         table(&rows),
         text(records[0], "hardware"),
@@ -211,7 +207,7 @@ pub fn compared(file: &str) -> String {
     let head = ["kernel", "size", "ms", "peer", "peer's ms", "times as fast"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for record in &records {
-        let ms = |field| figure(number(record, field).expect("a time"));
+        let ms = |field| significant(number(record, field).expect("a time"));
         rows.push(vec![
             format!("`{}`", text(record, "kernel")),
             size(record),
@@ -239,7 +235,7 @@ pub fn calibrated(names: &[(&str, &str)]) -> String {
         let found = found.unwrap_or_else(|| panic!("{name} was not measured"));
         rows.push(vec![
             (*what).to_owned(),
-            figure(number(found, "median").expect("a figure")),
+            significant(number(found, "median").expect("a figure")),
             text(found, "unit").to_owned(),
         ]);
     }

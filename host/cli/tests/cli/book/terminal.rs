@@ -18,7 +18,8 @@ pub fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// A command with what it prints, from the line that begins with `from` to before the one that begins with `until`.
+/// A command with what it prints, from the line that begins with `from` to before the one that
+/// begins with `until`.
 pub fn console(command: &str, from: &str, until: Option<&str>) -> String {
     let words = words(command);
     assert_eq!(words[0], "warpladder", "{command}");
@@ -51,8 +52,8 @@ pub fn console(command: &str, from: &str, until: Option<&str>) -> String {
     format!("```console{wrap}\n$ {command}\n{}\n```\n", shown.trim_end())
 }
 
-/// Lines of a kernel's PTX, from the first that contains `from` to the next that contains `until`, without the marks of
-/// source lines. Labels lose the kernel's number, which other kernels change.
+/// Lines of a kernel's PTX, from the first that contains `from` to the next that contains `until`,
+/// without the marks of source lines. Labels lose the kernel's number, which other kernels change.
 pub fn ptx(module: &str, kernel: &str, from: &str, until: &str) -> String {
     let text = read(&root().join("ptx").join(format!("{module}.ptx")));
     let entry = format!(".entry {kernel}(");

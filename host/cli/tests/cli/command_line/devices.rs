@@ -100,7 +100,7 @@ mod with_a_gpu {
     #[test]
     fn devices_tell_what_the_driver_tells() {
         with_fake_driver(
-            "devices::with_a_gpu::devices_tell_what_the_driver_tells",
+            "command_line::devices::with_a_gpu::devices_tell_what_the_driver_tells",
             &[],
             || {
                 let json = warpladder("devices --json");
@@ -122,7 +122,7 @@ mod with_a_gpu {
     #[test]
     fn doctor_finds_the_driver_and_its_gpu() {
         with_fake_driver(
-            "devices::with_a_gpu::doctor_finds_the_driver_and_its_gpu",
+            "command_line::devices::with_a_gpu::doctor_finds_the_driver_and_its_gpu",
             &[],
             || {
                 let ended = warpladder("doctor");
@@ -143,7 +143,7 @@ mod with_a_gpu {
     fn a_driver_without_a_gpu_is_not_wrong() {
         let variables = [("FAKE_CUDA_INIT", "100")];
         with_fake_driver(
-            "devices::with_a_gpu::a_driver_without_a_gpu_is_not_wrong",
+            "command_line::devices::with_a_gpu::a_driver_without_a_gpu_is_not_wrong",
             &variables,
             || {
                 let ended = warpladder("doctor");
@@ -162,7 +162,7 @@ mod with_a_gpu {
     fn a_driver_that_is_too_old_is_wrong() {
         let variables = [("FAKE_CUDA_VERSION", "10020")];
         with_fake_driver(
-            "devices::with_a_gpu::a_driver_that_is_too_old_is_wrong",
+            "command_line::devices::with_a_gpu::a_driver_that_is_too_old_is_wrong",
             &variables,
             || {
                 let ended = warpladder("doctor");
@@ -179,7 +179,7 @@ mod with_a_gpu {
     #[test]
     fn more_memory_than_the_gpu_has_is_refused() {
         with_fake_driver(
-            "devices::with_a_gpu::more_memory_than_the_gpu_has_is_refused",
+            "command_line::devices::with_a_gpu::more_memory_than_the_gpu_has_is_refused",
             &[],
             || {
                 let ended = warpladder("--engine gpu --kernel naive --size 1024");

@@ -28,7 +28,8 @@ impl Ended {
         self.stdout.lines().last().unwrap_or_default()
     }
 
-    /// Asserts that the program refused: exit 2, nothing on standard output, one line with these parts.
+    /// Asserts that the program refused: exit 2, nothing on standard output, one line with these
+    /// parts.
     fn assert_refused(&self, parts: &[&str]) {
         assert_eq!(self.status, Some(2), "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");

@@ -1,4 +1,5 @@
-//! What is printed for people to type: every example of every `--help`, and every command of the README, is run as it stands.
+//! What is printed for people to type: every example of every `--help`, and every command of the
+//! README, is run as it stands.
 
 use super::{Ended, Folder, end};
 use std::path::{Path, PathBuf};
@@ -21,7 +22,8 @@ const ALL_KERNELS: &str =
 const LEARNS: &str =
     "it compiles an exercise that is not solved; tests/learn solves and checks them";
 
-/// Commands that start like this are not run here. One that ends with its line is the whole command.
+/// Commands that start like this are not run here. One that ends with its line is the whole
+/// command.
 const NOT_RUN: &[(&str, Needs)] = &[
     ("warpladder compare", Needs::Gpu),
     ("warpladder calibrate", Needs::Gpu),
@@ -97,7 +99,8 @@ fn clone_like(name: &str) -> Folder {
     folder
 }
 
-/// Runs a line in a shell that finds the program; `cargo run --release --` is the program, which is built already.
+/// Runs a line in a shell that finds the program; `cargo run --release --` is the program, which is
+/// built already.
 fn shell(folder: &Folder, line: &str) -> Ended {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_warpladder"));
     let mut path = vec![program.parent().unwrap().to_owned()];

@@ -50,7 +50,8 @@ fn more_memory_than_there_is_is_refused_before_anything_is_allocated() {
     let folder = Folder::new("memory");
     let file = folder.file("records.json");
     for size in ["4000000000", "4294967295"] {
-        // Linux grants memory that is not there: allocating first would show as a long time or a killed process.
+        // Linux grants memory that is not there: allocating first would show as a long time or a
+        // killed process.
         let ended = emulate(&format!("--kernel naive --size {size} --json {file}"));
         ended.assert_refused(&["naive at ", "bytes of device memory", "use a smaller size"]);
         assert!(!Path::new(&file).exists());

@@ -24,27 +24,33 @@ const PEAK: Reference = Reference {
 };
 
 const OUTPUTS: Reason = Reason::new(
-    "each element of B's tile read from shared memory serves twice as many sums, which are independent of each other",
+    "each element of B's tile read from shared memory serves twice as many sums, which are \
+     independent of each other",
     Shown::In(Count::Wavefronts),
 )
 .weighing(
-    "the compiler merges a thread's loads along a row of A's tile into 128-bit ones, so shared memory limits even the \
+    "the compiler merges a thread's loads along a row of A's tile into 128-bit ones, so shared \
+     memory limits even the \
      first rung less",
-    "shared memory delivers 32 words a cycle to 64 or 128 multiply-add units, so every load saved counts",
+    "shared memory delivers 32 words a cycle to 64 or 128 multiply-add units, so every load saved \
+     counts",
 );
 
 const A_IN_REGISTERS: Reason = Reason::new(
-    "an element of A goes straight to a register and feeds 16 sums; only B's block is in shared memory",
+    "an element of A goes straight to a register and feeds 16 sums; only B's block is in shared \
+     memory",
     Shown::In(Count::Wavefronts),
 );
 
 const REGISTER_BLOCKED: Reason = Reason::new(
-    "8 x 8 sums in a thread: 16 elements from shared memory, in 128-bit loads, feed 64 multiply-adds",
+    "8 x 8 sums in a thread: 16 elements from shared memory, in 128-bit loads, feed 64 \
+     multiply-adds",
     Shown::In(Count::Wavefronts),
 );
 
 const MORE_IN_FLIGHT: Reason = Reason::new(
-    "twice the elements per thread, all loads before the first store: as many bytes in flight from half the threads",
+    "twice the elements per thread, all loads before the first store: as many bytes in flight from \
+     half the threads",
     Shown::In(Count::Instructions),
 );
 
@@ -63,7 +69,8 @@ pub const GROUPS: &[Group] = &[
     Group {
         title: "naive and tiled products in double precision",
         hardware: "one GPU of a K80",
-        problem: "512 x 512 x 512, f64 (N follows from the GFLOP/s and times, whose decimal points the text lost)",
+        problem: "512 x 512 x 512, f64 (N follows from the GFLOP/s and times, whose decimal points \
+            the text lost)",
         size: Size::Square {
             gpu: 512,
             emulator: 256,

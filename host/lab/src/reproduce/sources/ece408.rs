@@ -33,8 +33,10 @@ const BIGGER_TILE: Reason = Reason::new(
     Shown::In(Count::BytesPerFlop),
 )
 .weighing(
-    "global traffic is no longer what limits; the two shared-memory loads per multiply-add are the same",
-    "half the requests leave the multiprocessor, and the latency of those is shared by four times the threads",
+    "global traffic is no longer what limits; the two shared-memory loads per multiply-add are the \
+     same",
+    "half the requests leave the multiprocessor, and the latency of those is shared by four times \
+     the threads",
 );
 
 /// The tables.

@@ -1,7 +1,7 @@
 //! Source 002: interval analysis.
 //!
-//! Its figures are predictions of how many threads a kernel needs, not speeds. A kernel that needs more threads is as
-//! fast as one that needs fewer where a launch has enough of them.
+//! Its figures are predictions of how many threads a kernel needs, not speeds. A kernel that needs
+//! more threads is as fast as one that needs fewer where a launch has enough of them.
 
 use super::{after, first};
 use crate::reproduce::group::{
@@ -34,7 +34,8 @@ const fn nanoseconds(value: f64) -> Figure {
 }
 
 const LOAD_BY_LOAD: Reason = Reason::new(
-    "each element is used before the next is loaded: N latencies in a row instead of one, so more threads are needed",
+    "each element is used before the next is loaded: N latencies in a row instead of one, so more \
+     threads are needed",
     Shown::InTime,
 )
 .weighing(
@@ -43,12 +44,15 @@ const LOAD_BY_LOAD: Reason = Reason::new(
 );
 
 const THREAD_PER_ELEMENT: Reason = Reason::new(
-    "M threads share a vector: less data and more instructions for each, so more threads are needed",
+    "M threads share a vector: less data and more instructions for each, so more threads are \
+     needed",
     Shown::In(Count::Instructions),
 )
 .weighing(
-    "a full launch has threads enough, and neighbours store neighbours: 4 sectors for a warp's store instead of 32",
-    "a row of the matrix differs from lane to lane, and the constant cache serves one address at a time",
+    "a full launch has threads enough, and neighbours store neighbours: 4 sectors for a warp's \
+     store instead of 32",
+    "a row of the matrix differs from lane to lane, and the constant cache serves one address at a \
+     time",
 );
 
 /// The tables.
@@ -66,7 +70,8 @@ pub const GROUPS: &[Group] = &[
         entries: &[first("add_one", &[
             threads(4341.0).said("4,341 threads"),
             cycles(410.0),
-            Figure::new(4416.0, Unit::Threads, "predicted from the real machine code").said("4,416 threads"),
+            Figure::new(4416.0, Unit::Threads, "predicted from the real machine code").said("4,416 \
+                threads"),
             Figure::new(417.0, Unit::Cycles, "predicted from the real machine code"),
         ])],
     },

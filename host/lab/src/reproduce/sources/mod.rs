@@ -36,12 +36,15 @@ mod reasons {
     use super::{Count, Reason, Shown};
 
     pub const COALESCED: Reason = Reason::new(
-        "the lanes of a warp load neighbours, which share sectors, instead of one element from each of 32 sectors",
+        "the lanes of a warp load neighbours, which share sectors, instead of one element from \
+         each of 32 sectors",
         Shown::In(Count::Sectors),
     )
     .weighing(
-        "an L1 cache keeps the scattered sectors for the rounds that follow, so they are not fetched anew in each",
-        "scattered loads wait for up to 32 sectors each, while coalesced ones gain from the caches as well",
+        "an L1 cache keeps the scattered sectors for the rounds that follow, so they are not \
+         fetched anew in each",
+        "scattered loads wait for up to 32 sectors each, while coalesced ones gain from the caches \
+         as well",
     );
 
     pub const TILED: Reason = Reason::new(
@@ -49,9 +52,11 @@ mod reasons {
         Shown::In(Count::Sectors),
     )
     .weighing(
-        "L1 and L2 caches answer most of the loads that the naive kernel repeats, and two shared-memory loads per \
+        "L1 and L2 caches answer most of the loads that the naive kernel repeats, and two \
+         shared-memory loads per \
          multiply-add are the next limit",
-        "latency has fallen far less than arithmetic has grown, and the naive kernel waits for loads in every round",
+        "latency has fallen far less than arithmetic has grown, and the naive kernel waits for \
+         loads in every round",
     );
 
     pub const GUARDED: Reason = Reason::new(
@@ -152,7 +157,8 @@ mod tests {
         for group in Source::ALL.into_iter().flat_map(Source::groups) {
             for figure in group.entries.iter().flat_map(|entry| entry.figures) {
                 assert!(figure.value > 0.0);
-                // "about 5 % slower" is 0.95 and "over 10x slower" is 0.1: multiples are put into words freely.
+                // "about 5 % slower" is 0.95 and "over 10x slower" is 0.1: multiples are put into
+                // words freely.
                 if let Some(words) = figure.words.filter(|_| figure.unit != Unit::TimesBefore) {
                     let digits: String = words.chars().filter(|c| !",".contains(*c)).collect();
                     assert!(digits.contains(&figure.value.to_string()), "{words}");

@@ -15,15 +15,18 @@ const STRIDED_STORES: Reason = Reason::new(
 )
 .weighing(
     "an L2 cache gathers the sectors that neighbouring warps write before they go to memory",
-    "each such request takes 32 sectors through L1 and L2, while the bandwidth that copy uses has grown",
+    "each such request takes 32 sectors through L1 and L2, while the bandwidth that copy uses has \
+     grown",
 );
 
 const THROUGH_SHARED: Reason = Reason::new(
-    "stores are coalesced again, at the price of a 32-way bank conflict for each read of a tile's column",
+    "stores are coalesced again, at the price of a 32-way bank conflict for each read of a tile's \
+     column",
     Shown::In(Count::Sectors),
 )
 .weighing(
-    "the 32 passes through the shared memory cost about what the 32 sectors of a scattered store did",
+    "the 32 passes through the shared memory cost about what the 32 sectors of a scattered store \
+     did",
     "bank conflicts stay inside of a multiprocessor, and all multiprocessors work them off at once",
 );
 
@@ -32,12 +35,14 @@ const PADDED: Reason = Reason::new(
     Shown::In(Count::Wavefronts),
 )
 .weighing(
-    "other warps use the memory while one waits for its bank conflicts, so part of their cost was hidden already",
+    "other warps use the memory while one waits for its bank conflicts, so part of their cost was \
+     hidden already",
     "with the stores coalesced, the bank conflicts were what held the kernel back",
 );
 
 const SWIZZLED: Reason = Reason::new(
-    "an XOR in the index instead of padding: free of conflicts as well, in 4,096 bytes instead of 4,224",
+    "an XOR in the index instead of padding: free of conflicts as well, in 4,096 bytes instead of \
+     4,224",
     Shown::In(Count::Wavefronts),
 );
 

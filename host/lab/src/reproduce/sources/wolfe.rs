@@ -28,8 +28,10 @@ const BAD_ORDER: Reason = Reason::new(
     Shown::InTime,
 )
 .weighing(
-    "the caches hold the lines that one sweep of the inner loop touches until the next sweep uses them",
-    "the compiler turns the stride-1 loop into vector instructions, which have become wider, and cannot do so here",
+    "the caches hold the lines that one sweep of the inner loop touches until the next sweep uses \
+     them",
+    "the compiler turns the stride-1 loop into vector instructions, which have become wider, and \
+     cannot do so here",
 );
 
 const BLOCKED: Reason = Reason::new(
@@ -42,7 +44,8 @@ const BLOCKED: Reason = Reason::new(
 );
 
 const ALL_CORES: Reason = Reason::new("blocks of rows on all cores", Shown::InTime).weighing(
-    "there are fewer cores than the source's four, or they share their units, caches and time with others",
+    "there are fewer cores than the source's four, or they share their units, caches and time with \
+     others",
     "there are more cores than the source's four",
 );
 
@@ -52,12 +55,14 @@ const PACKED: Reason = Reason::new(
 );
 
 const ALONG_ROWS_AGAIN: Reason = Reason::new(
-    "threads run along a column of A again, so a warp's loads are coalesced; the grid is still turned",
+    "threads run along a column of A again, so a warp's loads are coalesced; the grid is still \
+     turned",
     Shown::In(Count::Sectors),
 )
 .weighing(
     "an L1 cache keeps the scattered sectors of the kernel before for the rounds that follow",
-    "the caches serve the repeated loads of coalesced warps, and scattered ones still wait for 32 sectors each",
+    "the caches serve the repeated loads of coalesced warps, and scattered ones still wait for 32 \
+     sectors each",
 );
 
 const GRID_ORDER: Reason = Reason::new(
@@ -70,7 +75,8 @@ const GRID_ORDER: Reason = Reason::new(
 );
 
 const WIDER: Reason = Reason::new(
-    "more warps in a block, and so more on a multiprocessor, which takes only so many blocks (8 there)",
+    "more warps in a block, and so more on a multiprocessor, which takes only so many blocks (8 \
+     there)",
     Shown::InTime,
 )
 .weighing(
@@ -79,11 +85,13 @@ const WIDER: Reason = Reason::new(
 );
 
 const STRIP_OF_B: Reason = Reason::new(
-    "the element of B that all threads share comes from shared memory: one global load per multiply-add, not two",
+    "the element of B that all threads share comes from shared memory: one global load per \
+     multiply-add, not two",
     Shown::In(Count::Sectors),
 )
 .weighing(
-    "a load of one address by a whole warp is a single broadcast from L1, and the strips add stores and barriers",
+    "a load of one address by a whole warp is a single broadcast from L1, and the strips add \
+     stores and barriers",
     "a load from L1 occupies the load unit for longer than one from shared memory",
 );
 
@@ -93,11 +101,13 @@ const UNROLL_K: Reason = Reason::new(
 )
 .weighing(
     "the overhead of the loop issues while the warps wait for memory",
-    "with memory served by caches, issue slots are the limit, and the overhead of the loop took its share of them",
+    "with memory served by caches, issue slots are the limit, and the overhead of the loop took \
+     its share of them",
 );
 
 const UNROLL_I: Reason = Reason::new(
-    "a thread has more rows: an element of B read from shared memory serves all of them, and their sums are independent",
+    "a thread has more rows: an element of B read from shared memory serves all of them, and their \
+     sums are independent",
     Shown::In(Count::Wavefronts),
 )
 .weighing(
@@ -115,7 +125,8 @@ const UNROLL_J: Reason = Reason::new(
 );
 
 const COLUMNS_NOT_ROWS: Reason = Reason::new(
-    "a thread has two columns instead of two rows: they share the element of A, the one that comes from global memory",
+    "a thread has two columns instead of two rows: they share the element of A, the one that comes \
+     from global memory",
     Shown::In(Count::Sectors),
 )
 .weighing(
@@ -124,16 +135,20 @@ const COLUMNS_NOT_ROWS: Reason = Reason::new(
 );
 
 const SQUARE_TILES: Reason = Reason::new(
-    "16 x 16 tiles of both operands and one output per thread: two shared-memory loads for each multiply-add",
+    "16 x 16 tiles of both operands and one output per thread: two shared-memory loads for each \
+     multiply-add",
     Shown::In(Count::Wavefronts),
 )
 .weighing(
-    "the tiles save most of the global loads of A, which weigh more than the loads from shared memory",
-    "shared memory delivers 32 words a cycle to 64 or 128 multiply-add units, so its loads are the limit",
+    "the tiles save most of the global loads of A, which weigh more than the loads from shared \
+     memory",
+    "shared memory delivers 32 words a cycle to 64 or 128 multiply-add units, so its loads are the \
+     limit",
 );
 
 const DISPATCHED: Reason = Reason::new(
-    "the host looks at the size and picks the exact kernel for multiples, the guarded one elsewhere",
+    "the host looks at the size and picks the exact kernel for multiples, the guarded one \
+     elsewhere",
     Shown::In(Count::Instructions),
 );
 
@@ -171,10 +186,13 @@ pub const GROUPS: &[Group] = &[
         entries: &[
             first("wolfe_ks", &[host_to_host(1.7)]),
             after("wolfe_ks", "wolfe_k1_inverted", &ALONG_ROWS_AGAIN, &[host_to_host(5.7)]),
-            after("wolfe_k1_inverted", "wolfe_k1_w32", &GRID_ORDER, &[host_to_host(28.0), kernel_only(29.0)]),
+            after("wolfe_k1_inverted", "wolfe_k1_w32", &GRID_ORDER, &[host_to_host(28.0),
+                kernel_only(29.0)]),
             after("wolfe_k1_w32", "wolfe_k1_w64", &WIDER, &[host_to_host(36.0), kernel_only(38.0)]),
-            after("wolfe_k1_w64", "wolfe_k1_w128", &WIDER, &[host_to_host(35.0), kernel_only(36.0)]),
-            after("wolfe_k1_w128", "wolfe_k1_w256", &WIDER, &[host_to_host(35.0), kernel_only(36.0)]),
+            after("wolfe_k1_w64", "wolfe_k1_w128", &WIDER, &[host_to_host(35.0),
+                kernel_only(36.0)]),
+            after("wolfe_k1_w128", "wolfe_k1_w256", &WIDER, &[host_to_host(35.0),
+                kernel_only(36.0)]),
             after("wolfe_k1_w32", "wolfe_k2_w32", &STRIP_OF_B, &[host_to_host(33.0)]),
             after("wolfe_k2_w32", "wolfe_k2_w64", &WIDER, &[host_to_host(55.0)]),
             after("wolfe_k2_w64", "wolfe_k2_w64_k2", &UNROLL_K, &[host_to_host(63.0)]),
@@ -193,7 +211,8 @@ pub const GROUPS: &[Group] = &[
                 kernel_only(210.0).said("over 210 GFLOP/s"),
             ]),
             after("wolfe_k4_w128_j4", "wolfe_k4_w128_j4_k2", &UNROLL_K, &[host_to_host(202.0)]),
-            after("wolfe_k4_w128_j4_k2", "wolfe_k4_w128_j4_k4", &UNROLL_K, &[host_to_host(208.0), kernel_only(265.0)]),
+            after("wolfe_k4_w128_j4_k2", "wolfe_k4_w128_j4_k4", &UNROLL_K, &[host_to_host(208.0),
+                kernel_only(265.0)]),
             after("wolfe_k4_w128_j4_k4", "wolfe_k5", &SQUARE_TILES, &[host_to_host(164.0)]),
             after("wolfe_k4_w128_j4_k4", "wolfe_dispatch", &DISPATCHED, &[]),
         ],
@@ -209,7 +228,8 @@ pub const GROUPS: &[Group] = &[
         reference: None,
         entries: &[
             first("naive_uncoalesced", &[host_to_host(1.7)]),
-            after("naive_uncoalesced", "naive", &COALESCED, &[host_to_host(28.0), kernel_only(29.0)]),
+            after("naive_uncoalesced", "naive", &COALESCED, &[host_to_host(28.0),
+                kernel_only(29.0)]),
         ],
     },
 ];

@@ -20,8 +20,8 @@ pub struct Case<T: GemmInput, C> {
 }
 
 impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
-    /// A random one of elements made by `round`, with `padding` elements between rows and between matrices. What is not to be
-    /// read holds NaN.
+    /// A random one of elements made by `round`, with `padding` elements between rows and between
+    /// matrices. What is not to be read holds NaN.
     pub fn new(
         [m, n, k]: [u32; 3],
         transposed: [bool; 2],
@@ -74,7 +74,8 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
         }
     }
 
-    /// The outputs of so many runs of a plan, each with what the one before has left in the workspace.
+    /// The outputs of so many runs of a plan, each with what the one before has left in the
+    /// workspace.
     pub fn run(&self, engine: &dyn Engine, plan: Plan, times: usize) -> Vec<Vec<C>> {
         fn buffer<'e, E: bytemuck::Pod>(engine: &'e dyn Engine, elements: &[E]) -> Buffer<'e> {
             let buffer = Buffer::new(engine, size_of_val(elements)).unwrap();
@@ -98,9 +99,9 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
         operands.maps = maps.ptr();
         let run = |_| {
             c.upload(&self.c).unwrap();
-            prepared
-                .enqueue(engine, &operands, [self.product.alpha, self.product.beta])
-                .unwrap();
+            let factors = [self.product.alpha, self.product.beta];
+            // SAFETY: the buffers hold the operands of the product that the plan was made for.
+            unsafe { prepared.enqueue(engine, &operands, factors) }.unwrap();
             engine.synchronize().unwrap();
             let mut output = self.c.clone();
             c.download(&mut output).unwrap();
@@ -109,8 +110,8 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
         (0..times).map(run).collect()
     }
 
-    /// Compares every element with the same product in f64; padding must be what it was. `tolerance` is that of a sum with α = 1
-    /// and β = 0.
+    /// Compares every element with the same product in f64; padding must be what it was.
+    /// `tolerance` is that of a sum with α = 1 and β = 0.
     pub fn check(&self, output: &[C], tolerance: f64) -> Result<(), String> {
         let Description {
             extents: [m, n, k],

@@ -1,12 +1,12 @@
 //! What kernels write, whatever their element type.
 
-use half::{bf16, f16};
 use warpladder::check::Verdict;
-use warpladder::element::{Element, ElementType};
+use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder_lab::catalogue::Rung;
+use warpladder_lab::dispatch_element;
 use warpladder_lab::problem::{Problem, Shape};
-use warpladder_lab::run::{self, RunError};
+use warpladder_lab::run::{self, Admitted, RunError, preflight};
 
 /// The bytes of an output, padding included, and what the check says of it.
 pub type Output = (Vec<u8>, Verdict);
@@ -18,32 +18,26 @@ pub fn of_rung(
     shape: Shape,
     seed: u64,
 ) -> Result<Output, RunError> {
-    let run = match rung.element {
-        ElementType::F16 => of_element::<f16>,
-        ElementType::Bf16 => of_element::<bf16>,
-        ElementType::F32 => of_element::<f32>,
-        ElementType::F64 => of_element::<f64>,
-    };
-    run(engine, rung, shape, seed)
+    of_admitted(engine, &preflight(engine, rung, shape)?, seed)
 }
 
-fn of_element<T: Element>(
+/// Runs an admitted rung on the problem of its operation.
+pub fn of_admitted(
     engine: &dyn Engine,
-    rung: &'static Rung,
-    shape: Shape,
+    admitted: &Admitted,
     seed: u64,
 ) -> Result<Output, RunError> {
-    let problem = rung.operation.problem::<T>(shape, seed);
-    of_problem(engine, rung, shape, &*problem)
+    dispatch_element!(admitted.runs().element, T => {
+        of_problem::<T>(engine, admitted, &*admitted.problem(seed))
+    })
 }
 
-/// Runs a rung on this problem, which is of this shape.
+/// Runs an admitted rung on this problem.
 pub fn of_problem<T: Element>(
     engine: &dyn Engine,
-    rung: &'static Rung,
-    shape: Shape,
+    admitted: &Admitted,
     problem: &dyn Problem<T>,
 ) -> Result<Output, RunError> {
-    let (output, verdict) = run::output(engine, rung, shape, problem)?;
+    let (output, verdict) = run::output(engine, admitted, problem)?;
     Ok((bytemuck::cast_slice(&output).to_vec(), verdict))
 }

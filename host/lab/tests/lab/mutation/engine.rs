@@ -1,8 +1,8 @@
 //! An emulator under an observer that runs a mutant in place of one kernel.
 
 use ptx_emulator::Observer;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::ObservedEngine;
 use warpladder::engine::{Engine, EngineKind};
@@ -14,7 +14,7 @@ pub struct MutantEngine<'e, O> {
     mutant: Option<(&'e str, &'e str)>,
     observed: ObservedEngine<'e, O>,
     /// The text of each entry that was asked for.
-    entries: RefCell<BTreeMap<String, String>>,
+    entries: Mutex<BTreeMap<String, String>>,
 }
 
 impl<'e, O: Observer> MutantEngine<'e, O> {
@@ -26,17 +26,20 @@ impl<'e, O: Observer> MutantEngine<'e, O> {
         MutantEngine {
             mutant,
             observed: ObservedEngine::new(emulator, observer),
-            entries: RefCell::default(),
+            entries: Mutex::default(),
         }
     }
 
     /// The observer, and the entries that were loaded, each with its PTX.
     pub fn finish(self) -> (O, BTreeMap<String, String>) {
-        (self.observed.into_observer(), self.entries.into_inner())
+        (
+            self.observed.into_observer(),
+            self.entries.into_inner().unwrap(),
+        )
     }
 }
 
-impl<O: Observer> Engine for MutantEngine<'_, O> {
+impl<O: Observer + Send> Engine for MutantEngine<'_, O> {
     fn kind(&self) -> EngineKind {
         self.observed.kind()
     }
@@ -58,7 +61,7 @@ impl<O: Observer> Engine for MutantEngine<'_, O> {
     }
 
     fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
-        let mut entries = self.entries.borrow_mut();
+        let mut entries = self.entries.lock().unwrap();
         entries.insert(entry.to_owned(), ptx.to_owned());
         match self.mutant {
             Some((name, mutant)) if name == entry => self.observed.load(mutant, entry),
@@ -86,11 +89,13 @@ impl<O: Observer> Engine for MutantEngine<'_, O> {
         self.observed.tensor_map(matrix)
     }
 
-    fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
-        self.observed.run(launch)
+    unsafe fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        unsafe { self.observed.run(launch) }
     }
 
-    fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
-        self.observed.time(launches, rounds)
+    unsafe fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+        // SAFETY: the same contract.
+        unsafe { self.observed.time(launches, rounds) }
     }
 }

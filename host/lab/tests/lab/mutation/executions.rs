@@ -1,6 +1,8 @@
 //! How often each instruction is executed.
 
-use ptx_emulator::{Counters, Kernel, LaunchError, ObservedLaunch, Observer, Report};
+use ptx_emulator::{
+    Counters, Event, Interest, Kernel, LaunchError, ObservedLaunch, Observer, Report,
+};
 use std::collections::BTreeMap;
 
 /// Of each kernel and each of its instructions, how many threads executed it, over all launches.
@@ -51,13 +53,15 @@ impl Executions {
 /// Each launch is watched by counters, for which the executor is compiled, with optimisation,
 /// already.
 impl Observer for Executions {
-    const ACCESSES: bool = false;
+    const INTEREST: Interest = Interest::NONE;
 
     fn fork(&self) -> Self {
         Executions::default()
     }
 
     fn join(&mut self, _: Self) {}
+
+    fn event(&mut self, _: Event<'_>) {}
 
     fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
         let mut counters = Counters::new();

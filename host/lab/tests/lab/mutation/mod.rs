@@ -19,7 +19,6 @@ mod unreported;
 
 use engine::MutantEngine;
 use executions::Executions;
-use half::{bf16, f16};
 use mutants::{Kind, Mutant};
 use ptx_emulator::sanitize::{Finding, Tool};
 use ptx_emulator::{Observer, Sanitizer};
@@ -29,14 +28,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use test_sample::Sample;
 use warpladder::check::Verdict;
-use warpladder::element::{Element, ElementType};
+use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
 use warpladder::launch::Param;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
+use warpladder_lab::dispatch_element;
 use warpladder_lab::problem::product::Product;
 use warpladder_lab::problem::{Operation, Problem, Shape};
-use warpladder_lab::run::{self, RunError};
+use warpladder_lab::run::{self, Admitted, RunError, preflight};
 use warpladder_lab::sanitize::default_shape;
 
 /// A mutant that no sanitizer reported: kernel, what was changed, and where.
@@ -51,6 +51,9 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     let mut rungs: Vec<&'static Rung> = catalogue::rungs()
         .filter(|rung| rung.compute_capability().is_some())
         .collect();
+    // Those that repeat their work are in no table.
+    let repeated = rungs.clone().into_iter().filter_map(Rung::repeated);
+    rungs.extend(repeated.map(|rung| &*Box::leak(Box::new(rung))));
     // The dearest first, so that no worker is left with one of them at the end.
     rungs.sort_by_key(|rung| match (rung.implementation, rung.operation) {
         (Implementation::Planned { .. }, _) => 0,
@@ -157,20 +160,25 @@ fn problem<T: Element>(rung: &Rung, shape: Shape) -> Box<dyn Problem<T>> {
             let lds = [shape.m, shape.k, shape.m].map(|rows| rows as usize);
             Box::new(Product::column_major(shape, lds, 1))
         }
-        Operation::Copy | Operation::Transpose => {
+        // In no table: one that repeats its work.
+        Operation::Copy | Operation::Transpose if catalogue::find(rung.name).is_none() => {
             Box::new(Repeated(rung.operation.problem(shape, 1)))
         }
         operation => operation.problem(shape, 1),
     }
 }
 
-/// A problem whose kernel is to do its work several times, where it can be told so: more often than
-/// the compiler unrolls the loop.
+/// A problem whose kernel is told to do its work several times: more often than the compiler
+/// unrolls the loop.
 struct Repeated<T>(Box<dyn Problem<T>>);
 
 const REPETITIONS: u32 = 9;
 
 impl<T: Element> Problem<T> for Repeated<T> {
+    fn shape(&self) -> Shape {
+        self.0.shape()
+    }
+
     fn inputs(&self) -> &[Vec<T>] {
         self.0.inputs()
     }
@@ -181,9 +189,7 @@ impl<T: Element> Problem<T> for Repeated<T> {
 
     fn params(&self) -> Vec<Param> {
         let mut params = self.0.params();
-        if let Some(Param::U32(repetitions)) = params.last_mut() {
-            *repetitions = REPETITIONS;
-        }
+        params.push(Param::U32(REPETITIONS));
         params
     }
 
@@ -224,21 +230,16 @@ impl Outcome {
 }
 
 fn mutate(rung: &'static Rung, sample: &Sample) -> Outcome {
-    match rung.element {
-        ElementType::F16 => mutate_elements::<f16>(rung, sample),
-        ElementType::Bf16 => mutate_elements::<bf16>(rung, sample),
-        ElementType::F32 => mutate_elements::<f32>(rung, sample),
-        ElementType::F64 => mutate_elements::<f64>(rung, sample),
-    }
+    dispatch_element!(rung.element, T => mutate_elements::<T>(rung, sample))
 }
 
 fn mutate_elements<T: Element>(rung: &'static Rung, sample: &Sample) -> Outcome {
     let case = |rung| {
         shapes(rung)
             .into_iter()
-            .map(move |shape| Case::new(rung, shape))
+            .map(move |shape| RungAtSize::new(rung, shape))
     };
-    let mut cases: Vec<Case<T>> = [rung]
+    let mut cases: Vec<RungAtSize<T>> = [rung]
         .into_iter()
         .chain(largest(rung))
         .flat_map(case)
@@ -291,13 +292,17 @@ enum Fate {
 
 /// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and
 /// the sizes go from the cheapest to the dearest, up to the first at which it is reported.
-fn fate<T: Element>(cases: &[Case<T>], (entry, original): (&str, &str), mutant: &Mutant) -> Fate {
+fn fate<T: Element>(
+    cases: &[RungAtSize<T>],
+    (entry, original): (&str, &str),
+    mutant: &Mutant,
+) -> Fate {
     let text = mutant.applied(original);
     let emulator = EmulatorEngine::limited(BUDGET);
     let replaced = Some((entry, text.as_str()));
     let mut fate = Fate::Idle;
     for case in cases {
-        let is_for_others = case.shape.k == FOR_ARRIVALS && mutant.kind != Kind::Arrival;
+        let is_for_others = case.admitted.shape().k == FOR_ARRIVALS && mutant.kind != Kind::Arrival;
         if is_for_others || !case.executions.reach(entry, mutant.line) {
             continue;
         }
@@ -318,9 +323,8 @@ fn fate<T: Element>(cases: &[Case<T>], (entry, original): (&str, &str), mutant: 
 }
 
 /// A rung at a size.
-struct Case<T> {
-    rung: &'static Rung,
-    shape: Shape,
+struct RungAtSize<T> {
+    admitted: Admitted,
     problem: Box<dyn Problem<T>>,
     /// The entries that it loads, each with its PTX.
     entries: BTreeMap<String, String>,
@@ -331,17 +335,17 @@ struct Case<T> {
 /// Warp instructions that a launch may issue: many times what a kernel needs at these sizes.
 const BUDGET: u64 = 1 << 25;
 
-impl<T: Element> Case<T> {
+impl<T: Element> RungAtSize<T> {
     /// Runs the rung, in which the sanitizers must find nothing.
     fn new(rung: &'static Rung, shape: Shape) -> Self {
-        let mut case = Case {
-            rung,
-            shape,
+        let emulator = EmulatorEngine::limited(BUDGET);
+        let admitted = preflight(&emulator, rung, shape);
+        let mut case = RungAtSize {
+            admitted: admitted.unwrap_or_else(|error| panic!("{error}")),
             problem: problem(rung, shape),
             entries: BTreeMap::new(),
             executions: Executions::default(),
         };
-        let emulator = EmulatorEngine::limited(BUDGET);
         let found = case.findings(&emulator, None);
         assert!(found.is_empty(), "{} as it is: {}", rung.name, found[0]);
         (case.executions, case.entries) = case.run(&emulator, None, Executions::default());
@@ -362,10 +366,10 @@ impl<T: Element> Case<T> {
         observer: O,
     ) -> (O, BTreeMap<String, String>) {
         let engine = MutantEngine::new(emulator, mutant, observer);
-        match run::launch(&engine, self.rung, self.shape, &*self.problem) {
+        match run::launch(&engine, &self.admitted, &*self.problem) {
             // A kernel that fails is for the observer to judge.
             Ok(()) | Err(RunError::Engine(EngineError::Launch { .. })) => engine.finish(),
-            Err(error) => panic!("{}: {error}", self.rung.name),
+            Err(error) => panic!("{}: {error}", self.admitted.rung().name),
         }
     }
 }

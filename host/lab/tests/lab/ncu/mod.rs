@@ -1,5 +1,6 @@
-//! The emulator's counters against the hardware's, as Nsight Compute read them on an H200 (`results/h200/ncu.csv`, which
-//! `tests/ncu/record` makes), and the table of both in `docs/counters.md`.
+//! The emulator's counters against the hardware's, as Nsight Compute read them on an H200
+//! (`results/h200/ncu.csv`, which `tests/ncu/record` makes), and the table of both in
+//! `docs/counters.md`.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test --test ncu` writes the table.
 
@@ -12,6 +13,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::profile;
+use warpladder_lab::run::preflight;
 
 /// The size that `record` runs.
 const SHAPE: Shape = Shape {
@@ -24,7 +26,8 @@ const SHAPE: Shape = Shape {
 #[derive(Clone, Copy, PartialEq)]
 enum Agreement {
     Exact,
-    /// The hardware counts a wavefront again where its data path was busy with something else: up to this share more.
+    /// The hardware counts a wavefront again where its data path was busy with something else: up
+    /// to this share more.
     UpTo(f64),
     /// SASS is not PTX: shown, and not compared.
     Shown,
@@ -139,7 +142,8 @@ fn counters_are_those_of_the_hardware() {
     writeln!(table, "|---|{}", "--:|".repeat(QUANTITIES.len())).unwrap();
     for row in &rows {
         let rung = catalogue::find(&row["kernel"]).unwrap_or_else(|| panic!("{row:?}"));
-        let profile = profile(&emulator, rung, SHAPE, 1).unwrap();
+        let admitted = preflight(&emulator, rung, SHAPE).unwrap();
+        let profile = profile(&emulator, &admitted, 1).unwrap();
         write!(table, "| `{}` |", rung.name).unwrap();
         for quantity in QUANTITIES {
             let metric = quantity.metric.iter().map(|&name| &row[name]);

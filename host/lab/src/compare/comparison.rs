@@ -1,0 +1,63 @@
+//! What comes out of a comparison.
+
+use super::Layout;
+use warpladder::element::ElementType;
+
+/// A kernel and a peer on one problem: the record of `compare --json`,
+/// which the report reads back.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub struct PeerComparison {
+    /// Name of the rung.
+    pub kernel: String,
+    /// What it was compared with, and its version.
+    pub peer: String,
+    /// Element type.
+    pub element: ElementType,
+    /// Rows of a product's output, or of a transpose's input.
+    pub m: u32,
+    /// Columns of the same.
+    pub n: u32,
+    /// The dimension that a product sums over; null elsewhere.
+    pub k: Option<u32>,
+    /// How the operands of a product are stored.
+    pub layout: Layout,
+    /// The device's name.
+    pub device: String,
+    /// Samples of each.
+    pub samples: usize,
+    /// Launches in a sample.
+    pub launches: u32,
+    /// Copies of the data that the launches go round through.
+    pub sets: usize,
+    /// Pause before each sample, in milliseconds.
+    pub rest_ms: u64,
+    /// Median time of the kernel, in milliseconds.
+    pub median_ms: f64,
+    /// Median time of the peer.
+    pub peer_ms: f64,
+    /// 10⁹ floating-point operations per second of the kernel; null where there are none.
+    pub gflops: Option<f64>,
+    /// The same of the peer.
+    pub peer_gflops: Option<f64>,
+    /// 10⁹ bytes per second of the kernel: every input read once, the output written once.
+    pub gbs: f64,
+    /// The same of the peer.
+    pub peer_gbs: f64,
+    /// How many times as fast as the peer, for the same work: the median over neighbouring samples.
+    pub ratio: f64,
+    /// Lower quartile of the ratio.
+    pub ratio_low: f64,
+    /// Upper quartile of the ratio.
+    pub ratio_high: f64,
+    /// Whether the kernel's result was right.
+    pub ok: bool,
+    /// Largest absolute difference of the kernel's result from the reference in f64; null where an
+    /// element is NaN.
+    pub error: Option<f64>,
+    /// The same of the peer's result; null where its work is another, as that of a copy.
+    pub peer_error: Option<f64>,
+    /// Largest difference that passes.
+    pub tolerance: f64,
+    /// What was wrong first, as one line.
+    pub complaint: Option<String>,
+}

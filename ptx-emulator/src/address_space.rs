@@ -1,0 +1,94 @@
+//! The windows of the generic address space, and addresses in the shared memory of clusters.
+
+use crate::ir::Space;
+
+pub(crate) const WINDOW: u64 = 1 << 40;
+const CODE_BASE: u64 = 0x3a00_0000_0000;
+pub(crate) const PARAM_BASE: u64 = 0x3b00_0000_0000;
+pub(crate) const SHARED_BASE: u64 = 0x3c00_0000_0000;
+pub(crate) const LOCAL_BASE: u64 = 0x3d00_0000_0000;
+pub(crate) const CONST_BASE: u64 = 0x3e00_0000_0000;
+pub(crate) const GLOBAL_BASE: u64 = 0x4000_0000_0000;
+pub(crate) const GLOBAL_END: u64 = 0x8000_0000_0000;
+
+/// First bit of the rank of a block in an address of the cluster's shared memory: no block has as
+/// much shared memory as that.
+pub(crate) const RANK_SHIFT: u32 = 24;
+
+/// The reported form of an address in the shared memory of a block of the cluster.
+pub(crate) fn cluster_address(rank: u32, address: u64) -> u64 {
+    u64::from(rank) << RANK_SHIFT | address
+}
+
+/// The rank and the address in the block's shared memory.
+pub(crate) fn of_cluster(address: u64) -> (u64, u64) {
+    (address >> RANK_SHIFT, address & ((1 << RANK_SHIFT) - 1))
+}
+
+/// The reported form of an address that a program uses: an address in the block's own shared memory
+/// gets its rank, and those of other blocks are one rank too high.
+#[inline(always)]
+pub(crate) fn resolve_cluster(address: u64, own: u32) -> u64 {
+    match address >> RANK_SHIFT {
+        0 => cluster_address(own, address),
+        _ => address - (1 << RANK_SHIFT),
+    }
+}
+
+/// `mapa`: the address, as programs use it, of the same offset in a block. It may be a generic one.
+pub(crate) fn map_to_block(address: u64, rank: u64, own: u64) -> u64 {
+    // No cluster has a block of this rank.
+    const NONE: u64 = 0xfe;
+    let above = match rank == own {
+        true => 0,
+        false => rank.min(NONE) + 1,
+    };
+    let within = address & ((1 << RANK_SHIFT) - 1);
+    address & !(WINDOW - 1) | above << RANK_SHIFT | within
+}
+
+/// `getctarank`.
+pub(crate) fn rank_of_address(address: u64, own: u64) -> u64 {
+    ((address & (WINDOW - 1)) >> RANK_SHIFT)
+        .checked_sub(1)
+        .unwrap_or(own)
+}
+
+/// First address of a space's window, and the address after its last one.
+pub(crate) fn window(space: Space) -> Option<(u64, u64)> {
+    let base = match space {
+        Space::Generic => return None,
+        Space::Global => return Some((GLOBAL_BASE, GLOBAL_END)),
+        Space::Shared => return Some((SHARED_BASE, SHARED_BASE + (1 << RANK_SHIFT))),
+        Space::Cluster => SHARED_BASE,
+        Space::Local => LOCAL_BASE,
+        Space::Const => CONST_BASE,
+        Space::Param => PARAM_BASE,
+    };
+    Some((base, base + WINDOW))
+}
+
+/// The space of a generic address; global outside of all windows.
+pub(crate) fn space_of(address: u64) -> Space {
+    match address & !(WINDOW - 1) {
+        PARAM_BASE => Space::Param,
+        SHARED_BASE => Space::Shared,
+        LOCAL_BASE => Space::Local,
+        CONST_BASE => Space::Const,
+        _ => Space::Global,
+    }
+}
+
+/// The address of a module's function.
+pub(crate) fn code_address(function: u32) -> u64 {
+    CODE_BASE + 16 * (u64::from(function) + 1)
+}
+
+/// The module's function at an address.
+pub(crate) fn function_at(address: u64) -> Option<usize> {
+    let offset = address.checked_sub(CODE_BASE)?;
+    if offset == 0 || !offset.is_multiple_of(16) {
+        return None;
+    }
+    usize::try_from(offset / 16 - 1).ok()
+}

@@ -1,0 +1,252 @@
+//! Functions: their parameters, labels and statements.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::builder::Builder;
+use super::modifiers::{Failure, MAX_PARTS, Modifiers};
+use super::scope::{Binding, Scope};
+use super::{class, error, layout, parameter_offsets};
+use crate::error::KernelError;
+use crate::ir::{Function, Info, Program, Reg32, Terminator};
+use crate::parse::ast::{self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
+
+pub(super) struct FunctionDecoder<'t, 'a> {
+    pub(super) tree: &'t Tree,
+    pub(super) text: &'a str,
+    pub(super) kernel: usize,
+    pub(super) function: &'t ast::Function,
+    /// Names in operands and in lists of labels. Compilers write many labels that only debug
+    /// sections name.
+    pub(super) named: FxHashSet<&'a str>,
+}
+
+impl<'a> FunctionDecoder<'_, 'a> {
+    /// The function's code, the module functions that it calls, and whether it takes or calls
+    /// function addresses.
+    pub(super) fn decode<'p>(
+        &mut self,
+        body: &'p Body,
+        program: &'p mut Program,
+        names: &FxHashMap<&'a str, Binding>,
+    ) -> Result<(Function, Vec<u32>, bool), KernelError> {
+        let named = body.names().map(|name| name.of(self.text));
+        self.named = named.collect();
+        let is_instruction =
+            |statement: &&Statement| matches!(statement, Statement::Instruction(_));
+        let instructions = body.statements.iter().filter(is_instruction).count();
+        program.info.reserve_exact(instructions);
+        let module = Scope::with_names(names.clone());
+        let mut builder = Builder::new(self.text, &body.elements, program, module);
+        let params = self
+            .declare_parameters(&mut builder)
+            .map_err(|failure| self.failure(failure, self.function.name, ""))?;
+        self.scope(&mut builder, body, &body.statements)?;
+        // A body may end without `ret`.
+        let end = builder.new_block();
+        builder.end_block(Terminator::Return, false, end);
+        let callees = std::mem::take(&mut builder.callees);
+        let indirect = builder.indirect;
+        Ok((layout::finish(builder, params), callees, indirect))
+    }
+
+    fn declare_parameters(&self, builder: &mut Builder<'a, '_>) -> Result<Vec<Reg32>, Failure> {
+        if self.function.entry {
+            let (offsets, bytes) = parameter_offsets(&self.function.params);
+            if bytes > crate::MAX_PARAMETER_BYTES {
+                return Err(format!(
+                    "{bytes} bytes of parameters, more than {}",
+                    crate::MAX_PARAMETER_BYTES
+                )
+                .into());
+            }
+            for (param, offset) in self.function.params.iter().zip(offsets) {
+                let bytes = param.bytes;
+                let binding = Binding::KernelParam { offset, bytes };
+                builder.bind(param.name.of(self.text), binding);
+            }
+            return Ok(Vec::new());
+        }
+        let mut params = Vec::new();
+        for param in &self.function.params {
+            let registers = self.parameter_registers(builder, param)?;
+            params.extend(&registers);
+            builder.bind(param.name.of(self.text), Binding::Registers(registers));
+        }
+        for result in &self.function.returns {
+            let registers = self.parameter_registers(builder, result)?;
+            builder.results.extend(&registers);
+            builder.bind(result.name.of(self.text), Binding::Registers(registers));
+        }
+        Ok(params)
+    }
+
+    fn parameter_registers(
+        &self,
+        builder: &mut Builder<'a, '_>,
+        variable: &Variable,
+    ) -> Result<Vec<Reg32>, Failure> {
+        if variable.bytes > u64::from(crate::MAX_PARAMETER_BYTES) {
+            return Err(format!(
+                "`{}` takes {} bytes, more than {} for a parameter",
+                variable.name.of(self.text),
+                variable.bytes,
+                crate::MAX_PARAMETER_BYTES
+            )
+            .into());
+        }
+        Ok((0..variable.bytes.div_ceil(4))
+            .map(|_| builder.new_reg32())
+            .collect())
+    }
+
+    fn failure(&self, failure: Failure, span: Span, opcode: &str) -> KernelError {
+        let module = (self.tree, self.text, self.kernel);
+        error(module, span, failure, opcode)
+    }
+
+    fn scope(
+        &mut self,
+        builder: &mut Builder<'a, '_>,
+        body: &Body,
+        statements: &[Statement],
+    ) -> Result<(), KernelError> {
+        builder.scopes.push(Scope::default());
+        // The blocks of the labels that control may reach, in the order of the text.
+        let mut blocks = Vec::new();
+        for statement in statements {
+            if let Statement::Label(name) = statement {
+                let block = self.is_named(*name).then(|| builder.new_block());
+                if let Some(block) = block {
+                    builder.bind(name.of(self.text), Binding::Label(block));
+                }
+                blocks.push(block);
+            }
+        }
+        for statement in statements {
+            match statement {
+                Statement::BranchTargets(name, labels) => {
+                    let labels = body.branch_targets(*labels);
+                    let targets = labels
+                        .iter()
+                        .map(|label| builder.label(*label))
+                        .collect::<Result<Vec<_>, _>>()
+                        .map_err(|failure| self.failure(failure, *name, ""))?;
+                    builder.bind(name.of(self.text), Binding::Targets(targets));
+                }
+                Statement::CallPrototype(name) => {
+                    builder.bind(name.of(self.text), Binding::Prototype);
+                }
+                _ => {}
+            }
+        }
+        let mut blocks = blocks.into_iter();
+        for statement in statements {
+            match statement {
+                Statement::Label(_) => {
+                    if let Some(block) = blocks.next().flatten() {
+                        builder.fall_into(block);
+                    }
+                }
+                _ => self.statement(builder, body, statement)?,
+            }
+        }
+        builder.scopes.pop();
+        Ok(())
+    }
+
+    /// Whether control may reach a label from elsewhere.
+    fn is_named(&self, label: Span) -> bool {
+        let name = label.of(self.text);
+        name.starts_with('%') || self.named.contains(name)
+    }
+
+    fn statement(
+        &mut self,
+        builder: &mut Builder<'a, '_>,
+        body: &Body,
+        statement: &Statement,
+    ) -> Result<(), KernelError> {
+        match statement {
+            Statement::Registers(all) => {
+                for declaration in all {
+                    self.registers(builder, declaration)
+                        .map_err(|failure| self.failure(failure, declaration.name, ""))?;
+                }
+            }
+            Statement::Variable(variable) => {
+                let binding = match variable.space {
+                    DeclaredSpace::Shared => builder.place_shared(variable),
+                    DeclaredSpace::Local => builder.place_local(variable),
+                    DeclaredSpace::Param => self
+                        .parameter_registers(builder, variable)
+                        .map(Binding::Registers),
+                    _ => Err("only modules may declare global variables".into()),
+                }
+                .map_err(|failure| self.failure(failure, variable.name, ""))?;
+                builder.bind(variable.name.of(self.text), binding);
+            }
+            Statement::Scope(inner) => self.scope(builder, body, inner)?,
+            Statement::Instruction(instruction) => {
+                let operands = body.operands(instruction);
+                self.instruction(builder, instruction, operands)?;
+            }
+            // The scope has handled them.
+            Statement::Label(_) | Statement::BranchTargets(..) | Statement::CallPrototype(..) => {}
+        }
+        Ok(())
+    }
+
+    fn registers(
+        &self,
+        builder: &mut Builder<'a, '_>,
+        declaration: &ast::RegisterDeclaration,
+    ) -> Result<(), Failure> {
+        if declaration.elements != 1 {
+            return Err("vector registers are not supported".into());
+        }
+        let name = declaration.name.of(self.text);
+        match declaration.count {
+            Some(count) => builder.bind_range(name, count, declaration.ty),
+            None => {
+                let register = builder.new_register(declaration.ty)?;
+                builder.bind(name, Binding::Register(register, declaration.ty));
+            }
+        }
+        Ok(())
+    }
+
+    fn instruction(
+        &mut self,
+        builder: &mut Builder<'a, '_>,
+        instruction: &Instruction,
+        operands: &[ast::Operand],
+    ) -> Result<(), KernelError> {
+        let opcode = instruction.opcode.of(self.text);
+        let mut parts = [""; MAX_PARTS];
+        let (base, modifiers) = Modifiers::split(opcode, &mut parts)
+            .map_err(|failure| self.failure(failure, instruction.span, opcode))?;
+        builder.info = builder.program.info.len() as u32;
+        builder.first = true;
+        builder.program.info.push(Info {
+            span: instruction.span,
+            opcode: instruction.opcode,
+            location: instruction.location,
+            class: class::classify(base, modifiers.rest()),
+        });
+        let outcome = match instruction.guard {
+            None => Ok(None),
+            Some(guard) => builder.predicate(guard.predicate).map(|predicate| {
+                Some(crate::ir::Guard {
+                    predicate,
+                    negated: guard.negated,
+                })
+            }),
+        }
+        .and_then(|guard| {
+            builder.guard = guard;
+            builder.dispatch(base, modifiers, operands)
+        });
+        builder.guard = None;
+        outcome.map_err(|failure| self.failure(failure, instruction.span, opcode))
+    }
+}

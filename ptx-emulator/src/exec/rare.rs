@@ -1,0 +1,88 @@
+//! Operations that are too rare for the inner loop.
+
+use super::lane;
+use super::run::{Outcome, Run};
+use super::vector::{store_lanes32, store_lanes64};
+use super::warp_ops::{self, lanes};
+use crate::ir::{InstructionId, Op, Register, Timer};
+use crate::observer::{Event, Observer};
+
+impl<O: Observer> Run<'_, '_, O> {
+    /// Operations that are too rare for the loop.
+    #[inline(never)]
+    pub(super) fn execute_rare(&mut self, op: Op, mask: u32) -> Outcome {
+        match op {
+            Op::Lane(index) => self.lane_op(index, mask),
+            Op::LocalAddress(d, offset) => {
+                let address = u64::from(self.local_base) + u64::from(offset);
+                let to = &mut self.r.regs64[d.0 as usize];
+                store_lanes64::<false>(to, mask, |_| address);
+            }
+            Op::Atomic(index) => return self.atomic(index, mask),
+            Op::Shuffle(index) => {
+                warp_ops::shuffle(&mut self.r, &self.program.shuffles[index as usize], mask);
+            }
+            Op::Vote(mode, d, a) => warp_ops::vote(&mut self.r, mode, d, a.0, mask),
+            Op::MatchAny(d, a) => warp_ops::match_any(&mut self.r, d, a, mask),
+            Op::MatchAll(d, agree, a) => warp_ops::match_all(&mut self.r, d, agree, a, mask),
+            Op::Reduce(mode, d, a) => warp_ops::reduce(&mut self.r, mode, d, a, mask),
+            Op::Elect(d, p) => warp_ops::elect(&mut self.r, d, p, mask),
+            Op::ActiveMask(d) => {
+                store_lanes32::<false>(&mut self.r.regs32[d.0 as usize], mask, |_| mask);
+            }
+            Op::ReadTimer(timer, d) => self.read_timer(timer, d, mask),
+            Op::Matrix(index) => return self.matrix(index, mask),
+            Op::AsyncCopy(index) => return self.async_copy(index, mask),
+            Op::WarpgroupCommit => self.warpgroup_commit(),
+            Op::WarpgroupWait(newest) => self.warpgroup_wait(newest),
+            Op::BulkCommit => {
+                for lane in lanes(mask) {
+                    self.bulk_groups[lane] += 1;
+                }
+            }
+            Op::AsyncCommit => self.async_commit(mask),
+            Op::AsyncWait(newest) => self.async_wait(newest, mask),
+            Op::Fence => {
+                std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+                self.observer.notify(Event::Fence {
+                    warp: &self.context,
+                    id: InstructionId(self.info),
+                    executing: mask,
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_timer(&mut self, timer: Timer, to: Register, mask: u32) {
+        let value = match timer {
+            // Instructions count when their basic block begins: two reads in one block must differ.
+            Timer::Clock => {
+                *self.clock_reads += 1;
+                *self.granted - *self.fuel + *self.clock_reads
+            }
+            Timer::Nanoseconds => {
+                u64::try_from(self.launch.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+            }
+        };
+        for lane in lanes(mask) {
+            warp_ops::write(&mut self.r, to, lane, value);
+        }
+    }
+
+    pub(super) fn lane_op(&mut self, index: u32, mask: u32) {
+        let op = &self.program.lane_ops[index as usize];
+        for lane in lanes(mask) {
+            let mut x = [0; 4];
+            for (value, argument) in x.iter_mut().zip(&op.arguments) {
+                *value = warp_ops::read(&self.r, *argument, lane);
+            }
+            let (result, carry) = lane::evaluate(op.function, x);
+            warp_ops::write(&mut self.r, op.destination, lane, result);
+            if let Some(to) = op.carry_out {
+                warp_ops::write(&mut self.r, Register::Predicate(to), lane, u64::from(carry));
+            }
+        }
+    }
+}

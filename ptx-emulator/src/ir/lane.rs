@@ -1,0 +1,206 @@
+//! Operations that are evaluated lane by lane.
+
+use super::{Comparison, Predicate, Register};
+use crate::parse::ast::Type;
+
+/// An operation that is evaluated lane by lane, on the lanes' 64-bit patterns.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneOp {
+    pub function: LaneFunction,
+    pub destination: Register,
+    /// Second destination: the carry flag of `add.cc` and similar instructions.
+    pub carry_out: Option<Predicate>,
+    pub arguments: Vec<Register>,
+}
+
+/// What a [`LaneOp`] computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneFunction {
+    Integer(IntegerFunction, Type),
+    Float(FloatFunction, FloatFormat),
+    Convert(Conversion),
+    /// `shf`: funnel shift; `true` where the amount is clamped instead of wrapped.
+    FunnelLeft(bool),
+    FunnelRight(bool),
+    Permute(PermuteMode),
+    Logic3(u8),
+    /// Sum of four (or two) products of bytes; whether `a` and `b` are signed.
+    DotProduct4(bool, bool),
+    /// Carry-chain arithmetic; the last argument is the incoming carry.
+    AddCarry(Type),
+    SubBorrow(Type),
+    /// `mapa`: an address in shared memory, a rank, and the block's own rank.
+    MapToBlock,
+    /// `getctarank`: an address in the cluster's shared memory, and the block's own rank.
+    RankOfAddress,
+    /// A float compared through f32: (comparison, negated) on f16 operands.
+    CompareHalf(FloatFormat, Comparison, bool),
+    TestProperty(FloatProperty, Type),
+    /// Bits `[shift, shift + bits)` of the first argument replaced by the second.
+    InsertBits {
+        shift: u32,
+        bits: u32,
+    },
+    /// Bits `[shift, shift + bits)`, sign-extended where `true`.
+    ExtractBits {
+        shift: u32,
+        bits: u32,
+        signed: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IntegerFunction {
+    Add,
+    AddSaturating,
+    Sub,
+    SubSaturating,
+    MulLow,
+    MulHigh,
+    MulWide,
+    Mul24Low,
+    Mul24High,
+    Div,
+    Rem,
+    Neg,
+    Abs,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Not,
+    LogicalNot,
+    ShiftLeft,
+    ShiftRight,
+    MadLow,
+    MadHighSaturating,
+    MadHigh,
+    SumOfAbsoluteDifferences,
+    PopulationCount,
+    LeadingZeros,
+    ReverseBits,
+    FindHighest { shift_amount: bool },
+    ExtractField,
+    InsertField,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatFunction {
+    Add,
+    Sub,
+    Mul,
+    Fma,
+    Div,
+    DivApprox,
+    Sqrt,
+    SqrtApprox,
+    Rcp,
+    RcpApprox,
+    RsqrtApprox,
+    Sin,
+    Cos,
+    Exp2,
+    Log2,
+    Tanh,
+    Neg,
+    Abs,
+    Min,
+    Max,
+    CopySign,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatProperty {
+    Finite,
+    Infinite,
+    Number,
+    NotANumber,
+    Normal,
+    Subnormal,
+}
+
+/// Rounding of a float result (PTX `.rn .rz .rm .rp .rna`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    NearestEven,
+    NearestAway,
+    Zero,
+    Down,
+    Up,
+}
+
+/// A float type and the modifiers of the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FloatFormat {
+    pub ty: Type,
+    pub rounding: Rounding,
+    /// `.ftz`: subnormal inputs and results become zero of the same sign.
+    pub flush: bool,
+    /// `.sat`: the result is clamped to [0, 1], NaN becomes 0.
+    pub saturate: bool,
+    /// `.relu`: negative results become 0.
+    pub relu: bool,
+    /// `.NaN` of min and max: NaN wins.
+    pub nan_wins: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PermuteMode {
+    Default,
+    Forward4,
+    Backward4,
+    Replicate8,
+    EdgeLeft,
+    EdgeRight,
+    Replicate16,
+}
+
+/// A `cvt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Conversion {
+    pub to: Type,
+    pub from: Type,
+    pub rounding: Rounding,
+    /// `.rni` and similar modifiers: the result is an integral value.
+    pub to_integral: bool,
+    pub flush: bool,
+    pub saturate: bool,
+    pub relu: bool,
+    /// Bits of the destination register, which may be wider than `to`.
+    pub register_bits: u32,
+}
+
+impl Conversion {
+    /// Whether the executor can compute it.
+    pub(crate) fn is_supported(&self) -> bool {
+        let known = |ty| is_float(ty) || is_integer(ty);
+        known(self.to) && known(self.from) && self.from != Type::Tf32
+    }
+}
+
+/// Whether a type is a scalar float.
+pub(crate) fn is_float(ty: Type) -> bool {
+    matches!(
+        ty,
+        Type::F16 | Type::Bf16 | Type::Tf32 | Type::F32 | Type::F64
+    )
+}
+
+fn is_integer(ty: Type) -> bool {
+    matches!(
+        ty,
+        Type::U8
+            | Type::U16
+            | Type::U32
+            | Type::U64
+            | Type::S8
+            | Type::S16
+            | Type::S32
+            | Type::S64
+            | Type::B8
+            | Type::B16
+            | Type::B32
+            | Type::B64
+    )
+}

@@ -1,0 +1,160 @@
+//! Watching an execution: the executor executes, observers see.
+
+mod access;
+mod event;
+
+pub use access::{Accesses, AsyncAccess, Issuer, MemoryAccess, Progress, StoredValues};
+pub(crate) use access::{Form, RepeatedAccess, RepeatedLoads};
+pub use event::{
+    BarrierComplete, Event, Interest, LaunchContext, WarpContext, WarpSync, WarpSyncKind,
+};
+
+use crate::error::LaunchError;
+use crate::kernel::Kernel;
+use crate::launch::{Args, LaunchConfig, Report};
+use crate::memory::Memory;
+
+/// Receives what happens during a launch.
+///
+/// Every worker thread has an observer of its own, made by [`Observer::fork`] and merged through
+/// [`Observer::join`] in the order of the workers; a block runs on one worker from start to end,
+/// and the blocks of a cluster do so in turn. The executor is compiled for each type of observer,
+/// so that an event outside of [`Observer::INTEREST`] costs nothing.
+///
+/// An observer that wraps others forwards events by [`Observer::notify`]:
+///
+/// ```
+/// use ptx_emulator::{Event, Interest, Observer};
+///
+/// struct Both<A, B>(A, B);
+///
+/// impl<A: Observer, B: Observer> Observer for Both<A, B> {
+///     const INTEREST: Interest = A::INTEREST.with(B::INTEREST);
+///
+///     fn fork(&self) -> Self {
+///         Both(self.0.fork(), self.1.fork())
+///     }
+///
+///     fn join(&mut self, worker: Self) {
+///         self.0.join(worker.0);
+///         self.1.join(worker.1);
+///     }
+///
+///     fn event(&mut self, event: Event<'_>) {
+///         self.0.notify(event);
+///         self.1.notify(event);
+///     }
+/// }
+/// ```
+pub trait Observer: Send + Sized {
+    /// The events that [`Observer::event`] is called with. Without [`Interest::ACCESS`] the
+    /// executor does not even collect the addresses.
+    const INTEREST: Interest = Interest::ALL;
+
+    /// Whether the order of a warp's loads between two of its stores does not matter to the
+    /// observer. The executor may then report several loads of a basic block as one event, before
+    /// the first of them; a fault between the loads, which ends the launch, leaves some undone.
+    const UNORDERED_LOADS: bool = false;
+
+    /// Whether the observer tells the memory which bytes the kernel wrote
+    /// ([`Memory::mark_written`]). After a launch under any other observer, all memory counts as
+    /// written.
+    const MARKS_WRITTEN: bool = false;
+
+    /// Whether strong accesses to global memory are reported in the order in which they are
+    /// performed, on whichever workers. The workers then wait for each other.
+    const STRONG_IN_ORDER: bool = false;
+
+    /// An observer for one more worker.
+    fn fork(&self) -> Self;
+
+    /// Merges what a worker's observer has seen.
+    fn join(&mut self, worker: Self);
+
+    /// An event of [`Observer::INTEREST`].
+    fn event(&mut self, event: Event<'_>);
+
+    /// Calls [`Observer::event`] if the event is of interest. Not to be overridden.
+    #[inline(always)]
+    fn notify(&mut self, event: Event<'_>) {
+        if Self::INTEREST.contains(event.kind()) {
+            self.event(event);
+        }
+    }
+
+    /// Runs a launch under this observer: what [`Kernel::launch_observed`] does.
+    ///
+    /// The executor is compiled for each observer, in the crate that uses it and with that crate's
+    /// optimisation. An observer that provides this method itself, with the same body, has the
+    /// executor compiled in its own crate for all of its users.
+    ///
+    /// # Errors
+    /// As [`Kernel::launch_observed`].
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        launch.run(self)
+    }
+}
+
+/// Whether events that are expensive to make are of interest.
+pub(crate) trait Wants {
+    const ACCESSES: bool;
+    const ASYNC_ACCESSES: bool;
+}
+
+impl<O: Observer> Wants for O {
+    const ACCESSES: bool = O::INTEREST.contains(Interest::ACCESS);
+    const ASYNC_ACCESSES: bool = O::INTEREST.contains(Interest::ASYNC_ACCESS);
+}
+
+/// A launch that is about to run; see [`Observer::launch`].
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedLaunch<'a> {
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) memory: &'a Memory,
+    pub(crate) config: &'a LaunchConfig,
+    pub(crate) args: &'a Args,
+}
+
+/// Sees nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    const INTEREST: Interest = Interest::NONE;
+
+    fn fork(&self) -> Self {
+        NoObserver
+    }
+
+    fn join(&mut self, _: Self) {}
+
+    fn event(&mut self, _: Event<'_>) {}
+
+    #[inline(never)]
+    fn launch(&mut self, launch: ObservedLaunch<'_>) -> Result<Report, LaunchError> {
+        launch.run(self)
+    }
+}
+
+/// Two observers of one launch: both see everything, the first one first.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    const INTEREST: Interest = A::INTEREST.with(B::INTEREST);
+    const UNORDERED_LOADS: bool = A::UNORDERED_LOADS && B::UNORDERED_LOADS;
+    const MARKS_WRITTEN: bool = A::MARKS_WRITTEN || B::MARKS_WRITTEN;
+    const STRONG_IN_ORDER: bool = A::STRONG_IN_ORDER || B::STRONG_IN_ORDER;
+
+    fn fork(&self) -> Self {
+        (self.0.fork(), self.1.fork())
+    }
+
+    fn join(&mut self, worker: Self) {
+        self.0.join(worker.0);
+        self.1.join(worker.1);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event<'_>) {
+        self.0.notify(event);
+        self.1.notify(event);
+    }
+}

@@ -1,0 +1,362 @@
+//! Conflicts between blocks, which run in no order.
+//!
+//! Of each cell it suffices to keep the first and the last block that wrote to it, and that read
+//! it: there is a conflict over a cell if and only if two of these blocks are in conflict.
+
+use std::collections::HashMap;
+
+use super::finding::{Actor, Example, Problem, Tally};
+use super::launch_geometry::LaunchGeometry;
+use super::shadow_memory::{Origin, refine};
+use super::shape::LANES;
+use super::sync_table::BlockSet;
+use crate::ir::{InstructionId, Space};
+
+/// The first and the last of the blocks that accessed a cell.
+///
+/// The fields of a cell are adjacent, since the shadow of large allocations does not fit into
+/// caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct FirstLast {
+    /// Index in the grid plus 1; 0 for none.
+    first: u32,
+    first_origin: u32,
+    /// The same of the last block; 0 where there was but one.
+    last: u32,
+    last_origin: u32,
+}
+
+impl FirstLast {
+    #[inline(always)]
+    fn note(&mut self, block: u32, origin: u32) {
+        if self.first == 0 {
+            (self.first, self.first_origin) = (block, origin);
+        } else if block > self.first {
+            if block > self.last {
+                (self.last, self.last_origin) = (block, origin);
+            }
+        } else if block < self.first {
+            if self.last == 0 {
+                (self.last, self.last_origin) = (self.first, self.first_origin);
+            }
+            (self.first, self.first_origin) = (block, origin);
+        }
+    }
+
+    /// The blocks.
+    fn each(self) -> impl Iterator<Item = (u32, Origin)> + Clone {
+        let range = [
+            (self.first, Origin(self.first_origin)),
+            (self.last, Origin(self.last_origin)),
+        ];
+        range.into_iter().filter(|(block, _)| *block != 0)
+    }
+}
+
+/// Records the cells of all lanes, `CELLS` for each; `origin` is of the same warp.
+fn note_row<const CELLS: usize>(row: &mut [FirstLast], block: u32, origin: Origin) {
+    // A worker's blocks come in rising order: mostly all of the row is new, or was recorded by
+    // earlier blocks.
+    let (mut noted, mut other) = (0, false);
+    for range in &*row {
+        noted |= range.first;
+        other |= (range.first == 0) | (range.first.max(range.last) >= block);
+    }
+    let cells = row.as_chunks_mut::<CELLS>().0.iter_mut().enumerate();
+    let cells = cells.flat_map(|(lane, cells)| cells.iter_mut().map(move |range| (lane, range)));
+    for (lane, range) in cells {
+        let origin = origin.with_lane(lane).0;
+        if noted == 0 {
+            (range.first, range.first_origin) = (block, origin);
+        } else if !other {
+            (range.last, range.last_origin) = (block, origin);
+        } else {
+            range.note(block, origin);
+        }
+    }
+}
+
+/// The blocks that wrote to the cells of an allocation, or that read them.
+#[derive(Clone, Debug, Default)]
+struct BlockAccesses {
+    /// Number of cells.
+    count: usize,
+    /// By aligned row of 32 cells: the blocks of which a warp accessed the row in one instruction,
+    /// a cell by each lane. The origin is lane 0.
+    rows: Vec<FirstLast>,
+    /// By cell: the blocks with other accesses; empty as long as there are none.
+    cells: Vec<FirstLast>,
+}
+
+impl BlockAccesses {
+    fn new(count: usize) -> Self {
+        BlockAccesses {
+            count,
+            rows: vec![FirstLast::default(); count.div_ceil(LANES)],
+            cells: Vec::new(),
+        }
+    }
+
+    fn cells(&mut self) -> &mut [FirstLast] {
+        if self.cells.is_empty() {
+            self.cells = vec![FirstLast::default(); self.count];
+        }
+        &mut self.cells
+    }
+
+    #[inline(always)]
+    fn note(&mut self, cell: usize, block: u32, origin: Origin) {
+        self.cells()[cell].note(block, origin.0);
+    }
+
+    /// Records the cells of all lanes, `CELLS` for each; `origin` is of the same warp.
+    fn note_row<const CELLS: usize>(&mut self, from: usize, block: u32, origin: Origin) {
+        if CELLS == 1 && from.is_multiple_of(LANES) {
+            self.rows[from / LANES].note(block, origin.with_lane(0).0);
+        } else {
+            note_row::<CELLS>(&mut self.cells()[from..][..LANES * CELLS], block, origin);
+        }
+    }
+
+    /// The first and the last block of all.
+    fn of(&self, cell: usize) -> FirstLast {
+        let mut range = self.cells.get(cell).copied().unwrap_or_default();
+        for (block, origin) in self.rows[cell / LANES].each() {
+            range.note(block, origin.with_lane(cell % LANES).0);
+        }
+        range
+    }
+
+    fn refine(&mut self, times: usize, count: usize) {
+        let mut cells = (0..self.count).map(|cell| self.of(cell)).collect();
+        refine(&mut cells, times, count);
+        *self = BlockAccesses {
+            cells,
+            ..BlockAccesses::new(count)
+        };
+    }
+
+    fn merge(&mut self, other: &BlockAccesses) {
+        merge(&mut self.rows, &other.rows);
+        if !other.cells.is_empty() {
+            merge(self.cells(), &other.cells);
+        }
+    }
+}
+
+fn merge(all: &mut [FirstLast], others: &[FirstLast]) {
+    for (range, other) in all.iter_mut().zip(others) {
+        for (block, origin) in other.each() {
+            range.note(block, origin.0);
+        }
+    }
+}
+
+/// Whether there is no conflict over what these blocks wrote to and read: no block wrote, or a
+/// single block did both.
+fn is_quiet(writes: FirstLast, reads: FirstLast) -> bool {
+    let alone = writes.last == 0 && reads.last == 0;
+    writes.first == 0 || alone && (reads.first == 0 || reads.first == writes.first)
+}
+
+/// What the blocks of a launch did with an allocation.
+#[derive(Clone, Debug)]
+pub(super) struct CrossBlockRaces {
+    bytes: u64,
+    shift: u32,
+    wrote: bool,
+    writes: BlockAccesses,
+    reads: BlockAccesses,
+}
+
+impl CrossBlockRaces {
+    pub(super) fn new(bytes: u64, shift: u32) -> Self {
+        let count = (bytes as usize).div_ceil(1 << shift);
+        CrossBlockRaces {
+            bytes,
+            shift,
+            wrote: false,
+            writes: BlockAccesses::new(count),
+            reads: BlockAccesses::new(count),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn note_write(&mut self, cell: usize, block: u32, origin: Origin) {
+        self.wrote = true;
+        self.writes.note(cell, block, origin);
+    }
+
+    /// Records a read or a strong access.
+    #[inline(always)]
+    pub(super) fn note_read(&mut self, cell: usize, block: u32, origin: Origin) {
+        self.reads.note(cell, block, origin);
+    }
+
+    /// As [`Self::note_write`], for consecutive accesses of all lanes, of `CELLS` cells each.
+    pub(super) fn note_write_row<const CELLS: usize>(
+        &mut self,
+        from: usize,
+        block: u32,
+        origin: Origin,
+    ) {
+        self.wrote = true;
+        self.writes.note_row::<CELLS>(from, block, origin);
+    }
+
+    /// As [`Self::note_read`], for consecutive accesses of all lanes, of `CELLS` cells each.
+    pub(super) fn note_read_row<const CELLS: usize>(
+        &mut self,
+        from: usize,
+        block: u32,
+        origin: Origin,
+    ) {
+        self.reads.note_row::<CELLS>(from, block, origin);
+    }
+
+    /// Splits cells into cells of `1 << shift` bytes.
+    pub(super) fn refine(&mut self, shift: u32) {
+        let times = 1 << (self.shift - shift);
+        self.shift = shift;
+        let count = (self.bytes as usize).div_ceil(1 << shift);
+        self.writes.refine(times, count);
+        self.reads.refine(times, count);
+    }
+
+    pub(super) fn merge(&mut self, mut other: CrossBlockRaces) {
+        if other.shift > self.shift {
+            other.refine(self.shift);
+        } else if other.shift < self.shift {
+            self.refine(other.shift);
+        }
+        self.wrote |= other.wrote;
+        self.writes.merge(&other.writes);
+        self.reads.merge(&other.reads);
+    }
+
+    /// Adds the conflicts over an allocation at `base`. `seen`: of each block, the blocks whose
+    /// writes it has acquired.
+    pub(super) fn report(
+        &self,
+        geometry: &LaunchGeometry,
+        base: u64,
+        seen: &HashMap<u32, BlockSet>,
+        tally: &mut Tally,
+    ) {
+        if !self.wrote {
+            return;
+        }
+        let has_seen = |block: u32, other: u32| {
+            let seen = seen.get(&block);
+            seen.is_some_and(|seen| seen.contains(u64::from(other) - 1))
+        };
+        let free = |(a, by_a): (u32, Origin), (b, by_b): (u32, Origin)| {
+            a != b && !(by_a.acquired() && has_seen(a, b)) && !(by_b.acquired() && has_seen(b, a))
+        };
+        let only_rows = self.writes.cells.is_empty() && self.reads.cells.is_empty();
+        let rows = self.writes.rows.iter().zip(&self.reads.rows);
+        let rows = rows.enumerate().filter(|(_, (writes, reads))| {
+            // A row without conflicts has no cells with conflicts, unless cells were recorded by
+            // themselves.
+            !(only_rows && is_quiet(**writes, **reads))
+        });
+        let cells = rows.flat_map(|(row, _)| row * LANES..(row + 1) * LANES);
+        for cell in cells.take_while(|&cell| cell < self.writes.count) {
+            let (writes, reads) = (self.writes.of(cell), self.reads.of(cell));
+            if is_quiet(writes, reads) {
+                continue;
+            }
+            let pairs = |others: FirstLast| {
+                writes
+                    .each()
+                    .flat_map(move |write| others.each().map(move |other| (write, other)))
+                    .find(|&(write, other)| free(write, other))
+            };
+            let with_writes = pairs(writes);
+            let with_writes =
+                with_writes.map(|(a, b)| match a.1.instruction() <= b.1.instruction() {
+                    true => (a, b),
+                    false => (b, a),
+                });
+            let with_reads = pairs(reads);
+            for (write, other) in with_writes.into_iter().chain(with_reads) {
+                let actor = |(block, origin): (u32, Origin)| Actor {
+                    instruction: InstructionId(origin.instruction()),
+                    block: geometry.block_at(u64::from(block) - 1),
+                    thread: origin.linear(),
+                };
+                let example = Example {
+                    // The lowest address gives the example, whatever the blocks.
+                    block: 0,
+                    space: Space::Global,
+                    address: base + ((cell as u64) << self.shift),
+                    bytes: 1 << self.shift,
+                    detail: String::new(),
+                    first: actor(write),
+                    second: Some(actor(other)),
+                };
+                tally.add(Problem::RaceBetweenBlocks, 1, example);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is recorded by rows is found by cells, together with what is recorded by cells, and
+    /// after cells are split.
+    #[test]
+    fn cells_know_what_is_noted_of_rows() {
+        let mut accesses = BlockAccesses::new(3 * LANES);
+        let mut cells = accesses.clone();
+        let steps = [(0, 3), (32, 3), (32, 5), (7, 4), (64, 8), (64, 2), (33, 9)];
+        for (instruction, (from, block)) in steps.into_iter().enumerate() {
+            let origin = Origin::new(instruction, false, 1, 0);
+            accesses.note_row::<1>(from, block, origin);
+            for lane in 0..LANES {
+                cells.note(from + lane, block, origin.with_lane(lane));
+            }
+            let all = |accesses: &BlockAccesses| {
+                (0..accesses.count)
+                    .map(|at| accesses.of(at))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(all(&accesses), all(&cells), "block {block} at {from}");
+            let (mut finer, mut expected) = (accesses.clone(), cells.clone());
+            finer.refine(4, 12 * LANES);
+            expected.refine(4, 12 * LANES);
+            assert_eq!(all(&finer), all(&expected), "finer, block {block}");
+            let mut merged = BlockAccesses::new(3 * LANES);
+            merged.merge(&accesses);
+            assert_eq!(all(&merged), all(&cells), "merged, block {block}");
+        }
+    }
+
+    /// A row is recorded as its cells would be one by one, whichever blocks were there before.
+    #[test]
+    fn rows_are_noted_as_their_cells() {
+        const CELLS: usize = 2;
+        let mut rows = vec![FirstLast::default(); 3 * LANES * CELLS];
+        let mut cells = rows.clone();
+        let steps = [
+            (0, 3),
+            (0, 3),
+            (0, 5),
+            (7, 5),
+            (90, 8),
+            (40, 4),
+            (0, 9),
+            (128, 1),
+        ];
+        for (instruction, (from, block)) in steps.into_iter().enumerate() {
+            let origin = Origin::new(instruction, false, 1, 0);
+            note_row::<CELLS>(&mut rows[from..][..LANES * CELLS], block, origin);
+            for at in 0..LANES * CELLS {
+                cells[from + at].note(block, origin.with_lane(at / CELLS).0);
+            }
+            assert_eq!(rows, cells, "block {block} at {from}");
+        }
+    }
+}

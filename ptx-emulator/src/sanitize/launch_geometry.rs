@@ -1,0 +1,255 @@
+//! The launch that a sanitizer watches.
+
+use std::sync::{Arc, OnceLock};
+
+use super::finding::{Region, Site};
+use crate::address_space::of_cluster;
+use crate::counters::lines::{self, Owner};
+use crate::ir::{InstructionClass, InstructionId, Space};
+use crate::kernel::Kernel;
+use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
+
+/// An access to the shared memory of a cluster, with its addresses in the concatenation of the
+/// blocks' shared memories; these are put into `addresses`.
+pub(super) fn flatten<'a>(
+    geometry: &LaunchGeometry,
+    access: &MemoryAccess<'a>,
+    addresses: &'a mut [u64; 32],
+) -> MemoryAccess<'a> {
+    *addresses = access.addresses.map(|address| geometry.in_cluster(address));
+    MemoryAccess {
+        addresses,
+        ..*access
+    }
+}
+
+/// What a sanitizer needs of the launch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LaunchGeometry {
+    pub kernel: Option<Kernel>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    /// Blocks of a cluster; one in a launch without clusters.
+    pub cluster: [u32; 3],
+    pub shared_bytes: u32,
+    /// Global memory by address: (address, bytes).
+    pub allocations: Vec<(u64, u64)>,
+    /// For which source line each instruction counts.
+    owners: Arc<OnceLock<Vec<Option<Owner>>>>,
+}
+
+impl LaunchGeometry {
+    pub(super) fn new(launch: &LaunchContext<'_>) -> Self {
+        LaunchGeometry {
+            kernel: Some(launch.kernel.clone()),
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            shared_bytes: launch.shared_bytes,
+            allocations: launch.memory.allocations(),
+            owners: Arc::default(),
+        }
+    }
+
+    pub(super) fn kernel_name(&self) -> String {
+        let kernel = self.kernel.as_ref();
+        kernel.map_or_else(String::new, |kernel| kernel.name().to_string())
+    }
+
+    /// Linear index of a block in the grid.
+    pub(super) fn block_index(&self, block: [u32; 3]) -> u64 {
+        let [x, y, _] = self.grid.map(u64::from);
+        let [at_x, at_y, at_z] = block.map(u64::from);
+        (at_z * y + at_y) * x + at_x
+    }
+
+    /// Number of blocks of a cluster.
+    pub(super) fn cluster_blocks(&self) -> u32 {
+        self.cluster.iter().product::<u32>().max(1)
+    }
+
+    /// Warps of a block.
+    pub(super) fn warps(&self) -> u32 {
+        self.block.iter().product::<u32>().div_ceil(32)
+    }
+
+    /// Number of a warp in its cluster, after the warps of the blocks of lower rank.
+    #[inline(always)]
+    pub(super) fn warp(&self, warp: &WarpContext<'_>) -> u32 {
+        match warp.rank {
+            0 => warp.warp,
+            rank => rank * self.warps() + warp.warp,
+        }
+    }
+
+    /// Whether a block is the first of its cluster.
+    pub(super) fn is_first(&self, block: [u32; 3]) -> bool {
+        let mut axes = block.iter().zip(&self.cluster);
+        axes.all(|(&at, &extent)| at.is_multiple_of(extent.max(1)))
+    }
+
+    /// Distance from the start of a block's shared memory to that of the next block's, where the
+    /// shared memories of a cluster are concatenated.
+    pub(super) fn shared_stride(&self) -> u64 {
+        u64::from(self.shared_bytes).next_multiple_of(16)
+    }
+
+    /// Bytes of the concatenated shared memories of a cluster.
+    pub(super) fn shared_of_cluster(&self) -> u64 {
+        match self.cluster_blocks() {
+            1 => u64::from(self.shared_bytes),
+            blocks => self.shared_stride() * u64::from(blocks),
+        }
+    }
+
+    /// Where the shared memory of a warp's block begins there; `warp` is numbered as by
+    /// [`Self::warp`].
+    #[inline(always)]
+    pub(super) fn shared_start(&self, warp: u32) -> u64 {
+        match self.cluster_blocks() {
+            1 => 0,
+            _ => u64::from(warp / self.warps()) * self.shared_stride(),
+        }
+    }
+
+    /// An address of [`Space::Cluster`] there.
+    pub(super) fn in_cluster(&self, address: u64) -> u64 {
+        let (rank, at) = of_cluster(address);
+        match rank < u64::from(self.cluster_blocks()) && at < self.shared_stride() {
+            true => rank * self.shared_stride() + at,
+            // An access out of bounds is a fault of its own.
+            false => u64::MAX,
+        }
+    }
+
+    /// A thread of the cluster that begins with a block, as that of its own block.
+    fn thread_of_cluster(&self, first: [u32; 3], thread: u32) -> ([u32; 3], u32) {
+        let warps = self.warps().max(1);
+        let (warp, lane) = (thread / 32, thread % 32);
+        let rank = warp / warps;
+        let [x, y, _] = self.cluster.map(|extent| extent.max(1));
+        let offset = [rank % x, rank / x % y, rank / x / y];
+        let block = std::array::from_fn(|axis| first[axis] + offset[axis]);
+        (block, 32 * (warp % warps) + lane)
+    }
+
+    /// The inverse of [`Self::block_index`].
+    pub(super) fn block_at(&self, index: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(|extent| u64::from(extent.max(1)));
+        [index % x, index / x % y, index / x / y].map(|axis| axis as u32)
+    }
+
+    /// Index of the allocation that holds `bytes` bytes at an address; `last` is where they were
+    /// found last.
+    #[inline(always)]
+    pub(super) fn allocation_index(
+        &self,
+        last: &mut u32,
+        address: u64,
+        bytes: u64,
+    ) -> Option<usize> {
+        let holds = |index: usize| {
+            let known = self.allocations.get(index);
+            known.is_some_and(|&(base, length)| {
+                address >= base && address - base <= length && bytes <= length - (address - base)
+            })
+        };
+        if !holds(*last as usize) {
+            let after = self
+                .allocations
+                .partition_point(|&(base, _)| base <= address);
+            let found = after.checked_sub(1).filter(|&found| holds(found))?;
+            *last = found as u32;
+        }
+        Some(*last as usize)
+    }
+
+    /// What a thread does that executes an instruction.
+    pub(super) fn action(&self, id: InstructionId) -> &'static str {
+        let known = self.kernel.as_ref();
+        let known = known.filter(|kernel| id.index() < kernel.instruction_count());
+        match known.map(|kernel| kernel.instruction(id).class()) {
+            Some(InstructionClass::Load) => "read",
+            Some(InstructionClass::Store) => "write",
+            Some(InstructionClass::Atomic) => "atomic",
+            Some(InstructionClass::Barrier) => "barrier",
+            _ => "operation",
+        }
+    }
+
+    /// An instruction and a thread in words.
+    pub(super) fn site(
+        &self,
+        action: &'static str,
+        id: InstructionId,
+        block: [u32; 3],
+        thread: Option<u32>,
+    ) -> Site {
+        let (block, thread) = match thread.map(|thread| self.thread_of_cluster(block, thread)) {
+            Some((block, thread)) => (block, Some(thread)),
+            None => (block, None),
+        };
+        let known = self
+            .kernel
+            .as_ref()
+            .filter(|kernel| id.index() < kernel.instruction_count());
+        let owner = known.and_then(|kernel| {
+            let owners = self.owners.get_or_init(|| lines::owners(kernel));
+            owners[id.index()].clone()
+        });
+        let instruction = known.map(|kernel| kernel.instruction(id));
+        let [x, y, _] = self.block.map(|extent| extent.max(1));
+        Site {
+            action,
+            place: owner.as_ref().map(|owner| owner.line.clone()),
+            inlined: owner.and_then(|owner| owner.inlined),
+            // One line, whatever the layout of the text.
+            instruction: instruction.map(|instruction| {
+                let words: Vec<&str> = instruction.text().split_whitespace().collect();
+                words.join(" ")
+            }),
+            ptx_line: instruction.map(|instruction| instruction.line()),
+            block,
+            thread: thread.map(|thread| [thread % x, thread / x % y, thread / x / y]),
+        }
+    }
+
+    /// Memory, with the allocation or the variable around it.
+    pub(super) fn region(&self, space: Space, address: u64, bytes: u32) -> Region {
+        let blocks = u64::from(self.cluster_blocks());
+        let (address, rank) = match space {
+            Space::Shared if blocks > 1 => {
+                let stride = self.shared_stride().max(1);
+                (address % stride, Some(address / stride))
+            }
+            _ => (address, None),
+        };
+        let around = match space {
+            Space::Shared => self.kernel.as_ref().and_then(|kernel| {
+                let arrays = &kernel.0.program.shared;
+                let around = arrays.iter().find(|array| {
+                    let offset = u64::from(array.offset);
+                    (offset..offset + u64::from(array.bytes)).contains(&address)
+                })?;
+                let at = address - u64::from(around.offset);
+                Some(format!("byte {at} of `{}`", around.name))
+            }),
+            _ => self.allocation_index(&mut 0, address, 1).map(|index| {
+                let (base, length) = self.allocations[index];
+                let at = address - base;
+                format!("byte {at} of the allocation at {base:#x} with {length} bytes")
+            }),
+        };
+        let around = match (around, rank) {
+            (Some(around), Some(rank)) => format!("{around} in the block of rank {rank}"),
+            (None, Some(rank)) => format!("in the block of rank {rank}"),
+            (around, None) => around.unwrap_or_default(),
+        };
+        Region {
+            space,
+            address,
+            bytes,
+            around,
+        }
+    }
+}

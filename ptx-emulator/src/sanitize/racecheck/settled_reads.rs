@@ -1,0 +1,80 @@
+//! Groups of loads that need not be recorded.
+//!
+//! Cells that two warps have read since the last synchronisation are settled: a read by a third
+//! warp changes nothing. In a GEMM the warps of a block read the same operands, so most reads are
+//! of this kind, and it suffices to remember which groups of loads were found to be.
+
+use crate::ir::Space;
+use crate::observer::RepeatedLoads;
+
+/// Number of groups that are remembered. The loads that the warps of a block share in a row of 512
+/// columns fit, and stay in the processor's cache.
+const SLOTS: usize = 4096;
+
+/// Identifies the reads of a group of loads. Equal keys mean reads of the same cells, without a
+/// write to them and without synchronisation in between.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Key {
+    base: u64,
+    /// Of the distances between the lanes.
+    version: u64,
+    /// The number of writes before to what was settled.
+    overwrites: u64,
+    /// The stamp of the synchronisation before; stamps begin at 1.
+    now: u32,
+    group: u32,
+    is_shared: bool,
+}
+
+impl Key {
+    #[inline(always)]
+    pub(super) fn new(loads: &RepeatedLoads<'_>, now: u32, overwrites: u64) -> Self {
+        Key {
+            base: loads.base,
+            version: loads.version,
+            overwrites,
+            now,
+            group: loads.group as u32,
+            is_shared: loads.space == Space::Shared,
+        }
+    }
+
+    /// Whether two are equal, in a few comparisons without branches.
+    #[inline(always)]
+    fn is(&self, other: &Key) -> bool {
+        (self.base == other.base)
+            & (self.version == other.version)
+            & (self.overwrites == other.overwrites)
+            & (self.now == other.now)
+            & (self.group == other.group)
+            & (self.is_shared == other.is_shared)
+    }
+
+    /// Rows that are a power of two apart, as in most matrices, get different slots.
+    #[inline(always)]
+    fn slot(&self) -> usize {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mixed = (self.base ^ u64::from(self.group)).wrapping_mul(ODD);
+        (mixed >> (u64::BITS - SLOTS.ilog2())) as usize
+    }
+}
+
+/// The last settled reads of each slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SettledReads(Vec<Key>);
+
+impl SettledReads {
+    pub(super) fn new() -> Self {
+        // No key is like the first ones.
+        SettledReads(vec![Key::default(); SLOTS])
+    }
+
+    #[inline(always)]
+    pub(super) fn has(&self, key: &Key) -> bool {
+        self.0[key.slot()].is(key)
+    }
+
+    pub(super) fn keep(&mut self, key: Key) {
+        self.0[key.slot()] = key;
+    }
+}

@@ -1,0 +1,260 @@
+//! Lanes that diverge, reconverge, wait for each other and exit.
+
+use crate::common::{STORE, fault, launch, module, run};
+use ptx_emulator::{FaultKind, LaunchConfig};
+
+#[test]
+fn nested_branches_reconverge() {
+    // Each lane adds a different term, and all count the lanes that have reconverged at the end.
+    let body = format!(
+        "and.b32 %r1, %thread, 1; setp.eq.u32 %p1, %r1, 0;
+         and.b32 %r2, %thread, 2; setp.eq.u32 %p2, %r2, 0;
+         mov.u32 %r0, 0;
+         @%p1 bra EVEN;
+         add.u32 %r0, %r0, 1;
+         @%p2 bra ODD_LOW;
+         add.u32 %r0, %r0, 10;
+         bra.uni JOIN_ODD;
+         ODD_LOW: add.u32 %r0, %r0, 20;
+         JOIN_ODD: add.u32 %r0, %r0, 100;
+         bra.uni JOIN;
+         EVEN: add.u32 %r0, %r0, 2;
+         @!%p2 bra JOIN;
+         add.u32 %r0, %r0, 40;
+         JOIN: activemask.b32 %r3; popc.b32 %r3, %r3; mad.lo.u32 %r0, %r3, 1000, %r0;
+         {STORE}"
+    );
+    let expected: Vec<u32> = (0..32)
+        .map(|lane| {
+            32000
+                + match lane % 4 {
+                    0 => 42,
+                    1 => 121,
+                    2 => 2,
+                    _ => 111,
+                }
+        })
+        .collect();
+    assert_eq!(run(&body, 32, &[0; 32]), expected);
+}
+
+#[test]
+fn loops_with_different_trip_counts() {
+    // Lane i runs i times; a nested loop runs i % 3 times in each iteration.
+    let body = format!(
+        "mov.u32 %r0, 0; mov.u32 %r1, 0; rem.u32 %r5, %thread, 3;
+         LOOP: setp.ge.u32 %p1, %r1, %thread; @%p1 bra DONE;
+         mov.u32 %r2, 0;
+         INNER: setp.ge.u32 %p2, %r2, %r5; @%p2 bra NEXT;
+         add.u32 %r0, %r0, 1; add.u32 %r2, %r2, 1; bra.uni INNER;
+         NEXT: add.u32 %r0, %r0, 1000; add.u32 %r1, %r1, 1; bra.uni LOOP;
+         DONE: activemask.b32 %r3; setp.ne.b32 %p3, %r3, 0xffffffff; @%p3 trap;
+         {STORE}"
+    );
+    let expected: Vec<u32> = (0..32).map(|i| i * 1000 + i * (i % 3)).collect();
+    assert_eq!(run(&body, 32, &[0; 32]), expected);
+}
+
+#[test]
+fn rounds_of_a_loop_that_end_in_several_places() {
+    // One lane does extra work before it goes back, another one goes back from the middle: all
+    // begin the next iteration together.
+    let body = format!(
+        "mov.u32 %r0, 0; mov.u32 %r1, 0;
+         setp.eq.u32 %p1, %thread, 0; setp.eq.u32 %p2, %thread, 7;
+         LOOP: activemask.b32 %r3; setp.ne.b32 %p3, %r3, 0xffffffff; @%p3 trap;
+         add.u32 %r1, %r1, 1; setp.gt.u32 %p3, %r1, 5; @%p3 bra DONE;
+         add.u32 %r0, %r0, 1;
+         @%p2 bra LOOP;
+         add.u32 %r0, %r0, 10;
+         @!%p1 bra LOOP;
+         add.u32 %r0, %r0, 100;
+         bra.uni LOOP;
+         DONE:
+         {STORE}"
+    );
+    let expected: Vec<u32> = (0..32)
+        .map(|lane| match lane {
+            0 => 555,
+            7 => 5,
+            _ => 55,
+        })
+        .collect();
+    assert_eq!(run(&body, 32, &[0; 32]), expected);
+}
+
+#[test]
+fn a_loop_with_two_entries() {
+    // Irreducible: half of the lanes jump into the middle of the loop.
+    let body = format!(
+        "mov.u32 %r0, 0; mov.u32 %r1, 4; and.b32 %r2, %thread, 1; setp.eq.u32 %p1, %r2, 1;
+         @%p1 bra MIDDLE;
+         TOP: add.u32 %r0, %r0, 1;
+         MIDDLE: add.u32 %r0, %r0, 10;
+         sub.u32 %r1, %r1, 1; setp.ne.u32 %p2, %r1, 0; @%p2 bra TOP;
+         {STORE}"
+    );
+    let expected: Vec<u32> = (0..32).map(|i| if i % 2 == 1 { 43 } else { 44 }).collect();
+    assert_eq!(run(&body, 32, &[0; 32]), expected);
+}
+
+#[test]
+fn branch_tables() {
+    let body = format!(
+        "ts: .branchtargets A, B, C;
+         rem.u32 %r1, %thread, 3;
+         brx.idx %r1, ts;
+         A: mov.u32 %r0, 5; bra.uni END;
+         B: mov.u32 %r0, 6; bra.uni END;
+         C: mov.u32 %r0, 7;
+         END: {STORE}"
+    );
+    let expected: Vec<u32> = (0..32).map(|i| 5 + i % 3).collect();
+    assert_eq!(run(&body, 32, &[0; 32]), expected);
+}
+
+#[test]
+fn threads_that_exit_early_are_not_waited_for() {
+    // Whole warps and single lanes exit before the barrier; the rest exchange through shared memory
+    // after it.
+    let body = format!(
+        ".shared .b32 cells[96];
+         setp.ge.u32 %p1, %thread, 64; @%p1 exit;
+         rem.u32 %r1, %thread, 5; setp.eq.u32 %p2, %r1, 0; @%p2 ret;
+         mul.lo.u32 %r2, %thread, 4; mov.u32 %r3, cells; add.u32 %r3, %r3, %r2;
+         st.shared.u32 [%r3], %thread;
+         bar.sync 0;
+         mov.u32 %r4, cells; ld.shared.u32 %r0, [%r4+252];
+         add.u32 %r0, %r0, 1;
+         {STORE}"
+    );
+    let result = run(&body, 96, &[7; 96]);
+    for (thread, value) in result.into_iter().enumerate() {
+        let left = thread >= 64 || thread % 5 == 0;
+        assert_eq!(value, if left { 7 } else { 64 }, "thread {thread}");
+    }
+}
+
+#[test]
+fn a_barrier_in_divergent_code_brings_both_sides_together() {
+    // Since sm_70, threads may reach a barrier at different instructions.
+    let body = format!(
+        ".shared .b32 cell;
+         setp.lt.u32 %p1, %thread, 16;
+         @%p1 bra FIRST;
+         bar.sync 0;
+         ld.shared.u32 %r0, [cell];
+         bra.uni END;
+         FIRST: mov.u32 %r1, 77; st.shared.u32 [cell], %r1;
+         bar.sync 0;
+         mov.u32 %r0, 1;
+         END: {STORE}"
+    );
+    let expected: Vec<u32> = (0..64).map(|i| if i < 16 { 1 } else { 77 }).collect();
+    assert_eq!(run(&body, 64, &[0; 64]), expected);
+}
+
+#[test]
+fn named_barriers_with_thread_counts() {
+    // Warp 0 produces and only announces; warp 1 waits for 64 arrivals.
+    let body = format!(
+        ".shared .b32 cell;
+         setp.lt.u32 %p1, %thread, 32;
+         @!%p1 bra CONSUMER;
+         mov.u32 %r1, 9; st.shared.u32 [cell], %r1;
+         bar.arrive 3, 64;
+         mov.u32 %r0, 1;
+         bra.uni END;
+         CONSUMER: bar.sync 3, 64;
+         ld.shared.u32 %r0, [cell];
+         END: {STORE}"
+    );
+    let expected: Vec<u32> = (0..64).map(|i| if i < 32 { 1 } else { 9 }).collect();
+    assert_eq!(run(&body, 64, &[0; 64]), expected);
+}
+
+#[test]
+fn reductions_over_a_block() {
+    let body = format!(
+        "setp.lt.u32 %p1, %thread, 50;
+         bar.red.popc.u32 %r1, 0, %p1;
+         barrier.cta.red.and.pred %p2, 0, %p1;
+         barrier.red.or.pred %p3, 0, !%p1;
+         selp.u32 %r2, 1000, 0, %p2; selp.u32 %r3, 2000, 0, %p3;
+         add.u32 %r0, %r1, %r2; add.u32 %r0, %r0, %r3;
+         {STORE}"
+    );
+    assert_eq!(run(&body, 96, &[0; 96]), vec![2050; 96]);
+}
+
+#[test]
+fn a_spin_lock_within_a_warp_ends() {
+    // Every lane takes the same lock; the holder is never the one that spins.
+    let body = "
+        SPIN: atom.global.cas.b32 %r1, [%base], 0, 1;
+        setp.ne.u32 %p1, %r1, 0; @%p1 bra SPIN;
+        ld.volatile.global.u32 %r2, [%base+4]; add.u32 %r2, %r2, 1;
+        st.volatile.global.u32 [%base+4], %r2;
+        atom.global.exch.b32 %r3, [%base], 0;";
+    assert_eq!(run(body, 4, &[0, 0]), [0, 4]);
+}
+
+#[test]
+fn a_warp_waits_for_a_flag_of_another() {
+    let body = format!(
+        ".shared .b32 flag;
+         mov.u32 %r9, 0; st.shared.u32 [flag], %r9; bar.sync 0;
+         setp.ge.u32 %p1, %thread, 32; @%p1 bra SET;
+         WAIT: ld.volatile.shared.u32 %r1, [flag]; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;
+         mov.u32 %r0, %r1; bra.uni END;
+         SET: mov.u32 %r0, 3; st.volatile.shared.u32 [flag], %r0;
+         END: {STORE}"
+    );
+    assert_eq!(run(&body, 64, &[0; 64]), vec![3; 64]);
+}
+
+#[test]
+fn a_barrier_that_is_never_completed_is_a_deadlock() {
+    let body =
+        "setp.lt.u32 %p1, %thread, 32; @%p1 bra A; bar.sync 1; bra.uni END; A: bar.sync 2; END:";
+    let fault = fault(&module(body), &LaunchConfig::new([1, 1, 1], [64, 1, 1]));
+    let FaultKind::Deadlock(who) = &fault.kind else {
+        panic!("{fault}");
+    };
+    assert!(who.contains("32 threads wait for barrier 1"), "{who}");
+    assert!(who.contains("32 threads wait for barrier 2"), "{who}");
+}
+
+#[test]
+fn a_shuffle_that_lanes_never_reach_is_a_deadlock() {
+    let body = "setp.lt.u32 %p1, %thread, 16; @%p1 bra A;
+        bar.sync 0; bra.uni END;
+        A: shfl.sync.idx.b32 %r1, %r2, 0, 31, 0xffffffff; END:";
+    let fault = fault(&module(body), &LaunchConfig::new([1, 1, 1], [32, 1, 1]));
+    assert!(matches!(fault.kind, FaultKind::Deadlock(_)), "{fault}");
+}
+
+#[test]
+fn an_infinite_loop_uses_up_the_budget() {
+    let mut config = LaunchConfig::new([4, 1, 1], [64, 1, 1]);
+    config.instruction_budget = 1_000_000;
+    let fault = fault(&module("L: bra L;"), &config);
+    assert_eq!(fault.kind, FaultKind::Budget(1_000_000));
+    let message = fault.to_string();
+    assert!(
+        message.contains("1000000") && message.contains("instruction_budget"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_budget_suffices_to_the_instruction() {
+    // Parameter load, thread index, ten instructions and `ret`, per warp.
+    let text = module("add.u32 %r1, %r1, 1; ".repeat(10).as_str());
+    let mut config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
+    config.workers = Some(1);
+    config.instruction_budget = 26;
+    launch(&text, &config, &mut [0]).expect("enough");
+    config.instruction_budget = 25;
+    assert!(launch(&text, &config, &mut [0]).is_err());
+}

@@ -1,0 +1,22 @@
+//! The emulator's tests: one binary, a module for each subject.
+//!
+//! PTX texts and recorded figures are in `tests/data`.
+
+mod async_copy;
+mod clusters;
+mod common;
+mod counters;
+mod divergence;
+mod floats;
+mod foreign;
+mod initcheck;
+mod integers;
+mod launches;
+mod matrix;
+mod modules;
+mod observers;
+mod racecheck;
+mod samples;
+mod spaces;
+mod tensor;
+mod warps;

@@ -1,0 +1,193 @@
+//! What the race checker takes for ordered, and what not.
+
+use crate::common::{STORE, kernel, module};
+use ptx_emulator::sanitize::{Problem, Tool};
+use ptx_emulator::{Args, LaunchConfig, Memory, Sanitizer};
+
+/// The problems in a body that one block of two warps runs on 64 words.
+fn problems(body: &str) -> Vec<Problem> {
+    problems_of_blocks(1, body)
+}
+
+fn problems_of_blocks(blocks: u32, body: &str) -> Vec<Problem> {
+    let memory = Memory::with_capacity(1 << 16);
+    let data = memory.alloc(256).expect("room");
+    let mut args = Args::new();
+    args.push_u64(data);
+    let config = LaunchConfig::new([blocks, 1, 1], [64, 1, 1]);
+    let kernel = kernel(&module(body));
+    let found = Sanitizer::new(&[Tool::Racecheck]).launch(&kernel, &memory, &config, &args);
+    let found = found.expect("runs");
+    found.into_iter().map(|finding| finding.problem).collect()
+}
+
+/// Sets `%x1` to the address of the word that a warp has for itself, and `%r0` to the thread's
+/// lane.
+const WORD_OF_WARP: &str =
+    "shr.u32 %r1, %thread, 5; mad.wide.u32 %x1, %r1, 4, %base; and.b32 %r0, %thread, 31;";
+
+#[test]
+fn lanes_may_write_the_same_value_together() {
+    assert_eq!(problems(STORE), []);
+    for value in ["7", "%r1"] {
+        let body = format!("{WORD_OF_WARP} mov.b32 %r2, {value}; st.global.b32 [%x1], %r2;");
+        assert_eq!(problems(&body), [], "{value}");
+    }
+    // Two lanes per word, and only the byte that is stored counts.
+    let pairs = "shr.u32 %r1, %thread, 1; mad.wide.u32 %x1, %r1, 4, %base; \
+                 and.b32 %r2, %thread, 1; shl.b32 %r2, %r2, 8; st.global.b8 [%x1], %r2;";
+    assert_eq!(problems(pairs), []);
+}
+
+#[test]
+fn different_values_instructions_or_warps_race() {
+    let lanes = format!("{WORD_OF_WARP} st.global.b32 [%x1], %r0;");
+    assert_eq!(problems(&lanes), [Problem::RaceInBlock]);
+    let warps = "mov.b32 %r2, 7; st.global.b32 [%base], %r2;";
+    assert_eq!(problems(warps), [Problem::RaceInBlock]);
+    let halves = format!(
+        "{WORD_OF_WARP} setp.lt.u32 %p1, %r0, 16; mov.b32 %r2, 7; \
+         @%p1 st.global.b32 [%x1], %r2; @!%p1 st.global.b32 [%x1], %r2;"
+    );
+    assert_eq!(problems(&halves), [Problem::RaceInBlock]);
+}
+
+/// Warp 0 reads the words of warp 1 again and again; warp 1 then writes them.
+fn read_and_write(after_reads: &str, before_write: &str) -> Vec<Problem> {
+    problems(&format!(
+        ".shared .align 16 .b8 tile[256];
+         mov.u32 %r2, tile; mad.lo.u32 %r2, %thread, 4, %r2; setp.ge.u32 %p2, %thread, 32;
+         st.shared.b32 [%r2], %thread; mov.u32 %r4, 0;
+         bar.sync 0;
+         @%p2 bra WRITER;
+         AGAIN: ld.shared.b32 %r0, [%r2+128];
+         add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 8; @%p1 bra AGAIN;
+         {after_reads}
+         bra.uni DONE;
+         WRITER: {before_write}
+         st.shared.b32 [%r2], %r4;
+         DONE:"
+    ))
+}
+
+#[test]
+fn reads_of_a_loop_are_compared_with_later_writes() {
+    let race = [Problem::RaceInBlock];
+    assert_eq!(read_and_write("", ""), race);
+    assert_eq!(read_and_write("bar.sync 0;", "bar.sync 0;"), []);
+    // Barriers for some warps order what precedes the arrival, and nothing after it.
+    let (arrive, wait) = ("bar.arrive 1, 64;", "bar.sync 1, 64;");
+    assert_eq!(read_and_write(arrive, wait), []);
+    let more = "MORE: ld.shared.b32 %r0, [%r2+128]; add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 16; @%p1 bra MORE;";
+    assert_eq!(read_and_write(&format!("{arrive} {more}"), wait), race);
+    assert_eq!(read_and_write(&format!("{more} {arrive}"), wait), []);
+}
+
+/// Warp 0 writes words of shared memory and arrives at the mbarrier `full`; warp 1 waits, and reads
+/// them.
+fn hand_over(init: &str, arrive: &str, wait: &str) -> Vec<Problem> {
+    problems(&format!(
+        ".shared .align 8 .b8 full[16]; .shared .align 16 .b8 tile[128];
+         mov.u32 %r1, full; mov.u32 %r2, tile; and.b32 %r0, %thread, 31; mad.lo.u32 %r2, %r0, 4, %r2;
+         xor.b32 %r3, %r2, 4; mov.u32 %r4, 0; setp.eq.u32 %p1, %r0, 0; setp.ge.u32 %p2, %thread, 32;
+         setp.ne.u32 %p3, %thread, 0; @%p3 bra READY;
+         mbarrier.init.shared.b64 [%r1], 1; mbarrier.init.shared.b64 [%r1+8], 1;
+         READY: {init}
+         @%p2 bra READER;
+         st.shared.b32 [%r2], %r0;
+         {arrive}
+         bra.uni DONE;
+         READER: {wait}
+         ld.shared.b32 %r0, [%r3];
+         DONE:"
+    ))
+}
+
+const INIT: &str = "bar.sync 0;";
+const ARRIVE: &str = "bar.warp.sync -1; @%p1 mbarrier.arrive.shared.b64 %x1, [%r1];";
+const WAIT: &str = "W: mbarrier.test_wait.parity.shared.b64 %p4, [%r1], %r4; @!%p4 bra W;";
+
+#[test]
+fn an_arrival_speaks_for_its_own_lane() {
+    assert_eq!(hand_over(INIT, ARRIVE, WAIT), []);
+    // Lanes that reach it together release what all of them did.
+    let alone = "@%p1 mbarrier.arrive.shared.b64 %x1, [%r1];";
+    assert_eq!(hand_over(INIT, alone, WAIT), [Problem::RaceInBlock]);
+    let shuffled = format!("shfl.sync.idx.b32 %r5, %r0, 0, 31, -1; {alone}");
+    assert_eq!(hand_over(INIT, &shuffled, WAIT), [Problem::RaceInBlock]);
+    let relaxed = ARRIVE.replace("arrive.shared", "arrive.relaxed.cta.shared");
+    assert_eq!(hand_over(INIT, &relaxed, WAIT), [Problem::RaceInBlock]);
+}
+
+#[test]
+fn a_wait_is_for_one_mbarrier_and_one_lane() {
+    let both = format!("{ARRIVE} @%p1 mbarrier.arrive.shared.b64 %x1, [%r1+8];");
+    assert_eq!(hand_over(INIT, &both, WAIT), []);
+    let other = ARRIVE.replace("[%r1]", "[%r1+8]");
+    let other = format!("@%p1 mbarrier.arrive.shared.b64 %x1, [%r1]; {other}");
+    assert_eq!(hand_over(INIT, &other, WAIT), [Problem::RaceInBlock]);
+    assert_eq!(
+        hand_over(INIT, &other, &WAIT.replace("[%r1]", "[%r1+8]")),
+        []
+    );
+    let leader = format!("@!%p1 bra ON; {WAIT} ON: ");
+    let found = hand_over(INIT, ARRIVE, &leader);
+    assert_eq!(found, [Problem::RaceInBlock]);
+    let together = format!("{leader} bar.warp.sync -1;");
+    assert_eq!(hand_over(INIT, ARRIVE, &together), []);
+}
+
+#[test]
+fn an_mbarrier_is_prepared_before_others_use_it() {
+    let found = hand_over("", ARRIVE, WAIT);
+    assert!(found.contains(&Problem::RaceInBlock), "{found:?}");
+}
+
+#[test]
+fn a_copy_in_flight_is_ordered_before_nothing() {
+    let copied = |wait: &str| {
+        problems(&format!(
+            ".shared .align 16 .b8 tile[256]; mov.u32 %r1, tile; mad.lo.u32 %r1, %thread, 4, %r1;
+             mad.wide.u32 %x1, %thread, 4, %base; xor.b32 %r2, %r1, 128;
+             cp.async.ca.shared.global [%r1], [%x1], 4;
+             {wait} ld.shared.b32 %r0, [%r2]; bar.sync 0; cp.async.wait_all;"
+        ))
+    };
+    assert_eq!(copied("cp.async.wait_all; bar.sync 0;"), []);
+    assert_eq!(copied("bar.sync 0;"), [Problem::RaceInBlock]);
+    assert_eq!(
+        copied("bar.sync 0; cp.async.wait_all;"),
+        [Problem::RaceInBlock]
+    );
+}
+
+/// The last of two blocks to add to a counter reads what the other one has written.
+fn last_of_blocks(before: &str, add: &str, after: &str, all: &str) -> Vec<Problem> {
+    problems_of_blocks(
+        2,
+        &format!(
+            ".shared .align 4 .b8 word[4]; mov.u32 %r1, word; mov.u32 %r2, %ctaid.x; mov.u32 %r3, 1;
+             setp.ne.u32 %p1, %thread, 0; mad.wide.u32 %x1, %r2, 4, %base; xor.b32 %r4, %r2, 1;
+             mad.wide.u32 %x2, %r4, 4, %base;
+             @!%p1 st.global.b32 [%x1+8], %r2; {before} bar.sync 0;
+             @%p1 bra ON; {add} [%base], %r3; st.shared.b32 [%r1], %r5; ON: bar.sync 0;
+             ld.shared.b32 %r5, [%r1]; {after} setp.eq.u32 %p2, %r5, {all}; @%p2 bra END;
+             ld.global.b32 %r6, [%x2+8]; END:"
+        ),
+    )
+}
+
+#[test]
+fn blocks_see_what_others_have_released() {
+    let fence = "fence.acq_rel.gpu;";
+    let strong = "atom.acq_rel.gpu.global.add.u32 %r5,";
+    let relaxed = "atom.relaxed.gpu.global.add.u32 %r5,";
+    assert_eq!(last_of_blocks("", strong, fence, "0"), []);
+    assert_eq!(last_of_blocks(fence, relaxed, fence, "0"), []);
+    // Nothing is released without a fence.
+    let found = last_of_blocks("", relaxed, fence, "0");
+    assert_eq!(found, [Problem::RaceBetweenBlocks]);
+    // The first block has acquired nothing, whatever it does later.
+    let found = last_of_blocks(fence, strong, fence, "7");
+    assert_eq!(found, [Problem::RaceBetweenBlocks]);
+}

@@ -1,0 +1,243 @@
+//! The body of a function: scopes, labels and instructions.
+
+use super::{MAX_NESTING, Parser, Result};
+use crate::ast::{Elements, Guard, Instruction, Operand, Span, Statement};
+use crate::lexer::Token;
+
+impl Parser<'_> {
+    /// `{ … }`
+    pub(super) fn scope(&mut self, body: &mut Vec<Statement>) -> Result<()> {
+        if self.nesting >= MAX_NESTING {
+            return self.expected("fewer than 64 nested scopes");
+        }
+        self.nesting += 1;
+        self.expect(b'{')?;
+        while !self.eat(b'}')? {
+            if self.token == Token::End {
+                return self.expected("`}`");
+            }
+            self.statement(body)?;
+        }
+        self.nesting -= 1;
+        Ok(())
+    }
+
+    fn statement(&mut self, body: &mut Vec<Statement>) -> Result<()> {
+        if self.at(b'{') {
+            let mut scope = Vec::new();
+            self.scope(&mut scope)?;
+            body.push(Statement::Scope(scope));
+            return Ok(());
+        }
+        if self.eat(b';')? {
+            return Ok(());
+        }
+        if self.at(b'@') {
+            let instruction = self.instruction()?;
+            body.push(Statement::Instruction(instruction));
+            return Ok(());
+        }
+        if self.token != Token::Word {
+            return self.expected("an instruction, a label or a declaration");
+        }
+        if !self.at_directive() {
+            return self.label_or_instruction(body);
+        }
+        match self.current() {
+            ".loc" => return self.location(),
+            ".file" => return self.file(),
+            ".pragma" => return self.pragma(),
+            ".reg" => body.push(self.registers()?),
+            ".shared" | ".local" | ".param" | ".global" | ".const" => {
+                let variables = self.variables(false)?;
+                body.extend(variables.into_iter().map(Box::new).map(Statement::Variable));
+            }
+            ".extern" => {
+                self.advance()?;
+                let variables = self.variables(true)?;
+                body.extend(variables.into_iter().map(Box::new).map(Statement::Variable));
+            }
+            _ => return self.expected("an instruction, a label or a declaration"),
+        }
+        Ok(())
+    }
+
+    fn label_or_instruction(&mut self, body: &mut Vec<Statement>) -> Result<()> {
+        let word = self.span;
+        self.advance()?;
+        if !self.eat(b':')? {
+            let instruction = self.instruction_after(None, word, word.start)?;
+            body.push(Statement::Instruction(instruction));
+            return Ok(());
+        }
+        match self.current() {
+            ".branchtargets" => {
+                self.advance()?;
+                let first = self.branch_targets.len() as u32;
+                loop {
+                    let label = self.name("a label")?;
+                    self.branch_targets.push(label);
+                    if !self.eat(b',')? {
+                        break;
+                    }
+                }
+                self.expect(b';')?;
+                let end = self.branch_targets.len() as u32;
+                body.push(Statement::BranchTargets(word, (first, end)));
+            }
+            ".callprototype" => body.push(self.call_prototype(word)?),
+            _ => body.push(Statement::Label(word)),
+        }
+        Ok(())
+    }
+
+    /// An instruction that starts with its guard.
+    fn instruction(&mut self) -> Result<Instruction> {
+        let start = self.span.start;
+        self.expect(b'@')?;
+        let negated = self.eat(b'!')?;
+        let predicate = self.name("a predicate register")?;
+        let opcode = self.name("an instruction")?;
+        self.instruction_after(Some(Guard { predicate, negated }), opcode, start)
+    }
+
+    fn instruction_after(
+        &mut self,
+        guard: Option<Guard>,
+        opcode: Span,
+        start: u32,
+    ) -> Result<Instruction> {
+        let first = self.operands.len() as u32;
+        if !self.at(b';') {
+            loop {
+                let operand = self.operand(0)?;
+                self.operands.push(operand);
+                if !self.eat(b',')? {
+                    break;
+                }
+            }
+        }
+        let span = Span {
+            start,
+            end: self.previous_end,
+        };
+        if !self.eat(b';')? {
+            return self.expected("`,` or `;`");
+        }
+        Ok(Instruction {
+            guard,
+            opcode,
+            operands: (first, self.operands.len() as u32),
+            span,
+            location: self.location,
+        })
+    }
+
+    fn operand(&mut self, depth: u32) -> Result<Operand> {
+        if depth > 2 {
+            return self.expected("less deeply nested operands");
+        }
+        match self.token {
+            Token::Integer(_) | Token::Float32(_) | Token::Float64(_) => self.literal(false),
+            Token::Punctuation(b'-') => {
+                self.advance()?;
+                self.literal(true)
+            }
+            Token::Punctuation(b'!') => {
+                self.advance()?;
+                Ok(Operand::Not(self.name("a predicate register")?))
+            }
+            Token::Punctuation(b'{') => Ok(Operand::Vector(self.operands_until(b'}', depth)?)),
+            Token::Punctuation(b'(') => Ok(Operand::List(self.operands_until(b')', depth)?)),
+            Token::Punctuation(b'[') => self.address(),
+            Token::Word => {
+                let name = self.symbol("an operand")?;
+                if self.eat(b'|')? {
+                    return Ok(Operand::Pair(name, self.name("a register")?));
+                }
+                if name.end - name.start == 1 && self.begins_with(name, b'_') {
+                    return Ok(Operand::Sink);
+                }
+                if self.at(b'+') || self.at(b'-') {
+                    return Ok(Operand::NameOffset(name, self.optional_offset()?));
+                }
+                Ok(Operand::Name(name))
+            }
+            _ => self.expected("an operand"),
+        }
+    }
+
+    /// A name, which is noted if it is no register's.
+    fn symbol(&mut self, what: &str) -> Result<Span> {
+        let name = self.name(what)?;
+        if !self.begins_with(name, b'%') {
+            self.symbols.push(name);
+        }
+        Ok(name)
+    }
+
+    fn operands_until(&mut self, close: u8, depth: u32) -> Result<Elements> {
+        self.advance()?;
+        // Those of operands within these are complete before these are.
+        let outer = self.open_elements.len();
+        while !self.eat(close)? {
+            let operand = self.operand(depth + 1)?;
+            self.open_elements.push(operand);
+            if !self.at(close) {
+                self.expect(b',')?;
+            }
+        }
+        let first = self.elements.len() as u32;
+        self.elements.extend(self.open_elements.drain(outer..));
+        Ok((first, self.elements.len() as u32))
+    }
+
+    fn literal(&mut self, negative: bool) -> Result<Operand> {
+        let operand = match self.token {
+            Token::Integer(value) => Operand::Integer(if negative {
+                value.wrapping_neg()
+            } else {
+                value
+            }),
+            Token::Float32(bits) => Operand::Float32(bits ^ (u32::from(negative) << 31)),
+            Token::Float64(bits) => Operand::Float64(bits ^ (u64::from(negative) << 63)),
+            _ => return self.expected("a number"),
+        };
+        self.advance()?;
+        Ok(operand)
+    }
+
+    /// `[base]`, `[base+offset]`, `[number]`, `[map, {x, y}]`
+    fn address(&mut self) -> Result<Operand> {
+        self.advance()?;
+        let mut base = None;
+        let offset;
+        if self.token == Token::Word {
+            let name = self.symbol("an address")?;
+            base = Some(name);
+            offset = self.optional_offset()?;
+            if self.eat(b',')? {
+                if !self.at(b'{') {
+                    return self.expected("coordinates");
+                }
+                let coordinates = self.operands_until(b'}', 0)?;
+                self.expect(b']')?;
+                return Ok(Operand::Tensor {
+                    map: name,
+                    offset,
+                    coordinates,
+                });
+            }
+        } else {
+            let negative = self.eat(b'-')?;
+            let value = self.integer("an address")? as i64;
+            offset = if negative {
+                value.wrapping_neg()
+            } else {
+                value
+            };
+        }
+        self.expect(b']')?;
+        Ok(Operand::Address { base, offset })
+    }
+}
