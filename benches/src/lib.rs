@@ -27,7 +27,7 @@ use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder_lab::catalogue::{self, Family, Implementation, Rung};
 use warpladder_lab::problem::{Operation, Problem, Shape};
-use warpladder_lab::run::{Case, check_shape};
+use warpladder_lab::run::{LoadedRung, check_shape, preflight};
 
 /// Seed of all inputs.
 pub const SEED: u64 = 1;
@@ -89,15 +89,17 @@ fn kernels_of<T: Element>(
     for rung in rungs {
         let make = || rung.operation.problem(shape, SEED);
         let problem = &**problems.entry(rung.operation).or_insert_with(make);
-        let case = match Case::new(engine, rung, shape, problem) {
-            Ok(case) => case,
+        let loaded = preflight(engine, rung, shape)
+            .and_then(|admitted| LoadedRung::new(engine, &admitted, problem));
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
             // Such as a kernel for newer devices.
             Err(error) => {
                 println!("{} left out: {error}", rung.name);
                 continue;
             }
         };
-        let (_, verdict) = case
+        let (_, verdict) = loaded
             .checked_output(problem)
             .unwrap_or_else(|error| panic!("{error}"));
         assert!(verdict.ok, "{} is wrong: {verdict:?}", rung.name);
@@ -105,7 +107,9 @@ fn kernels_of<T: Element>(
         group.bench_function(rung.name, |bencher| {
             bencher.iter_custom(|rounds| {
                 let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
-                let milliseconds = case.time(rounds).unwrap_or_else(|error| panic!("{error}"));
+                let milliseconds = loaded
+                    .time(rounds)
+                    .unwrap_or_else(|error| panic!("{error}"));
                 Duration::from_secs_f64(milliseconds * 1e-3)
             });
         });

@@ -168,7 +168,7 @@ impl CheckedInPtx {
     }
 
     /// Rust source that embeds the modules, to be included where a type `PtxModule` with the public fields
-    /// `name: &'static str`, `compute_capability: u32` and `text: &'static str` is in scope:
+    /// `name: &'static str`, `compute_capability: ComputeCapability` and `text: &'static str` is in scope:
     /// `MODULES: &[PtxModule]` and the manifest's text, `MANIFEST: &str`.
     pub fn modules_source(&self) -> String {
         let mut source = format!(
@@ -179,9 +179,10 @@ impl CheckedInPtx {
         for module in self.modules {
             let _ = writeln!(
                 source,
-                "    PtxModule {{ name: {:?}, compute_capability: {}, text: include_str!({:?}) }},",
+                "    PtxModule {{ name: {:?}, compute_capability: ComputeCapability::new({}, {}), text: include_str!({:?}) }},",
                 module.name,
-                module.arch.capability(),
+                module.arch.capability() / 10,
+                module.arch.capability() % 10,
                 self.ptx_path(&module.file())
             );
         }

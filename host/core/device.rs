@@ -5,6 +5,53 @@ mod nvml;
 
 use crate::error::EngineError;
 use crate::launch::Dim3;
+use std::fmt;
+
+/// Compute capability of a GPU: its generation, and which PTX it takes. Ordered from older to newer.
+///
+/// In JSON it is one number, ten times the major version and the minor one: 90 for 9.0.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(from = "u32", into = "u32")]
+pub struct ComputeCapability {
+    /// Generation: 9 for Hopper.
+    pub major: u32,
+    /// Variant within it.
+    pub minor: u32,
+}
+
+impl ComputeCapability {
+    /// Volta: the oldest that the kernels run on.
+    pub const V7_0: Self = Self::new(7, 0);
+    /// Ampere: asynchronous copies, MMA of bf16 and f64.
+    pub const V8_0: Self = Self::new(8, 0);
+    /// Hopper: clusters, bulk copies, `wgmma`.
+    pub const V9_0: Self = Self::new(9, 0);
+
+    /// `major`.`minor`.
+    pub const fn new(major: u32, minor: u32) -> Self {
+        ComputeCapability { major, minor }
+    }
+}
+
+impl From<u32> for ComputeCapability {
+    fn from(number: u32) -> Self {
+        Self::new(number / 10, number % 10)
+    }
+}
+
+impl From<ComputeCapability> for u32 {
+    fn from(capability: ComputeCapability) -> Self {
+        10 * capability.major + capability.minor
+    }
+}
+
+impl fmt::Display for ComputeCapability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
 
 /// What the CUDA driver says about a device, and what the management library adds.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -19,8 +66,8 @@ pub struct DeviceProperties {
     pub pci_bus_id: String,
     /// Newest CUDA version that the driver supports, for example `13.0`.
     pub cuda_version: String,
-    /// Compute capability times ten: 90 for 9.0.
-    pub compute_capability: u32,
+    /// Compute capability.
+    pub compute_capability: ComputeCapability,
     /// Number of multiprocessors.
     pub multiprocessors: u32,
     /// Highest clock of the multiprocessors, in kHz.
@@ -218,7 +265,7 @@ pub fn devices() -> Result<Vec<DeviceProperties>, EngineError> {
 mod query {
     use cuda_driver::{Device, DeviceAttribute as Attribute, Driver, DriverError};
 
-    use super::{DeviceProperties, DeviceState, Dim3, EngineError, nvml};
+    use super::{ComputeCapability, DeviceProperties, DeviceState, Dim3, EngineError, nvml};
 
     impl DeviceProperties {
         /// The state of the device now.
@@ -251,8 +298,10 @@ mod query {
             name: device.name()?,
             pci_bus_id: device.pci_bus_id()?,
             cuda_version: driver.version().to_string(),
-            compute_capability: 10 * number(Attribute::ComputeCapabilityMajor)?
-                + number(Attribute::ComputeCapabilityMinor)?,
+            compute_capability: ComputeCapability::new(
+                number(Attribute::ComputeCapabilityMajor)?,
+                number(Attribute::ComputeCapabilityMinor)?,
+            ),
             multiprocessors: number(Attribute::MultiprocessorCount)?,
             clock_khz: number(Attribute::ClockRate)?,
             memory_clock_khz,

@@ -1,5 +1,6 @@
 //! The PTX that ships: the modules of `ptx/`, compiled into the program.
 
+use crate::device::ComputeCapability;
 use ptx_syntax::signature::{self, Extent};
 use std::borrow::Cow;
 
@@ -8,16 +9,16 @@ use std::borrow::Cow;
 pub struct PtxModule {
     /// File name without its ending, for example `kernels_sm_70`.
     pub name: &'static str,
-    /// Lowest compute capability that takes it, times ten.
-    pub compute_capability: u32,
+    /// Lowest compute capability that takes it.
+    pub compute_capability: ComputeCapability,
     /// The PTX.
     pub text: &'static str,
 }
 
 impl PtxModule {
-    /// Whether a device of this compute capability, times ten, takes it: its own generation and newer ones, or only its own
+    /// Whether a device of this compute capability takes it: its own generation and newer ones, or only its own
     /// where its target has a suffix, as `sm_90a` (PTX ISA, ".target").
-    pub fn runs_on(&self, compute_capability: u32) -> bool {
+    pub fn runs_on(&self, compute_capability: ComputeCapability) -> bool {
         if self.name.ends_with('a') {
             compute_capability == self.compute_capability
         } else {
@@ -59,11 +60,11 @@ pub const REGISTERS: &str = include_str!("../../ptx/registers.csv");
 include!(concat!(env!("OUT_DIR"), "/ptx_modules.rs"));
 include!(concat!(env!("OUT_DIR"), "/ptx_kernels.rs"));
 
-/// The module for rungs that need `compute_capability`, times ten.
+/// The module for rungs that need `compute_capability`.
 ///
 /// Every rung is in one module only: that of the oldest generation that can run it. The driver translates it
 /// for newer ones.
-pub fn module(compute_capability: u32) -> &'static PtxModule {
+pub fn module(compute_capability: ComputeCapability) -> &'static PtxModule {
     MODULES
         .iter()
         .find(|module| module.compute_capability == compute_capability)

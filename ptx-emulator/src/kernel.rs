@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::decode;
 use crate::ir::{Info, InstructionClass, InstructionId, Op, Program, SourceLocation};
-use crate::parse::ast::NO_LOCATION;
-use crate::parse::position;
+use ptx_syntax::ast::NO_LOCATION;
+use ptx_syntax::position;
 
 /// A parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

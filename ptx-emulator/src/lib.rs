@@ -15,8 +15,6 @@ mod ranges;
 pub mod sanitize;
 mod tensor_map;
 
-use ptx_syntax as parse;
-
 pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
 pub use ir::{AccessKind, InstructionClass, InstructionId, SourceLocation, Space};

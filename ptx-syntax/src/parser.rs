@@ -164,7 +164,7 @@ impl<'a> Parser<'a> {
 
     fn advance(&mut self) -> Result<()> {
         self.previous_end = self.span.end;
-        (self.token, self.span) = self.lexer.next()?;
+        (self.token, self.span) = self.lexer.token()?;
         Ok(())
     }
 

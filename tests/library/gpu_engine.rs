@@ -1,7 +1,12 @@
 //! The GPU engine's own logic, against a stand-in for the CUDA driver: no GPU is needed.
 
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "the driver is a fake one: no kernel runs"
+)]
+
 use crate::fake_driver;
-use warpladder::device;
+use warpladder::device::{self, ComputeCapability};
 use warpladder::engine::gpu::GpuEngine;
 use warpladder::engine::streams::StreamId;
 use warpladder::engine::{Buffer, Engine};
@@ -256,7 +261,7 @@ fn the_device_query_reads_the_driver() {
         assert_eq!(device.name, "Fake GPU");
         assert_eq!(device.uuid, "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf");
         assert_eq!(device.cuda_version, "13.0");
-        assert_eq!(device.compute_capability, 90);
+        assert_eq!(device.compute_capability, ComputeCapability::V9_0);
         assert_eq!(device.max_block, Dim3::new(1024, 1024, 64));
         assert_eq!(device.shared_bytes_per_block_optin, 232_448);
         assert!((device.peak_bandwidth_gbs - 3352.32).abs() < 1e-9);

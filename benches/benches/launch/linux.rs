@@ -4,6 +4,7 @@ use criterion::Criterion;
 use cuda_driver::{JitOptions, LaunchConfig, Module};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
+use warpladder::device::ComputeCapability;
 use warpladder::gemm::tuning::Choices;
 use warpladder::gemm::{self, Description, Device};
 use warpladder::gpu::Gpu;
@@ -82,7 +83,7 @@ impl Bare {
     fn new(gpu: &Gpu) -> Self {
         let device = Device {
             multiprocessors: 132,
-            compute_capability: 80,
+            compute_capability: ComputeCapability::V8_0,
         };
         let product = Description::<f32>::dense([EXTENT; 3], [false; 2]);
         let plan = gemm::plan(&product, device, &Choices::new()).unwrap();

@@ -1,6 +1,6 @@
 //! `warpladder devices`.
 
-use super::units::{bytes, capability};
+use super::units::bytes;
 use super::{Outcome, output};
 use std::fmt::{Display, Write as _};
 use std::io::Write;
@@ -68,7 +68,7 @@ fn emulator(engine: &dyn Engine) -> Result<String, EngineError> {
             vec![
                 (
                     "compute capability",
-                    capability(engine.compute_capability()),
+                    engine.compute_capability().to_string(),
                 ),
                 ("multiprocessors", engine.multiprocessors().to_string()),
             ],
@@ -127,7 +127,7 @@ fn identity(device: &DeviceProperties) -> Section {
             ("PCI bus", device.pci_bus_id.clone()),
             ("driver", known(driver, "")),
             ("newest CUDA of the driver", device.cuda_version.clone()),
-            ("compute capability", capability(device.compute_capability)),
+            ("compute capability", device.compute_capability.to_string()),
         ],
     )
 }
@@ -283,7 +283,7 @@ fn throttle_reason(reason: ThrottleReason) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpladder::device::HeldDown;
+    use warpladder::device::{ComputeCapability, HeldDown};
 
     /// A device whose numbers are all different.
     fn device() -> DeviceProperties {
@@ -293,7 +293,7 @@ mod tests {
             uuid: "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1".to_owned(),
             pci_bus_id: "0000:3b:00.0".to_owned(),
             cuda_version: "13.0".to_owned(),
-            compute_capability: 90,
+            compute_capability: ComputeCapability::V9_0,
             multiprocessors: 132,
             clock_khz: 1_980_000,
             memory_clock_khz: 3_201_500,

@@ -2,6 +2,7 @@
 
 use super::{Outcome, output, table};
 use std::io::Write;
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
 use warpladder::engine::EngineKind;
 use warpladder_lab::catalogue::{self, Family, Implementation, Precondition, Rung};
@@ -34,8 +35,8 @@ struct Entry {
     precondition: Precondition,
     /// The precondition in words.
     sizes: String,
-    /// Lowest compute capability, times ten; null for what is no kernel.
-    compute_capability: Option<u32>,
+    /// Lowest compute capability; null for what is no kernel.
+    compute_capability: Option<ComputeCapability>,
     /// The rungs that a dispatching one chooses from.
     dispatches_to: &'static [&'static str],
     engines: &'static [EngineKind],

@@ -14,11 +14,6 @@ pub fn bytes(count: impl Into<u64>) -> String {
     format!("{} {unit}", value.trim_end_matches(".0"))
 }
 
-/// A compute capability from its number times ten, for example `9.0`.
-pub fn capability(times_ten: u32) -> String {
-    format!("{}.{}", times_ten / 10, times_ten % 10)
-}
-
 /// "1 kernel", "2 kernels".
 pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
@@ -42,12 +37,6 @@ mod tests {
         ] {
             assert_eq!(bytes(count), text);
         }
-    }
-
-    #[test]
-    fn a_capability_has_two_parts() {
-        assert_eq!(capability(90), "9.0");
-        assert_eq!(capability(121), "12.1");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod streams;
 
 use super::streams::{Slots, Streams};
 use super::{Engine, EngineKind};
+use crate::device::ComputeCapability;
 use crate::error::{EngineError, LaunchCause, LoadCause};
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
 use crate::memory;
@@ -18,9 +19,9 @@ use std::time::Instant;
 /// Device memory where the system does not say how much it has: 4 GiB.
 const DEFAULT_CAPACITY: u64 = 4 << 30;
 
-/// The generation that the emulator stands for, times ten: compute capability 9.0, whose limits of shared memory it
+/// The generation that the emulator stands for: compute capability 9.0, whose limits of shared memory it
 /// keeps.
-const COMPUTE_CAPABILITY: u32 = 90;
+const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V9_0;
 
 /// Multiprocessors that grid-stride launches are sized for: few, since blocks beyond the CPU's cores gain nothing.
 const MULTIPROCESSORS: u32 = 8;
@@ -150,7 +151,7 @@ impl Engine for EmulatorEngine {
         &self.name
     }
 
-    fn compute_capability(&self) -> u32 {
+    fn compute_capability(&self) -> ComputeCapability {
         COMPUTE_CAPABILITY
     }
 

@@ -26,7 +26,7 @@ use self::arguments::{MOST_ARGUMENTS, argument_pointers};
 use self::geometry::Limits;
 use super::streams::{Slots, StreamId, Streams};
 use super::{Engine, EngineKind};
-use crate::device::{DeviceProperties, DeviceState};
+use crate::device::{ComputeCapability, DeviceProperties, DeviceState};
 use crate::error::{EngineError, LaunchCause, LoadCause};
 use crate::launch::{
     DevicePtr, Dim3, KernelId, Launch, MAX_CLUSTER_BLOCKS, MatrixMap, TENSOR_MAP_BYTES,
@@ -171,9 +171,10 @@ impl GpuEngine {
                 registers: query(FunctionAttribute::Registers)?,
                 shared_bytes: self.properties.shared_bytes_per_block_optin,
                 static_shared_bytes: query(FunctionAttribute::SharedBytes)?,
-                cluster_blocks: match self.properties.compute_capability {
-                    90.. => MAX_CLUSTER_BLOCKS,
-                    _ => 1,
+                cluster_blocks: if self.properties.compute_capability >= ComputeCapability::V9_0 {
+                    MAX_CLUSTER_BLOCKS
+                } else {
+                    1
                 },
             };
             let allowed_shared_bytes =
@@ -336,7 +337,7 @@ impl Engine for GpuEngine {
         Some(u64::from(self.properties.l2_bytes))
     }
 
-    fn compute_capability(&self) -> u32 {
+    fn compute_capability(&self) -> ComputeCapability {
         self.properties.compute_capability
     }
 

@@ -3,7 +3,7 @@
 //! An [`Engine`] knows device memory, PTX modules and launches, and nothing of catalogues, problems or
 //! checks. Both engines get the same PTX text and the same launch; what differs is who executes it.
 
-use crate::device::DeviceState;
+use crate::device::{ComputeCapability, DeviceState};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
 use std::fmt;
@@ -101,8 +101,8 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// Compute capability times ten, for example 90 for 9.0: which PTX modules the device can take.
-    fn compute_capability(&self) -> u32;
+    /// Compute capability: which PTX modules the device can take.
+    fn compute_capability(&self) -> ComputeCapability;
 
     /// Number of multiprocessors: how many blocks a grid-stride launch needs.
     fn multiprocessors(&self) -> u32;

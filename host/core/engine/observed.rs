@@ -2,6 +2,7 @@
 
 use super::emulator::EmulatorEngine;
 use super::{Engine, EngineKind};
+use crate::device::ComputeCapability;
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
 use crate::sync::lock;
@@ -40,7 +41,7 @@ impl<O: Observer + Send> Engine for ObservedEngine<'_, O> {
         self.emulator.device_name()
     }
 
-    fn compute_capability(&self) -> u32 {
+    fn compute_capability(&self) -> ComputeCapability {
         self.emulator.compute_capability()
     }
 

@@ -3,6 +3,7 @@
 use super::tuning::{Case, Choices};
 use super::wgmma::{self, TensorGemm};
 use super::{COMPUTE_CAPABILITY, Description, Device, HOPPER, PORTABLE, plan_choice};
+use crate::device::ComputeCapability;
 use crate::element::Element;
 use crate::element::TensorInput;
 use crate::plan::Plan;
@@ -22,9 +23,12 @@ pub trait GemmInput: bytemuck::Pod {
     /// Its name.
     const NAME: &'static str;
 
-    /// The instances for a compute capability (times ten) and a C that is [`narrow`](Description::narrow) or not, and the compute
+    /// The instances for a compute capability and a C that is [`narrow`](Description::narrow) or not, and the compute
     /// capability of the module in which their tiles are.
-    fn instances(compute_capability: u32, narrow: bool) -> (&'static Instances, u32);
+    fn instances(
+        compute_capability: ComputeCapability,
+        narrow: bool,
+    ) -> (&'static Instances, ComputeCapability);
 
     /// The launches of a product whose operands the kernels can address.
     fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
@@ -73,9 +77,12 @@ impl GemmInput for f32 {
     type Output = f32;
     const NAME: &'static str = "f32";
 
-    fn instances(compute_capability: u32, _: bool) -> (&'static Instances, u32) {
+    fn instances(
+        compute_capability: ComputeCapability,
+        _: bool,
+    ) -> (&'static Instances, ComputeCapability) {
         match compute_capability {
-            ..COMPUTE_CAPABILITY => (&SGEMM_PORTABLE, PORTABLE),
+            older if older < COMPUTE_CAPABILITY => (&SGEMM_PORTABLE, PORTABLE),
             _ => (&SGEMM, COMPUTE_CAPABILITY),
         }
     }
@@ -85,9 +92,12 @@ impl GemmInput for f64 {
     type Output = f64;
     const NAME: &'static str = "f64";
 
-    fn instances(compute_capability: u32, _: bool) -> (&'static Instances, u32) {
+    fn instances(
+        compute_capability: ComputeCapability,
+        _: bool,
+    ) -> (&'static Instances, ComputeCapability) {
         match compute_capability {
-            ..COMPUTE_CAPABILITY => (&DGEMM_PORTABLE, PORTABLE),
+            older if older < COMPUTE_CAPABILITY => (&DGEMM_PORTABLE, PORTABLE),
             HOPPER => (&DGEMM_90, HOPPER),
             _ => (&DGEMM, COMPUTE_CAPABILITY),
         }
@@ -98,7 +108,7 @@ impl GemmInput for f16 {
     type Output = f32;
     const NAME: &'static str = "f16";
 
-    fn instances(_: u32, narrow: bool) -> (&'static Instances, u32) {
+    fn instances(_: ComputeCapability, narrow: bool) -> (&'static Instances, ComputeCapability) {
         let instances = if narrow { &OF_F16_TO_F16 } else { &OF_F16 };
         (instances, PORTABLE)
     }
@@ -113,7 +123,7 @@ impl GemmInput for bf16 {
     type Output = f32;
     const NAME: &'static str = "bf16";
 
-    fn instances(_: u32, narrow: bool) -> (&'static Instances, u32) {
+    fn instances(_: ComputeCapability, narrow: bool) -> (&'static Instances, ComputeCapability) {
         let instances = if narrow { &OF_BF16_TO_BF16 } else { &OF_BF16 };
         (instances, PORTABLE)
     }

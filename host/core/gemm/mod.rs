@@ -10,6 +10,7 @@ pub mod wgmma;
 
 pub use input::{GemmElement, GemmInput, GemmInto};
 
+use crate::device::ComputeCapability;
 use crate::engine::Engine;
 use crate::launch::Dim3;
 use crate::launch::Param;
@@ -23,13 +24,13 @@ use kernels_gpu::gemm::{Gemm, MAX_LEADING, partials_pitch};
 use tuning::Choices;
 
 /// The oldest generation that runs a general product, times ten.
-pub const PORTABLE: u32 = 70;
+pub const PORTABLE: ComputeCapability = ComputeCapability::V7_0;
 
 /// The generation that has asynchronous copies, which the faster kernels need, times ten.
-pub const COMPUTE_CAPABILITY: u32 = 80;
+pub const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V8_0;
 
 /// The generation whose tensor cores have a shape of their own for f64, times ten.
-const HOPPER: u32 = 90;
+const HOPPER: ComputeCapability = ComputeCapability::V9_0;
 
 /// A general product of row-major matrices whose A and B are of `T`. A column-major product is the same one with A and B, and m
 /// and n, exchanged.
@@ -61,8 +62,8 @@ pub struct Description<T: GemmInput> {
 pub struct Device {
     /// Multiprocessors.
     pub multiprocessors: u32,
-    /// Compute capability, times ten.
-    pub compute_capability: u32,
+    /// Compute capability.
+    pub compute_capability: ComputeCapability,
 }
 
 impl Device {
@@ -76,9 +77,10 @@ impl Device {
 
     /// The most dynamic shared memory of a block, in bytes (CUDA programming guide, "Compute Capabilities").
     pub fn shared_bytes(self) -> u32 {
-        match self.compute_capability {
-            80 | 87 => 163 << 10,
-            90 | 100 | 101 | 103 | 110 => 227 << 10,
+        let ComputeCapability { major, minor } = self.compute_capability;
+        match (major, minor) {
+            (8, 0 | 7) => 163 << 10,
+            (9, 0) | (10, 0 | 1 | 3) | (11, 0) => 227 << 10,
             _ => 99 << 10,
         }
     }
@@ -269,7 +271,7 @@ fn bytes<T: GemmElement>(gemm: &Gemm<T>) -> Vec<u8> {
 }
 
 /// All kernels that a product may be planned with, each with the compute capability of its module, times ten.
-pub fn entries() -> impl Iterator<Item = (&'static str, u32)> {
+pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
     let tiles = [
         (SGEMM, COMPUTE_CAPABILITY),
         (DGEMM, COMPUTE_CAPABILITY),

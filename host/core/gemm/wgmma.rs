@@ -1,6 +1,7 @@
 //! The launches of a general product by warpgroups: operands are copied where bulk copies cannot fetch them, then multiplied.
 
 use super::{Description, GemmInput};
+use crate::device::ComputeCapability;
 use crate::element::TensorInput;
 use crate::launch::Dim3;
 use crate::launch::{Param, Place, TensorMap};
@@ -18,10 +19,10 @@ use kernels_gpu::hopper::{pair, parts, tiles, wgmma};
 use kernels_gpu::ladder::transpose::transpose_fast;
 
 /// The generation that has `wgmma`, times ten.
-pub const COMPUTE_CAPABILITY: u32 = 90;
+pub const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V9_0;
 
 /// That of the module with the transposes.
-const TRANSPOSE_CAPABILITY: u32 = 70;
+const TRANSPOSE_CAPABILITY: ComputeCapability = ComputeCapability::V7_0;
 
 /// The most dynamic shared memory of a block of that generation, in bytes (CUDA programming guide, "Compute Capabilities").
 const SHARED_BYTES: u32 = 227 << 10;

@@ -3,6 +3,7 @@
 use super::product::{number, place};
 use super::queue::Queue;
 use super::{Error, Layout, MatrixMut, MatrixRef};
+use crate::device::ComputeCapability;
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch};
 use crate::ptx;
 use bytemuck::Pod;
@@ -35,8 +36,8 @@ const ENTRIES: [Entry; 3] = [
     },
 ];
 
-/// The module that has them, by its compute capability times ten.
-const MODULE: u32 = 70;
+/// The module that has them, by its compute capability.
+const MODULE: ComputeCapability = ComputeCapability::V7_0;
 
 /// The kernels that are loaded so far.
 #[derive(Default)]

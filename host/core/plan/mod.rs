@@ -4,6 +4,7 @@ mod prepared;
 
 pub use prepared::{Operands, Prepared};
 
+use crate::device::ComputeCapability;
 use crate::launch::Dim3;
 use crate::launch::Param;
 /// Launches, one after the other.
@@ -22,8 +23,8 @@ pub struct Plan {
 pub struct PlannedLaunch {
     /// The PTX entry.
     pub entry: &'static str,
-    /// Lowest compute capability that runs it, times ten: which PTX module it is in.
-    pub compute_capability: u32,
+    /// Lowest compute capability that runs it: which PTX module it is in.
+    pub compute_capability: ComputeCapability,
     /// Blocks of the grid in x, y and z; the limits are checked later.
     pub grid: [u64; 3],
     /// Threads of a block.

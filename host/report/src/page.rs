@@ -107,8 +107,10 @@ fn facts(data: &Data) -> Markup {
         .as_ref()
         .and_then(|device| device.state.as_ref());
     if let Some(device) = &data.device {
-        let capability = f64::from(device.compute_capability) / 10.0;
-        fact("compute capability", Some(format!("{capability:.1}")));
+        fact(
+            "compute capability",
+            Some(device.compute_capability.to_string()),
+        );
         fact("multiprocessors", Some(device.multiprocessors.to_string()));
         let clock = format!("up to {} MHz", device.clock_khz / 1000);
         fact("clock", Some(clock));

@@ -7,7 +7,7 @@ use crate::ir::{
     Binary, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op, PredicateOp,
     Register, Rounding, Ternary, Unary,
 };
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::memory::{is_hint, take_space};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{AsyncCopy, BarrierAction, Op, Space};
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

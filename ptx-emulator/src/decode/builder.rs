@@ -8,7 +8,7 @@ use crate::ir::{
     Constant, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Reg32, Reg64, Register,
     Terminator,
 };
-use crate::parse::ast::{Operand, Span, Type, Variable};
+use ptx_syntax::ast::{Operand, Span, Type, Variable};
 
 /// Index of a block that is being built.
 pub(crate) type BlockId = u32;

@@ -7,7 +7,7 @@ use crate::ir::{
     Comparison, Constant, FloatFormat, FloatProperty, LaneFunction, Op, Predicate, PredicateOp,
     Register,
 };
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

@@ -7,7 +7,7 @@ use crate::ir::{
     Barrier, BarrierKind, Call, CallTarget, Constant, LaneFunction, Op, Predicate, Reg32, Register,
     Special, Terminator,
 };
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

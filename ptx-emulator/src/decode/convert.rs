@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::address_space;
 use crate::ir::{Constant, Conversion, LaneFunction, Op, Register, Rounding, Space, Timer};
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

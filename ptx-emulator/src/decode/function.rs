@@ -8,7 +8,7 @@ use super::scope::{Binding, Scope};
 use super::{class, error, layout, parameter_offsets};
 use crate::error::KernelError;
 use crate::ir::{Function, Info, Program, Reg32, Terminator};
-use crate::parse::ast::{self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
+use ptx_syntax::ast::{self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
 
 pub(super) struct FunctionDecoder<'t, 'a> {
     pub(super) tree: &'t Tree,

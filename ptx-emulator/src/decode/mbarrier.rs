@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::memory::{take_order, take_space};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{BarrierAction, BarrierObject, LaneFunction, Phase, Reg64, Space, Terminator};
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

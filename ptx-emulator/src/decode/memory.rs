@@ -7,7 +7,7 @@ use crate::ir::{
     Address, Atomic, AtomicFunction, Constant, LaneFunction, Load, Op, Reg32, Register, Space,
     Store,
 };
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

@@ -37,8 +37,8 @@ pub(crate) use layout::successors;
 
 use crate::error::KernelError;
 use crate::ir::{CallTarget, Op, Program, Terminator};
-use crate::parse::ast::{self, Body, DeclaredSpace, LineTable, Span, Tree, Variable};
-use crate::parse::{self, position};
+use ptx_syntax::ast::{self, Body, DeclaredSpace, LineTable, Span, Tree, Variable};
+use ptx_syntax::{self, position};
 
 /// A kernel parameter's offset in the parameter block: (offset, total bytes).
 pub(crate) fn parameter_offsets(params: &[Variable]) -> (Vec<u32>, u32) {
@@ -125,7 +125,7 @@ impl<'t, 'a> Bodies<'t, 'a> {
         if parsed.is_none()
             && let Some(body) = self.tree.functions[function].body
         {
-            let body = parse::parse_body(self.text, body, &mut self.lines);
+            let body = ptx_syntax::parse_body(self.text, body, &mut self.lines);
             *parsed = Some(body.map_err(|error| KernelError::Instruction {
                 kernel: self.tree.functions[self.kernel].name.of(self.text).into(),
                 line: error.line,

@@ -1,7 +1,7 @@
 //! Opcodes: the base name and its dotted modifiers.
 
 use crate::ir::Rounding;
-use crate::parse::ast::Type;
+use ptx_syntax::ast::Type;
 
 /// Why an instruction could not be decoded.
 #[derive(Debug)]

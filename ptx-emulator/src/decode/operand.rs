@@ -7,7 +7,7 @@ use crate::ir::{
     Address, AddressBase, Comparison, Constant, LaneMask, Op, Predicate, Reg32, Reg64, Register,
     Space, Special,
 };
-use crate::parse::ast::{Elements, Operand, Span, Type};
+use ptx_syntax::ast::{Elements, Operand, Span, Type};
 
 impl<'p> Builder<'_, 'p> {
     pub(super) fn elements(&self, (first, end): Elements) -> &'p [Operand] {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::builder::BlockId;
 use crate::ir::{Reg32, Register};
-use crate::parse::ast::Type;
+use ptx_syntax::ast::Type;
 
 /// What a name refers to.
 #[derive(Clone, Debug)]

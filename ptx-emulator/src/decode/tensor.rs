@@ -8,7 +8,7 @@ use crate::ir::{
     BulkCopy, BulkDirection, Constant, Matrix, MatrixInputs, Op, Predicate, Register, Space,
     Terminator, Wgmma, WgmmaA,
 };
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

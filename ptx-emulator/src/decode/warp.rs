@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{Constant, Op, ReduceMode, Reg32, Register, Shuffle, ShuffleMode, VoteMode};
-use crate::parse::ast::{Operand, Type};
+use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 

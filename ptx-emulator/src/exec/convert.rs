@@ -2,7 +2,7 @@
 
 use super::float::{from_f64, to_f64};
 use crate::ir::{Conversion, Rounding, is_float};
-use crate::parse::ast::Type;
+use ptx_syntax::ast::Type;
 
 /// The low `bits` bits.
 pub(crate) fn truncate(value: u64, bits: u32) -> u64 {

@@ -8,7 +8,7 @@
 //! fits.
 
 use crate::ir::{Comparison, FloatFormat, FloatFunction, FloatProperty, Rounding};
-use crate::parse::ast::Type;
+use ptx_syntax::ast::Type;
 
 /// The NaN that every f32 operation gives.
 pub(crate) const NAN32: u32 = 0x7fff_ffff;

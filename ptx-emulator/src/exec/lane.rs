@@ -4,7 +4,7 @@ use super::convert::{self, sign_extend, truncate};
 use super::float;
 use crate::address_space;
 use crate::ir::{IntegerFunction, LaneFunction, PermuteMode};
-use crate::parse::ast::Type;
+use ptx_syntax::ast::Type;
 
 /// The result, and the carry where the operation has one.
 pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {

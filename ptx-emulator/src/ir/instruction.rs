@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::parse::ast::Span;
+use ptx_syntax::ast::Span;
 
 /// Names a PTX instruction of a kernel; serialised as its number.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

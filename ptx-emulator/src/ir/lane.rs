@@ -1,7 +1,7 @@
 //! Operations that are evaluated lane by lane.
 
 use super::{Comparison, Predicate, Register};
-use crate::parse::ast::Type;
+use ptx_syntax::ast::Type;
 
 /// An operation that is evaluated lane by lane, on the lanes' 64-bit patterns.
 #[derive(Clone, Debug)]

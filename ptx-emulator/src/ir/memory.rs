@@ -1,7 +1,7 @@
 //! Spaces, addresses, loads, stores and atomics.
 
 use super::{InstructionId, Reg32, Reg64, Register};
-use crate::parse::ast::Type;
+use ptx_syntax::ast::Type;
 
 /// A space that an instruction names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,8 +8,8 @@ use super::{Kernel, KernelInner};
 use crate::decode;
 use crate::error::{KernelError, LaunchError};
 use crate::memory::Memory;
-use crate::parse::ast::{DeclaredSpace, Function, Initializer, Tree};
-use crate::parse::{self, Bodies, ParseError};
+use ptx_syntax::ast::{DeclaredSpace, Function, Initializer, Tree};
+use ptx_syntax::{self, Bodies, ParseError};
 
 #[derive(Debug)]
 pub(crate) struct ModuleInner {
@@ -48,7 +48,7 @@ impl Module {
 
     fn with_bodies(text: &str, bodies: Bodies) -> Result<Self, ParseError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let tree = parse::parse(text, bodies).map_err(|error| *error)?;
+        let tree = ptx_syntax::parse(text, bodies).map_err(|error| *error)?;
         Ok(Module(Arc::new(ModuleInner {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             text: text.to_string(),
@@ -197,7 +197,7 @@ impl ModuleInner {
         })
     }
 
-    fn initial_bytes(&self, variable: &parse::ast::Variable, addresses: &[u64]) -> Vec<u8> {
+    fn initial_bytes(&self, variable: &ptx_syntax::ast::Variable, addresses: &[u64]) -> Vec<u8> {
         let width = variable.ty.bytes() as usize;
         let mut bytes = Vec::new();
         for value in &variable.initializer {
@@ -225,7 +225,7 @@ impl ModuleInner {
     }
 
     fn symbol_address(&self, name: &str, addresses: &[u64]) -> u64 {
-        let of_name = |span: parse::ast::Span| span.of(&self.text) == name;
+        let of_name = |span: ptx_syntax::ast::Span| span.of(&self.text) == name;
         let variable = self.tree.variables.iter().position(|v| of_name(v.name));
         if let Some(index) = variable {
             return addresses[index];

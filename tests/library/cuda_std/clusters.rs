@@ -4,18 +4,19 @@ use super::ptx::PTX_90;
 use super::{along_x, buffer, on_every_engine, read};
 use ptx_emulator::Sanitizer;
 use ptx_emulator::sanitize::Tool;
+use warpladder::device::ComputeCapability;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::ObservedEngine;
 use warpladder::launch::{Arg, Dim3, Launch, MatrixMap};
 
-/// The least compute capability with clusters, times ten.
-const CLUSTERS: u32 = 90;
+/// The least compute capability with clusters.
+const CLUSTERS: ComputeCapability = ComputeCapability::V9_0;
 
 /// Calls `test` with every engine that has clusters, and with the emulator under sanitizers, which must find nothing.
 fn on_every_engine_with_clusters(test: impl Fn(&dyn Engine)) {
     on_every_engine(|engine| match engine.compute_capability() {
-        CLUSTERS.. => test(engine),
+        new if new >= CLUSTERS => test(engine),
         older => println!("left out: compute capability {older} has no clusters"),
     });
     let emulator = EmulatorEngine::new();

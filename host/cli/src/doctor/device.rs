@@ -87,7 +87,7 @@ pub(super) use linux::gpus;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 mod linux {
     use super::Check;
-    use crate::units::{bytes, capability, count};
+    use crate::units::{bytes, count};
     use cuda_driver::{Driver, LoadError};
     use warpladder::device::{self, DeviceProperties};
     use warpladder::engine::{self, EngineChoice};
@@ -145,7 +145,7 @@ mod linux {
         let detail = format!(
             "{}, compute capability {}, {}, {}",
             device.name,
-            capability(device.compute_capability),
+            device.compute_capability,
             count(device.multiprocessors as usize, "multiprocessor"),
             bytes(device.memory_bytes)
         );
@@ -154,7 +154,7 @@ mod linux {
             .min()
             .filter(|&oldest| device.compute_capability < oldest)
         {
-            let needed = capability(oldest);
+            let needed = oldest;
             let advice = format!("kernels need {needed}: use --engine emulator");
             return Check::wrong(what, format!("{detail}; {advice}"));
         }

@@ -1,6 +1,7 @@
 //! Launches of the calibration's kernels, and the figures that come out.
 
 use super::Extent;
+use warpladder::device::ComputeCapability;
 use warpladder::engine::{Buffer, Engine};
 use warpladder::error::EngineError;
 use warpladder::launch::{Arg, Dim3, Launch};
@@ -8,8 +9,8 @@ use warpladder::ptx;
 use warpladder::timing::Quartiles;
 use warpladder_models::devices::{Measured, Spread};
 
-/// The generation whose module has the kernels, times ten.
-pub(super) const COMPUTE_CAPABILITY: u32 = 70;
+/// The generation whose module has the kernels.
+pub(super) const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V7_0;
 
 /// A device on which figures are measured.
 pub(super) struct Bench<'e> {

@@ -14,6 +14,7 @@ use kernels_gpu::ladder::matmul::{
     double_buffered, naive, naive_uncoalesced, outputs, register_blocked, tiled, tiled_guarded,
 };
 use kernels_gpu::ladder::sm_80::{cp_async, mma};
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType::{self, Bf16, F16, F32, F64};
 use warpladder::element::TensorInput;
 use warpladder::plan::Plan;
@@ -41,7 +42,7 @@ const fn rung(
 const fn kernel(geometry: Geometry) -> Implementation {
     Implementation::Kernel {
         geometry,
-        compute_capability: 70,
+        compute_capability: ComputeCapability::V7_0,
     }
 }
 
@@ -89,7 +90,7 @@ const fn wolfe(
 const fn tensor(
     name: &'static str,
     input: TensorInput,
-    compute_capability: u32,
+    compute_capability: ComputeCapability,
     geometry: Geometry,
     precondition: Precondition,
     summary: &'static str,
@@ -244,7 +245,7 @@ pub(super) const RUNGS: &[Rung] = &[
         "register_blocked with two stages of shared memory"),
     Rung {
         implementation: Implementation::Kernel { geometry: cp_async::GEOMETRY,
-            compute_capability: 80 },
+            compute_capability: ComputeCapability::V8_0 },
         ..product("cp_async", F32, "-", cp_async::GEOMETRY, Multiples { m: 128, n: 128, k: 8 },
             "double_buffered with asynchronous copies into four stages")
     },
@@ -260,11 +261,11 @@ pub(super) const RUNGS: &[Rung] = &[
         "tiled_32 in double precision"),
     general("dgemm", F64, gemm::dgemm, "sgemm in double precision, on tensor cores"),
 
-    tensor("mma_f16", TensorInput::F16, 80, mma::GEOMETRY, Multiples { m: 1, n: 8, k: 8 },
+    tensor("mma_f16", TensorInput::F16, ComputeCapability::V8_0, mma::GEOMETRY, Multiples { m: 1, n: 8, k: 8 },
         "tensor cores: f16 in, f32 out; asynchronous copies"),
-    tensor("mma_bf16", TensorInput::Bf16, 80, mma::GEOMETRY, Multiples { m: 1, n: 8, k: 8 },
+    tensor("mma_bf16", TensorInput::Bf16, ComputeCapability::V8_0, mma::GEOMETRY, Multiples { m: 1, n: 8, k: 8 },
         "tensor cores: bf16 in, f32 out"),
-    tensor("mma_tf32", TensorInput::Tf32, 80, mma::GEOMETRY, Multiples { m: 1, n: 4, k: 4 },
+    tensor("mma_tf32", TensorInput::Tf32, ComputeCapability::V8_0, mma::GEOMETRY, Multiples { m: 1, n: 4, k: 4 },
         "tensor cores: f32 rounded to TF32 in, f32 out"),
     warpgroups("wgmma_bf16_single", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::single,
         "a warpgroup multiplies from shared memory, filled by bulk copies"),

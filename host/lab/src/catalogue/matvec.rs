@@ -4,6 +4,7 @@ use super::{Family, Implementation, Precondition, Rung};
 use crate::problem::Operation;
 use kernels_gpu::history::intervals::GEOMETRY;
 use kernels_gpu::ladder::matvec::matvec_fast;
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
 
 const fn rung(name: &'static str, operation: Operation, summary: &'static str) -> Rung {
@@ -17,7 +18,7 @@ const fn rung(name: &'static str, operation: Operation, summary: &'static str) -
         precondition: Precondition::Any,
         implementation: Implementation::Kernel {
             geometry: GEOMETRY,
-            compute_capability: 70,
+            compute_capability: ComputeCapability::V7_0,
         },
     }
 }
@@ -48,7 +49,7 @@ const FAST: Rung = Rung {
     source: "-",
     implementation: Implementation::Kernel {
         geometry: matvec_fast::GEOMETRY,
-        compute_capability: 70,
+        compute_capability: ComputeCapability::V7_0,
     },
     ..square(
         "matvec_fast",

@@ -20,6 +20,7 @@ use crate::cpu::CpuProduct;
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
 use std::fmt;
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
 use warpladder::plan::Plan;
 
@@ -76,15 +77,15 @@ pub enum Implementation {
     Kernel {
         /// Blocks and their outputs.
         geometry: Geometry,
-        /// Lowest compute capability that runs it, times ten: which PTX module it is in.
-        compute_capability: u32,
+        /// Lowest compute capability that runs it: which PTX module it is in.
+        compute_capability: ComputeCapability,
     },
     /// Launches that depend on the problem and the device.
     Planned {
         /// Makes them.
         plan: fn(&Request) -> Plan,
-        /// Lowest compute capability that runs the rung, times ten.
-        compute_capability: u32,
+        /// Lowest compute capability that runs the rung.
+        compute_capability: ComputeCapability,
         /// Whether the operands of a product may be stored transposed.
         any_layout: bool,
     },
@@ -107,9 +108,9 @@ impl Rung {
         }
     }
 
-    /// Lowest compute capability that runs it on a GPU, times ten; `None` where it is not one
+    /// Lowest compute capability that runs it on a GPU; `None` where it is not one
     /// kernel of its own.
-    pub fn compute_capability(&self) -> Option<u32> {
+    pub fn compute_capability(&self) -> Option<ComputeCapability> {
         match self.implementation {
             Implementation::Kernel {
                 compute_capability, ..
@@ -201,7 +202,10 @@ mod tests {
     }
 
     /// The kernels that a plan chooses from, for one size or another.
-    fn entries_of(operation: Operation, plan: fn(&Request) -> Plan) -> Vec<(&'static str, u32)> {
+    fn entries_of(
+        operation: Operation,
+        plan: fn(&Request) -> Plan,
+    ) -> Vec<(&'static str, ComputeCapability)> {
         let sizes = [16, 256, 8192];
         let shapes = sizes.into_iter().flat_map(|m| {
             sizes
@@ -214,7 +218,7 @@ mod tests {
                     operation,
                     shape,
                     multiprocessors: 132,
-                    compute_capability: 90,
+                    compute_capability: ComputeCapability::V9_0,
                     transposed: [false; 2],
                 };
                 let launches = plan(&request).launches.into_iter();

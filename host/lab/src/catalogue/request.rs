@@ -2,6 +2,7 @@
 
 use crate::problem::{Operation, Shape};
 use kernels_gpu::geometry::Geometry;
+use warpladder::device::ComputeCapability;
 use warpladder::launch::Dim3;
 use warpladder::plan::{Plan, PlannedLaunch};
 
@@ -14,8 +15,8 @@ pub struct Request {
     pub shape: Shape,
     /// Multiprocessors of the device.
     pub multiprocessors: u32,
-    /// Compute capability of the device, times ten.
-    pub compute_capability: u32,
+    /// Compute capability of the device.
+    pub compute_capability: ComputeCapability,
     /// Whether A and B of a product are stored transposed. Only plans for any layout look at it.
     pub transposed: [bool; 2],
 }
@@ -24,7 +25,7 @@ pub struct Request {
 pub(super) fn of_kernel(
     entry: &'static str,
     geometry: Geometry,
-    compute_capability: u32,
+    compute_capability: ComputeCapability,
     request: &Request,
 ) -> Plan {
     let (rows, columns) = request.operation.extent(request.shape);

@@ -5,6 +5,7 @@ use super::{Family, Implementation, Rung};
 use crate::problem::Operation::{self, AddOne, FmaChains, StreamCopy};
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::ladder::stream::{BLOCK, add_one, copy_elements, copy_vectors, fma_ilp};
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
 
 const fn rung(
@@ -25,7 +26,7 @@ const fn rung(
         precondition,
         implementation: Implementation::Kernel {
             geometry,
-            compute_capability: 70,
+            compute_capability: ComputeCapability::V7_0,
         },
     }
 }

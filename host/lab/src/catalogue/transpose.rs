@@ -4,6 +4,7 @@ use super::{Family, Implementation, Precondition, Rung};
 use crate::problem::Operation;
 use kernels_gpu::geometry::Geometry;
 use kernels_gpu::ladder::transpose::{GEOMETRY, TILE, transpose_fast};
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType::{self, F16, F32, F64};
 
 const fn rung(
@@ -22,7 +23,7 @@ const fn rung(
         precondition: Precondition::multiples_of(TILE as u32),
         implementation: Implementation::Kernel {
             geometry: GEOMETRY,
-            compute_capability: 70,
+            compute_capability: ComputeCapability::V7_0,
         },
     }
 }
@@ -39,7 +40,7 @@ const fn fast(
         precondition: Precondition::Any,
         implementation: Implementation::Kernel {
             geometry,
-            compute_capability: 70,
+            compute_capability: ComputeCapability::V7_0,
         },
         ..rung(name, "-", Operation::Transpose, summary)
     }

@@ -525,7 +525,10 @@ mod tests {
     #[test]
     fn short_blocks_are_predicated() {
         let predicated = |entry| {
-            let module = Module::parse(&warpladder::ptx::module(70).only(entry)).unwrap();
+            let module = Module::parse(
+                &warpladder::ptx::module(warpladder::device::ComputeCapability::V7_0).only(entry),
+            )
+            .unwrap();
             let kernel = module.kernel(entry).unwrap();
             let blocks = Block::all(&kernel).into_iter();
             blocks.filter(|block| block.predicated).count()

@@ -25,6 +25,7 @@ use crate::problem::Shape;
 use crate::run::{self, Admitted, RunError, preflight_elsewhere};
 use kernels_gpu::geometry::Geometry;
 use ptx_emulator::{Counters, InstructionClass, Observer, Space};
+use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::{ObservedEngine, PerLaunch};
@@ -255,7 +256,8 @@ impl Strided {
                 operation: rung.operation,
                 shape,
                 multiprocessors: 1,
-                compute_capability: 0,
+                // No plan for a grid-stride kernel looks at it.
+                compute_capability: ComputeCapability::V7_0,
                 transposed: [false; 2],
             };
             let launches = counts(&preflight_elsewhere(rung, &request)?, cycles, seed)?;

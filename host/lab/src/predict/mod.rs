@@ -17,6 +17,8 @@ use crate::problem::{Operation, Shape};
 use crate::run::{RunError, check_shape, preflight_elsewhere};
 use std::sync::OnceLock;
 use traffic::SECTOR_BYTES;
+#[cfg(test)]
+use warpladder::device::ComputeCapability;
 use warpladder::device::DeviceProperties;
 use warpladder::element::ElementType;
 use warpladder::element::TensorInput;
@@ -128,7 +130,7 @@ pub fn forecast(
         operation: rung.operation,
         shape,
         multiprocessors: device.multiprocessors.value,
-        compute_capability: device.architecture.compute_capability,
+        compute_capability: device.architecture.compute_capability.into(),
         transposed: [false; 2],
     };
     let admitted = preflight_elsewhere(rung, &request)?;
@@ -239,7 +241,7 @@ fn assigned_registers(entry: &str) -> Option<u32> {
 pub fn device_of(properties: &DeviceProperties) -> Device {
     Device::from_query(&Queried {
         name: properties.name.clone(),
-        compute_capability: properties.compute_capability,
+        compute_capability: properties.compute_capability.into(),
         multiprocessors: properties.multiprocessors,
         clock_khz: properties.clock_khz,
         peak_bandwidth_gbs: properties.peak_bandwidth_gbs,
@@ -411,7 +413,7 @@ mod tests {
                 operation: rung.operation,
                 shape,
                 multiprocessors: 8,
-                compute_capability: 90,
+                compute_capability: ComputeCapability::V9_0,
                 transposed: [false; 2],
             };
             let h200 = devices::find("H200").unwrap();

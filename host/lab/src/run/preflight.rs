@@ -4,6 +4,7 @@ use super::Shape;
 use crate::catalogue::{self, Implementation, Precondition, Request, Rung};
 use crate::cpu::CpuProduct;
 use crate::problem::{Operation, Problem};
+use warpladder::device::ComputeCapability;
 use warpladder::element::{Element, ElementType};
 use warpladder::engine::Engine;
 use warpladder::error::EngineError;
@@ -80,12 +81,12 @@ pub enum RunError {
     Capability {
         /// Name of the rung.
         rung: &'static str,
-        /// Compute capability needed, times ten.
-        needs: u32,
+        /// Compute capability needed.
+        needs: ComputeCapability,
         /// The device's name.
         device: String,
-        /// Compute capability there is, times ten.
-        has: u32,
+        /// Compute capability there is.
+        has: ComputeCapability,
     },
     /// The grid would be too large.
     #[error(

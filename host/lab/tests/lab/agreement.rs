@@ -1,6 +1,7 @@
 //! The emulator computes what a GPU computes, to the last bit, on every rung.
 
 use crate::common::{gpu, output};
+use warpladder::device::ComputeCapability;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
@@ -60,7 +61,7 @@ fn emulator_and_gpu_agree_bit_for_bit() {
     assert!(disagreements.is_empty(), "{}", disagreements.join("\n"));
 }
 
-fn needs_more_than(has: u32, rung: &Rung) -> bool {
+fn needs_more_than(has: ComputeCapability, rung: &Rung) -> bool {
     rung.compute_capability().is_some_and(|needs| needs > has)
 }
 

@@ -5,6 +5,7 @@ use crate::common::output::{self, Output};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestError, TestRunner};
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::{Engine, EngineKind};
@@ -273,7 +274,7 @@ impl Engine for NoEngine {
     fn device_name(&self) -> &str {
         unreachable!()
     }
-    fn compute_capability(&self) -> u32 {
+    fn compute_capability(&self) -> ComputeCapability {
         unreachable!()
     }
     fn multiprocessors(&self) -> u32 {

@@ -3,6 +3,7 @@
 use ptx_emulator::Observer;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use warpladder::device::ComputeCapability;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::observed::ObservedEngine;
 use warpladder::engine::{Engine, EngineKind};
@@ -48,7 +49,7 @@ impl<O: Observer + Send> Engine for MutantEngine<'_, O> {
         self.observed.device_name()
     }
 
-    fn compute_capability(&self) -> u32 {
+    fn compute_capability(&self) -> ComputeCapability {
         self.observed.compute_capability()
     }
 
