@@ -290,13 +290,8 @@ enum Fate {
     Missed,
 }
 
-<<<<<<< HEAD
 /// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and
 /// the sizes go from the cheapest to the dearest, up to the first at which it is reported.
-=======
-/// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and the sizes go from the
-/// cheapest to the dearest, up to the first at which it is reported.
->>>>>>> house-split
 fn fate<T: Element>(
     cases: &[RungAtSize<T>],
     (entry, original): (&str, &str),
