@@ -95,8 +95,8 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "arrival",
-        source: "ring: while !unsafe { full.is_over(self.read_parity) & \
-                empty.is_over(self.write_parity) } {}",
+        source: "ring: while !unsafe { full.test_wait(self.read_parity) & \
+                empty.test_wait(self.write_parity) } {}",
         copies: &[0],
         reason: "The arrival that gives a stage back: the same.",
     },
