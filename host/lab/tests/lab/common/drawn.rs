@@ -29,8 +29,9 @@ impl Drawn {
         }
     }
 
-    /// Whether a case runs: where it is drawn, and where it `must`.
+    /// Whether a case runs: where it is drawn, where it `must`, and where it is the first.
     pub fn takes(&self, case: &str, must: bool) -> bool {
+        let must = must || self.all.get() == 0;
         let runs = must || self.sample.takes(&format!("{} {case}", self.name), ONE_IN);
         self.all.set(self.all.get() + 1);
         self.ran.set(self.ran.get() + usize::from(runs));
