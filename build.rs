@@ -86,8 +86,8 @@ fn is_wanted(module: &ModuleSpec) -> bool {
     module.name == MODULES[0].name || env::var_os(feature).is_some()
 }
 
-/// The checked-in PTX of the kernels in `workspace`.
-fn checked_in_ptx(workspace: PathBuf) -> CheckedInPtx {
+/// The checked-in PTX of the kernels in `workspace`. Public for that test as well.
+pub fn checked_in_ptx(workspace: PathBuf) -> CheckedInPtx {
     CheckedInPtx {
         workspace,
         kernels: "kernels-gpu",

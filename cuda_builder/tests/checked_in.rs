@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cuda_builder::Toolchain;
+use cuda_builder::{Mode, Toolchain};
+use test_sample::Sample;
 
 // The build script itself, so that its list of inputs and modules is the one that is tested.
 #[path = "../../build.rs"]
@@ -22,13 +23,26 @@ const NO_TOOLCHAIN: (&str, &str) = ("WARPLADDER_NIGHTLY", "nightly-1999-01-01");
 /// Set in the process that [`Workspace::build`] starts.
 const RUN: &str = "CHECKED_IN_TEST_RUNS_BUILD_SCRIPT";
 
+/// Set there as well where it is to bring one module up to date, by its name, in place of all.
+const ONE_MODULE: &str = "CHECKED_IN_TEST_BUILDS_MODULE";
+
 /// Not a test: the build script's `main`, which the tests below run in a process of its own.
 #[test]
 fn build_script_main() {
-    if std::env::var_os(RUN).is_some() {
-        let code = build_script::main();
-        std::process::exit(i32::from(code != ExitCode::SUCCESS));
+    if std::env::var_os(RUN).is_none() {
+        return;
     }
+    if let Ok(name) = std::env::var(ONE_MODULE) {
+        let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap();
+        let mut ptx = build_script::checked_in_ptx(root.into());
+        let module = ptx.modules.iter().position(|module| module.name == name);
+        let module = module.expect("a module of the build script");
+        ptx.modules = &ptx.modules[module..=module];
+        ptx.bring_up_to_date(Mode::Auto).unwrap();
+        return;
+    }
+    let code = build_script::main();
+    std::process::exit(i32::from(code != ExitCode::SUCCESS));
 }
 
 /// A copy of the workspace's files, without build products.
@@ -296,36 +310,80 @@ fn a_package_without_kernel_sources_uses_its_ptx() {
 }
 
 /// Built in a folder with a space in its name and by a toolchain in another place, the PTX is the
-/// one that is checked in, byte for byte.
+/// one that is checked in, byte for byte. A sample is the PTX of one GPU generation.
 #[test]
 fn ptx_does_not_depend_on_where_it_is_built() {
     let Some(elsewhere) = Elsewhere::new("ptx_does_not_depend_on_where_it_is_built") else {
         return;
     };
     let workspace = &elsewhere.workspace;
-    let checked_in = (workspace.read(MODULE), workspace.read("ptx/manifest.json"));
-    for path in [MODULE, "ptx/manifest.json"] {
-        fs::remove_file(workspace.root.join(path)).unwrap();
-    }
-    elsewhere.build_succeeds();
-    let built = (workspace.read(MODULE), workspace.read("ptx/manifest.json"));
-    let compiler = |manifest: &str| {
-        let manifest: serde_json::Value = serde_json::from_str(manifest).unwrap();
-        manifest["compiler"].clone()
+    let modules = build_script::checked_in_ptx(original()).modules;
+    let names: Vec<&str> = modules.iter().map(|module| module.name).collect();
+    let sample = Sample::from_env();
+    let drawn = sample.draw(names, 1, |name| (*name).to_owned());
+    let manifest = || -> serde_json::Value {
+        serde_json::from_str(&workspace.read("ptx/manifest.json")).unwrap()
     };
-    if compiler(&built.1) != compiler(&checked_in.1) {
+    let read = || -> Vec<String> {
+        let texts = drawn.iter();
+        texts
+            .map(|name| workspace.read(&format!("ptx/{name}.ptx")))
+            .collect()
+    };
+    let (before, checked_in) = (manifest(), read());
+    let text = workspace.read("ptx/manifest.json");
+    for name in &drawn {
+        fs::remove_file(workspace.root.join(format!("ptx/{name}.ptx"))).unwrap();
+    }
+    fs::remove_file(workspace.root.join("ptx/manifest.json")).unwrap();
+    let toolchain = ("WARPLADDER_NIGHTLY", elsewhere.toolchain.as_str());
+    if drawn.len() == modules.len() {
+        workspace.build_succeeds(&[toolchain]);
+    } else {
+        let output = workspace.build(&[toolchain, (ONE_MODULE, drawn[0])]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+    }
+    sample.report(drawn.len(), modules.len(), "PTX modules built elsewhere");
+    let (mut after, built) = (manifest(), read());
+    if after["compiler"] != before["compiler"] {
         println!(
             "comparison skipped: ptx/ was built by {}, the toolchain here is {}",
-            compiler(&checked_in.1),
-            compiler(&built.1)
+            before["compiler"], after["compiler"]
         );
         return;
     }
     assert!(
         built == checked_in,
-        "the PTX or its manifest differs from the checked-in one"
+        "the PTX differs from the checked-in one"
+    );
+    let is_full = drawn.len() == modules.len();
+    assert!(!is_full || workspace.read("ptx/manifest.json") == text);
+    // The manifest of a sample names its module alone.
+    let built = after["modules"].as_object_mut().unwrap();
+    for (name, module) in before["modules"].as_object().unwrap() {
+        if !drawn.contains(&name.as_str()) {
+            built.insert(name.clone(), module.clone());
+        }
+    }
+    assert!(
+        after == before,
+        "the manifest differs from the checked-in one"
     );
 }
+
+/// Kernels to change. To compile those of the workspace takes a minute, and would show no more.
+const ONE_KERNEL: &str = r#"//! One kernel.
+
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
+
+/// As it was.
+#[cuda_std::kernel]
+pub unsafe fn unchanged(out: *mut f32) {
+    unsafe { *out = 0.5 };
+}
+"#;
 
 #[test]
 fn a_changed_kernel_is_rebuilt_where_a_toolchain_is() {
@@ -333,6 +391,7 @@ fn a_changed_kernel_is_rebuilt_where_a_toolchain_is() {
         return;
     };
     let workspace = &elsewhere.workspace;
+    fs::write(workspace.root.join(KERNEL), ONE_KERNEL).unwrap();
     workspace.append(
         KERNEL,
         r#"

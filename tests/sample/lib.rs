@@ -1,15 +1,16 @@
 //! Which cases of a long test run: all of them, or a sample that a seed draws.
 //!
-//! `WARPLADDER_TEST=full` runs all cases. Without it a test runs a sample. The seed is the text of
-//! `WARPLADDER_SAMPLE_SEED`: the same text draws the same sample, on every machine. `.ci/run` sets it
-//! to the hash of the commit, so that the samples of successive commits cover all cases.
+//! `WARPLADDER_TEST=full` runs all cases. Without it a test runs a sample, and with
+//! `WARPLADDER_TEST=quick` a quarter of that. The seed is the text of `WARPLADDER_SAMPLE_SEED`: the
+//! same text draws the same sample, on every machine. `.ci/run` sets it to the hash of the commit,
+//! so that the samples of successive commits differ.
 //!
 //! Every test prints how many of its cases it ran, and the seed.
 
 use std::fmt;
 use std::io::Write;
 
-/// The variable that asks for all cases: `full`, or `sample`, which is the default.
+/// The variable that says how much runs: `full`, `sample`, which is the default, or `quick`.
 const EXTENT: &str = "WARPLADDER_TEST";
 
 /// The variable with the seed: any text.
@@ -24,6 +25,8 @@ pub enum Sample {
     Drawn {
         /// Any text.
         seed: String,
+        /// Of the sample, one case in this many.
+        one_in: u64,
     },
 }
 
@@ -32,15 +35,15 @@ impl Sample {
     ///
     /// # Panics
     ///
-    /// `WARPLADDER_TEST` is neither `full` nor `sample`: a mistyped `full` must not run less.
+    /// `WARPLADDER_TEST` is another word: a mistyped `full` must not run less.
     pub fn from_env() -> Self {
         let variable = |name| std::env::var(name).unwrap_or_default();
+        let seed = variable(SEED);
         match variable(EXTENT).as_str() {
             "full" => Sample::Full,
-            "" | "sample" => Sample::Drawn {
-                seed: variable(SEED),
-            },
-            other => panic!("{EXTENT}={other} is unknown: use `full` or `sample`"),
+            "" | "sample" => Sample::Drawn { seed, one_in: 1 },
+            "quick" => Sample::Drawn { seed, one_in: 4 },
+            other => panic!("{EXTENT}={other} is unknown: use `full`, `sample` or `quick`"),
         }
     }
 
@@ -49,20 +52,21 @@ impl Sample {
         matches!(self, Sample::Full)
     }
 
-    /// Whether the case `key` is one of the one in `one_in` that run. The answer depends on nothing
+    /// Whether the case `key` runs in a sample of one in `of` cases. The answer depends on nothing
     /// but the seed and `key`, so that another case more or less moves none.
-    pub fn takes(&self, key: &str, one_in: u64) -> bool {
+    pub fn takes(&self, key: &str, of: u64) -> bool {
         match self {
             Sample::Full => true,
-            Sample::Drawn { seed } => hash(seed, key).is_multiple_of(one_in),
+            Sample::Drawn { seed, one_in } => hash(seed, key).is_multiple_of(of * one_in),
         }
     }
 
-    /// `most` of `cases`, in their order, or all of them.
+    /// `most` of `cases` in a sample, in their order, or all of them.
     pub fn draw<T>(&self, cases: Vec<T>, most: usize, key: impl Fn(&T) -> String) -> Vec<T> {
-        let Sample::Drawn { seed } = self else {
+        let Sample::Drawn { seed, one_in } = self else {
             return cases;
         };
+        let most = most.div_ceil(*one_in as usize);
         let mut hashes: Vec<u64> = cases.iter().map(|case| hash(seed, &key(case))).collect();
         let own = hashes.clone();
         hashes.sort_unstable();
@@ -88,7 +92,7 @@ impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Sample::Full => write!(f, "{EXTENT}=full"),
-            Sample::Drawn { seed } => write!(f, "{SEED}={seed:?}; {EXTENT}=full runs all"),
+            Sample::Drawn { seed, .. } => write!(f, "{SEED}={seed:?}; {EXTENT}=full runs all"),
         }
     }
 }
@@ -112,7 +116,7 @@ mod tests {
 
     fn drawn(seed: &str) -> Sample {
         let seed = seed.to_owned();
-        Sample::Drawn { seed }
+        Sample::Drawn { seed, one_in: 1 }
     }
 
     #[test]
@@ -137,6 +141,10 @@ mod tests {
         assert_eq!(some.len(), 7);
         assert!(some.is_sorted());
         assert_eq!(draw(drawn("seed"), 50).len(), 50);
+        let seed = "seed".to_owned();
+        let quick = draw(Sample::Drawn { seed, one_in: 4 }, 7);
+        assert_eq!(quick.len(), 2);
+        assert!(quick.iter().all(|case| some.contains(case)));
         assert_eq!(draw(Sample::Full, 7).len(), 50);
     }
 }

@@ -19,7 +19,7 @@ use kernels_gpu::gemm::choose::{
 /// [`bf16`], which are multiplied exactly and summed in `f32`. [`GemmInto`] says what C may be made
 /// of.
 pub trait GemmInput: bytemuck::Pod {
-    /// Element type of α and β, and of C unless that is as narrow as A and B.
+    /// Element type of α and β, and of C unless that is of the 16-bit type of A and B.
     type Output: GemmElement;
 
     /// Its name.
@@ -195,7 +195,7 @@ mod tests {
         let mut modules = Vec::new();
         for extents in EXTENTS {
             let mut product = Description::<T>::dense(extents, [false, true]);
-            product.c_16bit = narrow;
+            product.c_16bit = c_16bit;
             let plan = crate::gemm::plan(&product, device, &Choices::default()).unwrap();
             for launch in plan.launches {
                 let module = ptx::find(launch.compute_capability).expect("an embedded module");
@@ -210,9 +210,9 @@ mod tests {
     #[test]
     fn products_are_planned_with_embedded_kernels_alone() {
         for compute_capability in [PORTABLE, COMPUTE_CAPABILITY, HOPPER] {
-            for narrow in [false, true] {
-                modules::<f16>(compute_capability, narrow);
-                modules::<bf16>(compute_capability, narrow);
+            for c_16bit in [false, true] {
+                modules::<f16>(compute_capability, c_16bit);
+                modules::<bf16>(compute_capability, c_16bit);
             }
             modules::<f64>(compute_capability, false);
             modules::<f32>(compute_capability, false);

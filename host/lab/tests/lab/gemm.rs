@@ -1,6 +1,7 @@
 //! GEMM, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches and
 //! factors, by every instance that takes them, on the emulator and, where there is one, on a GPU.
 
+use crate::common::drawn::Drawn;
 use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use half::{bf16, f16};
@@ -51,13 +52,20 @@ const VARIANTS: [(u32, u32, [f64; 2]); 4] = [
 ];
 
 /// All sizes in all layouts: on a GPU in all variants, on the emulator in one of them each, by
-/// turns.
+/// turns. A sample has each kernel at least once.
 fn all<T, C>(engine: &dyn Engine, device: Device, round: fn(f64) -> T)
 where
     T: GemmInto<C> + Into<f64>,
     C: Element,
 {
-    let (mut cases, mut entries) = (0, HashSet::new());
+    let name = format!(
+        "products of {} into {} for compute capability {}",
+        T::NAME,
+        C::TYPE,
+        device.compute_capability
+    );
+    let drawn = Drawn::new(engine, name);
+    let mut entries = HashSet::new();
     let turns = |turn: usize| match engine.kind() {
         EngineKind::Gpu => 0..VARIANTS.len(),
         _ => turn % VARIANTS.len()..turn % VARIANTS.len() + 1,
@@ -69,6 +77,10 @@ where
                     RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
                 let tolerance = check::product_tolerance::<T::Output>(extents[2] as usize + 2);
                 for choice in choices(&case.product, device) {
+                    let name = format!("{extents:?} {transposed:?} {padding} {choice:?}");
+                    if !drawn.takes(&name, entries.insert(choice.entry)) {
+                        continue;
+                    }
                     let plan = gemm::plan_choice(&case.product, device, &choice);
                     // Where tiles are cut, the second launch finds the counts as the first left
                     // them.
@@ -81,8 +93,6 @@ where
                             );
                         }
                     }
-                    entries.insert(choice.entry);
-                    cases += 1;
                 }
             }
         }
@@ -91,12 +101,6 @@ where
         let entry = tile.entry;
         assert!(entries.contains(entry), "{entry} was never tried");
     }
-    println!(
-        "{cases} cases of {}, C of {}, on {}",
-        T::NAME,
-        C::TYPE,
-        engine.device_name()
-    );
 }
 
 /// A device of few multiprocessors, so that small products have rounds that are full.

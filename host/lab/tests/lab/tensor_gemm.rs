@@ -1,6 +1,7 @@
 //! GEMM on tensor cores, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions,
 //! batches, factors and stream-K tiles, on the emulator and, where there is one, on a GPU.
 
+use crate::common::drawn::Drawn;
 use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use half::{bf16, f16};
@@ -141,6 +142,7 @@ fn shared_tiles<T, C>(
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element + PartialEq,
 {
+    let drawn = Drawn::new(engine, "products in shared tiles");
     for &(multiprocessors, extents, tails) in sizes {
         for &transposed in layouts {
             let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
@@ -150,6 +152,10 @@ fn shared_tiles<T, C>(
             let blocks = plan.launches.last().map(|launch| launch.grid[0]);
             let has_tails = blocks > Some(multiprocessors.into());
             assert_eq!(has_tails, tails, "{extents:?}: {plan:?}");
+            let types = format!("{input:?} {}", C::TYPE);
+            if !drawn.takes(&format!("{types} {extents:?} {transposed:?}"), false) {
+                continue;
+            }
             let outputs = case.run(engine, plan, 2);
             check(&case, &outputs[0]).unwrap_or_else(|difference| {
                 panic!("{input:?}, {extents:?}, transposed {transposed:?}: {difference}")
@@ -170,9 +176,10 @@ where
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element,
 {
+    let drawn = Drawn::new(engine, "products by clusters");
     for (multiprocessors, extents, blocks) in CLUSTERED {
         let on = (multiprocessors, extents);
-        products::<T, C>(engine, elements, on, layouts, 1, |last| {
+        products::<T, C>((engine, &drawn), elements, on, layouts, 1, |last| {
             assert_eq!(last.cluster.count(), blocks, "{extents:?}: {last:?}");
         });
     }
@@ -188,8 +195,9 @@ fn added<T, C>(
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element,
 {
+    let drawn = Drawn::new(engine, "products in added parts");
     for &on @ (_, extents) in sizes {
-        products::<T, C>(engine, elements, on, layouts, 2, |last| {
+        products::<T, C>((engine, &drawn), elements, on, layouts, 2, |last| {
             assert!(last.entry.starts_with("add_parts"), "{extents:?}: {last:?}");
         });
     }
@@ -206,9 +214,10 @@ fn clusters_of_two<T, C>(
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element,
 {
+    let drawn = Drawn::new(engine, "products by pairs of blocks");
     for &(multiprocessors, extents, name) in sizes {
         let on = (multiprocessors, extents);
-        products::<T, C>(engine, elements, on, layouts, 2, |last| {
+        products::<T, C>((engine, &drawn), elements, on, layouts, 2, |last| {
             assert!(last.entry.contains(name), "{extents:?}: {last:?}");
             assert_eq!(last.cluster.count(), 2);
         });
@@ -218,7 +227,7 @@ fn clusters_of_two<T, C>(
 /// Products on `multiprocessors` multiprocessors for each matrix: of one matrix, and of `batch`
 /// with padding and factors. `is_meant` looks at the last launch.
 fn products<T, C>(
-    engine: &dyn Engine,
+    (engine, drawn): (&dyn Engine, &Drawn),
     (input, round): Elements<T>,
     (multiprocessors, extents): (u32, [u32; 3]),
     layouts: &[[bool; 2]],
@@ -233,6 +242,11 @@ fn products<T, C>(
             let case = RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
             let plan = TensorGemm::of(input, &case.product).plan(multiprocessors * batch);
             is_meant(plan.launches.last().expect("a product"));
+            let types = format!("{input:?} {}", C::TYPE);
+            let name = format!("{types} {extents:?} {transposed:?} {padding}");
+            if !drawn.takes(&name, false) {
+                continue;
+            }
             for output in case.run(engine, plan, 2) {
                 check(&case, &output).unwrap_or_else(|difference| {
                     panic!(

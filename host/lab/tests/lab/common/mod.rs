@@ -1,5 +1,6 @@
 //! What several tests use.
 
+pub mod drawn;
 pub mod gemm;
 pub mod gpu;
 pub mod output;

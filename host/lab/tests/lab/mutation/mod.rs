@@ -88,7 +88,8 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     let listed: BTreeSet<Survivor> = unreported::all()
         .map(|(kernel, mutant)| (kernel.to_owned(), mutant))
         .collect();
-    // The table may be longer than it needs to be after a change to a kernel; it may not be shorter.
+    // The table may be longer than it needs to be after a change to a kernel; it may not be
+    // shorter.
     if sample.is_full() {
         for (kernel, mutant) in listed.difference(&survivors) {
             println!("listed as not reported, and yet reported or gone: {kernel}: {mutant}");
@@ -167,7 +168,8 @@ fn problem<T: Element>(rung: &Rung, shape: Shape) -> Box<dyn Problem<T>> {
     }
 }
 
-/// A problem whose kernel is told to do its work several times: more often than the compiler unrolls the loop.
+/// A problem whose kernel is told to do its work several times: more often than the compiler
+/// unrolls the loop.
 struct Repeated<T>(Box<dyn Problem<T>>);
 
 const REPETITIONS: u32 = 9;
@@ -288,8 +290,8 @@ enum Fate {
     Missed,
 }
 
-/// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and the sizes go from the
-/// cheapest to the dearest, up to the first at which it is reported.
+/// What becomes of a mutant at the sizes at which its statement is reached. It is parsed once, and
+/// the sizes go from the cheapest to the dearest, up to the first at which it is reported.
 fn fate<T: Element>(
     cases: &[RungAtSize<T>],
     (entry, original): (&str, &str),

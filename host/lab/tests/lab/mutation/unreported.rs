@@ -47,7 +47,8 @@ const EQUIVALENT: &[Unreported] = &[
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
         kind: "guard",
-        source: "sgemm: leading.is_multiple_of(4) && columns.is_multiple_of(4) && start.addr().is_multiple_of(16);",
+        source: "sgemm: leading.is_multiple_of(4) && columns.is_multiple_of(4) && \
+                start.addr().is_multiple_of(16);",
         copies: &[0],
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
@@ -92,7 +93,8 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "arrival",
-        source: "ring: while !unsafe { full.is_over(self.read_parity) & empty.is_over(self.write_parity) } {}",
+        source: "ring: while !unsafe { full.test_wait(self.read_parity) & \
+                empty.test_wait(self.write_parity) } {}",
         copies: &[0],
         reason: "The arrival that gives a stage back: the same.",
     },
@@ -133,46 +135,44 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "Whether a work unit is of a stream-K tile: blocks with such a one have no data-parallel tiles here.",
     },
     Unreported {
-        kernels: &[FROM_SHARED],
+        kernels: &[FROM_SHARED, TO_NARROW],
         kind: "guard",
         source: "wgmma: for step in piece.first..piece.first + piece.steps {",
         copies: &[1],
-        reason: "Whether a work unit has an odd number of k-tiles: blocks have one work unit here, and no warp waits for a stage too many.",
-    },
-    Unreported {
-        kernels: &[TO_NARROW],
-        kind: "guard",
-        source: "wgmma: for step in piece.first..piece.first + piece.steps {",
-        copies: &[1],
-        reason: "The same.",
+        reason: "Whether a piece has an odd number of steps: blocks have one piece here, and \
+                no warp waits for a stage too many.",
     },
     Unreported {
         kernels: &[&["pack_transposed_16"]],
         kind: "barrier",
         source: "pack: while top < rows {",
         copies: &[0],
-        reason: "The barrier before the tile in shared memory is written again: blocks have one tile here.",
+        reason: "The barrier before the tile in shared memory is written again: blocks have one \
+                tile here.",
     },
     Unreported {
         kernels: &[&["pack_transposed_16"]],
         kind: "guard",
         source: "pack: while top < rows {",
         copies: &[1],
-        reason: "Whether a column is read: the element behind a row is one of the next row, unless that is the last, and is not written.",
+        reason: "Whether a column is read: the element behind a row is one of the next row, \
+                unless that is the last, and is not written.",
     },
     Unreported {
         kernels: &[ADD_PARTS],
         kind: "guard",
         source: "parts: if by_pairs",
         copies: &[1],
-        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even number of elements here.",
+        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even \
+                number of elements here.",
     },
     Unreported {
         kernels: &[FROM_SHARED, TO_NARROW],
         kind: "arrival",
         source: "ring: if warp::lane_id() == 0 {",
         copies: &[1],
-        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, and fetch no more.",
+        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, \
+                and fetch no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
