@@ -1,6 +1,7 @@
 //! `warpladder run --baseline`.
 
-use super::{Outcome, run, table};
+use super::{run, table};
+use crate::outcome::Outcome;
 use std::io::Write;
 use std::path::PathBuf;
 use warpladder_lab::baseline::{Baseline, Change, Comparison};

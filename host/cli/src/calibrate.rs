@@ -1,7 +1,8 @@
 //! `warpladder calibrate`.
 
 use super::output::{Destination, human_output};
-use super::{Outcome, table};
+use super::table;
+use crate::outcome::Outcome;
 use anyhow::Context;
 use std::io::Write;
 use warpladder::engine::{self, EngineChoice};

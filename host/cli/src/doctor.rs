@@ -5,7 +5,8 @@ mod library;
 mod program;
 mod ptx;
 
-use super::{Outcome, output, table};
+use super::{output, table};
+use crate::outcome::Outcome;
 use anyhow::bail;
 use comfy_table::{Cell, Color};
 use std::io::Write;

@@ -1,7 +1,8 @@
 //! `warpladder emulate`.
 
 use super::output::{self, Destination};
-use super::{Outcome, profile};
+use super::profile;
+use crate::outcome::Outcome;
 use anyhow::{Context, anyhow, bail};
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{

@@ -1,8 +1,8 @@
 //! `warpladder explain`.
 
-use super::Outcome;
 use super::output::{Destination, human_output};
 use super::select::{self, Target};
+use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder_report::explain::{Explainer, page};
 

@@ -2,7 +2,8 @@
 
 use super::output::{Destination, human_output};
 use super::select::{self, Target};
-use super::{Outcome, table};
+use super::table;
+use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::predict::{Forecast, LaunchForecast, forecast};

@@ -3,9 +3,9 @@
 mod lines;
 mod totals;
 
-use super::Outcome;
 use super::output::{self, Destination, human_output};
 use super::select::{self, Size};
+use crate::outcome::Outcome;
 use std::io::{self, Write};
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;

@@ -1,7 +1,7 @@
 //! `warpladder report` and `warpladder plot`.
 
-use super::Outcome;
 use super::output::{self, Destination, human_output};
+use crate::outcome::Outcome;
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};

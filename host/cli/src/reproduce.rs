@@ -3,7 +3,8 @@
 use super::choices::{ENGINES, SOURCES, one_of};
 use super::output::{Destination, human_output};
 use super::run::open_engine;
-use super::{Outcome, table};
+use super::table;
+use crate::outcome::Outcome;
 use anyhow::anyhow;
 use comfy_table::Cell;
 use indicatif::{ProgressBar, ProgressStyle};

@@ -3,7 +3,8 @@
 use super::choices::{CACHES, ENGINES, FAMILIES, one_of};
 use super::output::{self, Destination, human_output};
 use super::select::{self, Size};
-use super::{Outcome, baseline, conditions, table};
+use super::{baseline, conditions, table};
+use crate::outcome::Outcome;
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;

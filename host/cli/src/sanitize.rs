@@ -1,7 +1,8 @@
 //! `warpladder sanitize`.
 
 use super::output::{Destination, human_output};
-use super::{Outcome, select, units};
+use super::{select, units};
+use crate::outcome::Outcome;
 use ptx_emulator::sanitize::{Finding, Tool};
 use std::io::Write;
 use warpladder::engine::emulator::EmulatorEngine;

@@ -3,7 +3,8 @@
 use super::choices::{SWEPT, one_of};
 use super::output::{Destination, human_output};
 use super::select::{self, Size};
-use super::{Outcome, table};
+use super::table;
+use crate::outcome::Outcome;
 use anyhow::bail;
 use std::io::Write;
 use warpladder::engine::{self, EngineChoice};

@@ -3,7 +3,8 @@
 use super::choices::{ENGINES, one_of};
 use super::output::{Destination, human_output};
 use super::shape::ProblemArgs;
-use super::{Outcome, table};
+use super::table;
+use crate::outcome::Outcome;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use warpladder::engine::{self, Engine, EngineChoice};
