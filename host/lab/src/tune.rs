@@ -172,8 +172,8 @@ impl<'e, T: GemmElement> Bench<'e, T> {
             // These kernels read none.
             maps: DevicePtr(0),
         };
-        // SAFETY: the buffers hold the operands of the problem that the plan was made for, and live until the device was waited
-        // for.
+        // SAFETY: the buffers hold the operands of the problem that the plan was made for, and live
+        // until the device was waited for.
         unsafe { prepared.enqueue(self.engine, &operands, self.factors) }
     }
 

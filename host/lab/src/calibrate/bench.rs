@@ -104,7 +104,8 @@ impl<'e> Bench<'e> {
         buffer.upload(&readings)?;
         let args = args(Arg::Ptr(buffer.ptr()));
         let launch = self.launch(entry, grid, &args)?;
-        // SAFETY: the kernels of `calibrate` read and write the buffers of this bench, as far as their arguments say.
+        // SAFETY: the kernels of `calibrate` read and write the buffers of this bench, as far as
+        // their arguments say.
         unsafe { self.engine.run(&launch) }?;
         buffer.download(&mut readings)?;
         let of_blocks = readings.chunks(2 * warps);

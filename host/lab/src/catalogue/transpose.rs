@@ -46,8 +46,8 @@ const fn fast(
     }
 }
 
-/// Rungs, each with the entry that does the same several times in one launch. It takes the rung's parameters,
-/// then how often: `repetitions: u32`.
+/// Rungs, each with the entry that does the same several times in one launch. It takes the rung's
+/// parameters, then how often: `repetitions: u32`.
 pub(super) const REPEATED: &[(&str, &str)] = &[
     ("copy", "copy_repeated"),
     ("transpose_naive", "transpose_naive_repeated"),

@@ -45,7 +45,8 @@ pub struct PeerComparison {
     pub gbs: f64,
     /// The same of the peer.
     pub peer_gbs: f64,
-    /// How many times as fast as the peer, for the same work: the median over neighbouring samples.
+    /// How many times as fast as the peer, for the same work: the median over neighbouring
+    /// samples.
     pub ratio: f64,
     /// Lower quartile of the ratio.
     pub ratio_low: f64,

@@ -116,8 +116,8 @@ impl Mul<f64> for Stored {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     pub stored: Stored,
-    /// Of each warp, the lines, the one that it stored to last at the end, with a bit for each byte
-    /// in flight.
+    /// Of each warp, the lines, the one that it stored to last at the end, with a bit for each
+    /// byte in flight.
     pending: [HashMap<u32, VecDeque<(u64, u128)>>; STORING.len()],
 }
 

@@ -91,8 +91,8 @@ pub struct Traffic {
     pub write_sectors: u64,
     /// Sectors of all loads and stores, half a warp at a time: what GPUs without caches move.
     pub half_warp_sectors: u64,
-    /// Barriers of whole blocks, from a block's first access to global memory on: those before keep
-    /// nothing apart, and those of some warps leave the others at work.
+    /// Barriers of whole blocks, from a block's first access to global memory on: those before
+    /// keep nothing apart, and those of some warps leave the others at work.
     pub barriers: u64,
     /// Requests for constants.
     constants: Constants,

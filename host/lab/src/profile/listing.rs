@@ -35,8 +35,8 @@ pub struct LineCounters {
     /// Sectors of 32 bytes per load or store of global memory, of each instruction that is one,
     /// without repetitions.
     pub sectors_per_request: Vec<f64>,
-    /// Passes of shared memory over those without bank conflicts, of each instruction that accesses
-    /// it, without repetitions.
+    /// Passes of shared memory over those without bank conflicts, of each instruction that
+    /// accesses it, without repetitions.
     pub wavefronts_per_ideal: Vec<f64>,
 }
 

@@ -64,8 +64,8 @@ pub struct There {
     pub kind: String,
     /// Its machine, where that is not the table's; null elsewhere.
     pub hardware: Option<String>,
-    /// How many times better than the rung before, by figures of the same kind; null where that has
-    /// none.
+    /// How many times better than the rung before, by figures of the same kind; null where that
+    /// has none.
     pub step: Option<f64>,
 }
 

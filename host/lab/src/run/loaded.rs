@@ -158,7 +158,8 @@ impl<'e> LoadedRung<'e> {
         problem: &dyn Problem<T>,
         sampling: &Sampling,
     ) -> Result<Times, EngineError> {
-        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and
+        // its output.
         let (kernel, stop) =
             self.launches(|launches| unsafe { sampling.time(self.engine, launches) })?;
         let reps = kernel.len().min(MAX_IN_A_ROW);
@@ -233,7 +234,8 @@ impl<'e> LoadedRung<'e> {
     /// The time of one repetition inside of a kernel, in milliseconds.
     fn inner_time(&self, repeated: Plan) -> Result<f64, EngineError> {
         let repeated = Prepared::new(self.engine, repeated)?;
-        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and
+        // its output.
         let total = self.start(&repeated, |launches| unsafe {
             self.engine.time(launches, 1)
         })?;
@@ -256,7 +258,8 @@ impl<'e> LoadedRung<'e> {
         self.launches(|launches| {
             launches
                 .iter()
-                // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+                // SAFETY: the launches are planned for this problem, and the buffers hold its
+                // inputs and its output.
                 .try_for_each(|launch| unsafe { self.engine.run(launch) })
         })
     }
@@ -266,7 +269,8 @@ impl<'e> LoadedRung<'e> {
     /// # Errors
     /// Those of the launches.
     pub fn time(&self, rounds: u32) -> Result<f64, EngineError> {
-        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and
+        // its output.
         self.launches(|launches| unsafe { self.engine.time(launches, rounds) })
     }
 

@@ -82,8 +82,8 @@ pub struct Record {
     /// Time of one of as many launches in a row as there were samples, in milliseconds: source
     /// 003's "outer time". Null on the CPU.
     pub outer_ms: Option<f64>,
-    /// Time of one of 10 repetitions inside of a kernel, in milliseconds: source 003's "inner time". Null where
-    /// there is no kernel that repeats this one's work.
+    /// Time of one of 10 repetitions inside of a kernel, in milliseconds: source 003's "inner
+    /// time". Null where there is no kernel that repeats this one's work.
     pub inner_ms: Option<f64>,
     /// Version of the driver; this and what follows are the device's state right after the last
     /// sample, from NVIDIA's management library, and null where that does not tell.
