@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// The tree that this program was built from.
-const SOURCES: &str = env!("CARGO_MANIFEST_DIR");
+const SOURCES: &str = warpladder::SOURCE_ROOT;
 
 /// How one thing was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
