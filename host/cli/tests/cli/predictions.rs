@@ -59,7 +59,7 @@ const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["matvec_lcs", "matvec_interleaved"],
-        "stores of one warp merge on their way to the L2 cache: the model lets as many warps store \
+        "stores of one warp merge before they reach the L2 cache: the model lets as many warps store \
          at a time as `matvec_lcs` \
          has, and these have fewer, since they wait for loads in between",
     ),
@@ -71,12 +71,12 @@ const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["wgmma"],
-        "copies of the operands before the product are predicted as if nothing of them stayed in \
+        "copies of the operands before the GEMM are predicted as if nothing of them stayed in \
          the L2 cache",
     ),
     (
         &["matvec_fast"],
-        "with few rounds of blocks all of them load, compute and store at the same time: the model \
+        "with few waves of blocks all of them load, compute and store at the same time: the model \
          lets these phases overlap",
     ),
 ];
