@@ -18,7 +18,10 @@ pub enum CudaBuilderError {
     #[error(transparent)]
     Toolchain(#[from] ToolchainError),
     /// The compiler refused the crate; its messages went to standard error.
-    #[error("compiling {} for {arch} failed ({status}); the compiler's messages are above", path.display())]
+    #[error(
+        "compiling {} for {arch} failed ({status}); the compiler's messages are above",
+        path.display()
+    )]
     BuildFailed {
         /// The crate's folder.
         path: PathBuf,

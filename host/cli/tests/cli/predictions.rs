@@ -71,7 +71,7 @@ const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["wgmma"],
-        "copies of the operands before the product are predicted as if nothing of them stayed in \
+        "copies of the operands before the GEMM are predicted as if nothing of them stayed in \
          the L2 cache",
     ),
     (

@@ -40,9 +40,9 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
     let mut text = String::new();
     writeln!(
         text,
-        "{}, compute capability {:.1}, {} multiprocessors at up to {} MHz, CUDA {}. The medians of \
-         one run each of \
-         `warpladder --json` at the sizes shown; the files are in `{}`.\n",
+        "{}, compute capability {:.1}, {} multiprocessors at up to {} MHz, CUDA {}.\n\
+         The medians of one run each of `warpladder --json` at the sizes shown;\n\
+         the files are in `{}`.\n",
         device["name"].as_str().unwrap(),
         device["compute_capability"].as_f64().unwrap() / 10.0,
         device["multiprocessors"],
