@@ -75,6 +75,11 @@ const REASONS: &[(&[&str], &str)] = &[
          the L2 cache",
     ),
     (
+        &["copy", "transpose_padded", "transpose_swizzled"],
+        "at 2048 both matrices stay in the L2 cache from one launch to the next: loads come back \
+         sooner than from DRAM, and blocks with a barrier are bound by that",
+    ),
+    (
         &["matvec_fast"],
         "with few waves of blocks all of them load, compute and store at the same time: the model \
          lets these phases overlap",

@@ -25,6 +25,10 @@ const LEARNS: &str =
 /// Commands that start like this are not run here. One that ends with its line is the whole
 /// command.
 const NOT_RUN: &[(&str, Needs)] = &[
+    (
+        "cargo test --workspace\n",
+        Needs::More("this is one of its tests"),
+    ),
     ("warpladder compare", Needs::Gpu),
     ("warpladder calibrate", Needs::Gpu),
     ("warpladder tune --shape 4096", Needs::Gpu),
