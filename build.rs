@@ -1,16 +1,15 @@
 //! Brings `ptx/` up to date with the kernels, and embeds it into the library.
 //!
-//! `WARPLADDER_PTX` says when to compile: `auto` (the default) where a kernel changed since `ptx/` was built,
-//! `rebuild` always, `checked-in` never. `WARPLADDER_NIGHTLY` names the toolchain that compiles.
+//! `WARPLADDER_PTX` says when to compile: `auto` (the default) where a kernel changed since `ptx/`
+//! was built, `rebuild` always, `checked-in` never. `WARPLADDER_NIGHTLY` names the toolchain that
+//! compiles.
 
 use std::env;
 use std::error::Error;
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch, Outcome};
-use ptx_syntax::signature;
 
 /// The GPU generations that the kernels are built for, oldest first: the only list of them.
 const MODULES: &[ModuleSpec] = &[
@@ -76,28 +75,15 @@ fn run() -> Result<(), Box<dyn Error>> {
         }
     }
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    std::fs::write(out.join("ptx_modules.rs"), ptx.modules_source())?;
-    std::fs::write(out.join("ptx_kernels.rs"), kernels_source(&ptx)?)?;
+    ptx.embed(&out, is_wanted)?;
     Ok(())
 }
 
-/// Rust source of `KERNELS`: where the kernels of each module are.
-fn kernels_source(ptx: &CheckedInPtx) -> Result<String, Box<dyn Error>> {
-    let mut source = "static KERNELS: &[&[Extent<'static>]] = &[\n".to_owned();
-    for module in MODULES {
-        let path = ptx
-            .workspace
-            .join(ptx.ptx_dir)
-            .join(format!("{}.ptx", module.name));
-        let text = std::fs::read_to_string(&path)?;
-        source.push_str("    &[\n");
-        for kernel in signature::Module::read(&text).extents() {
-            writeln!(source, "        {kernel:?},")?;
-        }
-        source.push_str("    ],\n");
-    }
-    source.push_str("];\n");
-    Ok(source)
+/// Whether a module is embedded: the oldest one always, others where their feature is on.
+fn is_wanted(module: &ModuleSpec) -> bool {
+    let generation = module.name.trim_start_matches("kernels_");
+    let feature = format!("CARGO_FEATURE_{}", generation.to_uppercase());
+    module.name == MODULES[0].name || env::var_os(feature).is_some()
 }
 
 /// The checked-in PTX of the kernels in `workspace`. Public for that test as well.

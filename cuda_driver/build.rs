@@ -1,4 +1,5 @@
-//! Names the folder of the empty `libcuda.so`, so that a program finds one to link with wherever it is built.
+//! Names the folder of the empty `libcuda.so`, so that a program finds one to link with wherever it
+//! is built.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

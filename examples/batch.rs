@@ -1,6 +1,7 @@
-//! Many small products in one launch: row-major matrices, one behind the other, and one matrix for all of them.
+//! Many small products in one launch: row-major matrices, one behind the other, and one matrix for
+//! all of them.
 //!
-//! `cargo run --release --example batch`
+//! `cargo run --release -p warpladder --example batch`
 
 use warpladder::gpu::{Error, Gpu, Layout};
 

@@ -1,6 +1,6 @@
 //! The product of two matrices, and how long it took from the start of the program.
 //!
-//! `cargo run --release --example first_product -- 4096`
+//! `cargo run --release -p warpladder --example first_product -- 4096`
 
 use nalgebra::DMatrix;
 use std::thread;

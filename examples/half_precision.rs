@@ -1,6 +1,7 @@
-//! Matrices of bfloat16, multiplied by tensor cores where there are some: products are exact, sums are of `f32`.
+//! Matrices of bfloat16, multiplied by tensor cores where there are some: products are exact, sums
+//! are of `f32`.
 //!
-//! `cargo run --release --example half_precision`
+//! `cargo run --release -p warpladder --example half_precision`
 
 use half::bf16;
 use nalgebra::DMatrix;
@@ -24,8 +25,8 @@ fn main() -> Result<(), Error> {
     // These are sums of small integers: there is nothing to round.
     assert_eq!(found, expected);
 
-    // As narrow as A and B: the same sums, each rounded once.
-    let narrow: DMatrix<bf16> = gpu.matmul(&a, &b)?;
-    assert_eq!(narrow[(extent - 1, 0)], bf16::from_f32(found));
+    // C in 16 bits: the same accumulators, each rounded once.
+    let rounded: DMatrix<bf16> = gpu.matmul(&a, &b)?;
+    assert_eq!(rounded[(extent - 1, 0)], bf16::from_f32(found));
     Ok(())
 }

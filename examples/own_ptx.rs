@@ -1,6 +1,6 @@
 //! A kernel of your own, from PTX text, on the GPU or on the emulator: launched, checked and timed.
 //!
-//! `cargo run --release --example own_ptx`
+//! `cargo run --release -p warpladder --example own_ptx`
 
 use warpladder::gpu::{Error, Gpu, Grid};
 

@@ -1,6 +1,6 @@
 //! Matrices that stay on the device: powers of a matrix, without copies between the steps.
 //!
-//! `cargo run --release --example resident`
+//! `cargo run --release -p warpladder --example resident`
 
 use nalgebra::DMatrix;
 use warpladder::gpu::{Error, Gpu};

@@ -1,6 +1,6 @@
 //! Two products beside each other, on two streams, and how long they took: alone and together.
 //!
-//! `cargo run --release --example streams`
+//! `cargo run --release -p warpladder --example streams`
 
 use warpladder::gpu::{Error, Gpu};
 

@@ -41,7 +41,8 @@ fn ptx() -> Vec<String> {
     paths.into_iter().map(read).collect()
 }
 
-/// Products of f32 under counters and sanitizers; the throughput is in lane-instructions per second.
+/// Products of f32 under counters and sanitizers; the throughput is in lane-instructions per
+/// second.
 fn observers(criterion: &mut Criterion, texts: &[String]) {
     let size = if benches::once() { 128 } else { 512 };
     let module = Module::parse(&texts[0]).expect("well formed");
@@ -72,7 +73,8 @@ fn observers(criterion: &mut Criterion, texts: &[String]) {
     group.finish();
 }
 
-/// Finds the kernels of all of the workspace's PTX, parses and decodes every one; the throughput is in bytes per second.
+/// Finds the kernels of all of the workspace's PTX, parses and decodes every one; the throughput is
+/// in bytes per second.
 fn reading(criterion: &mut Criterion, texts: &[String]) {
     let mut group = criterion.benchmark_group("emulator/reading");
     benches::configure(&mut group);

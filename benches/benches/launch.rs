@@ -1,4 +1,5 @@
-//! What a launch costs the host: a product through the library beside `cuLaunchKernel` with nothing around it.
+//! What a launch costs the host: a product through the library beside `cuLaunchKernel` with nothing
+//! around it.
 
 #[cfg(target_os = "linux")]
 #[path = "launch/linux.rs"]

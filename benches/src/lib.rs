@@ -14,9 +14,9 @@
 //! | `launch` | what a launch costs the host, through the library and bare; left out where there is no GPU |
 //! | `host` | the products on the CPU; making problems; checking outputs |
 //!
-//! Throughput is in floating-point operations per second (criterion calls them elements) where a kernel does at least
-//! one for each byte that it must move, else in bytes. Every kernel's output is checked before it is timed, also where
-//! a filter then leaves it out.
+//! Throughput is in floating-point operations per second (criterion calls them elements) where a
+//! kernel does at least one for each byte that it must move, else in bytes. Every kernel's output
+//! is checked before it is timed, also where a filter then leaves it out.
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};

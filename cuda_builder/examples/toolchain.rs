@@ -1,4 +1,5 @@
-//! Prints the toolchain that compiles the kernels of the crate named, or what to do where there is none.
+//! Prints the toolchain that compiles the kernels of the crate named, or what to do where there is
+//! none.
 //!
 //! ```text
 //! cargo run -p warpladder-cuda-builder --example toolchain -- kernels-gpu

@@ -2,8 +2,8 @@
 
 /// A GPU generation ("compute capability") to compile for.
 ///
-/// PTX for one generation runs on it and on every later one; with the suffix `a` on that one only, and with
-/// `f` on its family (PTX ISA, "PTX Module Directives: .target").
+/// PTX for one generation runs on it and on every later one; with the suffix `a` on that one only,
+/// and with `f` on its family (PTX ISA, "PTX Module Directives: .target").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[allow(missing_docs)]
 pub enum NvvmArch {
@@ -52,13 +52,14 @@ impl NvvmArch {
         format!("sm_{}", self.digits())
     }
 
-    /// The version of PTX to ask for, where LLVM's own choice for the generation is too old for what the generation can do: on
-    /// 8.0 it is 7.0, and `mbarrier.test_wait.parity` came with 7.1.
+    /// The version of PTX to ask for, where LLVM's own choice for the generation is too old for
+    /// what the generation can do: on 8.0 it is 7.0, and `mbarrier.test_wait.parity` came with 7.1.
     pub(crate) fn ptx_feature(self) -> Option<&'static str> {
         (self == Self::Compute80).then_some("+ptx71")
     }
 
-    /// Ten times the major plus the minor number of the compute capability, such as 90 for `sm_90a`.
+    /// Ten times the major plus the minor number of the compute capability, such as 90 for
+    /// `sm_90a`.
     pub fn capability(self) -> u32 {
         self.digits()
             .bytes()

@@ -1,5 +1,5 @@
-//! PTX under version control: used as it stands while it is that of the sources, rebuilt when it is not, and
-//! never used stale.
+//! PTX under version control: used as it stands while it is that of the sources, rebuilt when it is
+//! not, and never used stale.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,9 +18,11 @@ const MODE: &str = "WARPLADDER_PTX";
 
 const MANIFEST: &str = "manifest.json";
 
-/// A folder of PTX modules that are kept under version control together with the sources they come from.
+/// A folder of PTX modules that are kept under version control together with the sources they come
+/// from.
 ///
-/// Beside the modules lies `manifest.json`: the hashes of all inputs and modules, the compiler and its flags.
+/// Beside the modules lies `manifest.json`: the hashes of all inputs and modules, the compiler and
+/// its flags.
 #[derive(Debug, Clone)]
 pub struct CheckedInPtx {
     /// The folder that all other paths are relative to.
@@ -65,7 +67,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode that the environment variable `WARPLADDER_PTX` names: `auto`, `rebuild` or `checked-in`.
+    /// The mode that the environment variable `WARPLADDER_PTX` names: `auto`, `rebuild` or
+    /// `checked-in`.
     ///
     /// # Errors
     ///
@@ -96,8 +99,8 @@ pub enum Outcome {
 impl CheckedInPtx {
     /// Makes the checked-in PTX that of the sources, or says why it cannot.
     ///
-    /// Where the crate of kernels is not there, as in a published package, the PTX is only checked against its
-    /// manifest.
+    /// Where the crate of kernels is not there, as in a published package, the PTX is only checked
+    /// against its manifest.
     ///
     /// # Errors
     ///
@@ -105,7 +108,7 @@ impl CheckedInPtx {
     /// [`CudaBuilder::compile`] and of reading and writing files.
     pub fn bring_up_to_date(&self, mode: Mode) -> Result<Outcome, CudaBuilderError> {
         let ptx_dir = self.ptx_dir.to_owned();
-        let manifest = Manifest::load(&self.ptx_path(MANIFEST));
+        let manifest = Manifest::load(&self.manifest_path());
         let has_sources = self
             .workspace
             .join(self.kernels)
@@ -167,26 +170,12 @@ impl CheckedInPtx {
         [MODE, toolchain::OVERRIDE]
     }
 
-    /// Rust source that embeds the modules, to be included where a type `PtxModule` with the public fields
-    /// `name: &'static str`, `compute_capability: ComputeCapability` and `text: &'static str` is in scope:
-    /// `MODULES: &[PtxModule]` and the manifest's text, `MANIFEST: &str`.
-    pub fn modules_source(&self) -> String {
-        let mut source = format!(
-            "/// The checked-in manifest of the PTX.\npub static MANIFEST: &str = include_str!({:?});\n\n\
-             /// The checked-in PTX, one module per GPU generation, oldest first.\npub static MODULES: &[PtxModule] = &[\n",
-            self.ptx_path(MANIFEST)
-        );
-        for module in self.modules {
-            let _ = writeln!(
-                source,
-                "    PtxModule {{ name: {:?}, compute_capability: ComputeCapability::new({}, {}), text: include_str!({:?}) }},",
-                module.name,
-                module.arch.capability() / 10,
-                module.arch.capability() % 10,
-                self.ptx_path(&module.file())
-            );
-        }
-        source + "];\n"
+    pub(crate) fn manifest_path(&self) -> PathBuf {
+        self.ptx_path(MANIFEST)
+    }
+
+    pub(crate) fn module_path(&self, module: &ModuleSpec) -> PathBuf {
+        self.ptx_path(&module.file())
     }
 
     fn ptx_path(&self, file: &str) -> PathBuf {
@@ -232,7 +221,7 @@ impl CheckedInPtx {
             if recorded.arch != module.arch.target_cpu() {
                 return Some(format!("{file} is for {}", recorded.arch));
             }
-            match std::fs::read_to_string(self.ptx_path(&file)) {
+            match std::fs::read_to_string(self.module_path(module)) {
                 Ok(text) if manifest::hash(&text) == recorded.sha256 => None,
                 Ok(_) => Some(format!("{file} is not the one in {MANIFEST}")),
                 Err(error) => Some(format!("{file}: {error}")),
@@ -289,8 +278,8 @@ impl CheckedInPtx {
 
 /// Writes `text` to `folder/file` where it is not there already, in one step.
 ///
-/// The file gets the time of the newest input: with the present time, cargo would take the build script's own
-/// output for a change and run it again.
+/// The file gets the time of the newest input: with the present time, cargo would take the build
+/// script's own output for a change and run it again.
 fn replace(
     folder: &Path,
     file: &str,

@@ -11,8 +11,8 @@ use crate::ptx_text::{self, PtxOutput};
 use crate::toolchain::Toolchain;
 use crate::{CudaBuilder, NvvmArch};
 
-/// Settings of the release profile that shape the PTX. They are given on the command line, which overrides
-/// whatever the workspace, the user's cargo configuration and the environment say.
+/// Settings of the release profile that shape the PTX. They are given on the command line, which
+/// overrides whatever the workspace, the user's cargo configuration and the environment say.
 pub(crate) const PROFILE: [&str; 7] = [
     "profile.release.codegen-units=1",
     // The flag of rustc sets what is wanted.
@@ -26,7 +26,8 @@ pub(crate) const PROFILE: [&str; 7] = [
 
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// Variables that a build script inherits from the cargo that runs it, and that would steer the inner one.
+/// Variables that a build script inherits from the cargo that runs it, and that would steer the
+/// inner one.
 const INHERITED: [&str; 2] = ["CARGO", "RUST"];
 
 /// Those of them that say where things are and how to reach the network.
@@ -117,8 +118,8 @@ pub(crate) fn run(
     })
 }
 
-/// A command that runs the toolchain's cargo in the crate's folder, free of what the environment says about
-/// another build.
+/// A command that runs the toolchain's cargo in the crate's folder, free of what the environment
+/// says about another build.
 fn cargo(crate_path: &Path, toolchain: &Toolchain) -> Command {
     let mut command = Command::new(&toolchain.cargo);
     for (name, _) in env::vars_os() {
@@ -188,8 +189,8 @@ fn rustflags(builder: &CudaBuilder, toolchain: &Toolchain, workspace: &Path) -> 
     flags.join(OsStr::new("\u{1f}"))
 }
 
-/// A file name for what this build writes, which no other build in the same folder has: where cargo finds
-/// nothing to compile, the file must still be that of this crate and these flags.
+/// A file name for what this build writes, which no other build in the same folder has: where cargo
+/// finds nothing to compile, the file must still be that of this crate and these flags.
 fn output_name(builder: &CudaBuilder, toolchain: &Toolchain, rustflags: &OsStr) -> String {
     let crate_path = &builder.path_to_crate;
     let crate_path = crate_path.canonicalize().unwrap_or(crate_path.clone());
@@ -210,7 +211,8 @@ fn cargo_home() -> Option<PathBuf> {
 
 /// The files named by the dependency lists that cargo writes beside the libraries it builds.
 ///
-/// They only tell cargo when to run a build script again, so a list that cannot be read counts as empty.
+/// They only tell cargo when to run a build script again, so a list that cannot be read counts as
+/// empty.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .into_iter()
@@ -226,7 +228,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files to the right of the colon in a list `target: file file`, where `\ ` is a space in a name.
+/// The files to the right of the colon in a list `target: file file`, where `\ ` is a space in a
+/// name.
 fn dependencies(list: &str) -> Vec<PathBuf> {
     let files = list.lines().next().and_then(|line| line.split_once(": "));
     let files = files.map_or(String::new(), |(_, files)| files.replace("\\ ", "\0"));

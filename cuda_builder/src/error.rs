@@ -18,7 +18,10 @@ pub enum CudaBuilderError {
     #[error(transparent)]
     Toolchain(#[from] ToolchainError),
     /// The compiler refused the crate; its messages went to standard error.
-    #[error("compiling {} for {arch} failed ({status}); the compiler's messages are above", path.display())]
+    #[error(
+        "compiling {} for {arch} failed ({status}); the compiler's messages are above",
+        path.display()
+    )]
     BuildFailed {
         /// The crate's folder.
         path: PathBuf,
@@ -27,7 +30,7 @@ pub enum CudaBuilderError {
         /// How cargo ended.
         status: ExitStatus,
     },
-    /// The compiler ended well but left no PTX, because someone removed it since.
+    /// The compiler ended well but left no PTX, because it was removed since.
     #[error("the compiler left no PTX: remove {} and build again", .0.display())]
     NoOutput(PathBuf),
     /// The compiler's PTX cannot run.
@@ -186,7 +189,8 @@ pub enum PtxTextError {
         /// The second value.
         second: u32,
     },
-    /// `.minnctapersm` without `.maxntid`, which has no effect (PTX ISA, "Performance-Tuning Directives").
+    /// `.minnctapersm` without `.maxntid`, which has no effect (PTX ISA, "Performance-Tuning
+    /// Directives").
     #[error(
         "kernel {kernel} has min_blocks without max_threads, which has no effect: add max_threads"
     )]

@@ -11,18 +11,19 @@
 //! # Ok::<(), cuda_builder::CudaBuilderError>(())
 //! ```
 //!
-//! The names are those of Rust-CUDA's `cuda_builder`, so that a build script written for it needs no change.
-//! The compiler behind them is the nvptx64 target of stock nightly rustc, and what comes out is finished:
-//! launch bounds stand in the kernels' headers, every call is resolved, and the text is the same bytes
-//! wherever the repository, the toolchain and cargo's home lie.
+//! The names are those of Rust-CUDA's `cuda_builder`, so that a build script written for it needs
+//! no change. The compiler behind them is the nvptx64 target of stock nightly rustc, and what comes
+//! out is finished: launch bounds stand in the kernels' headers, every call is resolved, and the
+//! text is the same bytes wherever the repository, the toolchain and cargo's home lie.
 //!
-//! [`CheckedInPtx`] keeps such PTX under version control: it rebuilds modules whose sources changed and
-//! refuses to use them stale where no toolchain can rebuild them.
+//! [`CheckedInPtx`] keeps such PTX under version control: it rebuilds modules whose sources changed
+//! and refuses to use them stale where no toolchain can rebuild them.
 //!
 //! # The toolchain
 //!
-//! Building core for the GPU needs a nightly with the `rust-src` component. [`Toolchain::find`] says in
-//! which order toolchains are tried. None is ever installed: the error names the commands that do.
+//! Building core for the GPU needs a nightly with the `rust-src` component. [`Toolchain::find`]
+//! says in which order toolchains are tried. None is ever installed: the error names the commands
+//! that do.
 //!
 //! # What Rust-CUDA's builder has and this one does not
 //!
@@ -37,11 +38,13 @@
 //! | `optix` | Not a target of this compiler. |
 //! | `emit_llvm_ir`, `emit_llvm_bitcode`, `final_module_path` | `cargo rustc … --emit=llvm-ir` does it. |
 //!
-//! One default differs: [`fma_contraction`](CudaBuilder::fma_contraction) is off, as in Rust on every target.
+//! One default differs: [`fma_contraction`](CudaBuilder::fma_contraction) is off, as in Rust on
+//! every target.
 
 mod arch;
 mod checked_in;
 mod compile;
+mod embed;
 mod error;
 mod manifest;
 mod ptx_text;
@@ -99,14 +102,15 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether the PTX names the source line of its instructions (`.loc`, `.file`). On by default: it costs
-    /// neither registers nor time on the GPU.
+    /// Whether the PTX names the source line of its instructions (`.loc`, `.file`). On by default:
+    /// it costs neither registers nor time on the GPU.
     pub fn generate_line_info(mut self, generate_line_info: bool) -> Self {
         self.generate_line_info = generate_line_info;
         self
     }
 
-    /// Whether an `f32` square root is the approximate instruction (`sqrt.approx.f32`). Off by default.
+    /// Whether an `f32` square root is the approximate instruction (`sqrt.approx.f32`). Off by
+    /// default.
     pub fn fast_sqrt(mut self, fast_sqrt: bool) -> Self {
         self.fast_sqrt = fast_sqrt;
         self
@@ -118,8 +122,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Whether a product and a sum that follow each other become one `fma` with one rounding. Off by default:
-    /// as elsewhere in Rust, a kernel that wants `fma` writes `mul_add`.
+    /// Whether a product and a sum that follow each other become one `fma` with one rounding. Off
+    /// by default: as elsewhere in Rust, a kernel that wants `fma` writes `mul_add`.
     pub fn fma_contraction(mut self, fma_contraction: bool) -> Self {
         self.fma_contraction = fma_contraction;
         self
@@ -132,21 +136,23 @@ impl CudaBuilder {
         self
     }
 
-    /// The folder for build products. Where this is not called it is `ptx-build` in the target folder of the
-    /// build script that runs, else in the crate's own.
+    /// The folder for build products. Where this is not called it is `ptx-build` in the target
+    /// folder of the build script that runs, else in the crate's own.
     ///
-    /// It must not be the target folder of the cargo that runs the build script, whose lock it would wait for.
+    /// It must not be the target folder of the cargo that runs the build script, whose lock it
+    /// would wait for.
     pub fn target_dir(mut self, path: impl AsRef<Path>) -> Self {
         self.target_dir = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Compiles, tells cargo which files to watch, and returns the path of the PTX: the one given to
-    /// [`copy_to`](Self::copy_to) where there is one.
+    /// Compiles, tells cargo which files to watch, and returns the path of the PTX: the one given
+    /// to [`copy_to`](Self::copy_to) where there is one.
     ///
     /// # Errors
     ///
-    /// Those of [`compile`](Self::compile), and [`CudaBuilderError::Io`] where the PTX cannot be written.
+    /// Those of [`compile`](Self::compile), and [`CudaBuilderError::Io`] where the PTX cannot be
+    /// written.
     pub fn build(self) -> Result<PathBuf, CudaBuilderError> {
         let toolchain = Toolchain::find(&self.path_to_crate)?;
         let compilation = compile::run(&self, &toolchain)?;
@@ -166,14 +172,15 @@ impl CudaBuilder {
     ///
     /// # Errors
     ///
-    /// [`CudaBuilderError`] says which: the crate is not there, the architecture is too old, no toolchain is
-    /// found, the compiler refuses the crate, or its PTX cannot run.
+    /// [`CudaBuilderError`] says which: the crate is not there, the architecture is too old, no
+    /// toolchain is found, the compiler refuses the crate, or its PTX cannot run.
     pub fn compile(&self) -> Result<PtxOutput, CudaBuilderError> {
         let toolchain = Toolchain::find(&self.path_to_crate)?;
         Ok(compile::run(self, &toolchain)?.output)
     }
 
-    /// What shapes the PTX besides the sources, the compiler and the architecture: the same on every machine.
+    /// What shapes the PTX besides the sources, the compiler and the architecture: the same on
+    /// every machine.
     fn settings(&self) -> Vec<String> {
         let mut settings = self.rustc_flags();
         settings.extend(compile::PROFILE.map(str::to_owned));
@@ -186,7 +193,8 @@ impl CudaBuilder {
             // Panics become a trap: no formatting code, and no call into core that nothing links.
             "-Zunstable-options".to_owned(),
             "-Cpanic=immediate-abort".to_owned(),
-            // Loops over a tile must unroll entirely, or the tile is indexed and lives in local memory.
+            // Loops over a tile must unroll entirely, or the tile is indexed and lives in local
+            // memory.
             "-Cllvm-args=--unroll-threshold=100000".to_owned(),
         ];
         let mut llvm = |wanted: bool, option: &str| {
@@ -211,7 +219,8 @@ impl CudaBuilder {
     }
 }
 
-/// `ptx-build` in the target folder that holds a build script's `OUT_DIR`, so that all profiles share it.
+/// `ptx-build` in the target folder that holds a build script's `OUT_DIR`, so that all profiles
+/// share it.
 fn beside_build_products(out_dir: OsString) -> PathBuf {
     let out_dir = PathBuf::from(out_dir);
     // Cargo marks the folder; how deep OUT_DIR lies in it is not promised.

@@ -50,8 +50,8 @@ impl Manifest {
         serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))
     }
 
-    /// The text of the file: sorted, so that it depends on the contents alone, and with a line for each entry,
-    /// so that changes merge.
+    /// The text of the file: sorted, so that it depends on the contents alone, and with a line for
+    /// each entry, so that changes merge.
     pub(crate) fn to_text(&self) -> String {
         let json = serde_json::to_string_pretty(self)
             .expect("strings and maps of strings have a JSON form");
@@ -80,7 +80,8 @@ pub(crate) fn hash(text: &str) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The hashes of `inputs`, files or folders under `root`, by their paths relative to it with `/` between parts.
+/// The hashes of `inputs`, files or folders under `root`, by their paths relative to it with `/`
+/// between parts.
 ///
 /// An input that is not there has no hash: its absence is a difference to a manifest that lists it.
 pub(crate) fn hash_files(

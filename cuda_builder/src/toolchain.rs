@@ -28,9 +28,9 @@ pub struct Toolchain {
 impl Toolchain {
     /// Finds the toolchain that compiles the kernels in `crate_path`.
     ///
-    /// The first of these that exists: what the environment variable `WARPLADDER_NIGHTLY` names (a rustup
-    /// toolchain, or a toolchain's folder; nothing else is tried where it is set), the channel in the crate's
-    /// `rust-toolchain.toml`, and `nightly`.
+    /// The first of these that exists: what the environment variable `WARPLADDER_NIGHTLY` names (a
+    /// rustup toolchain, or a toolchain's folder; nothing else is tried where it is set), the
+    /// channel in the crate's `rust-toolchain.toml`, and `nightly`.
     ///
     /// # Errors
     ///

@@ -210,9 +210,17 @@ fn fresh_ptx_needs_no_toolchain() {
     workspace.build_succeeds(&[NO_TOOLCHAIN, ("PATH", "")]);
     let generated = workspace.generated().unwrap();
     assert!(
-        generated.contains("PtxModule { name: \"kernels_sm_70\", compute_capability: 70,"),
+        generated.contains(
+            "name: \"kernels_sm_70\",\n        compute_capability: ComputeCapability::new(7, 0),"
+        ),
         "{generated}"
     );
+    // Only what features ask for is embedded.
+    assert!(!generated.contains("kernels_sm_80"), "{generated}");
+    workspace.build_succeeds(&[("CARGO_FEATURE_SM_80", "1")]);
+    let generated = workspace.generated().unwrap();
+    assert!(generated.contains("kernels_sm_80"), "{generated}");
+    assert!(!generated.contains("kernels_sm_90a"), "{generated}");
     let after = (workspace.read(MODULE), workspace.read("ptx/manifest.json"));
     assert_eq!(before, after);
 }

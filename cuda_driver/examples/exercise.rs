@@ -1,5 +1,6 @@
-//! Uses everything of this crate on a real GPU, checks what comes back, and measures what a forwarded call
-//! costs. Ends with status 1 where something is wrong; without a driver it says so and does nothing.
+//! Uses everything of this crate on a real GPU, checks what comes back, and measures what a
+//! forwarded call costs. Ends with status 1 where something is wrong; without a driver it says so
+//! and does nothing.
 //!
 //! `cargo run --release -p warpladder-cuda-driver --example exercise`
 
@@ -32,7 +33,8 @@ mod gpu {
 
     type Outcome = Result<(), Box<dyn Error>>;
 
-    /// Stores a number at the end of the dynamic shared memory, reads it back and stores it at the output.
+    /// Stores a number at the end of the dynamic shared memory, reads it back and stores it at the
+    /// output.
     const SHARED_PTX: &str = "
 .version 7.0
 .target sm_70
@@ -234,8 +236,8 @@ mod gpu {
         )
     }
 
-    /// Times the shortest call that does something, through the exported symbol as cust calls it, and through
-    /// the driver's own address.
+    /// Times the shortest call that does something, through the exported symbol as cust calls it,
+    /// and through the driver's own address.
     fn call_cost() -> Outcome {
         type GetVersion = unsafe extern "C" fn(*mut c_int) -> cust_raw::CUresult;
         // SAFETY: this library is loaded already.

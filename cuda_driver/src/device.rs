@@ -150,7 +150,8 @@ impl Device {
         Ok(bytes as u64)
     }
 
-    /// The device's identifier, as `nvidia-smi -L` prints it without its prefix (`cuDeviceGetUuid_v2`).
+    /// The device's identifier, as `nvidia-smi -L` prints it without its prefix
+    /// (`cuDeviceGetUuid_v2`).
     pub fn uuid(self) -> Result<[u8; 16], DriverError> {
         let mut uuid = CUuuid { bytes: [0; 16] };
         // SAFETY: the driver writes 16 bytes.

@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_char};
 
 use crate::table;
 
-/// A `CUresult` as the driver returns it. A number and not `cust_raw`'s enumeration, which newer drivers
-/// exceed.
+/// A `CUresult` as the driver returns it. A number and not `cust_raw`'s enumeration, which newer
+/// drivers exceed.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Code(pub(crate) u32);
@@ -18,8 +18,9 @@ impl Code {
     pub(crate) const NOT_READY: Code = Code(600);
     pub(crate) const UNKNOWN: Code = Code(999);
 
-    /// The code itself where `cust_raw`'s `cudaError_enum` (CUDA 11.4) has it, else [`Code::UNKNOWN`]: cust
-    /// takes the result as that enumeration, and a value outside it would be undefined behaviour.
+    /// The code itself where `cust_raw`'s `cudaError_enum` (CUDA 11.4) has it, else
+    /// [`Code::UNKNOWN`]: cust takes the result as that enumeration, and a value outside it would
+    /// be undefined behaviour.
     pub(crate) fn known_to_cust(self) -> Code {
         match self.0 {
             0..=8
@@ -51,8 +52,8 @@ impl Code {
 
 /// A call of the driver failed.
 ///
-/// The text is the driver's own: `cuInit failed: CUDA_ERROR_NO_DEVICE (100), no CUDA-capable device is
-/// detected`.
+/// The text is the driver's own:
+/// `cuInit failed: CUDA_ERROR_NO_DEVICE (100), no CUDA-capable device is detected`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{call} failed: {}", self.message())]
 pub struct DriverError {
@@ -84,7 +85,7 @@ fn lookup(function: Lookup, code: u32) -> Option<String> {
     if result != Code::SUCCESS || text.is_null() {
         return None;
     }
-    // SAFETY: as above.
+    // SAFETY: the pointer is not null, and the driver's string lives as long as the program.
     Some(
         unsafe { CStr::from_ptr(text) }
             .to_string_lossy()

@@ -5,14 +5,15 @@ use cust_raw::{CUevent, CUstream};
 use crate::error::{Code, DriverError};
 use crate::table;
 
-/// An event with a time. cust has events as well, but its `Stream::wait_event` destroys the one that it waits for.
+/// An event with a time. cust has events as well, but its `Stream::wait_event` destroys the one
+/// that it waits for.
 #[derive(Debug)]
 pub struct Event {
     raw: CUevent,
 }
 
-// SAFETY: the handle is a number to the driver, whose functions any thread may call; nothing is read through the pointer
-// here.
+// SAFETY: the handle is a number to the driver, whose functions any thread may call; nothing is
+// read through the pointer here.
 unsafe impl Send for Event {}
 
 // SAFETY: as for `Send`: the driver orders calls with the same event.
@@ -72,7 +73,8 @@ impl Event {
         unsafe { table::cuEventSynchronize::call(self.raw) }.check("cuEventSynchronize")
     }
 
-    /// Milliseconds from another event to this one, to about half a microsecond (`cuEventElapsedTime`).
+    /// Milliseconds from another event to this one, to about half a microsecond
+    /// (`cuEventElapsedTime`).
     ///
     /// # Errors
     /// Where one of them was not recorded or not reached.
@@ -87,7 +89,8 @@ impl Event {
 
 impl Drop for Event {
     fn drop(&mut self) {
-        // SAFETY: the event is valid, and is not used again. One that is still on a stream lives until it is reached.
+        // SAFETY: the event is valid, and is not used again. One that is still on a stream lives
+        // until it is reached.
         _ = unsafe { table::cuEventDestroy_v2::call(self.raw) };
     }
 }

@@ -24,16 +24,18 @@ pub enum FunctionAttribute {
     LocalBytes = 3,
     /// Registers per thread.
     Registers = 4,
-    /// Version of the PTX that the kernel was compiled from, times ten.
+    /// Version of the PTX that the kernel was compiled from, as `10 * major + minor`.
     PtxVersion = 5,
-    /// Compute capability that the machine code is for, times ten.
+    /// Compute capability that the machine code is for, as `10 * major + minor`.
     BinaryVersion = 6,
-    /// Most dynamic shared memory that a launch may ask for, in bytes. Can be set: more than 48 KiB must be
-    /// allowed here before the launch.
+    /// Most dynamic shared memory that a launch may ask for, in bytes. Can be set: more than 48 KiB
+    /// must be allowed here before the launch.
     MaxDynamicSharedBytes = 8,
-    /// Share of the L1 cache to be used as shared memory, in percent, -1 for the driver's choice. Can be set.
+    /// Share of the L1 cache to be used as shared memory, in percent, -1 for the driver's choice.
+    /// Can be set.
     PreferredSharedMemoryCarveout = 9,
-    /// Whether cluster sizes above 8 blocks, which not every device can run, are allowed. Can be set.
+    /// Whether cluster sizes above 8 blocks, which not every device can run, are allowed. Can be
+    /// set.
     NonPortableClusterSizeAllowed = 14,
 }
 
@@ -45,8 +47,9 @@ pub struct Function {
     _module: Option<Arc<ModuleHandle>>,
 }
 
-// SAFETY: the handle is a number to the driver, whose functions any thread may call; nothing is read through the pointer
-// here. Attributes that one thread sets while another launches take effect before or after that launch.
+// SAFETY: the handle is a number to the driver, whose functions any thread may call; nothing is
+// read through the pointer here. Attributes that one thread sets while another launches take effect
+// before or after that launch.
 unsafe impl Send for Function {}
 
 // SAFETY: as for `Send`.
@@ -63,7 +66,8 @@ impl Function {
     /// Wraps a kernel that was loaded elsewhere, for example `cust::function::Function::to_raw`.
     ///
     /// # Safety
-    /// `raw` is a valid kernel, and its module stays loaded for as long as the returned value lives.
+    /// `raw` is a valid kernel, and its module stays loaded for as long as the returned value
+    /// lives.
     pub unsafe fn from_raw(raw: CUfunction) -> Self {
         Function { raw, _module: None }
     }
@@ -96,8 +100,8 @@ impl Function {
             .check("cuFuncSetAttribute")
     }
 
-    /// How many blocks of `block_threads` threads and `shared_bytes` bytes of dynamic shared memory can be
-    /// resident on one multiprocessor (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
+    /// How many blocks of `block_threads` threads and `shared_bytes` bytes of dynamic shared memory
+    /// can be resident on one multiprocessor (`cuOccupancyMaxActiveBlocksPerMultiprocessor`).
     pub fn max_active_blocks_per_multiprocessor(
         &self,
         block_threads: u32,
@@ -118,30 +122,31 @@ impl Function {
         Ok(blocks.unsigned_abs())
     }
 
-    /// How many clusters of a launch can be resident on the device (`cuOccupancyMaxActiveClusters`); 0 means
-    /// that the cluster does not fit.
+    /// How many clusters of a launch can be resident on the device
+    /// (`cuOccupancyMaxActiveClusters`); 0 means that the cluster does not fit.
     pub fn max_active_clusters(&self, config: &LaunchConfig) -> Result<u32, DriverError> {
         let mut clusters: c_int = 0;
         config
             .with_raw(std::ptr::null_mut(), |raw| {
-                // SAFETY: the handle is valid, `raw` lives through the call, and the driver writes one int.
+                // SAFETY: the handle is valid, `raw` lives through the call, and the driver writes
+                // one int.
                 unsafe { table::cuOccupancyMaxActiveClusters::call(&mut clusters, self.raw, raw) }
             })
             .check("cuOccupancyMaxActiveClusters")?;
         Ok(clusters.unsigned_abs())
     }
 
-    /// Queues a launch on `stream` (null: the default stream), with one pointer to each argument's value. The
-    /// values are copied before the call returns.
+    /// Queues a launch on `stream` (null: the default stream), with one pointer to each argument's
+    /// value. The values are copied before the call returns.
     ///
     /// # Errors
-    /// The driver refuses geometry beyond its limits. What fails while the kernel runs is reported by a later
-    /// call.
+    /// The driver refuses geometry beyond its limits. What fails while the kernel runs is reported
+    /// by a later call.
     ///
     /// # Safety
-    /// `stream` is a valid stream of the function's context. `arguments` has an entry for every parameter of
-    /// the kernel, and each points to a readable value of that parameter's size. The kernel, run with these
-    /// arguments, touches only memory that it may touch.
+    /// `stream` is a valid stream of the function's context. `arguments` has an entry for every
+    /// parameter of the kernel, and each points to a readable value of that parameter's size. The
+    /// kernel, run with these arguments, touches only memory that it may touch.
     pub unsafe fn launch(
         &self,
         config: &LaunchConfig,
@@ -153,7 +158,8 @@ impl Function {
         if config.is_extended() {
             return config
                 .with_raw(stream, |raw| {
-                    // SAFETY: the caller vouches for stream, arguments and kernel; `raw` lives through the call.
+                    // SAFETY: the caller vouches for stream, arguments and kernel; `raw` lives
+                    // through the call.
                     unsafe { table::cuLaunchKernelEx::call(raw, self.raw, arguments, none) }
                 })
                 .check("cuLaunchKernelEx");

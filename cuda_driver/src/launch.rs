@@ -13,12 +13,12 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// Blocks of a thread block cluster in x, y and z; they must divide the grid's extents. Needs compute
-    /// capability 9.0 and a driver for CUDA 11.8.
+    /// Blocks of a thread block cluster in x, y and z; they must divide the grid's extents. Needs
+    /// compute capability 9.0 and a driver for CUDA 11.8.
     pub cluster: Option<[u32; 3]>,
-    /// Programmatic dependent launch: the grid may start before the kernel in front of it on the stream has
-    /// ended, and `griddepcontrol.wait` in its code waits for that end. Needs compute capability 9.0 and a
-    /// driver for CUDA 11.8.
+    /// Programmatic dependent launch: the grid may start before the kernel in front of it on the
+    /// stream has ended, and `griddepcontrol.wait` in its code waits for that end. Needs compute
+    /// capability 9.0 and a driver for CUDA 11.8.
     pub programmatic_serialization: bool,
 }
 
@@ -76,8 +76,8 @@ pub(crate) struct RawLaunchConfig {
     attribute_count: c_uint,
 }
 
-/// `CUlaunchAttribute`: an identifier, and a union of 64 bytes of which the attributes used here take the
-/// first words.
+/// `CUlaunchAttribute`: an identifier, and a union of 64 bytes of which the attributes used here
+/// take the first words.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 struct RawLaunchAttribute {

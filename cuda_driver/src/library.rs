@@ -8,8 +8,8 @@ use libloading::os::unix::Library;
 
 use crate::error::Code;
 
-/// Where the driver's library is looked for, in this order: the dynamic linker's search path, then the folders
-/// of WSL 2 and of NixOS, which are not always part of it.
+/// Where the driver's library is looked for, in this order: the dynamic linker's search path, then
+/// the folders of WSL 2 and of NixOS, which are not always part of it.
 pub(crate) const CANDIDATES: [&str; 3] = [
     "libcuda.so.1",
     "/usr/lib/wsl/lib/libcuda.so.1",
@@ -24,8 +24,8 @@ pub(crate) fn open() -> Result<&'static Library, &'static str> {
         .get_or_init(|| {
             let mut reason = None;
             for candidate in CANDIDATES {
-                // SAFETY: the constructors that run are those of NVIDIA's driver library, which any thread may
-                // load at any time; the library is never closed.
+                // SAFETY: the constructors that run are those of NVIDIA's driver library, which any
+                // thread may load at any time; the library is never closed.
                 match unsafe { Library::new(candidate) } {
                     Ok(library) => return Ok(library),
                     Err(error) => reason.get_or_insert(explain(&error)),

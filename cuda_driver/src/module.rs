@@ -15,7 +15,8 @@ const LOG_BYTES: usize = 16 * 1024;
 /// Options of the driver's compiler (`CUjit_option`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JitOptions {
-    /// Most registers that a thread may use; the rest spills to local memory. `None`: as the PTX says.
+    /// Most registers that a thread may use; the rest spills to local memory. `None`: as the PTX
+    /// says.
     pub max_registers: Option<u32>,
     /// Optimisation level from 0 to 4. `None`: 4.
     pub optimisation_level: Option<u32>,
@@ -63,8 +64,8 @@ fn first_line(log: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct ModuleHandle(CUmodule);
 
-// SAFETY: the handle is a number to the driver, whose functions any thread may call ("The CUDA driver API is thread-safe");
-// nothing is read through the pointer here.
+// SAFETY: the handle is a number to the driver, whose functions any thread may call ("The CUDA
+// driver API is thread-safe"); nothing is read through the pointer here.
 unsafe impl Send for ModuleHandle {}
 
 // SAFETY: as for `Send`: no function of the driver needs exclusive access to a module.
@@ -72,8 +73,8 @@ unsafe impl Sync for ModuleHandle {}
 
 impl Drop for ModuleHandle {
     fn drop(&mut self) {
-        // SAFETY: `Module::load_ptx` made the handle, nobody else unloads it, and its caller has promised that
-        // the context is still there. A failure leaves nothing to be done.
+        // SAFETY: `Module::load_ptx` made the handle, no other function unloads it, and its caller
+        // has promised that the context is still there. A failure leaves nothing to be done.
         unsafe { table::cuModuleUnload::call(self.0) };
     }
 }
@@ -114,8 +115,8 @@ impl Module {
             list.push(JIT_LOG_VERBOSE, number(1));
         }
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the text ends with a NUL; names and values are lists of the same length; the log buffers have
-        // the sizes given and outlive the call.
+        // SAFETY: the text ends with a NUL; names and values are lists of the same length; the log
+        // buffers have the sizes given and outlive the call.
         let code = unsafe {
             table::cuModuleLoadDataEx::call(
                 &mut raw,
@@ -150,7 +151,8 @@ impl Module {
             });
         };
         let mut raw = std::ptr::null_mut();
-        // SAFETY: the module is loaded, the name ends with a NUL, and the driver writes one pointer.
+        // SAFETY: the module is loaded, the name ends with a NUL, and the driver writes one
+        // pointer.
         unsafe { table::cuModuleGetFunction::call(&mut raw, self.as_raw(), name.as_ptr()) }
             .check(CALL)?;
         Ok(Function::new(raw, self.0.clone()))

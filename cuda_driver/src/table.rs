@@ -4,9 +4,9 @@
 //! - `call`, for this crate: the driver's result as it is;
 //! - a function exported under the C name, which is what cust links against.
 //!
-//! Both jump through one pointer. It starts at a resolver that looks the function up and stores its address,
-//! so that every later call is one load and one indirect jump. While the driver is missing or lacks the
-//! function, the pointer stays at the resolver, which returns the error code.
+//! Both jump through one pointer. It starts at a resolver that looks the function up and stores its
+//! address, so that every later call is one load and one indirect jump. While the driver is missing
+//! or lacks the function, the pointer stays at the resolver, which returns the error code.
 
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
@@ -22,10 +22,12 @@ use crate::error::Code;
 use crate::launch::RawLaunchConfig;
 use crate::tensor_map::RawTensorMap;
 
-/// A C enumeration passed by value. A plain integer, since newer drivers know values that `cust_raw` does not.
+/// A C enumeration passed by value. A plain integer, since newer drivers know values that
+/// `cust_raw` does not.
 type Enum = c_uint;
 
-/// What a call that cannot reach the driver returns: the code, or the answer of the function's own stand-in.
+/// What a call that cannot reach the driver returns: the code, or the answer of the function's own
+/// stand-in.
 macro_rules! answer {
     ($code:ident, ($($argument:ident),*)) => {
         $code
@@ -69,7 +71,8 @@ macro_rules! functions {
                     match crate::library::symbol(NAME) {
                         Ok(address) => {
                             ADDRESS.store(address, Ordering::Release);
-                            // SAFETY: ADDRESS holds the driver's function; the caller vouches for the arguments.
+                            // SAFETY: ADDRESS holds the driver's function; the caller vouches for
+                            // the arguments.
                             unsafe { call($($argument),*) }
                         }
                         Err(code) => answer!(code, ($($argument),*) $($stand_in)?),
@@ -83,15 +86,15 @@ macro_rules! functions {
                 #[inline]
                 pub(crate) unsafe fn call($($argument: $type),*) -> Code {
                     let address = ADDRESS.load(Ordering::Acquire);
-                    // SAFETY: the address is either the resolver's or that of the driver's function of this name,
-                    // and both have this type.
+                    // SAFETY: the address is either the resolver's or that of the driver's function
+                    // of this name, and both have this type.
                     let function = unsafe { std::mem::transmute::<*mut c_void, Function>(address) };
                     // SAFETY: the caller vouches for the arguments.
                     unsafe { function($($argument),*) }
                 }
 
-                // SAFETY: no other crate of a program that links cust defines this name: the installation that
-                // cust_raw links against is empty.
+                // SAFETY: no other crate of a program that links cust defines this name: the
+                // installation that cust_raw links against is empty.
                 #[unsafe(export_name = stringify!($name))]
                 unsafe extern "C" fn exported($($argument: $type),*) -> Code {
                     // SAFETY: the caller vouches for the arguments.
@@ -100,8 +103,8 @@ macro_rules! functions {
 
                 #[cfg(test)]
                 pub(super) unsafe fn call_with_zeros() -> Code {
-                    // SAFETY: all arguments are numbers, pointers and optional functions, for which zero is a value;
-                    // the caller has made sure that no driver reads them.
+                    // SAFETY: all arguments are numbers, pointers and optional functions, for which
+                    // zero is a value; the caller has made sure that no driver reads them.
                     unsafe { exported($(std::mem::zeroed::<$type>()),*) }
                 }
             }
@@ -109,8 +112,8 @@ macro_rules! functions {
     };
 }
 
-/// The answer to `cuGetErrorString` without a driver: cust's `Display` for its error type fails without a text,
-/// and a failing `Display` makes `to_string` panic.
+/// The answer to `cuGetErrorString` without a driver: cust's `Display` for its error type fails
+/// without a text, and a failing `Display` makes `to_string` panic.
 unsafe extern "C" fn error_text_without_driver(_error: Enum, text: *mut *const c_char) -> Code {
     if text.is_null() {
         return Code::INVALID_VALUE;

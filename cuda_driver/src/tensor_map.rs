@@ -1,4 +1,5 @@
-//! Tensor maps: what the bulk tensor copies of compute capability 9.0 (`cp.async.bulk.tensor`) copy from.
+//! Tensor maps: what the bulk tensor copies of compute capability 9.0 (`cp.async.bulk.tensor`) copy
+//! from.
 
 use std::ffi::c_void;
 
@@ -32,9 +33,9 @@ pub enum TensorElement {
     F64 = 8,
     /// bfloat16.
     Bf16 = 9,
-    /// Single precision, denormals flushed to zero on the way.
+    /// Single precision, denormals flushed to zero by the copy.
     F32Ftz = 10,
-    /// Single precision, rounded to TensorFloat-32 on the way.
+    /// Single precision, rounded to TensorFloat-32 by the copy.
     Tf32 = 11,
     /// TensorFloat-32, denormals flushed to zero.
     Tf32Ftz = 12,
@@ -52,7 +53,8 @@ impl TensorElement {
     }
 }
 
-/// How 16-byte pieces of a box are permuted in shared memory, so that column accesses spread over the banks.
+/// How 16-byte pieces of a box are permuted in shared memory, so that column accesses spread over
+/// the banks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum TensorSwizzle {
@@ -101,13 +103,13 @@ pub enum TensorOutOfBounds {
     /// Zeros.
     #[default]
     Zero = 0,
-    /// A NaN that a following fused multiply-add of the tensor core takes as zero; floating-point elements
-    /// only.
+    /// A NaN that a following fused multiply-add of the tensor core takes as zero; floating-point
+    /// elements only.
     Nan = 1,
 }
 
-/// A tensor in device memory and the box that one copy moves. Dimension 0 is the one that is contiguous in
-/// memory.
+/// A tensor in device memory and the box that one copy moves. Dimension 0 is the one that is
+/// contiguous in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorDescription<'a> {
     /// Element type.
@@ -116,11 +118,11 @@ pub struct TensorDescription<'a> {
     pub address: u64,
     /// Extents of the tensor, in elements: 1 to 5 of them, each from 1 to 2^32.
     pub extents: &'a [u64],
-    /// Distances between neighbours in dimensions 1 and up, in bytes: one fewer than `extents`, each a
-    /// multiple of 16 below 2^40.
+    /// Distances between neighbours in dimensions 1 and up, in bytes: one fewer than `extents`,
+    /// each a multiple of 16 below 2^40.
     pub strides: &'a [u64],
-    /// Extents of the box, in elements: as many as `extents`, each from 1 to 256; a row of the box (dimension
-    /// 0) is a multiple of 16 bytes and no longer than the span of `swizzle`.
+    /// Extents of the box, in elements: as many as `extents`, each from 1 to 256; a row of the box
+    /// (dimension 0) is a multiple of 16 bytes and no longer than the span of `swizzle`.
     pub box_extents: &'a [u32],
     /// Permutation in shared memory.
     pub swizzle: TensorSwizzle,
@@ -207,22 +209,24 @@ pub enum TensorMapError {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawTensorMap([u64; 16]);
 
-/// A tensor map as kernels take it: 128 bytes that must lie 64-byte aligned in constant, parameter or global
-/// memory.
+/// A tensor map as kernels take it: 128 bytes that must lie 64-byte aligned in constant, parameter
+/// or global memory.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorMap(RawTensorMap);
 
 impl TensorMap {
-    /// Encodes a tiled tensor map (`cuTensorMapEncodeTiled`). Neither the tensor nor a device is touched.
+    /// Encodes a tiled tensor map (`cuTensorMapEncodeTiled`). Neither the tensor nor a device is
+    /// touched.
     ///
     /// # Errors
-    /// See [`TensorMapError`]. Needs a driver for CUDA 12.0; older ones give `CUDA_ERROR_NOT_FOUND` (500).
+    /// See [`TensorMapError`]. Needs a driver for CUDA 12.0; older ones give `CUDA_ERROR_NOT_FOUND`
+    /// (500).
     pub fn tiled(tensor: &TensorDescription<'_>) -> Result<Self, TensorMapError> {
         check(tensor)?;
         let element_strides = [1; MAX_RANK];
         let mut map = RawTensorMap([0; 16]);
-        // SAFETY: `check` has seen to the lengths of the lists, which the driver reads up to the rank. It
-        // writes the 128 bytes of the map and does not follow the tensor's address.
+        // SAFETY: `check` has seen to the lengths of the lists, which the driver reads up to the
+        // rank. It writes the 128 bytes of the map and does not follow the tensor's address.
         unsafe {
             table::cuTensorMapEncodeTiled::call(
                 &mut map,

@@ -1,30 +1,32 @@
 //! Whether an output is right.
 //!
-//! References are computed in f64. An element that is NaN fails, and since outputs are filled with NaN before a
-//! kernel runs, so does one that the kernel did not write.
+//! References are computed in f64. An element that is NaN fails, and since outputs are filled with
+//! NaN before a kernel runs, so does one that the kernel did not write.
 //!
 //! # Tolerances
 //!
-//! A sum of k products of inputs from [-1, 1), rounded at each step with unit roundoff u, is off by about
-//! 0.24 · k · u (root mean square: partial sums grow as √(i)/3, and independent roundings of k of them add up
-//! to u · k / (3√2)). The worst of many millions of elements is off by some six times that. The tolerance is
-//! 4 · k · u: over twice the worst that rounding gives (and for k up to 4, where there is no averaging, the bound
-//! that holds for certain), and far below what a lost term, a swapped index or a product in reduced precision gives
-//! (the roundoff of TF32 is 8,192 times that of f32). For C · x with n columns the errors of n elements add up to
-//! √(n / 3) times as much; the tolerance there is 2 · k · u · √n.
+//! A sum of k products of inputs from [-1, 1), rounded at each step with unit roundoff u, is off by
+//! about 0.24 · k · u (root mean square: partial sums grow as √(i)/3, and independent roundings of
+//! k of them add up to u · k / (3√2)). The worst of many millions of elements is off by some six
+//! times that. The tolerance is 4 · k · u: over twice the worst that rounding gives (and for k up
+//! to 4, where there is no averaging, the bound that holds for certain), and far below what a lost
+//! term, a swapped index or a product in reduced precision gives (the roundoff of TF32 is 8,192
+//! times that of f32). For C · x with n columns the errors of n elements add up to √(n / 3) times
+//! as much; the tolerance there is 2 · k · u · √n.
 //!
-//! Tensor cores cut their sums off instead of rounding them, so errors do not average out: each instruction, of at
-//! least 8 terms, loses up to 2⁻²³ of the partial sum. The largest of many sums are about 2 · √k, and their partial
-//! sums on average two thirds of that: k / 8 of them lose up to k · √k · 2⁻²³ / 6 in all, which is added to the
-//! tolerance.
+//! Tensor cores cut their sums off instead of rounding them, so errors do not average out: each
+//! instruction, of at least 8 terms, loses up to 2⁻²³ of the partial sum. The largest of many sums
+//! are about 2 · √k, and their partial sums on average two thirds of that: k / 8 of them lose up to
+//! k · √k · 2⁻²³ / 6 in all, which is added to the tolerance.
 //!
-//! A sum that is rounded once more when it is stored, to the nearest of a type with unit roundoff r (2⁻¹¹ for binary16, 2⁻⁸
-//! for bfloat16), is off by up to r times itself in addition: half of the distance of two neighbours is at most that. Each
-//! element then has a tolerance of its own, r times the right answer more than others, so that those near 0 are
-//! held to what their sums allow. (Numbers so small that they have fewer bits are rounded by less than a sum may be off.) For
-//! C · x these errors, some 0.13 · r · √k (root mean square), are independent of each other as well; n of them
-//! add up to 0.07 · r · √(k · n), the worst to six times that, and r · √(k · n) is added to the tolerance: that of
-//! elements of 2 · √k.
+//! A sum that is rounded once more when it is stored, to the nearest of a type with unit roundoff r
+//! (2⁻¹¹ for binary16, 2⁻⁸ for bfloat16), is off by up to r times itself in addition: half of the
+//! distance of two neighbours is at most that. Each element then has a tolerance of its own, r
+//! times the right answer more than others, so that those near 0 are held to what their sums allow.
+//! (Numbers so small that they have fewer bits are rounded by less than a sum may be off.) For
+//! C · x these errors, some 0.13 · r · √k (root mean square), are independent of each other as
+//! well; n of them add up to 0.07 · r · √(k · n), the worst to six times that, and r · √(k · n) is
+//! added to the tolerance: that of elements of 2 · √k.
 
 use crate::element::Element;
 
@@ -110,7 +112,8 @@ impl Strides {
 pub struct Tolerance {
     /// What its sum may be off by.
     pub sum: f64,
-    /// Unit roundoff of the type that the sum is rounded to when it is stored; 0 where it is stored as it is.
+    /// Unit roundoff of the type that the sum is rounded to when it is stored; 0 where it is
+    /// stored as it is.
     pub rounding: f64,
 }
 
@@ -144,14 +147,14 @@ pub fn tensor_tolerance(k: usize) -> f64 {
     rounded + k * k.sqrt() * f64::from(f32::EPSILON) / 6.0
 }
 
-/// Tolerance for one element of C · x with C of `n` columns and x from [-1, 1): the errors of n elements of C that
-/// keep `of_element`, independent of each other.
+/// Tolerance for one element of C · x with C of `n` columns and x from [-1, 1): the errors of n
+/// elements of C that keep `of_element`, independent of each other.
 pub fn projected_tolerance(of_element: f64, n: usize) -> f64 {
     of_element * (n as f64).sqrt() / 2.0
 }
 
-/// Compares a matrix of `rows` × `columns` element by element; both functions take row and column. The verdict's tolerance is the
-/// largest of all elements.
+/// Compares a matrix of `rows` × `columns` element by element; both functions take row and column.
+/// The verdict's tolerance is the largest of all elements.
 pub fn elementwise(
     (rows, columns): (usize, usize),
     output: impl Fn(usize, usize) -> f64,
@@ -204,9 +207,11 @@ pub fn project<T: Element>(matrix: &[T], strides: Strides, rows: usize, x: &[f64
     product
 }
 
-/// Freivalds' check of a product C of `rows` rows (Freivalds 1979, "Fast probabilistic algorithms").
+/// Freivalds' check of a product C of `rows` rows (Freivalds 1979, "Fast probabilistic
+/// algorithms").
 ///
-/// With x drawn from the reals a wrong row of C goes unnoticed only where its error is orthogonal to x.
+/// With x drawn from the reals a wrong row of C goes unnoticed only where its error is orthogonal
+/// to x.
 pub fn freivalds<T: Element>(
     c: &[T],
     strides: Strides,

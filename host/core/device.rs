@@ -7,7 +7,8 @@ use crate::error::EngineError;
 use crate::launch::Dim3;
 use std::fmt;
 
-/// Compute capability of a GPU: its generation, and which PTX it takes. Ordered from older to newer.
+/// Compute capability of a GPU: its generation, and which PTX it takes. Ordered from older to
+/// newer.
 ///
 /// In JSON it is one number, ten times the major version and the minor one: 90 for 9.0.
 #[derive(
@@ -76,8 +77,8 @@ pub struct DeviceProperties {
     pub memory_clock_khz: u32,
     /// Width of the memory bus, in bits.
     pub memory_bus_bits: u32,
-    /// Peak bandwidth of device memory in 10⁹ bytes per second, derived: two transfers per clock over the
-    /// whole bus.
+    /// Peak bandwidth of device memory in 10⁹ bytes per second, derived: two transfers per clock
+    /// over the whole bus.
     pub peak_bandwidth_gbs: f64,
     /// Device memory, in bytes.
     pub memory_bytes: u64,
@@ -137,8 +138,8 @@ pub struct DeviceProperties {
     pub state: Option<DeviceState>,
 }
 
-/// State of a device when it was asked, from NVIDIA's management library (NVML). A value that the device does
-/// not tell is null.
+/// State of a device when it was asked, from NVIDIA's management library (NVML). A value that the
+/// device does not tell is null.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct DeviceState {
     /// Version of the driver, for example `580.95.05`.
@@ -162,8 +163,8 @@ pub struct DeviceState {
     pub held_down: HeldDown,
 }
 
-/// How long the clocks have been held down since the driver was loaded, in nanoseconds: of two states, the difference
-/// counts. Source: NVML, `nvmlDeviceGetViolationStatus`.
+/// How long the clocks have been held down since the driver was loaded, in nanoseconds: of two
+/// states, the difference counts. Source: NVML, `nvmlDeviceGetViolationStatus`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HeldDown {
     /// By the power limit.
@@ -276,7 +277,8 @@ mod query {
         /// Asks the driver about one device.
         ///
         /// # Errors
-        /// [`EngineError::Driver`] where the driver fails, as it does for a number beyond its devices.
+        /// [`EngineError::Driver`] where the driver fails, as it does for a number beyond its
+        /// devices.
         pub fn query(driver: &Driver, ordinal: u32) -> Result<Self, EngineError> {
             read(driver, ordinal).map_err(|error| EngineError::Driver {
                 call: error.call,

@@ -59,6 +59,17 @@ pub enum LoadCause {
     /// The text has no such entry.
     #[error("the PTX has no such entry")]
     NoEntry,
+    /// The kernel's module is not embedded: see the features in [`crate::ptx`].
+    #[error(
+        "its PTX, for compute capability {major}.{minor}, is not embedded: build with all features \
+         sm_* of warpladder"
+    )]
+    NotEmbedded {
+        /// Major number of the module's compute capability.
+        major: u32,
+        /// Its minor number.
+        minor: u32,
+    },
 }
 
 /// Why a launch failed.
@@ -66,7 +77,7 @@ pub enum LoadCause {
 #[non_exhaustive]
 pub enum LaunchCause {
     /// The kernel was loaded by another engine.
-    #[error("it was loaded by another engine: load it with this one")]
+    #[error("this engine has not loaded it: load it with the engine that runs it")]
     NotLoaded,
     /// Grid, block, shared memory or arguments are not those that the kernel and the device take.
     #[error("{0}")]
@@ -85,8 +96,9 @@ pub enum LaunchCause {
 }
 
 impl LaunchCause {
-    /// Whether a kernel accessed an address that it must not: outside of allocations or misaligned. On a GPU `CUDA_ERROR_ILLEGAL_ADDRESS` and
-    /// `CUDA_ERROR_MISALIGNED_ADDRESS`, which name no address.
+    /// Whether a kernel accessed an address that it must not: outside of allocations or misaligned.
+    /// On a GPU `CUDA_ERROR_ILLEGAL_ADDRESS` and `CUDA_ERROR_MISALIGNED_ADDRESS`, which name no
+    /// address.
     pub fn is_memory_fault(&self) -> bool {
         match self {
             LaunchCause::Driver { code, .. } => matches!(code, 700 | 716),

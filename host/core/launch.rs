@@ -1,7 +1,8 @@
 //! The vocabulary of launches: grids, arguments, and parameters before there is device memory.
 //!
-//! A [`Launch`] is what an engine runs: a loaded kernel, its grid, its arguments. A [`Param`] is an argument of a launch
-//! that is only planned: it names an input, the output or the workspace instead of an address.
+//! A [`Launch`] is what an engine runs: a loaded kernel, its grid, its arguments. A [`Param`] is an
+//! argument of a launch that is only planned: it names an input, the output or the workspace
+//! instead of an address.
 
 /// Extent of a grid or a cluster (in blocks) or of a block (in threads), in x, y and z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -68,11 +69,13 @@ pub enum Arg<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DevicePtr(pub u64);
 
-/// A kernel that an engine has loaded; valid for the engine that returned it, as long as that engine lives.
+/// A kernel that an engine has loaded; valid for the engine that returned it, as long as that
+/// engine lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelId(pub usize);
 
-/// Most blocks of a cluster that every device with clusters can run (CUDA C++ Programming Guide, "Thread Block Clusters").
+/// Most blocks of a cluster that every device with clusters can run (CUDA C++ Programming Guide,
+/// "Thread Block Clusters").
 pub const MAX_CLUSTER_BLOCKS: u64 = 8;
 
 /// One launch.
@@ -84,8 +87,8 @@ pub struct Launch<'a> {
     pub grid: Dim3,
     /// Threads of a block.
     pub block: Dim3,
-    /// Blocks of a thread block cluster: divisors of the grid's extents, [`MAX_CLUSTER_BLOCKS`] together at most.
-    /// [`Dim3::ONE`] for a launch without clusters.
+    /// Blocks of a thread block cluster: divisors of the grid's extents, [`MAX_CLUSTER_BLOCKS`]
+    /// together at most. [`Dim3::ONE`] for a launch without clusters.
     pub cluster: Dim3,
     /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
@@ -93,8 +96,9 @@ pub struct Launch<'a> {
     pub args: &'a [Arg<'a>],
 }
 
-/// Row-major matrices of one size in device memory, one behind the other, and the box of one of them that a bulk copy moves,
-/// swizzled by 128 bytes. Its tensor map has three dimensions: column, row, and number of the matrix.
+/// Row-major matrices of one size in device memory, one behind the other, and the box of one of
+/// them that a bulk copy moves, swizzled by 128 bytes. Its tensor map has three dimensions: column,
+/// row, and number of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixMap {
     /// The first element.
@@ -131,7 +135,7 @@ pub enum Param {
     Output,
     /// The pointer to the memory that the launches of a plan share.
     Workspace,
-    /// The pointer to a place in that memory, so many bytes from its beginning.
+    /// The pointer to a byte of that memory, counted from its start.
     WorkspaceAt(u64),
     /// The pointer to tensor maps, one behind the other.
     TensorMaps(Vec<TensorMap>),
@@ -141,26 +145,27 @@ pub enum Param {
     F32(f32),
     /// An aggregate passed by value.
     Bytes(Vec<u8>),
-    /// The parameters of a general product, passed by value: they end with α and β, which may differ from launch to launch.
+    /// The parameters of a GEMM, passed by value: they end with α and β, which may
+    /// differ from launch to launch.
     Product(Vec<u8>),
 }
 
-/// Where matrices lie.
+/// The memory that matrices lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Region {
     /// In an input.
     Input(usize),
     /// In the output.
     Output,
-    /// In the memory that the launches of a plan share, so many bytes from its beginning.
+    /// In the memory that the launches of a plan share, this many bytes from its start.
     Workspace(u64),
 }
 
 /// Row-major matrices, one behind the other, and the box of one of them that a bulk copy moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMap {
-    /// Where they lie.
-    pub place: Place,
+    /// The memory that they lie in.
+    pub region: Region,
     /// Bytes of an element.
     pub element_bytes: u32,
     /// Columns of a matrix.

@@ -1,7 +1,8 @@
-//! Matrix multiplication (GEMM), transposes and own kernels on NVIDIA GPUs, and without a GPU on a PTX emulator.
+//! Matrix multiplication (GEMM), transposes and own kernels on NVIDIA GPUs, and without a GPU on a
+//! PTX emulator.
 //!
-//! [`gpu`] is what most programs want: `Gpu::new()`, matrices in, matrices out. The modules below it are for programs that
-//! load and launch PTX by themselves:
+//! [`gpu`] is what most programs want: `Gpu::new()`, matrices in, matrices out. The modules below
+//! it are for programs that load and launch PTX by themselves:
 //!
 //! | module | what it is |
 //! |---|---|

@@ -2,8 +2,8 @@
 
 /// Memory that can be used without swapping, in bytes; `None` where the system does not tell.
 ///
-/// On Linux this is `MemAvailable` of `/proc/meminfo`: an allocation above it may succeed and end the process
-/// later.
+/// On Linux this is `MemAvailable` of `/proc/meminfo`: an allocation above it may succeed and end
+/// the process later.
 pub fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     parse(&text)

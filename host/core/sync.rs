@@ -1,7 +1,7 @@
 //! Locks that a panic of another thread does not close.
 //!
-//! What is kept under these locks (loaded kernels, plans, streams) is valid between any two statements, so that there is
-//! nothing to protect from after a panic.
+//! What is kept under these locks (loaded kernels, plans, streams) is valid between any two
+//! statements, so that there is nothing to protect from after a panic.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -88,10 +88,12 @@ impl Quartiles {
     }
 }
 
-/// Where the median of all runs that could have been made lies with 95 % confidence, from samples in any order: between
-/// two of them, whose places follow from the binomial distribution alone. `None` for fewer than six, which do not tell.
+/// Where the median of all runs that could have been made lies with 95 % confidence, from samples
+/// in any order: between two of them, whose places follow from the binomial distribution alone.
+/// `None` for fewer than six, which do not tell.
 ///
-/// Source: Conover, "Practical Nonparametric Statistics", section 3.2, with the normal approximation.
+/// Source: Conover, "Practical Nonparametric Statistics", section 3.2, with the normal
+/// approximation.
 pub fn median_interval(samples: &[f64]) -> Option<(f64, f64)> {
     const LEAST: usize = 6;
     /// Standard deviations of 95 %, two-sided.

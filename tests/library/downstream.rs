@@ -1,5 +1,6 @@
-//! A program outside of this workspace that depends on the library by path, as the README says it: without the GPU engine it
-//! needs nothing else, with it two lines of configuration. Neither finds this workspace's own configuration.
+//! A program outside of this workspace that depends on the library by path, as the README says it:
+//! without the GPU engine it needs nothing else, with it two lines of configuration. Neither finds
+//! this workspace's own configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,7 +58,8 @@ impl Downstream {
             .current_dir(&self.0)
             .env("CARGO_TARGET_DIR", target)
             .env("WARPLADDER_PTX", "checked-in");
-        // What cargo tells a test of this workspace, of its folders and its settings, would reach the build scripts.
+        // What cargo tells a test of this workspace, of its folders and its settings, would reach
+        // the build scripts.
         for (name, _) in std::env::vars() {
             let of_build = name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
             if of_build || name.starts_with("CUDA_") {

@@ -51,7 +51,7 @@ pub fn main() {
     criterion.final_summary();
 }
 
-/// The time of so many calls, without that of waiting for the GPU.
+/// The time of `calls` calls, without that of waiting for the GPU.
 fn bursts(gpu: &Gpu, calls: u64, mut call: impl FnMut()) -> Duration {
     let mut total = Duration::ZERO;
     let mut left = calls;
@@ -69,7 +69,8 @@ fn bursts(gpu: &Gpu, calls: u64, mut call: impl FnMut()) -> Duration {
     total
 }
 
-/// The same kernel, loaded by hand into the context of the library, and launched on the default stream.
+/// The same kernel, loaded by hand into the context of the library, and launched on the default
+/// stream.
 struct Bare {
     // Keeps the function loaded.
     _module: Module,

@@ -1,7 +1,7 @@
 //! A stand-in for `libcuda.so.1`, so that what lies above the driver can be tested without a GPU.
 //!
-//! It has one device of compute capability 9.0 whose memory is 1 MiB of the host's. Kernels are known by their
-//! names:
+//! It has one device of compute capability 9.0 whose memory is 1 MiB of the host's. Kernels are
+//! known by their names:
 //!
 //! | entry | parameters | what a launch does |
 //! |---|---|---|
@@ -9,12 +9,14 @@
 //! | `fault` | none | breaks the context: every later call returns `CUDA_ERROR_ILLEGAL_ADDRESS` |
 //! | `refused` | none | is refused with code 912, which CUDA 11.4 does not know |
 //!
-//! PTX with the word `syntax_error` is refused with a log. A launch takes 1.25 ms of the device's time. What
-//! `cuda_driver` needs and this library lacks on purpose: tensor maps and graphs.
+//! PTX with the word `syntax_error` is refused with a log. A launch takes 1.25 ms of the device's
+//! time. What `cuda_driver` needs and this library lacks on purpose: tensor maps and graphs.
 //!
-//! Environment: `FAKE_CUDA_VERSION` (default 13000) and `FAKE_CUDA_INIT`, the result of `cuInit` (default 0).
+//! Environment: `FAKE_CUDA_VERSION` (default 13000) and `FAKE_CUDA_INIT`, the result of `cuInit`
+//! (default 0).
 //!
-//! Layouts and numbers are those of `cuda.h`, written down here a second time, apart from `cuda_driver`.
+//! Layouts and numbers are those of `cuda.h`, written down here a second time, apart from
+//! `cuda_driver`.
 
 #![allow(
     non_snake_case,
@@ -549,7 +551,8 @@ unsafe extern "C" fn cuLaunchKernel(
     unsafe { launch(function, geometry, [0; 4], arguments) }
 }
 
-/// `config` is a `CUlaunchConfig`: seven numbers, the stream at byte 32, the attributes at 40, their number at
+/// `config` is a `CUlaunchConfig`: seven numbers, the stream at byte 32, the attributes at 40,
+/// their number at
 /// 48. An attribute has 72 bytes: its identifier at 0, its value at 8.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cuLaunchKernelEx(

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 /// Set in the process that has the stand-in.
 const MARK: &str = "CUDA_DRIVER_TEST_CHILD";
 
-/// Runs `body` in a child process, with the stand-in as the driver and `variables` set. `test` is the full name
-/// of the calling test, which the child runs again.
+/// Runs `body` in a child process, with the stand-in as the driver and `variables` set. `test` is
+/// the full name of the calling test, which the child runs again.
 pub fn with_fake_driver(test: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
     if std::env::var_os(MARK).is_some() {
         return body();

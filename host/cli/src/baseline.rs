@@ -1,6 +1,7 @@
 //! `warpladder run --baseline`.
 
-use super::{Outcome, run, table};
+use super::{run, table};
+use crate::outcome::Outcome;
 use std::io::Write;
 use std::path::PathBuf;
 use warpladder_lab::baseline::{Baseline, Change, Comparison};
@@ -11,7 +12,7 @@ pub(super) struct BaselineArgs {
     /// Compare with a run that was saved by --json: exit status 1 where a kernel is slower
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Changes up to so many percent do not count [default: 2 on a GPU, 10 on the emulator]
+    /// Changes up to PERCENT percent do not count [default: 2 on a GPU, 10 on the emulator]
     #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = run::positive)]
     floor: Option<f64>,
 }

@@ -1,7 +1,8 @@
 //! `warpladder calibrate`.
 
-use super::output::{Destination, people};
-use super::{Outcome, table};
+use super::output::{Destination, human_output};
+use super::table;
+use crate::outcome::Outcome;
 use anyhow::Context;
 use std::io::Write;
 use warpladder::engine::{self, EngineChoice};
@@ -32,14 +33,14 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let (engine, _) = engine::open(EngineChoice::Gpu)?;
     let extent = Extent::of_gpu(gpu.l2_bytes);
     let measured = calibrate::calibrate(&*engine, &extent)?;
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&measured)?;
     }
-    print(&mut people, &measured)?;
+    print(&mut human, &measured)?;
     if !args.no_save {
         let path = calibrate::save(&measured)?;
-        writeln!(people, "kept in {}", path.display())?;
+        writeln!(human, "kept in {}", path.display())?;
     }
     Ok(Outcome::Done)
 }

@@ -1,10 +1,11 @@
 //! `warpladder compare`.
 
 use super::choices::{PEERS, one_of};
-use super::output::{Destination, people};
+use super::output::{Destination, human_output};
 use super::select;
-use super::shape::Problems;
-use super::{Outcome, table};
+use super::shape::ProblemArgs;
+use super::table;
+use crate::outcome::Outcome;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(super) struct Args {
     #[arg(long, value_parser = one_of(PEERS))]
     peer: Option<Peer>,
     #[command(flatten)]
-    problems: Problems,
+    problems: ProblemArgs,
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,
@@ -66,12 +67,12 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             comparisons.push((rung, comparer.compare(rung, shape, layout, peer)?));
         }
     }
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         let records: Vec<&PeerComparison> = comparisons.iter().map(|(_, record)| record).collect();
         json.write_json(&records)?;
     }
-    print(&mut people, &comparisons)
+    print(&mut human, &comparisons)
 }
 
 fn print(to: &mut dyn Write, comparisons: &[(&Rung, PeerComparison)]) -> anyhow::Result<Outcome> {

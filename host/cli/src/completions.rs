@@ -1,6 +1,7 @@
 //! `warpladder completions`.
 
-use super::{Outcome, command, output};
+use super::{command, output};
+use crate::outcome::Outcome;
 use clap_complete::Shell;
 use std::io::Write;
 

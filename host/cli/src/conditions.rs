@@ -1,4 +1,4 @@
-//! The device while kernels were timed, in a line for people.
+//! The device while kernels were timed, in one line of text.
 
 use warpladder_lab::run::Record;
 
@@ -68,13 +68,14 @@ mod tests {
         let admitted = preflight(&engine, rung, Shape { m: 2, n: 2, k: 2 }).unwrap();
         let record = Problems::new(1).run(&engine, &admitted, 1).unwrap();
         assert_eq!(conditions(&[record.clone(), record.clone()]), None);
-        let told = |clock, throttled: &str| Record {
-            driver: Some("580.95".to_owned()),
-            clock_mhz: Some(clock),
-            temperature_c: Some(40),
-            power_limit_w: Some(700.0),
-            throttled: Some(throttled.to_owned()),
-            ..record.clone()
+        let told = |clock, throttled: &str| {
+            let mut record = record.clone();
+            record.driver = Some("580.95".to_owned());
+            record.clock_mhz = Some(clock);
+            record.temperature_c = Some(40);
+            record.power_limit_w = Some(700.0);
+            record.throttled = Some(throttled.to_owned());
+            record
         };
         let line = conditions(&[told(1980, "none"), told(1500, "power_cap")]).unwrap();
         let expected = "driver 580.95, clock 1500 to 1980 MHz, 40 °C, power limit 700 W, clocks \

@@ -1,7 +1,8 @@
 //! `warpladder devices`.
 
+use super::output;
 use super::units::bytes;
-use super::{Outcome, output};
+use crate::outcome::Outcome;
 use std::fmt::{Display, Write as _};
 use std::io::Write;
 use warpladder::device::{self, DeviceProperties, DeviceState, ThrottleReason};

@@ -5,14 +5,15 @@ mod library;
 mod program;
 mod ptx;
 
-use super::{Outcome, output, table};
+use super::{output, table};
+use crate::outcome::Outcome;
 use anyhow::bail;
 use comfy_table::{Cell, Color};
 use std::io::Write;
 use std::path::Path;
 
 /// The tree that this program was built from.
-const SOURCES: &str = env!("CARGO_MANIFEST_DIR");
+const SOURCES: &str = warpladder::SOURCE_ROOT;
 
 /// How one thing was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! `warpladder emulate`.
 
 use super::output::{self, Destination};
-use super::{Outcome, profile};
+use super::profile;
+use crate::outcome::Outcome;
 use anyhow::{Context, anyhow, bail};
 use ptx_emulator::sanitize::Tool;
 use ptx_emulator::{
@@ -94,7 +95,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         instruction_budget: args.budget,
         ..LaunchConfig::new(args.grid.0, args.block.0)
     };
-    let case = Case {
+    let case = EmulatedLaunch {
         kernel,
         arguments,
         config,
@@ -177,7 +178,7 @@ fn parse_outputs(args: &Args, arguments: &[Argument]) -> anyhow::Result<Vec<(usi
 }
 
 /// A launch that can be repeated, each time on memory of its own.
-struct Case {
+struct EmulatedLaunch {
     kernel: Kernel,
     arguments: Vec<Argument>,
     config: LaunchConfig,
@@ -189,7 +190,7 @@ struct Run {
     placement: Placement,
 }
 
-impl Case {
+impl EmulatedLaunch {
     /// Runs the kernel; the inner error is its fault.
     fn launch<O: Observer>(
         &self,
@@ -197,7 +198,7 @@ impl Case {
     ) -> anyhow::Result<(Run, Result<(), LaunchError>)> {
         let memory = Memory::with_capacity(memory::available().unwrap_or(u64::MAX));
         let placement = place(&self.arguments, &memory)?;
-        let Case { kernel, config, .. } = self;
+        let EmulatedLaunch { kernel, config, .. } = self;
         let ended = kernel.launch_observed(&memory, config, &placement.args, observer);
         let ended = match ended {
             Ok(_) => Ok(()),

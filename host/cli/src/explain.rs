@@ -1,8 +1,8 @@
 //! `warpladder explain`.
 
-use super::Outcome;
-use super::output::{Destination, people};
+use super::output::{Destination, human_output};
 use super::select::{self, Target};
+use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder_report::explain::{Explainer, page};
 
@@ -25,10 +25,10 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let device = args.target.device()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let explanation = Explainer::new(device, args.target.shape()).explain(rung)?;
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&explanation)?;
     }
-    write!(people, "{}", page(&explanation))?;
+    write!(human, "{}", page(&explanation))?;
     Ok(Outcome::Done)
 }

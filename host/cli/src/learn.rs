@@ -3,7 +3,8 @@
 mod attempt;
 mod watch;
 
-use super::{Outcome, output, table};
+use super::{output, table};
+use crate::outcome::Outcome;
 use anyhow::{anyhow, bail};
 use comfy_table::{Cell, Color};
 use std::io::Write;

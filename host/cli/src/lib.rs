@@ -17,6 +17,7 @@ mod explain;
 mod learn;
 mod list;
 mod man;
+mod outcome;
 mod output;
 mod predict;
 mod profile;
@@ -32,6 +33,7 @@ mod tune;
 mod units;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use outcome::Outcome;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -110,21 +112,13 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// What a command came to.
-enum Outcome {
-    /// Everything was right.
-    Done,
-    /// A check failed, or a kernel is slower than its baseline.
-    ChecksFailed,
-}
-
 /// Parses the arguments, runs the command and turns its outcome into the exit status.
 pub fn main() -> ExitCode {
     match Cli::try_parse() {
         Ok(cli) => ExitCode::from(exit_status(execute(cli))),
         // Help and the version are asked for as an error, too.
         Err(answer) if !answer.use_stderr() => {
-            // Where nobody reads it, nothing is wrong.
+            // A closed standard error is no failure.
             _ = answer.print();
             ExitCode::SUCCESS
         }

@@ -1,6 +1,7 @@
 //! `warpladder list`.
 
-use super::{Outcome, output, table};
+use super::{output, table};
+use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;

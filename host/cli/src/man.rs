@@ -1,6 +1,7 @@
 //! `warpladder man`.
 
-use super::{Outcome, command, output};
+use super::{command, output};
+use crate::outcome::Outcome;
 use anyhow::Context;
 use clap_mangen::Man;
 use std::io::Write;

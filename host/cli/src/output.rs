@@ -35,9 +35,9 @@ pub fn stderr() -> impl Write {
     UntilClosed(io::stderr().lock())
 }
 
-/// Where text for people goes: standard output, or standard error where records take that, so that
-/// they stay parseable.
-pub fn people(records_on_stdout: bool) -> Box<dyn Write> {
+/// Where text for a reader goes: standard output, or standard error where records take that.
+/// So records stay parseable.
+pub fn human_output(records_on_stdout: bool) -> Box<dyn Write> {
     if records_on_stdout {
         Box::new(stderr())
     } else {
@@ -104,7 +104,7 @@ impl Destination {
         matches!(self.0, Kind::Stdout)
     }
 
-    /// Writes a value as JSON for machines and people: indented, with a newline at the end.
+    /// Writes a value as JSON for machines and readers: indented, with a newline at the end.
     pub fn write_json(self, value: &impl serde::Serialize) -> anyhow::Result<()> {
         let mut text = serde_json::to_vec_pretty(value)?;
         text.push(b'\n');

@@ -1,8 +1,9 @@
 //! `warpladder predict`.
 
-use super::output::{Destination, people};
+use super::output::{Destination, human_output};
 use super::select::{self, Target};
-use super::{Outcome, table};
+use super::table;
+use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::predict::{Forecast, LaunchForecast, forecast};
@@ -32,7 +33,7 @@ const SEED: u64 = 1;
 
 /// A prediction as JSON.
 #[derive(serde::Serialize)]
-struct Record<'a> {
+struct PredictionRecord<'a> {
     /// Name of the rung.
     kernel: &'static str,
     /// The GPU.
@@ -68,10 +69,10 @@ struct LaunchRecord<'a> {
     work: &'a Work,
 }
 
-impl<'a> Record<'a> {
+impl<'a> PredictionRecord<'a> {
     fn new(device: &'a Device, forecast: &'a Forecast) -> Self {
         let (rung, shape) = (forecast.rung, forecast.shape);
-        Record {
+        PredictionRecord {
             kernel: rung.name,
             device: &device.name,
             m: shape.m,
@@ -115,24 +116,28 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         .into_iter()
         .map(|rung| forecast(&emulator, &device, rung, shape, SEED))
         .collect::<Result<Vec<_>, _>>()?;
-    let records: Vec<Record<'_>> = forecasts
+    let records: Vec<PredictionRecord<'_>> = forecasts
         .iter()
-        .map(|forecast| Record::new(&device, forecast))
+        .map(|forecast| PredictionRecord::new(&device, forecast))
         .collect();
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&records)?;
     }
     for (index, (forecast, record)) in forecasts.iter().zip(&records).enumerate() {
         if index > 0 {
-            writeln!(people)?;
+            writeln!(human)?;
         }
-        print(&mut people, forecast, record)?;
+        print(&mut human, forecast, record)?;
     }
     Ok(Outcome::Done)
 }
 
-fn print(to: &mut dyn Write, forecast: &Forecast, record: &Record<'_>) -> anyhow::Result<()> {
+fn print(
+    to: &mut dyn Write,
+    forecast: &Forecast,
+    record: &PredictionRecord<'_>,
+) -> anyhow::Result<()> {
     writeln!(
         to,
         "{} at {} on {}: {:.4} ms, {}",

@@ -3,13 +3,13 @@
 mod lines;
 mod totals;
 
-use super::Outcome;
-use super::output::{self, Destination, people};
+use super::output::{self, Destination, human_output};
 use super::select::{self, Size};
+use crate::outcome::Outcome;
 use std::io::{self, Write};
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
-use warpladder_lab::profile::{self, Measurement, Profile, Record};
+use warpladder_lab::profile::{self, Measurement, Profile, ProfileRecord};
 use warpladder_lab::run::{RunError, describe, preflight};
 
 #[derive(clap::Args)]
@@ -49,12 +49,12 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         }
         outcome => outcome?,
     };
-    let record = Record::from(&profile);
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let record = ProfileRecord::from(&profile);
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&record)?;
     }
-    print(&mut people, &profile, &record, args.lines)?;
+    print(&mut human, &profile, &record, args.lines)?;
     Ok(match record.ok {
         true => Outcome::Done,
         false => Outcome::ChecksFailed,
@@ -64,7 +64,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
 fn print(
     to: &mut dyn Write,
     profile: &Profile,
-    record: &Record,
+    record: &ProfileRecord,
     all_lines: bool,
 ) -> io::Result<()> {
     let size = describe(profile.rung.operation, profile.shape);
@@ -115,7 +115,7 @@ mod tests {
         let engine = EmulatorEngine::new();
         let admitted = preflight(&engine, rung, shape).unwrap();
         let profile = profile::profile(&engine, &admitted, 1).unwrap();
-        let record = Record::from(&profile);
+        let record = ProfileRecord::from(&profile);
         let mut text = Vec::new();
         print(&mut text, &profile, &record, all).unwrap();
         String::from_utf8(text).unwrap()

@@ -1,7 +1,7 @@
 //! `warpladder report` and `warpladder plot`.
 
-use super::Outcome;
-use super::output::{self, Destination, people};
+use super::output::{self, Destination, human_output};
+use crate::outcome::Outcome;
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -93,13 +93,13 @@ pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Outcome> {
     let to_stdout = out.is_stdout();
     let html = Report::new(data).html()?;
     out.write(html.as_bytes())?;
-    let mut people = people(to_stdout);
+    let mut human = human_output(to_stdout);
     if !to_stdout {
-        writeln!(people, "{}: open it in a browser", args.out)?;
+        writeln!(human, "{}: open it in a browser", args.out)?;
     }
     if args.results.from.is_empty() {
         writeln!(
-            people,
+            human,
             "these are the results of an H200; for your own: warpladder run --json run.json, then \
              report --from run.json"
         )?;

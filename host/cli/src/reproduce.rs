@@ -1,9 +1,10 @@
 //! `warpladder reproduce`.
 
 use super::choices::{ENGINES, SOURCES, one_of};
-use super::output::{Destination, people};
+use super::output::{Destination, human_output};
 use super::run::open_engine;
-use super::{Outcome, table};
+use super::table;
+use crate::outcome::Outcome;
 use anyhow::anyhow;
 use comfy_table::Cell;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -78,7 +79,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     }
     progress.finish_and_clear();
 
-    let to = &mut *people(json.iter().any(Destination::is_stdout));
+    let to = &mut *human_output(json.iter().any(Destination::is_stdout));
     if let Some(json) = json {
         let rows: Vec<&Row> = results.iter().flatten().collect();
         json.write_json(&rows)?;

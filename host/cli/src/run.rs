@@ -1,9 +1,10 @@
 //! `warpladder run`.
 
 use super::choices::{CACHES, ENGINES, FAMILIES, one_of};
-use super::output::{self, Destination, people};
+use super::output::{self, Destination, human_output};
 use super::select::{self, Size};
-use super::{Outcome, baseline, conditions, table};
+use super::{baseline, conditions, table};
+use crate::outcome::Outcome;
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
@@ -39,10 +40,10 @@ pub(super) struct Args {
     /// --baseline]
     #[arg(long, value_name = "R")]
     reps: Option<NonZeroUsize>,
-    /// Time on until the median is known to within so many percent, with 95 % confidence
+    /// Take samples until the median is known to within PERCENT percent, with 95 % confidence
     #[arg(long, value_name = "PERCENT", value_parser = positive)]
     precision: Option<f64>,
-    /// Begin no timed run of a kernel after so many seconds [default: none, 10 with --precision]
+    /// Begin no timed run of a kernel after SECONDS seconds [default: none, 10 with --precision]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// What the caches of a GPU hold when a timed run begins: what the one before left, or other
@@ -85,7 +86,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let records = run_all(engine, &selection.run, args.seed, sampling)?;
     let compared = saved.map(|saved| saved.compare(&records));
 
-    let mut people = people(json.iter().chain(&csv).any(Destination::is_stdout));
+    let mut human = human_output(json.iter().chain(&csv).any(Destination::is_stdout));
     if let Some(json) = json {
         let detailed: Vec<Detailed<'_, _>> = records
             .iter()
@@ -100,9 +101,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     if let Some(csv) = csv {
         csv.write(&to_csv(&records)?)?;
     }
-    let outcome = print(&mut people, engine, &selection, &records)?;
+    let outcome = print(&mut human, engine, &selection, &records)?;
     match compared {
-        Some(compared) => compared.print(&mut people, &records, outcome),
+        Some(compared) => compared.print(&mut human, &records, outcome),
         None => Ok(outcome),
     }
 }
@@ -173,7 +174,7 @@ struct Selection {
     /// Those that run.
     run: Vec<Admitted>,
     /// Those that do not take the size.
-    unfit: Vec<&'static Rung>,
+    unsupported: Vec<&'static Rung>,
     /// Products on the host that would take long.
     slow: Vec<&'static Rung>,
 }
@@ -189,14 +190,14 @@ fn split(
     let by_name = !args.kernel.is_empty();
     let mut selection = Selection {
         run: Vec::new(),
-        unfit: Vec::new(),
+        unsupported: Vec::new(),
         slow: Vec::new(),
     };
     for rung in selected {
         let on_cpu = matches!(rung.implementation, Implementation::Cpu(_));
         match check_shape(rung, shape) {
             Err(error) if by_name => return Err(error.into()),
-            Err(_) => selection.unfit.push(rung),
+            Err(_) => selection.unsupported.push(rung),
             Ok(()) if on_cpu && !by_name && rung.operation.flops(shape) > CPU_FLOPS => {
                 selection.slow.push(rung);
             }
@@ -289,7 +290,7 @@ fn print(
     writeln!(to, "{table}")?;
     let left_out = [
         (
-            &selection.unfit,
+            &selection.unsupported,
             "take other sizes only, see `warpladder list`",
         ),
         (&selection.slow, "would take long, ask for them by name"),
@@ -328,7 +329,7 @@ mod tests {
         });
         let selection = Selection {
             run: run.to_vec(),
-            unfit: Vec::new(),
+            unsupported: Vec::new(),
             slow: Vec::new(),
         };
         let mut problems = Problems::new(1);

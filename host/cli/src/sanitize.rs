@@ -1,7 +1,8 @@
 //! `warpladder sanitize`.
 
-use super::output::{Destination, people};
-use super::{Outcome, select, units};
+use super::output::{Destination, human_output};
+use super::{select, units};
+use crate::outcome::Outcome;
 use ptx_emulator::sanitize::{Finding, Tool};
 use std::io::Write;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -71,7 +72,7 @@ impl ToolArg {
 
 /// One kernel as `--json` writes it.
 #[derive(serde::Serialize)]
-struct Record {
+struct SanitizeRecord {
     kernel: &'static str,
     /// The rung that ran, where the kernel only chooses one; null elsewhere.
     ran: Option<&'static str>,
@@ -106,7 +107,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let emulator = EmulatorEngine::new();
     let cases = select(args, &emulator)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     let mut records = Vec::new();
     let (mut faulty, mut total) = (0, 0);
     for admitted in &cases {
@@ -116,13 +117,13 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             faulty += 1;
             total += findings.len();
             let size = describe(rung.operation, shape);
-            writeln!(people, "{} at {size}:", rung.name)?;
+            writeln!(human, "{} at {size}:", rung.name)?;
             for finding in &findings {
-                writeln!(people, "  {}", finding.to_string().replace('\n', "\n  "))?;
+                writeln!(human, "  {}", finding.to_string().replace('\n', "\n  "))?;
             }
         }
         let ran = admitted.runs().name;
-        records.push(Record {
+        records.push(SanitizeRecord {
             kernel: rung.name,
             ran: (ran != rung.name).then_some(ran),
             m: shape.m,
@@ -136,11 +137,11 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     }
     let kernels = units::count(cases.len(), "kernel");
     if total == 0 {
-        writeln!(people, "{kernels}, no findings")?;
+        writeln!(human, "{kernels}, no findings")?;
         return Ok(Outcome::Done);
     }
     let findings = units::count(total, "finding");
-    writeln!(people, "{kernels}, {findings} in {faulty} of them")?;
+    writeln!(human, "{kernels}, {findings} in {faulty} of them")?;
     Ok(Outcome::ChecksFailed)
 }
 

@@ -11,7 +11,7 @@ pub(super) struct ShapeArg(pub Shape);
 
 /// Each of some sizes, in each of some layouts.
 #[derive(clap::Args)]
-pub(super) struct Problems {
+pub(super) struct ProblemArgs {
     /// A size: N for all dimensions, MxN or MxNxK; may be given several times
     #[arg(long = "shape", value_name = "SHAPE", default_value = "4096")]
     shapes: Vec<ShapeArg>,
@@ -27,7 +27,7 @@ pub(super) struct Problems {
     layouts: Vec<Layout>,
 }
 
-impl Problems {
+impl ProblemArgs {
     /// The problems, a size with all its layouts before the next one.
     pub(super) fn each(&self) -> impl Iterator<Item = (Shape, Layout)> {
         let shapes = self.shapes.iter();

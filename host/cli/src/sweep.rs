@@ -1,9 +1,10 @@
 //! `warpladder sweep`.
 
 use super::choices::{SWEPT, one_of};
-use super::output::{Destination, people};
+use super::output::{Destination, human_output};
 use super::select::{self, Size};
-use super::{Outcome, table};
+use super::table;
+use crate::outcome::Outcome;
 use anyhow::bail;
 use std::io::Write;
 use warpladder::engine::{self, EngineChoice};
@@ -51,14 +52,14 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     if sweep.points.is_empty() {
         bail!("not one warp of {} fits: choose another device", rung.name);
     }
-    let mut people = people(json.iter().chain(&svg).any(Destination::is_stdout));
+    let mut human = human_output(json.iter().chain(&svg).any(Destination::is_stdout));
     if let Some(json) = json {
         json.write_json(&sweep)?;
     }
     if let Some(svg) = svg {
         svg.write(warpladder_report::sweep_plot(&sweep).file()?.as_bytes())?;
     }
-    print(&mut people, &sweep)?;
+    print(&mut human, &sweep)?;
     Ok(Outcome::Done)
 }
 

@@ -1,4 +1,4 @@
-//! Tables for people.
+//! Tables for a terminal.
 
 use comfy_table::{Cell, CellAlignment, Color, Table, presets};
 use std::io::IsTerminal;

@@ -1,9 +1,10 @@
 //! `warpladder tune`.
 
 use super::choices::{ENGINES, one_of};
-use super::output::{Destination, people};
-use super::shape::Problems;
-use super::{Outcome, table};
+use super::output::{Destination, human_output};
+use super::shape::ProblemArgs;
+use super::table;
+use crate::outcome::Outcome;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use warpladder::engine::{self, Engine, EngineChoice};
@@ -11,7 +12,7 @@ use warpladder::gemm::GemmElement;
 use warpladder::gemm::layout::Layout;
 use warpladder::gemm::tuning::{self, Tuned};
 use warpladder_lab::problem::Shape;
-use warpladder_lab::tune::{self, Way};
+use warpladder_lab::tune::{self, Candidate};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -24,11 +25,11 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "f32", value_name = "TYPE")]
     element: ElementArg,
     #[command(flatten)]
-    problems: Problems,
+    problems: ProblemArgs,
     /// Where to run
     #[arg(long, value_parser = one_of(ENGINES), default_value = "gpu")]
     engine: EngineChoice,
-    /// Samples of each way
+    /// Samples of each candidate
     #[arg(long, value_name = "R", default_value = "10")]
     reps: NonZeroUsize,
     /// Show what was found, and keep nothing
@@ -39,7 +40,7 @@ pub(super) struct Args {
     json: Option<String>,
 }
 
-/// The element types of general products.
+/// The element types of matrix multiplications (GEMM).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ElementArg {
     F32,
@@ -52,76 +53,84 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     if let Some(reason) = reason {
         writeln!(super::output::stderr(), "{reason}: on the emulator")?;
     }
-    let mut people = people(json.as_ref().is_some_and(Destination::is_stdout));
-    writeln!(people, "{}", engine.identity())?;
+    let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
+    writeln!(human, "{}", engine.identity())?;
     let mut kept = Vec::new();
     let mut wrong = 0;
     for (shape, layout) in args.problems.each() {
-        let (ways, best) = match args.element {
+        let (candidates, best) = match args.element {
             ElementArg::F32 => search::<f32>(&*engine, shape, layout, args.reps)?,
             ElementArg::F64 => search::<f64>(&*engine, shape, layout, args.reps)?,
         };
-        print(&mut people, shape, layout, &ways)?;
-        wrong += ways.iter().filter(|way| !way.verdict.ok).count();
+        print(&mut human, shape, layout, &candidates)?;
+        wrong += candidates
+            .iter()
+            .filter(|candidate| !candidate.verdict.ok)
+            .count();
         kept.extend(best);
     }
     if !args.dry_run {
         let path = tuning::path()?;
         tuning::add(&path, kept.clone())?;
-        writeln!(people, "kept in {}", path.display())?;
+        writeln!(human, "kept in {}", path.display())?;
     }
     if let Some(json) = json {
         json.write_json(&kept)?;
     }
     if wrong > 0 {
-        writeln!(people, "{wrong} ways gave a wrong result")?;
+        writeln!(human, "{wrong} candidates gave a wrong result")?;
         return Ok(Outcome::ChecksFailed);
     }
     Ok(Outcome::Done)
 }
 
-/// The ways of one product, and what is kept of the fastest; of none that is wrong.
+/// The candidates of one product, and what is kept of the fastest; of none that is wrong.
 fn search<T: GemmElement>(
     engine: &dyn Engine,
     shape: Shape,
     layout: Layout,
     reps: NonZeroUsize,
-) -> anyhow::Result<(Vec<Way>, Option<Tuned>)> {
+) -> anyhow::Result<(Vec<Candidate>, Option<Tuned>)> {
     let transposed = layout.transposed();
-    let ways = tune::ways::<T>(engine, shape, transposed, reps.get())?;
-    let best = ways.first().filter(|way| way.verdict.ok);
-    let best = best.map(|way| tune::kept::<T>(engine, shape, transposed, way));
-    Ok((ways, best))
+    let candidates = tune::candidates::<T>(engine, shape, transposed, reps.get())?;
+    let best = candidates.first().filter(|candidate| candidate.verdict.ok);
+    let best = best.map(|candidate| tune::tuned::<T>(engine, shape, transposed, candidate));
+    Ok((candidates, best))
 }
 
-fn print(to: &mut dyn Write, shape: Shape, layout: Layout, ways: &[Way]) -> anyhow::Result<()> {
+fn print(
+    to: &mut dyn Write,
+    shape: Shape,
+    layout: Layout,
+    candidates: &[Candidate],
+) -> anyhow::Result<()> {
     let Shape { m, n, k } = shape;
     writeln!(to, "{m} x {n} x {k} {layout}")?;
-    let favourite = ways
+    let favourite = candidates
         .iter()
-        .map(|way| way.predicted)
+        .map(|candidate| candidate.predicted)
         .fold(f64::INFINITY, f64::min);
-    let least = ways.first().map_or(1.0, |way| way.ms);
+    let least = candidates.first().map_or(1.0, |candidate| candidate.ms);
     let mut table = table::new(&[
         "kernel",
-        "k in parts",
+        "split-K",
         "check",
         "ms",
         "of the best",
         "of the best by the model",
     ]);
-    for way in ways {
-        let parts = match way.choice.cut {
+    for candidate in candidates {
+        let split = match candidate.choice.cut {
             Some(cut) => format!("{} of the last {} tiles", cut.parts, cut.tiles),
-            None => way.choice.splits.to_string(),
+            None => candidate.choice.splits.to_string(),
         };
         table.add_row([
-            way.choice.entry.into(),
-            parts.into(),
-            table::verdict(way.verdict.ok),
-            table::number(Some(way.ms)),
-            table::number(Some(way.ms / least)),
-            table::number(Some(way.predicted / favourite)),
+            candidate.choice.entry.into(),
+            split.into(),
+            table::verdict(candidate.verdict.ok),
+            table::number(Some(candidate.ms)),
+            table::number(Some(candidate.ms / least)),
+            table::number(Some(candidate.predicted / favourite)),
         ]);
     }
     table::align_numbers(&mut table, 3);

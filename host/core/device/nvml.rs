@@ -23,7 +23,8 @@ struct Nvml(Library);
 
 impl Nvml {
     fn start() -> Option<Self> {
-        // SAFETY: the constructors that run are those of NVIDIA's library, which any thread may load.
+        // SAFETY: the constructors that run are those of NVIDIA's library, which any thread may
+        // load.
         let library = unsafe { Library::new("libnvidia-ml.so.1") }.ok()?;
         let nvml = Nvml(library);
         // SAFETY: the type is that of nvml.h.

@@ -19,11 +19,12 @@ use std::time::Instant;
 /// Device memory where the system does not say how much it has: 4 GiB.
 const DEFAULT_CAPACITY: u64 = 4 << 30;
 
-/// The generation that the emulator stands for: compute capability 9.0, whose limits of shared memory it
-/// keeps.
+/// The generation that the emulator stands for: compute capability 9.0, whose limits of shared
+/// memory it keeps.
 const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V9_0;
 
-/// Multiprocessors that grid-stride launches are sized for: few, since blocks beyond the CPU's cores gain nothing.
+/// Multiprocessors that grid-stride launches are sized for: few, since blocks beyond the CPU's
+/// cores gain nothing.
 const MULTIPROCESSORS: u32 = 8;
 
 /// The PTX emulator. Memory is allocated from the host's when it is asked for.
@@ -66,7 +67,8 @@ impl EmulatorEngine {
         }
     }
 
-    /// The same device with so many multiprocessors: plans that depend on them are then those of another device.
+    /// The same device with another number of multiprocessors: plans that depend on them are then
+    /// those of another device.
     pub fn with_multiprocessors(self, multiprocessors: u32) -> Self {
         EmulatorEngine {
             multiprocessors,
@@ -74,8 +76,9 @@ impl EmulatorEngine {
         }
     }
 
-    /// An emulated device that ends a launch after so many warp instructions, and runs on one thread: for tests that
-    /// run many kernels side by side, some of which may never end.
+    /// An emulated device that ends a launch after `instruction_budget` warp instructions, and runs
+    /// on one thread: for tests that run many kernels side by side, some of which may never
+    /// end.
     pub fn limited(instruction_budget: u64) -> Self {
         EmulatorEngine {
             instruction_budget,
@@ -118,7 +121,8 @@ impl EmulatorEngine {
         Ok(())
     }
 
-    /// Static shared memory of a block of this kernel, in bytes; 0 where this engine has not loaded it.
+    /// Static shared memory of a block of this kernel, in bytes; 0 where this engine has not loaded
+    /// it.
     pub fn static_shared_bytes(&self, KernelId(index): KernelId) -> u32 {
         read(&self.kernels)
             .get(index)
@@ -130,8 +134,8 @@ impl EmulatorEngine {
         &self.memory
     }
 
-    /// Finds a module among those loaded, or loads it; returns its number. Of a module's kernels those are parsed that are
-    /// launched: a problem needs one or two of many.
+    /// Finds a module among those loaded, or loads it; returns its number. Of a module's kernels
+    /// those are parsed that are launched: a problem needs one or two of many.
     fn module(&self, ptx: &str, entry: &str) -> Result<usize, EngineError> {
         let mut modules = lock(&self.modules);
         if let Some(index) = modules.iter().position(|module| module.text() == ptx) {

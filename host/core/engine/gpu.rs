@@ -1,7 +1,7 @@
 //! The GPU engine: kernels through the CUDA driver.
 //!
-//! Context, stream, events and copies are cust's. Just-in-time compilation with its log, kernel attributes and
-//! launches are `cuda_driver`'s, which also loads the driver.
+//! Context, stream, events and copies are cust's. Just-in-time compilation with its log, kernel
+//! attributes and launches are `cuda_driver`'s, which also loads the driver.
 
 mod arguments;
 mod geometry;
@@ -22,7 +22,7 @@ use cust::event::EventFlags;
 use cust::memory::{CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc};
 use cust::stream::{Stream, StreamFlags};
 
-use self::arguments::{MOST_ARGUMENTS, argument_pointers};
+use self::arguments::{MAX_ARGUMENTS, argument_pointers};
 use self::geometry::Limits;
 use super::streams::{Slots, StreamId, Streams};
 use super::{Engine, EngineKind};
@@ -67,7 +67,8 @@ struct Kernel {
     limits: Limits,
     /// Dynamic shared memory that launches may ask for so far, in bytes.
     allowed_shared_bytes: AtomicU32,
-    /// Whether it may begin before the kernel in front has ended: it waits for that itself, by `griddepcontrol.wait`.
+    /// Whether it may begin before the kernel in front has ended: it waits for that itself, by
+    /// `griddepcontrol.wait`.
     waits_for_previous: bool,
 }
 
@@ -75,7 +76,8 @@ impl GpuEngine {
     /// Opens the device with this number, from 0, in its primary context.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] where there is no driver, no such device, or the device refuses a context.
+    /// [`EngineError::Unavailable`] where there is no driver, no such device, or the device refuses
+    /// a context.
     pub fn new(ordinal: u32) -> Result<Self, EngineError> {
         let unavailable = |reason: String| EngineError::Unavailable(reason);
         let driver = cuda_driver::load().map_err(|reason| unavailable(reason.to_string()))?;
@@ -139,8 +141,8 @@ impl GpuEngine {
             line_info: true,
             ..JitOptions::default()
         };
-        // SAFETY: the engine's context is current (`enter`). Modules and functions stay inside the engine, whose
-        // fields are declared so that they are dropped before the context.
+        // SAFETY: the engine's context is current (`enter`). Modules and functions stay inside the
+        // engine, whose fields are declared so that they are dropped before the context.
         let (module, _) = unsafe { Module::load_ptx(ptx, &options) }
             .map_err(|error| load_error(entry, LoadCause::Driver(error.to_string())))?;
         modules.push(LoadedModule {
@@ -225,7 +227,7 @@ impl GpuEngine {
             cause: LaunchCause::Refused(message),
         };
         geometry::check(launch, &kernel.limits).map_err(refused)?;
-        let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+        let mut pointers = [std::ptr::null_mut(); MAX_ARGUMENTS];
         let pointers =
             argument_pointers(&mut pointers, launch.args, &kernel.parameters).map_err(refused)?;
         kernel
@@ -241,9 +243,9 @@ impl GpuEngine {
                 launch.shared_bytes,
             )
         };
-        // SAFETY: the stream is of the function's context, which is current. `argument_pointers` has matched
-        // number and size of the arguments with the parameters, and they live through the call. What the kernel
-        // reads and writes is the caller's contract.
+        // SAFETY: the stream is of the function's context, which is current. `argument_pointers`
+        // has matched number and size of the arguments with the parameters, and they live
+        // through the call. What the kernel reads and writes is the caller's contract.
         unsafe { kernel.function.launch(&config, stream.as_inner(), pointers) }
             .map_err(|error| self.work_failed(&kernel.entry, &error))
     }
@@ -273,7 +275,8 @@ impl GpuEngine {
     /// The part of an allocation that a copy touches.
     ///
     /// # Errors
-    /// Where it is not inside one live allocation: the driver would take any address, the host's included.
+    /// Where it is not inside one live allocation: the driver would take any address, the host's
+    /// included.
     fn slice(
         &self,
         call: &'static str,
@@ -300,7 +303,8 @@ impl GpuEngine {
 }
 
 impl Kernel {
-    /// Allows launches with this much dynamic shared memory; above 48 KiB a kernel must be told beforehand.
+    /// Allows launches with this much dynamic shared memory; above 48 KiB a kernel must be told
+    /// beforehand.
     fn allow_shared(&self, bytes: u32) -> Result<(), DriverError> {
         if bytes > self.allowed_shared_bytes.load(Ordering::Acquire) {
             // `geometry::check` has seen that it fits the device.
@@ -374,7 +378,8 @@ impl Engine for GpuEngine {
         if bytes as u64 > free {
             return Err(too_little);
         }
-        // SAFETY: `free` releases the memory. Its bytes are read as numbers only, for which any bits are valid.
+        // SAFETY: `free` releases the memory. Its bytes are read as numbers only, for which any
+        // bits are valid.
         let pointer = unsafe { cuda_malloc::<u8>(bytes) }.map_err(|error| match error {
             // Free memory may be in pieces, or another process may have been faster.
             CudaError::OutOfMemory => too_little,
@@ -387,8 +392,8 @@ impl Engine for GpuEngine {
     fn free(&self, DevicePtr(address): DevicePtr) {
         let was_live = lock(&self.allocations).remove(&address).is_some();
         if was_live && self.enter().is_ok() {
-            // SAFETY: the address came from `alloc` and is freed once. An error can only be that of an earlier
-            // launch, which that launch has reported.
+            // SAFETY: the address came from `alloc` and is freed once. An error can only be that of
+            // an earlier launch, which that launch has reported.
             let _ = unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) };
         }
     }
@@ -399,7 +404,8 @@ impl Engine for GpuEngine {
         slice
             .copy_from(bytes)
             .map_err(|error| failed("cuMemcpyHtoD", error))?;
-        // The driver returns as soon as it has a copy of the host's bytes; the transfer may still be under way.
+        // The driver returns as soon as it has a copy of the host's bytes; the transfer may still
+        // be in flight.
         CurrentContext::synchronize().map_err(|error| failed("cuCtxSynchronize", error))
     }
 
@@ -488,8 +494,8 @@ impl Engine for GpuEngine {
 /// What is named where an error of a kernel comes out later than it was started.
 const EARLIER: &str = "a kernel that was started before";
 
-/// Whether the driver refuses everything in a context after this error. Source: CUDA driver API, `CUresult`,
-/// the codes after which "the process must be terminated and relaunched".
+/// Whether the driver refuses everything in a context after this error. Source: CUDA driver API,
+/// `CUresult`, the codes after which "the process must be terminated and relaunched".
 fn breaks_context(code: u32) -> bool {
     matches!(
         code,

@@ -1,7 +1,8 @@
 //! Where a kernel runs: on a GPU through the CUDA driver, or on the CPU through `ptx-emulator`.
 //!
-//! An [`Engine`] knows device memory, PTX modules and launches, and nothing of catalogues, problems or
-//! checks. Both engines get the same PTX text and the same launch; what differs is who executes it.
+//! An [`Engine`] knows device memory, PTX modules and launches, and nothing of catalogues, problems
+//! or checks. Both engines get the same PTX text and the same launch; what differs is what executes
+//! it.
 
 use crate::device::{ComputeCapability, DeviceState};
 use crate::error::EngineError;
@@ -77,8 +78,8 @@ fn first_gpu() -> Result<Box<dyn Engine>, EngineError> {
 
 /// Where kernels run.
 ///
-/// Methods take `&self`, so that [`Buffer`]s can live beside launches; any thread may call them. Launches of several threads on
-/// one stream run in the order in which the calls return.
+/// Methods take `&self`, so that [`Buffer`]s can live beside launches; any thread may call them.
+/// Launches of several threads on one stream run in the order in which the calls return.
 pub trait Engine: Send + Sync {
     /// Which engine this is.
     fn kind(&self) -> EngineKind;
@@ -86,7 +87,8 @@ pub trait Engine: Send + Sync {
     /// The device's name, as reports print it.
     fn device_name(&self) -> &str;
 
-    /// The device and what else its times depend on, such as the driver: what measurements are kept under.
+    /// The device and what else its times depend on, such as the driver: what measurements are kept
+    /// under.
     fn identity(&self) -> String {
         self.device_name().to_owned()
     }
@@ -96,7 +98,8 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// Bytes of the largest cache, which keeps data from one launch to the next; `None` where there is none.
+    /// Bytes of the largest cache, which keeps data from one launch to the next; `None` where there
+    /// is none.
     fn cache_bytes(&self) -> Option<u64> {
         None
     }
@@ -113,12 +116,12 @@ pub trait Engine: Send + Sync {
     /// Loads one kernel from PTX text. A second call with the same text and entry is cheap.
     ///
     /// # Errors
-    /// [`EngineError::Load`] where the text is not valid, the entry is not in it, or the device or the
-    /// emulator does not know an instruction.
+    /// [`EngineError::Load`] where the text is not valid, the entry is not in it, or the device or
+    /// the emulator does not know an instruction.
     fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError>;
 
-    /// Allocates device memory, at least 256-byte aligned and not initialised. Use [`Buffer::new`], which
-    /// frees it again.
+    /// Allocates device memory, at least 256-byte aligned and not initialised. Use [`Buffer::new`],
+    /// which frees it again.
     ///
     /// # Errors
     /// [`EngineError::OutOfMemory`] where the device has too little.
@@ -130,7 +133,7 @@ pub trait Engine: Send + Sync {
     /// Copies from the host to the device; complete when it returns.
     fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError>;
 
-    /// Writes one value into so many bytes of device memory, before the launches that follow.
+    /// Writes one value into `bytes` bytes of device memory, before the launches that follow.
     ///
     /// # Errors
     /// Where the range is not inside of an allocation.
@@ -144,21 +147,25 @@ pub trait Engine: Send + Sync {
     /// The tensor map of matrices as kernels of this engine read it.
     ///
     /// # Errors
-    /// [`EngineError::Driver`] where they cannot be mapped: rows are no multiples of 16 bytes apart, or there is nothing.
+    /// [`EngineError::Driver`] where they cannot be mapped: rows are no multiples of 16 bytes
+    /// apart, or there is nothing.
     fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError>;
 
     /// Runs one launch to its end.
     ///
     /// # Errors
-    /// [`EngineError::Launch`] where the launch is refused (geometry, arguments) or the kernel fails.
+    /// [`EngineError::Launch`] where the launch is refused (geometry, arguments) or the kernel
+    /// fails.
     ///
     /// # Safety
-    /// The kernel, launched so, reads and writes only device memory that is allocated, and nothing that another launch uses at
-    /// the same time: a GPU checks neither. (The emulator refuses accesses outside of allocations.)
+    /// The kernel, launched so, reads and writes only device memory that is allocated, and nothing
+    /// that another launch uses at the same time: a GPU checks neither. (The emulator refuses
+    /// accesses outside of allocations.)
     unsafe fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError>;
 
-    /// Starts one launch, after those that were started before. A GPU runs it while this thread goes on, and an error of the
-    /// kernel comes out where it is waited for; the emulator runs it at once.
+    /// Starts one launch, after those that were started before. A GPU runs it while this thread
+    /// goes on, and an error of the kernel comes out where it is waited for; the emulator runs
+    /// it at once.
     ///
     /// # Errors
     /// [`EngineError::Launch`] where the launch is refused.
@@ -183,8 +190,9 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// Runs launches one after the other, all of them `rounds` times, and returns how long that took together, in
-    /// milliseconds: between two CUDA events around them on a GPU, wall-clock time on the emulator.
+    /// Runs launches one after the other, all of them `rounds` times, and returns how long that
+    /// took together, in milliseconds: between two CUDA events around them on a GPU, wall-clock
+    /// time on the emulator.
     ///
     /// # Errors
     /// Those of [`run`](Self::run).

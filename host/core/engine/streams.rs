@@ -3,12 +3,14 @@
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
 
-/// A stream of an engine: what is put on it runs in that order. Nothing is said about the order of two streams.
+/// A stream of an engine: what is put on it runs in that order. Nothing is said about the order of
+/// two streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamId(pub usize);
 
 impl StreamId {
-    /// The engine's own stream, which is always there: [`Engine::enqueue`](super::Engine::enqueue) uses it.
+    /// The engine's own stream, which is always there: [`Engine::enqueue`](super::Engine::enqueue)
+    /// uses it.
     pub const OWN: StreamId = StreamId(0);
 }
 
@@ -18,8 +20,8 @@ pub struct EventId(pub usize);
 
 /// An engine with any number of streams, and events.
 ///
-/// The emulator has them as well: it runs what is put on a stream at once, so every event is reached when it is recorded,
-/// and the time between two of them is wall-clock time.
+/// The emulator has them as well: it runs what is put on a stream at once, so every event is
+/// reached when it is recorded, and the time between two of them is wall-clock time.
 ///
 /// Copies between host and device, and memory that is freed, wait for all streams.
 pub trait Streams {

@@ -1,7 +1,9 @@
-//! General products, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and with which parameters.
+//! GEMM, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and
+//! with which parameters.
 //!
-//! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the launches, whose operands
-//! are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them memory.
+//! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the
+//! launches, whose operands are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them
+//! memory.
 
 mod input;
 pub mod layout;
@@ -23,17 +25,17 @@ use kernels_gpu::gemm::meet::COUNTED_BYTES;
 use kernels_gpu::gemm::{Gemm, MAX_LEADING, partials_pitch};
 use tuning::Choices;
 
-/// The oldest generation that runs a general product, times ten.
+/// The oldest generation that runs a GEMM.
 pub const PORTABLE: ComputeCapability = ComputeCapability::V7_0;
 
-/// The generation that has asynchronous copies, which the faster kernels need, times ten.
+/// The generation that has asynchronous copies, which the faster kernels need.
 pub const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V8_0;
 
-/// The generation whose tensor cores have a shape of their own for f64, times ten.
+/// The generation whose tensor cores have a shape of their own for f64.
 const HOPPER: ComputeCapability = ComputeCapability::V9_0;
 
-/// A general product of row-major matrices whose A and B are of `T`. A column-major product is the same one with A and B, and m
-/// and n, exchanged.
+/// A GEMM of row-major matrices whose A and B are of `T`. A column-major product is the
+/// same one with A and B, and m and n, exchanged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description<T: GemmInput> {
     /// m, n and k: C is m × n, op(A) m × k, op(B) k × n.
@@ -52,9 +54,9 @@ pub struct Description<T: GemmInput> {
     pub beta: T::Output,
     /// Whether the first elements of A, B and C lie at multiples of 16 bytes.
     pub aligned: [bool; 3],
-    /// Whether C is of `T` as well, to which each element is rounded once, and not of `T::Output`. It makes no difference where those
-    /// are the same.
-    pub narrow: bool,
+    /// Whether C is of `T` as well, to which each element is rounded once, and not of `T::Output`.
+    /// It makes no difference where those are the same.
+    pub c_16bit: bool,
 }
 
 /// Where a product is to be computed.
@@ -75,7 +77,8 @@ impl Device {
         }
     }
 
-    /// The most dynamic shared memory of a block, in bytes (CUDA programming guide, "Compute Capabilities").
+    /// The most dynamic shared memory of a block, in bytes (CUDA programming guide, "Compute
+    /// Capabilities").
     pub fn shared_bytes(self) -> u32 {
         let ComputeCapability { major, minor } = self.compute_capability;
         match (major, minor) {
@@ -114,7 +117,7 @@ impl<T: GemmInput> Description<T> {
             alpha: dense.alpha,
             beta: dense.beta,
             aligned: [true; 3],
-            narrow: false,
+            c_16bit: false,
         }
     }
 
@@ -139,10 +142,10 @@ impl<T: GemmInput> Description<T> {
         ];
         let per_vector = (16 / size_of::<T>()) as u32;
         // Along k operands are copied by elements: their extent need not be of whole vectors.
-        let whole = |operand: usize, runs_along_k: bool| {
+        let whole = |operand: usize, is_k_major: bool| {
             self.aligned[operand]
                 && self.leading[operand].is_multiple_of(per_vector)
-                && (runs_along_k || along[operand].is_multiple_of(per_vector))
+                && (is_k_major || along[operand].is_multiple_of(per_vector))
                 && (self.batch == 1 || self.strides[operand].is_multiple_of(per_vector.into()))
         };
         [whole(0, !self.transposed[0]), whole(1, self.transposed[1])]
@@ -162,8 +165,8 @@ impl<T: GemmInput> Description<T> {
     }
 }
 
-/// The launches of a product on a device, by the instance that was measured for it or that the model of their times favours.
-/// Inputs 0 and 1 are A and B.
+/// The launches of a product on a device, by the instance that was measured for it or that the
+/// model of their times favours. Inputs 0 and 1 are A and B.
 ///
 /// # Errors
 /// See [`PlanError`].
@@ -176,13 +179,14 @@ pub fn plan<T: GemmInput>(
     Ok(T::plan(description, device, tuned))
 }
 
-/// The launches of a product by an instance that somebody chose for the same description and device.
+/// The launches of a product by an instance that was chosen for the same description and
+/// device.
 pub fn plan_choice<T: GemmInput>(
     description: &Description<T>,
     device: Device,
     choice: &Choice,
 ) -> Plan {
-    let (instances, tiles) = T::instances(device.compute_capability, description.narrow);
+    let (instances, tiles) = T::instances(device.compute_capability, description.c_16bit);
     let [m, n, k] = description.extents;
     let empty = m == 0 || n == 0 || description.batch == 0;
     let grid = |grid: [u64; 3]| if empty { [0; 3] } else { grid };
@@ -270,7 +274,8 @@ fn bytes<T: GemmElement>(gemm: &Gemm<T>) -> Vec<u8> {
     .to_vec()
 }
 
-/// All kernels that a product may be planned with, each with the compute capability of its module, times ten.
+/// All kernels that a product may be planned with, each with the compute capability of its module,
+/// times ten.
 pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
     let tiles = [
         (SGEMM, COMPUTE_CAPABILITY),

@@ -1,7 +1,9 @@
-//! Choices of kernels that were measured: what `warpladder tune` finds, and [`Gpu::gemm`](crate::gpu::Gpu::gemm) uses.
+//! Choices of kernels that were measured: what `warpladder tune` finds, and
+//! [`Gpu::gemm`](crate::gpu::Gpu::gemm) uses.
 //!
-//! They are kept in one JSON file, each with the device, the driver and the PTX that it was measured with: on another
-//! device, or after an update, it is not found, and the model's choice is used as if there were no file.
+//! They are kept in one JSON file, each with the device, the driver and the PTX that it was
+//! measured with: on another device, or after an update, it is not found, and the model's choice is
+//! used as if there were no file.
 
 use super::{Description, GemmInput};
 use crate::engine::Engine;
@@ -13,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What a choice was measured for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Case {
+pub struct ProblemKey {
     /// Element type.
     pub element: String,
     /// m, n and k.
@@ -28,7 +30,7 @@ pub struct Case {
 
 /// Where a choice was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Place {
+pub struct Environment {
     /// The device and its driver.
     pub device: String,
     /// A hash of the PTX.
@@ -40,16 +42,16 @@ pub struct Place {
 pub struct Tuned {
     /// Where.
     #[serde(flatten)]
-    pub place: Place,
+    pub environment: Environment,
     /// What for.
     #[serde(flatten)]
-    pub case: Case,
+    pub key: ProblemKey,
     /// The PTX entry.
     pub entry: String,
     /// Parts of k, summed by a second kernel.
     pub splits: u32,
-    /// How the last tiles are cut: tiles that are whole, tiles that are not, their parts, extents of the first and the
-    /// other parts; null where none are.
+    /// How the last tiles are cut: tiles that are whole, tiles that are not, their parts, extents
+    /// of the first and the other parts; null where none are.
     pub cut: Option<[u32; 5]>,
     /// Median time, in milliseconds.
     pub ms: f64,
@@ -114,7 +116,7 @@ pub fn read(path: &Path) -> Result<Vec<Tuned>, TuningError> {
     })
 }
 
-/// Adds choices to the file; those for the same case in the same place are replaced.
+/// Adds choices to the file; those for the same key in the same environment are replaced.
 ///
 /// # Errors
 /// [`TuningError`] where it cannot be read or written.
@@ -125,7 +127,7 @@ pub fn add(path: &Path, tuned: Vec<Tuned>) -> Result<(), TuningError> {
     };
     let mut all = read(path)?;
     all.retain(|old| {
-        let replaces = |new: &Tuned| new.place == old.place && new.case == old.case;
+        let replaces = |new: &Tuned| new.environment == old.environment && new.key == old.key;
         !tuned.iter().any(replaces)
     });
     all.extend(tuned);
@@ -139,20 +141,20 @@ pub fn add(path: &Path, tuned: Vec<Tuned>) -> Result<(), TuningError> {
     std::fs::rename(&temporary, path).map_err(file)
 }
 
-impl Place {
-    /// The place of an engine.
+impl Environment {
+    /// The environment of an engine.
     pub fn of(engine: &dyn Engine) -> Self {
-        Place {
+        Environment {
             device: engine.identity(),
-            ptx: format!("{:016x}", ptx_hash()),
+            ptx: format!("{:016x}", ptx::hash()),
         }
     }
 }
 
-impl Case {
-    /// The case of a product.
+impl ProblemKey {
+    /// The key of a product.
     pub fn of<T: GemmInput>(description: &Description<T>) -> Self {
-        Case {
+        ProblemKey {
             element: T::NAME.to_owned(),
             extents: description.extents,
             transposed: description.transposed,
@@ -162,21 +164,23 @@ impl Case {
     }
 }
 
-/// What was measured in one place, by case.
-pub type Choices = HashMap<Case, Tuned>;
+/// What was measured in one environment, by key.
+pub type Choices = HashMap<ProblemKey, Tuned>;
 
-/// The choices of a place.
-pub fn of_place(tuned: Vec<Tuned>, place: &Place) -> Choices {
-    let here = tuned.into_iter().filter(|tuned| tuned.place == *place);
-    here.map(|tuned| (tuned.case.clone(), tuned)).collect()
+/// The choices of a environment.
+pub fn of_environment(tuned: Vec<Tuned>, environment: &Environment) -> Choices {
+    let here = tuned
+        .into_iter()
+        .filter(|tuned| tuned.environment == *environment);
+    here.map(|tuned| (tuned.key.clone(), tuned)).collect()
 }
 
 impl Tuned {
     /// A choice as the file has it.
-    pub fn new(place: Place, case: Case, choice: &Choice, ms: f64) -> Self {
+    pub fn new(environment: Environment, key: ProblemKey, choice: &Choice, ms: f64) -> Self {
         Tuned {
-            place,
-            case,
+            environment,
+            key,
             entry: choice.entry.to_owned(),
             splits: choice.splits,
             cut: choice.cut.map(numbers),
@@ -203,25 +207,17 @@ fn numbers(cut: Cut) -> [u32; 5] {
     [whole, tiles, parts, k_first, k_rest]
 }
 
-/// A hash of all PTX, by FNV-1a: the same in every build and on every system.
-fn ptx_hash() -> u64 {
-    let bytes = ptx::MODULES.iter().flat_map(|module| module.text.bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn tuned(device: &str, m: u32, ms: f64) -> Tuned {
         Tuned {
-            place: Place {
+            environment: Environment {
                 device: device.to_owned(),
                 ptx: "0".to_owned(),
             },
-            case: Case {
+            key: ProblemKey {
                 element: "f32".to_owned(),
                 extents: [m, 2, 3],
                 transposed: [false, true],
@@ -244,9 +240,9 @@ mod tests {
         add(&path, vec![tuned("one", 1, 3.0), tuned("one", 2, 4.0)]).unwrap();
         let all = read(&path).unwrap();
         assert_eq!(all.len(), 3);
-        let place = tuned("one", 0, 0.0).place;
-        let here = of_place(all, &place);
-        assert_eq!(here[&tuned("one", 1, 0.0).case].ms, 3.0);
+        let environment = tuned("one", 0, 0.0).environment;
+        let here = of_environment(all, &environment);
+        assert_eq!(here[&tuned("one", 1, 0.0).key].ms, 3.0);
         assert_eq!(here.len(), 2);
         std::fs::write(&path, "[{}]").unwrap();
         let broken = read(&path).unwrap_err().to_string();

@@ -1,10 +1,11 @@
-//! The launches of a general product by warpgroups: operands are copied where bulk copies cannot fetch them, then multiplied.
+//! The launches of a GEMM on warpgroups: operands are copied where bulk copies cannot
+//! fetch them, then multiplied.
 
 use super::{Description, GemmInput};
 use crate::device::ComputeCapability;
 use crate::element::TensorInput;
 use crate::launch::Dim3;
-use crate::launch::{Param, Place, TensorMap};
+use crate::launch::{Param, Region, TensorMap};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::Gemm;
 use kernels_gpu::gemm::choose::Request;
@@ -18,13 +19,14 @@ use kernels_gpu::hopper::wgmma::{
 use kernels_gpu::hopper::{pair, parts, tiles, wgmma};
 use kernels_gpu::ladder::transpose::transpose_fast;
 
-/// The generation that has `wgmma`, times ten.
+/// The generation that has `wgmma`.
 pub const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V9_0;
 
 /// That of the module with the transposes.
 const TRANSPOSE_CAPABILITY: ComputeCapability = ComputeCapability::V7_0;
 
-/// The most dynamic shared memory of a block of that generation, in bytes (CUDA programming guide, "Compute Capabilities").
+/// The most dynamic shared memory of a block of that generation, in bytes (CUDA programming guide,
+/// "Compute Capabilities").
 const SHARED_BYTES: u32 = 227 << 10;
 
 /// What rows, and the matrices of a batch, begin at multiples of, in bytes.
@@ -34,9 +36,10 @@ const ROW_BYTES: u32 = 16;
 const OPERAND_ALIGN: u64 = 256;
 
 /// Most blocks of a grid in y.
-const MOST_BLOCKS: u64 = 65_535;
+const MAX_BLOCKS: u64 = 65_535;
 
-/// C ← α · op(A) · op(B) + β · C, with A and B of narrow elements and sums of f32: A is input 0, B input 1, C the output.
+/// C ← α · op(A) · op(B) + β · C, with A and B of narrow elements and sums of f32: A is input 0, B
+/// input 1, C the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TensorGemm {
     /// Elements of A and B.
@@ -48,12 +51,12 @@ pub struct TensorGemm {
     /// Whether A, B and C begin at multiples of 16 bytes.
     pub aligned: [bool; 3],
     /// Whether C is of 16-bit elements as A and B are, and not of f32.
-    pub narrow: bool,
+    pub c_16bit: bool,
 }
 
 /// An operand as the product fetches it.
 struct Operand {
-    place: Place,
+    region: Region,
     /// Rows and columns as it lies.
     rows: u32,
     columns: u32,
@@ -61,7 +64,7 @@ struct Operand {
     matrices: u32,
     stride: u64,
     /// Whether it lies along k.
-    along_k: bool,
+    k_major: bool,
     /// The copy that brings it there.
     copy: Option<PlannedLaunch>,
 }
@@ -86,27 +89,28 @@ impl TensorGemm {
             },
             batch: product.batch,
             aligned: product.aligned,
-            narrow: product.narrow,
+            c_16bit: product.c_16bit,
         }
     }
 
     /// Bytes of an element of C.
     fn output_bytes(&self) -> u32 {
-        if self.narrow {
+        if self.c_16bit {
             self.input.bytes()
         } else {
             size_of::<f32>() as u32
         }
     }
 
-    /// The launches on a device with so many multiprocessors.
+    /// The launches on a device with this number of multiprocessors.
     pub fn plan(&self, multiprocessors: u32) -> Plan {
-        let product = self.with_vectors_along_k();
-        // The tensor cores take TF32 along k only. A that does not lie so can go through registers, and in Cᵀ = Bᵀ · Aᵀ it is B that does.
+        let product = self.with_vectors_k_major();
+        // The tensor cores take TF32 along k only. A that does not lie so can go through registers,
+        // and in Cᵀ = Bᵀ · Aᵀ it is B that does.
         if self.input == TensorInput::Tf32 && product.gemm.transpose_b == 0 {
-            Oriented::turned(&product).plan(multiprocessors)
+            Oriented::transposed(&product).plan(multiprocessors)
         } else {
-            Oriented::upright(&product).plan(multiprocessors)
+            Oriented::direct(&product).plan(multiprocessors)
         }
     }
 
@@ -115,9 +119,10 @@ impl TensorGemm {
         ROW_BYTES / self.input.bytes()
     }
 
-    /// The same product, of which one row of A and one column of B lie along k also where they are stored as a column and a row whose elements
-    /// are side by side, and at a pitch as bulk copies want it: no second one lies behind it.
-    fn with_vectors_along_k(&self) -> Self {
+    /// The same product, of which one row of A and one column of B lie along k also where they are
+    /// stored as a column and a row whose elements are side by side, and at a pitch as bulk
+    /// copies want it: no second one lies behind it.
+    fn with_vectors_k_major(&self) -> Self {
         let mut gemm = self.gemm;
         let Some(pitch) = gemm.k.checked_next_multiple_of(self.vector()) else {
             return *self;
@@ -134,24 +139,25 @@ impl TensorGemm {
 
 /// A product as a kernel computes it: of C or of its transpose.
 struct Oriented {
-    /// What the kernel knows of the product: where it is turned, m counts the columns of C, and A is the transpose of input 1.
+    /// What the kernel knows of the product: where it is turned, m counts the columns of C, and A
+    /// is the transpose of input 1.
     product: TensorGemm,
     /// Which inputs A and B are.
     inputs: [usize; 2],
     /// Whether C lies column by column, and A is stored across k.
-    turned: bool,
+    is_transposed: bool,
 }
 
 impl Oriented {
-    fn upright(product: &TensorGemm) -> Self {
+    fn direct(product: &TensorGemm) -> Self {
         Oriented {
             product: *product,
             inputs: [0, 1],
-            turned: false,
+            is_transposed: false,
         }
     }
 
-    fn turned(product: &TensorGemm) -> Self {
+    fn transposed(product: &TensorGemm) -> Self {
         let gemm = &product.gemm;
         let [a, b, c] = product.aligned;
         Oriented {
@@ -171,7 +177,7 @@ impl Oriented {
                 ..*product
             },
             inputs: [1, 0],
-            turned: true,
+            is_transposed: true,
         }
     }
 
@@ -185,7 +191,7 @@ impl Oriented {
         if m == 0 || n == 0 || self.product.batch == 0 {
             return plan;
         }
-        let transposed = [!self.is_along_k(0), self.is_along_k(1)];
+        let transposed = [!self.is_k_major(0), self.is_k_major(1)];
         let request = Request {
             extents: [m, n, k],
             transposed,
@@ -194,15 +200,15 @@ impl Oriented {
             multiprocessors,
             shared_bytes: SHARED_BYTES,
         };
-        let depth = tiles::depth(self.product.input.bytes() as usize);
-        let choice = choose(self.instances(), &request, depth as u32, self.bulk());
+        let bk = tiles::depth(self.product.input.bytes() as usize);
+        let choice = choose(self.instances(), &request, bk as u32, self.bulk());
         plan.zeroed_bytes = choice.zeroed_bytes;
         plan.workspace_bytes = choice.workspace_bytes;
         let operands = [0, 1].map(|side| {
             let operand = self.operand(side, plan.workspace_bytes);
             if let Some(copy) = &operand.copy {
                 plan.launches.push(copy.clone());
-                let Place::Workspace(start) = operand.place else {
+                let Region::Workspace(start) = operand.region else {
                     unreachable!("copies are made into the workspace");
                 };
                 plan.workspace_bytes = start + operand.bytes(self.product.input.bytes());
@@ -215,7 +221,7 @@ impl Oriented {
     }
 
     fn instances(&self) -> &'static [Instance] {
-        match (self.product.input, self.product.narrow) {
+        match (self.product.input, self.product.c_16bit) {
             (TensorInput::Bf16, false) => OF_BF16,
             (TensorInput::Bf16, true) => OF_BF16_TO_BF16,
             (TensorInput::F16, false) => OF_F16,
@@ -229,18 +235,20 @@ impl Oriented {
         let bytes = self.product.output_bytes();
         let vector = ROW_BYTES / bytes;
         let single = self.product.batch == 1;
-        let columns = match self.turned {
+        let columns = match self.is_transposed {
             true => self.product.gemm.m,
             false => self.product.gemm.n,
         };
-        // They write whole words: at the end of a row of an odd number of 16-bit elements, one that lies behind it as well.
+        // They write whole words: at the end of a row of an odd number of 16-bit elements, one that
+        // lies behind it as well.
         (u64::from(columns) * u64::from(bytes)).is_multiple_of(4)
             && self.product.aligned[2]
             && self.product.gemm.ldc.is_multiple_of(vector)
             && (single || self.product.gemm.stride_c.is_multiple_of(vector.into()))
     }
 
-    /// Rows of A or columns of B, `side` 0 or 1, the distance of two rows as it is stored, and that of two matrices.
+    /// Rows of A or columns of B, `side` 0 or 1, the distance of two rows as it is stored, and that
+    /// of two matrices.
     fn stored(&self, side: usize) -> (u32, u32, u64) {
         let gemm = &self.product.gemm;
         match side {
@@ -250,7 +258,7 @@ impl Oriented {
     }
 
     /// Whether it is stored along k.
-    fn is_stored_along_k(&self, side: usize) -> bool {
+    fn is_stored_k_major(&self, side: usize) -> bool {
         match side {
             0 => self.product.gemm.transpose_a == 0,
             _ => self.product.gemm.transpose_b != 0,
@@ -258,11 +266,12 @@ impl Oriented {
     }
 
     /// Whether the kernel finds it along k: as it is stored, or as it is copied.
-    fn is_along_k(&self, side: usize) -> bool {
-        self.is_stored_along_k(side) || self.is_copied_along_k(side)
+    fn is_k_major(&self, side: usize) -> bool {
+        self.is_stored_k_major(side) || self.is_copied_k_major(side)
     }
 
-    /// Whether it lies as bulk copies can fetch it: with rows, and matrices, that begin at multiples of 16 bytes.
+    /// Whether it lies as bulk copies can fetch it: with rows, and matrices, that begin at
+    /// multiples of 16 bytes.
     fn lies(&self, side: usize) -> bool {
         let (_, pitch, stride) = self.stored(side);
         let vector = self.product.vector();
@@ -272,16 +281,17 @@ impl Oriented {
             && (single || stride.is_multiple_of(vector.into()))
     }
 
-    /// Whether it is stored across k and copied so that it lies along k: because the tensor cores want that; because much of a box
-    /// would be outside of it, and takes as long to come as what is inside; or because it must be copied anyway, and its rows are shorter than
+    /// Whether it is stored across k and copied so that it lies along k: because the tensor cores
+    /// want that; because much of a box would be outside of it, and takes as long to come as
+    /// what is inside; or because it must be copied anyway, and its rows are shorter than
     /// half of what the other copy takes at a time.
-    fn is_copied_along_k(&self, side: usize) -> bool {
-        if self.is_stored_along_k(side) {
+    fn is_copied_k_major(&self, side: usize) -> bool {
+        if self.is_stored_k_major(side) {
             return false;
         }
         if self.product.input == TensorInput::Tf32 {
-            let through_registers = self.turned && side == 0;
-            return !through_registers;
+            let from_registers = self.is_transposed && side == 0;
+            return !from_registers;
         }
         let of_box = tiles::depth(self.product.input.bytes() as usize) as u32;
         let (extent, ..) = self.stored(side);
@@ -292,26 +302,27 @@ impl Oriented {
         is_little_of_boxes || (!self.lies(side) && extent < pack::THREADS as u32 / 2)
     }
 
-    /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not lie as it must.
+    /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not
+    /// lie as it must.
     fn operand(&self, side: usize, workspace_bytes: u64) -> Operand {
         let k = self.product.gemm.k;
         let (extent, pitch, stride) = self.stored(side);
-        let [rows, columns] = match self.is_stored_along_k(side) {
+        let [rows, columns] = match self.is_stored_k_major(side) {
             true => [extent, k],
             false => [k, extent],
         };
         let matrices = if stride == 0 { 1 } else { self.product.batch };
-        let along_k = self.is_along_k(side);
-        let turn = self.is_copied_along_k(side);
+        let k_major = self.is_k_major(side);
+        let turn = self.is_copied_k_major(side);
         if self.lies(side) && !turn {
             return Operand {
-                place: Place::Input(self.inputs[side]),
+                region: Region::Input(self.inputs[side]),
                 rows,
                 columns,
                 pitch,
                 matrices,
                 stride,
-                along_k,
+                k_major,
                 copy: None,
             };
         }
@@ -332,13 +343,13 @@ impl Oriented {
             to_stride,
         };
         Operand {
-            place: Place::Workspace(start),
+            region: Region::Workspace(start),
             rows: to_rows,
             columns: to_columns,
             pitch: to_pitch,
             matrices,
             stride: to_stride,
-            along_k,
+            k_major,
             copy: (k > 0).then(|| self.copy(side, start, &description, (turn, matrices))),
         }
     }
@@ -356,7 +367,7 @@ impl Oriented {
             && pack.to_pitch == pack.rows;
         let index = self.inputs[side];
         if turn && dense && self.product.input == TensorInput::Tf32 {
-            return turned_dense(index, start, pack);
+            return transposed_dense(index, start, pack);
         }
         let (entry, [height, width]) = match (turn, self.product.input.bytes()) {
             (true, 2) => ("pack_transposed_16", [pack::TILE; 2]),
@@ -369,9 +380,7 @@ impl Oriented {
             compute_capability: COMPUTE_CAPABILITY,
             grid: [
                 u64::from(pack.columns).div_ceil(width as u64),
-                u64::from(pack.rows)
-                    .div_ceil(height as u64)
-                    .min(MOST_BLOCKS),
+                u64::from(pack.rows).div_ceil(height as u64).min(MAX_BLOCKS),
                 matrices.into(),
             ],
             block: Dim3::new(pack::THREADS as u32, 1, 1),
@@ -402,9 +411,9 @@ impl Oriented {
         if self.bulk() {
             let Gemm { m, n, ldc, .. } = self.product.gemm;
             let element_bytes = self.product.output_bytes();
-            let [rows, columns] = if self.turned { [n, m] } else { [m, n] };
+            let [rows, columns] = if self.is_transposed { [n, m] } else { [m, n] };
             maps.push(TensorMap {
-                place: Place::Output,
+                region: Region::Output,
                 element_bytes,
                 columns,
                 rows,
@@ -415,7 +424,7 @@ impl Oriented {
                     _ => self.product.gemm.stride_c,
                 },
                 box_columns: box_columns(element_bytes as usize) as u32,
-                box_rows: box_rows(self.turned) as u32,
+                box_rows: box_rows(self.is_transposed) as u32,
             });
         }
         PlannedLaunch {
@@ -437,7 +446,7 @@ impl Oriented {
 
     /// The launch behind the product that adds up the parts of shared tiles, where there is one.
     fn adding(&self, choice: &Choice) -> Option<PlannedLaunch> {
-        let entry = match (self.product.narrow, self.product.input) {
+        let entry = match (self.product.c_16bit, self.product.input) {
             (false, _) | (_, TensorInput::Tf32) => "add_parts_f32",
             (true, TensorInput::Bf16) => "add_parts_bf16",
             (true, TensorInput::F16) => "add_parts_f16",
@@ -456,14 +465,14 @@ impl Oriented {
                 Param::Bytes(bytes_of_schedule(&choice.schedule)),
                 Param::U32(choice.instance.rows),
                 Param::U32(choice.instance.columns),
-                Param::U32(self.turned.into()),
+                Param::U32(self.is_transposed.into()),
             ],
         })
     }
 }
 
 /// The transpose of a dense matrix of 4-byte elements: by the fastest rung for that.
-fn turned_dense(index: usize, start: u64, pack: &Pack) -> PlannedLaunch {
+fn transposed_dense(index: usize, start: u64, pack: &Pack) -> PlannedLaunch {
     let geometry = transpose_fast::GEOMETRY;
     PlannedLaunch {
         entry: "transpose_fast",
@@ -487,20 +496,21 @@ impl Operand {
         self.stride * u64::from(self.matrices) * u64::from(element_bytes)
     }
 
-    /// Its map, for so many rows of A or columns of B, and tiles of so many of them that so many blocks fetch together.
+    /// Its map, for `extent` rows of A or columns of B, and tiles of `of_tile` of them that
+    /// `blocks` blocks of a cluster load together.
     fn map(&self, input: TensorInput, [extent, of_tile]: [u32; 2], blocks: u32) -> TensorMap {
         let element_bytes = input.bytes();
-        let depth = tiles::depth(element_bytes as usize) as u32;
-        let together = tiles::fetched_together(element_bytes as usize, self.along_k, blocks);
-        let [box_columns, box_rows] = match self.along_k {
-            true => [depth, tiles::fetched(extent, of_tile, together)],
-            false => [depth, depth],
+        let bk = tiles::depth(element_bytes as usize) as u32;
+        let together = tiles::fetched_together(element_bytes as usize, self.k_major, blocks);
+        let [box_columns, box_rows] = match self.k_major {
+            true => [bk, tiles::fetched(extent, of_tile, together)],
+            false => [bk, bk],
         };
-        // Nothing cannot be mapped, and is not fetched.
+        // An empty matrix cannot be mapped, and is not loaded.
         let vector = ROW_BYTES / element_bytes;
         let pitch = self.pitch.max(vector);
         TensorMap {
-            place: self.place,
+            region: self.region,
             element_bytes,
             columns: self.columns.max(1),
             rows: self.rows.max(1),

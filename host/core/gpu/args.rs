@@ -8,12 +8,12 @@ use ptx_syntax::signature::{Kind, Parameter};
 use std::sync::Arc;
 
 /// Most arguments of a launch: they are kept on the stack, so that a launch allocates nothing.
-const MOST: usize = 64;
+const MAX_ARGUMENTS: usize = 64;
 
 /// The arguments of a launch so far.
 pub struct ArgList<'a> {
     engine: &'a Arc<dyn Engine>,
-    args: [Arg<'a>; MOST],
+    args: [Arg<'a>; MAX_ARGUMENTS],
     count: usize,
 }
 
@@ -25,12 +25,13 @@ pub struct ArgList<'a> {
 /// | [`Slice`] of an array | the address and the number of elements, as a Rust kernel takes `&[T]`: two of 8 bytes |
 /// | `u32`, `i32`, `u64`, `i64` | an integer of 4 or 8 bytes |
 /// | `f32`, `f64` | a float of 4 or 8 bytes |
-/// | [`ByValue`] of anything plain | so many bytes, as a C structure passed by value |
+/// | [`ByValue`] of anything plain | its bytes, as a C structure passed by value |
 pub trait KernelArg {
     /// Adds it to the list.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] for an array of another device, [`Error::TooLarge`] for more than 64 arguments.
+    /// [`Error::WrongDevice`] for an array of another device, [`Error::TooLarge`] for more than 64
+    /// arguments.
     fn push<'a>(&'a self, list: &mut ArgList<'a>) -> Result<(), Error>;
 }
 
@@ -55,7 +56,7 @@ impl<'a> ArgList<'a> {
     pub(super) fn new(engine: &'a Arc<dyn Engine>) -> Self {
         ArgList {
             engine,
-            args: [Arg::U32(0); MOST],
+            args: [Arg::U32(0); MAX_ARGUMENTS],
             count: 0,
         }
     }

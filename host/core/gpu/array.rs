@@ -18,7 +18,7 @@ pub struct DeviceArray<T> {
 }
 
 impl<T: Pod> DeviceArray<T> {
-    /// So many elements of any value.
+    /// `len` elements of any value.
     pub(super) fn new(engine: &Arc<dyn Engine>, len: usize) -> Result<Self, EngineError> {
         // An allocation that cannot be counted is refused as too large.
         let bytes = len.saturating_mul(size_of::<T>());
@@ -59,13 +59,15 @@ impl<T: Pod> DeviceArray<T> {
         Ok(values)
     }
 
-    /// Waits for what was started, and compares the elements with those expected: each may be off by `tolerance`, and NaN is
-    /// wrong. The verdict has the largest error, and names the first element that is wrong.
+    /// Waits for what was started, and compares the elements with those expected: each may be off
+    /// by `tolerance`, and NaN is wrong. The verdict has the largest error, and names the first
+    /// element that is wrong.
     ///
     /// An array of NaN before a kernel runs shows what the kernel did not write.
     ///
     /// # Errors
-    /// [`Error::Lengths`] where there are not as many, [`Error::Engine`] where a kernel failed before.
+    /// [`Error::Lengths`] where there are not as many, [`Error::Engine`] where a kernel failed
+    /// before.
     pub fn check(&self, expected: &[T], tolerance: f64) -> Result<Verdict, Error>
     where
         T: Into<f64>,

@@ -70,8 +70,8 @@ impl Module {
     /// Loads a kernel. The first one compiles the module.
     ///
     /// # Errors
-    /// [`Error::NoKernel`] where it has none of this name, [`Error::Engine`] where the text is not valid or the device does not
-    /// know an instruction.
+    /// [`Error::NoKernel`] where it has none of this name, [`Error::Engine`] where the text is not
+    /// valid or the device does not know an instruction.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
         let Some(parameters) = signature::parameters(&self.ptx, name) else {
             let known: Vec<&str> = self.kernels().collect();
@@ -174,7 +174,8 @@ impl std::fmt::Debug for Kernel {
 }
 
 impl Grid {
-    /// So many blocks of so many threads, in one to three dimensions: `Grid::new([16, 16], [32, 8])`.
+    /// Blocks of a grid and threads of a block, in one to three dimensions:
+    /// `Grid::new([16, 16], [32, 8])`.
     pub fn new(blocks: impl Into<Dim3>, threads: impl Into<Dim3>) -> Self {
         Grid {
             blocks: blocks.into(),
@@ -191,7 +192,8 @@ impl Grid {
         Grid::new(u32::try_from(blocks).unwrap_or(u32::MAX), threads)
     }
 
-    /// With clusters of so many blocks, at most 8, whose extents divide those of the grid. Needs compute capability 9.0.
+    /// With clusters of `blocks` blocks, at most 8, whose extents divide those of the grid. Needs
+    /// compute capability 9.0.
     pub fn clusters(self, blocks: impl Into<Dim3>) -> Self {
         Grid {
             cluster: blocks.into(),
@@ -199,7 +201,7 @@ impl Grid {
         }
     }
 
-    /// With so many bytes of dynamic shared memory for each block.
+    /// With `shared_bytes` bytes of dynamic shared memory for each block.
     pub fn shared(self, shared_bytes: u32) -> Self {
         Grid {
             shared_bytes,

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Where the elements of a matrix lie in an array: element (i, j) at `offset` + i · `row_stride` + j · `column_stride`.
-/// Distances are in elements, and one of the two is 1, or its extent is.
+/// Where the elements of a matrix lie in an array: element (i, j) at `offset` + i · `row_stride` +
+/// j · `column_stride`. Distances are in elements, and one of the two is 1, or its extent is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// Rows.
@@ -57,7 +57,8 @@ impl Layout {
         }
     }
 
-    /// With this distance between rows (of a row-major matrix) or columns (of a column-major one): BLAS's leading dimension.
+    /// With this distance between rows (of a row-major matrix) or columns (of a column-major one):
+    /// BLAS's leading dimension.
     pub const fn leading(mut self, leading: usize) -> Self {
         if self.column_stride == 1 {
             self.row_stride = leading;
@@ -72,7 +73,7 @@ impl Layout {
         Layout { offset, ..self }
     }
 
-    /// A batch of such matrices, so many elements apart.
+    /// A batch of such matrices, `batch_stride` elements apart.
     pub const fn batched(self, batch: usize, batch_stride: usize) -> Self {
         Layout {
             batch,
@@ -86,7 +87,8 @@ impl Layout {
         self.rows == 0 || self.columns == 0 || self.batch == 0
     }
 
-    /// The number of elements that an array needs; the largest there is where they cannot be counted.
+    /// The number of elements that an array needs; the largest there is where they cannot be
+    /// counted.
     pub const fn end(self) -> usize {
         if self.is_empty() {
             return 0;

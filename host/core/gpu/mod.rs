@@ -1,4 +1,5 @@
-//! Products on a GPU for other programs: nalgebra matrices, slices, and matrices that stay on the device.
+//! Products on a GPU for other programs: nalgebra matrices, slices, and matrices that stay on the
+//! device.
 //!
 //! ```
 //! use nalgebra::DMatrix;
@@ -31,9 +32,10 @@
 //! # }
 //! ```
 //!
-//! Products are started and not waited for, as in every GPU library: [`DeviceMatrix::download`] and [`Gpu::synchronize`]
-//! wait. What was started on one [`Gpu`] runs in that order: it is a device and a stream of work on it. [`Gpu::stream`] is the
-//! same device with another stream, and an [`Event`] is a mark in one, to measure time or to be waited for:
+//! Products are started and not waited for, as in every GPU library: [`DeviceMatrix::download`] and
+//! [`Gpu::synchronize`] wait. What was started on one [`Gpu`] runs in that order: it is a device
+//! and a stream of work on it. [`Gpu::stream`] is the same device with another stream, and an
+//! [`Event`] is a mark in one, to measure time or to be waited for:
 //!
 //! ```
 //! # use warpladder::gpu::Gpu;
@@ -53,8 +55,9 @@
 //! # }
 //! ```
 //!
-//! Kernels of your own come from PTX text. Their arguments are Rust values, compared with the parameters of the entry before
-//! the launch; results are compared by [`DeviceArray::check`], and [`Gpu::time`] times as `warpladder run` does:
+//! Kernels of your own come from PTX text. Their arguments are Rust values, compared with the
+//! parameters of the entry before the launch; results are compared by [`DeviceArray::check`], and
+//! [`Gpu::time`] times as `warpladder run` does:
 //!
 //! ```
 //! # use warpladder::gpu::{Gpu, Grid};
@@ -103,10 +106,12 @@ use queue::Queue;
 use std::sync::Arc;
 use transpose::Transposes;
 
-/// A GPU, or the emulator in its place, with one stream of work. Any thread may use it; a clone is the same device and stream.
+/// A GPU, or the emulator in its place, with one stream of work. Any thread may use it; a clone is
+/// the same device and stream.
 ///
-/// What several threads start on one `Gpu` runs one after the other, in the order in which their calls come: a product of
-/// several launches is started as a whole. Threads whose work may overlap take a stream each: [`Gpu::stream`].
+/// What several threads start on one `Gpu` runs one after the other, in the order in which their
+/// calls come: a product of several launches is started as a whole. Threads whose work may overlap
+/// take a stream each: [`Gpu::stream`].
 #[derive(Clone)]
 pub struct Gpu {
     queue: Queue,
@@ -189,7 +194,8 @@ impl Gpu {
     {
         let (rows, columns) = matrix.shape();
         let array = if matrix.data.is_contiguous() {
-            // SAFETY: nalgebra's contract of `is_contiguous`: all elements lie one behind the other, column by column.
+            // SAFETY: nalgebra's contract of `is_contiguous`: all elements lie one behind the
+            // other, column by column.
             self.upload(unsafe { matrix.data.as_slice_unchecked() })?
         } else {
             self.upload(&matrix.iter().copied().collect::<Vec<T>>())?
@@ -212,8 +218,8 @@ impl Gpu {
         DeviceMatrix::new(array, layout)
     }
 
-    /// A · B of nalgebra matrices or views, which are copied to the device and back. What it is made of may be chosen as for
-    /// [`gemm`](Self::gemm).
+    /// A · B of nalgebra matrices or views, which are copied to the device and back. What it is
+    /// made of may be chosen as for [`gemm`](Self::gemm).
     ///
     /// # Errors
     /// [`Error::Product`] where A has not as many columns as B has rows; what the device refuses.
@@ -263,11 +269,13 @@ impl Gpu {
         c.download()
     }
 
-    /// C ← α · A · B + β · C, on the device. Where β is 0, C is not read. Any matrix may be transposed, row-major or
-    /// column-major, with any distance between its rows or columns, and a batch of them.
+    /// C ← α · A · B + β · C, on the device. Where β is 0, C is not read. Any matrix may be
+    /// transposed, row-major or column-major, with any distance between its rows or columns,
+    /// and a batch of them.
     ///
-    /// A and B may be of `f32`, `f64`, [`half::f16`] or [`half::bf16`]. With the last two, the factors and sums are of `f32`; C is
-    /// of `f32` or as narrow as A and B, and then each element is rounded once, when it is stored:
+    /// A and B may be of `f32`, `f64`, [`half::f16`] or [`half::bf16`]. With the last two, the
+    /// factors and accumulators are of `f32`; C is of `f32` or of the type of A and B, and then
+    /// each element is rounded once, when it is stored:
     ///
     /// ```
     /// # use half::bf16;
@@ -278,19 +286,19 @@ impl Gpu {
     /// # let b = gpu.zeros::<bf16>(24, 8)?;
     /// let mut wide = gpu.zeros::<f32>(8, 8)?;
     /// gpu.gemm(1.0, a.view(), b.view(), 0.0, wide.view_mut())?;
-    /// let mut narrow = gpu.zeros::<bf16>(8, 8)?;
-    /// gpu.gemm(1.0, a.view(), b.view(), 0.0, narrow.view_mut())?;
+    /// let mut rounded = gpu.zeros::<bf16>(8, 8)?;
+    /// gpu.gemm(1.0, a.view(), b.view(), 0.0, rounded.view_mut())?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// The product is started and not waited for. The first one of a size chooses and compiles its kernel; those after it
-    /// allocate nothing. (Kernels of tensor cores read the places of their matrices from memory: matrices in new places make
-    /// one small upload.)
+    /// The product is started and not waited for. The first one of a size chooses and compiles its
+    /// kernel; those after it allocate nothing. (Kernels of tensor cores read the places of
+    /// their matrices from memory: matrices in new places make one small upload.)
     ///
     /// # Errors
-    /// [`Error::Product`] where the sizes do not match, [`Error::Plan`] where the device or the kernels do not take them, and
-    /// what the device refuses.
+    /// [`Error::Product`] where the sizes do not match, [`Error::Plan`] where the device or the
+    /// kernels do not take them, and what the device refuses.
     pub fn gemm<T: GemmInto<O>, O: Pod>(
         &self,
         alpha: T::Output,
@@ -303,8 +311,9 @@ impl Gpu {
         products.start(&self.queue, [alpha, beta], a, b, c)
     }
 
-    /// y ← α · A · x + β · y, on the device, for one vector or a batch of them, each with its matrix or all with the same one.
-    /// x and y have one column: [`Layout::vector`], which may be [`batched`](Layout::batched).
+    /// y ← α · A · x + β · y, on the device, for one vector or a batch of them, each with its
+    /// matrix or all with the same one. x and y have one column: [`Layout::vector`], which may
+    /// be [`batched`](Layout::batched).
     ///
     /// One matrix times many vectors is computed as one product of matrices.
     ///
@@ -340,14 +349,16 @@ impl Gpu {
         }
     }
 
-    /// C ← Aᵀ, on the device, for elements of 2, 4 or 8 bytes of any type. ([`DeviceMatrix::t`] gives a transpose without moving
-    /// anything, which is all that products need.) Batches are transposed matrix by matrix.
+    /// C ← Aᵀ, on the device, for elements of 2, 4 or 8 bytes of any type. ([`DeviceMatrix::t`]
+    /// gives a transpose without moving anything, which is all that products need.) Batches are
+    /// transposed matrix by matrix.
     ///
-    /// It is started and not waited for, and allocates nothing but for the first one, which compiles its kernel.
+    /// It is started and not waited for, and allocates nothing but for the first one, which
+    /// compiles its kernel.
     ///
     /// # Errors
-    /// [`Error::Transpose`] where the sizes do not match, [`Error::Gaps`] where there is something between rows or columns,
-    /// [`Error::ElementSize`], and what the device refuses.
+    /// [`Error::Transpose`] where the sizes do not match, [`Error::Gaps`] where there is something
+    /// between rows or columns, [`Error::ElementSize`], and what the device refuses.
     pub fn transpose<T: Pod>(&self, a: MatrixRef<'_, T>, c: MatrixMut<'_, T>) -> Result<(), Error> {
         self.caches.transposes.start(&self.queue, a, c)
     }
@@ -355,22 +366,24 @@ impl Gpu {
     /// PTX text with kernels to be launched here.
     ///
     /// # Errors
-    /// [`Error::NoEntry`] where there is none in it. Whether it is right shows when a kernel is loaded.
+    /// [`Error::NoEntry`] where there is none in it. Whether it is right shows when a kernel is
+    /// loaded.
     pub fn module(&self, ptx: &str) -> Result<Module, Error> {
         Module::new(self, ptx)
     }
 
-    /// Starts a kernel, with its arguments in the order of its parameters: see [`KernelArg`]. It is not waited for, and nothing
-    /// is allocated.
+    /// Starts a kernel, with its arguments in the order of its parameters: see [`KernelArg`]. It is
+    /// not waited for, and nothing is allocated.
     ///
     /// # Errors
-    /// [`Error::ArgumentCount`] and [`Error::Argument`] where the arguments are not those of the kernel,
-    /// [`Error::WrongDevice`], and what the device refuses.
+    /// [`Error::ArgumentCount`] and [`Error::Argument`] where the arguments are not those of the
+    /// kernel, [`Error::WrongDevice`], and what the device refuses.
     ///
     /// # Safety
-    /// With these arguments and this grid the kernel reads and writes only memory of its arguments, writes only arrays that are
-    /// given as `&mut`, and nothing that a launch on another stream uses at the same time. PTX can write wherever the device
-    /// reaches; on the emulator an access outside of allocations is an error, on a GPU one inside of another array is not seen.
+    /// With these arguments and this grid the kernel reads and writes only memory of its arguments,
+    /// writes only arrays that are given as `&mut`, and nothing that a launch on another stream
+    /// uses at the same time. PTX can write wherever the device reaches; on the emulator an
+    /// access outside of allocations is an error, on a GPU one inside of another array is not seen.
     /// `warpladder emulate --sanitize` sees both.
     pub unsafe fn launch(
         &self,
@@ -382,8 +395,9 @@ impl Gpu {
         unsafe { kernel.start(self, grid, &args) }
     }
 
-    /// Times a kernel as `warpladder run` does: after warm-up, each launch between two events on a GPU, by the wall clock on the
-    /// emulator. `sampling` says how often; a number alone is that. It waits for what was started before.
+    /// Times a kernel as `warpladder run` does: after warm-up, each launch between two events on a
+    /// GPU, by the wall clock on the emulator. `sampling` says how often; a number alone is
+    /// that. It waits for what was started before.
     ///
     /// The kernel runs many times: what it changes in place is changed as often.
     ///
@@ -403,9 +417,10 @@ impl Gpu {
         unsafe { kernel.time(self, grid, &args, &sampling.into()) }
     }
 
-    /// The same device with another stream of work: what is started on one of them may run beside what is started on the
-    /// other, in any order but that of events. Arrays, modules and kernels are those of both. Copies between host and device wait
-    /// for all streams. The emulator runs everything at once.
+    /// The same device with another stream of work: what is started on one of them may run beside
+    /// what is started on the other, in any order but that of events. Arrays, modules and
+    /// kernels are those of both. Copies between host and device wait for all streams. The
+    /// emulator runs everything at once.
     ///
     /// # Errors
     /// [`Error::Engine`] where the driver has no more.
@@ -424,7 +439,8 @@ impl Gpu {
         Ok(self.queue.event()?)
     }
 
-    /// Marks this place in the stream by an event. If it was recorded before, it is no longer there.
+    /// Marks this place in the stream by an event. If it was recorded before, it is no longer
+    /// there.
     ///
     /// # Errors
     /// [`Error::WrongDevice`], and what the device refuses.
@@ -432,7 +448,8 @@ impl Gpu {
         self.queue.record(event)
     }
 
-    /// Makes what is started on this stream from now on wait for an event, of this or of another stream. This thread goes on.
+    /// Makes what is started on this stream from now on wait for an event, of this or of another
+    /// stream. This thread goes on.
     ///
     /// # Errors
     /// [`Error::WrongDevice`], [`Error::NotRecorded`], and what the device refuses.

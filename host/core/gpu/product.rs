@@ -25,8 +25,9 @@ pub(super) struct Products {
     plans: Mutex<HashMap<Key, Arc<Planned>>>,
     /// What `warpladder tune` found on this device, read when the first product is planned.
     tuned: OnceLock<tuning::Choices>,
-    /// Memory for partial products, by the stream, and the number of bytes at its start that hold zeros between launches:
-    /// these must stay so. Launches of a stream run one after the other, so that one of each kind is enough.
+    /// Memory for partial products, by the stream, and the number of bytes at its start that hold
+    /// zeros between launches: these must stay so. Launches of a stream run one after the
+    /// other, so that one of each kind is enough.
     workspaces: Mutex<Workspaces>,
 }
 
@@ -49,7 +50,7 @@ struct Key {
     batch: u32,
     strides: [u64; 3],
     aligned: [bool; 3],
-    narrow: bool,
+    c_16bit: bool,
 }
 
 impl Products {
@@ -93,8 +94,8 @@ impl Products {
         let places = [inputs[0].0, inputs[1].0, output];
         let description = describe::<T, O>([a.layout, b.layout, layout], factors, places)?;
         let planned = self.planned(engine, &description)?;
-        // Held until all launches are started: those of another thread's product on this stream come before or after them, and
-        // find the workspace as these leave it.
+        // Held until all launches are started: those of another thread's product on this stream
+        // come before or after them, and find the workspace as these leave it.
         let mut workspaces = lock(&self.workspaces);
         let mut operands = Operands {
             inputs: &inputs,
@@ -103,9 +104,10 @@ impl Products {
             maps: DevicePtr(0),
         };
         operands.maps = planned.maps(engine, &operands)?;
-        // SAFETY: the plan was made for these layouts, which their arrays hold (`Layout` is checked against the array where the
-        // matrix is made); the workspace and the maps have the sizes that the plan asks for. All of it is freed by functions
-        // that wait for the device.
+        // SAFETY: the plan was made for these layouts, which their arrays hold (`Layout` is checked
+        // against the array where the matrix is made); the workspace and the maps have the
+        // sizes that the plan asks for. All of it is freed by functions that wait for the
+        // device.
         let start = |launch: &Launch<'_>| unsafe { queue.enqueue(launch) };
         Ok(planned.prepared.start(&operands, factors, start)?)
     }
@@ -124,7 +126,7 @@ impl Products {
             batch: description.batch,
             strides: description.strides,
             aligned: description.aligned,
-            narrow: description.narrow,
+            c_16bit: description.c_16bit,
         };
         let mut plans = lock(&self.plans);
         if let Some(planned) = plans.get(&key) {
@@ -133,7 +135,7 @@ impl Products {
         let tuned = self.tuned.get_or_init(|| {
             // A file that cannot be read is none: `warpladder tune` says what is wrong with it.
             let all = tuning::path().and_then(|path| tuning::read(&path));
-            tuning::of_place(all.unwrap_or_default(), &tuning::Place::of(&**engine))
+            tuning::of_environment(all.unwrap_or_default(), &tuning::Environment::of(&**engine))
         });
         let plan = gemm::plan(description, self.device, tuned)?;
         let planned = Arc::new(Planned {
@@ -149,8 +151,8 @@ impl Products {
 }
 
 impl Planned {
-    /// Where the tensor maps of these operands lie, if the kernels read any. Those of operands that the plan was started with
-    /// before are there already.
+    /// Where the tensor maps of these operands lie, if the kernels read any. Those of operands that
+    /// the plan was started with before are there already.
     fn maps(&self, engine: &Arc<dyn Engine>, operands: &Operands<'_>) -> Result<DevicePtr, Error> {
         if !self.prepared.has_tensor_maps() {
             return Ok(DevicePtr(0));
@@ -269,6 +271,6 @@ fn describe<T: GemmInto<O>, O: Pod>(
         alpha,
         beta,
         aligned: places.map(aligned),
-        narrow: T::NARROW,
+        c_16bit: T::C_16BIT,
     })
 }

@@ -113,8 +113,8 @@ impl Drop for Stream {
     }
 }
 
-/// A mark in a stream of work: see [`Gpu::record`](super::Gpu::record). It is reached when everything that was started on
-/// the stream before it has run.
+/// A mark in a stream of work: see [`Gpu::record`](super::Gpu::record). It is reached when
+/// everything that was started on the stream before it has run.
 pub struct Event {
     engine: Arc<dyn Engine>,
     id: EventId,
@@ -140,8 +140,8 @@ impl Event {
         Ok(streams(&*self.engine)?.synchronize_event(self.id)?)
     }
 
-    /// Waits for both events, and returns the milliseconds from `start` to this one: by the device's clock on a GPU, to about
-    /// half a microsecond; wall-clock time on the emulator.
+    /// Waits for both events, and returns the milliseconds from `start` to this one: by the
+    /// device's clock on a GPU, to about half a microsecond; wall-clock time on the emulator.
     ///
     /// # Errors
     /// [`Error::NotRecorded`], [`Error::WrongDevice`], and what failed on the device.

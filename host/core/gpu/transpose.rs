@@ -127,8 +127,9 @@ impl Transposes {
         for (extent, blocks) in extents.iter_mut().zip(grid) {
             *extent = number("the number of blocks", blocks as usize)?;
         }
-        // SAFETY: both matrices lie in their arrays, without gaps, so that the kernel of this size of elements reads and writes
-        // inside of them; arrays are freed by functions that wait for the device.
+        // SAFETY: both matrices lie in their arrays, without gaps, so that the kernel of this size
+        // of elements reads and writes inside of them; arrays are freed by functions that
+        // wait for the device.
         let started = unsafe {
             queue.enqueue(&Launch {
                 kernel,

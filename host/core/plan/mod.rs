@@ -1,4 +1,5 @@
-//! Launches that are planned: a [`Plan`] names kernels, grids and parameters; [`Prepared`] is a plan whose kernels are loaded.
+//! Launches that are planned: a [`Plan`] names kernels, grids and parameters; [`Prepared`] is a
+//! plan whose kernels are loaded.
 
 mod prepared;
 

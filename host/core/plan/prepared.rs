@@ -1,15 +1,16 @@
 //! A plan whose kernels are loaded, to be started with any operands.
 
 use super::{Plan, PlannedLaunch};
+use crate::device::ComputeCapability;
 use crate::engine::{Buffer, Engine};
-use crate::error::EngineError;
+use crate::error::{EngineError, LoadCause};
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap};
-use crate::launch::{Param, Place, TensorMap};
+use crate::launch::{Param, Region, TensorMap};
 use crate::ptx;
 
-/// Most bytes of the parameters of a general product, and most arguments of a kernel.
-const MOST_BYTES: usize = 128;
-const MOST_ARGS: usize = 16;
+/// Most bytes of the parameters of a GEMM, and most arguments of a kernel.
+const MAX_BYTES: usize = 128;
+const MAX_ARGS: usize = 16;
 
 /// A plan whose kernels are loaded.
 pub struct Prepared {
@@ -34,7 +35,8 @@ pub struct Operands<'a> {
     pub inputs: &'a [(DevicePtr, u64)],
     /// The output.
     pub output: DevicePtr,
-    /// The workspace: [`Prepared::workspace_bytes`], of which the first [`Prepared::zeroed_bytes`] hold zeros.
+    /// The workspace: [`Prepared::workspace_bytes`], of which the first [`Prepared::zeroed_bytes`]
+    /// hold zeros.
     pub workspace: DevicePtr,
     /// The tensor maps: [`Prepared::tensor_maps`] of these operands.
     pub maps: DevicePtr,
@@ -44,7 +46,7 @@ impl Prepared {
     /// Loads the kernels of a plan.
     ///
     /// # Errors
-    /// Those of [`Engine::load`].
+    /// Those of [`Engine::load`], and [`LoadCause::NotEmbedded`].
     pub fn new(engine: &dyn Engine, plan: Plan) -> Result<Self, EngineError> {
         let [workspace_bytes, zeroed_bytes] =
             [plan.workspace_bytes, plan.zeroed_bytes].map(|bytes| bytes as usize);
@@ -55,7 +57,11 @@ impl Prepared {
             .filter(|launch| !launch.grid.contains(&0));
         let mut maps = 0;
         let load = |launch: PlannedLaunch| {
-            let module = ptx::module(launch.compute_capability);
+            let ComputeCapability { major, minor } = launch.compute_capability;
+            let module = ptx::find(launch.compute_capability).ok_or_else(|| EngineError::Load {
+                entry: launch.entry.to_owned(),
+                cause: LoadCause::NotEmbedded { major, minor },
+            })?;
             let kernel = engine.load(&module.only(launch.entry), launch.entry)?;
             let maps_at = maps;
             maps += (tensor_maps(&launch).len() * crate::launch::TENSOR_MAP_BYTES) as u64;
@@ -104,7 +110,8 @@ impl Prepared {
         self.has_tensor_maps
     }
 
-    /// The tensor maps of all launches, as they must lie at [`Operands::maps`], which is not looked at.
+    /// The tensor maps of all launches, as they must lie at [`Operands::maps`], which is not looked
+    /// at.
     ///
     /// # Errors
     /// Those of [`Engine::tensor_map`].
@@ -120,7 +127,7 @@ impl Prepared {
             .flat_map(|loaded| tensor_maps(&loaded.launch));
         for map in maps {
             bytes.extend(engine.tensor_map(&MatrixMap {
-                address: operands.start(map.place),
+                address: operands.start(map.region),
                 element_bytes: map.element_bytes,
                 columns: map.columns,
                 rows: map.rows,
@@ -134,14 +141,14 @@ impl Prepared {
         Ok(bytes)
     }
 
-    /// Starts the launches of a general product with these factors α and β. Nothing is allocated.
+    /// Starts the launches of a GEMM with these factors α and β. Nothing is allocated.
     ///
     /// # Errors
     /// Those of [`Engine::enqueue`].
     ///
     /// # Safety
-    /// The operands are the memory that the plan was made for: inputs, output, workspace and maps of the sizes that its kernels
-    /// read and write, allocated until the launches have ended.
+    /// The operands are the memory that the plan was made for: inputs, output, workspace and maps
+    /// of the sizes that its kernels read and write, allocated until the launches have ended.
     pub unsafe fn enqueue<T: bytemuck::Pod>(
         &self,
         engine: &dyn Engine,
@@ -154,7 +161,8 @@ impl Prepared {
         })
     }
 
-    /// Starts the launches of a general product with these factors α and β, each by `start`. Nothing is allocated.
+    /// Starts the launches of a GEMM with these factors α and β, each by `start`.
+    /// Nothing is allocated.
     ///
     /// # Errors
     /// Those of `start`.
@@ -166,7 +174,7 @@ impl Prepared {
     ) -> Result<(), EngineError> {
         let factors = bytemuck::bytes_of(&factors);
         self.launches.iter().try_for_each(|loaded| {
-            let mut bytes = [0; MOST_BYTES];
+            let mut bytes = [0; MAX_BYTES];
             let product = loaded.launch.params.iter().find_map(|param| match param {
                 Param::Product(parameters) => Some(parameters),
                 _ => None,
@@ -209,18 +217,18 @@ fn tensor_maps(launch: &PlannedLaunch) -> &[TensorMap] {
 }
 
 impl Operands<'_> {
-    fn start(&self, place: Place) -> DevicePtr {
-        match place {
-            Place::Input(index) => self.inputs[index].0,
-            Place::Output => self.output,
-            Place::Workspace(offset) => DevicePtr(self.workspace.0 + offset),
+    fn start(&self, region: Region) -> DevicePtr {
+        match region {
+            Region::Input(index) => self.inputs[index].0,
+            Region::Output => self.output,
+            Region::Workspace(offset) => DevicePtr(self.workspace.0 + offset),
         }
     }
 }
 
 /// The arguments of a launch: on the stack, since to start a launch allocates nothing.
 struct Args<'a> {
-    args: [Arg<'a>; MOST_ARGS],
+    args: [Arg<'a>; MAX_ARGS],
     count: usize,
 }
 
@@ -232,10 +240,11 @@ impl<'a> Args<'a> {
 }
 
 impl Loaded {
-    /// The arguments for these operands; the parameters of a general product are `product`, if that is given.
+    /// The arguments for these operands; the parameters of a GEMM are `product`, if that
+    /// is given.
     fn args<'a>(&'a self, operands: &Operands<'_>, product: Option<&'a [u8]>) -> Args<'a> {
         let mut args = Args {
-            args: [Arg::U32(0); MOST_ARGS],
+            args: [Arg::U32(0); MAX_ARGS],
             count: 0,
         };
         for param in &self.launch.params {
@@ -248,7 +257,7 @@ impl Loaded {
                 Param::InputPtr(index) => Arg::Ptr(operands.inputs[*index].0),
                 Param::Output => Arg::Ptr(operands.output),
                 Param::Workspace => Arg::Ptr(operands.workspace),
-                Param::WorkspaceAt(offset) => Arg::Ptr(operands.start(Place::Workspace(*offset))),
+                Param::WorkspaceAt(offset) => Arg::Ptr(operands.start(Region::Workspace(*offset))),
                 Param::TensorMaps(_) => Arg::Ptr(DevicePtr(operands.maps.0 + self.maps_at)),
                 Param::U32(value) => Arg::U32(*value),
                 Param::F32(value) => Arg::F32(*value),
@@ -263,7 +272,7 @@ impl Loaded {
     fn with<'a>(&self, args: &'a Args<'a>) -> Launch<'a> {
         Launch {
             kernel: self.kernel,
-            // Whoever made the plan has checked the limits.
+            // The limits are checked where the plan is made.
             grid: Dim3::from(self.launch.grid.map(|extent| extent as u32)),
             block: self.launch.block,
             cluster: self.launch.cluster,

@@ -7,13 +7,13 @@ use crate::launch::Launch;
 use std::time::{Duration, Instant};
 
 /// Samples after which no more are taken, whatever the precision: single times are kept in records.
-const MOST_SAMPLES: usize = 10_000;
+const MAX_SAMPLES: usize = 10_000;
 
-/// The precision is looked at after so many samples each: it needs them sorted.
+/// Samples between two looks at the precision, which needs them sorted.
 const LOOK_EVERY: usize = 10;
 
-/// Launches on a GPU before the first sample, so that clocks and caches have settled. The emulator needs none
-/// beside the run that is checked.
+/// Launches on a GPU before the first sample, so that clocks and caches have settled. The emulator
+/// needs none beside the run that is checked.
 const GPU_WARM_UP: usize = 3;
 
 /// What the caches of a GPU hold when a sample begins.
@@ -32,10 +32,10 @@ pub enum Cache {
 pub struct Sampling {
     /// Samples, at least; one where this is 0.
     pub reps: usize,
-    /// More samples are taken until the 95 % interval of the median is within so many percent of it, up to 10,000 of
-    /// them.
+    /// More samples are taken until the 95 % interval of the median is within this many percent of
+    /// it, up to 10,000 of them.
     pub precision_pct: Option<f64>,
-    /// No sample begins after so much time.
+    /// No sample begins after this time.
     pub time_limit: Option<Duration>,
     /// What the caches hold; nothing where the engine has none.
     pub cache: Cache,
@@ -63,15 +63,17 @@ pub enum Stop {
     /// Time was up.
     TimeLimit,
     /// There were 10,000.
-    MostSamples,
+    #[serde(rename = "most_samples")]
+    MaxSamples,
 }
 
 impl Sampling {
-    /// Times launches that run one after the other, at least once, after warm-up: each sample in milliseconds, and why there
-    /// are no more.
+    /// Times launches that run one after the other, at least once, after warm-up: each sample in
+    /// milliseconds, and why there are no more.
     ///
     /// # Errors
-    /// Those of the launches; [`EngineError::OutOfMemory`] where there is none to fill the caches with.
+    /// Those of the launches; [`EngineError::OutOfMemory`] where there is none to fill the caches
+    /// with.
     ///
     /// # Safety
     /// As [`Engine::time`]; the launches run many times.
@@ -127,8 +129,8 @@ impl Sampling {
         let Some(wanted) = self.precision_pct else {
             return Some(Stop::Reps);
         };
-        if samples.len() >= MOST_SAMPLES {
-            return Some(Stop::MostSamples);
+        if samples.len() >= MAX_SAMPLES {
+            return Some(Stop::MaxSamples);
         }
         let looks = samples.len() == self.reps || samples.len().is_multiple_of(LOOK_EVERY);
         let reached = looks && precision_pct(samples).is_some_and(|reached| reached <= wanted);
@@ -147,7 +149,8 @@ fn precision_pct(samples: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Takes samples that alternate between two times; each look at the clock is a millisecond later.
+    /// Takes samples that alternate between two times; each look at the clock is a millisecond
+    /// later.
     fn taken(sampling: Sampling, times: [f64; 2]) -> (usize, Stop) {
         let mut samples = Vec::new();
         loop {
@@ -179,7 +182,7 @@ mod tests {
         };
         assert_eq!(taken(precise, [1.0, 1.01]), (6, Stop::Precision));
         // Half of the samples at each of two times: the interval never leaves them.
-        assert_eq!(taken(precise, [1.0, 2.0]), (10_000, Stop::MostSamples));
+        assert_eq!(taken(precise, [1.0, 2.0]), (10_000, Stop::MaxSamples));
         let limited = Sampling {
             time_limit: Some(Duration::from_millis(50)),
             ..precise

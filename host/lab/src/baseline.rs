@@ -23,10 +23,10 @@ use warpladder::engine::EngineKind;
 use warpladder::timing::median;
 
 /// Fewest samples of each run: with five, the extremes of the ratios are a 99 % interval.
-pub const LEAST_SAMPLES: usize = 5;
+pub const MIN_SAMPLES: usize = 5;
 
 /// Most samples of each run that are looked at: every one is set beside every one.
-const MOST_SAMPLES: usize = 400;
+const MAX_SAMPLES: usize = 400;
 
 /// Probability that the true ratio is on one side of the interval.
 const TAIL: f64 = 0.005;
@@ -45,6 +45,7 @@ const EVENT_RESOLUTION_MS: f64 = 0.5e-3;
 
 /// Why a saved run cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BaselineError {
     /// No file.
     #[error("cannot read {}: {error}", .path.display())]
@@ -88,6 +89,7 @@ pub enum Change {
 
 /// A kernel now and then. Times are in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Comparison {
     /// Median of the saved samples.
     pub median_ms: f64,
@@ -183,12 +185,12 @@ pub fn compare(
 ) -> Result<Comparison, String> {
     let too_few = || {
         format!(
-            "{} samples then and {} now, at least {LEAST_SAMPLES} of each are needed: use --reps",
+            "{} samples then and {} now, at least {MIN_SAMPLES} of each are needed: use --reps",
             then.len(),
             now.len()
         )
     };
-    if then.len().min(now.len()) < LEAST_SAMPLES {
+    if then.len().min(now.len()) < MIN_SAMPLES {
         return Err(too_few());
     }
     let median_ms = median(then).ok_or_else(too_few)?;
@@ -224,20 +226,20 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// At most [`MOST_SAMPLES`] of the samples, evenly spread over their order.
+/// At most [`MAX_SAMPLES`] of the samples, evenly spread over their order.
 fn thinned(samples: &[f64]) -> Vec<f64> {
-    let step = samples.len().div_ceil(MOST_SAMPLES);
+    let step = samples.len().div_ceil(MAX_SAMPLES);
     samples.iter().copied().step_by(step).collect()
 }
 
 /// How many of the sorted ratios lie below the interval, and as many above it: the critical value
 /// of Mann and Whitney's U, up to which U comes with a probability of at most [`TAIL`].
 fn ratios_outside(then: usize, now: usize) -> usize {
-    /// Up to so many samples together, the orders of all of them are counted in whole numbers below
-    /// 2^53.
-    const MOST_COUNTED: usize = 50;
+    /// Up to this number of samples together, the orders of all of them are counted in whole
+    /// numbers below 2^53.
+    const MAX_COUNTED: usize = 50;
     let (n, m) = (then as f64, now as f64);
-    if then + now > MOST_COUNTED {
+    if then + now > MAX_COUNTED {
         let deviation = (n * m * (n + m + 1.0) / 12.0).sqrt();
         return (n * m / 2.0 - TAIL_DEVIATIONS * deviation).floor().max(0.0) as usize;
     }
@@ -252,7 +254,7 @@ fn ratios_outside(then: usize, now: usize) -> usize {
     within.count().saturating_sub(1)
 }
 
-/// In how many orders of samples so many pairs of them are the other way round: the coefficients of
+/// In how many orders of samples `u` pairs of them are inverted, for each `u`: the coefficients of
 /// Gauss's binomial, the product of (1 - x^(m+i)) / (1 - x^i) for i from 1 to n.
 fn orders(n: usize, m: usize) -> Vec<f64> {
     let mut counts = vec![0.0; n * m + 1];
@@ -274,8 +276,8 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
-    /// Samples around `median` whose standard deviation is so much of it, with a long tail upwards,
-    /// as times have.
+    /// Samples around `median` whose standard deviation is `noise` times it, with a long tail
+    /// upwards, as times have.
     fn samples(rng: &mut StdRng, median: f64, noise: f64) -> Vec<f64> {
         (0..20)
             .map(|_| {

@@ -13,7 +13,7 @@ const BLOCK_ROWS: usize = 32;
 
 /// Extent of a block along k: with `BLOCK_COLUMNS` columns, 256 KiB of B, which stays in the L2
 /// cache of a core.
-const BLOCK_DEPTH: usize = 128;
+const BLOCK_K: usize = 128;
 
 /// Columns of B and C that a block has.
 const BLOCK_COLUMNS: usize = 512;
@@ -49,7 +49,7 @@ pub fn strided(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
 }
 // ANCHOR_END: strided
 
-/// [`naive`] in blocks that stay in the caches.
+/// [`naive`] in blocks that fit in the caches.
 pub fn blocked(a: &[f32], b: &[f32], c: &mut [f32], [m, n, k]: [usize; 3]) {
     c.fill(0.0);
     for top in (0..m).step_by(BLOCK_ROWS) {
@@ -82,8 +82,8 @@ fn blocked_rows(a: &[f32], b: &[f32], c: &mut [f32], n: usize, k: usize) {
     }
     for left in (0..n).step_by(BLOCK_COLUMNS) {
         let right = n.min(left + BLOCK_COLUMNS);
-        for start in (0..k).step_by(BLOCK_DEPTH) {
-            let end = k.min(start + BLOCK_DEPTH);
+        for start in (0..k).step_by(BLOCK_K) {
+            let end = k.min(start + BLOCK_K);
             for (row, c) in c.chunks_exact_mut(n).enumerate() {
                 let c = &mut c[left..right];
                 for l in start..end {

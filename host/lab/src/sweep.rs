@@ -70,6 +70,7 @@ pub struct Sweep {
 
 /// Why there is no sweep.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SweepError {
     /// Its blocks are its own.
     #[error(

@@ -1,4 +1,4 @@
-//! Ways to compute a product, each checked and timed on the device.
+//! Candidates for a matrix multiplication (GEMM), each checked and timed on the device.
 
 use crate::problem::product::Product;
 use crate::problem::{Problem, Shape};
@@ -8,17 +8,17 @@ use std::time::Instant;
 use warpladder::check::Verdict;
 use warpladder::engine::{Buffer, Engine, EngineKind};
 use warpladder::error::EngineError;
-use warpladder::gemm::tuning::{Case, Place, Tuned};
+use warpladder::gemm::tuning::{Environment, ProblemKey, Tuned};
 use warpladder::gemm::{self, Description, Device, GemmElement, PlanError};
 use warpladder::launch::DevicePtr;
 use warpladder::plan::{Operands, Prepared};
 use warpladder::timing::median;
 
-/// Ways are tried that the model gives at most so many times the time of its favourite.
-const MOST_TIMES_THE_BEST: f64 = 2.0;
+/// A candidate is timed if the model gives it at most this multiple of its favourite's time.
+const MAX_TIMES_THE_BEST: f64 = 2.0;
 
-/// The most ways that are tried.
-const MOST_WAYS: usize = 32;
+/// The most candidates that are timed.
+const MAX_CANDIDATES: usize = 32;
 
 /// A sample is of as many products as take this long, in seconds: well above the cost of waiting
 /// for them.
@@ -26,6 +26,7 @@ const SAMPLE_SECONDS: f64 = 1e-3;
 
 /// Why nothing was found.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TuneError {
     /// No kernel takes the product.
     #[error(transparent)]
@@ -35,9 +36,9 @@ pub enum TuneError {
     Engine(#[from] EngineError),
 }
 
-/// One way to compute a product.
+/// A configuration of kernels for a product.
 #[derive(Clone, Debug)]
-pub struct Way {
+pub struct Candidate {
     /// How.
     pub choice: Choice,
     /// Clocks by the model.
@@ -48,84 +49,84 @@ pub struct Way {
     pub verdict: Verdict,
 }
 
-/// All ways that were tried, the fastest of those with right results first, and those with wrong
-/// ones last.
+/// All candidates that were timed, the fastest of those with right results first, and those with
+/// wrong ones last.
 ///
 /// # Errors
 /// See [`TuneError`].
-pub fn ways<T: GemmElement>(
+pub fn candidates<T: GemmElement>(
     engine: &dyn Engine,
     shape: Shape,
     transposed: [bool; 2],
     reps: usize,
-) -> Result<Vec<Way>, TuneError> {
+) -> Result<Vec<Candidate>, TuneError> {
     let device = Device::of(engine);
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
     description.check()?;
     let problem = Product::<T>::row_major(shape, 1).stored(transposed);
     let bench = Bench::new(engine, &description, &problem)?;
-    let mut ways = Vec::new();
-    for (predicted, choice) in candidates(&description, device) {
+    let mut candidates = Vec::new();
+    for (predicted, choice) in shortlist(&description, device) {
         let prepared = Prepared::new(engine, gemm::plan_choice(&description, device, &choice))?;
         let workspace = prepared.workspace(engine)?;
         let verdict = bench.check(&prepared, &workspace, &problem)?;
-        ways.push((predicted, choice, prepared, workspace, verdict));
+        candidates.push((predicted, choice, prepared, workspace, verdict));
     }
-    let mut times = vec![Vec::new(); ways.len()];
+    let mut times = vec![Vec::new(); candidates.len()];
     // In turn, so that a change of the clock meets all of them.
     for _ in 0..reps.max(1) {
-        for ((_, _, prepared, workspace, _), times) in ways.iter().zip(&mut times) {
+        for ((_, _, prepared, workspace, _), times) in candidates.iter().zip(&mut times) {
             times.push(bench.time(prepared, workspace)?);
         }
     }
-    let mut ways: Vec<Way> = ways
+    let mut candidates: Vec<Candidate> = candidates
         .into_iter()
         .zip(times)
-        .map(|((predicted, choice, _, _, verdict), times)| Way {
+        .map(|((predicted, choice, _, _, verdict), times)| Candidate {
             choice,
             predicted,
             ms: median(&times).unwrap_or(f64::INFINITY),
             verdict,
         })
         .collect();
-    ways.sort_by(|a, b| {
+    candidates.sort_by(|a, b| {
         (!a.verdict.ok, a.ms)
             .partial_cmp(&(!b.verdict.ok, b.ms))
             .expect("times are numbers")
     });
-    Ok(ways)
+    Ok(candidates)
 }
 
-/// What is kept of the fastest way.
-pub fn kept<T: GemmElement>(
+/// What is kept of the fastest candidate, for the tuning file.
+pub fn tuned<T: GemmElement>(
     engine: &dyn Engine,
     shape: Shape,
     transposed: [bool; 2],
-    way: &Way,
+    candidate: &Candidate,
 ) -> Tuned {
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
     Tuned::new(
-        Place::of(engine),
-        Case::of(&description),
-        &way.choice,
-        way.ms,
+        Environment::of(engine),
+        ProblemKey::of(&description),
+        &candidate.choice,
+        candidate.ms,
     )
 }
 
-/// The ways that are worth a try, the model's favourite first.
-fn candidates<T: GemmElement>(description: &Description<T>, device: Device) -> Vec<(f64, Choice)> {
-    let (instances, _) = T::instances(device.compute_capability, description.narrow);
+/// The candidates that are timed, the model's favourite first.
+fn shortlist<T: GemmElement>(description: &Description<T>, device: Device) -> Vec<(f64, Choice)> {
+    let (instances, _) = T::instances(device.compute_capability, description.c_16bit);
     let request = description.request(device);
     let mut all: Vec<(f64, Choice)> = instances.candidates(&request).collect();
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let most = all
         .first()
-        .map_or(0.0, |(best, _)| best * MOST_TIMES_THE_BEST);
+        .map_or(0.0, |(best, _)| best * MAX_TIMES_THE_BEST);
     let mut seen = HashSet::new();
     all.retain(|(clocks, choice)| {
         *clocks <= most && seen.insert((choice.entry, choice.splits, choice.cut.is_some()))
     });
-    all.truncate(MOST_WAYS);
+    all.truncate(MAX_CANDIDATES);
     all
 }
 
@@ -171,8 +172,8 @@ impl<'e, T: GemmElement> Bench<'e, T> {
             // These kernels read none.
             maps: DevicePtr(0),
         };
-        // SAFETY: the buffers hold the operands of the problem that the plan was made for, and live until the device was waited
-        // for.
+        // SAFETY: the buffers hold the operands of the problem that the plan was made for, and live
+        // until the device was waited for.
         unsafe { prepared.enqueue(self.engine, &operands, self.factors) }
     }
 

@@ -11,6 +11,7 @@ use ptx_emulator::{
 
 /// Why a kernel could not be judged.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CheckError {
     /// The kernel is not there, or the emulator cannot run it.
     #[error("{0}: keep the kernel's name as it was given")]
@@ -63,14 +64,14 @@ pub fn check(exercise: &Exercise, module: &Module, entry: &str) -> Result<Verdic
 }
 
 /// A launch's memory, with the arguments in it.
-struct Launch {
+struct PreparedLaunch {
     memory: Memory,
     config: LaunchConfig,
     args: Args,
     arrays: Vec<Array>,
 }
 
-impl Launch {
+impl PreparedLaunch {
     /// `unwritten` is what the result holds where nothing is written before the launch; none leaves
     /// its memory untouched.
     fn new(case: &Case, unwritten: Option<f32>) -> Result<Self, MemoryError> {
@@ -102,7 +103,7 @@ impl Launch {
             instruction_budget: BUDGET,
             ..LaunchConfig::new(case.grid, case.block)
         };
-        Ok(Launch {
+        Ok(PreparedLaunch {
             memory,
             config,
             args,
@@ -124,7 +125,7 @@ impl Launch {
 
 /// What is wrong with a launch before its result is looked at.
 fn sanitize(kernel: &Kernel, case: &'static Case) -> Result<Option<Verdict>, CheckError> {
-    let launch = Launch::new(case, None)?;
+    let launch = PreparedLaunch::new(case, None)?;
     let mut sanitizer = Sanitizer::new(&Tool::ALL);
     let ended =
         kernel.launch_observed(&launch.memory, &launch.config, &launch.args, &mut sanitizer);
@@ -149,9 +150,10 @@ fn sanitize(kernel: &Kernel, case: &'static Case) -> Result<Option<Verdict>, Che
     }))
 }
 
-/// What a launch asks of the machine, and its result, which is [`UNWRITTEN`] where nobody wrote it.
+/// What a launch asks of the machine, and its result, which is [`UNWRITTEN`] where nothing wrote
+/// it.
 fn count(kernel: &Kernel, case: &Case) -> Result<(Figures, Vec<f32>), CheckError> {
-    let launch = Launch::new(case, Some(UNWRITTEN))?;
+    let launch = PreparedLaunch::new(case, Some(UNWRITTEN))?;
     let mut counters = Counters::new();
     kernel.launch_observed(&launch.memory, &launch.config, &launch.args, &mut counters)?;
     Ok((counters.total().into(), launch.result()?))

@@ -23,6 +23,7 @@ pub struct Folder(PathBuf);
 
 /// What went wrong in a learner's folder.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FolderError {
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]

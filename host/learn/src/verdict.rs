@@ -1,4 +1,4 @@
-//! What a check came to, in words for somebody who learns.
+//! What a check came to, in words for a learner.
 
 use super::check::result_of;
 use super::exercise::{Case, Demand, Holds};
@@ -193,7 +193,9 @@ fn advice(problem: Problem) -> Option<&'static str> {
         Problem::RaceBetweenBlocks => Some(
             "Blocks run in any order and at the same time: no barrier reaches from one to another.",
         ),
-        Problem::Uninitialised => Some("Whatever it reads there was left by somebody else."),
+        Problem::Uninitialised => {
+            Some("Whatever it reads there was left by another block or kernel.")
+        }
         Problem::Deadlock | Problem::DivergentBarrier => {
             Some("All threads of a block must reach the same barrier.")
         }

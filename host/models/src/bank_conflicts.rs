@@ -1,16 +1,17 @@
 //! Bank conflicts: in how many wavefronts shared memory serves one access of a warp.
 //!
-//! Shared memory is spread over banks, one word of 4 bytes after the other. A *wavefront* serves one word of each
-//! bank. With lane l at word l s and B banks, each bank that is used at all holds gcd(s, B) of B lanes' words:
+//! Shared memory is spread over banks, one word of 4 bytes after the other. A *wavefront* serves
+//! one word of each bank. With lane l at word l s and B banks, each bank that is used at all holds
+//! gcd(s, B) of B lanes' words:
 //!
 //! ```text
 //! wavefronts = 1                          s = 0: a load of one word is broadcast
 //!            = ⌈n gcd(s, B) / B⌉          n lanes of one word each
 //! ```
 //!
-//! So a column of a 32×32 tile (s = 32) costs 32 wavefronts, of a 32×33 tile (s = 33) one (source 003). Accesses of
-//! 8 and 16 bytes are served for half and quarter warps in turn, over B/2 and B/4 slots of that size; a broadcast
-//! takes half as many turns, one and two (measured on an H200).
+//! So a column of a 32×32 tile (s = 32) costs 32 wavefronts, of a 32×33 tile (s = 33) one (source
+//! 003). Accesses of 8 and 16 bytes are served for half and quarter warps in turn, over B/2 and B/4
+//! slots of that size; a broadcast takes half as many turns, one and two (measured on an H200).
 //!
 //! CUDA C++ Programming Guide, "Compute Capability 5.x", shared memory; for 1.x and 2.x, guide 4.2.
 
@@ -44,7 +45,8 @@ impl Banks {
         cycles_per_wavefront: 2,
     };
 
-    /// Compute capability 3.0 and newer: 32 banks, a word every cycle (3.x in its default mode of 4-byte banks).
+    /// Compute capability 3.0 and newer: 32 banks, a word every cycle (3.x in its default mode of
+    /// 4-byte banks).
     pub const CC_3: Banks = Banks {
         count: 32,
         lanes: 32,
@@ -61,8 +63,8 @@ impl Banks {
         f64::from(self.count * WORD_BYTES) / f64::from(self.cycles_per_wavefront)
     }
 
-    /// Wavefronts of a load of a full warp in which lane l takes `access_bytes` bytes at l × `stride_bytes`; of a
-    /// store too, but for a stride of 0.
+    /// Wavefronts of a load of a full warp in which lane l takes `access_bytes` bytes at l ×
+    /// `stride_bytes`; of a store too, but for a stride of 0.
     ///
     /// # Errors
     /// Anything but 4, 8 or 16 bytes, and an aligned stride.

@@ -1,8 +1,9 @@
 //! Coalescing: how many sectors of memory one access of a warp touches.
 //!
-//! A load or store of a warp is one *request*. The memory moves whole *sectors* of 32 bytes (four make a cache line
-//! of 128), so a request costs as many sectors as its lanes touch (003: "the naive transpose kernel performs 32
-//! different stores per row"). With lane l at byte o + l s, and every access aligned to its size:
+//! A load or store of a warp is one *request*. The memory moves whole *sectors* of 32 bytes (four
+//! make a cache line of 128), so a request costs as many sectors as its lanes touch (003: "the
+//! naive transpose kernel performs 32 different stores per row"). With lane l at byte o + l s, and
+//! every access aligned to its size:
 //!
 //! ```text
 //! sectors = 1                                               s = 0 (a broadcast)
@@ -10,8 +11,9 @@
 //!         = n                                               |s| ≥ 32: each lane has its own
 //! ```
 //!
-//! n is the number of lanes. The same holds for lines of 128 bytes and for the half-warp requests of compute
-//! capability 1.x (16 lanes; CUDA C Programming Guide 4.2, "Compute Capability 1.x", global memory).
+//! n is the number of lanes. The same holds for lines of 128 bytes and for the half-warp requests
+//! of compute capability 1.x (16 lanes; CUDA C Programming Guide 4.2, "Compute Capability 1.x",
+//! global memory).
 
 use super::pattern::{PatternError, check, check_aligned};
 
@@ -31,11 +33,12 @@ pub struct WarpAccess {
 }
 
 impl WarpAccess {
-    /// Lane l of `lanes` accesses `access_bytes` bytes at `offset_bytes` + l × `stride_bytes`; the offset counts
-    /// from any address that is a multiple of 128.
+    /// Lane l of `lanes` accesses `access_bytes` bytes at `offset_bytes` + l × `stride_bytes`; the
+    /// offset counts from any address that is a multiple of 128.
     ///
     /// # Errors
-    /// Anything but 1 to 32 lanes, 1 to 16 bytes in a power of two, and an aligned stride and offset.
+    /// Anything but 1 to 32 lanes, 1 to 16 bytes in a power of two, and an aligned stride and
+    /// offset.
     pub fn new(
         lanes: u32,
         stride_bytes: i64,
@@ -84,7 +87,8 @@ impl WarpAccess {
         self.count(LINE_BYTES)
     }
 
-    /// Bytes that the lanes ask for over bytes that move: 1 is ideal, a broadcast counts its bytes once.
+    /// Bytes that the lanes ask for over bytes that move: 1 is ideal, a broadcast counts its bytes
+    /// once.
     pub fn efficiency(&self) -> f64 {
         let distinct = if self.stride_bytes == 0 {
             1

@@ -1,7 +1,7 @@
 //! Performance models: how fast a kernel can be on a GPU, and why it is no faster.
 //!
-//! Pure functions of plain numbers: nothing here runs a kernel. Each module's documentation carries its formula,
-//! the symbols of its source beside ours, and the units.
+//! Pure functions of plain numbers: nothing here runs a kernel. Each module's documentation carries
+//! its formula, the symbols of its source beside ours, and the units.
 //!
 //! | module | question | source |
 //! |---|---|---|
@@ -14,12 +14,13 @@
 //! | [`interval`] | how long does one thread take for one round, and how many threads saturate what? | 002 |
 //! | [`predict`](mod@predict) | all of it together: a time and what limits it | |
 //!
-//! Sources 000 to 004 are the course notes that this project's kernels are from: 000 is CSE 260, lecture 9
-//! (Baden), 001 is ECE 408, lecture 5, 002 is "GPU Microarchitecture Note Set 5: Interval Analysis", 003 is the
-//! matrix transpose of the CINECA CUDA course, 004 is Wolfe's "Optimizing GPU Kernels".
+//! Sources 000 to 004 are the course notes that this project's kernels are from: 000 is CSE 260,
+//! lecture 9 (Baden), 001 is ECE 408, lecture 5, 002 is "GPU Microarchitecture Note Set 5: Interval
+//! Analysis", 003 is the matrix transpose of the CINECA CUDA course, 004 is Wolfe's "Optimizing GPU
+//! Kernels".
 //!
-//! Units: times are in cycles of the multiprocessors' clock unless a name says seconds or nanoseconds; GB/s is
-//! 10⁹ bytes per second; GFLOP/s counts a fused multiply-add as two.
+//! Units: times are in cycles of the multiprocessors' clock unless a name says seconds or
+//! nanoseconds; GB/s is 10⁹ bytes per second; GFLOP/s counts a fused multiply-add as two.
 
 pub mod bank_conflicts;
 pub mod coalescing;

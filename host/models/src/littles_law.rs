@@ -1,8 +1,9 @@
 //! Little's law: parallelism = latency × throughput.
 //!
-//! Source 000: T = λ p, "required parallelism (threads) = latency × throughput". To keep a unit busy that starts p
-//! operations per cycle and takes λ cycles for each, λ p of them must be in flight. They can come from many threads
-//! or from independent operations of each (instruction-level parallelism): T = threads × ILP.
+//! Source 000: T = λ p, "required parallelism (threads) = latency × throughput". To keep a unit
+//! busy that starts p operations per cycle and takes λ cycles for each, λ p of them must be in
+//! flight. They can come from many threads or from independent operations of each
+//! (instruction-level parallelism): T = threads × ILP.
 //!
 //! | symbol of 000 | here | unit |
 //! |---|---|---|

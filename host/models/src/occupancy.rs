@@ -1,22 +1,24 @@
 //! Occupancy: how many blocks are resident on a multiprocessor, and what stops the next one.
 //!
-//! A block becomes resident when the multiprocessor has all that it needs, so the number of resident blocks is the
-//! least of four quotients:
+//! A block becomes resident when the multiprocessor has all that it needs, so the number of
+//! resident blocks is the least of four quotients:
 //!
 //! ```text
 //! blocks = min( ⌊warps / warps per block⌋, block slots,
 //!               ⌊registers / registers per block⌋, ⌊shared memory / shared memory per block⌋ )
 //! ```
 //!
-//! What a block needs is rounded up to what the hardware allocates at a time ([`Allocation`]): registers warp by
-//! warp out of the register file's partitions (block by block on compute capability 1.x), shared memory in units
-//! of 128 to 512 bytes and, from 8.0, with 1 KiB that the driver keeps. Rules: NVIDIA's CUDA occupancy calculator.
+//! What a block needs is rounded up to what the hardware allocates at a time ([`Allocation`]):
+//! registers warp by warp out of the register file's partitions (block by block on compute
+//! capability 1.x), shared memory in units of 128 to 512 bytes and, from 8.0, with 1 KiB that the
+//! driver keeps. Rules: NVIDIA's CUDA occupancy calculator.
 //!
 //! Source 001 uses the same quotients with threads in place of warps and without registers.
 
 use thiserror::Error;
 
-/// Most that a multiprocessor and a block can have. Source: CUDA C++ Programming Guide, "Compute Capabilities".
+/// Most that a multiprocessor and a block can have. Source: CUDA C++ Programming Guide, "Compute
+/// Capabilities".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Limits {
     /// Threads of a block.
@@ -90,7 +92,8 @@ impl Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limiter {
-    /// All threads of the multiprocessor are taken: occupancy is as high as it gets with this block.
+    /// All threads of the multiprocessor are taken: occupancy is as high as it gets with this
+    /// block.
     Threads,
     /// All block slots are taken.
     Blocks,
@@ -236,7 +239,8 @@ impl Allowed {
     }
 }
 
-/// Resident blocks by registers, and the registers that the hardware checks against the limit of a block.
+/// Resident blocks by registers, and the registers that the hardware checks against the limit of a
+/// block.
 fn blocks_by_registers(limits: &Limits, allocation: &Allocation, launch: &Launch) -> (u32, u64) {
     let warps = u64::from(launch.warps_per_block());
     let per_warp = u64::from(launch.registers_per_thread) * u64::from(WARP);

@@ -1,4 +1,5 @@
-//! Roofline: the time that arithmetic needs against the time that data needs, at each level of the memory.
+//! Roofline: the time that arithmetic needs against the time that data needs, at each level of the
+//! memory.
 //!
 //! ```text
 //! t = max(F / peak, D_DRAM / Θ_M, D_L2 / Θ_2, D_shared / Θ_S)
@@ -11,9 +12,10 @@
 //! | F / D | intensity | FLOP/byte |
 //! | Θ_M, Θ_2, Θ_S | bandwidth of DRAM, L2, shared memory ([`Roof::gbs`]) | GB/s |
 //!
-//! A level's roof at intensity I is min(peak, I Θ): 001's "150 GB/s limits the code at 37.5 GFLOP/s". The code is
-//! under the lowest of its roofs. Source 000 calls the same comparison "compute bound or communication bound".
-//! Williams, Waterman, Patterson: "Roofline", CACM 52(4), 2009.
+//! A level's roof at intensity I is min(peak, I Θ): 001's "150 GB/s limits the code at 37.5
+//! GFLOP/s". The code is under the lowest of its roofs. Source 000 calls the same comparison
+//! "compute bound or communication bound". Williams, Waterman, Patterson: "Roofline", CACM 52(4),
+//! 2009.
 
 use super::Bound;
 
@@ -99,8 +101,8 @@ impl Roofline {
         Some(self.peak_gflops.min(intensity * roof.gbs))
     }
 
-    /// Where work of so many FLOP stands that moves so many bytes at each level. Levels without a roof do not
-    /// bound it.
+    /// Where work of so many FLOP stands that moves so many bytes at each level. Levels without a
+    /// roof do not bound it.
     pub fn place(&self, flops: f64, bytes: &[(Level, f64)]) -> Standing {
         let compute_seconds = flops / (self.peak_gflops * 1e9);
         let mut standing = Standing {
@@ -130,10 +132,12 @@ impl Roofline {
     }
 }
 
-/// Intensity, in FLOP/byte, of a matrix product that uses each element `reuse` times once it is loaded.
+/// Intensity, in FLOP/byte, of a matrix product that uses each element `reuse` times once it is
+/// loaded.
 ///
-/// A multiply-add is two FLOP and takes two elements: 2 `reuse` / (2 `element_bytes`). Without a tile `reuse` is 1
-/// (001: "4 B/FLOP"), with T×T tiles it is T. The result is not counted: it is written once.
+/// A multiply-add is two FLOP and takes two elements: 2 `reuse` / (2 `element_bytes`). Without a
+/// tile `reuse` is 1 (001: "4 B/FLOP"), with T×T tiles it is T. The result is not counted: it is
+/// written once.
 pub fn product_intensity(reuse: u32, element_bytes: u32) -> f64 {
     f64::from(reuse) / f64::from(element_bytes)
 }

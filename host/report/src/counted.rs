@@ -9,7 +9,7 @@ use warpladder_lab::profile::{Measurement, SourceFile, listing, profile};
 use warpladder_lab::run::{describe, preflight};
 
 /// Least extent at which kernels are counted: tiles of most kernels fit.
-const LEAST: u32 = 64;
+const MIN_EXTENT: u32 = 64;
 
 /// The extent for rungs whose tiles depend on the size, and how many multiprocessors share the
 /// work: a multiprocessor has as many outputs as one of an H200 has of 4096 × 4096, so the tiles
@@ -64,7 +64,7 @@ fn count_one(rung: &'static Rung) -> Option<Counted> {
     let emulator = EmulatorEngine::new();
     let (emulator, least) = match rung.implementation {
         Implementation::Cpu(_) => return None,
-        Implementation::Kernel { .. } | Implementation::Dispatch(_) => (emulator, LEAST),
+        Implementation::Kernel { .. } | Implementation::Dispatch(_) => (emulator, MIN_EXTENT),
         Implementation::Planned { .. } => {
             let (extent, multiprocessors) = PLANNED;
             (emulator.with_multiprocessors(multiprocessors), extent)

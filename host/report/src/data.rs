@@ -13,6 +13,7 @@ use warpladder_results::h200;
 
 /// Why results cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DataError {
     /// No file.
     #[error("cannot read {}: {error}", .path.display())]

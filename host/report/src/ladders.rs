@@ -39,7 +39,7 @@ const LADDERS: [(&str, &str, Metric); 8] = [
     ("products-f64", "Products, f64", Metric::Gflops),
     (
         "products-tensor",
-        "Products on tensor cores",
+        "Matrix multiplication (GEMM) on tensor cores",
         Metric::Gflops,
     ),
     (
@@ -66,7 +66,7 @@ fn ladder(rung: &Rung) -> (&'static str, &'static str, Metric) {
         _ if matches!(rung.implementation, Implementation::Cpu(_)) => 4,
         (Operation::Product, ElementType::F64) => 1,
         (Operation::Product, _) => 0,
-        (Operation::TensorProduct(_) | Operation::NarrowProduct(_), _) => 2,
+        (Operation::TensorProduct(_) | Operation::TensorProduct16(_), _) => 2,
         (Operation::ColumnMajorProduct, _) => 3,
         (Operation::Copy | Operation::Transpose, _) => 5,
         (Operation::StreamCopy | Operation::AddOne, _) => 6,
@@ -184,7 +184,7 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
             continue;
         };
         let group = match (rung.operation, rung.element) {
-            (Operation::TensorProduct(_) | Operation::NarrowProduct(_), _) => 2,
+            (Operation::TensorProduct(_) | Operation::TensorProduct16(_), _) => 2,
             (_, ElementType::F64) => 1,
             _ => 0,
         };
@@ -215,7 +215,7 @@ pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot>
         name: "roofline".to_owned(),
         title: format!("Roofline of the {}", device.name),
         caption: format!(
-            "Discs are measured, rings predicted. Intensity counts what warps ask of global \
+            "Discs are measured, circles predicted. Intensity counts what warps ask of global \
              memory, sector by sector, as the \
              emulator counts it: a kernel above the slope of a memory is served by a cache before \
              it. Names are left out \
@@ -305,7 +305,7 @@ pub fn sizes(data: &Data) -> Vec<Plot> {
                 y: metric.unit().to_owned(),
                 series: vec![
                     series(&first.kernel, Ink::Measured, Mark::Disc, true),
-                    series(&first.peer, Ink::Second, Mark::Ring, false),
+                    series(&first.peer, Ink::Second, Mark::Circle, false),
                 ],
             }),
         });

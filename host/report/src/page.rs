@@ -316,8 +316,8 @@ fn sources(rows: &[Row]) -> Option<Markup> {
                                 td.n { (there.map_or("", |figure| &figure.words)) }
                                 td.n { (step(there.and_then(|figure| figure.step))) }
                                 td.n {
-                                    @if let Some((value, unit)) = here.and_then(|here| Some((here.value?, &here.unit))) {
-                                        (numbers::short(value)) " " (unit)
+                                    @if let Some(here) = here && let Some(value) = here.value {
+                                        (numbers::short(value)) " " (here.unit)
                                     }
                                 }
                                 td.n { (step(here.and_then(|here| here.step))) }

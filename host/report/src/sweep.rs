@@ -20,7 +20,7 @@ pub fn plot(sweep: &Sweep) -> Plot {
     let predicted = Series {
         name: "predicted".to_owned(),
         ink: Ink::Predicted,
-        mark: Mark::Ring,
+        mark: Mark::Circle,
         points: points(|point| Some(point.predicted)),
     };
     let (name, x) = match sweep.over {

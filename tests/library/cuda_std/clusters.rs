@@ -13,7 +13,8 @@ use warpladder::launch::{Arg, Dim3, Launch, MatrixMap};
 /// The least compute capability with clusters.
 const CLUSTERS: ComputeCapability = ComputeCapability::V9_0;
 
-/// Calls `test` with every engine that has clusters, and with the emulator under sanitizers, which must find nothing.
+/// Calls `test` with every engine that has clusters, and with the emulator under sanitizers, which
+/// must find nothing.
 fn on_every_engine_with_clusters(test: impl Fn(&dyn Engine)) {
     on_every_engine(|engine| match engine.compute_capability() {
         new if new >= CLUSTERS => test(engine),
@@ -25,7 +26,7 @@ fn on_every_engine_with_clusters(test: impl Fn(&dyn Engine)) {
     assert_eq!(watched.into_observer().all_findings(), []);
 }
 
-/// Runs `entry` in two clusters of so many blocks.
+/// Runs `entry` in two clusters of `blocks` blocks.
 fn run(engine: &dyn Engine, entry: &str, blocks: u32, threads: u32, args: &[Arg<'_>]) {
     let launch = Launch {
         kernel: engine.load(PTX_90, entry).unwrap(),

@@ -1,5 +1,5 @@
-//! The kernels of `cuda_std/device-tests`, which exercise every function of `cuda_std`: what they compute on every
-//! engine, and which instructions they are made of.
+//! The kernels of `cuda_std/device-tests`, which exercise every function of `cuda_std`: what they
+//! compute on every engine, and which instructions they are made of.
 
 mod clusters;
 mod ptx;
@@ -48,7 +48,8 @@ fn run(engine: &dyn Engine, entry: &str, grid: Dim3, block: Dim3, args: &[Arg<'_
     unsafe { engine.run(&launch) }.unwrap();
 }
 
-/// Runs a kernel whose only parameter is its output, `columns` words for each thread; returns a row for each thread.
+/// Runs a kernel whose only parameter is its output, `columns` words for each thread; returns a row
+/// for each thread.
 fn rows(
     engine: &dyn Engine,
     entry: &str,
@@ -111,7 +112,8 @@ fn shared_arrays_are_apart() {
 #[test]
 fn barriers_reduce() {
     on_every_engine(|engine| {
-        // Of the threads 0 to 95 of each block, 32 are multiples of 3, all are below 1000 and none is 1000.
+        // Of the threads 0 to 95 of each block, 32 are multiples of 3, all are below 1000 and none
+        // is 1000.
         for row in rows(engine, "barriers", along_x(2), along_x(96), 3) {
             assert_eq!(row, [32, 1, 0]);
         }
@@ -285,7 +287,7 @@ fn atomics_lose_nothing() {
         let args = [&count, &sum, &sum_f64, &least, &greatest, &before].map(|b| Arg::Ptr(b.ptr()));
         run(engine, "atomics", along_x(5), along_x(96), &args);
         assert_eq!(read::<u32>(&count, 1), [THREADS]);
-        // Sums of so many ones are exact.
+        // Sums of this many ones are exact.
         assert_eq!(read::<f32>(&sum, 1), [THREADS as f32]);
         assert_eq!(read::<f64>(&sum_f64, 1), [f64::from(THREADS)]);
         assert_eq!(read::<i32>(&least, 1), [1 - THREADS as i32]);
@@ -388,8 +390,8 @@ fn floats_of_16_bits_are_widened_exactly() {
 
 #[test]
 fn floats_are_narrowed_to_the_nearest() {
-    // All exponents of either sign, with fractions at, before and behind the places where rounding turns: halfway to an even and
-    // to an odd number of each kind among them.
+    // All exponents of either sign, with fractions at, before and behind the places where rounding
+    // turns: halfway to an even and to an odd number of each kind among them.
     let fractions = [
         0, 1, 0x0fff, 0x1000, 0x1001, 0x2fff, 0x3000, 0x3001, 0x7fff, 0x8000, 0x8001, 0x1_7fff,
         0x1_8000, 0x1_8001, 0x40_0000, 0x7f_8000, 0x7f_ffff,

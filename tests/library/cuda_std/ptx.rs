@@ -1,4 +1,5 @@
-//! The PTX of the device tests, kept beside them: whether it is that of the sources, and what is in it.
+//! The PTX of the device tests, kept beside them: whether it is that of the sources, and what is in
+//! it.
 //!
 //! To build it from source, run these tests with `WARPLADDER_PTX=rebuild`.
 

@@ -1,7 +1,8 @@
-//! The library: products of nalgebra matrices, of slices, and of matrices on the device, beside nalgebra's.
+//! The library: products of nalgebra matrices, of slices, and of matrices on the device, beside
+//! nalgebra's.
 
+mod c_16bit;
 mod kernels;
-mod narrow;
 mod streams;
 mod transposes;
 mod vectors;
@@ -155,7 +156,7 @@ fn nothing<T: GemmElement + nalgebra::Scalar>(gpu: &Gpu) {
 }
 
 fn all(gpu: &Gpu) {
-    narrow::all(gpu);
+    c_16bit::all(gpu);
     products::<f32>(gpu);
     products::<f64>(gpu);
     batches::<f32>(gpu);

@@ -4,7 +4,8 @@ use crate::first_gpu;
 use nalgebra::DMatrix;
 use warpladder::gpu::{Error, Gpu};
 
-/// Products on two streams, the second of which needs the first one's; again, so that memory is used again.
+/// Products on two streams, the second of which needs the first one's; again, so that memory is
+/// used again.
 fn chains(gpu: &Gpu) {
     let other = gpu.stream().unwrap();
     let extent = 65;
@@ -29,7 +30,8 @@ fn chains(gpu: &Gpu) {
     assert_eq!(cube.download().unwrap(), expected);
 }
 
-/// Products that are split along k and run at the same time: each stream has partial sums of its own.
+/// Products that are split along k and run at the same time: each stream has partial sums of its
+/// own.
 fn side_by_side(gpu: &Gpu) {
     let streams: Vec<Gpu> = (0..4).map(|_| gpu.stream().unwrap()).collect();
     let [m, n, k] = [16, 16, 2000];

@@ -201,7 +201,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "some modules still use each other: the crates are being split"]
     fn the_rules_hold() {
         let repository = Repository::here().unwrap();
         let crates = described(&repository).unwrap();

@@ -29,8 +29,9 @@ pub(super) fn emulator() -> Check {
 fn load_all(engine: &dyn Engine) -> Result<(usize, u64), EngineError> {
     let mut kernels = 0;
     for module in ptx::MODULES {
+        let text = module.text();
         for entry in module.entries() {
-            engine.load(module.text, entry)?;
+            engine.load(&text, entry)?;
             kernels += 1;
         }
     }

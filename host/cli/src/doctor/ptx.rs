@@ -86,9 +86,9 @@ pub(super) fn sources(workspace: &Path) -> Check {
 /// The first file of the tree's PTX that is not as it was when the program was built.
 fn other_file(workspace: &Path) -> Option<String> {
     let modules = MODULES.iter();
-    let modules = modules.map(|module| (format!("{PTX}/{}.ptx", module.name), module.text));
+    let modules = modules.map(|module| (format!("{PTX}/{}.ptx", module.name), module.text()));
     modules
-        .chain([(format!("{PTX}/manifest.json"), MANIFEST)])
+        .chain([(format!("{PTX}/manifest.json"), MANIFEST.to_owned())])
         .find(|(file, text)| {
             std::fs::read_to_string(workspace.join(file)).map_or(true, |there| there != *text)
         })
@@ -110,7 +110,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("warpladder-{name}-{}", std::process::id()));
         let modules = MODULES
             .iter()
-            .map(|module| (format!("{PTX}/{}.ptx", module.name), module.text.to_owned()));
+            .map(|module| (format!("{PTX}/{}.ptx", module.name), module.text()));
         let sources = INPUTS.iter().map(|input| {
             let text = std::fs::read_to_string(Path::new(SOURCES).join(input)).unwrap();
             ((*input).to_owned(), text)

@@ -9,12 +9,12 @@ use warpladder_lab::profile::{Measurement, Sources, distinct};
 use warpladder_report::numbers::grouped;
 
 /// Lines with a smaller share of the instructions are left out unasked, unless they access memory.
-const LEAST_SHARE: f64 = 0.005;
+const MIN_SHARE: f64 = 0.005;
 
 pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::Result<()> {
     let is_shown = |line: &&LineCounts| {
         let counts = &line.counts;
-        let least = LEAST_SHARE * record.total.warp_instructions as f64;
+        let least = MIN_SHARE * record.total.warp_instructions as f64;
         all || counts.warp_instructions as f64 >= least
             || counts.global().requests + counts.shared().requests > 0
     };

@@ -73,7 +73,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left of it harms nobody.
+        // What is left of it does no harm.
         _ = std::fs::remove_dir_all(&self.0);
     }
 }

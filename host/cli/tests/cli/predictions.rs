@@ -1,7 +1,7 @@
 //! Predictions beside what an H200 measured (`results/h200/predict.json`), and the document that
 //! shows them.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test predictions` writes the document.
+//! `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli predictions` writes the document.
 //! `WARPLADDER_UPDATE=predictions` makes all predictions and the sweeps' predicted points anew
 //! before that, which takes minutes of a release build.
 
@@ -59,7 +59,7 @@ const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["matvec_lcs", "matvec_interleaved"],
-        "stores of one warp merge on their way to the L2 cache: the model lets as many warps store \
+        "stores of one warp merge before they reach the L2 cache: the model lets as many warps store \
          at a time as `matvec_lcs` \
          has, and these have fewer, since they wait for loads in between",
     ),
@@ -71,12 +71,12 @@ const REASONS: &[(&[&str], &str)] = &[
     ),
     (
         &["wgmma"],
-        "copies of the operands before the product are predicted as if nothing of them stayed in \
+        "copies of the operands before the GEMM are predicted as if nothing of them stayed in \
          the L2 cache",
     ),
     (
         &["matvec_fast"],
-        "with few rounds of blocks all of them load, compute and store at the same time: the model \
+        "with few waves of blocks all of them load, compute and store at the same time: the model \
          lets these phases overlap",
     ),
 ];
@@ -224,7 +224,7 @@ fn ranking(rows: &[&Row]) -> (usize, usize) {
 const SIZES: [u32; 3] = [4096, 2048, 3001];
 
 /// Share of the rungs of a size that are predicted within 1.25 times, at least.
-const LEAST_CLOSE: f64 = 0.80;
+const MIN_CLOSE: f64 = 0.80;
 
 /// How far the predicted knee of a sweep may be from the measured one, as a factor.
 const KNEE_FACTOR: f64 = 1.5;
@@ -237,7 +237,7 @@ fn predictions_are_as_good_as_the_document_says() {
         let close = rows.iter().filter(|row| row.within(1.25)).count();
         let far = rows.iter().filter(|row| !row.within(2.0)).count();
         assert!(
-            close as f64 >= LEAST_CLOSE * rows.len() as f64 && far == 0,
+            close as f64 >= MIN_CLOSE * rows.len() as f64 && far == 0,
             "{size}: {close} close, {far} far of {}",
             rows.len()
         );
@@ -381,6 +381,6 @@ fn the_document_is_that_of_the_results() {
     assert_eq!(
         &document[start..],
         text,
-        "run `WARPLADDER_UPDATE=1 cargo test --test predictions`"
+        "run `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli predictions`"
     );
 }

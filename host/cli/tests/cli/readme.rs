@@ -1,7 +1,7 @@
 //! The tables in the README and in docs/h200.md are those of the results that are kept in the
 //! repository, and the output that the README shows is the program's.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test readme` writes them.
+//! `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli readme` writes them.
 
 use serde_json::Value;
 use std::fmt::Write;
@@ -40,9 +40,9 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
     let mut text = String::new();
     writeln!(
         text,
-        "{}, compute capability {:.1}, {} multiprocessors at up to {} MHz, CUDA {}. The medians of \
-         one run each of \
-         `warpladder --json` at the sizes shown; the files are in `{}`.\n",
+        "{}, compute capability {:.1}, {} multiprocessors at up to {} MHz, CUDA {}.\n\
+         The medians of one run each of `warpladder --json` at the sizes shown;\n\
+         the files are in `{}`.\n",
         device["name"].as_str().unwrap(),
         device["compute_capability"].as_f64().unwrap() / 10.0,
         device["multiprocessors"],
@@ -159,7 +159,7 @@ fn check(file: &str, marker: &str, text: &str) {
     assert_eq!(
         &document[start..stop],
         expected,
-        "{file}: run `WARPLADDER_UPDATE=1 cargo test --test readme`"
+        "{file}: run `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli readme`"
     );
 }
 

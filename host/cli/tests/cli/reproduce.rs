@@ -4,7 +4,7 @@
 use serde_json::Value;
 use std::process::{Command, Output};
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder_lab::reproduce::{self, Bench, Source, Unit, Verdict};
+use warpladder_lab::reproduce::{self, Bench, Source, StepVerdict, Unit};
 
 fn warpladder(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_warpladder"))
@@ -282,9 +282,9 @@ fn times_are_compared_where_the_engine_is_timed() {
                 for here in &row.here {
                     assert!(here.value.is_some_and(|value| value > 0.0), "{row:?}");
                 }
-                let measured = [Verdict::NotMeasured, Verdict::NotCounted];
+                let measured = [StepVerdict::NotMeasured, StepVerdict::NotCounted];
                 assert!(!measured.contains(&row.verdict), "{row:?}");
-                assert_eq!(row.verdict == Verdict::First, row.over.is_none());
+                assert_eq!(row.verdict == StepVerdict::First, row.over.is_none());
             }
         }
     }

@@ -65,13 +65,13 @@ fn the_checked_in_ptx_is_that_of_the_sources() {
 #[derive(Clone, Copy)]
 enum Arg {
     U32(u32),
-    /// The address of so many words, all of them 1.
+    /// The address of words, all of them 1.
     Ones(u32),
-    /// The address of so many words, all of them 0.
+    /// The address of words, all of them 0.
     Zeros(u32),
-    /// The address of so many words that nobody has written to.
+    /// The address of words that were never written.
     Fresh(u32),
-    /// The address of so many words that have been freed.
+    /// The address of words that have been freed.
     Freed(u32),
     Null,
 }

@@ -176,7 +176,7 @@ fn the_transposes_of_003_come_out_on_its_gpu() {
     let expected = table(transposes, &rows);
     assert!(
         text.contains(&expected),
-        "run `WARPLADDER_UPDATE=1 cargo test --test source_gpus`: {expected}"
+        "run `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli source_gpus`: {expected}"
     );
 }
 

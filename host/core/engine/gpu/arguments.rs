@@ -3,12 +3,14 @@
 use crate::launch::{Arg, DevicePtr};
 use std::ffi::c_void;
 
-/// Most arguments of a launch: they are passed on from the stack, so that a launch allocates nothing.
-pub(super) const MOST_ARGUMENTS: usize = 64;
+/// Most arguments of a launch: they are passed on from the stack, so that a launch allocates
+/// nothing.
+pub(super) const MAX_ARGUMENTS: usize = 64;
 
-/// One pointer to each argument's bytes, after their number and sizes are seen to be the parameters'.
+/// One pointer to each argument's bytes, after their number and sizes are seen to be the
+/// parameters'.
 pub(super) fn argument_pointers<'p>(
-    pointers: &'p mut [*mut c_void; MOST_ARGUMENTS],
+    pointers: &'p mut [*mut c_void; MAX_ARGUMENTS],
     args: &[Arg<'_>],
     parameters: &[usize],
 ) -> Result<&'p mut [*mut c_void], String> {
@@ -19,9 +21,9 @@ pub(super) fn argument_pointers<'p>(
             args.len()
         ));
     }
-    if args.len() > MOST_ARGUMENTS {
+    if args.len() > MAX_ARGUMENTS {
         return Err(format!(
-            "it takes {} arguments, which is more than {MOST_ARGUMENTS}: pass them in a structure",
+            "it takes {} arguments, which is more than {MAX_ARGUMENTS}: pass them in a structure",
             args.len()
         ));
     }
@@ -63,14 +65,14 @@ mod tests {
             Arg::Bytes(&[0; 16]),
         ];
         let check = |args: &[Arg<'_>], parameters: &[usize]| {
-            let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+            let mut pointers = [std::ptr::null_mut(); MAX_ARGUMENTS];
             argument_pointers(&mut pointers, args, parameters).map(|list| list.len())
         };
         assert_eq!(check(&args, &[8, 4, 8, 16]), Ok(4));
         let few = check(&args[..1], &[8, 4]).unwrap_err();
         assert_eq!(few, "it takes 2 arguments, not 1");
-        let narrow = check(&args[..2], &[8, 8]).unwrap_err();
-        assert_eq!(narrow, "argument 1 has 4 bytes, its parameter has 8");
+        let short = check(&args[..2], &[8, 8]).unwrap_err();
+        assert_eq!(short, "argument 1 has 4 bytes, its parameter has 8");
         let many = check(&[Arg::U32(0); 65], &[4; 65]).unwrap_err();
         assert!(many.contains("more than 64"), "{many}");
     }
@@ -78,7 +80,7 @@ mod tests {
     #[test]
     fn pointers_lead_to_the_values() {
         let args = [Arg::F32(1.5), Arg::U64(u64::MAX - 1)];
-        let mut pointers = [std::ptr::null_mut(); MOST_ARGUMENTS];
+        let mut pointers = [std::ptr::null_mut(); MAX_ARGUMENTS];
         let pointers = argument_pointers(&mut pointers, &args, &[4, 8]).unwrap();
         // SAFETY: the pointers are to the values in `args`.
         let values = unsafe {

@@ -1,5 +1,5 @@
-//! Whether a launch fits a device, with a message that says what does not: the driver's own answer is
-//! `CUDA_ERROR_INVALID_VALUE` for all of it.
+//! Whether a launch fits a device, with a message that says what does not: the driver's own answer
+//! is `CUDA_ERROR_INVALID_VALUE` for all of it.
 
 use crate::launch::{Dim3, Launch};
 

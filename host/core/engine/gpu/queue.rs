@@ -8,7 +8,8 @@ use crate::sync::lock;
 use std::ffi::c_void;
 
 impl GpuEngine {
-    /// The stream (a `CUstream`) that the engine's work is queued on, in its context, which this makes current.
+    /// The stream (a `CUstream`) that the engine's work is queued on, in its context, which this
+    /// makes current.
     ///
     /// # Errors
     /// Where the context cannot be used any more.
@@ -30,8 +31,8 @@ impl GpuEngine {
         self.copy_on(StreamId::OWN, to, from, bytes)
     }
 
-    /// Times what `work` puts on the stream, between two events, in milliseconds, and waits for it. `what` names it where
-    /// it fails.
+    /// Times what `work` puts on the stream, between two events, in milliseconds, and waits for it.
+    /// `what` names it where it fails.
     ///
     /// # Errors
     /// Those of `work`, and of what it queued.

@@ -77,8 +77,8 @@ impl Streams for GpuEngine {
         self.on_stream(stream, |stream| {
             let mut to = self.slice(CALL, to, bytes)?;
             let from = self.slice(CALL, from, bytes)?;
-            // SAFETY: both ranges are device memory that is allocated; they stay so while the caller's buffers live, whose
-            // release waits for the device.
+            // SAFETY: both ranges are device memory that is allocated; they stay so while the
+            // caller's buffers live, whose release waits for the device.
             unsafe { to.async_copy_from(&from, stream) }.map_err(|error| failed(CALL, error))
         })
     }
@@ -93,8 +93,8 @@ impl Streams for GpuEngine {
         const CALL: &str = "cuMemsetD8Async";
         self.on_stream(stream, |stream| {
             let mut slice = self.slice(CALL, to, bytes)?;
-            // SAFETY: the range is device memory that is allocated; it stays so while the caller's buffer lives, whose
-            // release waits for the device.
+            // SAFETY: the range is device memory that is allocated; it stays so while the caller's
+            // buffer lives, whose release waits for the device.
             unsafe { slice.set_8_async(value, stream) }.map_err(|error| failed(CALL, error))
         })
     }
@@ -110,7 +110,8 @@ impl Streams for GpuEngine {
 
     fn open_event(&self) -> Result<EventId, EngineError> {
         self.enter()?;
-        // SAFETY: the event stays inside the engine, whose fields are declared so that it is dropped before the context.
+        // SAFETY: the event stays inside the engine, whose fields are declared so that it is
+        // dropped before the context.
         let event = unsafe { Event::new() }.map_err(|error| refused(&error))?;
         Ok(EventId(write(&self.events).insert(Arc::new(event))))
     }

@@ -56,7 +56,7 @@ impl<'e> Bench<'e> {
         self.everywhere(1)
     }
 
-    /// So many such blocks for each multiprocessor.
+    /// `blocks` such blocks for each multiprocessor.
     pub fn everywhere(&self, blocks: u32) -> Grid {
         Grid {
             blocks: self.engine.multiprocessors() * blocks,
@@ -104,7 +104,8 @@ impl<'e> Bench<'e> {
         buffer.upload(&readings)?;
         let args = args(Arg::Ptr(buffer.ptr()));
         let launch = self.launch(entry, grid, &args)?;
-        // SAFETY: the kernels of `calibrate` read and write the buffers of this bench, as far as their arguments say.
+        // SAFETY: the kernels of `calibrate` read and write the buffers of this bench, as far as
+        // their arguments say.
         unsafe { self.engine.run(&launch) }?;
         buffer.download(&mut readings)?;
         let of_blocks = readings.chunks(2 * warps);
@@ -124,7 +125,7 @@ impl<'e> Bench<'e> {
         Quartiles::of(&cycles).map_or(1.0, |quartiles| quartiles.median)
     }
 
-    /// Seconds of so many launches in a row, together.
+    /// Seconds of `launches` launches in a row, together.
     pub fn seconds(
         &self,
         entry: &str,

@@ -18,7 +18,7 @@ const L1_BYTES: usize = 8 << 10;
 /// Blocks of a multiprocessor that read or write.
 const BLOCKS: u32 = 2;
 
-/// Elements of 16 bytes that a thread has under way in `calibrate_read`.
+/// Elements of 16 bytes that a thread has in flight in `calibrate_read`.
 const UNROLL: u64 = 4;
 
 const ONE_THREAD: Grid = Grid {
@@ -71,7 +71,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The latency of loads along a chain through so many bytes, each line visited once a lap in no
+/// The latency of loads along a chain through `bytes` bytes, each line visited once a lap in no
 /// order that hardware could guess. `before` runs before each sample.
 fn chase(
     bench: &mut Bench<'_>,
@@ -146,8 +146,8 @@ fn write_parts(bench: &Bench<'_>, memory: &Buffer<'_>, stride: u32) -> Result<f6
     Ok(f64::from(places) * f64::from(words) / seconds / 1e9)
 }
 
-/// Seconds that so many rounds add to a kernel whose last parameter is their number: what launching
-/// costs drops out.
+/// Seconds that `rounds` rounds add to a kernel whose last parameter is their number: what
+/// launching costs drops out.
 fn seconds_of_rounds(
     bench: &Bench<'_>,
     entry: &str,

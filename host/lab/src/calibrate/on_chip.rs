@@ -148,7 +148,7 @@ fn constant(bench: &mut Bench<'_>, stride: u32, words: u32) -> Result<(), Engine
     Ok(())
 }
 
-/// Multiply-adds per cycle in a loop with a body of so many parts.
+/// Multiply-adds per cycle in a loop with a body of `parts` parts.
 fn body(bench: &mut Bench<'_>, parts: u32) -> Result<(), EngineError> {
     const FACTOR: f32 = 0.5;
     let rounds = bench.extent.rounds.div_ceil(4);

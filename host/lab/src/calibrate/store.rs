@@ -6,6 +6,7 @@ use warpladder_models::devices::Measured;
 
 /// A calibration that cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// No folder is known.
     #[error("no folder for calibrations: set XDG_DATA_HOME or HOME")]

@@ -1,6 +1,6 @@
 //! The launches of `sgemm` and `dgemm`: products of dense matrices, by the general kernels.
 
-use super::Request;
+use super::PlanRequest;
 use crate::problem::Shape;
 use warpladder::gemm::{Description, Device, GemmElement, plan_choice};
 use warpladder::plan::Plan;
@@ -10,24 +10,24 @@ pub(super) use warpladder::gemm::COMPUTE_CAPABILITY;
 pub(super) use warpladder::gemm::entries;
 
 /// `sgemm`.
-pub(super) fn sgemm(request: &Request) -> Plan {
+pub(super) fn sgemm(request: &PlanRequest) -> Plan {
     plan::<f32>(request)
 }
 
 /// `dgemm`.
-pub(super) fn dgemm(request: &Request) -> Plan {
+pub(super) fn dgemm(request: &PlanRequest) -> Plan {
     plan::<f64>(request)
 }
 
-fn plan<T: GemmElement>(request: &Request) -> Plan {
+fn plan<T: GemmElement>(request: &PlanRequest) -> Plan {
     let Shape { m, n, k } = request.shape;
     let device = Device {
         multiprocessors: request.multiprocessors,
         compute_capability: request.compute_capability,
     };
     let product = Description::<T>::dense([m, n, k], request.transposed);
-    // Whoever asks has compared the device's compute capability with that of the rung.
-    let (instances, _) = T::instances(device.compute_capability, product.narrow);
+    // The preflight has compared the device's compute capability with that of the rung.
+    let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
     plan_choice(
         &product,
         device,

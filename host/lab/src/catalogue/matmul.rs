@@ -1,7 +1,7 @@
 //! The matrix products.
 
+use super::PlanRequest;
 use super::Precondition::{self, Any, Multiples};
-use super::Request;
 use super::{Family, Implementation, Rung, gemm, wgmma};
 use crate::cpu::{self, CpuProduct};
 use crate::problem::Operation;
@@ -113,7 +113,7 @@ const fn warpgroups(
     name: &'static str,
     input: TensorInput,
     precondition: Precondition,
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     summary: &'static str,
 ) -> Rung {
     rung(
@@ -134,7 +134,7 @@ const fn warpgroups(
 const fn any_warpgroups(
     name: &'static str,
     input: TensorInput,
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     summary: &'static str,
 ) -> Rung {
     Rung {
@@ -147,17 +147,17 @@ const fn any_warpgroups(
     }
 }
 
-/// The same, whose C is as narrow as A and B.
-const fn narrow(
+/// The same with a 16-bit output: C has the type of A and B.
+const fn sixteen_bit_output(
     name: &'static str,
     element: ElementType,
     input: TensorInput,
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     summary: &'static str,
 ) -> Rung {
     Rung {
         element,
-        operation: Operation::NarrowProduct(input),
+        operation: Operation::TensorProduct16(input),
         ..any_warpgroups(name, input, plan, summary)
     }
 }
@@ -166,7 +166,7 @@ const fn narrow(
 const fn general(
     name: &'static str,
     element: ElementType,
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     summary: &'static str,
 ) -> Rung {
     let implementation = Implementation::Planned {
@@ -270,24 +270,24 @@ pub(super) const RUNGS: &[Rung] = &[
     warpgroups("wgmma_bf16_single", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::single,
         "a warpgroup multiplies from shared memory, filled by bulk copies"),
     warpgroups("wgmma_bf16_specialised", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::specialised,
-        "one warp copies, two warpgroups multiply"),
+        "one producer warp, two consumer warpgroups"),
     warpgroups("wgmma_bf16_persistent", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::persistent,
-        "wgmma_bf16_specialised with blocks that stay for many tiles"),
+        "wgmma_bf16_specialised as a persistent kernel: each block computes many tiles"),
     any_warpgroups("wgmma_bf16", TensorInput::Bf16, wgmma::bf16,
-        "stores by bulk copies, tiles of the last rounds shared along k; any size"),
+        "stores by bulk copies, tiles of the last waves split along k (stream-K); any size"),
     any_warpgroups("wgmma_f16", TensorInput::F16, wgmma::f16, "wgmma_bf16 with f16 inputs"),
-    narrow("wgmma_bf16_narrow", Bf16, TensorInput::Bf16, wgmma::bf16_narrow,
-        "wgmma_bf16 with C as narrow as A and B"),
-    narrow("wgmma_f16_narrow", F16, TensorInput::F16, wgmma::f16_narrow,
-        "wgmma_f16 with C as narrow as A and B"),
+    sixteen_bit_output("wgmma_bf16_narrow", Bf16, TensorInput::Bf16, wgmma::bf16_narrow,
+        "wgmma_bf16 with a 16-bit output"),
+    sixteen_bit_output("wgmma_f16_narrow", F16, TensorInput::F16, wgmma::f16_narrow,
+        "wgmma_f16 with a 16-bit output"),
     any_warpgroups("wgmma_tf32", TensorInput::Tf32, wgmma::tf32,
         "wgmma_bf16 with f32 inputs rounded to TF32"),
 
     rung("volkov_sgemm", "000", Operation::ColumnMajorProduct, Multiples { m: 64, n: 16, k: 16 },
-        kernel(volkov_sgemm::GEOMETRY), "64 threads, 16 sums each, A in registers; column-major"),
+        kernel(volkov_sgemm::GEOMETRY), "64 threads, 16 accumulators each, A in registers; column-major"),
     wolfe("wolfe_ks", wolfe_k1::GEOMETRY_KS, [1, 32, 1], "column-major, no access stride 1"),
     wolfe("wolfe_k1_inverted", wolfe_k1::GEOMETRY_INVERTED, [32, 1, 1],
-        "K1, width 32, grid turned"),
+        "K1, width 32, grid transposed"),
     wolfe("wolfe_k1_w32", wolfe_k1::geometry(32), [32, 1, 1],
         "K1: one output per thread, width 32"),
     wolfe("wolfe_k1_w64", wolfe_k1::geometry(64), [64, 1, 1], "K1, width 64"),

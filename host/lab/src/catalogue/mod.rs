@@ -14,7 +14,7 @@ mod transpose;
 mod wgmma;
 
 pub use precondition::Precondition;
-pub use request::Request;
+pub use request::PlanRequest;
 
 use crate::cpu::CpuProduct;
 use crate::problem::{Operation, Shape};
@@ -83,7 +83,7 @@ pub enum Implementation {
     /// Launches that depend on the problem and the device.
     Planned {
         /// Makes them.
-        plan: fn(&Request) -> Plan,
+        plan: fn(&PlanRequest) -> Plan,
         /// Lowest compute capability that runs the rung.
         compute_capability: ComputeCapability,
         /// Whether the operands of a product may be stored transposed.
@@ -146,7 +146,7 @@ impl Rung {
 
     /// The launches of a rung that runs on a GPU by itself. That of a kernel of the catalogue's own
     /// has no parameters yet: they are those of the problem.
-    pub(crate) fn plan(&self, request: &Request) -> Option<Plan> {
+    pub(crate) fn plan(&self, request: &PlanRequest) -> Option<Plan> {
         match self.implementation {
             Implementation::Kernel {
                 geometry,
@@ -204,7 +204,7 @@ mod tests {
     /// The kernels that a plan chooses from, for one size or another.
     fn entries_of(
         operation: Operation,
-        plan: fn(&Request) -> Plan,
+        plan: fn(&PlanRequest) -> Plan,
     ) -> Vec<(&'static str, ComputeCapability)> {
         let sizes = [16, 256, 8192];
         let shapes = sizes.into_iter().flat_map(|m| {
@@ -214,7 +214,7 @@ mod tests {
         });
         shapes
             .flat_map(|shape| {
-                let request = Request {
+                let request = PlanRequest {
                     operation,
                     shape,
                     multiprocessors: 132,

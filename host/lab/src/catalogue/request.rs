@@ -8,7 +8,7 @@ use warpladder::plan::{Plan, PlannedLaunch};
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
-pub struct Request {
+pub struct PlanRequest {
     /// What to compute.
     pub operation: Operation,
     /// The size.
@@ -26,7 +26,7 @@ pub(super) fn of_kernel(
     entry: &'static str,
     geometry: Geometry,
     compute_capability: ComputeCapability,
-    request: &Request,
+    request: &PlanRequest,
 ) -> Plan {
     let (rows, columns) = request.operation.extent(request.shape);
     Plan {

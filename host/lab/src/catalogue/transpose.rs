@@ -46,8 +46,8 @@ const fn fast(
     }
 }
 
-/// Rungs, each with the entry that does the same several times in one launch. It takes the rung's parameters,
-/// then how often: `repetitions: u32`.
+/// Rungs, each with the entry that does the same several times in one launch. It takes the rung's
+/// parameters, then how often: `repetitions: u32`.
 pub(super) const REPEATED: &[(&str, &str)] = &[
     ("copy", "copy_repeated"),
     ("transpose_naive", "transpose_naive_repeated"),
@@ -65,8 +65,7 @@ pub(super) const RUNGS: &[Rung] = &[
     rung("transpose_padded", "003", Operation::Transpose, "32 x 33 tile: no bank conflicts"),
     rung("transpose_swizzled", "-", Operation::Transpose, "XOR swizzle: no bank conflicts, no \
         padding"),
-    fast("transpose_fast", F32, transpose_fast::GEOMETRY, "squares of 16-byte vectors turned in \
-        registers, any size"),
+    fast("transpose_fast", F32, transpose_fast::GEOMETRY, "micro-tiles of 16-byte vectors transposed in registers, any size"),
     fast("transpose_fast_f64", F64, transpose_fast::GEOMETRY, "transpose_fast in double precision"),
     fast("transpose_fast_f16", F16, transpose_fast::GEOMETRY_F16,
         "transpose_fast for 2-byte elements"),

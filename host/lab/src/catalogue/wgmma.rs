@@ -1,6 +1,6 @@
 //! The launches of the rungs that multiply by warpgroups.
 
-use super::Request;
+use super::PlanRequest;
 use crate::problem::{Operation, Shape};
 use kernels_gpu::hopper::tiles;
 use kernels_gpu::ladder::sm_90a::{wgmma_persistent, wgmma_single};
@@ -8,7 +8,7 @@ use warpladder::element::TensorInput;
 use warpladder::gemm::Description;
 use warpladder::gemm::wgmma::TensorGemm;
 use warpladder::launch::Dim3;
-use warpladder::launch::{Param, Place, TensorMap};
+use warpladder::launch::{Param, Region, TensorMap};
 use warpladder::plan::{Plan, PlannedLaunch};
 
 pub(super) use warpladder::gemm::wgmma::COMPUTE_CAPABILITY;
@@ -20,7 +20,7 @@ const ELEMENT_BYTES: u32 = 2;
 pub(super) const ROW_MULTIPLE: u32 = 16 / ELEMENT_BYTES;
 
 /// `wgmma_bf16_single`: a block for each tile.
-pub(super) fn single(request: &Request) -> Plan {
+pub(super) fn single(request: &PlanRequest) -> Plan {
     let Shape { m, n, .. } = request.shape;
     let geometry = wgmma_single::GEOMETRY;
     dense("wgmma_bf16_single", request, wgmma_single::BM, |launch| {
@@ -31,17 +31,17 @@ pub(super) fn single(request: &Request) -> Plan {
 }
 
 /// `wgmma_bf16_specialised`: a block for each tile.
-pub(super) fn specialised(request: &Request) -> Plan {
+pub(super) fn specialised(request: &PlanRequest) -> Plan {
     roles(request, u64::MAX)
 }
 
 /// `wgmma_bf16_persistent`: a block for each multiprocessor, as far as there are tiles.
-pub(super) fn persistent(request: &Request) -> Plan {
+pub(super) fn persistent(request: &PlanRequest) -> Plan {
     roles(request, request.multiprocessors.into())
 }
 
-/// The kernel of both, with at most so many blocks.
-fn roles(request: &Request, most: u64) -> Plan {
+/// The kernel of both, with at most `most` blocks.
+fn roles(request: &PlanRequest, most: u64) -> Plan {
     let Shape { m, n, .. } = request.shape;
     let rows = u64::from(m).div_ceil(wgmma_persistent::BM as u64);
     let tiles = rows * u64::from(n).div_ceil(wgmma_persistent::BN as u64);
@@ -57,10 +57,11 @@ fn roles(request: &Request, most: u64) -> Plan {
     )
 }
 
-/// One launch on dense matrices, with boxes of A of so many rows; `shape` fills in how large it is.
+/// One launch on dense matrices, with boxes of A of `a_rows` rows; `shape` fills in the extents of
+/// the launch.
 fn dense(
     entry: &'static str,
-    request: &Request,
+    request: &PlanRequest,
     a_rows: usize,
     shape: impl FnOnce(&mut PlannedLaunch),
 ) -> Plan {
@@ -69,7 +70,7 @@ fn dense(
         // Nothing cannot be mapped, and is not copied.
         let (rows, columns) = (rows.max(1), columns.max(ROW_MULTIPLE));
         TensorMap {
-            place: Place::Input(input),
+            region: Region::Input(input),
             element_bytes: ELEMENT_BYTES,
             columns,
             rows,
@@ -80,7 +81,7 @@ fn dense(
             box_rows: box_rows as u32,
         }
     };
-    let depth = tiles::depth(ELEMENT_BYTES as usize);
+    let bk = tiles::depth(ELEMENT_BYTES as usize);
     let mut launch = PlannedLaunch {
         entry,
         compute_capability: COMPUTE_CAPABILITY,
@@ -89,10 +90,7 @@ fn dense(
         cluster: Dim3::ONE,
         shared_bytes: 0,
         params: vec![
-            Param::TensorMaps(vec![
-                map(0, m, k, [depth, a_rows]),
-                map(1, k, n, [depth; 2]),
-            ]),
+            Param::TensorMaps(vec![map(0, m, k, [bk, a_rows]), map(1, k, n, [bk; 2])]),
             Param::Output,
             Param::U32(m),
             Param::U32(n),
@@ -108,35 +106,35 @@ fn dense(
 }
 
 /// `wgmma_bf16`.
-pub(super) fn bf16(request: &Request) -> Plan {
+pub(super) fn bf16(request: &PlanRequest) -> Plan {
     general(TensorInput::Bf16, request)
 }
 
 /// `wgmma_f16`.
-pub(super) fn f16(request: &Request) -> Plan {
+pub(super) fn f16(request: &PlanRequest) -> Plan {
     general(TensorInput::F16, request)
 }
 
 /// `wgmma_tf32`.
-pub(super) fn tf32(request: &Request) -> Plan {
+pub(super) fn tf32(request: &PlanRequest) -> Plan {
     general(TensorInput::Tf32, request)
 }
 
 /// `wgmma_bf16_narrow`.
-pub(super) fn bf16_narrow(request: &Request) -> Plan {
+pub(super) fn bf16_narrow(request: &PlanRequest) -> Plan {
     general(TensorInput::Bf16, request)
 }
 
 /// `wgmma_f16_narrow`.
-pub(super) fn f16_narrow(request: &Request) -> Plan {
+pub(super) fn f16_narrow(request: &PlanRequest) -> Plan {
     general(TensorInput::F16, request)
 }
 
-/// The general product of dense matrices, of what the request's operation says.
-fn general(input: TensorInput, request: &Request) -> Plan {
+/// The GEMM of dense matrices for the request's operation.
+fn general(input: TensorInput, request: &PlanRequest) -> Plan {
     let Shape { m, n, k } = request.shape;
     let product = Description {
-        narrow: matches!(request.operation, Operation::NarrowProduct(_)),
+        c_16bit: matches!(request.operation, Operation::TensorProduct16(_)),
         // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for
         // granted. Products with elements of 4 bytes have the same description.
         ..Description::<f32>::dense([m, n, k], request.transposed)

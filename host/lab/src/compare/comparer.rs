@@ -15,18 +15,19 @@ use warpladder::engine::gpu::GpuEngine;
 use warpladder::error::EngineError;
 use warpladder::timing::{Quartiles, median};
 
-/// A timed sample is of at least so many launches that it takes this long, in milliseconds: well
+/// A timed sample has enough launches to take at least this long, in milliseconds: well
 /// above the resolution of an event, 0.5 µs, and the gap between two launches.
 const SAMPLE_MS: f64 = 0.25;
 
 /// Most launches of a sample.
-const MOST_LAUNCHES: u32 = 100;
+const MAX_LAUNCHES: u32 = 100;
 
 /// Rounds of both before the first sample.
 const WARM_UP: usize = 3;
 
 /// Why there is no comparison.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CompareError {
     /// The kernel cannot run.
     #[error(transparent)]
@@ -171,7 +172,7 @@ impl<'e> Comparer<'e> {
         }
         let launches = (SAMPLE_MS / slowest)
             .ceil()
-            .clamp(1.0, f64::from(MOST_LAUNCHES)) as u32;
+            .clamp(1.0, f64::from(MAX_LAUNCHES)) as u32;
         let mut times = [Vec::new(), Vec::new()];
         for rep in 0..self.options.reps.max(1) {
             for turn in 0..2 {

@@ -6,6 +6,7 @@ use warpladder::element::ElementType;
 /// A kernel and a peer on one problem: the record of `compare --json`,
 /// which the report reads back.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct PeerComparison {
     /// Name of the rung.
     pub kernel: String,
@@ -19,7 +20,8 @@ pub struct PeerComparison {
     pub n: u32,
     /// The dimension that a product sums over; null elsewhere.
     pub k: Option<u32>,
-    /// How the operands of a product are stored.
+    /// How the operands of a product are stored. Older files are without it: as they are.
+    #[serde(default)]
     pub layout: Layout,
     /// The device's name.
     pub device: String,
@@ -43,7 +45,8 @@ pub struct PeerComparison {
     pub gbs: f64,
     /// The same of the peer.
     pub peer_gbs: f64,
-    /// How many times as fast as the peer, for the same work: the median over neighbouring samples.
+    /// How many times as fast as the peer, for the same work: the median over neighbouring
+    /// samples.
     pub ratio: f64,
     /// Lower quartile of the ratio.
     pub ratio_low: f64,

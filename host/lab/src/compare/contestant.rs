@@ -49,12 +49,12 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Copies of the data exceed the L2 cache so many times together, so that a launch finds nothing of
-/// an earlier one.
+/// All copies of the data together are this multiple of the L2 cache, so that a launch finds
+/// nothing of an earlier one.
 const TIMES_L2: u64 = 3;
 
 /// Most copies of the data.
-const MOST_SETS: u64 = 64;
+const MAX_SETS: u64 = 64;
 
 /// Both contestants.
 pub(super) struct Contestants<'e> {
@@ -97,7 +97,7 @@ impl<'e> Contestants<'e> {
         let (inputs, output) = rung.operation.elements(shape);
         let set_bytes = ((inputs + output) as u64 * rung.element.bytes()).max(1);
         let l2 = u64::from(engine.properties().l2_bytes);
-        let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MOST_SETS);
+        let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MAX_SETS);
         let ours = (0..sets)
             .map(|_| {
                 let loaded = LoadedRung::new(engine, admitted, problem)?;

@@ -49,6 +49,7 @@ pub enum Content {
 
 /// What is wrong with an argument.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArgumentError {
     /// Neither a value nor an array.
     #[error(

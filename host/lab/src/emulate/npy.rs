@@ -16,6 +16,7 @@ pub struct Array {
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NpyError {
     /// The file itself.
     #[error("cannot be read: {0}")]

@@ -11,6 +11,7 @@ pub const NAMES: [&str; 3] = ["libcublas.so.13", "libcublas.so.12", "libcublas.s
 
 /// Why cuBLAS did not do something.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CublasError {
     /// It is not there.
     #[error(
@@ -269,7 +270,9 @@ impl Cublas {
             });
         }
         let [stride_a, stride_b, stride_c] = strides.map(|stride| stride as c_longlong);
-        // SAFETY: as above.
+        // SAFETY: the handle is valid until it is dropped. The caller of `queue` ensures that the
+        // matrices lie in device memory with these extents, leading dimensions and strides; the
+        // factors are of the compute type, on the host, and live through the call.
         check("cublasGemmStridedBatchedEx", unsafe {
             (self.batched)(
                 self.handle,

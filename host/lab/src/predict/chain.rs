@@ -26,6 +26,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::constants::far_share;
+use super::operands::{destinations, registers};
 use super::traffic::{Passes, SECTOR_BYTES};
 
 /// Cycles of a device: from an instruction to the next one that needs its result, and from one
@@ -95,9 +96,9 @@ struct Block {
 const UNROLLED: u32 = 4;
 
 /// Most instructions of a block that the assembler gives predicates instead of branching around it.
-const MOST_PREDICATED: usize = 8;
+const MAX_PREDICATED: usize = 8;
 
-/// The first warp of a block, under way.
+/// The first warp of a block, as far as it has run.
 #[derive(Clone, Debug, Default)]
 struct Warp {
     /// Its basic block, and how often that has followed itself.
@@ -127,7 +128,7 @@ impl Issues {
         self.0.clear();
     }
 
-    /// Issues for so many cycles as soon as it can, `ready` or later, and says when that begins.
+    /// Issues for `cycles` cycles as soon as it can, `ready` or later, and says when that begins.
     fn take(&mut self, ready: f64, cycles: f64) -> f64 {
         if cycles == 0.0 {
             return ready;
@@ -175,7 +176,7 @@ impl Block {
                 .map(|id| kernel.instruction(id).class());
             let classes: Vec<InstructionClass> = classes.collect();
             let stores = classes.iter().any(|class| matches!(class, Store | Barrier));
-            let is_short = classes.len() <= MOST_PREDICATED && !classes.contains(&Control);
+            let is_short = classes.len() <= MAX_PREDICATED && !classes.contains(&Control);
             let predicated = after_branch && is_short && !stores;
             let last = block.instructions().last();
             let last = last.map_or("", |id| kernel.instruction(id).text());
@@ -372,7 +373,8 @@ impl Observer for Chain {
 }
 
 impl Cycles {
-    /// What arithmetic issues for longer with an operand that is one of so many parameters.
+    /// What arithmetic issues for longer with an operand that is a parameter, of `parameters` in
+    /// all.
     fn operand_issue(&self, parameters: usize) -> f64 {
         if parameters > UNIFORM_REGISTERS {
             self.constant_operand_issue
@@ -462,49 +464,10 @@ pub(super) fn reads_and_writes(instruction: Instruction<'_>) -> [Vec<&str>; 2] {
     [reads, writes]
 }
 
-/// The registers that an instruction's text names, in its order.
-fn registers(text: &str) -> impl Iterator<Item = &str> {
-    let operands = text.split([' ', '\t', ',', '{', '}', '[', ']', '+', '|', '!', '@', ';']);
-    operands.filter(|word| word.starts_with('%') && word.ends_with(|c: char| c.is_ascii_digit()))
-}
-
-/// How many registers the first operand of an instruction has: the elements of a vector, or the two
-/// of a pair.
-fn destinations(text: &str) -> usize {
-    let body = text.strip_prefix('@').map_or(text, |guarded| {
-        guarded.split_once([' ', '\t']).map_or("", |(_, rest)| rest)
-    });
-    let operands = body
-        .trim_start()
-        .split_once([' ', '\t'])
-        .map_or("", |(_, rest)| rest);
-    let operands = operands.trim_start();
-    let first = match operands.strip_prefix('{') {
-        Some(vector) => vector.split('}').next(),
-        None => operands.split(',').next(),
-    };
-    registers(first.unwrap_or_default()).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use ptx_emulator::Module;
-
-    #[test]
-    fn results_are_told_from_operands() {
-        for (text, written, named) in [
-            ("fma.rn.f32 \t%r15, %r10, %r11, %r15", 1, 4),
-            ("ld.global.nc.v4.b32 {%r1, %r2, %r3, %r4}, [%rd7+16]", 4, 5),
-            ("@%p1 ld.shared.b32 \t%r3, [%r9]", 1, 3),
-            ("setp.lt.u32 %p1|%p2, %r1, 7", 2, 3),
-            ("@!%p3 bra $L__BB60_4", 0, 1),
-            ("mov.u32 %r1, %tid.x", 1, 1),
-        ] {
-            assert_eq!(destinations(text), written, "{text}");
-            assert_eq!(registers(text).count(), named, "{text}");
-        }
-    }
 
     #[test]
     fn a_warp_issues_one_instruction_at_a_time() {

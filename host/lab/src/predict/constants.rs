@@ -5,8 +5,8 @@
 //! than there are loads in PTX:
 //!
 //! - What a loop loads in every round from the same addresses is loaded ahead of it, if a basic
-//!   block has at most [`MOST_AHEAD`] such loads. Those of larger blocks stay where they are. Warps
-//!   have nothing else to do before their loops, so these requests are counted apart.
+//!   block has at most [`MAX_AHEAD`] such loads. Those of larger blocks are not moved. Warps have
+//!   no other work before their loops, so these requests are counted apart.
 //! - Two neighbouring words are one request, if the first one's address is a multiple of 8 and both
 //!   addresses are sums of the same registers and of numbers. Where a number is set by `or` instead
 //!   of added, the assembler does not see it.
@@ -26,7 +26,7 @@ use super::chain::reads_and_writes;
 pub(super) const NEAR_BYTES: f64 = 2048.0;
 
 /// Most loads of a basic block that the assembler moves ahead of a loop.
-const MOST_AHEAD: usize = 9;
+const MAX_AHEAD: usize = 9;
 
 const WORD_BYTES: u64 = 4;
 
@@ -119,7 +119,7 @@ impl Constants {
     }
 }
 
-/// The share of so many bytes of constants that is not near the units.
+/// The share of `bytes` bytes of constants that is not near the units.
 pub(super) fn far_share(bytes: f64) -> f64 {
     (1.0 - NEAR_BYTES / bytes.max(1.0)).max(0.0)
 }
@@ -139,7 +139,7 @@ fn indexed(kernel: &Kernel) -> HashMap<InstructionId, Indexed> {
             }
             sums.execute(id, instruction);
         }
-        let few = loads.len() <= MOST_AHEAD;
+        let few = loads.len() <= MAX_AHEAD;
         found.extend(loads.iter().map(|(id, sum)| {
             let mut others = loads.iter();
             let follows = others.any(|(_, other)| sum.is_word_after(other));
@@ -175,7 +175,7 @@ impl Sum {
     }
 }
 
-/// The registers that hold sums, as the instructions before have left them.
+/// The registers that hold accumulators, as the instructions before have left them.
 #[derive(Clone, Debug, Default)]
 struct Sums(HashMap<String, Sum>);
 

@@ -1,10 +1,10 @@
 //! A kernel's counts at any size, from runs at small ones.
 //!
-//! What these kernels do is a polynomial of the size that is linear in each of m, n and k: so many
-//! blocks, each with so many rounds, in each of which so many instructions. Such a polynomial is
-//! known from its values at two extents in each direction. So counts at 4096 are exact without
+//! What these kernels do is a polynomial of the size that is linear in each of m, n and k: a number
+//! of blocks, each with a number of k-tiles, each with a number of instructions. Such a polynomial
+//! is known from its values at two extents in each direction. So counts at 4096 are exact without
 //! running 4096³ multiply-adds. The runs are at extents that leave the same rest as the size's when
-//! they are divided by [`LEAST`]: the edges are the same, and so is how rows lie in sectors.
+//! they are divided by [`MIN_EXTENT`]: the edges are the same, and so is how rows lie in sectors.
 //!
 //! A grid-stride loop has as many threads as the device has room for, and what they do is linear in
 //! the elements of one thread. It is run with few threads, so that each has several, and scaled to
@@ -12,14 +12,14 @@
 //!
 //! A plan that suits itself to the size is made for a small size and a device of few
 //! multiprocessors, for which it chooses the same kernels. Where tiles of the large product are cut
-//! or shared along k, those of the small one are not: each does the same work, and what the parts
-//! of a tile hand each other is left out.
+//! or split along k, those of the small one are not: each does the same work, and the fix-up of
+//! partial sums is left out.
 
 use super::ForecastError;
 use super::chain::{Chain, Cycles};
 use super::stores::Stored;
 use super::traffic::{SECTOR_BYTES, Traffic};
-use crate::catalogue::{Implementation, Precondition, Request, Rung};
+use crate::catalogue::{Implementation, PlanRequest, Precondition, Rung};
 use crate::dispatch_element;
 use crate::problem::Shape;
 use crate::run::{self, Admitted, RunError, preflight_elsewhere};
@@ -33,7 +33,7 @@ use warpladder::plan::Plan;
 
 /// The least extent of a run, and how far apart extents of runs are: tiles of every kernel fit, and
 /// a block is a small part of the whole.
-const LEAST: u32 = 128;
+const MIN_EXTENT: u32 = 128;
 
 /// Declares the counts of a launch with the line through two of them, so that no field is
 /// forgotten.
@@ -48,8 +48,7 @@ macro_rules! counts {
         }
 
         impl Counts {
-            /// The value on the line through `one` and `two`, so many of their distances from
-            /// `one`.
+            /// The value on the line through `one` and `two`, `at` of their distances from `one`.
             fn line(one: &Counts, two: &Counts, at: f64) -> Counts {
                 Counts {
                     $($field: one.$field + (two.$field - one.$field) * at,)*
@@ -57,7 +56,7 @@ macro_rules! counts {
                 }
             }
 
-            /// All of them so many times.
+            /// All of them times a factor.
             fn times(&self, factor: f64) -> Counts {
                 Counts {
                     $($field: self.$field * factor,)*
@@ -81,7 +80,7 @@ counts! {
     conversion,
     /// Loads, stores, atomics and shuffles.
     load_store,
-    /// Products on tensor cores.
+    /// MMA on tensor cores.
     tensor,
     /// Branches, barriers and the like.
     other,
@@ -122,7 +121,7 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
     let (request, whole) = admitted.planned()?;
     let (rung, shape) = (admitted.runs(), request.shape);
     let run = |multiprocessors, shape| {
-        let request = Request {
+        let request = PlanRequest {
             shape,
             multiprocessors,
             ..*request
@@ -144,7 +143,7 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
                 _ => Ok(run_whole()?),
             }
         }
-        Implementation::Planned { .. } if is_within(rung, shape, [2 * LEAST; 3]) => {
+        Implementation::Planned { .. } if is_within(rung, shape, [2 * MIN_EXTENT; 3]) => {
             Ok(run_whole()?)
         }
         Implementation::Planned { plan, .. } => match small_plans(plan, whole, request) {
@@ -180,28 +179,28 @@ fn is_within(rung: &Rung, shape: Shape, [m, n, k]: [u32; 3]) -> bool {
 /// Multiprocessors and least extents for which a plan chooses the kernels of the request, with no
 /// tile cut or shared, at all sizes that are sampled.
 fn small_plans(
-    plan: fn(&Request) -> Plan,
+    plan: fn(&PlanRequest) -> Plan,
     whole: &Plan,
-    request: &Request,
+    request: &PlanRequest,
 ) -> Option<(u32, [u32; 3])> {
     let kernels = |plan: &Plan| -> Vec<&str> {
         let launches = plan.launches.iter();
         launches.map(|launch| launch.entry).collect()
     };
     let wanted = kernels(whole);
-    let sizes = [2, 4].map(|times| [times * LEAST, times * LEAST, 2 * LEAST]);
+    let sizes = [2, 4].map(|times| [times * MIN_EXTENT, times * MIN_EXTENT, 2 * MIN_EXTENT]);
     let candidates = sizes
         .into_iter()
         .flat_map(|least| [1, 2, 4, 8].map(|multiprocessors| (multiprocessors, least)));
     let mut candidates = candidates;
     candidates.find(|&(multiprocessors, least)| {
         corners(least).into_iter().all(|[m, n, k]| {
-            let small = plan(&Request {
+            let small = plan(&PlanRequest {
                 shape: Shape { m, n, k },
                 multiprocessors,
                 ..*request
             });
-            // Counts of arrivals, which are 0 between launches, are what parts of a tile meet by.
+            // The fix-up of a split tile uses counts of arrivals, which are 0 between launches.
             small.zeroed_bytes == 0 && kernels(&small) == wanted
         })
     })
@@ -252,7 +251,7 @@ impl Strided {
             return Ok(None);
         };
         let run = |shape| -> Result<Counts, RunError> {
-            let request = Request {
+            let request = PlanRequest {
                 operation: rung.operation,
                 shape,
                 multiprocessors: 1,
@@ -272,7 +271,7 @@ impl Strided {
         }))
     }
 
-    /// The counts for the elements of a shape and so many threads.
+    /// The counts for the elements of a shape and `threads` threads.
     pub fn at(&self, shape: Shape, threads: u64) -> Counts {
         let elements = |shape: Shape| f64::from(shape.m) * f64::from(shape.n);
         let [one, two] = STRIDE_RUNS.map(elements);
@@ -340,7 +339,7 @@ fn samples(rung: &Rung, shape: Shape) -> [Samples; 3] {
     };
     let extents = [shape.m, shape.n, shape.k];
     std::array::from_fn(|index| {
-        let period = LEAST.next_multiple_of(multiples[index].max(1));
+        let period = MIN_EXTENT.next_multiple_of(multiples[index].max(1));
         Samples {
             first: period + extents[index] % period,
             period,

@@ -4,6 +4,7 @@
 mod chain;
 mod constants;
 mod counts;
+mod operands;
 mod stores;
 mod traffic;
 
@@ -12,7 +13,7 @@ pub use counts::{Counts, Strided};
 pub use stores::{Sectors, Stored};
 pub use traffic::Traffic;
 
-use crate::catalogue::{Request, Rung};
+use crate::catalogue::{PlanRequest, Rung};
 use crate::problem::{Operation, Shape};
 use crate::run::{RunError, check_shape, preflight_elsewhere};
 use std::sync::OnceLock;
@@ -90,6 +91,7 @@ impl Forecast {
 
 /// Why there is no forecast.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ForecastError {
     /// There is nothing to launch.
     #[error("{0} has nothing to compute at this size: use a larger one")]
@@ -126,7 +128,7 @@ pub fn forecast(
     seed: u64,
 ) -> Result<Forecast, ForecastError> {
     check_shape(rung, shape)?;
-    let request = Request {
+    let request = PlanRequest {
         operation: rung.operation,
         shape,
         multiprocessors: device.multiprocessors.value,
@@ -215,7 +217,7 @@ fn launch(
 }
 
 /// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have
-/// so many. Other generations differ by a few.
+/// that number. Other generations differ by a few.
 fn registers(device: &Device, entry: &'static str) -> Result<u32, ForecastError> {
     let most = device.architecture.limits.value.registers_per_thread;
     let assigned = assigned_registers(entry).ok_or(ForecastError::NoRegisters(entry))?;
@@ -309,7 +311,7 @@ fn work(
         },
         _ => TensorFlops { f16: flops, f64: 0 },
     };
-    // In further rounds of blocks other blocks have something to do meanwhile.
+    // In further waves other blocks have work meanwhile.
     let ahead_of_others = counts.constant_addresses_ahead * (1.0 - 1.0 / rounds as f64);
     let dram_bytes = dram_bytes(device, rung, shape, rounds, counts);
     let read_bytes = counts.read_sectors * SECTOR_BYTES as f64;
@@ -346,9 +348,9 @@ fn work(
 ///
 /// A GPU without caches moves what each half of a warp asks for, sector by sector. Elsewhere timed
 /// launches follow each other: what fits stays in the L2 cache, and of what does not, nothing does.
-/// Of a product whose larger input does not fit, each round of resident blocks reads that input
+/// Of a product whose larger input does not fit, each wave of resident blocks reads that input
 /// again: it runs along the whole extent of the grid, while the other input's part is shared by the
-/// blocks of a round.
+/// blocks of a wave.
 fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &Counts) -> f64 {
     let Some(l2) = device.l2_bytes else {
         return counts.half_warp_sectors * SECTOR_BYTES as f64;
@@ -409,7 +411,7 @@ mod tests {
         };
         for name in ["tiled_32", "naive", "wolfe_k4_w32_j2", "add_one"] {
             let rung = catalogue::find(name).unwrap();
-            let request = Request {
+            let request = PlanRequest {
                 operation: rung.operation,
                 shape,
                 multiprocessors: 8,

@@ -1,9 +1,9 @@
-//! Stores on their way to the L2 cache: what merges, and what arrives in parts.
+//! Stores in flight to the L2 cache: what merges, and what arrives in parts.
 //!
 //! A warp that stores to the same line again before the line has left merges both stores. Lines
 //! leave when others come: those of the same warp, and those of the warps that store at the same
 //! time, which are few even where many are resident. How many other lines push a line out differs
-//! from line to line; between [`LEAST_LINES`] and [`MOST_LINES`] any number is as likely.
+//! from line to line; between [`MIN_LINES`] and [`MAX_LINES`] any number is as likely.
 //!
 //! The three constants are fitted to what an H200 measured: the sweep of `matvec_lcs` over warps,
 //! which is fastest with 4, and `matvec_lcs` with 4 to 16 rows at full occupancy.
@@ -13,9 +13,9 @@ use std::ops::{Add, Mul, Sub};
 
 use super::traffic::{LINE_BYTES, SECTOR_BYTES};
 
-/// Lines under way at which the oldest begin to leave, and at which all of them do.
-const LEAST_LINES: f64 = 32.0;
-const MOST_LINES: f64 = 144.0;
+/// Lines in flight at which the oldest begin to leave, and at which all of them do.
+const MIN_LINES: f64 = 32.0;
+const MAX_LINES: f64 = 144.0;
 
 /// Warps that store at the same time, for which stores are followed up; with more resident it is
 /// the last number.
@@ -35,7 +35,7 @@ pub struct Sectors {
 pub struct Stored([Sectors; STORING.len()]);
 
 impl Stored {
-    /// With so many warps resident on each multiprocessor.
+    /// With `warps` resident warps on each multiprocessor.
     pub fn by(&self, warps: u32) -> Sectors {
         let above = STORING.iter().position(|&storing| storing >= warps);
         let above = above.unwrap_or(STORING.len() - 1);
@@ -111,18 +111,18 @@ impl Mul<f64> for Stored {
     }
 }
 
-/// The lines that the warps of a block have under way, for each number of warps that store at the
+/// The lines that the warps of a block have in flight, for each number of warps that store at the
 /// same time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     pub stored: Stored,
-    /// Of each warp, the lines, the one that it stored to last at the end, with a bit for each byte
-    /// under way.
+    /// Of each warp, the lines, the one that it stored to last at the end, with a bit for each
+    /// byte in flight.
     pending: [HashMap<u32, VecDeque<(u64, u128)>>; STORING.len()],
 }
 
 impl Stores {
-    /// A lane of a warp stores so many bytes, at most 16, which are aligned and so in one line.
+    /// A lane of a warp stores `bytes` bytes, at most 16, which are aligned and so in one line.
     pub fn store(&mut self, warp: u32, start: u64, bytes: u64) {
         let line = start / LINE_BYTES;
         let stored = ((1u128 << bytes) - 1) << (start % LINE_BYTES);
@@ -141,7 +141,7 @@ impl Stores {
                 stays.then_some(before)
             });
             pending.push_back((line, before.unwrap_or(0) | stored));
-            if pending.len() as f64 * f64::from(storing) > MOST_LINES
+            if pending.len() as f64 * f64::from(storing) > MAX_LINES
                 && let Some((_, oldest)) = pending.pop_front()
             {
                 send(sectors, oldest);
@@ -159,13 +159,13 @@ impl Stores {
     }
 }
 
-/// How many lines under way push this one out: any number from the least to the most, as a hash of
+/// How many lines in flight push this one out: any number from the least to the most, as a hash of
 /// the line has it.
 fn lines_that_push_out(line: u64) -> f64 {
     // Fibonacci hashing: the golden ratio spreads neighbours evenly.
     let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let share = hash as f64 / f64::from(u32::MAX);
-    LEAST_LINES + share * (MOST_LINES - LEAST_LINES)
+    MIN_LINES + share * (MAX_LINES - MIN_LINES)
 }
 
 fn send(sectors: &mut Sectors, stored: u128) {

@@ -91,8 +91,8 @@ pub struct Traffic {
     pub write_sectors: u64,
     /// Sectors of all loads and stores, half a warp at a time: what GPUs without caches move.
     pub half_warp_sectors: u64,
-    /// Barriers of whole blocks, from a block's first access to global memory on: those before keep
-    /// nothing apart, and those of some warps leave the others at work.
+    /// Barriers of whole blocks, from a block's first access to global memory on: those before
+    /// keep nothing apart, and those of some warps leave the others at work.
     pub barriers: u64,
     /// Requests for constants.
     constants: Constants,
@@ -126,7 +126,7 @@ impl Traffic {
     }
 }
 
-/// The distinct sectors that these lanes access, so many bytes each.
+/// The distinct sectors that these lanes access, `bytes` bytes each.
 fn sectors(access: &MemoryAccess<'_>, lanes: impl Iterator<Item = usize>, bytes: u64) -> Vec<u64> {
     let of_lane = |lane: usize| {
         let start = access.addresses[lane];
@@ -239,7 +239,7 @@ impl Observer for Traffic {
 mod tests {
     use super::*;
 
-    /// Passes and lines of all lanes, so many bytes each, that are so many bytes apart.
+    /// Passes and lines of all lanes: the bytes of each, and from one to the next.
     fn apart(kind: AccessKind, bytes: u32, stride: u64) -> [u64; 2] {
         let addresses = std::array::from_fn(|lane| 4096 + lane as u64 * stride);
         let Passes { data, lines } = Passes::of_lanes(kind, bytes, u32::MAX, &addresses);

@@ -62,7 +62,7 @@ fn a_lost_last_term_fails() {
 /// C rounded to 16 bits: a right product passes, one of neighbours of the right elements does not.
 fn rounded_once<T: Element>(input: TensorInput, next: fn(T) -> T) {
     for (shape, method) in [(SMALL, Method::Nalgebra), (LARGE, Method::Freivalds)] {
-        let problem = Operation::NarrowProduct(input).problem::<T>(shape, 1);
+        let problem = Operation::TensorProduct16(input).problem::<T>(shape, 1);
         let wide = |elements: &Vec<T>| elements.iter().map(|&x| x.into() as f32).collect();
         let inputs: Vec<Vec<f32>> = problem.inputs().iter().map(wide).collect();
         let sums = multiply(&inputs, shape).into_iter();

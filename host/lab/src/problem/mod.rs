@@ -28,12 +28,13 @@ pub enum Operation {
     /// C = A · B, column-major with leading dimensions: the same, then `lda: u32, ldb: u32, ldc:
     /// u32`.
     ColumnMajorProduct,
-    /// C = A · B, row-major and dense, with narrow inputs, two of 16 bits to a word, and sums and C
-    /// of f32: `(a: &[T], b: &[T], c: *mut f32, m: u32, n: u32, k: u32)`.
+    /// C = A · B, row-major and dense, with inputs of 16 bits, two to a word, and accumulators and
+    /// C of f32: `(a: &[T], b: &[T], c: *mut f32, m: u32, n: u32, k: u32)`.
     TensorProduct(TensorInput),
-    /// The same with 16-bit elements of one type in A, B and C: a sum of f32 is rounded once, when
-    /// it is stored: `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
-    NarrowProduct(TensorInput),
+    /// The same with 16-bit elements of one type in A, B and C: an f32 accumulator is rounded once,
+    /// when it is stored: `(a: &[T], b: &[T], c: *mut T, m: u32, n: u32, k: u32)`.
+    #[serde(rename = "narrow_product")]
+    TensorProduct16(TensorInput),
     /// The input as it is: `(input: &[T], output: *mut T, width: u32, height: u32)`.
     Copy,
     /// The input's transpose, row-major, with the parameters of `Copy`.
@@ -42,8 +43,8 @@ pub enum Operation {
     StreamCopy,
     /// `output[i] = input[i] + 1`, with the parameters of `StreamCopy`.
     AddOne,
-    /// Sums of so many chains of multiply-adds: `(input: &[T], output: *mut T, rounds: u32, factor:
-    /// T, term: T)`.
+    /// The sum of `chains` chains of multiply-adds: `(input: &[T], output: *mut T, rounds: u32,
+    /// factor: T, term: T)`.
     FmaChains {
         /// Chains of each thread.
         chains: u32,
@@ -100,9 +101,9 @@ pub trait Problem<T: Element> {
     fn check(&self, output: &[T]) -> Verdict;
 }
 
-/// Columns of column-major matrices are padded to a multiple of so many elements, 128 bytes of
-/// `f32`, as a pitched allocation would: a leading dimension is then not the number of rows unless
-/// that is such a multiple.
+/// Columns of column-major matrices are padded to a multiple of this number of elements, 128 bytes
+/// of `f32`, as a pitched allocation would: a leading dimension is then not the number of rows
+/// unless that is such a multiple.
 pub const PITCH_MULTIPLE: u32 = 32;
 
 impl Operation {
@@ -127,7 +128,7 @@ impl Operation {
                 let lds = leading_dimensions(shape);
                 Box::new(product::Product::column_major(shape, lds, seed))
             }
-            Operation::TensorProduct(input) | Operation::NarrowProduct(input) => {
+            Operation::TensorProduct(input) | Operation::TensorProduct16(input) => {
                 Box::new(tensor::TensorProduct::new(shape, input, seed).stored(transposed))
             }
             Operation::Copy => Box::new(pointwise::Matrix::copy(shape, seed)),
@@ -143,17 +144,17 @@ impl Operation {
 
     /// Whether this is a product of two matrices.
     pub fn is_product(self) -> bool {
-        use Operation::{ColumnMajorProduct, NarrowProduct, Product, TensorProduct};
+        use Operation::{ColumnMajorProduct, Product, TensorProduct, TensorProduct16};
         matches!(
             self,
-            Product | ColumnMajorProduct | TensorProduct(_) | NarrowProduct(_)
+            Product | ColumnMajorProduct | TensorProduct(_) | TensorProduct16(_)
         )
     }
 
     /// What tensor cores take, where this is a product that says so.
     pub fn tensor_input(self) -> Option<TensorInput> {
         match self {
-            Operation::TensorProduct(input) | Operation::NarrowProduct(input) => Some(input),
+            Operation::TensorProduct(input) | Operation::TensorProduct16(input) => Some(input),
             _ => None,
         }
     }
@@ -170,7 +171,7 @@ impl Operation {
             Operation::Product
             | Operation::ColumnMajorProduct
             | Operation::TensorProduct(_)
-            | Operation::NarrowProduct(_)
+            | Operation::TensorProduct16(_)
             | Operation::Copy
             | Operation::Transpose => (m, n),
             Operation::StreamCopy | Operation::AddOne | Operation::FmaChains { .. } => (1, m * n),
@@ -185,7 +186,7 @@ impl Operation {
         let wide = |x: u32| u128::from(x);
         let (m, n, k) = (wide(shape.m), wide(shape.n), wide(shape.k));
         match self {
-            Operation::Product | Operation::NarrowProduct(_) => (m * k + k * n, m * n),
+            Operation::Product | Operation::TensorProduct16(_) => (m * k + k * n, m * n),
             Operation::ColumnMajorProduct => {
                 let ld = |rows: u32| wide(rows) + wide(padding(rows));
                 (ld(shape.m) * k + ld(shape.k) * n, ld(shape.m) * n)
@@ -213,7 +214,7 @@ impl Operation {
             Operation::Product
             | Operation::ColumnMajorProduct
             | Operation::TensorProduct(_)
-            | Operation::NarrowProduct(_) => 2.0 * m * n * k,
+            | Operation::TensorProduct16(_) => 2.0 * m * n * k,
             Operation::Copy | Operation::Transpose | Operation::StreamCopy => 0.0,
             Operation::AddOne => m * n,
             Operation::FmaChains { .. } => {

@@ -1,5 +1,5 @@
-//! Matrix products of narrow elements, summed as f32 and stored as that or as narrow: what tensor
-//! cores compute.
+//! Matrix products of 16-bit or TF32 elements, with f32 accumulators and an output of f32 or of 16
+//! bits: what tensor cores compute.
 
 use super::product::Product;
 use super::{Problem, Shape, random};

@@ -35,13 +35,13 @@ pub struct LineCounters {
     /// Sectors of 32 bytes per load or store of global memory, of each instruction that is one,
     /// without repetitions.
     pub sectors_per_request: Vec<f64>,
-    /// Passes of shared memory over those without bank conflicts, of each instruction that accesses
-    /// it, without repetitions.
+    /// Passes of shared memory over those without bank conflicts, of each instruction that
+    /// accesses it, without repetitions.
     pub wavefronts_per_ideal: Vec<f64>,
 }
 
 /// Lines with a smaller share of the instructions that access no memory are not listed.
-const LEAST_SHARE: f64 = 0.002;
+const MIN_SHARE: f64 = 0.002;
 
 /// Longest stretch of lines that did nothing that is listed between lines that did something.
 const LONGEST_GAP: u32 = 6;
@@ -53,7 +53,7 @@ pub fn listing(measurement: &Measurement, own: Option<&str>) -> Vec<SourceFile> 
     for line in measurement.lines.iter().filter(|line| line.place.line > 0) {
         let counters = counters(line, measurement, &parts(line));
         let accesses = counters.sectors_per_request.len() + counters.wavefronts_per_ideal.len();
-        if counters.share >= LEAST_SHARE || accesses > 0 {
+        if counters.share >= MIN_SHARE || accesses > 0 {
             let lines = files.entry(&line.place.file).or_default();
             lines.insert(line.place.line, counters);
         }

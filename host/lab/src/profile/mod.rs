@@ -5,7 +5,7 @@ mod record;
 mod source;
 
 pub use listing::{LineCounters, SourceFile, SourceLine, listing};
-pub use record::{Measurement, Record};
+pub use record::{Measurement, ProfileRecord};
 pub use source::{Sources, distinct, is_anchor};
 
 use crate::catalogue::Rung;
@@ -19,6 +19,7 @@ use warpladder::engine::observed::{ObservedEngine, PerLaunch};
 
 /// A rung that ran once and was counted.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Profile {
     /// The rung.
     pub rung: &'static Rung,

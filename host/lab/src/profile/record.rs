@@ -10,7 +10,8 @@ use warpladder::element::ElementType;
 /// A profile: what `profile --json` writes. Units stand with the fields of the parts, in the
 /// documentation of [`ptx_emulator::counters`].
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Record {
+#[non_exhaustive]
+pub struct ProfileRecord {
     /// Name of the rung.
     pub kernel: &'static str,
     /// The rung that ran, where the kernel only chooses one; null elsewhere.
@@ -53,7 +54,7 @@ pub struct InstructionRecord {
     pub counts: Counts,
 }
 
-impl From<&Profile> for Record {
+impl From<&Profile> for ProfileRecord {
     fn from(profile: &Profile) -> Self {
         let Profile {
             rung,
@@ -63,7 +64,7 @@ impl From<&Profile> for Record {
             counters,
             ..
         } = profile;
-        Record {
+        ProfileRecord {
             kernel: rung.name,
             ran: (ran.name != rung.name).then_some(ran.name),
             family: rung.family,
@@ -82,6 +83,7 @@ impl From<&Profile> for Record {
 
 /// What a kernel did.
 #[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
 pub struct Measurement {
     /// Lanes per warp instruction, at most 32; null where nothing ran.
     pub average_active_lanes: Option<f64>,

@@ -21,7 +21,7 @@ pub struct Bench<'e> {
     problems: Problems,
     /// What the preflight admitted.
     admitted: HashMap<(&'static str, Shape), Admitted>,
-    done: HashMap<(&'static str, Shape), Measured>,
+    done: HashMap<(&'static str, Shape), RungMeasurement>,
 }
 
 /// What a rung is measured by.
@@ -35,7 +35,7 @@ enum Machine<'e> {
 
 /// What one rung gave.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub(super) struct RungMeasurement {
     /// The catalogue's entry.
     pub rung: &'static Rung,
     /// The problem's size.
@@ -135,7 +135,7 @@ impl<'e> Bench<'e> {
         &mut self,
         group: &Group,
         rung: &'static Rung,
-    ) -> Result<Measured, RunError> {
+    ) -> Result<RungMeasurement, RunError> {
         self.measure_at(rung, self.shape(group))
     }
 
@@ -160,7 +160,11 @@ impl<'e> Bench<'e> {
         ))
     }
 
-    fn measure_at(&mut self, rung: &'static Rung, shape: Shape) -> Result<Measured, RunError> {
+    fn measure_at(
+        &mut self,
+        rung: &'static Rung,
+        shape: Shape,
+    ) -> Result<RungMeasurement, RunError> {
         if let Some(measured) = self.done.get(&(rung.name, shape)) {
             return Ok(measured.clone());
         }
@@ -176,9 +180,9 @@ impl<'e> Bench<'e> {
         Ok(measured)
     }
 
-    fn time(&mut self, admitted: &Admitted) -> Result<Measured, RunError> {
+    fn time(&mut self, admitted: &Admitted) -> Result<RungMeasurement, RunError> {
         let record = self.problems.run(self.engine(), admitted, self.reps)?;
-        Ok(Measured {
+        Ok(RungMeasurement {
             rung: admitted.rung(),
             shape: admitted.shape(),
             engine: record.engine,
@@ -194,7 +198,11 @@ impl<'e> Bench<'e> {
 ///
 /// # Errors
 /// See [`RunError`]; a kernel that fails is no error but a failed check, as in `run`.
-fn count(emulator: &EmulatorEngine, admitted: &Admitted, seed: u64) -> Result<Measured, RunError> {
+fn count(
+    emulator: &EmulatorEngine,
+    admitted: &Admitted,
+    seed: u64,
+) -> Result<RungMeasurement, RunError> {
     let (ok, complaint, counts) = match profile(emulator, admitted, seed) {
         Ok(profile) => {
             let Verdict { ok, complaint, .. } = profile.verdict;
@@ -205,7 +213,7 @@ fn count(emulator: &EmulatorEngine, admitted: &Admitted, seed: u64) -> Result<Me
         }
         Err(error) => return Err(error),
     };
-    Ok(Measured {
+    Ok(RungMeasurement {
         rung: admitted.rung(),
         shape: admitted.shape(),
         engine: emulator.kind(),

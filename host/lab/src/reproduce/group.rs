@@ -229,8 +229,8 @@ pub enum Size {
         /// On the emulator.
         emulator: u32,
     },
-    /// So many blocks of 256 threads for every multiprocessor, and chains of so many sixteenths of
-    /// rounds.
+    /// A number of blocks of 256 threads for every multiprocessor, and chains of a number of
+    /// sixteenths of rounds.
     PerMultiprocessor {
         /// Blocks of a multiprocessor.
         blocks: u32,

@@ -25,7 +25,7 @@ pub use group::{
 };
 pub use notes::notes;
 pub use row::{Here, Row, There};
-pub use step::Verdict;
+pub use step::StepVerdict;
 
 use crate::catalogue::{self, Rung};
 use crate::run::RunError;

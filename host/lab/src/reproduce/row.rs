@@ -1,9 +1,9 @@
 //! Rows: an entry of a table with the source's figures, ours, and the sentence about the step.
 
 use super::Source;
-use super::bench::{Bench, Measured, Values};
+use super::bench::{Bench, RungMeasurement, Values};
 use super::group::{Count, Entry, Figure, Group, Shown, Timed, Unit, Useful};
-use super::step::{NO_STEP_IN_COUNTS, NO_STEP_IN_TIME, Verdict, step, why_counted, why_timed};
+use super::step::{NO_STEP_IN_COUNTS, NO_STEP_IN_TIME, StepVerdict, step, why_counted, why_timed};
 use crate::catalogue::Rung;
 use crate::problem::Shape;
 use crate::run::Record;
@@ -12,6 +12,7 @@ use warpladder::engine::EngineKind;
 
 /// One rung: the record of `reproduce --json`, which the report reads back.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct Row {
     /// The source's number.
     pub source: Source,
@@ -41,7 +42,7 @@ pub struct Row {
     /// Our values.
     pub here: Vec<Here>,
     /// How the steps compare.
-    pub verdict: Verdict,
+    pub verdict: StepVerdict,
     /// One line on the step: why it is larger, smaller or gone.
     pub why: String,
     /// Whether the output was right.
@@ -63,8 +64,8 @@ pub struct There {
     pub kind: String,
     /// Its machine, where that is not the table's; null elsewhere.
     pub hardware: Option<String>,
-    /// How many times better than the rung before, by figures of the same kind; null where that has
-    /// none.
+    /// How many times better than the rung before, by figures of the same kind; null where that
+    /// has none.
     pub step: Option<f64>,
 }
 
@@ -127,7 +128,7 @@ pub(super) fn rows(
     bench: &Bench<'_>,
     source: Source,
     group: &'static Group,
-    measured: &[Measured],
+    measured: &[RungMeasurement],
     reference: Option<&Record>,
 ) -> Vec<Row> {
     let measures = Measure::of(bench, group);
@@ -216,9 +217,14 @@ fn there(figure: &Figure, before: Option<&[Figure]>) -> There {
 }
 
 /// How the step compares, and the sentence about it.
-fn judge(entry: &Entry, there: &[There], measures: &[Measure], here: &[Here]) -> (Verdict, String) {
+fn judge(
+    entry: &Entry,
+    there: &[There],
+    measures: &[Measure],
+    here: &[Here],
+) -> (StepVerdict, String) {
     let Some((before, reason)) = entry.step else {
-        return (Verdict::First, "the first of its table".to_owned());
+        return (StepVerdict::First, "the first of its table".to_owned());
     };
     // Times are compared by the first of them, counts by the one that shows the reason.
     let column = match (measures.first(), reason.shown) {
@@ -230,8 +236,8 @@ fn judge(entry: &Entry, there: &[There], measures: &[Measure], here: &[Here]) ->
     };
     let Some(column) = column else {
         return (
-            Verdict::NotCounted,
-            why_counted(Verdict::NotCounted, reason, None),
+            StepVerdict::NotCounted,
+            why_counted(StepVerdict::NotCounted, reason, None),
         );
     };
     let ours = here[column].step;
@@ -239,9 +245,9 @@ fn judge(entry: &Entry, there: &[There], measures: &[Measure], here: &[Here]) ->
         Measure::Time(_) => NO_STEP_IN_TIME,
         Measure::Count(_) => NO_STEP_IN_COUNTS,
     };
-    let verdict = Verdict::of(there.first().and_then(|figure| figure.step), ours, no_step);
+    let verdict = StepVerdict::of(there.first().and_then(|figure| figure.step), ours, no_step);
     let why = match measures[column] {
-        _ if verdict == Verdict::NotMeasured => {
+        _ if verdict == StepVerdict::NotMeasured => {
             format!(
                 "not compared: {} or {before} gave no value here",
                 entry.rung
@@ -258,7 +264,7 @@ fn value(
     measure: Measure,
     useful: Useful,
     entry: &Entry,
-    measured: &Measured,
+    measured: &RungMeasurement,
     reference: Option<&Record>,
 ) -> Option<f64> {
     let value = match (measure, measured.values.as_ref()?) {

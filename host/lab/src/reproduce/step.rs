@@ -7,7 +7,7 @@ use super::group::{Count, Reason, Shown};
 /// A step is how many times better a rung is than the one before; below 1 it is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum StepVerdict {
     /// There is no rung before.
     First,
     /// The source gives no step.
@@ -42,14 +42,14 @@ pub const NO_STEP_IN_COUNTS: f64 = 1.01;
 /// Steps within this factor of each other are about the same.
 const SAME: f64 = 1.15;
 
-impl Verdict {
+impl StepVerdict {
     /// Compares steps; ours is none within a factor of `no_step`.
-    pub fn of(there: Option<f64>, here: Option<f64>, no_step: f64) -> Verdict {
+    pub fn of(there: Option<f64>, here: Option<f64>, no_step: f64) -> StepVerdict {
         let Some(here) = here else {
-            return Verdict::NotMeasured;
+            return StepVerdict::NotMeasured;
         };
         let Some(there) = there else {
-            return Verdict::NoStepGiven;
+            return StepVerdict::NoStepGiven;
         };
         // Logarithms: doubling and halving are steps of one size in two directions.
         let (there, here) = (there.ln(), here.ln());
@@ -57,13 +57,13 @@ impl Verdict {
             there.abs() > NO_STEP_IN_TIME.ln(),
             here.abs() > no_step.ln(),
         ) {
-            (false, false) => Verdict::None,
-            (false, true) => Verdict::New,
-            (true, false) => Verdict::Gone,
-            (true, true) if there.signum() != here.signum() => Verdict::Reversed,
-            (true, true) if (there - here).abs() <= SAME.ln() => Verdict::Same,
-            (true, true) if here.abs() > there.abs() => Verdict::Larger,
-            (true, true) => Verdict::Smaller,
+            (false, false) => StepVerdict::None,
+            (false, true) => StepVerdict::New,
+            (true, false) => StepVerdict::Gone,
+            (true, true) if there.signum() != here.signum() => StepVerdict::Reversed,
+            (true, true) if (there - here).abs() <= SAME.ln() => StepVerdict::Same,
+            (true, true) if here.abs() > there.abs() => StepVerdict::Larger,
+            (true, true) => StepVerdict::Smaller,
         }
     }
 }
@@ -80,38 +80,42 @@ pub fn step(value: Option<f64>, base: Option<f64>, more_is_better: bool) -> Opti
 }
 
 /// Why a step in time is what it is.
-pub fn why_timed(verdict: Verdict, reason: &Reason) -> String {
+pub fn why_timed(verdict: StepVerdict, reason: &Reason) -> String {
     let change = reason.change;
     // A test sees to it that every step that a source gives has both.
     let less = reason.weight.as_ref().map_or("", |weight| weight.less);
     let more = reason.weight.as_ref().map_or("", |weight| weight.more);
     match verdict {
-        Verdict::First | Verdict::NotMeasured | Verdict::NotCounted => change.to_owned(),
-        Verdict::NoStepGiven => format!("no step given there: {change}"),
-        Verdict::Same => format!("about as there: {change}"),
-        Verdict::None => format!("no step, as there: {change}"),
-        Verdict::Larger => format!("larger than there: {change}; and {more}"),
-        Verdict::Smaller => format!("smaller than there: {change}; but {less}"),
-        Verdict::Gone => format!("gone here: {change}; but {less}"),
-        Verdict::Reversed => format!("turned round here: {change}; but {less}"),
-        Verdict::New => format!("a step here, none there: {change}; and {more}"),
+        StepVerdict::First | StepVerdict::NotMeasured | StepVerdict::NotCounted => {
+            change.to_owned()
+        }
+        StepVerdict::NoStepGiven => format!("no step given there: {change}"),
+        StepVerdict::Same => format!("about as there: {change}"),
+        StepVerdict::None => format!("no step, as there: {change}"),
+        StepVerdict::Larger => format!("larger than there: {change}; and {more}"),
+        StepVerdict::Smaller => format!("smaller than there: {change}; but {less}"),
+        StepVerdict::Gone => format!("gone here: {change}; but {less}"),
+        StepVerdict::Reversed => format!("turned round here: {change}; but {less}"),
+        StepVerdict::New => format!("a step here, none there: {change}; and {more}"),
     }
 }
 
 /// Why a step in counts is what it is; `step` is that of `shown`.
-pub fn why_counted(verdict: Verdict, reason: &Reason, step: Option<f64>) -> String {
+pub fn why_counted(verdict: StepVerdict, reason: &Reason, step: Option<f64>) -> String {
     let change = reason.change;
     let (Shown::In(count), Some(step)) = (reason.shown, step) else {
         return format!("not in the counts, which see no time: {change}");
     };
     let what = format!("{change}: {}", amount(step, count));
     match verdict {
-        Verdict::Larger => format!("{what}, a larger step than there"),
-        Verdict::Smaller => {
+        StepVerdict::Larger => format!("{what}, a larger step than there"),
+        StepVerdict::Smaller => {
             format!("{what}, a smaller step than there, for counts see no time")
         }
-        Verdict::Gone => format!("{what}; what it changed there is time, which counts do not see"),
-        Verdict::Reversed => {
+        StepVerdict::Gone => {
+            format!("{what}; what it changed there is time, which counts do not see")
+        }
+        StepVerdict::Reversed => {
             format!("{what}; in time it was the other way there, which counts do not see")
         }
         _ => what,
@@ -155,24 +159,24 @@ mod tests {
 
     #[test]
     fn verdicts_compare_directions_and_sizes() {
-        let verdict = |there, here| Verdict::of(Some(there), Some(here), NO_STEP_IN_TIME);
-        assert_eq!(verdict(2.0, 2.1), Verdict::Same);
-        assert_eq!(verdict(2.0, 4.0), Verdict::Larger);
-        assert_eq!(verdict(2.0, 1.3), Verdict::Smaller);
-        assert_eq!(verdict(2.0, 1.02), Verdict::Gone);
-        assert_eq!(verdict(2.0, 0.8), Verdict::Reversed);
-        assert_eq!(verdict(0.97, 1.03), Verdict::None);
-        assert_eq!(verdict(1.0, 1.5), Verdict::New);
+        let verdict = |there, here| StepVerdict::of(Some(there), Some(here), NO_STEP_IN_TIME);
+        assert_eq!(verdict(2.0, 2.1), StepVerdict::Same);
+        assert_eq!(verdict(2.0, 4.0), StepVerdict::Larger);
+        assert_eq!(verdict(2.0, 1.3), StepVerdict::Smaller);
+        assert_eq!(verdict(2.0, 1.02), StepVerdict::Gone);
+        assert_eq!(verdict(2.0, 0.8), StepVerdict::Reversed);
+        assert_eq!(verdict(0.97, 1.03), StepVerdict::None);
+        assert_eq!(verdict(1.0, 1.5), StepVerdict::New);
         // Costs: a rung that is four times slower is a larger step than one that is three times
         // slower.
-        assert_eq!(verdict(1.0 / 3.0, 0.25), Verdict::Larger);
-        assert_eq!(verdict(1.0 / 3.0, 0.8), Verdict::Smaller);
+        assert_eq!(verdict(1.0 / 3.0, 0.25), StepVerdict::Larger);
+        assert_eq!(verdict(1.0 / 3.0, 0.8), StepVerdict::Smaller);
         // The smallest step that a source names.
-        assert_eq!(verdict(0.95, 1.0), Verdict::Gone);
-        let with = |there, here| Verdict::of(there, here, NO_STEP_IN_COUNTS);
-        assert_eq!(with(Some(0.95), Some(0.97)), Verdict::Same);
-        assert_eq!(with(None, Some(1.0)), Verdict::NoStepGiven);
-        assert_eq!(with(Some(1.0), None), Verdict::NotMeasured);
+        assert_eq!(verdict(0.95, 1.0), StepVerdict::Gone);
+        let with = |there, here| StepVerdict::of(there, here, NO_STEP_IN_COUNTS);
+        assert_eq!(with(Some(0.95), Some(0.97)), StepVerdict::Same);
+        assert_eq!(with(None, Some(1.0)), StepVerdict::NoStepGiven);
+        assert_eq!(with(Some(1.0), None), StepVerdict::NotMeasured);
     }
 
     #[test]
@@ -180,16 +184,16 @@ mod tests {
         let reason = Reason::new("a change", Shown::In(Count::Sectors))
             .weighing("a reason for less", "one for more");
         let timed = |verdict| why_timed(verdict, &reason);
-        assert_eq!(timed(Verdict::Same), "about as there: a change");
+        assert_eq!(timed(StepVerdict::Same), "about as there: a change");
         assert_eq!(
-            timed(Verdict::Larger),
+            timed(StepVerdict::Larger),
             "larger than there: a change; and one for more"
         );
         assert_eq!(
-            timed(Verdict::Gone),
+            timed(StepVerdict::Gone),
             "gone here: a change; but a reason for less"
         );
-        let counted = |step| why_counted(Verdict::Same, &reason, Some(step));
+        let counted = |step| why_counted(StepVerdict::Same, &reason, Some(step));
         assert_eq!(counted(4.0), "a change: 4.0 times fewer global sectors");
         assert_eq!(counted(1.25), "a change: 20 % fewer global sectors");
         assert_eq!(counted(1.0), "a change: as many global sectors");

@@ -8,7 +8,7 @@ use std::time::Instant;
 use warpladder::engine::EngineKind;
 
 /// Most timed runs: these are orders of magnitude slower than kernels.
-const MOST_REPS: usize = 3;
+const MAX_REPS: usize = 3;
 
 pub(super) fn run(
     product: CpuProduct,
@@ -24,7 +24,7 @@ pub(super) fn run(
     let mut output = vec![f32::NAN; problem.output_len()];
     // A precision that was asked for is one of kernels.
     let sampling = Sampling {
-        reps: sampling.reps.min(MOST_REPS),
+        reps: sampling.reps.min(MAX_REPS),
         precision_pct: None,
         ..*sampling
     };

@@ -17,7 +17,7 @@ use warpladder::timing::median;
 const HOST_TO_HOST_RUNS: usize = 3;
 
 /// Most launches in a row for the outer time.
-const MOST_IN_A_ROW: usize = 100;
+const MAX_IN_A_ROW: usize = 100;
 
 /// Repetitions inside of a kernel for its inner time.
 const INNER_REPETITIONS: u32 = 10;
@@ -158,10 +158,11 @@ impl<'e> LoadedRung<'e> {
         problem: &dyn Problem<T>,
         sampling: &Sampling,
     ) -> Result<Times, EngineError> {
-        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and
+        // its output.
         let (kernel, stop) =
             self.launches(|launches| unsafe { sampling.time(self.engine, launches) })?;
-        let reps = kernel.len().min(MOST_IN_A_ROW);
+        let reps = kernel.len().min(MAX_IN_A_ROW);
         let outer_ms = match self.is_timed_in_a_row {
             true => Some(self.time(reps as u32)? / reps as f64),
             false => None,
@@ -233,7 +234,8 @@ impl<'e> LoadedRung<'e> {
     /// The time of one repetition inside of a kernel, in milliseconds.
     fn inner_time(&self, repeated: Plan) -> Result<f64, EngineError> {
         let repeated = Prepared::new(self.engine, repeated)?;
-        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and
+        // its output.
         let total = self.start(&repeated, |launches| unsafe {
             self.engine.time(launches, 1)
         })?;
@@ -256,17 +258,19 @@ impl<'e> LoadedRung<'e> {
         self.launches(|launches| {
             launches
                 .iter()
-                // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+                // SAFETY: the launches are planned for this problem, and the buffers hold its
+                // inputs and its output.
                 .try_for_each(|launch| unsafe { self.engine.run(launch) })
         })
     }
 
-    /// Runs so many times and returns how long that took, in milliseconds: see [`Engine::time`].
+    /// Runs `rounds` times and returns how long that took, in milliseconds: see [`Engine::time`].
     ///
     /// # Errors
     /// Those of the launches.
     pub fn time(&self, rounds: u32) -> Result<f64, EngineError> {
-        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and its output.
+        // SAFETY: the launches are planned for this problem, and the buffers hold its inputs and
+        // its output.
         self.launches(|launches| unsafe { self.engine.time(launches, rounds) })
     }
 

@@ -1,7 +1,7 @@
 //! What cannot work is refused before anything is allocated.
 
 use super::Shape;
-use crate::catalogue::{self, Implementation, Precondition, Request, Rung};
+use crate::catalogue::{self, Implementation, PlanRequest, Precondition, Rung};
 use crate::cpu::CpuProduct;
 use crate::problem::{Operation, Problem};
 use warpladder::device::ComputeCapability;
@@ -196,7 +196,7 @@ pub(crate) enum Work {
     /// Launches. Parameters of a kernel of the catalogue's own are those of the problem.
     Launches {
         /// What they were planned for.
-        request: Request,
+        request: PlanRequest,
         /// The launches.
         plan: Plan,
     },
@@ -248,7 +248,7 @@ impl Admitted {
     ///
     /// # Errors
     /// [`RunError::NotAKernel`].
-    pub(crate) fn planned(&self) -> Result<(&Request, &Plan), RunError> {
+    pub(crate) fn planned(&self) -> Result<(&PlanRequest, &Plan), RunError> {
         match &self.work {
             Work::Launches { request, plan } => Ok((request, plan)),
             Work::Host(_) => Err(RunError::NotAKernel(self.rung.name)),
@@ -328,7 +328,7 @@ pub fn preflight_layout(
         _ => {
             let free = Some(engine.free_memory()?);
             fits(rung, shape, "device", on_device, free)?;
-            let request = Request {
+            let request = PlanRequest {
                 operation: runs.operation,
                 shape,
                 multiprocessors: engine.multiprocessors(),
@@ -363,14 +363,14 @@ pub fn preflight_layout(
 /// [`RunError::Shape`], [`RunError::Grid`] and [`RunError::NotAKernel`].
 pub(crate) fn preflight_elsewhere(
     rung: &'static Rung,
-    request: &Request,
+    request: &PlanRequest,
 ) -> Result<Admitted, RunError> {
     // A grid-stride loop leaves what is no whole vector, and is counted at sizes that hold some.
     if !matches!(rung.precondition, Precondition::Elements(_)) {
         check_shape(rung, request.shape)?;
     }
     let runs = rung.resolve(request.shape);
-    let request = Request {
+    let request = PlanRequest {
         operation: runs.operation,
         ..*request
     };
@@ -387,7 +387,7 @@ pub(crate) fn preflight_elsewhere(
 ///
 /// # Errors
 /// [`RunError::Grid`] where a grid has more blocks than CUDA allows, and [`RunError::NotAKernel`].
-fn planned(rung: &Rung, request: &Request) -> Result<Work, RunError> {
+fn planned(rung: &Rung, request: &PlanRequest) -> Result<Work, RunError> {
     let Some(plan) = rung.plan(request) else {
         return Err(RunError::NotAKernel(rung.name));
     };

@@ -17,6 +17,7 @@ pub const SCHEMA: u32 = 2;
 ///
 /// Fields that came later than others are null in older files.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct Record {
     /// Version of these fields: [`SCHEMA`]; 1 in files without it.
     #[serde(default = "first_schema")]
@@ -81,8 +82,8 @@ pub struct Record {
     /// Time of one of as many launches in a row as there were samples, in milliseconds: source
     /// 003's "outer time". Null on the CPU.
     pub outer_ms: Option<f64>,
-    /// Time of one of 10 repetitions inside of a kernel, in milliseconds: source 003's "inner time". Null where
-    /// there is no kernel that repeats this one's work.
+    /// Time of one of 10 repetitions inside of a kernel, in milliseconds: source 003's "inner
+    /// time". Null where there is no kernel that repeats this one's work.
     pub inner_ms: Option<f64>,
     /// Version of the driver; this and what follows are the device's state right after the last
     /// sample, from NVIDIA's management library, and null where that does not tell.
@@ -137,7 +138,7 @@ impl<'a, C> Detailed<'a, C> {
 /// between.
 fn throttled(before: Option<&DeviceState>, after: &DeviceState) -> Option<String> {
     let mut reasons = after.throttle_reasons.clone()?;
-    // A device that has nothing to do any more is not held down.
+    // An idle device is not held down.
     reasons.retain(|&reason| reason != ThrottleReason::Idle);
     let before = before.map(|state| state.held_down).unwrap_or_default();
     for (before, after, reason) in [

@@ -60,8 +60,8 @@ fn sectors_per_request(counters: &Counters, stores: bool) -> Vec<f64> {
     ratios
 }
 
-/// Products do 2mnk FLOP and no more, whatever the tiling. General ones multiply with α, and add up
-/// parts of k, besides.
+/// Products do 2mnk FLOP and no more, whatever the tiling. Those of the GEMM library multiply with
+/// α, and reduce partial sums, besides.
 #[test]
 fn flops_are_those_of_the_operation() {
     for profile in profiles() {
@@ -80,7 +80,7 @@ fn flops_are_those_of_the_operation() {
         };
         let following = profile.following.iter();
         let all = std::iter::once(counters).chain(following);
-        // The kernel of a plan that multiplies: others copy operands, or add up parts.
+        // The kernel of a plan that multiplies: others copy operands, or reduce partial sums.
         let flops = all.map(|counters| counters.total().flops).max();
         let flops = flops.expect("there is at least one kernel");
         if let Implementation::Planned { .. } = rung.implementation {

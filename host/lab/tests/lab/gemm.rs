@@ -1,8 +1,8 @@
-//! General products, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches and
+//! GEMM, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions, batches and
 //! factors, by every instance that takes them, on the emulator and, where there is one, on a GPU.
 
 use crate::common::drawn::Drawn;
-use crate::common::gemm::{Case, LAYOUTS};
+use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use half::{bf16, f16};
 use kernels_gpu::gemm::choose::Choice;
@@ -14,7 +14,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::{Engine, EngineKind};
 use warpladder::gemm::{self, Description, Device, GemmInput, GemmInto};
 
-/// Sizes that meet edges of every tile, short sides, parts of k, and slices of those.
+/// Sizes that meet edges of every tile, short sides, split-K, and promotion intervals of those.
 const EXTENTS: [[u32; 3]; 9] = [
     [1, 1, 1],
     [132, 68, 24],
@@ -30,7 +30,7 @@ const EXTENTS: [[u32; 3]; 9] = [
 /// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and
 /// in cut tiles.
 fn choices<T: GemmInput>(product: &Description<T>, device: Device) -> Vec<Choice> {
-    let (instances, _) = T::instances(device.compute_capability, product.narrow);
+    let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
     let mut seen = HashSet::new();
     let request = product.request(device);
     let candidates = instances.candidates(&request);
@@ -73,7 +73,8 @@ where
     for (turn, extents) in EXTENTS.into_iter().enumerate() {
         for (other, transposed) in LAYOUTS.into_iter().enumerate() {
             for (padding, batch, factors) in VARIANTS[turns(turn + other)].iter().copied() {
-                let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
+                let case =
+                    RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
                 let tolerance = check::product_tolerance::<T::Output>(extents[2] as usize + 2);
                 for choice in choices(&case.product, device) {
                     let name = format!("{extents:?} {transposed:?} {padding} {choice:?}");
@@ -96,7 +97,7 @@ where
             }
         }
     }
-    for tile in T::instances(device.compute_capability, T::NARROW).0.tiles {
+    for tile in T::instances(device.compute_capability, T::C_16BIT).0.tiles {
         let entry = tile.entry;
         assert!(entries.contains(entry), "{entry} was never tried");
     }

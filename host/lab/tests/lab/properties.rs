@@ -48,8 +48,8 @@ fn sizes(rung: &Rung) -> BoxedStrategy<Shape> {
             let multiples = |of: u32, most: u32| (0..=(most / of).max(1)).prop_map(move |i| i * of);
             (multiples(m, 256), multiples(n, 256))
                 .prop_flat_map(move |(m, n)| {
-                    let depth = multiples(k, (VOLUME / (m * n).max(1)).min(256));
-                    (Just(m), Just(n), depth).prop_map(move |(m, n, k)| shape([m, n, k]))
+                    let extents_k = multiples(k, (VOLUME / (m * n).max(1)).min(256));
+                    (Just(m), Just(n), extents_k).prop_map(move |(m, n, k)| shape([m, n, k]))
                 })
                 .boxed()
         }

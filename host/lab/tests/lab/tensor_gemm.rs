@@ -1,8 +1,8 @@
-//! General products on tensor cores, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions,
-//! batches, factors and shared tiles, on the emulator and, where there is one, on a GPU.
+//! GEMM on tensor cores, C ← α · op(A) · op(B) + β · C: layouts, leading dimensions,
+//! batches, factors and stream-K tiles, on the emulator and, where there is one, on a GPU.
 
 use crate::common::drawn::Drawn;
-use crate::common::gemm::{Case, LAYOUTS};
+use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use half::{bf16, f16};
 use warpladder::check;
@@ -26,37 +26,37 @@ const EXTENTS: [[u32; 3]; 8] = [
     [64, 64, 0],
 ];
 
-/// Multiprocessors and sizes for which steps are shared: tiles that are few, or a few more than a
+/// Multiprocessors and sizes for which k-tiles are split: tiles that are few, or a few more than a
 /// multiple of the multiprocessors; and, where fewer multiprocessors are left than there are tiles,
-/// as heads and tails.
-const SHARED: [(u32, [u32; 3], bool); 3] = [
+/// as first and last work units of a tile.
+const STREAM_K: [(u32, [u32; 3], bool); 3] = [
     (4, [100, 60, 6000], false),
     (5, [700, 60, 4000], false),
     (3, [200, 60, 6400], true),
 ];
 
 /// The same where C is computed as its transpose.
-const SHARED_TURNED: [(u32, [u32; 3], bool); 1] = [(4, [60, 100, 6000], false)];
+const STREAM_K_TRANSPOSED: [(u32, [u32; 3], bool); 1] = [(4, [60, 100, 6000], false)];
 
-/// Multiprocessors and sizes for which tiles are shared by clusters of so many blocks.
+/// Multiprocessors and sizes for which tiles are split among clusters, and the blocks of a cluster.
 const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
     (2, [100, 60, 2000], 2),
     (4, [100, 60, 2000], 3),
     (8, [130, 100, 2000], 2),
 ];
 
-/// The same for which a launch of its own adds up the parts of the tiles: more of them than it
-/// reads at a time, tiles of several columns, and rows of C that are stored by pairs but for their
-/// last element.
-const ADDED: [(u32, [u32; 3]); 3] = [
+/// The same with a split-K reduction kernel: more partial sums of a tile than it reads at a time,
+/// tiles of several columns, and rows of C that are stored as vec2 but for their last
+/// element.
+const REDUCED: [(u32, [u32; 3]); 3] = [
     (16, [70, 56, 6000]),
     (16, [100, 61, 6000]),
     (16, [130, 190, 4000]),
 ];
 
-/// Multiprocessors for each matrix, and sizes, for which pairs of blocks fetch B together, in tiles
-/// of so many columns. Some pairs have one block only whose tile lies in C.
-const PAIRED: [(u32, [u32; 3], &str); 5] = [
+/// Multiprocessors for each matrix, and sizes, for which 2-CTA clusters load B by multicast, in
+/// tiles of the columns that the name ends with. In some clusters only one block's tile lies in C.
+const CLUSTERS_OF_TWO: [(u32, [u32; 3], &str); 5] = [
     (2, [127, 180, 1000], "_pair_192"),
     (4, [200, 190, 1000], "_pair_192"),
     (2, [50, 60, 300], "_pair_64"),
@@ -64,8 +64,8 @@ const PAIRED: [(u32, [u32; 3], &str); 5] = [
     (8, [3, 130, 0], "_pair_64"),
 ];
 
-/// The same where B lies along k, and C has elements of `f32`.
-const PAIRED_ALONG_K: [(u32, [u32; 3], &str); 2] = [
+/// The same where B is K-major, and C has elements of `f32`.
+const CLUSTERS_K_MAJOR: [(u32, [u32; 3], &str); 2] = [
     (2, [127, 90, 3500], "_pair_96"),
     (4, [200, 95, 3333], "_pair_96"),
 ];
@@ -80,7 +80,7 @@ const TF32: Elements<f32> = (TensorInput::Tf32, |value| {
 });
 
 /// The plan of a case on an engine.
-fn plan<T, C>(engine: &dyn Engine, input: TensorInput, case: &Case<T, C>) -> Plan
+fn plan<T, C>(engine: &dyn Engine, input: TensorInput, case: &RandomGemm<T, C>) -> Plan
 where
     T: GemmInto<C, Output = f32>,
     C: Element,
@@ -88,7 +88,7 @@ where
     TensorGemm::of(input, &case.product).plan(engine.multiprocessors())
 }
 
-fn check<T, C>(case: &Case<T, C>, output: &[C]) -> Result<(), String>
+fn check<T, C>(case: &RandomGemm<T, C>, output: &[C]) -> Result<(), String>
 where
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element,
@@ -104,7 +104,7 @@ where
 {
     let mut cases = 0;
     let mut test = |extents, transposed, padding, batch, factors| {
-        let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
+        let case = RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
         let plan = plan(engine, input, &case);
         if let Err(difference) = check(&case, &case.run(engine, plan, 1)[0]) {
             panic!(
@@ -145,10 +145,10 @@ fn shared_tiles<T, C>(
     let drawn = Drawn::new(engine, "products in shared tiles");
     for &(multiprocessors, extents, tails) in sizes {
         for &transposed in layouts {
-            let case = Case::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+            let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
             let plan = TensorGemm::of(input, &case.product).plan(multiprocessors);
             assert!(plan.zeroed_bytes > 0, "{extents:?} is not shared: {plan:?}");
-            // Heads and tails are the only blocks that need not all run at the same time.
+            // Such work units are the only blocks that need not all run at the same time.
             let blocks = plan.launches.last().map(|launch| launch.grid[0]);
             let has_tails = blocks > Some(multiprocessors.into());
             assert_eq!(has_tails, tails, "{extents:?}: {plan:?}");
@@ -185,7 +185,7 @@ where
     }
 }
 
-/// The same where a launch of its own adds up the parts.
+/// The same with a split-K reduction kernel.
 fn added<T, C>(
     engine: &dyn Engine,
     elements: Elements<T>,
@@ -203,8 +203,9 @@ fn added<T, C>(
     }
 }
 
-/// The same where two blocks fetch B together, at sizes for which they do in all of these layouts.
-fn pairs<T, C>(
+/// The same where two blocks load B by multicast, at sizes for which they do in all of these
+/// layouts.
+fn clusters_of_two<T, C>(
     engine: &dyn Engine,
     elements: Elements<T>,
     layouts: &[[bool; 2]],
@@ -223,8 +224,8 @@ fn pairs<T, C>(
     }
 }
 
-/// Products on so many multiprocessors for each matrix: of one matrix, and of `batch` with padding
-/// and factors. `is_meant` looks at the last launch.
+/// Products on `multiprocessors` multiprocessors for each matrix: of one matrix, and of `batch`
+/// with padding and factors. `is_meant` looks at the last launch.
 fn products<T, C>(
     (engine, drawn): (&dyn Engine, &Drawn),
     (input, round): Elements<T>,
@@ -238,7 +239,7 @@ fn products<T, C>(
 {
     for &transposed in layouts {
         for (padding, batch, factors) in [(0, 1, [1.0, 0.0]), (3, batch, [-0.5, 2.0])] {
-            let case = Case::<T, C>::new(extents, transposed, padding, batch, factors, round);
+            let case = RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
             let plan = TensorGemm::of(input, &case.product).plan(multiprocessors * batch);
             is_meant(plan.launches.last().expect("a product"));
             let types = format!("{input:?} {}", C::TYPE);
@@ -259,14 +260,14 @@ fn products<T, C>(
     }
 }
 
-/// One large product at the beginning of k, and ones behind it: a single chain of sums would lose
+/// One large product at the beginning of k, and ones behind it: a single accumulation would lose
 /// all of them.
 fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
     const LARGE: f32 = (1 << 15) as f32;
     let (input, round) = BF16;
     let extents @ [m, n, k] = [70, 40, 8192];
     for &transposed in layouts {
-        let mut case = Case::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+        let mut case = RandomGemm::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
         case.a.fill(bf16::ONE);
         case.b.fill(bf16::ONE);
         for row in 0..m as usize {
@@ -323,12 +324,12 @@ fn f16_products_are_rounded_once_in_every_layout() {
 #[test]
 fn shared_tiles_are_added_up_in_the_same_order() {
     let engine = EmulatorEngine::new();
-    shared_tiles::<_, f32>(&engine, BF16, &SHARED, &LAYOUTS[..1]);
-    shared_tiles::<_, bf16>(&engine, BF16, &SHARED, &LAYOUTS[..1]);
-    shared_tiles::<_, f32>(&engine, TF32, &SHARED_TURNED, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&engine, BF16, &STREAM_K, &LAYOUTS[..1]);
+    shared_tiles::<_, bf16>(&engine, BF16, &STREAM_K, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&engine, TF32, &STREAM_K_TRANSPOSED, &LAYOUTS[..1]);
 }
 
-/// The sums are the same ones: a narrow C is the wide one, rounded.
+/// The accumulators are the same ones: a 16-bit C is that of f32, rounded.
 #[test]
 fn a_narrow_c_is_the_wide_one_rounded() {
     fn compare<T>(engine: &dyn Engine, (input, round): Elements<T>, rounded: fn(f32) -> T)
@@ -343,16 +344,16 @@ fn a_narrow_c_is_the_wide_one_rounded() {
             ([100, 64, 4000], 0, [-0.5, 0.0]),
         ] {
             let layout = [false; 2];
-            let wide = Case::<T, f32>::new(extents, layout, padding, 1, factors, round);
-            let narrow = Case::<T, T>::new(extents, layout, padding, 1, factors, round);
+            let wide = RandomGemm::<T, f32>::new(extents, layout, padding, 1, factors, round);
+            let rounded_c = RandomGemm::<T, T>::new(extents, layout, padding, 1, factors, round);
             let wide = wide.run(engine, plan(engine, input, &wide), 1);
-            let narrow = narrow.run(engine, plan(engine, input, &narrow), 1);
+            let rounded_c = rounded_c.run(engine, plan(engine, input, &rounded_c), 1);
             let bits = |element: T| bytemuck::bytes_of(&element).to_vec();
-            for (wide, narrow) in wide[0].iter().zip(&narrow[0]) {
-                let is_padding = wide.is_nan() && (*narrow).into().is_nan();
+            for (wide, rounded_c) in wide[0].iter().zip(&rounded_c[0]) {
+                let is_padding = wide.is_nan() && (*rounded_c).into().is_nan();
                 assert!(
-                    is_padding || bits(*narrow) == bits(rounded(*wide)),
-                    "{extents:?}, {factors:?}: {narrow:?} is not {wide}"
+                    is_padding || bits(*rounded_c) == bits(rounded(*wide)),
+                    "{extents:?}, {factors:?}: {rounded_c:?} is not {wide}"
                 );
             }
         }
@@ -372,20 +373,20 @@ fn blocks_of_a_cluster_share_tiles() {
 #[test]
 fn a_launch_of_its_own_adds_up_many_parts() {
     let engine = EmulatorEngine::new();
-    added::<_, f32>(&engine, BF16, &LAYOUTS[..1], &ADDED);
-    added::<_, f16>(&engine, F16, &LAYOUTS[1..2], &ADDED[..1]);
-    added::<_, bf16>(&engine, BF16, &LAYOUTS[3..], &ADDED[..1]);
+    added::<_, f32>(&engine, BF16, &LAYOUTS[..1], &REDUCED);
+    added::<_, f16>(&engine, F16, &LAYOUTS[1..2], &REDUCED[..1]);
+    added::<_, bf16>(&engine, BF16, &LAYOUTS[3..], &REDUCED[..1]);
     // C is computed as its transpose.
-    added::<_, f32>(&engine, TF32, &LAYOUTS[..1], &ADDED[1..2]);
+    added::<_, f32>(&engine, TF32, &LAYOUTS[..1], &REDUCED[1..2]);
 }
 
 #[test]
 fn pairs_of_blocks_fetch_b_together() {
     let engine = EmulatorEngine::new();
-    pairs::<_, f32>(&engine, BF16, &LAYOUTS[1..3], &PAIRED);
-    pairs::<_, f16>(&engine, F16, &LAYOUTS[..1], &PAIRED);
-    pairs::<_, f32>(&engine, BF16, &[[false, true]], &PAIRED_ALONG_K);
-    pairs::<_, f32>(&engine, F16, &[[true, true]], &PAIRED_ALONG_K);
+    clusters_of_two::<_, f32>(&engine, BF16, &LAYOUTS[1..3], &CLUSTERS_OF_TWO);
+    clusters_of_two::<_, f16>(&engine, F16, &LAYOUTS[..1], &CLUSTERS_OF_TWO);
+    clusters_of_two::<_, f32>(&engine, BF16, &[[false, true]], &CLUSTERS_K_MAJOR);
+    clusters_of_two::<_, f32>(&engine, F16, &[[true, true]], &CLUSTERS_K_MAJOR);
 }
 
 #[test]
@@ -398,7 +399,7 @@ fn few_rows_across_k_are_copied_along_it() {
     let engine = EmulatorEngine::new();
     let (input, round) = BF16;
     let copies = |extents, transposed| {
-        let case = Case::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
+        let case = RandomGemm::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
         let entries = plan(&engine, input, &case).launches.into_iter();
         let mut entries: Vec<_> = entries.map(|launch| launch.entry).collect();
         entries.pop();
@@ -408,7 +409,7 @@ fn few_rows_across_k_are_copied_along_it() {
     let [nn, tn] = [[false; 2], [true, false]];
     assert_eq!(copies([8, 256, 256], tn), TURNED);
     assert_eq!(copies([100, 256, 256], tn), TURNED);
-    // As many rows as a box has columns, many rows, and few that lie along k.
+    // As many rows as a box has columns, many rows, and few that are K-major.
     for (extents, transposed) in [
         ([64, 256, 256], tn),
         ([200, 256, 256], tn),
@@ -420,7 +421,7 @@ fn few_rows_across_k_are_copied_along_it() {
     // What must be copied anyway, of short and of long rows.
     assert_eq!(copies([256, 100, 256], nn), TURNED);
     assert_eq!(copies([256, 300, 256], nn), ["pack_16"]);
-    // A column whose elements lie side by side lies along k.
+    // A column whose elements are contiguous is K-major.
     assert_eq!(copies([1, 256, 255], tn), [""; 0]);
     assert_eq!(copies([256, 1, 256], nn), [""; 0]);
 }
@@ -428,7 +429,7 @@ fn few_rows_across_k_are_copied_along_it() {
 #[test]
 fn a_batch_may_have_one_matrix_in_common() {
     let (input, round) = BF16;
-    let mut case = Case::<_, f32>::new([40, 24, 72], [false; 2], 0, 3, [1.0, 0.0], round);
+    let mut case = RandomGemm::<_, f32>::new([40, 24, 72], [false; 2], 0, 3, [1.0, 0.0], round);
     let [of_a, _, _] = case.product.strides;
     case.product.strides[0] = 0;
     case.a.truncate(of_a as usize);
@@ -452,24 +453,24 @@ fn and_on_a_gpu() {
     all::<_, f32>(&*gpu, TF32);
     all::<_, bf16>(&*gpu, BF16);
     all::<_, f16>(&*gpu, F16);
-    shared_tiles::<_, f32>(&*gpu, BF16, &SHARED, &LAYOUTS);
-    shared_tiles::<_, bf16>(&*gpu, BF16, &SHARED, &LAYOUTS);
-    shared_tiles::<_, f16>(&*gpu, F16, &SHARED, &LAYOUTS[..1]);
-    shared_tiles::<_, f32>(&*gpu, TF32, &SHARED_TURNED, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&*gpu, BF16, &STREAM_K, &LAYOUTS);
+    shared_tiles::<_, bf16>(&*gpu, BF16, &STREAM_K, &LAYOUTS);
+    shared_tiles::<_, f16>(&*gpu, F16, &STREAM_K, &LAYOUTS[..1]);
+    shared_tiles::<_, f32>(&*gpu, TF32, &STREAM_K_TRANSPOSED, &LAYOUTS[..1]);
     clusters::<_, f32>(&*gpu, BF16, &LAYOUTS);
     clusters::<_, f16>(&*gpu, F16, &LAYOUTS);
     clusters::<_, f32>(&*gpu, TF32, &[LAYOUTS[1], LAYOUTS[3]]);
-    added::<_, f32>(&*gpu, BF16, &LAYOUTS, &ADDED);
-    added::<_, f32>(&*gpu, F16, &LAYOUTS[..1], &ADDED);
-    added::<_, bf16>(&*gpu, BF16, &LAYOUTS, &ADDED);
-    added::<_, f16>(&*gpu, F16, &LAYOUTS, &ADDED);
-    added::<_, f32>(&*gpu, TF32, &LAYOUTS, &ADDED);
-    pairs::<_, f32>(&*gpu, BF16, &LAYOUTS, &PAIRED);
-    pairs::<_, f32>(&*gpu, F16, &LAYOUTS, &PAIRED);
-    pairs::<_, bf16>(&*gpu, BF16, &LAYOUTS, &PAIRED);
-    pairs::<_, f16>(&*gpu, F16, &LAYOUTS, &PAIRED);
-    let along_k = [[false, true], [true; 2]];
-    pairs::<_, f32>(&*gpu, BF16, &along_k, &PAIRED_ALONG_K);
-    pairs::<_, f32>(&*gpu, F16, &along_k, &PAIRED_ALONG_K);
+    added::<_, f32>(&*gpu, BF16, &LAYOUTS, &REDUCED);
+    added::<_, f32>(&*gpu, F16, &LAYOUTS[..1], &REDUCED);
+    added::<_, bf16>(&*gpu, BF16, &LAYOUTS, &REDUCED);
+    added::<_, f16>(&*gpu, F16, &LAYOUTS, &REDUCED);
+    added::<_, f32>(&*gpu, TF32, &LAYOUTS, &REDUCED);
+    clusters_of_two::<_, f32>(&*gpu, BF16, &LAYOUTS, &CLUSTERS_OF_TWO);
+    clusters_of_two::<_, f32>(&*gpu, F16, &LAYOUTS, &CLUSTERS_OF_TWO);
+    clusters_of_two::<_, bf16>(&*gpu, BF16, &LAYOUTS, &CLUSTERS_OF_TWO);
+    clusters_of_two::<_, f16>(&*gpu, F16, &LAYOUTS, &CLUSTERS_OF_TWO);
+    let k_major = [[false, true], [true; 2]];
+    clusters_of_two::<_, f32>(&*gpu, BF16, &k_major, &CLUSTERS_K_MAJOR);
+    clusters_of_two::<_, f32>(&*gpu, F16, &k_major, &CLUSTERS_K_MAJOR);
     slices(&*gpu, &LAYOUTS[..2]);
 }

@@ -10,7 +10,7 @@
 //!             v    v         v      each thread writes its element
 //! tile      [ a  | b  | ... | z ]
 //! ------------------------------- barrier
-//!             each thread reads somebody else's
+//!             each thread reads another thread's
 //! output    [ z  | ...  | b | a ]
 //! ```
 //!

@@ -4,9 +4,9 @@
 //! the upper half to itself.
 //!
 //! ```text
-//! tile, 8 places for example
+//! tile, 8 elements for example
 //! [ a | b | c | d | e | f | g | h ]
-//!   +---------------'                 half = 4: place t += place t + 4, for t < 4
+//!   +---------------'                 half = 4: element t += element t + 4, for t < 4
 //! [a+e|b+f|c+g|d+h| .   .   .   . ]
 //!   +-------'                         half = 2
 //! [...|...| .   .   .   .   .   . ]

@@ -1,6 +1,6 @@
 //! # Several elements per thread
 //!
-//! A thread with more to do brings more bytes on their way at once, which is what hides the latency
+//! A thread with more to do has more bytes in flight at once, which is what hides the latency
 //! of memory. This kernel gives each thread 4 elements, and gives it the wrong ones: for a thread
 //! alone, 4 neighbours look best, but the 32 threads of a warp load together, and in each round
 //! their elements are 4 apart.

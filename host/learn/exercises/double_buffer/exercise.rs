@@ -1,22 +1,22 @@
 //! # Two buffers
 //!
-//! `matmul_tiled` has two barriers in each round: one before the tiles are read, one before the
+//! `matmul_tiled` has two barriers for each k-tile: one before the tiles are read, one before the
 //! next ones are written. With two copies of the tiles, the next ones are written to the other
-//! copy, and one barrier per round is enough. The loads of the next tiles are also on their way
+//! copy, and one barrier per k-tile is enough. The loads of the next tiles are also in flight
 //! while these are used.
 //!
 //! ```text
-//! round      0             1             2
+//! k-tile     0             1             2
 //! read       copy 0        copy 1        copy 0
-//! write      copy 1        copy 0        copy 1         the tiles of the round after
+//! write      copy 1        copy 0        copy 1         the tiles of the next k-tile
 //!                   barrier       barrier       barrier
 //! ```
 //!
 //! # What to do
 //!
-//! The kernel is `matmul_tiled` with room for two copies of each tile, of which it uses the first.
-//! Load the tiles of round 0 before the loop; in the loop, load those of the round after, if there
-//! is one, to the other copy, sum up this one, and pass one barrier.
+//! The kernel is `matmul_tiled` with shared memory for two copies of each tile, of which it uses
+//! the first. Load the tiles of k-tile 0 before the loop; in the loop, load those of the next
+//! k-tile, if there is one, to the other copy, sum up this one, and pass one barrier.
 
 use cuda_std::prelude::*;
 
@@ -39,8 +39,8 @@ pub unsafe fn double_buffer(
     let row = thread::block_idx_y() as usize * 16 + ty;
     let column = thread::block_idx_x() as usize * 16 + tx;
     let mut sum = 0.0f32;
-    for round in 0..k / 16 {
-        let start = 16 * round;
+    for k_tile in 0..k / 16 {
+        let start = 16 * k_tile;
         *tile_a.add(ty * 16 + tx) = *a.add(row * k + start + tx);
         *tile_b.add(ty * 16 + tx) = *b.add((start + ty) * n + column);
         thread::sync_threads();

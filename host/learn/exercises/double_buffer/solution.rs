@@ -22,9 +22,9 @@ pub unsafe fn double_buffer(
     *tile_a.add(ty * 16 + tx) = *a.add(row * k + tx);
     *tile_b.add(ty * 16 + tx) = *b.add(ty * n + column);
     thread::sync_threads();
-    for round in 0..k / 16 {
-        let (this, other) = (256 * (round % 2), 256 * ((round + 1) % 2));
-        let start = 16 * (round + 1);
+    for k_tile in 0..k / 16 {
+        let (this, other) = (256 * (k_tile % 2), 256 * ((k_tile + 1) % 2));
+        let start = 16 * (k_tile + 1);
         if start < k {
             *tile_a.add(other + ty * 16 + tx) = *a.add(row * k + start + tx);
             *tile_b.add(other + ty * 16 + tx) = *b.add((start + ty) * n + column);

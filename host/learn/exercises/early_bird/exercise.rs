@@ -1,12 +1,12 @@
 //! # Detective: the early bird
 //!
 //! Running sums of a block of 128 elements, in shared memory: with distance 1, 2, 4, ..., 64, each
-//! place adds the place `distance` below it. There is a barrier in each round. The sums are wrong
-//! all the same, and not always.
+//! element adds the element `distance` below it. There is a barrier in each round. The sums are
+//! wrong all the same, and not always.
 //!
 //! ```text
-//! thread t         reads place t - d     writes place t
-//! thread t + d                           reads place t, writes place t + d
+//! thread t         reads t - d     writes t
+//! thread t + d                           reads t, writes t + d
 //! ```
 //!
 //! # What to do

@@ -2,11 +2,11 @@
 //!
 //! Each pair of neighbours is to be swapped, through shared memory; the output is longer than the
 //! input, and gets zeros there. Threads behind the end of the input have nothing to swap, so
-//! somebody put all of that into an `if`. The kernel may well work, and on some GPUs it never ends.
+//! all of that stands in an `if`. The kernel may well work, and on some GPUs it never ends.
 //!
 //! # What to do
 //!
-//! Run the check. A barrier waits for all threads of the block: who does not come? Move the
+//! Run the check. A barrier waits for all threads of the block: which do not reach it? Move the
 //! barrier, and let each access keep its guard. `n` is even, so pairs are whole.
 
 use cuda_std::prelude::*;

@@ -13,7 +13,7 @@
 //! # What to do
 //!
 //! Run the check: it names two accesses that nothing orders. Make one step of the three:
-//! `f32::atomic_add(total, x)` reads, adds and writes while nobody else can.
+//! `f32::atomic_add(total, x)` reads, adds and writes in one step that no other thread can split.
 
 use cuda_std::atomic::AtomicFloat;
 use cuda_std::prelude::*;

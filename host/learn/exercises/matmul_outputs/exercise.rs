@@ -36,7 +36,7 @@ pub unsafe fn matmul_outputs(
     );
     let top = thread::block_idx_y() as usize * 32;
     let column = thread::block_idx_x() as usize * 32 + tx;
-    let mut sums = [0.0f32; 4];
+    let mut acc = [0.0f32; 4];
     for start in (0..k).step_by(32) {
         for r in 0..4 {
             let y = ty + 8 * r;

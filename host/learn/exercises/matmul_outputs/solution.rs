@@ -17,7 +17,7 @@ pub unsafe fn matmul_outputs(
     );
     let top = thread::block_idx_y() as usize * 32;
     let column = thread::block_idx_x() as usize * 32 + tx;
-    let mut sums = [0.0f32; 4];
+    let mut acc = [0.0f32; 4];
     for start in (0..k).step_by(32) {
         for r in 0..4 {
             let y = ty + 8 * r;
@@ -29,12 +29,12 @@ pub unsafe fn matmul_outputs(
             let right = *tile_b.add(i * 32 + tx);
             for r in 0..4 {
                 let left = *tile_a.add((ty + 8 * r) * 32 + i);
-                sums[r] = left.mul_add(right, sums[r]);
+                acc[r] = left.mul_add(right, acc[r]);
             }
         }
         thread::sync_threads();
     }
     for r in 0..4 {
-        *c.add((top + ty + 8 * r) * n + column) = sums[r];
+        *c.add((top + ty + 8 * r) * n + column) = acc[r];
     }
 }

@@ -5,14 +5,14 @@
 //!
 //! ```text
 //!                right  [ p q r s ]        4 numbers of B's tile, row i
-//! down [ a ]     sums   [ . . . . ]
-//!      [ b ]            [ . . . . ]        sums[y][x] += down[y] * right[x]
+//! down [ a ]     acc    [ . . . . ]
+//!      [ b ]            [ . . . . ]        acc[y][x] += down[y] * right[x]
 //!      [ c ]            [ . . . . ]
 //!      [ d ]            [ . . . . ]        4 numbers of A's tile, column i
 //! ```
 //!
 //! A block of 16 x 16 threads has 64 x 64 outputs: thread (tx, ty) has rows 4 ty to 4 ty + 3 and
-//! columns 4 tx to 4 tx + 3. The tiles are 16 deep. That of A lies turned, so that the 4 numbers of
+//! columns 4 tx to 4 tx + 3. BK is 16. The tile of A is stored transposed, so that the 4 numbers of
 //! a column are neighbours: `tile_a[i * 64 + row]`, `tile_b[i * 64 + column]`.
 //! `F32x4::load(pointer)` brings 4 neighbours at once, as `[f32; 4]`.
 //!
@@ -42,7 +42,7 @@ pub unsafe fn matmul_registers(
     let t = ty * 16 + tx;
     let top = thread::block_idx_y() as usize * 64;
     let left = thread::block_idx_x() as usize * 64;
-    let mut sums = [[0.0f32; 4]; 4];
+    let mut acc = [[0.0f32; 4]; 4];
     for start in (0..k).step_by(16) {
         for r in 0..4 {
             let (row, i) = (16 * r + t / 16, t % 16);

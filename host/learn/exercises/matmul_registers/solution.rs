@@ -19,7 +19,7 @@ pub unsafe fn matmul_registers(
     let t = ty * 16 + tx;
     let top = thread::block_idx_y() as usize * 64;
     let left = thread::block_idx_x() as usize * 64;
-    let mut sums = [[0.0f32; 4]; 4];
+    let mut acc = [[0.0f32; 4]; 4];
     for start in (0..k).step_by(16) {
         for r in 0..4 {
             let (row, i) = (16 * r + t / 16, t % 16);
@@ -33,13 +33,13 @@ pub unsafe fn matmul_registers(
             let right = F32x4::load(tile_b.add(i * 64 + 4 * tx));
             for y in 0..4 {
                 for x in 0..4 {
-                    sums[y][x] = down[y].mul_add(right[x], sums[y][x]);
+                    acc[y][x] = down[y].mul_add(right[x], acc[y][x]);
                 }
             }
         }
         thread::sync_threads();
     }
     for y in 0..4 {
-        F32x4::store(c.add((top + 4 * ty + y) * n + left + 4 * tx), sums[y]);
+        F32x4::store(c.add((top + 4 * ty + y) * n + left + 4 * tx), acc[y]);
     }
 }

@@ -1,4 +1,4 @@
-//! # Somebody else's element
+//! # Another thread's element
 //!
 //! Which element a thread reads and which it writes is yours to choose.
 //!

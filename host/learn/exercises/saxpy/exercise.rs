@@ -2,7 +2,7 @@
 //!
 //! The arrays have 1,000 elements, and a launch is made of whole blocks: 4 blocks of 256 threads
 //! are 1,024 threads, 24 too many. A thread that has no element must not touch memory: what lies
-//! behind an array belongs to somebody else.
+//! behind an array belongs to another array.
 //!
 //! ```text
 //! thread    0   1   2  ...  998  999 | 1000 ... 1023

@@ -1,4 +1,4 @@
-//! # Detective: somebody else's leftovers
+//! # Detective: leftovers of another kernel
 //!
 //! Each block finds the largest of its 64 elements. All elements are 0 or more. For full blocks the
 //! kernel is right. In the last block, which is not full, it now and then finds a number that is
@@ -6,7 +6,7 @@
 //!
 //! # What to do
 //!
-//! Run the check. It names a read of shared memory that nobody has written to. Which threads should
+//! Run the check. It names a read of shared memory that was never written. Which threads should
 //! have written there, and why did they not? Shared memory is not empty at the start of a block: it
 //! holds what the last kernel left.
 

@@ -10,13 +10,13 @@
 //! tile     [ 0    1    2     3  ...                130    131 132 133 ]
 //! ```
 //!
-//! The h are the halo. Thread t sums places t to t + 6 of the tile.
+//! The h are the halo. Thread t sums elements t to t + 6 of the tile.
 //!
 //! # What to do
 //!
-//! Fill the tile: place p holds the input at `first + p - 3`, and 0 where that is outside of the
-//! input. The block has 128 threads and the tile 134 places, so some threads fill two. Then sum 7
-//! places, and write the sum where there is an output.
+//! Fill the tile: element p holds the input at `first + p - 3`, and 0 where that is outside of the
+//! input. The block has 128 threads and the tile 134 elements, so some threads fill two. Then sum 7
+//! elements, and write the sum where there is an output.
 
 use cuda_std::prelude::*;
 

@@ -5,16 +5,16 @@ pub unsafe fn stencil_shared(input: *const f32, output: *mut f32, n: usize) {
     let tile = shared_array![f32; 134];
     let t = thread::thread_idx_x() as usize;
     let first = thread::block_idx_x() as usize * 128;
-    let mut place = t;
-    while place < 134 {
+    let mut offset = t;
+    while offset < 134 {
         // 3 more than the index, so that it is never below 0.
-        let index_and_3 = first + place;
-        *tile.add(place) = if index_and_3 >= 3 && index_and_3 - 3 < n {
+        let index_and_3 = first + offset;
+        *tile.add(offset) = if index_and_3 >= 3 && index_and_3 - 3 < n {
             *input.add(index_and_3 - 3)
         } else {
             0.0
         };
-        place += 128;
+        offset += 128;
     }
     thread::sync_threads();
     let i = first + t;

@@ -3,7 +3,7 @@
 //! Padding costs memory and breaks alignment. The other way: leave rows at 32 elements, and put the
 //! elements of each row into another order, so that a column is spread over all banks. Element
 //! (row, column) goes to `row * 32 + (column ^ row)`, where ^ is the exclusive or. Within a row
-//! each place is taken once, because x ^ row is different for every x.
+//! each offset is taken once, because x ^ row is different for every x.
 //!
 //! ```text
 //! with 4 banks: where (row, column) lies
@@ -16,13 +16,13 @@
 //!
 //! # What to do
 //!
-//! Let `place` swizzle. The kernel uses it for both accesses and stays as it is.
+//! Let `offset` swizzle. The kernel uses it for both accesses and stays as it is.
 
 use cuda_std::prelude::*;
 
-/// The place of an element in the tile.
+/// The offset of an element in the tile.
 #[inline(always)]
-fn place(row: usize, column: usize) -> usize {
+fn offset(row: usize, column: usize) -> usize {
     // ---- your code: 1 line ----
     row * 32 + column
 }
@@ -36,7 +36,7 @@ pub unsafe fn transpose_swizzled(input: *const f32, output: *mut f32, rows: usiz
     );
     let left = thread::block_idx_x() as usize * 32;
     let top = thread::block_idx_y() as usize * 32;
-    *tile.add(place(ty, tx)) = *input.add((top + ty) * columns + left + tx);
+    *tile.add(offset(ty, tx)) = *input.add((top + ty) * columns + left + tx);
     thread::sync_threads();
-    *output.add((left + ty) * rows + top + tx) = *tile.add(place(tx, ty));
+    *output.add((left + ty) * rows + top + tx) = *tile.add(offset(tx, ty));
 }

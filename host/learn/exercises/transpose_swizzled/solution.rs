@@ -1,8 +1,8 @@
 use cuda_std::prelude::*;
 
-/// The place of an element in the tile.
+/// The offset of an element in the tile.
 #[inline(always)]
-fn place(row: usize, column: usize) -> usize {
+fn offset(row: usize, column: usize) -> usize {
     row * 32 + (column ^ row)
 }
 
@@ -15,7 +15,7 @@ pub unsafe fn transpose_swizzled(input: *const f32, output: *mut f32, rows: usiz
     );
     let left = thread::block_idx_x() as usize * 32;
     let top = thread::block_idx_y() as usize * 32;
-    *tile.add(place(ty, tx)) = *input.add((top + ty) * columns + left + tx);
+    *tile.add(offset(ty, tx)) = *input.add((top + ty) * columns + left + tx);
     thread::sync_threads();
-    *output.add((left + ty) * rows + top + tx) = *tile.add(place(tx, ty));
+    *output.add((left + ty) * rows + top + tx) = *tile.add(offset(tx, ty));
 }

@@ -18,7 +18,7 @@
 //! # What to do
 //!
 //! A block has 32 x 32 threads for a tile; `rows` and `columns` are multiples of 32. Thread (tx,
-//! ty) reads row ty of the tile and writes row ty of the turned one.
+//! ty) reads row ty of the tile and writes row ty of the transposed one.
 
 use cuda_std::prelude::*;
 

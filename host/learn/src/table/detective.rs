@@ -74,7 +74,7 @@ pub(super) const LONELY_BARRIER: Exercise = Exercise {
 pub(super) const STALE_TILE: Exercise = Exercise {
     name: "stale_tile",
     part: Part::Detective,
-    teaches: "a read of what nobody has written",
+    teaches: "a read of memory that was never written",
     files: files!("stale_tile"),
     problem: Problem {
         cases: &[linear(

@@ -91,7 +91,7 @@ pub(super) const DOUBLE_BUFFER: Exercise = Exercise {
         demand(
             Figure::Barriers,
             1.0,
-            "one barrier per round is enough where the next tiles have a copy of their own",
+            "one barrier per k-tile is enough where the next tiles have a copy of their own",
         ),
     ],
 };

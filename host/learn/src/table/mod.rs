@@ -75,7 +75,7 @@ const fn matrix(name: &'static str, rows: usize, columns: usize, holds: Holds) -
     }
 }
 
-/// A launch of so many blocks of so many threads.
+/// A launch of `blocks` blocks of `threads` threads.
 const fn linear(blocks: u32, threads: u32, arguments: &'static [Argument]) -> Case {
     plane([blocks, 1], [threads, 1], arguments)
 }

@@ -71,12 +71,12 @@ pub(super) const BLOCK_SUM: Exercise = Exercise {
     demands: &[],
 };
 
-/// The sums of so many elements each.
+/// The sums of `of` elements each.
 pub(super) fn sums(input: &[f32], of: usize) -> Vec<f32> {
     input.chunks(of).map(|part| part.iter().sum()).collect()
 }
 
-/// The running sums within so many elements each.
+/// The running sums within `of` elements each.
 pub(super) fn running_sums(input: &[f32], of: usize) -> Vec<f32> {
     let parts = input.chunks(of);
     let running = |part: &[f32]| {

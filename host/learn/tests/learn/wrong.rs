@@ -96,7 +96,7 @@ pub const WRONG: &[Wrong] = &[
         "All threads of a block must reach the same barrier."),
     wrong("lonely_barrier", "no barrier", SYNC, "", RACE),
     wrong("stencil_shared", "no barrier", SYNC, "", RACE),
-    wrong("stencil_shared", "no halo on the right", "while place < 134", "while place < 128",
+    wrong("stencil_shared", "no halo on the right", "while offset < 134", "while offset < 128",
         "read of memory that was never written"),
     wrong("stencil_shared", "from global memory", "*tile.add(t + distance)",
         "if i + distance >= 3 && i + distance - 3 < n { *input.add(i + distance - 3) } else { 0.0 \
@@ -171,7 +171,7 @@ pub const WRONG: &[Wrong] = &[
         SLOW),
     wrong("matmul_registers", "no barrier", "        thread::sync_threads();\n        for i in",
         "        for i in", RACE),
-    wrong("double_buffer", "same copy", "256 * ((round + 1) % 2)", "256 * (round % 2)", RACE),
+    wrong("double_buffer", "same copy", "256 * ((k_tile + 1) % 2)", "256 * (k_tile % 2)", RACE),
     wrong("double_buffer", "no barrier before the loop",
-        "    thread::sync_threads();\n    for round", "    for round", RACE),
+        "    thread::sync_threads();\n    for k_tile", "    for k_tile", RACE),
 ];

@@ -1,4 +1,5 @@
-//! GPUs of sources 003 and 004. Clocks are those of the shaders, in which these multiprocessors count cycles.
+//! GPUs of sources 003 and 004. Clocks are those of the shaders, in which these multiprocessors
+//! count cycles.
 
 use super::architectures::{CC_1_3, CC_2_0};
 use super::{Calibration, Device, Latencies};

@@ -44,10 +44,12 @@ pub struct Queried {
 }
 
 impl Device {
-    /// The row of a GPU of this machine: what its driver tells, and for the rest the row of the same GPU.
+    /// The row of a GPU of this machine: what its driver tells, and for the rest the row of the
+    /// same GPU.
     ///
-    /// Where the table has no such GPU, latencies are taken from one with the same compute capability
-    /// ([`Basis::Assumed`](crate::Basis::Assumed)), and measured bandwidths stay unknown.
+    /// Where the table has no such GPU, latencies are taken from one with the same compute
+    /// capability ([`Basis::Assumed`](crate::Basis::Assumed)), and measured bandwidths stay
+    /// unknown.
     pub fn from_query(queried: &Queried) -> Device {
         let name = plain(&queried.name);
         let same_generation = || {
@@ -92,8 +94,8 @@ impl Latencies {
     }
 }
 
-/// The architecture with the limits that the driver tells. A compute capability that is not in the table takes its
-/// allocation from the nearest older one, and its units are unknown.
+/// The architecture with the limits that the driver tells. A compute capability that is not in the
+/// table takes its allocation from the nearest older one, and its units are unknown.
 fn architecture(queried: &Queried) -> Architecture {
     let wanted = queried.compute_capability;
     let older = architectures::ALL

@@ -32,13 +32,15 @@ pub struct Spread {
 /// Where a calibrated figure is from.
 const SOURCE: &str = "warpladder calibrate";
 
-/// Stride of the partial writes that stand for all: with smaller ones neighbours merge, larger ones are rare.
+/// Stride of the partial writes that stand for all: with smaller ones neighbours merge, larger ones
+/// are rare.
 const PARTIAL_WRITES: &str = "l2_write_words_stride_16";
 
 /// Bytes of a sector, which a partial write takes as much of the cache's time as.
 const SECTOR_BYTES: f64 = 32.0;
 
-/// The request that stands for all whose lanes read lines far apart: its words are in different banks.
+/// The request that stands for all whose lanes read lines far apart: its words are in different
+/// banks.
 const LINES_APART: &str = "l1_stride_1001";
 
 /// Lanes of the request that stands for all that read the constant bank at different addresses.
@@ -85,7 +87,8 @@ impl Device {
         derived(&mut calibration.l1_line_cycles, line);
         let constant = of("constant_stride_16_of_256").map(|cycles| cycles / CONSTANT_ADDRESSES);
         derived(&mut calibration.constant_cycles, constant);
-        // Narrow blocks are bound by how fast they start; the rest of a wide one's time is its warps'.
+        // Narrow blocks are bound by how fast they start; the rest of a wide one's time is its
+        // warps'.
         let block = of("set_of_blocks_of_4_warps").map(|cycles| cycles / NARROW_BLOCKS);
         derived(&mut calibration.block_cycles, block);
         let wide = of("set_of_blocks_of_32_warps")

@@ -1,11 +1,12 @@
 //! The device table: what the models need to know of a GPU, figure by figure, each with its source.
 //!
-//! The GPUs of the sources and current ones. A figure is a datasheet's, a measured one from the literature, or not
-//! known, and then it is `None`: nothing is invented, and a model that needs it says so. What all GPUs of a compute
-//! capability share is in [`Architecture`]; [`Device::from_query`] makes a row for a GPU of this machine.
+//! The GPUs of the sources and current ones. A figure is a datasheet's, a measured one from the
+//! literature, or not known, and then it is `None`: nothing is invented, and a model that needs it
+//! says so. What all GPUs of a compute capability share is in [`Architecture`];
+//! [`Device::from_query`] makes a row for a GPU of this machine.
 //!
-//! Some sources use other figures for these GPUs than their datasheets (002 takes 400 cycles for the latency of
-//! any DRAM). Those are inputs of a model, not rows of this table.
+//! Some sources use other figures for these GPUs than their datasheets (002 takes 400 cycles for
+//! the latency of any DRAM). Those are inputs of a model, not rows of this table.
 
 mod architecture;
 mod architectures;
@@ -64,7 +65,8 @@ pub struct Calibration {
     pub l2_partial_gbs: Option<Figure<f64>>,
     /// What the tensor cores reach with f16 or bf16 inputs within the chip's power, in TFLOP/s.
     pub tensor_f16_tflops: Option<Figure<f64>>,
-    /// Cycles in which the L1 cache of a multiprocessor finds a line of a request, where its words are in different banks.
+    /// Cycles in which the L1 cache of a multiprocessor finds a line of a request, where its words
+    /// are in different banks.
     pub l1_line_cycles: Option<Figure<f64>>,
     /// Cycles in which the constant cache of a multiprocessor serves one address of a request.
     pub constant_cycles: Option<Figure<f64>>,
@@ -74,7 +76,8 @@ pub struct Calibration {
     pub block_cycles: Option<Figure<f64>>,
     /// Cycles that each warp adds to what it takes to start a block and to free its place.
     pub warp_cycles: Option<Figure<f64>>,
-    /// What a launch that is timed alone takes beside its work, in µs: from one event over an empty kernel to the next.
+    /// What a launch that is timed alone takes beside its work, in µs: from one event over an
+    /// empty kernel to the next.
     pub launch_us: Option<Figure<f64>>,
     /// What each further launch behind it takes beside its work, in µs.
     pub next_launch_us: Option<Figure<f64>>,
@@ -180,7 +183,8 @@ impl Device {
         self.clock_mhz.value / 1e3
     }
 
-    /// Bandwidth of device memory to reckon with, in GB/s: what reading reaches where that is known, else the peak.
+    /// Bandwidth of device memory to reckon with, in GB/s: what reading reaches where that is
+    /// known, else the peak.
     pub fn usable_dram_gbs(&self) -> Figure<f64> {
         self.dram_read_gbs.unwrap_or(self.dram_gbs)
     }
@@ -190,14 +194,16 @@ impl Device {
         self.peak_gflops(|lanes| Some(lanes.fp32))
     }
 
-    /// What the tensor cores reach with f16 or bf16 inputs, in TFLOP/s: measured where it is, else the peak.
+    /// What the tensor cores reach with f16 or bf16 inputs, in TFLOP/s: measured where it is, else
+    /// the peak.
     pub fn usable_tensor_tflops(&self) -> Option<Figure<f64>> {
         self.calibration
             .tensor_f16_tflops
             .or(self.tensor_f16_tflops)
     }
 
-    /// Peak of the tensor cores in f64, in GFLOP/s: twice that of the f64 units on 8.0 and 9.0, which alone have them.
+    /// Peak of the tensor cores in f64, in GFLOP/s: twice that of the f64 units on 8.0 and 9.0,
+    /// which alone have them.
     pub fn peak_tensor_fp64_gflops(&self) -> Option<f64> {
         match self.architecture.compute_capability {
             80 | 90 => Some(2.0 * self.peak_fp64_gflops()?),
@@ -221,7 +227,8 @@ impl Device {
         per_cycle * f64::from(self.multiprocessors.value) * self.clock_ghz()
     }
 
-    /// The roofline of the f32 or the f64 units under all roofs that are known; `None` where their number is not.
+    /// The roofline of the f32 or the f64 units under all roofs that are known; `None` where their
+    /// number is not.
     pub fn roofline(&self, unit: Bound) -> Option<Roofline> {
         let peak_gflops = match unit {
             Bound::Fp32 => self.peak_fp32_gflops()?,

@@ -1,16 +1,16 @@
 //! Interval analysis (source 002): how many threads use a resource up.
 //!
-//! An *interval* is a region of code that is executed over and over, such as a loop's body. One thread (or warp)
-//! alone takes L_ι for it, the *interval latency* ([`schedule()`]). P threads that execute it N times in all, with
-//! d_ι of work each on a resource of bandwidth Θ, take
+//! An *interval* is a region of code that is executed over and over, such as a loop's body. One
+//! thread (or warp) alone takes L_ι for it, the *interval latency* ([`schedule()`]). P threads that
+//! execute it N times in all, with d_ι of work each on a resource of bandwidth Θ, take
 //!
 //! ```text
 //! t(N, P) ≥ N L_ι / P          while L_ι > P d_ι / Θ   (latency)
 //!         ≥ N d_ι / Θ          otherwise                (the resource)
 //! ```
 //!
-//! so more than P = L_ι Θ / d_ι threads gain nothing: the knee of the throughput curve. Each resource has its knee;
-//! "performance is determined by the smallest P".
+//! so more than P = L_ι Θ / d_ι threads gain nothing: the knee of the throughput curve. Each
+//! resource has its knee; "performance is determined by the smallest P".
 //!
 //! | symbol of 002 | here | unit |
 //! |---|---|---|
@@ -21,12 +21,13 @@
 //! | Q | [`Knee::threads`] with bandwidths of a multiprocessor | threads of a multiprocessor |
 //! | φ | `clock_ghz` | GHz |
 //!
-//! The model assumes that a resource can be used up without making L_ι longer. Threads in practice delay each
-//! other, so P is underestimated, less so with many warps per scheduler (002, "Interval Analysis Assumptions").
-//! Barriers break the assumption: [`barriers`] says what holds then.
+//! The model assumes that a resource can be used up without making L_ι longer. Threads in practice
+//! delay each other, so P is underestimated, less so with many warps per scheduler (002, "Interval
+//! Analysis Assumptions"). Barriers break the assumption: [`barriers`] says what holds then.
 //!
-//! Hong, Kim: "An analytical model for a GPU architecture with memory-level and thread-level parallelism
-//! awareness", ISCA 2009; Eyerman et al.: "A mechanistic performance model", ACM TOCS 27(2), 2009.
+//! Hong, Kim: "An analytical model for a GPU architecture with memory-level and thread-level
+//! parallelism awareness", ISCA 2009; Eyerman et al.: "A mechanistic performance model", ACM TOCS
+//! 27(2), 2009.
 
 pub mod barriers;
 mod schedule;
@@ -137,7 +138,8 @@ impl Interval {
             })
     }
 
-    /// Executions per second of `threads` threads: the throughput curve of 002, in a chip of this clock.
+    /// Executions per second of `threads` threads: the throughput curve of 002, in a chip of this
+    /// clock.
     pub fn throughput(&self, threads: f64, clock_ghz: f64) -> f64 {
         clock_ghz * 1e9 / self.time(1.0, threads).cycles
     }

@@ -1,20 +1,21 @@
 //! Interval latency from an instruction stream.
 //!
-//! One warp alone issues its instructions in order. Source 002 writes two times beside each: t_is, when it issues,
-//! and t_re, when its result can be used.
+//! One warp alone issues its instructions in order. Source 002 writes two times beside each: t_is,
+//! when it issues, and t_re, when its result can be used.
 //!
 //! ```text
 //! t_is = max( t_is of the one before + cycles that it occupies the issue, t_re of every operand )
 //! t_re = t_is + latency
 //! ```
 //!
-//! An instruction occupies the issue for 32 lanes over the lanes that its unit has per scheduler: 4 cycles for
-//! loads and stores on 8 units, 1 for f32 on 32, 2 on 16. Registers are as the source treats them: a write does not
-//! wait for earlier reads or writes.
+//! An instruction occupies the issue for 32 lanes over the lanes that its unit has per scheduler: 4
+//! cycles for loads and stores on 8 units, 1 for f32 on 32, 2 on 16. Registers are as the source
+//! treats them: a write does not wait for earlier reads or writes.
 
 use std::collections::HashMap;
 
-/// A register, a predicate or a flag: anything that an instruction writes and another one waits for.
+/// A register, a predicate or a flag: anything that an instruction writes and another one waits
+/// for.
 pub type Register = u32;
 
 /// An instruction as the schedule sees it.
@@ -89,8 +90,8 @@ pub fn schedule(instructions: &[Instruction]) -> Schedule {
     schedule
 }
 
-/// Cycles that an instruction of a warp occupies the issue where its unit has so many lanes per scheduler; at least
-/// 1, also for 0 lanes.
+/// Cycles that an instruction of a warp occupies the issue where its unit has so many lanes per
+/// scheduler; at least 1, also for 0 lanes.
 pub const fn issue_cycles(lanes_per_scheduler: u32) -> u32 {
     if lanes_per_scheduler == 0 {
         1

@@ -1,8 +1,9 @@
 //! Predicted time: every bound at once, from a kernel's counts, its launch and a device.
 //!
-//! Each resource r needs t_r = work / bandwidth, and the time is at least the longest of them (roofline, extended to
-//! every unit). The grid is spread over S multiprocessors, so with G blocks the busiest has n = ⌈G / S⌉ of them, R at a
-//! time, and its own units serve the share f = n / G of the work; L2 and DRAM serve all of it:
+//! Each resource r needs t_r = work / bandwidth, and the time is at least the longest of them
+//! (roofline, extended to every unit). The grid is spread over S multiprocessors, so with G blocks
+//! the busiest has n = ⌈G / S⌉ of them, R at a time, and its own units serve the share f = n / G of
+//! the work; L2 and DRAM serve all of it:
 //!
 //! ```text
 //! t_r       = f W_r / (rate_r φ)                       units of a multiprocessor
@@ -11,29 +12,31 @@
 //! t_barrier = ⌈n / R⌉ ((L_block + b/2 · L_M) / φ + max t_r / n)    instead, where blocks have b barriers
 //! ```
 //!
-//! L_block is what it takes to start a block and to free its place, and L is at least L_M, the latency of memory.
-//! Barriers keep a block's loads and its arithmetic apart. A round of both has two barriers, and in it the block waits for
-//! its loads and has the units for itself; what overlaps is the rounds of R resident blocks.
+//! L_block is what it takes to start a block and to free its place, and L is at least L_M, the
+//! latency of memory. Barriers keep a block's loads and its arithmetic apart. A round of both has
+//! two barriers, and in it the block waits for its loads and has the units for itself; what
+//! overlaps is the rounds of R resident blocks.
 //!
-//! The bounds do not overlap perfectly: a warp that waits for one unit does not use another. Between full overlap, which
-//! is the maximum, and none, which is the sum, lies the norm
+//! The bounds do not overlap perfectly: a warp that waits for one unit does not use another.
+//! Between full overlap, which is the maximum, and none, which is the sum, lies the norm
 //!
 //! ```text
 //! t_busy = ( Σ t_i^p )^(1/p),   p = 3
 //! t      = t_launch + t_ahead + ( t_busy^q + t_latency^q )^(1/q),   q = 2
 //! ```
 //!
-//! t_ahead is the time of constants that all warps load before they do anything else. The inner norm is over the resources that
-//! are separate: issue and the slowest unit of arithmetic, whichever is longer; the data path of L1 and shared memory; the
-//! constant cache; L2; DRAM; and over barriers. p is fitted to the cycles that Nsight Compute counted for 33 kernels on an H200.
+//! t_ahead is the time of constants that all warps load before they do anything else. The inner
+//! norm is over the resources that are separate: issue and the slowest unit of arithmetic,
+//! whichever is longer; the data path of L1 and shared memory; the constant cache; L2; DRAM; and
+//! over barriers. p is fitted to the cycles that Nsight Compute counted for 33 kernels on an H200.
 //!
-//! Latency overlaps less with these than they do with each other. It is measured at rest, but requests to a busy resource
-//! queue, so that latency is longer the nearer both times are: as the square root of 1 + (t_busy / t_latency)². q is
-//! fitted to the times of all rungs at three sizes.
+//! Latency overlaps less with these than they do with each other. It is measured at rest, but
+//! requests to a busy resource queue, so that latency is longer the nearer both times are: as the
+//! square root of 1 + (t_busy / t_latency)². q is fitted to the times of all rungs at three sizes.
 //!
-//! A bound whose rate the device table does not know is left out and named in [`Prediction::unknown`]. What the
-//! model does not see: instructions that the assembler adds or removes, dependent instructions unless a latency is
-//! given, throttled clocks.
+//! A bound whose rate the device table does not know is left out and named in
+//! [`Prediction::unknown`]. What the model does not see: instructions that the assembler adds or
+//! removes, dependent instructions unless a latency is given, throttled clocks.
 
 mod rates;
 mod work;
@@ -114,7 +117,8 @@ impl Prediction {
         self.seconds - combined(&self.times) + combined(&others)
     }
 
-    /// The time of the resource that this bound is of, in seconds: that of the longest of its bounds.
+    /// The time of the resource that this bound is of, in seconds: that of the longest of its
+    /// bounds.
     pub fn seconds_of_resource(&self, bound: Bound) -> f64 {
         longest(&self.times, |other| resource(other) == resource(bound))
     }
@@ -277,7 +281,8 @@ fn norm(power: f64, times: impl Iterator<Item = f64>) -> f64 {
     powers.sum::<f64>().powf(1.0 / power)
 }
 
-/// The bound that stands for all of one path: issue for the units that it feeds, L1 for the data path.
+/// The bound that stands for all of one path: issue for the units that it feeds, L1 for the data
+/// path.
 fn resource(bound: Bound) -> Bound {
     use Bound::{Conversion, Fp32, Fp64, Half, Integer, Issue, L1, LoadStore, Shared, Special};
     match bound {

@@ -66,7 +66,8 @@ pub(super) fn loads(device: &Device, launch: &Launch, work: &Work) -> Vec<Load> 
         unit(Bound::Fp32, count.fp32, lanes.map(|lanes| lanes.fp32)),
         unit(Bound::Fp64, count.fp64, lanes.map(|lanes| lanes.fp64)),
         unit(Bound::Half, count.half, lanes.and_then(|lanes| lanes.half)),
-        // The units of f32 multiply-adds take integer ones as well, so that assemblers spread integers over both.
+        // The units of f32 multiply-adds take integer ones as well, so that assemblers spread
+        // integers over both.
         unit(
             Bound::Integer,
             count.integer + count.fp32,
@@ -132,8 +133,8 @@ pub(super) fn loads(device: &Device, launch: &Launch, work: &Work) -> Vec<Load> 
     ]
 }
 
-/// What passes through the data path of the L1 caches and of shared memory, or could while lines are looked for. Where it is
-/// not known how long that takes, a line takes a pass.
+/// What passes through the data path of the L1 caches and of shared memory, or could while lines
+/// are looked for. Where it is not known how long that takes, a line takes a pass.
 fn l1_bytes(device: &Device, work: &Work) -> f64 {
     let rate = value(device.architecture.l1_bytes_per_cycle);
     let cycles = value(device.calibration.l1_line_cycles);
@@ -164,7 +165,8 @@ fn constant(device: &Device, work: &Work) -> Load {
     }
 }
 
-/// The L2 cache: sectors that it reads, whole ones that it writes and parts, each with a rate of its own.
+/// The L2 cache: sectors that it reads, whole ones that it writes and parts, each with a rate of
+/// its own.
 fn l2(device: &Device, work: &Work) -> Load {
     let sector = f64::from(SECTOR_BYTES);
     let calibration = &device.calibration;

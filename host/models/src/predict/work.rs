@@ -51,9 +51,10 @@ pub struct Work {
     pub instructions: WarpInstructions,
     /// Work of the tensor cores.
     pub tensor: TensorFlops,
-    /// Passes of loads and stores of global memory through the L1 caches' data path, group by group, where a group is 32 lanes
-    /// of up to 4 bytes, 16 of 8, or 8 of 16. A load takes one for each word of the bank that most of its words are in, a
-    /// store one for each 128-byte line.
+    /// Passes of loads and stores of global memory through the L1 caches' data path, group by
+    /// group, where a group is 32 lanes of up to 4 bytes, 16 of 8, or 8 of 16. A load takes
+    /// one for each word of the bank that most of its words are in, a store one for each
+    /// 128-byte line.
     pub l1_wavefronts: u64,
     /// Lines of 128 bytes that these loads look for.
     pub l1_lines: u64,
@@ -69,7 +70,8 @@ pub struct Work {
     pub constant_addresses_ahead: u64,
     /// Operands that the constant caches fetch from afar.
     pub constant_operands: u64,
-    /// Bytes that device memory moves. At least every byte touched once; at most all of `l2_sectors`.
+    /// Bytes that device memory moves. At least every byte touched once; at most all of
+    /// `l2_sectors`.
     pub dram_bytes: u64,
     /// Wavefronts of shared memory.
     pub shared_wavefronts: u64,

@@ -32,8 +32,8 @@ fn the_simplified_loop_takes_410_cycles() {
     let schedule = schedule(&stream);
     assert_eq!(schedule.issue, [0, 400, 406, 410]);
     assert_eq!(schedule.result[..2], [400, 406]);
-    // The source takes the branch's own issue, 410, for L_ι; in its longer example below it adds the branch's cycle,
-    // as the schedule does.
+    // The source takes the branch's own issue, 410, for L_ι; in its longer example below it adds
+    // the branch's cycle, as the schedule does.
     assert_eq!(schedule.latency, 411);
 }
 
@@ -153,7 +153,8 @@ fn work_and_resources_of_a_gp104() {
     assert_close(device.dram_gbs.value, 320.0, 2e-3);
 }
 
-/// Load a tile, then compute with it: 500 cycles of latency and 256 bytes each, then 100 cycles and 1 multiply-add.
+/// Load a tile, then compute with it: 500 cycles of latency and 256 bytes each, then 100 cycles and
+/// 1 multiply-add.
 fn tile_step() -> BlockIntervals {
     let interval = |latency, bound, work, bandwidth| Interval {
         latency,
@@ -175,11 +176,13 @@ fn tile_step() -> BlockIntervals {
 #[test]
 fn barriers_keep_the_intervals_of_a_block_apart() {
     let blocks = tile_step();
-    // The load lasts its latency, 500, longer than the 256 cycles of its data; the arithmetic 512, longer than 100.
+    // The load lasts its latency, 500, longer than the 256 cycles of its data; the arithmetic 512,
+    // longer than 100.
     assert_eq!(blocks.block_cycles(), 500.0 + 512.0);
     let one = blocks.time(8, 1);
     assert_eq!((one.cycles, one.bound), (8.0 * 1012.0, Bound::Barriers));
-    // Two resident blocks overlap, and the arithmetic of all of them bounds: 8 · 512 of at least 4 · 1,012.
+    // Two resident blocks overlap, and the arithmetic of all of them bounds: 8 · 512 of at least 4
+    // · 1,012.
     let two = blocks.time(8, 2);
     assert_eq!((two.cycles, two.bound), (8.0 * 512.0, Bound::Fp32));
     assert_eq!(blocks.time(8, 4), two);

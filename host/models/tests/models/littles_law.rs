@@ -20,8 +20,8 @@ fn operations_in_flight_of_a_multiprocessor() {
 
 #[test]
 fn a_quarter_of_the_threads_is_enough_on_a_gt200() {
-    // "100% peak with 25% occupancy: 192 ops / cycle = 8 warps / 32 max possible warps". 192 operations are 6 warps;
-    // 8 of 32 are the 25 %, and more than enough.
+    // "100% peak with 25% occupancy: 192 ops / cycle = 8 warps / 32 max possible warps". 192
+    // operations are 6 warps; 8 of 32 are the 25 %, and more than enough.
     let gt200 = &devices::find("GTX 280").unwrap().architecture;
     let launch = Launch {
         blocks: 30,
@@ -57,8 +57,9 @@ fn a_quarter_of_the_threads_is_enough_on_a_gt200() {
 
 #[test]
 fn bytes_in_flight_of_a_memory() {
-    // "150KB = ~500CP (1100 nsec) x 150 GB/sec". The product is 165 kB, which the notes round to 150; their 500 cycles
-    // in 1,100 ns would be a clock of 0.45 GHz, which none of their GPUs has.
+    // "150KB = ~500CP (1100 nsec) x 150 GB/sec". The product is 165 kB, which the notes round to
+    // 150; their 500 cycles in 1,100 ns would be a clock of 0.45 GHz, which none of their GPUs
+    // has.
     let needed = bytes_in_flight(1100.0, 150.0);
     assert_eq!(needed, 165e3);
     assert_close(needed, 150e3, 0.101);
@@ -81,7 +82,8 @@ fn bytes_in_flight_of_a_memory() {
 
 #[test]
 fn throughputs_per_cycle() {
-    // "1.3TFlops/sec = 480 ops/cycle", "177 GB/sec ~= 32x 32 bit loads per cycle": both at the 1.4 GHz of a GTX 480.
+    // "1.3TFlops/sec = 480 ops/cycle", "177 GB/sec ~= 32x 32 bit loads per cycle": both at the 1.4
+    // GHz of a GTX 480.
     let clock_ghz = 1.401;
     assert_close(480.0 * 2.0 * clock_ghz, 1300.0, 0.04);
     assert_close(177.0 / clock_ghz / 4.0, 32.0, 0.02);

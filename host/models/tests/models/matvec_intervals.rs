@@ -1,6 +1,7 @@
 //! Source 002: the matrix-vector kernels, from their instruction streams.
 //!
-//! A stream is what the source assumes of the compiler: loads, multiply-adds and stores, nothing else.
+//! A stream is what the source assumes of the compiler: loads, multiply-adds and stores, nothing
+//! else.
 
 use crate::assert_close;
 use warpladder_models::Bound;
@@ -32,8 +33,8 @@ const CC_5_1: Machine = Machine {
 
 const CC_7_5: Machine = Machine { fma: 2, ..CC_5_1 };
 
-/// The calculations for the GTX 1080 and the K20c let a store issue in 1 cycle (400 + N² + N), the analysis before
-/// them in 4 (400 + N² + 4 N); a comment corrects it to 2.
+/// The calculations for the GTX 1080 and the K20c let a store issue in 1 cycle (400 + N² + N), the
+/// analysis before them in 4 (400 + N² + 4 N); a comment corrects it to 2.
 const CC_6_1: Machine = Machine {
     l_2: 200,
     l_f: 6,
@@ -72,7 +73,8 @@ impl Machine {
         latency(loads.chain(fmas).chain(self.stores(m)))
     }
 
-    /// MXV-(LC)*S, K_1: an eighth of the loads miss the L2 cache, since a sector holds eight elements.
+    /// MXV-(LC)*S, K_1: an eighth of the loads miss the L2 cache, since a sector holds eight
+    /// elements.
     fn interleaved(&self, m: u32, n: u32) -> u64 {
         let rounds = (0..n).flat_map(|c| {
             let latency = if c % 8 == 0 { self.l_m } else { self.l_2 };
@@ -106,7 +108,8 @@ fn load_all_compute_store() {
     assert_eq!(Machine { store: 2, ..CC_6_1 }.lcs(16, 16), 688);
 }
 
-/// The interval of a kernel of source 002 on a GPU: P counts threads of the chip, Q of a multiprocessor.
+/// The interval of a kernel of source 002 on a GPU: P counts threads of the chip, Q of a
+/// multiprocessor.
 struct Case {
     cycles: f64,
     bytes: f64,
@@ -138,8 +141,8 @@ impl Case {
         self.p() / self.multiprocessors
     }
 
-    /// Q, with the Θ_IF = 128 and Θ_IM = 64 of the source's calculations; elsewhere the source gives compute
-    /// capability 6.1 32 load and store units, and the K20c has 192 lanes.
+    /// Q, with the Θ_IF = 128 and Θ_IM = 64 of the source's calculations; elsewhere the source
+    /// gives compute capability 6.1 32 load and store units, and the K20c has 192 lanes.
     fn q(&self, float: f64, memory: f64) -> f64 {
         let demands = vec![Demand::dispatch(&[(float, 128.0), (memory, 64.0)])];
         let interval = Interval {
@@ -165,7 +168,8 @@ fn load_all_compute_store_on_a_gtx_1080() {
     assert_close(GTX_1080.p_per_multiprocessor(), 48.6, 1e-3);
     assert_close(GTX_1080.q(256.0, 32.0), 268.8, 1e-9);
 
-    // 1.2 instructions per multiply-add: 51 more, of which 32 are the loads and stores; 19 cycles of latency.
+    // 1.2 instructions per multiply-add: 51 more, of which 32 are the loads and stores; 19 cycles
+    // of latency.
     let counted = Case {
         cycles: 691.0,
         ..GTX_1080
@@ -186,7 +190,8 @@ fn load_all_compute_store_on_a_gtx_1080() {
         2e-4,
     );
 
-    // Measured: a peak at 4 warps, 128 threads. The data saturates before that, dispatch would after: data bounds.
+    // Measured: a peak at 4 warps, 128 threads. The data saturates before that, dispatch would
+    // after: data bounds.
     assert!(GTX_1080.p_per_multiprocessor() < 128.0);
     let warps = (GTX_1080.p_per_multiprocessor() / 32.0).ceil();
     assert_eq!(warps, 2.0);
@@ -262,7 +267,8 @@ fn thread_per_element_on_a_gtx_1080() {
 
 #[test]
 fn the_table_gives_the_same_knees() {
-    // Clock and bandwidth from the device table (1,733 MHz against the source's 1.73 GHz, 706 against 0.71).
+    // Clock and bandwidth from the device table (1,733 MHz against the source's 1.73 GHz, 706
+    // against 0.71).
     for (name, cycles, bytes, threads) in [
         ("GTX 1080", 672.0, 128.0, 971.9),
         ("GTX 1080", 3872.0, 128.0, 5609.4),

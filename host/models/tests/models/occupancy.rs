@@ -62,7 +62,8 @@ fn blocks_of_004_on_a_gtx_280() {
     }
     // K4: "128 threads and 2KB local memory per thread block, allowing up to 8 thread blocks".
     assert_eq!(on("GTX 280", launch(128, 16, 2048)).unwrap().blocks, 8);
-    // K5: "256 threads, so we hit the 1024 threads/multiprocessor limit with only four thread groups".
+    // K5: "256 threads, so we hit the 1024 threads/multiprocessor limit with only four thread
+    // groups".
     let k5 = on("GTX 280", launch(256, 14, 2 * 16 * 16 * 4)).unwrap();
     assert_eq!((k5.blocks, k5.limiter), (4, Limiter::Threads));
     // "a thread block can support up to 16 warps".
@@ -72,7 +73,8 @@ fn blocks_of_004_on_a_gtx_280() {
 
 #[test]
 fn the_tiled_product_of_000_has_two_blocks_on_a_k80() {
-    // "2 blocks/SMX", 30 registers per thread, 32×32 tiles of doubles: "There are many registers to spare!"
+    // "2 blocks/SMX", 30 registers per thread, 32×32 tiles of doubles: "There are many registers to
+    // spare!"
     let found = on("K80", launch(1024, 30, 2 * 32 * 32 * 8)).unwrap();
     assert_eq!((found.blocks, found.limiter), (2, Limiter::Threads));
     assert_eq!(found.allowed.registers, Some(4));
@@ -80,14 +82,17 @@ fn the_tiled_product_of_000_has_two_blocks_on_a_k80() {
 
 #[test]
 fn registers_are_handed_out_in_units() {
-    // 33 registers take the 40 of the next unit of 8 per thread: 1,280 a warp, 12 of them in each quarter of the file.
+    // 33 registers take the 40 of the next unit of 8 per thread: 1,280 a warp, 12 of them in each
+    // quarter of the file.
     let found = on("H200", launch(64, 33, 0)).unwrap();
     assert_eq!((found.warps, found.limiter), (48, Limiter::Registers));
     assert_eq!(on("H200", launch(64, 40, 0)).unwrap().warps, 48);
     assert_eq!(on("H200", launch(64, 32, 0)).unwrap().warps, 64);
-    // 168 registers: 5,376 a warp, 3 in a quarter of 16,384, 12 in all; without partitions there would be as many.
+    // 168 registers: 5,376 a warp, 3 in a quarter of 16,384, 12 in all; without partitions there
+    // would be as many.
     assert_eq!(on("H200", launch(128, 168, 0)).unwrap().blocks, 3);
-    // 80 registers: 2,560 a warp, 6 in each quarter; the file as a whole would hold 25 and a fifth block of 5 warps.
+    // 80 registers: 2,560 a warp, 6 in each quarter; the file as a whole would hold 25 and a fifth
+    // block of 5 warps.
     let found = on("H200", launch(160, 80, 0)).unwrap();
     assert_eq!((found.blocks, found.warps), (4, 20));
     // Fermi hands out 64 at a time: 20 registers are 640 a warp, 25 in each half.
@@ -100,7 +105,8 @@ fn registers_are_handed_out_in_units() {
 
 #[test]
 fn shared_memory_is_handed_out_in_units() {
-    // 228 KiB hold two blocks of 113 KiB and the 1 KiB that the driver keeps of each, not two of 114.
+    // 228 KiB hold two blocks of 113 KiB and the 1 KiB that the driver keeps of each, not two of
+    // 114.
     assert_eq!(on("H200", launch(256, 32, 113 << 10)).unwrap().blocks, 2);
     let found = on("H200", launch(256, 32, 114 << 10)).unwrap();
     assert_eq!((found.blocks, found.limiter), (1, Limiter::SharedMemory));

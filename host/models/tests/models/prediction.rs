@@ -66,7 +66,8 @@ fn a_copy_is_bound_by_device_memory() {
         (0.7..1.0).contains(&(dram / (copy.seconds - start))),
         "{copy:?}"
     );
-    // A transpose whose stores touch a part of 128 sectors per warp is bound by what moves to L2 instead.
+    // A transpose whose stores touch a part of 128 sectors per warp is bound by what moves to L2
+    // instead.
     let naive = Work {
         l1_wavefronts: 132 * WARPS,
         l2_write_sectors: 0,

@@ -36,11 +36,11 @@ pub struct OtherRung {
     pub measured_gain: Option<f64>,
 }
 
-/// Of a change that relieves a bound, at most so much of its time is left.
+/// A change relieves a bound if at most this share of its time is left.
 const RELIEVED: f64 = 0.8;
 
 /// A change has to bring this much.
-const LEAST_GAIN: f64 = 1.03;
+const MIN_GAIN: f64 = 1.03;
 
 pub(super) fn change(
     explainer: &Explainer,
@@ -86,7 +86,7 @@ fn next(
             continue;
         };
         let gain = forecast.seconds() / theirs.seconds();
-        if gain < LEAST_GAIN {
+        if gain < MIN_GAIN {
             continue;
         }
         let measured = |rung| measured_ms(&explainer.device, rung, explainer.shape);
@@ -147,8 +147,7 @@ fn advice(bound: Bound, forecast: &Forecast, counted: &Counted) -> &'static str 
         }
         Bound::L2 => "each value that is fetched is used too seldom: larger tiles in shared memory",
         Bound::Dram => {
-            "every byte takes its time: move fewer of them, each of them once, and keep more under \
-             way"
+            "every byte takes its time: move fewer of them, each of them once, and keep more in flight"
         }
         Bound::Constant => {
             "constants are fetched one address after the other: keep them in registers, or let all \

@@ -135,6 +135,7 @@ pub struct Counted {
 
 /// Why a rung is not explained.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExplainError {
     /// It cannot be predicted.
     #[error(transparent)]

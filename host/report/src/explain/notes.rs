@@ -16,7 +16,7 @@ const KERNELS: &str = "kernels-gpu/src";
 
 /// The file of a kernel, and what its documentation says. Without the source tree there is neither.
 pub(super) fn notes(entry: &str, rung: &str) -> (Option<String>, Vec<Note>) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(warpladder::SOURCE_ROOT);
     let mut files = Vec::new();
     rust_files(&root.join(KERNELS), &mut files);
     files.sort();

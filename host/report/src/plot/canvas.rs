@@ -127,14 +127,14 @@ pub enum Mark {
     /// A disc.
     Disc,
     /// A circle.
-    Ring,
+    Circle,
 }
 
 pub(super) fn mark(area: &Area<'_>, ink: Ink, mark: Mark, at: (i32, i32)) -> Drawn {
     let style = ink.colour();
     match mark {
         Mark::Disc => area.draw(&Circle::new(at, 4, style.filled())),
-        Mark::Ring => area.draw(&Circle::new(at, 4, style.stroke_width(2))),
+        Mark::Circle => area.draw(&Circle::new(at, 4, style.stroke_width(2))),
     }
 }
 

@@ -87,7 +87,7 @@ impl Lines {
             chart.draw_series([PathElement::new(points, colour.stroke_width(2))])?;
             chart.draw_series(series.points.iter().map(|&at| match series.mark {
                 Mark::Disc => Circle::new(at, 4, colour.filled()),
-                Mark::Ring => Circle::new(at, 4, colour.stroke_width(2)),
+                Mark::Circle => Circle::new(at, 4, colour.stroke_width(2)),
             }))?;
         }
         Ok(())

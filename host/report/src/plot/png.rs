@@ -9,6 +9,7 @@ const SCALE: f32 = 2.0;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PngError {
     /// There is nothing to write with.
     #[error("this machine has no fonts: install some, such as DejaVu Sans, or leave out --png")]

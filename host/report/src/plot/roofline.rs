@@ -57,7 +57,7 @@ impl Roofline {
         });
         let predicted = Entry {
             ink: Ink::Muted,
-            mark: Mark::Ring,
+            mark: Mark::Circle,
             name: "predicted",
         };
         groups.chain([predicted]).collect()

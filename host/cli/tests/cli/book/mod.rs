@@ -1,11 +1,12 @@
 //! The book in `book/`: what it includes, links to and tells readers to type exists, and what it
 //! shows of the program's output is what the program says now.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test book` writes the output.
+//! `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli book` writes the output.
 
 mod counters;
 mod fragments;
 mod pages;
+mod prose;
 mod results;
 mod terminal;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use warpladder_models::Bound;
 use warpladder_report::numbers::significant;
 
-fn results(file: &str) -> Vec<Value> {
+pub(super) fn results(file: &str) -> Vec<Value> {
     read_results(&root().join("results/h200").join(file))
 }
 
@@ -23,12 +23,12 @@ fn text<'v>(record: &'v Value, field: &str) -> &'v str {
     record[field].as_str().unwrap_or_default()
 }
 
-fn number(record: &Value, field: &str) -> Option<f64> {
+pub(super) fn number(record: &Value, field: &str) -> Option<f64> {
     record[field].as_f64()
 }
 
 /// The record of a kernel; the first, which is that of the largest size.
-fn of_kernel<'v>(records: &'v [Value], kernel: &str) -> &'v Value {
+pub(super) fn of_kernel<'v>(records: &'v [Value], kernel: &str) -> &'v Value {
     let mut all = records.iter();
     all.find(|record| text(record, "kernel") == kernel)
         .unwrap_or_else(|| panic!("there is no result of {kernel}"))

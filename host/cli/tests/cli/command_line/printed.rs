@@ -39,6 +39,10 @@ const NOT_RUN: &[(&str, Needs)] = &[
         Needs::More("it runs the whole ladder, for minutes where nothing is optimised"),
     ),
     ("cargo install", Needs::More("it changes the machine")),
+    (
+        "cargo test --workspace",
+        Needs::More("this is one of the tests that it runs"),
+    ),
     ("warpladder learn add_one\n", Needs::More(LEARNS)),
     ("warpladder learn --watch", Needs::More(LEARNS)),
     (

@@ -24,8 +24,7 @@ const PEAK: Reference = Reference {
 };
 
 const OUTPUTS: Reason = Reason::new(
-    "each element of B's tile read from shared memory serves twice as many sums, which are \
-     independent of each other",
+    "each element of B's tile read from shared memory serves twice as many accumulators, which are independent of each other",
     Shown::In(Count::Wavefronts),
 )
 .weighing(
@@ -37,13 +36,13 @@ const OUTPUTS: Reason = Reason::new(
 );
 
 const A_IN_REGISTERS: Reason = Reason::new(
-    "an element of A goes straight to a register and feeds 16 sums; only B's block is in shared \
+    "an element of A goes straight to a register and feeds 16 accumulators; only B's block is in shared \
      memory",
     Shown::In(Count::Wavefronts),
 );
 
 const REGISTER_BLOCKED: Reason = Reason::new(
-    "8 x 8 sums in a thread: 16 elements from shared memory, in 128-bit loads, feed 64 \
+    "8 x 8 accumulators in a thread: 16 elements from shared memory, in 128-bit loads, feed 64 \
      multiply-adds",
     Shown::In(Count::Wavefronts),
 );

@@ -55,8 +55,7 @@ const PACKED: Reason = Reason::new(
 );
 
 const ALONG_ROWS_AGAIN: Reason = Reason::new(
-    "threads run along a column of A again, so a warp's loads are coalesced; the grid is still \
-     turned",
+    "threads run along a column of A again, so a warp's loads are coalesced; the grid is still transposed",
     Shown::In(Count::Sectors),
 )
 .weighing(
@@ -75,8 +74,7 @@ const GRID_ORDER: Reason = Reason::new(
 );
 
 const WIDER: Reason = Reason::new(
-    "more warps in a block, and so more on a multiprocessor, which takes only so many blocks (8 \
-     there)",
+    "more warps in a block, and so more on a multiprocessor, which takes a limited number of blocks (8 there)",
     Shown::InTime,
 )
 .weighing(
@@ -106,13 +104,12 @@ const UNROLL_K: Reason = Reason::new(
 );
 
 const UNROLL_I: Reason = Reason::new(
-    "a thread has more rows: an element of B read from shared memory serves all of them, and their \
-     sums are independent",
+    "a thread has more rows: an element of B read from shared memory serves all of them, and their accumulators are independent",
     Shown::In(Count::Wavefronts),
 )
 .weighing(
     "each multiply-add still needs its own element of A, and that limits both kernels",
-    "independent sums hide latency that a narrow block has too few warps to hide",
+    "independent accumulators hide latency that a narrow block has too few warps to hide",
 );
 
 const UNROLL_J: Reason = Reason::new(

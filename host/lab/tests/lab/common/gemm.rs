@@ -1,4 +1,4 @@
-//! General products of random matrices, to be computed by any plan and compared with f64.
+//! GEMM of random matrices, to be computed by any plan and compared with f64.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -12,14 +12,14 @@ use warpladder::plan::{Operands, Plan, Prepared};
 pub const LAYOUTS: [[bool; 2]; 4] = [[false, false], [false, true], [true, false], [true, true]];
 
 /// One product, into a C of `C`.
-pub struct Case<T: GemmInput, C> {
+pub struct RandomGemm<T: GemmInput, C> {
     pub product: Description<T>,
     pub a: Vec<T>,
     pub b: Vec<T>,
     pub c: Vec<C>,
 }
 
-impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
+impl<T: GemmInto<C> + Into<f64>, C: Element> RandomGemm<T, C> {
     /// A random one of elements made by `round`, with `padding` elements between rows and between
     /// matrices. What is not to be read holds NaN.
     pub fn new(
@@ -58,14 +58,14 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
             c.fill(f64::NAN);
         }
         let factor = <T::Output as Element>::from_f64;
-        Case {
+        RandomGemm {
             product: Description {
                 leading: [rows_a[1] + padding, rows_b[1] + padding, n + padding],
                 batch,
                 strides: [stride(rows_a), stride(rows_b), stride([m, n])],
                 alpha: factor(alpha),
                 beta: factor(beta),
-                narrow: T::NARROW,
+                c_16bit: T::C_16BIT,
                 ..Description::dense([m, n, k], transposed)
             },
             a,
@@ -74,7 +74,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
         }
     }
 
-    /// The outputs of so many runs of a plan, each with what the one before has left in the
+    /// The outputs of `times` runs of a plan, each with what the one before has left in the
     /// workspace.
     pub fn run(&self, engine: &dyn Engine, plan: Plan, times: usize) -> Vec<Vec<C>> {
         fn buffer<'e, E: bytemuck::Pod>(engine: &'e dyn Engine, elements: &[E]) -> Buffer<'e> {
@@ -126,7 +126,7 @@ impl<T: GemmInto<C> + Into<f64>, C: Element> Case<T, C> {
         let (alpha, beta): (f64, f64) = (alpha.into(), beta.into());
         let tolerance = Tolerance {
             sum: tolerance * (alpha.abs() + beta.abs()),
-            rounding: if T::NARROW { C::UNIT_ROUNDOFF } else { 0.0 },
+            rounding: if T::C_16BIT { C::UNIT_ROUNDOFF } else { 0.0 },
         };
         let mut expected: Vec<f64> = self.c.iter().map(|&element| element.into()).collect();
         let at = |start: u64, leading: u32, transposed: bool, row: u32, column: u32| {

@@ -57,7 +57,7 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
     // The dearest first, so that no worker is left with one of them at the end.
     rungs.sort_by_key(|rung| match (rung.implementation, rung.operation) {
         (Implementation::Planned { .. }, _) => 0,
-        (_, Operation::TensorProduct(_) | Operation::NarrowProduct(_)) => 1,
+        (_, Operation::TensorProduct(_) | Operation::TensorProduct16(_)) => 1,
         _ => 2,
     });
     let next = AtomicUsize::new(0);
@@ -104,17 +104,17 @@ fn the_sanitizers_report_every_mutant_that_is_a_bug() {
 const FOR_ARRIVALS: u32 = 4608;
 
 /// The sizes that a rung is tried at: awkward ones where it takes any, so that edges are met,
-/// others of whole tiles, more than one tile deep, and of less and of more work than a grid has
+/// others of whole tiles, of more than one k-tile, and of less and of more work than a grid has
 /// threads.
 fn shapes(rung: &Rung) -> Vec<Shape> {
     let shape = |m, n, k| Shape { m, n, k };
     let default = default_shape(rung);
     let mut shapes = vec![default, shape(default.m, default.n, 2 * default.k)];
     shapes.extend([20, 32, 64, 128].map(|n| shape(n, n, n)));
-    // The last row in the first part of a tile.
+    // The last row in the first work unit of a tile.
     shapes.push(shape(67, 61, 53));
     match rung.operation {
-        // A last stage in each place of a ring, of whatever depth.
+        // A last stage in each slot of a pipeline, of any number of stages.
         Operation::Product if matches!(rung.implementation, Implementation::Planned { .. }) => {
             shapes.extend([65, 72, 80, 144].map(|k| shape(40, 72, k)));
         }
@@ -122,7 +122,7 @@ fn shapes(rung: &Rung) -> Vec<Shape> {
         Operation::MatVec { .. } => shapes.push(shape(512, 512, 1)),
         // A tile of which there is but the edge, a wide one that passes every stage twice, and one
         // that blocks share.
-        Operation::TensorProduct(_) | Operation::NarrowProduct(_) => {
+        Operation::TensorProduct(_) | Operation::TensorProduct16(_) => {
             shapes.insert(0, shape(72, 8, 64));
             shapes.push(shape(64, 256, 640));
             shapes.push(shape(64, 64, 2560));
@@ -152,8 +152,8 @@ fn largest(rung: &'static Rung) -> Option<&'static Rung> {
     Some(Box::leak(Box::new(Rung { operation, ..*rung })))
 }
 
-/// The problem of a rung. Columns lie without padding, where that is to be had: who leaves them is
-/// then seen.
+/// The problem of a rung. Columns lie without padding where the problem allows it: an access beyond
+/// one is then seen.
 fn problem<T: Element>(rung: &Rung, shape: Shape) -> Box<dyn Problem<T>> {
     match rung.operation {
         Operation::ColumnMajorProduct => {

@@ -59,7 +59,7 @@ const SYNCHRONIZING: &[(&str, Kind)] = &[
 /// Most guards, and most stores, of one place in the source that are changed: a loop that the
 /// compiler unrolls makes many copies of a statement, and there is nothing in the third that is not
 /// in the second.
-const MOST_COPIES: usize = 2;
+const MAX_COPIES: usize = 2;
 
 impl Mutant {
     /// The whole module, of which `text` is the original.
@@ -136,7 +136,7 @@ pub fn of_kernel(text: &str, sources: &mut Sources) -> Vec<Mutant> {
                 .or_insert(0);
             *copies += 1;
             let is_one_of_many = matches!(kind, Kind::Guard | Kind::Store);
-            if is_one_of_many && *copies > MOST_COPIES {
+            if is_one_of_many && *copies > MAX_COPIES {
                 return None;
             }
             Some(Mutant {
@@ -223,7 +223,7 @@ impl<'a> Kernel<'a> {
         let before = self.by_thread.len();
         for line in &self.lines {
             let mut names = registers(line);
-            // What lies in memory is data, whoever reads it.
+            // What lies in memory is data, whichever instruction reads it.
             let is_data =
                 line.starts_with("ld.") || line.starts_with("st.") || line.starts_with('@');
             if let Some(result) = names.next()
@@ -257,7 +257,7 @@ impl<'a> Kernel<'a> {
             let Some(target) = self.target(guarded) else {
                 continue;
             };
-            // Whether a loop goes on: those who go on access memory.
+            // Whether a loop goes on: threads that go on access memory.
             match (self.comes_back(target, at), self.comes_back(at + 1, at)) {
                 (true, false) => self.leaves(name, !negated, &mut guards),
                 (false, true) => self.leaves(name, negated, &mut guards),
@@ -278,7 +278,7 @@ impl<'a> Kernel<'a> {
         negated: bool,
         guards: &mut Vec<(usize, bool)>,
     ) {
-        // Which way those go who access memory.
+        // Which way the threads go that access memory.
         let (taken, not_taken) = (self.reach(target), self.reach(at + 1));
         let accesses = |side: &HashSet<usize>, other: &HashSet<usize>, is: fn(&str) -> bool| {
             side.difference(other).any(|&at| is(self.lines[at]))
@@ -289,7 +289,7 @@ impl<'a> Kernel<'a> {
                 (false, accesses(&not_taken, &taken, is)),
             ]
         };
-        // Those who are kept from global memory may fill shared memory with zeros instead.
+        // Threads that are kept from global memory may fill shared memory with zeros instead.
         let sides = match sides(is_global_access) {
             [(_, false), (_, false)] => sides(is_access),
             global => global,

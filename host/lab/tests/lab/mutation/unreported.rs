@@ -16,8 +16,7 @@ struct Unreported {
     reason: &'static str,
 }
 
-/// The general products by warpgroups, from shared memory, the same into a C of 16 bits, both by
-/// pairs of blocks, and through registers.
+/// GEMM by warpgroups: SS, the same with a 16-bit output, both in 2-CTA clusters, and RS.
 const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
 const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
 const PAIRS: &[&str] = &[
@@ -32,7 +31,7 @@ const PAIRS_TO_NARROW: &[&str] = &[
     "wgmma_f16_nn_pair_64_to_f16",
     "wgmma_f16_nt_pair_64_to_f16",
 ];
-/// The launch that adds up parts.
+/// The split-K reduction kernel.
 const ADD_PARTS: &[&str] = &["add_parts_f32", "add_parts_f16", "add_parts_bf16"];
 const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
 
@@ -58,7 +57,7 @@ const EQUIVALENT: &[Unreported] = &[
         kind: "guard",
         source: "gemm: self.leading.is_multiple_of(vector)",
         copies: &[0, 1],
-        reason: "Whether C is stored from registers or through shared memory: both are right.",
+        reason: "Whether the epilogue stores from registers or through shared memory: both are right.",
     },
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
@@ -89,8 +88,7 @@ const ELSEWHERE: &[Unreported] = &[
         kind: "barrier",
         source: "dgemm: core::arch::asm!(",
         copies: &[0],
-        reason: "The barrier of the warp before one lane gives a stage back: blocks have parts of \
-                k here that fill each stage once.",
+        reason: "The barrier of the warp before one lane releases a stage: work units fill each stage once here.",
     },
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
@@ -105,8 +103,7 @@ const ELSEWHERE: &[Unreported] = &[
         kind: "barrier",
         source: "store: if leader {",
         copies: &[0, 1],
-        reason: "The barrier before a box of C is written again: blocks have one tile here, and \
-                use each box once.",
+        reason: "The barrier before an epilogue tile is written again: blocks have one tile here, and use each epilogue tile once.",
     },
     Unreported {
         kernels: &[PAIRS_TO_NARROW],
@@ -127,16 +124,15 @@ const ELSEWHERE: &[Unreported] = &[
         kind: "barrier",
         source: "ring: if warp::lane_id() == 0 {",
         copies: &[0],
-        reason: "The barrier of the warp before one lane gives a tile's last stage back: blocks \
-                have one tile here, and fetch no more.",
+        reason: "The barrier of the warp before one lane releases a tile's last stage: blocks \
+            have one tile here, and load no more.",
     },
     Unreported {
         kernels: &[THROUGH_REGISTERS],
         kind: "guard",
         source: "wgmma: && piece.tile >= self.schedule.whole",
         copies: &[0],
-        reason: "Whether a piece is of a shared tile: blocks with a part of one have no whole \
-                tiles here.",
+        reason: "Whether a work unit is of a stream-K tile: blocks with such a one have no data-parallel tiles here.",
     },
     Unreported {
         kernels: &[FROM_SHARED, TO_NARROW],

@@ -2,7 +2,7 @@
 //! (`results/h200/ncu.csv`, which `tests/ncu/record` makes), and the table of both in
 //! `docs/counters.md`.
 //!
-//! `WARPLADDER_UPDATE=1 cargo test --test ncu` writes the table.
+//! `WARPLADDER_UPDATE=1 cargo test -p warpladder-lab --test lab ncu` writes the table.
 
 use ptx_emulator::Counters;
 use ptx_emulator::InstructionClass::{self, Float32, Fma32, Fma64, Integer};
@@ -187,6 +187,6 @@ fn counters_are_those_of_the_hardware() {
     assert_eq!(
         &document[start..stop],
         expected,
-        "run `WARPLADDER_UPDATE=1 cargo test --test ncu`"
+        "run `WARPLADDER_UPDATE=1 cargo test -p warpladder-lab --test lab ncu`"
     );
 }

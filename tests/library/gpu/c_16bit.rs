@@ -1,4 +1,4 @@
-//! Products of elements of 16 bits, into a C of `f32` and into one as narrow as A and B.
+//! Products of elements of 16 bits, into a C of `f32` and into one of their type.
 
 use super::SIZES;
 use half::{bf16, f16};
@@ -20,7 +20,8 @@ fn wide<T: Element + Scalar>(matrix: &DMatrix<T>) -> DMatrix<f64> {
     matrix.map(Into::into)
 }
 
-/// Compares a C of sums over k with what it should be, up to the rounding of its elements where it is narrow.
+/// Compares a C of sums over k with what it should be, up to the rounding of its elements where it
+/// is narrow.
 #[track_caller]
 fn assert_near<C: Element + Scalar>(found: &DMatrix<C>, expected: &DMatrix<f64>, k: usize) {
     assert_eq!(found.shape(), expected.shape());
@@ -42,7 +43,8 @@ fn assert_near<C: Element + Scalar>(found: &DMatrix<C>, expected: &DMatrix<f64>,
     }
 }
 
-/// In all ways to lie; again with matrices in other places, and with what the product before has left.
+/// In all ways to lie; again with matrices in other places, and with what the product before has
+/// left.
 fn products<T, C>(gpu: &Gpu)
 where
     T: GemmInto<C, Output = f32> + Element + Scalar,
@@ -81,7 +83,8 @@ where
     }
 }
 
-/// A batch into a part of a larger array, which begins anywhere: what lies between its rows and matrices stays as it was.
+/// A batch into a part of a larger array, which begins anywhere: what lies between its rows and
+/// matrices stays as it was.
 fn batches<T, C>(gpu: &Gpu)
 where
     T: GemmInto<C, Output = f32> + Element + Scalar,

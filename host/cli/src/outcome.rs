@@ -1,0 +1,9 @@
+//! What a command came to: the exit status that is not an error.
+
+/// What a command came to.
+pub(crate) enum Outcome {
+    /// Everything was right.
+    Done,
+    /// A check failed, or a kernel is slower than its baseline.
+    ChecksFailed,
+}

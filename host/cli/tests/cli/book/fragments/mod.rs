@@ -1,0 +1,95 @@
+//! Everything in the book that is output: file in `book/src/generated`, and what writes it.
+
+mod others;
+mod products;
+
+use super::{chapters, counters, read, results, terminal};
+use rayon::prelude::*;
+use warpladder_lab::problem::Shape;
+
+/// What writes a fragment.
+#[derive(Clone, Copy)]
+pub enum Of {
+    /// What kernels do to the machine at this size, a column for each.
+    Counters(&'static [&'static str], Shape),
+    /// The same of kernels that plan by the number of multiprocessors, for two of them.
+    CountersOfTwo(&'static [&'static str], Shape),
+    /// Times on the H200, with predictions.
+    Measured(&'static [&'static str]),
+    /// Figures of a source, by its number, and of one of its groups, by the beginning of its name.
+    Sources(&'static str, &'static str),
+    /// The same, of these kernels alone.
+    SomeSources(&'static str, &'static str, &'static [&'static str]),
+    /// Sweeps over warps.
+    Sweeps(&'static [&'static str]),
+    /// A file of comparisons.
+    Compared(&'static str),
+    /// Figures of the calibration: name, and what it is.
+    Calibrated(&'static [(&'static str, &'static str)]),
+    /// A command, and what it prints.
+    Console(&'static str),
+    /// The same, from the line that begins so to before the one that begins so.
+    Excerpt(&'static str, &'static str, Option<&'static str>),
+    /// PTX of a module and a kernel, from the line that contains this to the one that contains
+    /// that.
+    Ptx(&'static str, &'static str, &'static str, &'static str),
+}
+
+const fn cube(size: u32) -> Shape {
+    Shape {
+        m: size,
+        n: size,
+        k: size,
+    }
+}
+
+use Of::*;
+
+/// The fragments, by chapter.
+pub fn fragments() -> impl Iterator<Item = &'static (&'static str, Of)> {
+    products::FRAGMENTS.iter().chain(others::FRAGMENTS)
+}
+
+fn text(of: Of) -> String {
+    match of {
+        Counters(kernels, shape) => counters::counters(kernels, shape, None),
+        CountersOfTwo(kernels, shape) => counters::counters(kernels, shape, Some(2)),
+        Measured(kernels) => results::measured(kernels),
+        Sources(source, group) => results::sources(source, group, None),
+        SomeSources(source, group, kernels) => results::sources(source, group, Some(kernels)),
+        Sweeps(kernels) => results::sweeps(kernels),
+        Compared(file) => results::compared(file),
+        Calibrated(names) => results::calibrated(names),
+        Console(command) => terminal::console(command, "", None),
+        Excerpt(command, from, until) => terminal::console(command, from, until),
+        Ptx(module, kernel, from, until) => terminal::ptx(module, kernel, from, until),
+    }
+}
+
+#[test]
+fn the_output_is_that_of_now() {
+    let folder = chapters().join("generated");
+    let update = std::env::var_os("WARPLADDER_UPDATE").is_some();
+    fragments().par_bridge().for_each(|(file, of)| {
+        let path = folder.join(file);
+        let now = text(*of);
+        if update {
+            std::fs::write(&path, now).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        } else {
+            assert_eq!(
+                read(&path),
+                now,
+                "{file}: run `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli book`, and look at what changed"
+            );
+        }
+    });
+}
+
+#[test]
+fn there_is_no_other_output() {
+    for entry in std::fs::read_dir(chapters().join("generated")).expect("a folder") {
+        let name = entry.expect("an entry").file_name();
+        let known = fragments().any(|(file, _)| name == *file);
+        assert!(known, "nothing writes {name:?}");
+    }
+}
