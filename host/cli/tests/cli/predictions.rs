@@ -373,7 +373,9 @@ fn the_document_is_that_of_the_results() {
         kernels.dedup();
         kernels.sort();
         kernels.dedup();
-        writeln!(text, "- {}: {why}.", kernels.join(", ")).unwrap();
+        if !kernels.is_empty() {
+            writeln!(text, "- {}: {why}.", kernels.join(", ")).unwrap();
+        }
     }
     let path: &Path = &root().join("docs/predictions.md");
     let document = std::fs::read_to_string(path).unwrap();
