@@ -63,7 +63,7 @@
 //! # use warpladder::gpu::{Gpu, Grid};
 //! # fn main() -> Result<(), warpladder::gpu::Error> {
 //! # let gpu = Gpu::emulated();
-//! let axpy = gpu.module(include_str!("../../examples/axpy.ptx"))?.kernel("axpy")?;
+//! let axpy = gpu.module(include_str!("../../../examples/axpy.ptx"))?.kernel("axpy")?;
 //! let x = gpu.upload(&[1.0f32, 2.0, 3.0])?;
 //! let mut y = gpu.upload(&[10.0f32; 3])?;
 //! // SAFETY: axpy reads n elements of x and writes as many of y, which have three.
