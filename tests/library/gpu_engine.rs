@@ -5,7 +5,7 @@
     reason = "the driver is a fake one: no kernel runs"
 )]
 
-use crate::fake_driver::with_fake_driver;
+use crate::fake_driver;
 use warpladder::device::{self, ComputeCapability};
 use warpladder::engine::gpu::GpuEngine;
 use warpladder::engine::streams::StreamId;
@@ -34,6 +34,11 @@ fn launch<'a>(kernel: KernelId, args: &'a [Arg<'a>]) -> Launch<'a> {
         shared_bytes: 0,
         args,
     }
+}
+
+/// Runs a test of this module with the stand-in of the driver.
+fn with_fake_driver(test: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
+    fake_driver::with_fake_driver(&format!("gpu_engine::{test}"), variables, body);
 }
 
 #[test]
