@@ -9,7 +9,6 @@ mod queue;
 mod streams;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use cuda_driver::{
@@ -66,7 +65,7 @@ struct Kernel {
     parameters: Vec<usize>,
     limits: Limits,
     /// Dynamic shared memory that launches may ask for so far, in bytes.
-    allowed_shared_bytes: AtomicU32,
+    allowed_shared_bytes: Mutex<u32>,
     /// Whether it may begin before the kernel in front has ended: it waits for that itself, by
     /// `griddepcontrol.wait`.
     waits_for_previous: bool,
@@ -179,8 +178,7 @@ impl GpuEngine {
                     1
                 },
             };
-            let allowed_shared_bytes =
-                AtomicU32::new(query(FunctionAttribute::MaxDynamicSharedBytes)?);
+            let allowed_shared_bytes = Mutex::new(query(FunctionAttribute::MaxDynamicSharedBytes)?);
             let entry = entry.to_owned();
             Ok(Kernel {
                 module,
@@ -306,12 +304,14 @@ impl Kernel {
     /// Allows launches with this much dynamic shared memory; above 48 KiB a kernel must be told
     /// beforehand.
     fn allow_shared(&self, bytes: u32) -> Result<(), DriverError> {
-        if bytes > self.allowed_shared_bytes.load(Ordering::Acquire) {
+        // Held while the driver is told: another thread never lowers what this one has raised.
+        let mut allowed = lock(&self.allowed_shared_bytes);
+        if bytes > *allowed {
             // `geometry::check` has seen that it fits the device.
             let value = i32::try_from(bytes).unwrap_or(i32::MAX);
             self.function
                 .set_attribute(FunctionAttribute::MaxDynamicSharedBytes, value)?;
-            self.allowed_shared_bytes.store(bytes, Ordering::Release);
+            *allowed = bytes;
         }
         Ok(())
     }
