@@ -218,6 +218,8 @@ pub(super) fn prefetch_row(words: &[AtomicU32], at: usize) {
             unsafe { _mm_prefetch::<_MM_HINT_T0>(word.as_ptr().cast()) };
         }
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (words, at);
 }
 
 /// Copies 128 bytes.
