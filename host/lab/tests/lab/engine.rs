@@ -1,7 +1,7 @@
 //! The GPU as the laboratory opens it, with cust, against a stand-in for the CUDA driver.
 
 use crate::fake_driver::with_fake_driver;
-use warpladder::engine::{Buffer, Engine, EngineChoice};
+use warpladder::engine::{Buffer, EngineChoice};
 use warpladder_lab::engine;
 
 #[test]
