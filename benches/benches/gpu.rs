@@ -1,7 +1,8 @@
 //! Kernels on the GPU, between CUDA events.
 
 use criterion::Criterion;
-use warpladder::engine::{self, EngineChoice};
+use warpladder::engine::EngineChoice;
+use warpladder_lab::engine;
 
 fn main() {
     let engine = match engine::open(EngineChoice::Gpu) {

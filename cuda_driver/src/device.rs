@@ -2,9 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use cust_raw::{CUdevice, CUuuid};
-
 use crate::error::DriverError;
+use crate::handles::CUdevice;
 use crate::load::Driver;
 use crate::table;
 
@@ -153,11 +152,11 @@ impl Device {
     /// The device's identifier, as `nvidia-smi -L` prints it without its prefix
     /// (`cuDeviceGetUuid_v2`).
     pub fn uuid(self) -> Result<[u8; 16], DriverError> {
-        let mut uuid = CUuuid { bytes: [0; 16] };
+        let mut uuid = [0; 16];
         // SAFETY: the driver writes 16 bytes.
         unsafe { table::cuDeviceGetUuid_v2::call(&mut uuid, self.0) }
             .check("cuDeviceGetUuid_v2")?;
-        Ok(uuid.bytes.map(|byte| byte as u8))
+        Ok(uuid)
     }
 
     /// The device's place on the PCI bus, as `domain:bus:device.function` (`cuDeviceGetPCIBusId`).

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use crate::table;
 
-/// A `CUresult` as the driver returns it. A number and not `cust_raw`'s enumeration, which newer
+/// A `CUresult` as the driver returns it. A number and not an enumeration, which newer
 /// drivers exceed.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,13 @@ impl Code {
     pub(crate) const STUB_LIBRARY: Code = Code(34);
     pub(crate) const NOT_FOUND: Code = Code(500);
     pub(crate) const NOT_READY: Code = Code(600);
+    #[cfg(any(feature = "cust", test))]
     pub(crate) const UNKNOWN: Code = Code(999);
 
     /// The code itself where `cust_raw`'s `cudaError_enum` (CUDA 11.4) has it, else
     /// [`Code::UNKNOWN`]: cust takes the result as that enumeration, and a value outside it would
     /// be undefined behaviour.
+    #[cfg(any(feature = "cust", test))]
     pub(crate) fn known_to_cust(self) -> Code {
         match self.0 {
             0..=8

@@ -1,8 +1,7 @@
 //! Events: marks on streams, with times.
 
-use cust_raw::{CUevent, CUstream};
-
 use crate::error::{Code, DriverError};
+use crate::handles::{CUevent, CUstream};
 use crate::table;
 
 /// An event with a time. cust has events as well, but its `Stream::wait_event` destroys the one

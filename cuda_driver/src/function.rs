@@ -3,9 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use cust_raw::{CUfunction, CUstream};
-
 use crate::error::DriverError;
+use crate::handles::{CUfunction, CUstream};
 use crate::launch::LaunchConfig;
 use crate::module::ModuleHandle;
 use crate::table;

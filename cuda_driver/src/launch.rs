@@ -2,7 +2,7 @@
 
 use std::ffi::c_uint;
 
-use cust_raw::CUstream;
+use crate::handles::CUstream;
 
 /// Geometry and attributes of one launch of a [`Function`](crate::Function).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,9 @@
 use std::ffi::{CString, c_uint, c_void};
 use std::sync::Arc;
 
-use cust_raw::CUmodule;
-
 use crate::error::{Code, DriverError};
 use crate::function::Function;
+use crate::handles::CUmodule;
 use crate::table;
 
 /// Room for each of the compiler's logs, in bytes; the driver cuts what is longer.

@@ -2,29 +2,35 @@
 //!
 //! Each line of the table makes a module named after the function, with
 //! - `call`, for this crate: the driver's result as it is;
-//! - a function exported under the C name, which is what cust links against.
+//! - with the feature `cust`, a function exported under the C name, which is what cust links against.
 //!
 //! Both jump through one pointer. It starts at a resolver that looks the function up and stores its
 //! address, so that every later call is one load and one indirect jump. While the driver is missing
 //! or lacks the function, the pointer stays at the resolver, which returns the error code.
 
+#![cfg_attr(
+    not(feature = "cust"),
+    allow(dead_code, reason = "some functions are there for cust alone")
+)]
+
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
-use cust_raw::{
-    CUDA_ARRAY3D_DESCRIPTOR, CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
-    CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY2D, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC,
-    CUDA_TEXTURE_DESC, CUarray, CUcontext, CUdevice, CUdeviceptr, CUevent, CUexternalMemory,
-    CUfunc_cache, CUfunction, CUgraph, CUgraphNode, CUgraphNodeType, CUhostFn, CUlinkState,
-    CUmodule, CUoccupancyB2DSize, CUsharedconfig, CUstream, CUsurfObject, CUtexObject, CUuuid,
-};
-
 use crate::error::Code;
+use crate::handles::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
 use crate::launch::RawLaunchConfig;
 use crate::tensor_map::RawTensorMap;
 
-/// A C enumeration passed by value. A plain integer, since newer drivers know values that
-/// `cust_raw` does not.
+/// A C enumeration. A plain integer, since newer drivers know values that older bindings do not.
 type Enum = c_uint;
+
+/// A handle or a structure that this crate only passes on.
+type Opaque = c_void;
+
+/// `CUhostFn`: a function of the host that a stream calls.
+type HostFunction = Option<unsafe extern "C" fn(data: *mut c_void)>;
+
+/// `CUoccupancyB2DSize`: dynamic shared memory, in bytes, for a number of threads.
+type SharedBytesOfBlock = Option<unsafe extern "C" fn(threads: c_int) -> usize>;
 
 /// What a call that cannot reach the driver returns: the code, or the answer of the function's own
 /// stand-in.
@@ -93,6 +99,7 @@ macro_rules! functions {
                     unsafe { function($($argument),*) }
                 }
 
+                #[cfg(any(feature = "cust", test))]
                 // SAFETY: no other crate of a program that links cust defines this name: the
                 // installation that cust_raw links against is empty.
                 #[unsafe(export_name = stringify!($name))]
@@ -124,20 +131,20 @@ unsafe extern "C" fn error_text_without_driver(_error: Enum, text: *mut *const c
 }
 
 functions! {
-    fn cuArray3DCreate_v2(p_handle: *mut CUarray, p_allocate_array: *const CUDA_ARRAY3D_DESCRIPTOR);
+    fn cuArray3DCreate_v2(p_handle: *mut *mut Opaque, p_allocate_array: *const Opaque);
     fn cuArray3DGetDescriptor_v2(
-        p_array_descriptor: *mut CUDA_ARRAY3D_DESCRIPTOR, h_array: CUarray
+        p_array_descriptor: *mut Opaque, h_array: *mut Opaque
     );
-    fn cuArrayDestroy(h_array: CUarray);
+    fn cuArrayDestroy(h_array: *mut Opaque);
     fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice);
     fn cuCtxDestroy_v2(ctx: CUcontext);
     fn cuCtxGetApiVersion(ctx: CUcontext, version: *mut c_uint);
-    fn cuCtxGetCacheConfig(pconfig: *mut CUfunc_cache);
+    fn cuCtxGetCacheConfig(pconfig: *mut Enum);
     fn cuCtxGetCurrent(pctx: *mut CUcontext);
     fn cuCtxGetDevice(device: *mut CUdevice);
     fn cuCtxGetFlags(flags: *mut c_uint);
     fn cuCtxGetLimit(pvalue: *mut usize, limit: Enum);
-    fn cuCtxGetSharedMemConfig(p_config: *mut CUsharedconfig);
+    fn cuCtxGetSharedMemConfig(p_config: *mut Enum);
     fn cuCtxGetStreamPriorityRange(least_priority: *mut c_int, greatest_priority: *mut c_int);
     fn cuCtxPopCurrent_v2(pctx: *mut CUcontext);
     fn cuCtxPushCurrent_v2(ctx: CUcontext);
@@ -146,13 +153,13 @@ functions! {
     fn cuCtxSetLimit(limit: Enum, value: usize);
     fn cuCtxSetSharedMemConfig(config: Enum);
     fn cuCtxSynchronize();
-    fn cuDestroyExternalMemory(ext_mem: CUexternalMemory);
+    fn cuDestroyExternalMemory(ext_mem: *mut Opaque);
     fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
     fn cuDeviceGetAttribute(pi: *mut c_int, attrib: Enum, dev: CUdevice);
     fn cuDeviceGetCount(count: *mut c_int);
     fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice);
     fn cuDeviceGetPCIBusId(pci_bus_id: *mut c_char, len: c_int, dev: CUdevice);
-    fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice);
+    fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], dev: CUdevice);
     fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice);
     fn cuDevicePrimaryCtxReset_v2(dev: CUdevice);
     fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice);
@@ -166,8 +173,8 @@ functions! {
     fn cuEventRecord(h_event: CUevent, h_stream: CUstream);
     fn cuEventSynchronize(h_event: CUevent);
     fn cuExternalMemoryGetMappedBuffer(
-        dev_ptr: *mut CUdeviceptr, ext_mem: CUexternalMemory,
-        buffer_desc: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC
+        dev_ptr: *mut CUdeviceptr, ext_mem: *mut Opaque,
+        buffer_desc: *const Opaque
     );
     fn cuFuncGetAttribute(pi: *mut c_int, attrib: Enum, hfunc: CUfunction);
     fn cuFuncSetAttribute(hfunc: CUfunction, attrib: Enum, value: c_int);
@@ -176,23 +183,23 @@ functions! {
     fn cuGetErrorName(error: Enum, p_str: *mut *const c_char);
     fn cuGetErrorString(error: Enum, p_str: *mut *const c_char) else error_text_without_driver;
     fn cuGraphAddKernelNode(
-        ph_graph_node: *mut CUgraphNode, h_graph: CUgraph, dependencies: *const CUgraphNode,
-        num_dependencies: usize, node_params: *const CUDA_KERNEL_NODE_PARAMS
+        ph_graph_node: *mut *mut Opaque, h_graph: *mut Opaque, dependencies: *const *mut Opaque,
+        num_dependencies: usize, node_params: *const Opaque
     );
-    fn cuGraphCreate(ph_graph: *mut CUgraph, flags: c_uint);
-    fn cuGraphDebugDotPrint(h_graph: CUgraph, path: *const c_char, flags: c_uint);
-    fn cuGraphDestroy(h_graph: CUgraph);
+    fn cuGraphCreate(ph_graph: *mut *mut Opaque, flags: c_uint);
+    fn cuGraphDebugDotPrint(h_graph: *mut Opaque, path: *const c_char, flags: c_uint);
+    fn cuGraphDestroy(h_graph: *mut Opaque);
     fn cuGraphGetEdges(
-        h_graph: CUgraph, from: *mut CUgraphNode, to: *mut CUgraphNode, num_edges: *mut usize
+        h_graph: *mut Opaque, from: *mut *mut Opaque, to: *mut *mut Opaque, num_edges: *mut usize
     );
-    fn cuGraphGetNodes(h_graph: CUgraph, nodes: *mut CUgraphNode, num_nodes: *mut usize);
-    fn cuGraphKernelNodeGetParams(h_node: CUgraphNode, node_params: *mut CUDA_KERNEL_NODE_PARAMS);
-    fn cuGraphNodeGetType(h_node: CUgraphNode, kind: *mut CUgraphNodeType);
+    fn cuGraphGetNodes(h_graph: *mut Opaque, nodes: *mut *mut Opaque, num_nodes: *mut usize);
+    fn cuGraphKernelNodeGetParams(h_node: *mut Opaque, node_params: *mut Opaque);
+    fn cuGraphNodeGetType(h_node: *mut Opaque, kind: *mut Enum);
     fn cuImportExternalMemory(
-        ext_mem_out: *mut CUexternalMemory, mem_handle_desc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC
+        ext_mem_out: *mut *mut Opaque, mem_handle_desc: *const Opaque
     );
     fn cuInit(flags: c_uint);
-    fn cuLaunchHostFunc(h_stream: CUstream, function: CUhostFn, user_data: *mut c_void);
+    fn cuLaunchHostFunc(h_stream: CUstream, function: HostFunction, user_data: *mut c_void);
     fn cuLaunchKernel(
         f: CUfunction, grid_dim_x: c_uint, grid_dim_y: c_uint, grid_dim_z: c_uint,
         block_dim_x: c_uint, block_dim_y: c_uint, block_dim_z: c_uint, shared_mem_bytes: c_uint,
@@ -203,15 +210,15 @@ functions! {
         extra: *mut *mut c_void
     );
     fn cuLinkAddData_v2(
-        state: CUlinkState, kind: Enum, data: *mut c_void, size: usize, name: *const c_char,
+        state: *mut Opaque, kind: Enum, data: *mut c_void, size: usize, name: *const c_char,
         num_options: c_uint, options: *mut Enum, option_values: *mut *mut c_void
     );
-    fn cuLinkComplete(state: CUlinkState, cubin_out: *mut *mut c_void, size_out: *mut usize);
+    fn cuLinkComplete(state: *mut Opaque, cubin_out: *mut *mut c_void, size_out: *mut usize);
     fn cuLinkCreate_v2(
         num_options: c_uint, options: *mut Enum, option_values: *mut *mut c_void,
-        state_out: *mut CUlinkState
+        state_out: *mut *mut Opaque
     );
-    fn cuLinkDestroy(state: CUlinkState);
+    fn cuLinkDestroy(state: *mut Opaque);
     fn cuMemAdvise(dev_ptr: CUdeviceptr, count: usize, advice: Enum, device: CUdevice);
     fn cuMemAllocAsync(dptr: *mut CUdeviceptr, bytesize: usize, h_stream: CUstream);
     fn cuMemAllocHost_v2(pp: *mut *mut c_void, bytesize: usize);
@@ -224,9 +231,9 @@ functions! {
     fn cuMemPrefetchAsync(
         dev_ptr: CUdeviceptr, count: usize, dst_device: CUdevice, h_stream: CUstream
     );
-    fn cuMemcpy2D_v2(p_copy: *const CUDA_MEMCPY2D);
+    fn cuMemcpy2D_v2(p_copy: *const Opaque);
     fn cuMemcpyAtoH_v2(
-        dst_host: *mut c_void, src_array: CUarray, src_offset: usize, byte_count: usize
+        dst_host: *mut c_void, src_array: *mut Opaque, src_offset: usize, byte_count: usize
     );
     fn cuMemcpyDtoDAsync_v2(
         dst_device: CUdeviceptr, src_device: CUdeviceptr, byte_count: usize, h_stream: CUstream
@@ -237,7 +244,7 @@ functions! {
     );
     fn cuMemcpyDtoH_v2(dst_host: *mut c_void, src_device: CUdeviceptr, byte_count: usize);
     fn cuMemcpyHtoA_v2(
-        dst_array: CUarray, dst_offset: usize, src_host: *const c_void, byte_count: usize
+        dst_array: *mut Opaque, dst_offset: usize, src_host: *const c_void, byte_count: usize
     );
     fn cuMemcpyHtoDAsync_v2(
         dst_device: CUdeviceptr, src_host: *const c_void, byte_count: usize, h_stream: CUstream
@@ -271,7 +278,7 @@ functions! {
     );
     fn cuOccupancyMaxPotentialBlockSize(
         min_grid_size: *mut c_int, block_size: *mut c_int, func: CUfunction,
-        block_size_to_dynamic_smem_size: CUoccupancyB2DSize, dynamic_smem_size: usize,
+        block_size_to_dynamic_smem_size: SharedBytesOfBlock, dynamic_smem_size: usize,
         block_size_limit: c_int
     );
     fn cuStreamCreateWithPriority(ph_stream: *mut CUstream, flags: c_uint, priority: c_int);
@@ -280,9 +287,9 @@ functions! {
     fn cuStreamGetPriority(h_stream: CUstream, priority: *mut c_int);
     fn cuStreamSynchronize(h_stream: CUstream);
     fn cuStreamWaitEvent(h_stream: CUstream, h_event: CUevent, flags: c_uint);
-    fn cuSurfObjectCreate(p_surf_object: *mut CUsurfObject, p_res_desc: *const CUDA_RESOURCE_DESC);
-    fn cuSurfObjectDestroy(surf_object: CUsurfObject);
-    fn cuSurfObjectGetResourceDesc(p_res_desc: *mut CUDA_RESOURCE_DESC, surf_object: CUsurfObject);
+    fn cuSurfObjectCreate(p_surf_object: *mut u64, p_res_desc: *const Opaque);
+    fn cuSurfObjectDestroy(surf_object: u64);
+    fn cuSurfObjectGetResourceDesc(p_res_desc: *mut Opaque, surf_object: u64);
     fn cuTensorMapEncodeTiled(
         tensor_map: *mut RawTensorMap, data_type: Enum, rank: c_uint, global_address: *mut c_void,
         global_dim: *const u64, global_strides: *const u64, box_dim: *const u32,
@@ -290,13 +297,13 @@ functions! {
         out_of_bounds_fill: Enum
     );
     fn cuTexObjectCreate(
-        p_tex_object: *mut CUtexObject, p_res_desc: *const CUDA_RESOURCE_DESC,
-        p_tex_desc: *const CUDA_TEXTURE_DESC, p_res_view_desc: *const CUDA_RESOURCE_VIEW_DESC
+        p_tex_object: *mut u64, p_res_desc: *const Opaque,
+        p_tex_desc: *const Opaque, p_res_view_desc: *const Opaque
     );
-    fn cuTexObjectDestroy(tex_object: CUtexObject);
-    fn cuTexObjectGetResourceDesc(p_res_desc: *mut CUDA_RESOURCE_DESC, tex_object: CUtexObject);
+    fn cuTexObjectDestroy(tex_object: u64);
+    fn cuTexObjectGetResourceDesc(p_res_desc: *mut Opaque, tex_object: u64);
     fn cuTexObjectGetResourceViewDesc(
-        p_res_view_desc: *mut CUDA_RESOURCE_VIEW_DESC, tex_object: CUtexObject
+        p_res_view_desc: *mut Opaque, tex_object: u64
     );
 }
 

@@ -233,7 +233,19 @@ fn a_code_that_cust_does_not_know_stays_itself_here_and_is_999_there() {
             let null = std::ptr::null_mut::<*mut std::ffi::c_void>();
             // SAFETY: the kernel has no parameters.
             let code = unsafe {
-                cust::sys::cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, null.cast(), null, null)
+                cust::sys::cuLaunchKernel(
+                    function.cast(),
+                    1,
+                    1,
+                    1,
+                    1,
+                    1,
+                    1,
+                    0,
+                    null.cast(),
+                    null,
+                    null,
+                )
             };
             assert_eq!(code, cust::sys::cudaError_enum::CUDA_ERROR_UNKNOWN);
         },

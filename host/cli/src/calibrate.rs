@@ -5,8 +5,9 @@ use super::table;
 use crate::outcome::Outcome;
 use anyhow::Context;
 use std::io::Write;
-use warpladder::engine::{self, EngineChoice};
+use warpladder::engine::EngineChoice;
 use warpladder_lab::calibrate::{self, Extent};
+use warpladder_lab::engine;
 use warpladder_models::devices::Measured;
 
 #[derive(clap::Args)]

@@ -9,9 +9,9 @@ use crate::outcome::Outcome;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
-use warpladder::engine::gpu::GpuEngine;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::compare::{Comparer, Options, Peer, PeerComparison};
+use warpladder_lab::engine;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::run::describe;
 
@@ -51,7 +51,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         .map(|name| select::kernel(name))
         .collect::<anyhow::Result<Vec<&Rung>>>()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let engine = GpuEngine::new(0)?;
+    let engine = engine::gpu(0)?;
     let comparer = Comparer::new(
         &engine,
         Options {

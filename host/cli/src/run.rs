@@ -10,8 +10,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
-use warpladder::engine::{self, Engine, EngineChoice, EngineKind};
+use warpladder::engine::{Engine, EngineChoice, EngineKind};
 use warpladder_lab::catalogue::{self, Family, Implementation, Rung};
+use warpladder_lab::engine;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::run::{
     Admitted, Cache, Detailed, Problems, Record, Sampling, check_shape, describe, preflight,

@@ -7,7 +7,8 @@ use super::table;
 use crate::outcome::Outcome;
 use anyhow::bail;
 use std::io::Write;
-use warpladder::engine::{self, EngineChoice};
+use warpladder::engine::EngineChoice;
+use warpladder_lab::engine;
 use warpladder_lab::sweep::{self, Over, Sweep};
 
 #[derive(clap::Args)]

@@ -7,10 +7,11 @@ use super::table;
 use crate::outcome::Outcome;
 use std::io::Write;
 use std::num::NonZeroUsize;
-use warpladder::engine::{self, Engine, EngineChoice};
+use warpladder::engine::{Engine, EngineChoice};
 use warpladder::gemm::GemmElement;
 use warpladder::gemm::layout::Layout;
 use warpladder::gemm::tuning::{self, Tuned};
+use warpladder_lab::engine;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::tune::{self, Candidate};
 

@@ -1,25 +1,24 @@
 //! The GPU engine: kernels through the CUDA driver.
 //!
-//! Context, stream, events and copies are cust's. Just-in-time compilation with its log, kernel
-//! attributes and launches are `cuda_driver`'s, which also loads the driver.
+//! The driver is `cuda_driver`'s, which loads it at run time: a program that depends on this library
+//! builds without a CUDA installation. The build script of cust asks for one, and no package can
+//! name it for the programs that depend on it.
 
 mod arguments;
 mod geometry;
 mod queue;
 mod streams;
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use cuda_driver::{
     DriverError, Event, Function, FunctionAttribute, JitOptions, LaunchConfig, Module,
-    TensorDescription, TensorElement, TensorMap, TensorOutOfBounds, TensorPromotion, TensorSwizzle,
+    PrimaryContext, Stream, TensorDescription, TensorElement, TensorMap, TensorOutOfBounds,
+    TensorPromotion, TensorSwizzle, memory,
 };
-use cust::context::{Context, CurrentContext};
-use cust::error::CudaError;
-use cust::event::EventFlags;
-use cust::memory::{CopyDestination, DevicePointer, DeviceSlice, cuda_free, cuda_malloc};
-use cust::stream::{Stream, StreamFlags};
 
 use self::arguments::{MAX_ARGUMENTS, argument_pointers};
 use self::geometry::Limits;
@@ -39,16 +38,18 @@ pub struct GpuEngine {
     kernels: RwLock<Vec<Arc<Kernel>>>,
     modules: Mutex<Vec<LoadedModule>>,
     /// Events around what is timed: one thread at a time.
-    timed: Mutex<[cust::event::Event; 2]>,
+    timed: Mutex<[Event; 2]>,
     events: RwLock<Slots<Arc<Event>>>,
     streams: RwLock<Slots<Arc<Stream>>>,
     stream: Stream,
-    context: Context,
+    context: PrimaryContext,
     properties: DeviceProperties,
     /// Live allocations: size in bytes by address.
     allocations: Mutex<BTreeMap<u64, usize>>,
     /// The kernel that broke the context, once one has.
     broken_by: OnceLock<String>,
+    /// What keeps the engine's own stream valid where it is another library's.
+    _stream_owner: Option<Box<dyn Any + Send + Sync>>,
 }
 
 struct LoadedModule {
@@ -78,6 +79,34 @@ impl GpuEngine {
     /// [`EngineError::Unavailable`] where there is no driver, no such device, or the device refuses
     /// a context.
     pub fn new(ordinal: u32) -> Result<Self, EngineError> {
+        // SAFETY: the stream stays inside the engine, whose fields are declared so that it is
+        // dropped before the context.
+        Self::open(ordinal, || unsafe { Stream::new() }, None)
+    }
+
+    /// As [`GpuEngine::new`], with a stream of another library (a `CUstream`) for the engine's own
+    /// work, which then runs in order with that library's. `owner` is dropped last.
+    ///
+    /// # Errors
+    /// Those of [`GpuEngine::new`].
+    ///
+    /// # Safety
+    /// `stream` is a valid stream of the device's primary context until `owner` is dropped.
+    pub unsafe fn with_stream(
+        ordinal: u32,
+        stream: *mut c_void,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self, EngineError> {
+        // SAFETY: `owner` keeps the stream valid, and is the engine's last field.
+        let stream = || Ok(unsafe { Stream::from_raw(stream.cast()) });
+        Self::open(ordinal, stream, Some(owner))
+    }
+
+    fn open(
+        ordinal: u32,
+        stream: impl FnOnce() -> Result<Stream, DriverError>,
+        owner: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Result<Self, EngineError> {
         let unavailable = |reason: String| EngineError::Unavailable(reason);
         let driver = cuda_driver::load().map_err(|reason| unavailable(reason.to_string()))?;
         let count = driver
@@ -89,28 +118,29 @@ impl GpuEngine {
             )));
         }
         let properties = DeviceProperties::query(driver, ordinal)?;
-        let open = || {
-            let device = cust::device::Device::get_device(ordinal)?;
-            let context = Context::new(device)?;
+        let name = properties.name.clone();
+        let in_context = || {
+            let context = PrimaryContext::retain(driver.device(ordinal)?)?;
+            context.set_current()?;
+            // SAFETY: the events stay inside the engine, whose fields are declared so that they are
+            // dropped before the context.
+            let timed = unsafe { [Event::new()?, Event::new()?] };
             Ok(GpuEngine {
                 kernels: RwLock::default(),
                 modules: Mutex::default(),
-                timed: Mutex::new([
-                    cust::event::Event::new(EventFlags::DEFAULT)?,
-                    cust::event::Event::new(EventFlags::DEFAULT)?,
-                ]),
+                timed: Mutex::new(timed),
                 events: RwLock::default(),
                 streams: RwLock::default(),
-                stream: Stream::new(StreamFlags::DEFAULT, None)?,
+                stream: stream()?,
                 context,
-                properties: properties.clone(),
+                properties,
                 allocations: Mutex::default(),
                 broken_by: OnceLock::new(),
+                _stream_owner: owner,
             })
         };
-        open().map_err(|error: CudaError| {
-            let message = driver_error("cuDevicePrimaryCtxRetain", error).message();
-            unavailable(format!("{} gives no context: {message}", properties.name))
+        in_context().map_err(|error: DriverError| {
+            unavailable(format!("{name} gives no context: {}", error.message()))
         })
     }
 
@@ -127,7 +157,7 @@ impl GpuEngine {
                 self.properties.name
             )));
         }
-        CurrentContext::set_current(&self.context).map_err(|error| failed("cuCtxSetCurrent", error))
+        self.context.set_current().map_err(|error| refused(&error))
     }
 
     /// Compiles and loads a module, or finds it among those loaded; returns its index.
@@ -244,15 +274,14 @@ impl GpuEngine {
         // SAFETY: the stream is of the function's context, which is current. `argument_pointers`
         // has matched number and size of the arguments with the parameters, and they live
         // through the call. What the kernel reads and writes is the caller's contract.
-        unsafe { kernel.function.launch(&config, stream.as_inner(), pointers) }
+        unsafe { kernel.function.launch(&config, stream.as_raw(), pointers) }
             .map_err(|error| self.work_failed(&kernel.entry, &error))
     }
 
     /// Waits for the stream; an error of the kernel comes out here.
     fn finish(&self, kernel: &Kernel) -> Result<(), EngineError> {
-        self.stream.synchronize().map_err(|error| {
-            self.work_failed(&kernel.entry, &driver_error("cuStreamSynchronize", error))
-        })
+        let waited = self.stream.synchronize();
+        waited.map_err(|error| self.work_failed(&kernel.entry, &error))
     }
 
     /// The error of work that was queued; remembers it where nothing more can run in this context.
@@ -270,17 +299,14 @@ impl GpuEngine {
         }
     }
 
-    /// The part of an allocation that a copy touches.
-    ///
-    /// # Errors
-    /// Where it is not inside one live allocation: the driver would take any address, the host's
-    /// included.
-    fn slice(
+    /// Checks that a copy stays inside one live allocation: the driver would take any address, the
+    /// host's included.
+    fn check_range(
         &self,
         call: &'static str,
         DevicePtr(address): DevicePtr,
         bytes: usize,
-    ) -> Result<DeviceSlice<u8>, EngineError> {
+    ) -> Result<(), EngineError> {
         let allocations = lock(&self.allocations);
         let inside = allocations
             .range(..=address)
@@ -295,8 +321,7 @@ impl GpuEngine {
             let message = format!("{bytes} bytes at {address:#x} are not inside one allocation");
             return Err(EngineError::Driver { call, message });
         }
-        // SAFETY: the range is device memory that is allocated.
-        Ok(unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), bytes) })
+        Ok(())
     }
 }
 
@@ -351,8 +376,7 @@ impl Engine for GpuEngine {
 
     fn free_memory(&self) -> Result<u64, EngineError> {
         self.enter()?;
-        let (free, _) =
-            cust::memory::mem_get_info().map_err(|error| failed("cuMemGetInfo", error))?;
+        let (free, _) = memory::info().map_err(|error| refused(&error))?;
         Ok(free as u64)
     }
 
@@ -378,15 +402,13 @@ impl Engine for GpuEngine {
         if bytes as u64 > free {
             return Err(too_little);
         }
-        // SAFETY: `free` releases the memory. Its bytes are read as numbers only, for which any
-        // bits are valid.
-        let pointer = unsafe { cuda_malloc::<u8>(bytes) }.map_err(|error| match error {
+        let address = memory::allocate(bytes).map_err(|error| match error.code {
             // Free memory may be in pieces, or another process may have been faster.
-            CudaError::OutOfMemory => too_little,
-            other => failed("cuMemAlloc", other),
+            OUT_OF_MEMORY => too_little,
+            _ => refused(&error),
         })?;
-        lock(&self.allocations).insert(pointer.as_raw(), bytes);
-        Ok(DevicePtr(pointer.as_raw()))
+        lock(&self.allocations).insert(address, bytes);
+        Ok(DevicePtr(address))
     }
 
     fn free(&self, DevicePtr(address): DevicePtr) {
@@ -394,19 +416,19 @@ impl Engine for GpuEngine {
         if was_live && self.enter().is_ok() {
             // SAFETY: the address came from `alloc` and is freed once. An error can only be that of
             // an earlier launch, which that launch has reported.
-            let _ = unsafe { cuda_free(DevicePointer::<u8>::from_raw(address)) };
+            _ = unsafe { memory::free(address) };
         }
     }
 
     fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError> {
         self.enter()?;
-        let mut slice = self.slice("cuMemcpyHtoD", to, bytes.len())?;
-        slice
-            .copy_from(bytes)
-            .map_err(|error| failed("cuMemcpyHtoD", error))?;
+        self.check_range("cuMemcpyHtoD", to, bytes.len())?;
+        // SAFETY: the range is device memory that is allocated. What is on the engine's stream runs
+        // before the copy.
+        unsafe { memory::upload(to.0, bytes) }.map_err(|error| refused(&error))?;
         // The driver returns as soon as it has a copy of the host's bytes; the transfer may still
         // be in flight.
-        CurrentContext::synchronize().map_err(|error| failed("cuCtxSynchronize", error))
+        cuda_driver::synchronize_context().map_err(|error| refused(&error))
     }
 
     fn fill(&self, to: DevicePtr, bytes: usize, value: u8) -> Result<(), EngineError> {
@@ -415,10 +437,10 @@ impl Engine for GpuEngine {
 
     fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
         self.enter()?;
-        let slice = self.slice("cuMemcpyDtoH", from, bytes.len())?;
-        slice
-            .copy_to(bytes)
-            .map_err(|error| failed("cuMemcpyDtoH", error))
+        self.check_range("cuMemcpyDtoH", from, bytes.len())?;
+        // SAFETY: the range is device memory that is allocated. What is on the engine's stream runs
+        // before the copy.
+        unsafe { memory::download(bytes, from.0) }.map_err(|error| refused(&error))
     }
 
     fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
@@ -462,12 +484,12 @@ impl Engine for GpuEngine {
 
     fn synchronize(&self) -> Result<(), EngineError> {
         self.enter()?;
-        let (call, done) = if read(&self.streams).is_empty() {
-            ("cuStreamSynchronize", self.stream.synchronize())
+        let waited = if read(&self.streams).is_empty() {
+            self.stream.synchronize()
         } else {
-            ("cuCtxSynchronize", CurrentContext::synchronize())
+            cuda_driver::synchronize_context()
         };
-        done.map_err(|error| self.work_failed(EARLIER, &driver_error(call, error)))
+        waited.map_err(|error| self.work_failed(EARLIER, &error))
     }
 
     fn streams(&self) -> Option<&dyn Streams> {
@@ -491,6 +513,9 @@ impl Engine for GpuEngine {
     }
 }
 
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+const OUT_OF_MEMORY: u32 = 2;
+
 /// What is named where an error of a kernel comes out later than it was started.
 const EARLIER: &str = "a kernel that was started before";
 
@@ -503,18 +528,11 @@ fn breaks_context(code: u32) -> bool {
     )
 }
 
-/// cust's error as the driver's.
-fn driver_error(call: &'static str, error: CudaError) -> DriverError {
-    DriverError {
-        call,
-        code: error as u32,
-    }
-}
-
-fn failed(call: &'static str, error: CudaError) -> EngineError {
+/// What the driver refused.
+fn refused(error: &DriverError) -> EngineError {
     EngineError::Driver {
-        call,
-        message: driver_error(call, error).message(),
+        call: error.call,
+        message: error.message(),
     }
 }
 

@@ -53,11 +53,22 @@ pub enum EngineChoice {
 /// # Errors
 /// [`EngineError::Unavailable`] where a GPU is wanted and there is none.
 pub fn open(choice: EngineChoice) -> Result<(Box<dyn Engine>, Option<EngineError>), EngineError> {
+    open_with(choice, first_gpu)
+}
+
+/// As [`open`], with a GPU engine that the caller opens.
+///
+/// # Errors
+/// That of `gpu` where a GPU is wanted.
+pub fn open_with(
+    choice: EngineChoice,
+    gpu: impl FnOnce() -> Result<Box<dyn Engine>, EngineError>,
+) -> Result<(Box<dyn Engine>, Option<EngineError>), EngineError> {
     let emulator = || -> Box<dyn Engine> { Box::new(emulator::EmulatorEngine::new()) };
     match choice {
-        EngineChoice::Gpu => Ok((first_gpu()?, None)),
+        EngineChoice::Gpu => Ok((gpu()?, None)),
         EngineChoice::Emulator => Ok((emulator(), None)),
-        EngineChoice::Auto => match first_gpu() {
+        EngineChoice::Auto => match gpu() {
             Ok(gpu) => Ok((gpu, None)),
             Err(reason) => Ok((emulator(), Some(reason))),
         },

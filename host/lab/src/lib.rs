@@ -5,6 +5,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`engine`] | the GPU, opened with cust, or the emulator |
 //! | [`problem`] | inputs, parameters, right answers |
 //! | [`cpu`] | products on the host, to compare with |
 //! | [`element`] | the dispatch over element types |
@@ -28,6 +29,7 @@ pub mod compare;
 pub mod cpu;
 pub mod element;
 pub mod emulate;
+pub mod engine;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod peer;
 pub mod predict;

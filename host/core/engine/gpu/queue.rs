@@ -1,10 +1,11 @@
 //! Work on the engine's stream that is not waited for: launches beside those of another library.
 
-use super::{GpuEngine, driver_error, failed};
+use super::{GpuEngine, refused};
 use crate::engine::streams::{StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::DevicePtr;
 use crate::sync::lock;
+use cuda_driver::Event;
 use std::ffi::c_void;
 
 impl GpuEngine {
@@ -15,7 +16,7 @@ impl GpuEngine {
     /// Where the context cannot be used any more.
     pub fn stream(&self) -> Result<*mut c_void, EngineError> {
         self.enter()?;
-        Ok(self.stream.as_inner().cast())
+        Ok(self.stream.as_raw().cast())
     }
 
     /// Puts a copy inside of device memory on the stream.
@@ -44,21 +45,16 @@ impl GpuEngine {
         self.enter()?;
         let timed = lock(&self.timed);
         let [start, stop] = &*timed;
-        let record = |event: &cust::event::Event| {
-            event
-                .record(&self.stream)
-                .map_err(|error| failed("cuEventRecord", error))
+        let record = |event: &Event| {
+            // SAFETY: the events and the stream are of the engine's context.
+            unsafe { event.record(self.stream.as_raw()) }.map_err(|error| refused(&error))
         };
         record(start)?;
         work()?;
         record(stop)?;
-        self.stream.synchronize().map_err(|error| {
-            let error = driver_error("cuStreamSynchronize", error);
-            self.work_failed(what, &error)
-        })?;
-        let elapsed = stop.elapsed_time_f32(start);
-        Ok(elapsed
-            .map(f64::from)
-            .map_err(|error| failed("cuEventElapsedTime", error))?)
+        let waited = self.stream.synchronize();
+        waited.map_err(|error| self.work_failed(what, &error))?;
+        let elapsed = stop.elapsed_ms_since(start);
+        Ok(elapsed.map(f64::from).map_err(|error| refused(&error))?)
     }
 }

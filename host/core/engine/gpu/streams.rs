@@ -1,13 +1,11 @@
 //! Streams and events of the driver.
 
-use super::{EARLIER, GpuEngine, driver_error, failed};
+use super::{EARLIER, GpuEngine, refused};
 use crate::engine::streams::{EventId, StreamId, Streams};
 use crate::error::EngineError;
 use crate::launch::{DevicePtr, Launch};
 use crate::sync::{read, write};
-use cuda_driver::{DriverError, Event};
-use cust::memory::AsyncCopyDestination;
-use cust::stream::{Stream, StreamFlags};
+use cuda_driver::{Event, Stream, memory};
 use std::sync::Arc;
 
 impl GpuEngine {
@@ -42,9 +40,9 @@ impl GpuEngine {
 impl Streams for GpuEngine {
     fn open_stream(&self) -> Result<StreamId, EngineError> {
         self.enter()?;
-        // Copies between host and device wait for streams with this flag.
-        let stream = Stream::new(StreamFlags::DEFAULT, None);
-        let stream = stream.map_err(|error| failed("cuStreamCreate", error))?;
+        // SAFETY: the stream stays inside the engine, whose fields are declared so that it is
+        // dropped before the context.
+        let stream = unsafe { Stream::new() }.map_err(|error| refused(&error))?;
         // Number 0 is the engine's own.
         Ok(StreamId(write(&self.streams).insert(Arc::new(stream)) + 1))
     }
@@ -75,11 +73,11 @@ impl Streams for GpuEngine {
     ) -> Result<(), EngineError> {
         const CALL: &str = "cuMemcpyDtoDAsync";
         self.on_stream(stream, |stream| {
-            let mut to = self.slice(CALL, to, bytes)?;
-            let from = self.slice(CALL, from, bytes)?;
+            self.check_range(CALL, to, bytes)?;
+            self.check_range(CALL, from, bytes)?;
             // SAFETY: both ranges are device memory that is allocated; they stay so while the
             // caller's buffers live, whose release waits for the device.
-            unsafe { to.async_copy_from(&from, stream) }.map_err(|error| failed(CALL, error))
+            unsafe { memory::copy_on(stream, to.0, from.0, bytes) }.map_err(|error| refused(&error))
         })
     }
 
@@ -92,19 +90,17 @@ impl Streams for GpuEngine {
     ) -> Result<(), EngineError> {
         const CALL: &str = "cuMemsetD8Async";
         self.on_stream(stream, |stream| {
-            let mut slice = self.slice(CALL, to, bytes)?;
+            self.check_range(CALL, to, bytes)?;
             // SAFETY: the range is device memory that is allocated; it stays so while the caller's
             // buffer lives, whose release waits for the device.
-            unsafe { slice.set_8_async(value, stream) }.map_err(|error| failed(CALL, error))
+            unsafe { memory::fill_on(stream, to.0, value, bytes) }.map_err(|error| refused(&error))
         })
     }
 
     fn synchronize_stream(&self, stream: StreamId) -> Result<(), EngineError> {
         self.on_stream(stream, |stream| {
             let waited = stream.synchronize();
-            waited.map_err(|error| {
-                self.work_failed(EARLIER, &driver_error("cuStreamSynchronize", error))
-            })
+            waited.map_err(|error| self.work_failed(EARLIER, &error))
         })
     }
 
@@ -124,7 +120,7 @@ impl Streams for GpuEngine {
         self.on_stream(stream, |stream| {
             self.with_event(event, |event| {
                 // SAFETY: the stream is one of this engine's context, as the event is.
-                unsafe { event.record(stream.as_inner()) }.map_err(|error| refused(&error))
+                unsafe { event.record(stream.as_raw()) }.map_err(|error| refused(&error))
             })
         })
     }
@@ -133,7 +129,7 @@ impl Streams for GpuEngine {
         self.on_stream(stream, |stream| {
             self.with_event(event, |event| {
                 // SAFETY: the stream is one of this engine.
-                unsafe { event.wait(stream.as_inner()) }.map_err(|error| refused(&error))
+                unsafe { event.wait(stream.as_raw()) }.map_err(|error| refused(&error))
             })
         })
     }
@@ -159,13 +155,5 @@ impl Streams for GpuEngine {
                 elapsed.map(f64::from).map_err(|error| refused(&error))
             })
         })
-    }
-}
-
-/// What the driver refused.
-fn refused(error: &DriverError) -> EngineError {
-    EngineError::Driver {
-        call: error.call,
-        message: error.message(),
     }
 }

@@ -6,6 +6,11 @@ mod common;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 mod compare;
 mod counters;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+mod engine;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+#[path = "../../../../cuda_driver/tests/fake_driver/mod.rs"]
+mod fake_driver;
 mod gemm;
 mod mutation;
 mod ncu;
