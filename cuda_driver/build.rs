@@ -1,5 +1,5 @@
-//! For the feature `cust`: names the folder of the empty `libcuda.so`, so that a program finds one to link with wherever it
-//! is built.
+//! For the feature `cust`: names the folder of the empty `libcuda.so`, so that a program finds one
+//! to link with wherever it is built.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -2,7 +2,7 @@
 //!
 //! Each line of the table makes a module named after the function, with
 //! - `call`, for this crate: the driver's result as it is;
-//! - with the feature `cust`, a function exported under the C name, which is what cust links against.
+//! - with the feature `cust`, a function exported under the C name, which is what cust links to.
 //!
 //! Both jump through one pointer. It starts at a resolver that looks the function up and stores its
 //! address, so that every later call is one load and one indirect jump. While the driver is missing

@@ -1,8 +1,8 @@
 //! The GPU engine: kernels through the CUDA driver.
 //!
-//! The driver is `cuda_driver`'s, which loads it at run time: a program that depends on this library
-//! builds without a CUDA installation. The build script of cust asks for one, and no package can
-//! name it for the programs that depend on it.
+//! `cuda_driver` loads the driver at run time, so a program that depends on this library builds
+//! without a CUDA installation. The build script of cust asks for one, and no package can name it
+//! for the programs that depend on it.
 
 mod arguments;
 mod geometry;
