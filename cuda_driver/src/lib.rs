@@ -13,8 +13,8 @@
 //!
 //! Wrapped here, with typed errors, is what an engine for kernels needs: devices ([`Device`]),
 //! their primary context ([`PrimaryContext`]), device memory ([`memory`]), streams ([`Stream`]) and
-//! events ([`Event`]), just-in-time compilation with its logs ([`Module`], [`JitOptions`]), kernels with
-//! their attributes and occupancy ([`Function`]), launches with thread block clusters and
+//! events ([`Event`]), just-in-time compilation with its logs ([`Module`], [`JitOptions`]), kernels
+//! with their attributes and occupancy ([`Function`]), launches with thread block clusters and
 //! programmatic dependent launch ([`LaunchConfig`]), and tensor maps ([`TensorMap`]). Handles are
 //! the driver's: they can be cast from and to those of other bindings.
 //!
