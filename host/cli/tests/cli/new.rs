@@ -70,13 +70,14 @@ fn the_crate_builds_runs_and_passes_its_test() {
     assert!(text.contains("cd my-kernels"), "{text}");
 
     let crate_folder = folder.0.join("my-kernels");
-    // The versions that are on this machine already, compiled as for other tests.
-    for (from, to) in [
-        ("Cargo.lock", "Cargo.lock"),
-        ("host/learn/exercises/Cargo.lock", "kernels/Cargo.lock"),
-    ] {
-        std::fs::copy(sources.join(from), crate_folder.join(to)).unwrap();
-    }
+    // The versions that are on this machine already.
+    let lock = |path: &str| std::fs::read_to_string(sources.join(path)).unwrap();
+    let of_kernels = lock("host/learn/exercises/Cargo.lock").replace(
+        "name = \"warpladder-exercises\"\nversion = \"0.0.0\"",
+        "name = \"kernels\"\nversion = \"0.1.0\"",
+    );
+    std::fs::write(crate_folder.join("Cargo.lock"), lock("Cargo.lock")).unwrap();
+    std::fs::write(crate_folder.join("kernels/Cargo.lock"), of_kernels).unwrap();
     let cargo = |command: &str| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
