@@ -30,6 +30,10 @@ pub use ptx_syntax::ParseError;
 pub use sanitize::Sanitizer;
 pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle};
 
+/// Whether this crate was compiled with optimisation. Without it kernels run many times as long:
+/// a program's `[profile.dev.package."*"]` with `opt-level = 3` has it optimised in debug builds too.
+pub const OPTIMISED: bool = cfg!(optimised);
+
 /// Most bytes of shared memory that a block can have (compute capability 9.0).
 pub const MAX_SHARED_BYTES: u32 = 227 * 1024;
 

@@ -9,6 +9,7 @@ use nalgebra::DMatrix;
 use warpladder::gpu::{Error, Gpu};
 
 fn main() -> Result<(), Error> {
+    let _other = Gpu::new_or_emulated();
     let gpu = Gpu::new_or_emulated();
     let a = DMatrix::from_fn(5, 7, |i, j| (i * j) as f32);
     let b = DMatrix::from_fn(7, 3, |i, j| (i + j) as f32);
@@ -48,8 +49,9 @@ impl Downstream {
         Downstream(folder)
     }
 
-    /// Has cargo run or check it; returns what the program prints.
-    fn cargo(&self, command: &str) -> String {
+    /// Has cargo run or check it; returns what the program prints, and what it says on standard
+    /// error.
+    fn cargo(&self, command: &str) -> [String; 2] {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream");
         let mut cargo = Command::new(env!("CARGO"));
         cargo
@@ -66,9 +68,9 @@ impl Downstream {
             }
         }
         let output = cargo.output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{errors}");
-        String::from_utf8(output.stdout).unwrap()
+        [String::from_utf8(output.stdout).unwrap(), errors]
     }
 }
 
@@ -90,7 +92,13 @@ fn readme_line(start: &str) -> &'static str {
 fn a_program_needs_one_line() {
     let dependency = readme_line("warpladder = { path = \"../warpladder\" }");
     let program = Downstream::new("with-gpu", dependency);
-    assert!(program.cargo("run").starts_with("right, and emulated: "));
+    let [printed, said] = program.cargo("run");
+    assert!(printed.starts_with("right, and emulated: "), "{printed}");
+    // On the emulator it is said once each, for two of them.
+    let emulated = usize::from(printed.contains("true"));
+    let times = |part: &str| said.matches(part).count();
+    assert_eq!(times("using the emulator, on the CPU"), emulated, "{said}");
+    assert_eq!(times("opt-level = 3"), emulated, "{said}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::{output, table};
 use crate::outcome::Outcome;
 use anyhow::{anyhow, bail};
 use comfy_table::{Cell, Color};
+use cuda_builder::Toolchain;
 use std::io::Write;
 use std::path::PathBuf;
 use warpladder_learn::{ALL, Exercise, Folder, Progress};
@@ -28,6 +29,9 @@ enum Command {
     /// Put the exercises into a folder; files that are there already are left as they are
     #[command(after_help = START_EXAMPLES)]
     Start(At),
+    /// Put an exercise back as it was at the start; your file is kept beside it
+    #[command(after_help = RESET_EXAMPLE)]
+    Reset(Reset),
 }
 
 #[derive(clap::Args)]
@@ -36,6 +40,14 @@ struct At {
     /// warpladder-exercises]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct Reset {
+    /// The exercise
+    name: String,
+    #[command(flatten)]
+    at: At,
 }
 
 #[derive(clap::Args)]
@@ -65,8 +77,12 @@ const LIST_EXAMPLE: &str = "\
 Example:
   warpladder learn list";
 
+const RESET_EXAMPLE: &str = "\
+Example:
+  warpladder learn reset add_one";
+
 const START_EXAMPLES: &str = "\
-To begin an exercise again, remove its file first.
+To begin an exercise again: `warpladder learn reset NAME`.
 
 Examples:
   warpladder learn start
@@ -77,6 +93,8 @@ const AFTER_HELP: &str = "\
 then check it by
 its exercise's name; --watch checks the first open exercise whenever its file is saved, and goes on \
 when it passes.
+While it waits, it takes h for a hint, s for the solution, n for the next exercise, l for the list, \
+q to end, each with Enter.
 
 Exercises are compiled by a nightly Rust with the component rust-src (`warpladder doctor` says \
 whether it is there) and
@@ -94,6 +112,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     match &args.command {
         Some(Command::List(at)) => list(&at.folder()),
         Some(Command::Start(at)) => start(&at.folder()),
+        Some(Command::Reset(args)) => reset(&args.at.folder(), exercise(&args.name)?),
         None => attempt(&args.attempt),
     }
 }
@@ -130,13 +149,16 @@ fn attempt(args: &Attempt) -> anyhow::Result<Outcome> {
 /// The exercise of this name.
 fn exercise(name: &str) -> anyhow::Result<&'static Exercise> {
     warpladder_learn::find(name).ok_or_else(|| {
-        let names = ALL.iter().map(|exercise| exercise.name);
-        let like = names
-            .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
-        let like = like.unwrap_or_default();
-        anyhow!(
-            "there is no exercise {name:?}: did you mean {like}? `warpladder learn list` has all"
-        )
+        let likeness = |exercise: &&Exercise| strsim::jaro_winkler(exercise.name, name);
+        let like = ALL
+            .iter()
+            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+            // What is further off is no misspelling.
+            .filter(|exercise| likeness(exercise) >= 0.8);
+        let meant = like.map_or(String::new(), |like| {
+            format!("did you mean {}? ", like.name)
+        });
+        anyhow!("there is no exercise {name:?}: {meant}`warpladder learn list` has all")
     })
 }
 
@@ -174,14 +196,25 @@ fn list(folder: &Folder) -> anyhow::Result<Outcome> {
             "\n`warpladder learn start` puts them into {}",
             folder.path().display()
         )?,
+        next => writeln!(out, "\n{}", next_step(folder, &progress, next))?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// How many exercises are passed, and which one comes next.
+fn next_step(folder: &Folder, progress: &Progress, next: Option<&Exercise>) -> String {
+    let passed = ALL
+        .iter()
+        .filter(|exercise| progress.passed.contains(exercise.name));
+    let state = format!("{} of {} passed", passed.count(), ALL.len());
+    match next {
         Some(next) => {
             let file = folder.file(next);
             let (file, name) = (file.display(), next.name);
-            writeln!(out, "\nnext: edit {file}, then `warpladder learn {name}`")?;
+            format!("{state}; next: edit {file}, then `warpladder learn {name}`")
         }
-        None => writeln!(out, "\nall {} exercises passed", ALL.len())?,
+        None => state,
     }
-    Ok(Outcome::Done)
 }
 
 fn start(folder: &Folder) -> anyhow::Result<Outcome> {
@@ -195,7 +228,34 @@ fn start(folder: &Folder) -> anyhow::Result<Outcome> {
             "{new} exercises put into {path}; {kept} were there and are as they were"
         )?,
     }
-    writeln!(out, "`warpladder learn` lists them")?;
+    writeln!(out, "`warpladder learn list` lists them")?;
+    // Said now, not after the first exercise is solved.
+    if let Err(missing) = Toolchain::find(folder.path()) {
+        writeln!(
+            out,
+            "before the first check: {}: {missing}",
+            attempt::NIGHTLY
+        )?;
+    }
+    let progress = folder.progress()?;
+    let next = first_open(&progress);
+    writeln!(out, "{}", next_step(folder, &progress, next))?;
+    Ok(Outcome::Done)
+}
+
+fn reset(folder: &Folder, exercise: &Exercise) -> anyhow::Result<Outcome> {
+    let kept = folder.reset(exercise)?;
+    let file = folder.file(exercise);
+    let mut out = output::stdout();
+    match kept {
+        Some(kept) => writeln!(
+            out,
+            "{} is as at the start; yours is {}",
+            file.display(),
+            kept.display()
+        )?,
+        None => writeln!(out, "{} is there again", file.display())?,
+    }
     Ok(Outcome::Done)
 }
 

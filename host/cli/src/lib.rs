@@ -17,6 +17,7 @@ mod explain;
 mod learn;
 mod list;
 mod man;
+mod new;
 mod outcome;
 mod output;
 mod predict;
@@ -69,6 +70,8 @@ enum Command {
     Emulate(emulate::Args),
     /// Learn to write kernels: exercises, checked without a GPU
     Learn(learn::Args),
+    /// Make a crate for kernels of your own: a kernel, a program that runs it, a test
+    New(new::Args),
     /// List every kernel of the catalogue
     List(list::Args),
     /// Time kernels beside cuBLAS or a copy, in turn on one GPU, and check both
@@ -135,6 +138,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::Emulate(args)) => emulate::execute(&args),
         Some(Command::Learn(args)) => learn::execute(&args),
+        Some(Command::New(args)) => new::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
         #[cfg(all(target_os = "linux", feature = "gpu"))]
         Some(Command::Compare(args)) => compare::execute(&args),

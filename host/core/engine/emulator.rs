@@ -9,9 +9,10 @@ use crate::error::{EngineError, LaunchCause, LoadCause};
 use crate::launch::{Arg, DevicePtr, Dim3, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
 use crate::memory;
 use crate::sync::{lock, read, write};
+use ptx_emulator::sanitize::{Finding, Tool};
 use ptx_emulator::{
-    Args, DEFAULT_INSTRUCTION_BUDGET, Kernel, LaunchConfig, Memory, MemoryError, Module,
-    NoObserver, Observer, TensorMap, TensorSwizzle,
+    Args, DEFAULT_INSTRUCTION_BUDGET, Event, Kernel, LaunchConfig, Memory, MemoryError, Module,
+    NoObserver, Observer, Sanitizer, TensorMap, TensorSwizzle,
 };
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Instant;
@@ -36,6 +37,8 @@ pub struct EmulatorEngine {
     instruction_budget: u64,
     /// Worker threads; none for as many as the machine runs at once.
     workers: Option<usize>,
+    /// Sees every launch, where there is one.
+    sanitizer: Option<Mutex<Sanitizer>>,
     modules: Mutex<Vec<Module>>,
     /// Each with the number of its module.
     kernels: RwLock<Vec<(usize, Arc<Kernel>)>>,
@@ -60,6 +63,7 @@ impl EmulatorEngine {
             memory: Memory::with_capacity(memory::available().unwrap_or(DEFAULT_CAPACITY)),
             instruction_budget: DEFAULT_INSTRUCTION_BUDGET,
             workers: None,
+            sanitizer: None,
             modules: Mutex::default(),
             kernels: RwLock::default(),
             streams: Mutex::default(),
@@ -74,6 +78,21 @@ impl EmulatorEngine {
             multiprocessors,
             ..self
         }
+    }
+
+    /// The same device with sanitizers at every launch: [`EmulatorEngine::findings`] says what they
+    /// found.
+    pub fn with_sanitizers(self, tools: &[Tool]) -> Self {
+        EmulatorEngine {
+            sanitizer: Some(Mutex::new(Sanitizer::new(tools))),
+            ..self
+        }
+    }
+
+    /// What the sanitizers found in all launches so far.
+    pub fn findings(&self) -> Vec<Finding> {
+        let sanitizer = self.sanitizer.as_ref().map(lock);
+        sanitizer.map_or(Vec::new(), |sanitizer| sanitizer.all_findings())
     }
 
     /// An emulated device that ends a launch after `instruction_budget` warp instructions, and runs
@@ -209,7 +228,15 @@ impl Engine for EmulatorEngine {
     fn download(&self, bytes: &mut [u8], DevicePtr(from): DevicePtr) -> Result<(), EngineError> {
         self.memory
             .read(from, bytes)
-            .map_err(|error| memory_error("download", &error))
+            .map_err(|error| memory_error("download", &error))?;
+        if let Some(sanitizer) = &self.sanitizer {
+            lock(sanitizer).notify(Event::HostRead {
+                memory: &self.memory,
+                address: from,
+                bytes: bytes.len() as u64,
+            });
+        }
+        Ok(())
     }
 
     fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
@@ -230,7 +257,10 @@ impl Engine for EmulatorEngine {
     }
 
     unsafe fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
-        self.run_observed(launch, &mut NoObserver)
+        match &self.sanitizer {
+            Some(sanitizer) => self.run_observed(launch, &mut *lock(sanitizer)),
+            None => self.run_observed(launch, &mut NoObserver),
+        }
     }
 
     fn streams(&self) -> Option<&dyn Streams> {
@@ -241,7 +271,8 @@ impl Engine for EmulatorEngine {
         let start = Instant::now();
         for _ in 0..rounds {
             for launch in launches {
-                self.run_observed(launch, &mut NoObserver)?;
+                // SAFETY: the same contract.
+                unsafe { self.run(launch) }?;
             }
         }
         Ok(start.elapsed().as_secs_f64() * 1e3)

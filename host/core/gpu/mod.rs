@@ -82,6 +82,7 @@ mod error;
 mod kernel;
 mod layout;
 mod matrix;
+mod notice;
 mod product;
 mod queue;
 mod transpose;
@@ -92,6 +93,7 @@ pub use error::Error;
 pub use kernel::{Grid, Kernel, Module, Timing};
 pub use layout::Layout;
 pub use matrix::{DeviceMatrix, MatrixMut, MatrixRef};
+pub use ptx_emulator::sanitize::Finding;
 pub use queue::Event;
 
 use crate::engine::emulator::EmulatorEngine;
@@ -102,6 +104,7 @@ use bytemuck::Pod;
 use cuda_std::float::GpuFloat;
 use nalgebra::{DMatrix, Dim, Matrix, RawStorage};
 use product::Products;
+use ptx_emulator::sanitize::Tool;
 use queue::Queue;
 use std::sync::Arc;
 use transpose::Transposes;
@@ -116,6 +119,8 @@ use transpose::Transposes;
 pub struct Gpu {
     queue: Queue,
     caches: Arc<Caches>,
+    /// The engine of the queue where it runs everything under sanitizers.
+    sanitized: Option<Arc<EmulatorEngine>>,
 }
 
 /// What is kept from one call to the next.
@@ -135,24 +140,75 @@ impl Gpu {
     }
 
     /// The emulator: everything works, slowly.
+    ///
+    /// Where the program's build has not optimised it, one line on standard error says once what to
+    /// add to `Cargo.toml`.
     pub fn emulated() -> Self {
+        notice::unoptimised();
         Self::on(Box::new(EmulatorEngine::new()))
     }
 
     /// The first NVIDIA GPU, or the emulator where there is none.
+    ///
+    /// One line on standard error says once that it is the emulator, and why. A program that wants
+    /// to say so itself calls [`new`](Self::new) and [`emulated`](Self::emulated).
     pub fn new_or_emulated() -> Self {
-        Self::new().unwrap_or_else(|_| Self::emulated())
+        Self::new().unwrap_or_else(|reason| {
+            notice::emulated(&reason);
+            Self::emulated()
+        })
+    }
+
+    /// The emulator with all sanitizers at every launch, for tests of own kernels:
+    /// [`findings`](Self::findings) says what they found.
+    ///
+    /// ```
+    /// # use warpladder::gpu::{Gpu, Grid};
+    /// # fn main() -> Result<(), warpladder::gpu::Error> {
+    /// let gpu = Gpu::sanitized();
+    /// let axpy = gpu.module(include_str!("../../../examples/axpy.ptx"))?.kernel("axpy")?;
+    /// let x = gpu.upload(&[1.0f32; 1000])?;
+    /// let mut y = gpu.upload(&[2.0f32; 1000])?;
+    /// let grid = Grid::covering(1000, 256);
+    /// // SAFETY: axpy reads n elements of x and writes as many of y: both have 1000.
+    /// unsafe { gpu.launch(&axpy, grid, (&x, &mut y, 0.5f32, 1000u32)) }?;
+    /// assert!(y.check(&[2.5; 1000], 0.0)?.ok);
+    /// assert_eq!(gpu.findings(), []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sanitized() -> Self {
+        notice::unoptimised();
+        let engine = Arc::new(EmulatorEngine::new().with_sanitizers(&Tool::ALL));
+        Gpu {
+            sanitized: Some(Arc::clone(&engine)),
+            ..Self::with_engine(engine)
+        }
+    }
+
+    /// What the sanitizers found in all launches so far: races, accesses outside of allocations,
+    /// reads of what nothing wrote, and barriers that not all threads reach. A fault is among them,
+    /// though the launch also fails. Empty for every device but that of
+    /// [`sanitized`](Self::sanitized).
+    pub fn findings(&self) -> Vec<Finding> {
+        let engine = self.sanitized.as_ref();
+        engine.map_or(Vec::new(), |engine| engine.findings())
     }
 
     /// The device of an engine.
     pub fn on(engine: Box<dyn Engine>) -> Self {
+        Self::with_engine(Arc::from(engine))
+    }
+
+    fn with_engine(engine: Arc<dyn Engine>) -> Self {
         let caches = Arc::new(Caches {
             products: Products::new(DeviceLimits::of(&*engine)),
             transposes: Transposes::default(),
         });
         Gpu {
-            queue: Queue::own(Arc::from(engine)),
+            queue: Queue::own(engine),
             caches,
+            sanitized: None,
         }
     }
 
@@ -427,7 +483,7 @@ impl Gpu {
     pub fn stream(&self) -> Result<Gpu, Error> {
         Ok(Gpu {
             queue: self.queue.another()?,
-            caches: Arc::clone(&self.caches),
+            ..self.clone()
         })
     }
 

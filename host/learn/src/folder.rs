@@ -36,6 +36,18 @@ pub enum FolderError {
     /// There are no exercises in it.
     #[error("{} holds no exercises: `warpladder learn start` puts them there", .0.display())]
     NotStarted(PathBuf),
+    /// The exercises use the sources of a clone that is there no longer.
+    #[error(
+        "the exercises in {} use the clone of warpladder at {}, which is not there: `warpladder learn \
+         start` has them use this program's own sources",
+        folder.display(), sources.display()
+    )]
+    Sources {
+        /// The learner's folder.
+        folder: PathBuf,
+        /// Where `cuda_std` was.
+        sources: PathBuf,
+    },
     /// The progress is not what was written.
     #[error("{}: {source}; remove it to begin with no progress", path.display())]
     Progress {
@@ -132,6 +144,42 @@ impl Folder {
         self.write(PROGRESS, &(text + "\n"))
     }
 
+    /// Puts an exercise's file back as it was at the start, and keeps the learner's beside it; gives
+    /// the name of that.
+    ///
+    /// # Errors
+    /// [`FolderError::NotStarted`], and [`FolderError::Io`] where a file cannot be written.
+    pub fn reset(&self, exercise: &Exercise) -> Result<Option<PathBuf>, FolderError> {
+        let mut progress = self.progress()?;
+        let file = self.file(exercise);
+        let kept = file.with_extension("rs.bak");
+        let was_there = file.exists();
+        if was_there {
+            std::fs::rename(&file, &kept).map_err(io_error(&kept))?;
+        }
+        self.write(&file_name(exercise), exercise.files.exercise)?;
+        if progress.passed.remove(exercise.name) {
+            self.save(&progress)?;
+        }
+        Ok(was_there.then_some(kept))
+    }
+
+    /// Whether the sources that the exercises use are where the folder's manifest says.
+    ///
+    /// # Errors
+    /// [`FolderError::Sources`] where they are not.
+    pub fn check_sources(&self) -> Result<(), FolderError> {
+        let manifest = std::fs::read_to_string(self.0.join("Cargo.toml")).unwrap_or_default();
+        let sources = manifest.lines().find_map(path_of_cuda_std);
+        match sources {
+            Some(sources) if !sources.join("Cargo.toml").is_file() => Err(FolderError::Sources {
+                folder: self.0.clone(),
+                sources,
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Compiles the learner's file of an exercise to PTX. What the compiler says goes to standard
     /// error.
     ///
@@ -173,6 +221,14 @@ fn file_name(exercise: &Exercise) -> String {
 /// `cuda_std` in the tree that this program was built from.
 fn cuda_std() -> PathBuf {
     Path::new(warpladder::SOURCE_ROOT).join("cuda_std")
+}
+
+/// The path in a manifest's line of `cuda_std`, as [`manifest`] writes it.
+fn path_of_cuda_std(line: &str) -> Option<PathBuf> {
+    let (_, path) = line.strip_prefix("cuda_std = ")?.split_once("path = ")?;
+    let text = path.trim_end().strip_suffix('}')?.trim_end();
+    // The escapes of a string in double quotes are those of JSON as far as paths have any.
+    serde_json::from_str::<PathBuf>(text).ok()
 }
 
 /// The crate's manifest. `cuda_std` is that of the sources of this program where they are on this

@@ -1,6 +1,6 @@
 //! A learner's file, compiled, checked and scored.
 
-use super::first_open;
+use super::{first_open, next_step};
 use crate::{Outcome, output};
 use anyhow::Context;
 use cuda_builder::{CudaBuilderError, Toolchain};
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use warpladder_learn::{CheckError, Exercise, Figure, Figures, Folder, Verdict};
 
 /// What an error about the toolchain is about.
-const NIGHTLY: &str = "exercises are compiled by a nightly Rust";
+pub(super) const NIGHTLY: &str = "exercises are compiled by a nightly Rust";
 
 /// Checks the learner's file of an exercise, says what it came to, and keeps it.
 pub(super) fn attempt(folder: &Folder, exercise: &'static Exercise) -> anyhow::Result<Outcome> {
@@ -22,6 +22,7 @@ pub(super) fn attempt(folder: &Folder, exercise: &'static Exercise) -> anyhow::R
             file.display()
         )
     })?;
+    folder.check_sources()?;
     let passed = match judge(folder, exercise)? {
         Judged::Checked(verdict) => {
             print(&mut output::stdout(), folder, exercise, &verdict)?;
@@ -42,17 +43,8 @@ pub(super) fn attempt(folder: &Folder, exercise: &'static Exercise) -> anyhow::R
     if !passed {
         return Ok(Outcome::ChecksFailed);
     }
-    match first_open(&progress) {
-        Some(next) => {
-            let file = folder.file(next);
-            let (file, name) = (file.display(), next.name);
-            writeln!(
-                output::stdout(),
-                "\nnext: {file}, `warpladder learn {name}`"
-            )?;
-        }
-        None => writeln!(output::stdout(), "\nall exercises passed")?,
-    }
+    let next = first_open(&progress);
+    writeln!(output::stdout(), "\n{}", next_step(folder, &progress, next))?;
     Ok(Outcome::Done)
 }
 

@@ -1,7 +1,7 @@
 //! `warpladder learn`, as a learner uses it.
 
 use cuda_builder::Toolchain;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use warpladder_learn::{ALL, Folder, find};
@@ -75,7 +75,59 @@ fn exercises_are_put_into_a_folder_and_stay_as_the_learner_left_them() {
     for exercise in ALL {
         assert!(list.stdout.contains(exercise.name), "{}", exercise.name);
     }
-    assert!(!list.stdout.contains("passed"), "{list:?}");
+    let none = format!("0 of {} passed", ALL.len());
+    assert!(list.stdout.contains(&none), "{list:?}");
+    assert_eq!(list.stdout.matches("passed").count(), 1, "{list:?}");
+}
+
+#[test]
+fn start_names_the_next_step_and_what_is_missing() {
+    let dir = empty("learn-next");
+    let nightly = "WARPLADDER_NIGHTLY";
+    let started = end(learn(&["start"], &dir).env(nightly, "/nowhere/at/all"));
+    assert_eq!(started.status, Some(0), "{started:?}");
+    let none = format!("0 of {} passed; next: edit", ALL.len());
+    for part in [
+        "before the first check: exercises are compiled by a nightly Rust",
+        nightly,
+        &none,
+        "then `warpladder learn add_one`",
+    ] {
+        assert!(started.stdout.contains(part), "{part}: {started:?}");
+    }
+}
+
+#[test]
+fn an_exercise_is_put_back_and_the_learners_file_kept() {
+    let dir = empty("learn-reset");
+    end(&mut learn(&["start"], &dir));
+    let (folder, exercise) = (Folder::new(&dir), find("reverse").unwrap());
+    let file = folder.file(exercise);
+    std::fs::write(&file, "mine").unwrap();
+    let reset = end(&mut learn(&["reset", "reverse"], &dir));
+    assert_eq!(reset.status, Some(0), "{reset:?}");
+    let text = |path: &Path| std::fs::read_to_string(path).unwrap();
+    assert_eq!(text(&file), exercise.files.exercise);
+    assert_eq!(text(&file.with_extension("rs.bak")), "mine");
+}
+
+#[test]
+fn a_clone_that_was_moved_is_named() {
+    let dir = empty("learn-moved");
+    end(&mut learn(&["start"], &dir));
+    let manifest = dir.join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let moved = text.replace(warpladder::SOURCE_ROOT, "/no/such/clone");
+    assert_ne!(moved, text);
+    std::fs::write(&manifest, moved).unwrap();
+    let ended = end(&mut learn(&["add_one"], &dir));
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    for part in ["/no/such/clone/cuda_std", "warpladder learn start"] {
+        assert!(ended.stderr.contains(part), "{ended:?}");
+    }
+    // It is said what mends it, and that does.
+    end(&mut learn(&["start"], &dir));
+    assert_eq!(std::fs::read_to_string(manifest).unwrap(), text);
 }
 
 #[test]
@@ -105,6 +157,11 @@ fn what_cannot_be_is_refused_in_one_line() {
             &["holds no exercises", "learn start"][..],
         ),
         (true, &["add_two"], &["no exercise \"add_two\"", "add_one"]),
+        (
+            true,
+            &["nosuch"],
+            &["no exercise \"nosuch\": `warpladder learn list`"],
+        ),
         (true, &["add_one", "--hint", "0"], &["--hint 0"]),
         (true, &["--solution"], &["<NAME>"]),
         (true, &["add_one"], &["nightly Rust", nightly]),
@@ -174,7 +231,8 @@ fn an_exercise_is_solved() {
         assert!(passed.stdout.contains(part), "{passed:?}");
     }
     let list = end(&mut learn(&["list"], dir)).stdout;
-    assert_eq!(list.matches("passed").count(), 1, "{list}");
+    assert!(list.contains(&format!("1 of {} passed", ALL.len())), "{list}");
+    assert_eq!(list.matches("passed").count(), 2, "{list}");
 
     watch_goes_on(&folder);
 }
@@ -182,6 +240,7 @@ fn an_exercise_is_solved() {
 /// What is saved is checked, and the next open exercise comes.
 fn watch_goes_on(folder: &Folder) {
     let mut watch = learn(&["--watch"], folder.path())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -190,11 +249,27 @@ fn watch_goes_on(folder: &Folder) {
         .map_while(Result::ok);
     let mut reaches = |start: &str| lines.any(|line| line.starts_with(start));
     let unsolved = reaches("add_one: output[0] was never written") && reaches("waiting for");
+    let mut keys = watch.stdin.take().unwrap();
+    let mut press = |key: &str| writeln!(keys, "{key}").unwrap();
+    press("h");
+    let hinted = reaches("1 of ") && reaches("waiting for");
+    press("x");
+    let refused = reaches("\"x\" is none of") && reaches("waiting for");
     let first = find("add_one").unwrap();
     std::fs::write(folder.file(first), first.files.solution).unwrap();
     // saxpy is solved.
-    let went_on = unsolved && reaches("add_one: passed") && reaches("grid_stride: output[0]");
-    _ = watch.kill();
-    _ = watch.wait();
-    assert!(went_on);
+    let went_on = unsolved
+        && reaches("add_one: passed")
+        && reaches("2 of ")
+        && reaches("grid_stride: output[0]")
+        && reaches("waiting for");
+    // The one behind grid_stride.
+    press("n");
+    let skipped = reaches("reverse: ") && reaches("waiting for");
+    press("q");
+    let status = watch.wait().unwrap();
+    assert_eq!(
+        [hinted, refused, went_on, skipped, status.success()],
+        [true; 5]
+    );
 }

@@ -7,6 +7,7 @@ mod emulate;
 #[path = "../../../../cuda_driver/tests/fake_driver/mod.rs"]
 mod fake_driver;
 mod learn;
+mod new;
 mod predictions;
 mod readme;
 mod report;
