@@ -166,6 +166,7 @@ impl Build<'_> {
                 source => source,
             },
         })?;
+        output.whole_program = linkage == Linkage::WholeProgram;
         output
             .warnings
             .extend(self.builder.warnings.iter().map(|text| (*text).to_owned()));

@@ -34,6 +34,9 @@ pub struct PtxOutput {
     pub entries: Vec<PtxEntry>,
     /// Functions that were not inlined. They run, but a call costs registers and stack.
     pub functions: Vec<String>,
+    /// Whether the crate was compiled together with all that it calls
+    /// ([`CudaBuilder::whole_program`](crate::CudaBuilder::whole_program)).
+    pub whole_program: bool,
     /// What the build was asked for and did not do.
     pub warnings: Vec<String>,
 }
@@ -226,6 +229,7 @@ impl Finisher {
             text,
             entries: self.entries.into_iter().map(|entry| entry.ptx).collect(),
             functions,
+            whole_program: false,
             warnings: Vec::new(),
         })
     }
