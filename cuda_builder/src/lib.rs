@@ -70,6 +70,7 @@ mod checked_in;
 mod compile;
 mod embed;
 mod error;
+mod local_atomics;
 mod manifest;
 mod ptx_text;
 mod toolchain;
