@@ -1,10 +1,10 @@
 //! Benchmarks over the catalogue, with criterion.
 //!
 //! ```text
-//! cargo bench -p warpladder-benches                             everything that runs here
-//! cargo bench -p warpladder-benches --bench gpu -- tiled        the kernels of that name on the GPU
-//! cargo bench -p warpladder-benches -- --save-baseline before   … and later: --baseline before
-//! cargo test  -p warpladder-benches --benches                   each once, at a small size
+//! cargo bench -p warpladder-benches                            everything that runs here
+//! cargo bench -p warpladder-benches --bench gpu -- tiled       kernels of that name on the GPU
+//! cargo bench -p warpladder-benches -- --save-baseline before  … and later: --baseline before
+//! cargo test  -p warpladder-benches --benches                  each once, at a small size
 //! ```
 //!
 //! | benchmark | measures |

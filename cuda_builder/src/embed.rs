@@ -39,21 +39,21 @@ struct Kernel<'a> {
 }
 
 impl CheckedInPtx {
-    /// Writes what embeds the modules that `wanted` names into `folder`, which is cargo's `OUT_DIR`:
-    /// a file `<name>.deflate` for each, and `ptx_modules.rs`, which includes them.
+    /// Writes what embeds the modules that `wanted` names into `folder`, which is cargo's
+    /// `OUT_DIR`: a file `<name>.deflate` for each, and `ptx_modules.rs`, which includes them.
     ///
-    /// A file holds raw DEFLATE streams (RFC 1951): one of the text without its kernels, then one for
-    /// each kernel, so that a program inflates what it loads. `ptx_modules.rs` has
+    /// A file holds raw DEFLATE streams (RFC 1951): one of the text without its kernels, then one
+    /// for each kernel, so that a program inflates what it loads. `ptx_modules.rs` has
     /// - `MODULES: &[PtxModule]`, oldest generation first,
     /// - `MANIFEST: &str`, the manifest's text,
     /// - `HASH: u64`, the 64-bit FNV-1a hash of the modules' texts, one behind the other.
     ///
     /// It is included where these types are in scope, with `usize` where nothing else is said:
-    /// - `PtxModule { name: &'static str, compute_capability: ComputeCapability, deflated: &'static [u8],
-    ///   rest: Deflated, kernels: &'static [Kernel] }`,
+    /// - `PtxModule { name: &'static str, compute_capability: ComputeCapability,
+    ///   deflated: &'static [u8], rest: Deflated, kernels: &'static [Kernel] }`,
     /// - `Deflated { start, end, bytes }`: a range of the file, and the length of its text,
-    /// - `Kernel { name: &'static str, text: Deflated, at, line_ends }`: the kernel stands in front of the
-    ///   byte `at` of the rest, and has `line_ends` line ends.
+    /// - `Kernel { name: &'static str, text: Deflated, at, line_ends }`: the kernel stands in front
+    ///   of the byte `at` of the rest, and has `line_ends` line ends.
     ///
     /// # Errors
     ///

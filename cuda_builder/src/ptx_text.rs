@@ -1,8 +1,8 @@
 //! Finishing the PTX that the compiler writes.
 //!
-//! `#[kernel(max_threads = 256)]` cannot write a directive into its entry's header: inline assembly stays
-//! inside the body. It leaves a comment there, and this module moves it to the header. It also makes names of
-//! source files the same on every system, and finds what could not run.
+//! `#[kernel(max_threads = 256)]` cannot write a directive into its entry's header: inline assembly
+//! stays inside the body. It leaves a comment there, and this module moves it to the header. It
+//! also makes names of source files the same on every system, and finds what could not run.
 
 use crate::error::PtxTextError;
 use ptx_syntax::ast::Span;
@@ -16,8 +16,8 @@ const BOUND_COMMENT: &str = "// cuda_std launch bound:";
 const ASM_BEGIN: &str = "// begin inline asm";
 const ASM_END: &str = "// end inline asm";
 
-/// The directives that a bound may name (PTX ISA, "Performance-Tuning Directives"), in the order in which
-/// they are written.
+/// The directives that a bound may name (PTX ISA, "Performance-Tuning Directives"), in the order in
+/// which they are written.
 const DIRECTIVES: [&str; 3] = ["maxntid", "minnctapersm", "maxnreg"];
 
 /// PTX that is ready to load, and what it says about its kernels.
@@ -44,7 +44,8 @@ pub struct PtxEntry {
     pub min_blocks: Option<u32>,
     /// `.maxnreg`: the most registers that a thread may use.
     pub max_registers: Option<u32>,
-    /// Bytes of local memory that each thread's arrays take. Above zero, they were not kept in registers.
+    /// Bytes of local memory that each thread's arrays take. Above zero, they were not kept in
+    /// registers.
     pub local_bytes: u64,
 }
 
@@ -256,7 +257,8 @@ fn tokens(line: &str) -> Vec<(Token, Span)> {
     Vec::new()
 }
 
-/// `.section .debug_macinfo { }`: the back end writes it with line directives, and it holds nothing.
+/// `.section .debug_macinfo { }`: the back end writes it with line directives, and it holds
+/// nothing.
 fn is_empty_section(line: &str) -> bool {
     let is_section = line.starts_with(".section");
     is_section

@@ -63,7 +63,10 @@ impl SharedAddress {
 }
 
 macro_rules! copies {
-    ($($(#[$doc:meta])* $name:ident, $guarded:ident, $predicated:ident, $bytes:literal, $cache:literal;)*) => {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident, $guarded:ident, $predicated:ident, $bytes:literal, $cache:literal;
+    )*) => {
         $(
             $(#[$doc])*
             ///

@@ -12,7 +12,11 @@ pub fn opaque(index: usize) -> usize {
         let mut index = index;
         // SAFETY: an empty statement; the value stays the same.
         unsafe {
-            core::arch::asm!("// opaque {0}", inout(reg64) index, options(nomem, nostack, preserves_flags));
+            core::arch::asm!(
+                "// opaque {0}",
+                inout(reg64) index,
+                options(nomem, nostack, preserves_flags),
+            );
         }
         index
     }

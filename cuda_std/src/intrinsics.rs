@@ -53,9 +53,12 @@ intrinsics! {
 
     // Barriers and fences (PTX ISA, "Parallel Synchronization and Communication Instructions").
     "llvm.nvvm.barrier.cta.sync.aligned.all" => fn barrier_sync(id: u32);
-    "llvm.nvvm.barrier.cta.red.popc.aligned.all" => fn barrier_red_popc(id: u32, predicate: bool) -> u32;
-    "llvm.nvvm.barrier.cta.red.and.aligned.all" => fn barrier_red_and(id: u32, predicate: bool) -> bool;
-    "llvm.nvvm.barrier.cta.red.or.aligned.all" => fn barrier_red_or(id: u32, predicate: bool) -> bool;
+    "llvm.nvvm.barrier.cta.red.popc.aligned.all" =>
+        fn barrier_red_popc(id: u32, predicate: bool) -> u32;
+    "llvm.nvvm.barrier.cta.red.and.aligned.all" =>
+        fn barrier_red_and(id: u32, predicate: bool) -> bool;
+    "llvm.nvvm.barrier.cta.red.or.aligned.all" =>
+        fn barrier_red_or(id: u32, predicate: bool) -> bool;
     "llvm.nvvm.barrier.cluster.arrive.aligned" => fn barrier_cluster_arrive();
     "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned" => fn barrier_cluster_arrive_relaxed();
     "llvm.nvvm.barrier.cluster.wait.aligned" => fn barrier_cluster_wait();
@@ -67,10 +70,14 @@ intrinsics! {
     // Warp-level operations (PTX ISA, "shfl.sync", "vote.sync", "match.sync", "activemask").
     "llvm.nvvm.activemask" => fn activemask() -> u32;
     "llvm.nvvm.bar.warp.sync" => fn bar_warp_sync(mask: u32);
-    "llvm.nvvm.shfl.sync.idx.i32p" => fn shfl_idx(mask: u32, value: i32, lane: u32, clamp: u32) -> Shuffled;
-    "llvm.nvvm.shfl.sync.up.i32p" => fn shfl_up(mask: u32, value: i32, delta: u32, clamp: u32) -> Shuffled;
-    "llvm.nvvm.shfl.sync.down.i32p" => fn shfl_down(mask: u32, value: i32, delta: u32, clamp: u32) -> Shuffled;
-    "llvm.nvvm.shfl.sync.bfly.i32p" => fn shfl_bfly(mask: u32, value: i32, lane_mask: u32, clamp: u32) -> Shuffled;
+    "llvm.nvvm.shfl.sync.idx.i32p" =>
+        fn shfl_idx(mask: u32, value: i32, lane: u32, clamp: u32) -> Shuffled;
+    "llvm.nvvm.shfl.sync.up.i32p" =>
+        fn shfl_up(mask: u32, value: i32, delta: u32, clamp: u32) -> Shuffled;
+    "llvm.nvvm.shfl.sync.down.i32p" =>
+        fn shfl_down(mask: u32, value: i32, delta: u32, clamp: u32) -> Shuffled;
+    "llvm.nvvm.shfl.sync.bfly.i32p" =>
+        fn shfl_bfly(mask: u32, value: i32, lane_mask: u32, clamp: u32) -> Shuffled;
     "llvm.nvvm.vote.all.sync" => fn vote_all(mask: u32, predicate: bool) -> bool;
     "llvm.nvvm.vote.any.sync" => fn vote_any(mask: u32, predicate: bool) -> bool;
     "llvm.nvvm.vote.uni.sync" => fn vote_uni(mask: u32, predicate: bool) -> bool;

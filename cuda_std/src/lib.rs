@@ -26,9 +26,9 @@
 //! | [`vector`] | 64- and 128-bit loads and stores that stay one instruction |
 //! | [`atomic`] | atomic addition of floats; integers use [`core::sync::atomic`] |
 //! | [`float`] | [`GpuFloat`](float::GpuFloat): fused multiply-add and rounding functions |
+//! | [`float16`] | [`f16`](float16::f16) and [`bf16`](float16::bf16): floats of 16 bits in memory |
 //! | [`matrix`] | fragments of matrices from and to shared memory |
 //! | [`mma`] | MMA by a warp on tensor cores |
-//! | [`narrow`] | floats of 16 bits in memory |
 //! | [`griddepcontrol`] | programmatic dependent launch |
 //! | [`tma`] | bulk copies of tiles of tensors |
 //! | [`cluster`] | blocks that reach each other's shared memory |
@@ -87,6 +87,7 @@ pub mod async_copy;
 pub mod atomic;
 pub mod cluster;
 pub mod float;
+pub mod float16;
 pub mod griddepcontrol;
 pub mod hint;
 mod intrinsics;
@@ -95,7 +96,6 @@ pub mod launch_bounds;
 pub mod matrix;
 pub mod mbarrier;
 pub mod mma;
-pub mod narrow;
 pub mod shared;
 pub mod thread;
 pub mod tma;

@@ -193,7 +193,7 @@ pub unsafe fn elect_sync() -> bool {
 }
 
 /// [`load_3d`] for several blocks of the [cluster](crate::cluster) at once: the box is written to
-/// the same place `to` of each block whose bit in `blocks` is 1, counted by rank, and its bytes
+/// the address `to` of each block whose bit in `blocks` is 1, counted by rank, and its bytes
 /// count as transactions of the barrier of each of these blocks that lies where `barrier` lies in
 /// this one (`.multicast::cluster`).
 ///

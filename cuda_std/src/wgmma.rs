@@ -74,7 +74,10 @@ impl Descriptor {
 pub type FragmentA = [u32; 4];
 
 macro_rules! input {
-    ($($columns:literal, $registers:literal: $mma:ident, $mma_add:ident, $mma_rs:ident, $mma_rs_add:ident;)*) => {
+    ($(
+        $columns:literal, $registers:literal:
+        $mma:ident, $mma_add:ident, $mma_rs:ident, $mma_rs_add:ident;
+    )*) => {
         /// An element type of A and B.
         pub trait Input {
             /// Bytes of an element.
@@ -90,13 +93,20 @@ macro_rules! input {
                 /// instruction is waited for. Until then only further instructions of this kind
                 /// touch the accumulators. A [`fence`] came before it. All 128 threads of the
                 /// warpgroup execute it together.
-                unsafe fn $mma<const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> [f32; $registers];
+                unsafe fn $mma<const A: i32, const B: i32>(
+                    a: Descriptor,
+                    b: Descriptor,
+                ) -> [f32; $registers];
 
                 /// D += A · B.
                 ///
                 /// # Safety
                 #[doc = concat!("As for [`", stringify!($mma), "`](Self::", stringify!($mma), "). The accumulators are those of an earlier MMA, and no other instruction has touched them.")]
-                unsafe fn $mma_add<const A: i32, const B: i32>(acc: &mut [f32; $registers], a: Descriptor, b: Descriptor);
+                unsafe fn $mma_add<const A: i32, const B: i32>(
+                    acc: &mut [f32; $registers],
+                    a: Descriptor,
+                    b: Descriptor,
+                );
 
                 /// D = A · B with A in registers.
                 ///
@@ -107,8 +117,15 @@ macro_rules! input {
                 /// D += A · B with A in registers.
                 ///
                 /// # Safety
-                #[doc = concat!("As for [`", stringify!($mma_rs), "`](Self::", stringify!($mma_rs), ") and [`", stringify!($mma_add), "`](Self::", stringify!($mma_add), ").")]
-                unsafe fn $mma_rs_add<const B: i32>(acc: &mut [f32; $registers], a: FragmentA, b: Descriptor);
+                #[doc = concat!(
+                    "As for [`", stringify!($mma_rs), "`](Self::", stringify!($mma_rs), ") and [`",
+                    stringify!($mma_add), "`](Self::", stringify!($mma_add), ")."
+                )]
+                unsafe fn $mma_rs_add<const B: i32>(
+                    acc: &mut [f32; $registers],
+                    a: FragmentA,
+                    b: Descriptor,
+                );
             )*
         }
     };
@@ -219,12 +236,18 @@ macro_rules! with_registers {
 /// to them. `$a` is the text of operand A, after what `$prepare` does for it.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! mma {
-    ($direction:ident, $keep:literal, $instruction:expr, [$($layout:ident)*], $acc:ident, $prepare:literal, $a:literal, $b:ident, [$($operand:ident = $value:expr),*]; $first:literal $($i:literal)*) => {
+    (
+        $direction:ident, $keep:literal, $instruction:expr, [$($layout:ident)*], $acc:ident,
+        $prepare:literal, $a:literal, $b:ident, [$($operand:ident = $value:expr),*];
+        $first:literal $($i:literal)*
+    ) => {
         core::arch::asm!(
             concat!(
-                "{{ .reg .pred keep; .reg .b64 a, b; ", $prepare, "mov.b64 b, {{{b}, {upper}}}; setp.ne.b32 keep, ", $keep,
+                "{{ .reg .pred keep; .reg .b64 a, b; ", $prepare,
+                "mov.b64 b, {{{b}, {upper}}}; setp.ne.b32 keep, ", $keep,
                 ", 0; wgmma.mma_async.sync.aligned.", $instruction,
-                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, ", $a, ", b, keep, 1, 1" $(, ", {", stringify!($layout), "}")*, "; }}",
+                " {{{", $first, "}" $(, ", {", $i, "}")*, "}}, ", $a, ", b, keep, 1, 1"
+                $(, ", {", stringify!($layout), "}")*, "; }}",
             ),
             $direction(reg32) $acc[$first],
             $($direction(reg32) $acc[$i],)*
@@ -240,15 +263,24 @@ macro_rules! mma {
 /// An MMA with A in shared memory (SS).
 #[cfg(target_arch = "nvptx64")]
 macro_rules! mma_ss {
-    ($direction:ident, $keep:literal, $instruction:expr, $layouts:tt, $acc:ident, $a:ident, $b:ident; $($i:literal)*) => {
-        mma!($direction, $keep, $instruction, $layouts, $acc, "mov.b64 a, {{{a}, {upper}}}; ", "a", $b, [a = $a.0]; $($i)*)
+    (
+        $direction:ident, $keep:literal, $instruction:expr, $layouts:tt, $acc:ident, $a:ident,
+        $b:ident; $($i:literal)*
+    ) => {
+        mma!(
+            $direction, $keep, $instruction, $layouts, $acc,
+            "mov.b64 a, {{{a}, {upper}}}; ", "a", $b, [a = $a.0]; $($i)*
+        )
     };
 }
 
 /// An MMA with A in registers (RS).
 #[cfg(target_arch = "nvptx64")]
 macro_rules! mma_rs {
-    ($direction:ident, $keep:literal, $instruction:expr, $layouts:tt, $acc:ident, $a:ident, $b:ident; $($i:literal)*) => {
+    (
+        $direction:ident, $keep:literal, $instruction:expr, $layouts:tt, $acc:ident, $a:ident,
+        $b:ident; $($i:literal)*
+    ) => {
         mma!(
             $direction, $keep, $instruction, $layouts, $acc, "", "{{{a0}, {a1}, {a2}, {a3}}}", $b,
             [a0 = $a[0], a1 = $a[1], a2 = $a[2], a3 = $a[3]]; $($i)*
@@ -258,7 +290,10 @@ macro_rules! mma_rs {
 
 /// One function of an element type: `$macro` is `mma_ss` or `mma_rs`.
 macro_rules! mma_function {
-    (begins $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr, $macro:ident, $layouts:tt, $check:expr) => {
+    (
+        begins $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr,
+        $macro:ident, $layouts:tt, $check:expr
+    ) => {
         #[inline(always)]
         unsafe fn $name<$(const $side: i32),*>(a: $a, b: Descriptor) -> [f32; $registers] {
             const { assert!($check) };
@@ -278,14 +313,19 @@ macro_rules! mma_function {
             }
         }
     };
-    (adds $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr, $macro:ident, $layouts:tt, $check:expr) => {
+    (
+        adds $name:ident, [$($side:ident)*], $a:ty, $registers:tt, $instruction:expr,
+        $macro:ident, $layouts:tt, $check:expr
+    ) => {
         #[inline(always)]
         unsafe fn $name<$(const $side: i32),*>(acc: &mut [f32; $registers], a: $a, b: Descriptor) {
             const { assert!($check) };
             #[cfg(target_arch = "nvptx64")]
             // SAFETY: operands, fence and warpgroup are as the contract of this function says.
             unsafe {
-                with_registers!($registers, $macro!(inlateout, 1, $instruction, $layouts, acc, a, b));
+                with_registers!(
+                    $registers, $macro!(inlateout, 1, $instruction, $layouts, acc, a, b)
+                );
             }
             #[cfg(not(target_arch = "nvptx64"))]
             {
@@ -298,22 +338,28 @@ macro_rules! mma_function {
 
 /// The functions of an element type, four for each width.
 macro_rules! mma_functions {
-    ($types:literal, $layouts:tt, $layout_of_b:tt: $($name:ident, $adding:ident, $rows:ident, $rows_adding:ident, $registers:tt, $shape:expr;)*) => {
+    ($types:literal, $layouts:tt, $layout_of_b:tt: $(
+        $name:ident, $adding:ident, $rows:ident, $rows_adding:ident, $registers:tt, $shape:expr;
+    )*) => {
         $(
             mma_function! {
-                begins $name, [A B], Descriptor, $registers, concat!($shape, ".f32.", $types), mma_ss, $layouts,
+                begins $name, [A B], Descriptor, $registers,
+                concat!($shape, ".f32.", $types), mma_ss, $layouts,
                 Self::BYTES == 2 || A == K_MAJOR && B == K_MAJOR
             }
             mma_function! {
-                adds $adding, [A B], Descriptor, $registers, concat!($shape, ".f32.", $types), mma_ss, $layouts,
+                adds $adding, [A B], Descriptor, $registers,
+                concat!($shape, ".f32.", $types), mma_ss, $layouts,
                 Self::BYTES == 2 || A == K_MAJOR && B == K_MAJOR
             }
             mma_function! {
-                begins $rows, [B], FragmentA, $registers, concat!($shape, ".f32.", $types), mma_rs, $layout_of_b,
+                begins $rows, [B], FragmentA, $registers,
+                concat!($shape, ".f32.", $types), mma_rs, $layout_of_b,
                 Self::BYTES == 2 || B == K_MAJOR
             }
             mma_function! {
-                adds $rows_adding, [B], FragmentA, $registers, concat!($shape, ".f32.", $types), mma_rs, $layout_of_b,
+                adds $rows_adding, [B], FragmentA, $registers,
+                concat!($shape, ".f32.", $types), mma_rs, $layout_of_b,
                 Self::BYTES == 2 || B == K_MAJOR
             }
         )*
@@ -321,17 +367,24 @@ macro_rules! mma_functions {
 }
 
 macro_rules! inputs {
-    ($($ty:ident, $bytes:literal, $depth:literal, $types:literal, $layouts:tt, $layout_of_b:tt;)*) => {
+    ($(
+        $ty:ident, $bytes:literal, $k:literal, $types:literal, $layouts:tt, $layout_of_b:tt;
+    )*) => {
         $(
             impl Input for $ty {
                 const BYTES: usize = $bytes;
 
                 mma_functions! { $types, $layouts, $layout_of_b:
-                    mma_256, mma_add_256, mma_rs_256, mma_rs_add_256, 128, concat!("m64n256", $depth);
-                    mma_192, mma_add_192, mma_rs_192, mma_rs_add_192, 96, concat!("m64n192", $depth);
-                    mma_128, mma_add_128, mma_rs_128, mma_rs_add_128, 64, concat!("m64n128", $depth);
-                    mma_96, mma_add_96, mma_rs_96, mma_rs_add_96, 48, concat!("m64n96", $depth);
-                    mma_64, mma_add_64, mma_rs_64, mma_rs_add_64, 32, concat!("m64n64", $depth);
+                    mma_256, mma_add_256, mma_rs_256, mma_rs_add_256, 128,
+                        concat!("m64n256", $k);
+                    mma_192, mma_add_192, mma_rs_192, mma_rs_add_192, 96,
+                        concat!("m64n192", $k);
+                    mma_128, mma_add_128, mma_rs_128, mma_rs_add_128, 64,
+                        concat!("m64n128", $k);
+                    mma_96, mma_add_96, mma_rs_96, mma_rs_add_96, 48,
+                        concat!("m64n96", $k);
+                    mma_64, mma_add_64, mma_rs_64, mma_rs_add_64, 32,
+                        concat!("m64n64", $k);
                 }
             }
         )*
@@ -374,7 +427,7 @@ statements! {
 }
 
 /// Waits until at most the `PENDING` newest groups are in flight (PTX ISA, "wgmma.wait_group"). The
-/// accumulators must not be touched yet: [`Accumulator::wait_all`] gives them back.
+/// accumulators must not be touched yet, but after [`Accumulator::wait_all`].
 ///
 /// # Safety
 /// All 128 threads of the warpgroup execute it together.
@@ -405,21 +458,31 @@ macro_rules! wait_all_of {
 }
 
 macro_rules! accumulators {
-    ($($registers:tt, $columns:literal, $mma:ident, $mma_add:ident, $mma_rs:ident, $mma_rs_add:ident;)*) => {
+    ($(
+        $registers:tt, $columns:literal,
+        $mma:ident, $mma_add:ident, $mma_rs:ident, $mma_rs_add:ident;
+    )*) => {
         $(
             impl Accumulator for [f32; $registers] {
                 const COLUMNS: usize = $columns;
                 const ZERO: Self = [0.0; $registers];
 
                 #[inline(always)]
-                unsafe fn mma<E: Input, const A: i32, const B: i32>(a: Descriptor, b: Descriptor) -> Self {
+                unsafe fn mma<E: Input, const A: i32, const B: i32>(
+                    a: Descriptor,
+                    b: Descriptor,
+                ) -> Self {
                     // SAFETY: operands, fence and warpgroup are as the contract of this function
                     // says.
                     unsafe { E::$mma::<A, B>(a, b) }
                 }
 
                 #[inline(always)]
-                unsafe fn mma_add<E: Input, const A: i32, const B: i32>(&mut self, a: Descriptor, b: Descriptor) {
+                unsafe fn mma_add<E: Input, const A: i32, const B: i32>(
+                    &mut self,
+                    a: Descriptor,
+                    b: Descriptor,
+                ) {
                     // SAFETY: operands, fence and warpgroup are as the contract of this function
                     // says.
                     unsafe { E::$mma_add::<A, B>(self, a, b) }
@@ -433,7 +496,11 @@ macro_rules! accumulators {
                 }
 
                 #[inline(always)]
-                unsafe fn mma_rs_add<E: Input, const B: i32>(&mut self, a: FragmentA, b: Descriptor) {
+                unsafe fn mma_rs_add<E: Input, const B: i32>(
+                    &mut self,
+                    a: FragmentA,
+                    b: Descriptor,
+                ) {
                     // SAFETY: operands, fence and warpgroup are as the contract of this function
                     // says.
                     unsafe { E::$mma_rs_add::<B>(self, a, b) }

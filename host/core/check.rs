@@ -14,19 +14,19 @@
 //! times that of f32). For C · x with n columns the errors of n elements add up to √(n / 3) times
 //! as much; the tolerance there is 2 · k · u · √n.
 //!
-//! Tensor cores cut their sums off instead of rounding them, so errors do not average out: each
-//! instruction, of at least 8 terms, loses up to 2⁻²³ of the partial sum. The largest of many sums
-//! are about 2 · √k, and their partial sums on average two thirds of that: k / 8 of them lose up to
-//! k · √k · 2⁻²³ / 6 in all, which is added to the tolerance.
+//! Tensor cores truncate what they accumulate instead of rounding it, so errors do not average out:
+//! each instruction, of at least 8 terms, loses up to 2⁻²³ of the partial sum. The largest of many
+//! sums are about 2 · √k, and their partial sums on average two thirds of that: k / 8 of them lose
+//! up to k · √k · 2⁻²³ / 6 in all, which is added to the tolerance.
 //!
 //! A sum that is rounded once more when it is stored, to the nearest of a type with unit roundoff r
 //! (2⁻¹¹ for binary16, 2⁻⁸ for bfloat16), is off by up to r times itself in addition: half of the
 //! distance of two neighbours is at most that. Each element then has a tolerance of its own, r
-//! times the right answer more than others, so that those near 0 are held to what their sums allow.
-//! (Numbers so small that they have fewer bits are rounded by less than a sum may be off.) For
-//! C · x these errors, some 0.13 · r · √k (root mean square), are independent of each other as
-//! well; n of them add up to 0.07 · r · √(k · n), the worst to six times that, and r · √(k · n) is
-//! added to the tolerance: that of elements of 2 · √k.
+//! times the right answer more than others, so that those near 0 are held to what their
+//! accumulators allow. (Numbers so small that they have fewer bits are rounded by less than a sum
+//! may be off.) For C · x these errors, some 0.13 · r · √k (root mean square), are independent of
+//! each other as well; n of them add up to 0.07 · r · √(k · n), the worst to six times that, and
+//! r · √(k · n) is added to the tolerance: that of elements of 2 · √k.
 
 use crate::element::Element;
 
@@ -140,7 +140,7 @@ pub fn product_tolerance<T: Element>(k: usize) -> f64 {
     4.0 * k as f64 * T::UNIT_ROUNDOFF
 }
 
-/// Tolerance for one element of a product over `k` terms on tensor cores with sums of f32.
+/// Tolerance for one element of a product over `k` terms on tensor cores with f32 accumulators.
 pub fn tensor_tolerance(k: usize) -> f64 {
     let k = k as f64;
     let rounded = 4.0 * k * f32::UNIT_ROUNDOFF;

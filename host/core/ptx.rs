@@ -63,8 +63,8 @@ impl PtxModule {
         self.with_kernels(|kernel| kernel.name == entry)
     }
 
-    /// The whole module, as its file in `ptx/`. To inflate the largest one takes about 0.1 s; one kernel
-    /// alone takes 0.3 ms at most.
+    /// The whole module, as its file in `ptx/`. To inflate the largest one takes about 0.1 s; one
+    /// kernel alone takes 0.3 ms at most.
     pub fn text(&self) -> String {
         self.with_kernels(|_| true)
     }

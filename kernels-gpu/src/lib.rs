@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`ladder`] | what a reader climbs: short rungs, one idea each, in order |
 //! | [`history`] | the sources' series that stand for themselves: Volkov, Wolfe, interval analysis |
-//! | [`gemm`], [`ampere`], [`hopper`] | what programs use: general products C ← α · op(A) · op(B) + β · C |
+//! | [`gemm`], [`ampere`], [`hopper`] | what programs use: GEMM, C ← α · op(A) · op(B) + β · C |
 //! | [`calibrate`] | micro-benchmarks, which measure a device for the models |
 //! | [`geometry`] | what a launch has to know of a kernel |
 //!

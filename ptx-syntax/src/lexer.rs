@@ -148,7 +148,8 @@ impl<'a> Lexer<'a> {
         self.token()
     }
 
-    /// As [`Lexer::next`], for the parser: as a call of its own it makes parsing half as slow again.
+    /// As [`Lexer::next`], for the parser: as a call of its own it makes parsing half as slow
+    /// again.
     #[inline(always)]
     pub(crate) fn token(&mut self) -> Result<(Token, Span)> {
         self.skip_blanks();

@@ -124,7 +124,7 @@ pub fn parse_body(text: &str, body: Span, lines: &mut LineTable) -> Result<Body>
     let start = body.start as usize;
     let mut parser = Parser::new(text, start, Bodies::Check, std::mem::take(lines));
     parser.advance()?;
-    // Most statements have about so many bytes.
+    // Most statements have about 32 bytes.
     let expected = body.of(text).len() / 32;
     let mut statements = Vec::with_capacity(expected);
     parser.operands = Vec::with_capacity(2 * expected);

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::time::{Duration, Instant};
 use warpladder::device::ComputeCapability;
 use warpladder::gemm::tuning::Choices;
-use warpladder::gemm::{self, Description, Device};
+use warpladder::gemm::{self, Description, DeviceLimits};
 use warpladder::gpu::Gpu;
 use warpladder::launch::Param;
 use warpladder::ptx;
@@ -82,7 +82,7 @@ struct Bare {
 
 impl Bare {
     fn new(gpu: &Gpu) -> Self {
-        let device = Device {
+        let device = DeviceLimits {
             multiprocessors: 132,
             compute_capability: ComputeCapability::V8_0,
         };

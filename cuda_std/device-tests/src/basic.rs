@@ -3,7 +3,7 @@
 use super::put;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use cuda_std::atomic::AtomicFloat;
-use cuda_std::narrow::{self, Narrow, Widen};
+use cuda_std::float16::{FromWide, Widen, bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x2, F32x4, F64x2, U32x2, U32x4, Vector};
 use cuda_std::{hint, shared};
@@ -358,8 +358,8 @@ pub unsafe fn widen(bits: &[u16], output: *mut f32) {
     if let Some(&bits) = bits.get(i) {
         // SAFETY: two columns.
         unsafe {
-            put(output, 2, 0, narrow::f16(bits).widen());
-            put(output, 2, 1, narrow::bf16(bits).widen());
+            put(output, 2, 0, f16(bits).widen());
+            put(output, 2, 1, bf16(bits).widen());
         }
     }
 }
@@ -369,10 +369,10 @@ pub unsafe fn widen(bits: &[u16], output: *mut f32) {
 /// # Safety
 /// `output` has as many elements as `wide`.
 #[kernel]
-pub unsafe fn narrow(wide: &[f32], output: *mut u32) {
+pub unsafe fn from_wide(wide: &[f32], output: *mut u32) {
     let i = thread::index() as usize;
     if let Some(&wide) = wide.get(i) {
-        let (half, bfloat) = (narrow::f16::narrow(wide), narrow::bf16::narrow(wide));
+        let (half, bfloat) = (f16::from_wide(wide), bf16::from_wide(wide));
         // SAFETY: one column.
         unsafe { put(output, 1, 0, u32::from(half.0) | u32::from(bfloat.0) << 16) };
     }

@@ -64,14 +64,14 @@ pub unsafe fn cluster_sums(input: &[f32], output: *mut f32) {
     let rows = shared_array![f32; 8 * 128];
     let i = thread::thread_idx_x();
     let (rank, count) = (cluster::block_rank(), cluster::block_count());
-    let place = SharedAddress::of(rows).at(512 * rank + 16 * i);
-    // SAFETY: each thread of each block writes its own places of the first block's memory, which is
+    let slot = SharedAddress::of(rows).at(512 * rank + 16 * i);
+    // SAFETY: each thread of each block writes its own slots of the first block's memory, which is
     // there behind the first barrier; the second one lies between writing and reading.
     unsafe {
         let from = (128 * thread::block_idx_x() + 4 * i) as usize;
         let own = [0, 1, 2, 3].map(|at| *input.get_unchecked(from + at));
         cluster::sync();
-        cluster::map(place, 0).store_4(own);
+        cluster::map(slot, 0).store_4(own);
         cluster::sync();
         if rank == 0 {
             let first = 128 * (thread::block_idx_x() / count);
@@ -101,7 +101,7 @@ pub unsafe fn cluster_arrivals(output: *mut u32) {
     let (rank, count) = (cluster::block_rank(), cluster::block_count());
     let is_first = thread::thread_idx_x() == 0;
     // SAFETY: one thread of the first block initialises the barrier, and publishes that before the
-    // barrier of the cluster. A thread of each block writes its own place, and arrives once. No
+    // barrier of the cluster. A thread of each block writes its own slot, and arrives once. No
     // block ends before the last barrier.
     unsafe {
         if is_first && rank == 0 {
@@ -111,8 +111,8 @@ pub unsafe fn cluster_arrivals(output: *mut u32) {
         cluster::arrive_relaxed();
         cluster::wait();
         if is_first {
-            let place = cluster::map(SharedAddress::of(words).at(4 * rank), 0);
-            place.store(thread::block_idx_x() + 100);
+            let slot = cluster::map(SharedAddress::of(words).at(4 * rank), 0);
+            slot.store(thread::block_idx_x() + 100);
             ClusterBarrier::of(full, 0).arrive();
         }
         let mut sum = 0;
@@ -140,7 +140,7 @@ const TILE: u32 = 32 * ROWS;
 /// # Safety
 /// One-dimensional blocks and grid, clusters of at most 4 blocks. `map` is that of matrices of 8 ×
 /// 32 words, as many as a cluster has blocks, swizzled by 128 bytes, whose box is one of them;
-/// `output` has a place for each word that a block has.
+/// `output` has an element for each word of each block's tiles.
 #[kernel]
 pub unsafe fn cluster_multicast(map: *const TensorMap, output: *mut u32) {
     let tiles = tma_tiles();
@@ -170,20 +170,20 @@ pub unsafe fn cluster_multicast(map: *const TensorMap, output: *mut u32) {
             let (row, column) = (at / 32 % ROWS, at % 32);
             // Pieces of 16 bytes are exchanged by the row.
             let piece = (column / 4) ^ (row % 8);
-            let place = at / 32 * 32 + 4 * piece + column % 4;
+            let index = at / 32 * 32 + 4 * piece + column % 4;
             let to = TILE * count * thread::block_idx_x() + at;
-            *output.add(to as usize) = *tiles.add(place as usize);
+            *output.add(to as usize) = *tiles.add(index as usize);
             at += thread::block_dim_x();
         }
         cluster::sync();
     }
 }
 
-/// Room for the tiles of 4 blocks, aligned to 1024 bytes as the swizzle wants it.
+/// Shared memory for the tiles of 4 blocks, aligned to 1024 bytes as the swizzle wants it.
 #[inline(always)]
 fn tma_tiles() -> *mut u32 {
-    let room = shared_array![u32; (4 * TILE + 256) as usize];
-    let place = SharedAddress::of(room).bytes();
-    let behind = place.next_multiple_of(1024) - place;
-    room.wrapping_byte_add(behind as usize)
+    let memory = shared_array![u32; (4 * TILE + 256) as usize];
+    let address = SharedAddress::of(memory).bytes();
+    let offset = address.next_multiple_of(1024) - address;
+    memory.wrapping_byte_add(offset as usize)
 }

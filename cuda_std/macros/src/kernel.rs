@@ -195,9 +195,12 @@ mod tests {
     #[test]
     fn slices_become_pointer_and_length() {
         assert_eq!(
-            entry(quote!(unsafe fn f(a: &[f32], b: &mut [u8], c: *mut f64, n: u32, d: &Params) {})),
+            entry(quote!(
+                unsafe fn f(a: &[f32], b: &mut [u8], c: *mut f64, n: u32, d: &Params) {}
+            )),
             quote!(unsafe extern "ptx-kernel" fn f(
-                a_ptr: &f32, a_len: usize, b_ptr: *mut u8, b_len: usize, c: *mut f64, n: u32, d: &Params
+                a_ptr: &f32, a_len: usize, b_ptr: *mut u8, b_len: usize, c: *mut f64, n: u32,
+                d: &Params
             ))
             .to_string()
         );

@@ -9,7 +9,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::predict::{Forecast, LaunchForecast, forecast};
 use warpladder_lab::run::describe;
 use warpladder_models::Bound;
-use warpladder_models::devices::Device;
+use warpladder_models::devices::DeviceModel;
 use warpladder_models::occupancy::{Launch, Occupancy};
 use warpladder_models::predict::{BoundTime, Work};
 
@@ -70,7 +70,7 @@ struct LaunchRecord<'a> {
 }
 
 impl<'a> PredictionRecord<'a> {
-    fn new(device: &'a Device, forecast: &'a Forecast) -> Self {
+    fn new(device: &'a DeviceModel, forecast: &'a Forecast) -> Self {
         let (rung, shape) = (forecast.rung, forecast.shape);
         PredictionRecord {
             kernel: rung.name,

@@ -4,7 +4,7 @@ use anyhow::bail;
 use warpladder_lab::calibrate;
 use warpladder_lab::catalogue::{self, Rung};
 use warpladder_lab::problem::Shape;
-use warpladder_models::devices::{self, Device};
+use warpladder_models::devices::{self, DeviceModel};
 
 /// The size of a problem.
 #[derive(clap::Args)]
@@ -46,7 +46,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn device(&self) -> anyhow::Result<Device> {
+    pub(super) fn device(&self) -> anyhow::Result<DeviceModel> {
         device(self.device.as_deref())
     }
 
@@ -59,7 +59,7 @@ impl Target {
 pub(super) const PREDICTED_SIZE: u32 = 4096;
 
 /// The device of this name, or of this machine with what was calibrated of it.
-pub(super) fn device(name: Option<&str>) -> anyhow::Result<Device> {
+pub(super) fn device(name: Option<&str>) -> anyhow::Result<DeviceModel> {
     const WITHOUT_GPU: &str = "H200";
     Ok(match (name, warpladder::device::devices()) {
         (Some(name), _) => devices::find(name)?.clone(),

@@ -2,7 +2,7 @@
 
 use super::tuning::{Choices, ProblemKey};
 use super::wgmma::{self, TensorGemm};
-use super::{COMPUTE_CAPABILITY, Description, Device, HOPPER, PORTABLE, plan_choice};
+use super::{COMPUTE_CAPABILITY, Description, DeviceLimits, HOPPER, PORTABLE, plan_choice};
 use crate::device::ComputeCapability;
 use crate::element::Element;
 use crate::element::TensorInput;
@@ -33,7 +33,7 @@ pub trait GemmInput: bytemuck::Pod {
     ) -> (&'static Instances, ComputeCapability);
 
     /// The launches of a product whose operands the kernels can address.
-    fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
+    fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
         by_instances(product, device, tuned)
     }
 }
@@ -116,7 +116,7 @@ impl GemmInput for f16 {
         (instances, PORTABLE)
     }
 
-    fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
+    fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
         by_warpgroups(product, device, TensorInput::F16)
             .unwrap_or_else(|| by_instances(product, device, tuned))
     }
@@ -131,7 +131,7 @@ impl GemmInput for bf16 {
         (instances, PORTABLE)
     }
 
-    fn plan(product: &Description<Self>, device: Device, tuned: &Choices) -> Plan {
+    fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
         by_warpgroups(product, device, TensorInput::Bf16)
             .unwrap_or_else(|| by_instances(product, device, tuned))
     }
@@ -155,7 +155,11 @@ fn is_there(module: ComputeCapability, compute_capability: ComputeCapability) ->
 }
 
 /// By the instance that was measured for this product, or that the model favours.
-fn by_instances<T: GemmInput>(product: &Description<T>, device: Device, tuned: &Choices) -> Plan {
+fn by_instances<T: GemmInput>(
+    product: &Description<T>,
+    device: DeviceLimits,
+    tuned: &Choices,
+) -> Plan {
     let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
     let request = product.request(device);
     let measured = tuned.get(&ProblemKey::of(product)).and_then(|tuned| {
@@ -169,7 +173,7 @@ fn by_instances<T: GemmInput>(product: &Description<T>, device: Device, tuned: &
 /// By warpgroups, where the device has them and their kernels are embedded.
 fn by_warpgroups<T: GemmInput<Output = f32>>(
     product: &Description<T>,
-    device: Device,
+    device: DeviceLimits,
     input: TensorInput,
 ) -> Option<Plan> {
     let product = TensorGemm::of(input, product);
@@ -188,7 +192,7 @@ mod tests {
         compute_capability: ComputeCapability,
         c_16bit: bool,
     ) -> Vec<ComputeCapability> {
-        let device = Device {
+        let device = DeviceLimits {
             multiprocessors: 132,
             compute_capability,
         };

@@ -1,7 +1,7 @@
 //! GEMM, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and
 //! with which parameters.
 //!
-//! A [`Description`] says what is to be computed, a [`Device`] where. [`plan`] answers with the
+//! A [`Description`] says what is to be computed, [`DeviceLimits`] where. [`plan`] answers with the
 //! launches, whose operands are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them
 //! memory.
 
@@ -61,17 +61,17 @@ pub struct Description<T: GemmInput> {
 
 /// Where a product is to be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Device {
+pub struct DeviceLimits {
     /// Multiprocessors.
     pub multiprocessors: u32,
     /// Compute capability.
     pub compute_capability: ComputeCapability,
 }
 
-impl Device {
+impl DeviceLimits {
     /// The device of an engine.
     pub fn of(engine: &dyn Engine) -> Self {
-        Device {
+        DeviceLimits {
             multiprocessors: engine.multiprocessors(),
             compute_capability: engine.compute_capability(),
         }
@@ -152,7 +152,7 @@ impl<T: GemmInput> Description<T> {
     }
 
     /// What the choice of an instance depends on.
-    pub fn request(&self, device: Device) -> Request {
+    pub fn request(&self, device: DeviceLimits) -> Request {
         let [m, n, k] = self.extents;
         Request {
             extents: [m.max(1), n.max(1), k],
@@ -172,7 +172,7 @@ impl<T: GemmInput> Description<T> {
 /// See [`PlanError`].
 pub fn plan<T: GemmInput>(
     description: &Description<T>,
-    device: Device,
+    device: DeviceLimits,
     tuned: &Choices,
 ) -> Result<Plan, PlanError> {
     description.check()?;
@@ -183,7 +183,7 @@ pub fn plan<T: GemmInput>(
 /// device.
 pub fn plan_choice<T: GemmInput>(
     description: &Description<T>,
-    device: Device,
+    device: DeviceLimits,
     choice: &Choice,
 ) -> Plan {
     let (instances, tiles) = T::instances(device.compute_capability, description.c_16bit);
@@ -213,7 +213,8 @@ pub fn plan_choice<T: GemmInput>(
         alpha: description.alpha,
         beta: description.beta,
     }));
-    let meeting = choice.meeting.or(choice.cut.map(|cut| cut.elements));
+    // Elements in the workspace of tiles whose splits are reduced in the same launch.
+    let reduced = choice.meeting.or(choice.cut.map(|cut| cut.elements));
     let mut launches = vec![PlannedLaunch {
         entry: choice.entry,
         compute_capability: if instances
@@ -232,16 +233,16 @@ pub fn plan_choice<T: GemmInput>(
             Param::Input(0),
             Param::Input(1),
             Param::Output,
-            // Counts of arrivals lie before the sums of blocks that meet.
-            match meeting {
+            // Counts of arrivals lie before what the splits accumulated.
+            match reduced {
                 Some(_) => Param::WorkspaceAt(COUNTED_BYTES as u64),
                 None => Param::Workspace,
             },
             parameters.clone(),
         ],
     }];
-    let zeroed_bytes = meeting.map_or(0, |_| COUNTED_BYTES as u64);
-    let mut workspace_bytes = zeroed_bytes + meeting.unwrap_or(0) * size_of::<T::Output>() as u64;
+    let zeroed_bytes = reduced.map_or(0, |_| COUNTED_BYTES as u64);
+    let mut workspace_bytes = zeroed_bytes + reduced.unwrap_or(0) * size_of::<T::Output>() as u64;
     if choice.splits > 1 && choice.meeting.is_none() {
         let (blocks, [width, lanes]) =
             instances.reduce_launch(description.extents, description.batch, choice.splits);
@@ -274,8 +275,7 @@ fn bytes<T: GemmElement>(gemm: &Gemm<T>) -> Vec<u8> {
     .to_vec()
 }
 
-/// All kernels that a product may be planned with, each with the compute capability of its module,
-/// times ten.
+/// All kernels that a product may be planned with, each with the compute capability of its module.
 pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
     let tiles = [
         (SGEMM, COMPUTE_CAPABILITY),

@@ -48,10 +48,10 @@ pub struct Tuned {
     pub key: ProblemKey,
     /// The PTX entry.
     pub entry: String,
-    /// Parts of k, summed by a second kernel.
+    /// Split-K factor, where a second kernel reduces.
     pub splits: u32,
-    /// How the last tiles are cut: tiles that are whole, tiles that are not, their parts, extents
-    /// of the first and the other parts; null where none are.
+    /// How the last tiles are split along k: tiles that are not, tiles that are, their split-K
+    /// factor, k of the first split and of each other; null where none are.
     pub cut: Option<[u32; 5]>,
     /// Median time, in milliseconds.
     pub ms: f64,
@@ -167,7 +167,7 @@ impl ProblemKey {
 /// What was measured in one environment, by key.
 pub type Choices = HashMap<ProblemKey, Tuned>;
 
-/// The choices of a environment.
+/// The choices of an environment.
 pub fn of_environment(tuned: Vec<Tuned>, environment: &Environment) -> Choices {
     let here = tuned
         .into_iter()
@@ -196,15 +196,7 @@ impl Tuned {
 }
 
 fn numbers(cut: Cut) -> [u32; 5] {
-    let Cut {
-        whole,
-        tiles,
-        parts,
-        k_first,
-        k_rest,
-        ..
-    } = cut;
-    [whole, tiles, parts, k_first, k_rest]
+    [cut.whole, cut.tiles, cut.parts, cut.k_first, cut.k_rest]
 }
 
 #[cfg(test)]
@@ -232,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_choice_replaces_the_older_one_of_the_same_place() {
+    fn a_newer_choice_replaces_the_older_one_of_the_same_environment() {
         let folder = std::env::temp_dir().join(format!("warpladder-tuning-{}", std::process::id()));
         let path = folder.join("a/tuning.json");
         assert!(read(&path).unwrap().is_empty());

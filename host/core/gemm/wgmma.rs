@@ -14,7 +14,7 @@ use kernels_gpu::hopper::pack::{self, Pack};
 use kernels_gpu::hopper::schedule::Schedule;
 use kernels_gpu::hopper::store::{box_columns, box_rows};
 use kernels_gpu::hopper::wgmma::{
-    Instance, MOST_ROWS, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
+    Instance, MOST_ROWS as MAX_ROWS, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
 };
 use kernels_gpu::hopper::{pair, parts, tiles, wgmma};
 use kernels_gpu::ladder::transpose::transpose_fast;
@@ -38,8 +38,8 @@ const OPERAND_ALIGN: u64 = 256;
 /// Most blocks of a grid in y.
 const MAX_BLOCKS: u64 = 65_535;
 
-/// C ← α · op(A) · op(B) + β · C, with A and B of narrow elements and sums of f32: A is input 0, B
-/// input 1, C the output.
+/// C ← α · op(A) · op(B) + β · C, with A and B of elements that tensor cores take and accumulators
+/// of f32: A is input 0, B input 1, C the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TensorGemm {
     /// Elements of A and B.
@@ -63,7 +63,7 @@ struct Operand {
     pitch: u32,
     matrices: u32,
     stride: u64,
-    /// Whether it lies along k.
+    /// Whether it is K-major.
     k_major: bool,
     /// The copy that brings it there.
     copy: Option<PlannedLaunch>,
@@ -105,7 +105,7 @@ impl TensorGemm {
     /// The launches on a device with this number of multiprocessors.
     pub fn plan(&self, multiprocessors: u32) -> Plan {
         let product = self.with_vectors_k_major();
-        // The tensor cores take TF32 along k only. A that does not lie so can go through registers,
+        // The tensor cores take K-major TF32 only. A that does not lie so can go through registers,
         // and in Cᵀ = Bᵀ · Aᵀ it is B that does.
         if self.input == TensorInput::Tf32 && product.gemm.transpose_b == 0 {
             Oriented::transposed(&product).plan(multiprocessors)
@@ -119,7 +119,7 @@ impl TensorGemm {
         ROW_BYTES / self.input.bytes()
     }
 
-    /// The same product, of which one row of A and one column of B lie along k also where they are
+    /// The same product, of which one row of A and one column of B are K-major also where they are
     /// stored as a column and a row whose elements are side by side, and at a pitch as bulk
     /// copies want it: no second one lies behind it.
     fn with_vectors_k_major(&self) -> Self {
@@ -139,12 +139,12 @@ impl TensorGemm {
 
 /// A product as a kernel computes it: of C or of its transpose.
 struct Oriented {
-    /// What the kernel knows of the product: where it is turned, m counts the columns of C, and A
-    /// is the transpose of input 1.
+    /// What the kernel knows of the product: where it is transposed, m counts the columns of C, and
+    /// A is the transpose of input 1.
     product: TensorGemm,
     /// Which inputs A and B are.
     inputs: [usize; 2],
-    /// Whether C lies column by column, and A is stored across k.
+    /// Whether C lies column by column, and A is stored MN-major.
     is_transposed: bool,
 }
 
@@ -216,7 +216,7 @@ impl Oriented {
             operand
         });
         plan.launches.push(self.launch(&choice, &operands));
-        plan.launches.extend(self.adding(&choice));
+        plan.launches.extend(self.reduction(&choice));
         plan
     }
 
@@ -257,7 +257,7 @@ impl Oriented {
         }
     }
 
-    /// Whether it is stored along k.
+    /// Whether it is stored K-major.
     fn is_stored_k_major(&self, side: usize) -> bool {
         match side {
             0 => self.product.gemm.transpose_a == 0,
@@ -265,7 +265,7 @@ impl Oriented {
         }
     }
 
-    /// Whether the kernel finds it along k: as it is stored, or as it is copied.
+    /// Whether the kernel finds it K-major: as it is stored, or as it is copied.
     fn is_k_major(&self, side: usize) -> bool {
         self.is_stored_k_major(side) || self.is_copied_k_major(side)
     }
@@ -281,8 +281,8 @@ impl Oriented {
             && (single || stride.is_multiple_of(vector.into()))
     }
 
-    /// Whether it is stored across k and copied so that it lies along k: because the tensor cores
-    /// want that; because much of a box would be outside of it, and takes as long to come as
+    /// Whether it is stored MN-major and copied to be K-major: because the tensor cores want that;
+    /// because much of a box would be outside of it, and takes as long to come as
     /// what is inside; or because it must be copied anyway, and its rows are shorter than
     /// half of what the other copy takes at a time.
     fn is_copied_k_major(&self, side: usize) -> bool {
@@ -296,7 +296,7 @@ impl Oriented {
         let of_box = tiles::depth(self.product.input.bytes() as usize) as u32;
         let (extent, ..) = self.stored(side);
         let is_little_of_boxes = match side {
-            0 => extent < MOST_ROWS && !extent.is_multiple_of(of_box),
+            0 => extent < MAX_ROWS && !extent.is_multiple_of(of_box),
             _ => extent < of_box,
         };
         is_little_of_boxes || (!self.lies(side) && extent < pack::THREADS as u32 / 2)
@@ -444,8 +444,8 @@ impl Oriented {
         }
     }
 
-    /// The launch behind the product that adds up the parts of shared tiles, where there is one.
-    fn adding(&self, choice: &Choice) -> Option<PlannedLaunch> {
+    /// The launch of the split-K reduction kernel, where there is one.
+    fn reduction(&self, choice: &Choice) -> Option<PlannedLaunch> {
         let entry = match (self.product.c_16bit, self.product.input) {
             (false, _) | (_, TensorInput::Tf32) => "add_parts_f32",
             (true, TensorInput::Bf16) => "add_parts_bf16",

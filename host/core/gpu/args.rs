@@ -186,7 +186,7 @@ macro_rules! tuples {
         $(
             impl<$first: KernelArg, $($rest: KernelArg),*> KernelArgs for ($first, $($rest,)*) {
                 fn push<'a>(&'a self, list: &mut ArgList<'a>) -> Result<(), Error> {
-                    #[expect(non_snake_case, reason = "the elements go by the names of their types")]
+                    #[expect(non_snake_case, reason = "elements go by the names of their types")]
                     let ($first, $($rest,)*) = self;
                     $first.push(list)?;
                     $($rest.push(list)?;)*

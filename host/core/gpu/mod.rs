@@ -96,7 +96,7 @@ pub use queue::Event;
 
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::{self, Engine, EngineKind};
-use crate::gemm::{Device, GemmInto};
+use crate::gemm::{DeviceLimits, GemmInto};
 use crate::timing::Sampling;
 use bytemuck::Pod;
 use cuda_std::float::GpuFloat;
@@ -147,7 +147,7 @@ impl Gpu {
     /// The device of an engine.
     pub fn on(engine: Box<dyn Engine>) -> Self {
         let caches = Arc::new(Caches {
-            products: Products::new(Device::of(&*engine)),
+            products: Products::new(DeviceLimits::of(&*engine)),
             transposes: Transposes::default(),
         });
         Gpu {

@@ -4,7 +4,7 @@ use super::queue::Queue;
 use super::{DeviceArray, Error, Layout, MatrixMut, MatrixRef};
 use crate::engine::Engine;
 use crate::engine::streams::StreamId;
-use crate::gemm::{self, Description, Device, GemmInput, GemmInto, tuning};
+use crate::gemm::{self, Description, DeviceLimits, GemmInput, GemmInto, tuning};
 use crate::launch::{DevicePtr, Launch};
 use crate::plan::{Operands, Prepared};
 use crate::sync::lock;
@@ -21,7 +21,7 @@ const MAX_TENSOR_MAPS: usize = 64;
 
 /// Products of a device, with what they need beside their operands.
 pub(super) struct Products {
-    device: Device,
+    device: DeviceLimits,
     plans: Mutex<HashMap<Key, Arc<Planned>>>,
     /// What `warpladder tune` found on this device, read when the first product is planned.
     tuned: OnceLock<tuning::Choices>,
@@ -54,7 +54,7 @@ struct Key {
 }
 
 impl Products {
-    pub(super) fn new(device: Device) -> Self {
+    pub(super) fn new(device: DeviceLimits) -> Self {
         Products {
             device,
             plans: Mutex::default(),

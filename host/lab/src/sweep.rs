@@ -14,7 +14,7 @@ use warpladder::error::EngineError;
 use warpladder::launch::Dim3;
 use warpladder::timing::Quartiles;
 use warpladder_models::Bound;
-use warpladder_models::devices::Device;
+use warpladder_models::devices::DeviceModel;
 
 /// What is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -119,7 +119,7 @@ const SAMPLES: usize = 15;
 /// # Errors
 /// See [`SweepError`].
 pub fn sweep(
-    device: &Device,
+    device: &DeviceModel,
     gpu: Option<&dyn Engine>,
     rung: &'static Rung,
     over: Over,
@@ -195,7 +195,7 @@ fn point(rung: &Rung, x: u32, forecast: &Forecast, measured_ms: Option<[f64; 3]>
 
 /// One rung at several sizes.
 fn sizes(
-    device: &Device,
+    device: &DeviceModel,
     gpu: Option<&dyn Engine>,
     rung: &'static Rung,
     seed: u64,
@@ -238,7 +238,7 @@ fn wrong(rung: &Rung, x: u32, complaint: String) -> SweepError {
 
 /// A grid-stride loop with several launches of one size.
 fn launches(
-    device: &Device,
+    device: &DeviceModel,
     gpu: Option<&dyn Engine>,
     rung: &'static Rung,
     over: Over,

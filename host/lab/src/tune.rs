@@ -9,7 +9,7 @@ use warpladder::check::Verdict;
 use warpladder::engine::{Buffer, Engine, EngineKind};
 use warpladder::error::EngineError;
 use warpladder::gemm::tuning::{Environment, ProblemKey, Tuned};
-use warpladder::gemm::{self, Description, Device, GemmElement, PlanError};
+use warpladder::gemm::{self, Description, DeviceLimits, GemmElement, PlanError};
 use warpladder::launch::DevicePtr;
 use warpladder::plan::{Operands, Prepared};
 use warpladder::timing::median;
@@ -60,7 +60,7 @@ pub fn candidates<T: GemmElement>(
     transposed: [bool; 2],
     reps: usize,
 ) -> Result<Vec<Candidate>, TuneError> {
-    let device = Device::of(engine);
+    let device = DeviceLimits::of(engine);
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
     description.check()?;
     let problem = Product::<T>::row_major(shape, 1).stored(transposed);
@@ -114,7 +114,10 @@ pub fn tuned<T: GemmElement>(
 }
 
 /// The candidates that are timed, the model's favourite first.
-fn shortlist<T: GemmElement>(description: &Description<T>, device: Device) -> Vec<(f64, Choice)> {
+fn shortlist<T: GemmElement>(
+    description: &Description<T>,
+    device: DeviceLimits,
+) -> Vec<(f64, Choice)> {
     let (instances, _) = T::instances(device.compute_capability, description.c_16bit);
     let request = description.request(device);
     let mut all: Vec<(f64, Choice)> = instances.candidates(&request).collect();

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! sectors = 1                                               s = 0 (a broadcast)
-//!         = ⌊(o + (n − 1) s) / 32⌋ − ⌊o / 32⌋ + 1           0 < |s| < 32: no sector is stepped over
+//!         = ⌊(o + (n − 1) s) / 32⌋ − ⌊o / 32⌋ + 1           0 < |s| < 32: no sector is left out
 //!         = n                                               |s| ≥ 32: each lane has its own
 //! ```
 //!
@@ -63,7 +63,7 @@ impl WarpAccess {
         Self::new(32, i64::from(access_bytes), access_bytes, 0)
     }
 
-    /// Segments of so many bytes that it touches.
+    /// Segments of `segment_bytes` bytes that it touches.
     ///
     /// # Errors
     /// A segment that is no power of two or smaller than an access.

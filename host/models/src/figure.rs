@@ -17,7 +17,7 @@ pub struct Figure<T> {
 pub enum Basis {
     /// The vendor states it.
     Datasheet,
-    /// Somebody measured it.
+    /// It was measured, as its source says.
     Measured,
     /// The driver of a GPU in this machine told it.
     Queried,

@@ -44,7 +44,7 @@ pub struct Limits {
 pub struct Allocation {
     /// Registers of 32 bits are handed out in multiples of this.
     pub register_unit: u32,
-    /// To whom.
+    /// Whether to warps or to blocks.
     pub register_scope: RegisterScope,
     /// Shared memory is handed out in multiples of this, in bytes.
     pub shared_unit: u32,
@@ -52,11 +52,11 @@ pub struct Allocation {
     pub shared_reserved: u32,
 }
 
-/// To whom registers are handed out.
+/// Whether registers are handed out to warps or to blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegisterScope {
-    /// To a warp, from one of so many equal partitions of the register file.
+    /// To a warp, from one of equal partitions of the register file.
     Warp {
         /// Number of partitions.
         partitions: u32,

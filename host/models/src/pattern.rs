@@ -20,7 +20,7 @@ pub enum PatternError {
         /// Bytes per lane.
         access_bytes: u32,
     },
-    /// No warp has so many lanes.
+    /// No warp has this number of lanes.
     #[error("{0} lanes: give 1 to 32")]
     Lanes(u32),
     /// Segments smaller than an access, or not a power of two.

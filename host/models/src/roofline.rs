@@ -101,7 +101,7 @@ impl Roofline {
         Some(self.peak_gflops.min(intensity * roof.gbs))
     }
 
-    /// Where work of so many FLOP stands that moves so many bytes at each level. Levels without a
+    /// Where work of `flops` FLOP stands that moves these bytes at each level. Levels without a
     /// roof do not bound it.
     pub fn place(&self, flops: f64, bytes: &[(Level, f64)]) -> Standing {
         let compute_seconds = flops / (self.peak_gflops * 1e9);

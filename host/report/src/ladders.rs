@@ -10,7 +10,7 @@ use warpladder_lab::compare::PeerComparison;
 use warpladder_lab::problem::Operation;
 use warpladder_lab::run::{Record, describe};
 use warpladder_models::Bound;
-use warpladder_models::devices::{self, Device};
+use warpladder_models::devices::{self, DeviceModel};
 use warpladder_models::roofline::Level;
 
 /// What a ladder is drawn by.
@@ -146,7 +146,7 @@ pub fn shape(measured: &Record) -> warpladder_lab::problem::Shape {
 
 /// The GPU of the results in the table of devices: that whose name is in its own, the longest where
 /// there are several.
-fn model(data: &Data) -> Option<&'static Device> {
+fn model(data: &Data) -> Option<&'static DeviceModel> {
     let name = data.device_name()?;
     let named = devices::table().filter(|device| name.contains(&*device.name));
     named.max_by_key(|device| device.name.len())

@@ -17,8 +17,8 @@
 use super::{BLOCK, clock, report};
 use cuda_std::prelude::*;
 
-/// Instructions of the class in one round of a thread, all chains together. They are so many that
-/// the loop around them is about 1 % of the instructions.
+/// Instructions of the class in one round of a thread, all chains together. At this number the
+/// loop around them is about 1 % of the instructions.
 pub const PER_ROUND: usize = 256;
 
 /// Chains of a thread in the kernels that measure a rate.
@@ -27,7 +27,10 @@ const CHAINS: usize = 8;
 /// The kernels of each class: its instruction or two, as PTX on {x}, {a} and {b}, in registers of a
 /// class and of a type.
 macro_rules! classes {
-    ($($(#[$doc:meta])* $latency:ident, $rate:ident: $ty:ident in $class:ident, $instructions:literal of $ptx:literal;)*) => {
+    ($(
+        $(#[$doc:meta])* $latency:ident, $rate:ident:
+        $ty:ident in $class:ident, $instructions:literal of $ptx:literal;
+    )*) => {
         $(
             classes!(@kernel $(#[$doc])* ; " The latency of one after the other.",
                 $latency, 1, $ty in $class, $instructions of $ptx);
@@ -35,7 +38,10 @@ macro_rules! classes {
                 $rate, CHAINS, $ty in $class, $instructions of $ptx);
         )*
     };
-    (@kernel $(#[$doc:meta])* ; $what:literal, $name:ident, $chains:expr, $ty:ident in $class:ident, $instructions:literal of $ptx:literal) => {
+    (
+        @kernel $(#[$doc:meta])* ; $what:literal, $name:ident, $chains:expr,
+        $ty:ident in $class:ident, $instructions:literal of $ptx:literal
+    ) => {
         $(#[$doc])*
         #[doc = $what]
         ///
@@ -55,8 +61,13 @@ macro_rules! classes {
                         #[cfg(target_arch = "nvptx64")]
                         // SAFETY: arithmetic on registers.
                         unsafe {
-                            ::core::arch::asm!($ptx, x = inout($class) chains[c], a = in($class) a, b = in($class) b,
-                                options(pure, nomem, nostack, preserves_flags));
+                            ::core::arch::asm!(
+                                $ptx,
+                                x = inout($class) chains[c],
+                                a = in($class) a,
+                                b = in($class) b,
+                                options(pure, nomem, nostack, preserves_flags),
+                            );
                         }
                         #[cfg(not(target_arch = "nvptx64"))]
                         {

@@ -30,7 +30,12 @@ unsafe fn next_global(link: u64) -> u64 {
         let next: u64;
         // SAFETY: the caller gives the address of a link.
         unsafe {
-            ::core::arch::asm!("ld.global.b64 {}, [{}];", out(reg64) next, in(reg64) link, options(nostack, preserves_flags));
+            ::core::arch::asm!(
+                "ld.global.b64 {}, [{}];",
+                out(reg64) next,
+                in(reg64) link,
+                options(nostack, preserves_flags),
+            );
         }
         next
     }
@@ -72,7 +77,12 @@ unsafe fn next_shared(link: u32) -> u32 {
         let next: u32;
         // SAFETY: the caller gives the address of a link.
         unsafe {
-            ::core::arch::asm!("ld.shared.b32 {}, [{}];", out(reg32) next, in(reg32) link, options(nostack, preserves_flags));
+            ::core::arch::asm!(
+                "ld.shared.b32 {}, [{}];",
+                out(reg32) next,
+                in(reg32) link,
+                options(nostack, preserves_flags),
+            );
         }
         next
     }
@@ -88,8 +98,12 @@ pub(super) fn shared_address<T>(pointer: *mut T) -> u32 {
         let address: u32;
         // SAFETY: computes an address.
         unsafe {
-            ::core::arch::asm!("{{ .reg .b64 wide; cvta.to.shared.u64 wide, {}; cvt.u32.u64 {}, wide; }}",
-                in(reg64) pointer, out(reg32) address, options(pure, nomem, nostack, preserves_flags));
+            ::core::arch::asm!(
+                "{{ .reg .b64 wide; cvta.to.shared.u64 wide, {}; cvt.u32.u64 {}, wide; }}",
+                in(reg64) pointer,
+                out(reg32) address,
+                options(pure, nomem, nostack, preserves_flags),
+            );
         }
         address
     }

@@ -28,7 +28,11 @@ fn clock() -> u64 {
         // SAFETY: reads a register. Not `pure`: each read gives another value, and none may be
         // moved out of its place.
         unsafe {
-            ::core::arch::asm!("mov.u64 {}, %clock64;", out(reg64) cycles, options(nomem, nostack, preserves_flags));
+            ::core::arch::asm!(
+                "mov.u64 {}, %clock64;",
+                out(reg64) cycles,
+                options(nomem, nostack, preserves_flags),
+            );
         }
         cycles
     }

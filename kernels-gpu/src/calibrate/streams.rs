@@ -16,7 +16,7 @@ use super::BLOCK;
 use cuda_std::prelude::*;
 use cuda_std::vector::{U32x4, Vector};
 
-/// Elements of 16 bytes that a thread has under way.
+/// Elements of 16 bytes that a thread has in flight.
 const UNROLL: usize = 4;
 
 /// Words of a sector: a stride at which every lane stores into a sector of its own.
@@ -24,7 +24,7 @@ pub const SECTOR_WORDS: usize = 8;
 
 /// The first element of this thread and how many there are from one to the next.
 #[inline(always)]
-fn place() -> (usize, usize) {
+fn grid_stride() -> (usize, usize) {
     let threads = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
     (thread::index_1d() as usize, threads)
 }
@@ -36,7 +36,7 @@ fn place() -> (usize, usize) {
 /// word.
 #[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
 pub unsafe fn calibrate_read(input: *const u32, output: *mut u32, vectors: u32, rounds: u32) {
-    let (first, threads) = place();
+    let (first, threads) = grid_stride();
     let vectors = vectors as usize;
     let mut sum = 0;
     for round in 0..rounds as usize {
@@ -69,7 +69,7 @@ pub unsafe fn calibrate_read(input: *const u32, output: *mut u32, vectors: u32, 
 /// `output` has `vectors` elements of 16 bytes and is aligned to them.
 #[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
 pub unsafe fn calibrate_write(output: *mut u32, vectors: u32, rounds: u32) {
-    let (first, threads) = place();
+    let (first, threads) = grid_stride();
     for round in 0..rounds as usize {
         let mut at = (first + round * (threads / 2 + 32)) % threads;
         while at < vectors as usize {
@@ -89,7 +89,12 @@ unsafe fn store(to: *mut u32, word: u32) {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: the contract says that the word may be written.
     unsafe {
-        ::core::arch::asm!("st.global.b32 [{}], {};", in(reg64) to, in(reg32) word, options(nostack, preserves_flags));
+        ::core::arch::asm!(
+            "st.global.b32 [{}], {};",
+            in(reg64) to,
+            in(reg32) word,
+            options(nostack, preserves_flags),
+        );
     }
     #[cfg(not(target_arch = "nvptx64"))]
     // SAFETY: the contract says that the word may be written.
@@ -102,13 +107,13 @@ unsafe fn store(to: *mut u32, word: u32) {
 /// `rounds` times.
 ///
 /// # Safety
-/// `output` has `places` times `stride` words, and `stride` is at least [`SECTOR_WORDS`].
+/// `output` has `count` times `stride` words, and `stride` is at least [`SECTOR_WORDS`].
 #[kernel(max_threads = BLOCK as u32, min_blocks = 1)]
-pub unsafe fn calibrate_write_parts(output: *mut u32, places: u32, stride: u32, rounds: u32) {
-    let (first, threads) = place();
+pub unsafe fn calibrate_write_parts(output: *mut u32, count: u32, stride: u32, rounds: u32) {
+    let (first, threads) = grid_stride();
     for round in 0..rounds {
         let mut at = first;
-        while at < places as usize {
+        while at < count as usize {
             for word in 0..SECTOR_WORDS {
                 // SAFETY: inside of the array.
                 unsafe { store(output.add(at * stride as usize + word), round) };

@@ -1,4 +1,4 @@
-//! General products, C ← α · op(A) · op(B) + β · C: their parameters, how their tiles are dealt out, and what the generations share.
+//! GEMM, C ← α · op(A) · op(B) + β · C: its parameters, how its tiles are dealt out, and what the generations share.
 //!
 //! | file | what |
 //! |---|---|
@@ -341,7 +341,7 @@ impl<C: Output> Target<C> {
             unsafe {
                 let to = self.start.add(row * self.leading + column);
                 let scaled = sum * self.alpha;
-                *to = C::narrow(if self.beta == C::Wide::ZERO {
+                *to = C::from_wide(if self.beta == C::Wide::ZERO {
                     scaled
                 } else {
                     self.beta.mul_add((*to).widen(), scaled)

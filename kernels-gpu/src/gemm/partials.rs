@@ -22,7 +22,7 @@
 
 use super::scalar::{Output, Scalar};
 use super::{Gemm, Target, partials_pitch};
-use cuda_std::narrow::{bf16, f16};
+use cuda_std::float16::{bf16, f16};
 use cuda_std::prelude::*;
 
 /// Threads of a block, of all lanes.

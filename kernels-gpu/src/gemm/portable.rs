@@ -28,7 +28,7 @@ use super::meet::meet;
 use super::operand::way;
 use super::scalar::{Output, Scalar};
 use super::{Gemm, Target, Task};
-use cuda_std::narrow::{Widen, bf16, f16};
+use cuda_std::float16::{Widen, bf16, f16};
 use cuda_std::prelude::*;
 
 /// Threads of a block, and along each side of its tile.

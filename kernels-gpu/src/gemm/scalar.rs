@@ -1,12 +1,12 @@
 //! Elements of the general products.
 
-use cuda_std::narrow::{Narrow, bf16, f16};
+use cuda_std::float16::{FromWide, bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, F64x2, U32x2, Vector};
 use cuda_std::warp::WarpShuffleValue;
 
 /// An element of C, to which scaled sums are rounded: once, and to the nearest. Four are stored at a time.
-pub trait Output: Narrow<Wide: GpuFloat> {
+pub trait Output: FromWide<Wide: GpuFloat> {
     /// Stores 4 sums at a multiple of 16 bytes, or of 8 where an element has 2.
     ///
     /// # Safety
@@ -65,7 +65,7 @@ macro_rules! narrow_outputs {
             impl Output for $element {
                 #[inline(always)]
                 unsafe fn store_4(to: *mut $element, sums: [f32; 4]) {
-                    let [a, b, c, d] = sums.map(|sum| u32::from($element::narrow(sum).0));
+                    let [a, b, c, d] = sums.map(|sum| u32::from($element::from_wide(sum).0));
                     // SAFETY: passed on to the caller.
                     unsafe { U32x2::store(to.cast(), [a | b << 16, c | d << 16]) }
                 }

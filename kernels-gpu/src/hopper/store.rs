@@ -6,14 +6,14 @@ use super::tiles::{Maps, ROW_BYTES, ROWS, WARPGROUP};
 use crate::gemm::Gemm;
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
-use cuda_std::narrow::{Narrow, NarrowPair, bf16, f16};
+use cuda_std::float16::{FromWide, PackX2, bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tma;
 use cuda_std::vector::{F32x2, Vector};
 use cuda_std::wgmma::{self, Accumulator};
 
 /// An element of C, to which scaled sums are rounded: once, and to the nearest. Two are stored at a time.
-pub trait Paired: Narrow<Wide = f32> {
+pub trait Paired: FromWide<Wide = f32> {
     /// Stores two neighbours of a row.
     ///
     /// # Safety
@@ -33,7 +33,7 @@ impl Paired for f16 {
     #[inline(always)]
     unsafe fn store_pair(to: *mut f16, left: f32, right: f32) {
         // SAFETY: passed on to the caller.
-        unsafe { *to.cast() = f16::narrow_pair(left, right) };
+        unsafe { *to.cast() = f16::pack_x2(left, right) };
     }
 }
 
@@ -41,7 +41,7 @@ impl Paired for bf16 {
     #[inline(always)]
     unsafe fn store_pair(to: *mut bf16, left: f32, right: f32) {
         // SAFETY: passed on to the caller.
-        unsafe { *to.cast() = bf16::narrow_pair(left, right) };
+        unsafe { *to.cast() = bf16::pack_x2(left, right) };
     }
 }
 
@@ -192,7 +192,7 @@ impl<C: Paired> Elements<'_, C> {
     pub unsafe fn store(&self, corner: Corner, register: usize, result: f32) {
         if let Some(place) = self.place(corner, register) {
             // SAFETY: inside of C.
-            unsafe { *place = C::narrow(result) };
+            unsafe { *place = C::from_wide(result) };
         }
     }
 }
@@ -334,7 +334,7 @@ impl<C: Paired> Target<'_, C> {
                 let piece = (row / 4) ^ (column % 8);
                 let in_row = piece * PIECE_BYTES + row % 4 * 4;
                 let place = start.wrapping_add(column * ROW_BYTES + in_row);
-                *place.cast() = C::narrow(values[register]);
+                *place.cast() = C::from_wide(values[register]);
             }
             tma::fence_proxy_async();
             wgmma::sync(self.barrier);

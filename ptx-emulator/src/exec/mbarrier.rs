@@ -362,7 +362,8 @@ impl<'l, O: Observer> Worker<'_, 'l, O> {
         let mut object = self.object(address, lane)?;
         if count == 0 || count > object.pending {
             let message = format!(
-                "{count} arrivals at the mbarrier at {address:#x}, which waits for {} in this phase",
+                "{count} arrivals at the mbarrier at {address:#x}, which waits for {} \
+                 in this phase",
                 object.pending
             );
             return Err(bad(message, lane));

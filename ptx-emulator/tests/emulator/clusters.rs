@@ -26,18 +26,18 @@ fn module(body: &str) -> String {
 }
 
 /// Memory with data, and a launch on it.
-struct Device {
+struct ClusterLaunch {
     memory: Memory,
     data: u64,
     config: LaunchConfig,
 }
 
-impl Device {
+impl ClusterLaunch {
     fn new(grid: [u32; 3], cluster: [u32; 3], threads: u32) -> Self {
         let memory = Memory::with_capacity(1 << 20);
         let data = memory.alloc(4 * WORDS as u64).expect("room");
         memory.fill(data, 4 * WORDS as u64, 0).expect("in bounds");
-        Device {
+        ClusterLaunch {
             memory,
             data,
             config: LaunchConfig {
@@ -102,8 +102,8 @@ impl Device {
 }
 
 /// Two clusters of `blocks` blocks of a warp and a half.
-fn row_of(blocks: u32) -> Device {
-    Device::new([2 * blocks, 1, 1], [blocks, 1, 1], 48)
+fn row_of(blocks: u32) -> ClusterLaunch {
+    ClusterLaunch::new([2 * blocks, 1, 1], [blocks, 1, 1], 48)
 }
 
 const SYNC: &str = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
@@ -141,7 +141,7 @@ fn special_registers_tell_where_a_block_stands() {
          mad.lo.u32 %r3, %r3, 2, %r2; mad.lo.u32 %r3, %r3, 4, %r1; mad.wide.u32 %x1, %r3, 64, %base;
          {moves} mov.pred %p1, %is_explicit_cluster; selp.b32 %r1, 1, 0, %p1; st.global.b32 [%x1+56], %r1;"
     );
-    let device = Device::new(grid, cluster, 1);
+    let device = ClusterLaunch::new(grid, cluster, 1);
     let rows = device.run(&body);
     for (index, row) in rows.chunks(16).take(24).enumerate() {
         let index = index as u32;
@@ -151,7 +151,7 @@ fn special_registers_tell_where_a_block_stands() {
         assert_eq!(row[..12], expected, "block {at:?}");
         assert_eq!(row[12..15], [2 * place[1] + place[0], 4, 1]);
     }
-    let alone = Device {
+    let alone = ClusterLaunch {
         config: LaunchConfig {
             cluster: None,
             ..device.config.clone()
@@ -198,7 +198,7 @@ fn blocks_read_each_others_shared_memory() {
             }
             assert_eq!(device.findings(&body), [""; 0]);
             // The same with several workers.
-            let several = Device {
+            let several = ClusterLaunch {
                 config: LaunchConfig {
                     workers: Some(2),
                     ..device.config.clone()
@@ -543,7 +543,9 @@ fn arriving_and_waiting_take_turns() {
 #[test]
 fn clusters_divide_the_grid_and_are_small() {
     let refused = |grid: [u32; 3], cluster: [u32; 3]| {
-        let error = Device::new(grid, cluster, 32).launch("").unwrap_err();
+        let error = ClusterLaunch::new(grid, cluster, 32)
+            .launch("")
+            .unwrap_err();
         error.to_string()
     };
     let message = refused([6, 1, 1], [4, 1, 1]);
@@ -584,7 +586,7 @@ const WAIT: &str =
 const STORE_BEHIND: &str = "mov.u32 %r20, %ctaid.x; mad.lo.u32 %r20, %r20, 48, %thread; \
                             mad.wide.u32 %x20, %r20, 4, %base; st.global.b32 [%x20+1024], %r0;";
 
-impl Device {
+impl ClusterLaunch {
     /// A device with a matrix of 8 × 16 words, 1000 and so on, and its map.
     fn with_matrix(self) -> Self {
         let words: Vec<u8> = (0..128u32).flat_map(|i| (1000 + i).to_le_bytes()).collect();

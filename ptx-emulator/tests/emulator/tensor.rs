@@ -9,7 +9,7 @@ use ptx_emulator::{
 };
 
 /// Device memory with data, tensor maps and a result.
-struct Device {
+struct TensorMemory {
     memory: Memory,
     data: u64,
 }
@@ -20,7 +20,7 @@ const MAPS: u64 = 256;
 /// Bytes after the maps.
 const BYTES: usize = 1 << 16;
 
-impl Device {
+impl TensorMemory {
     /// Memory that holds `content` after the space for maps, and zeros.
     fn new(content: &[u8]) -> Self {
         let memory = Memory::with_capacity(1 << 20);
@@ -29,7 +29,7 @@ impl Device {
             .fill(data, MAPS + BYTES as u64, 0)
             .expect("in bounds");
         memory.write(data + MAPS, content).expect("in bounds");
-        Device { memory, data }
+        TensorMemory { memory, data }
     }
 
     /// Makes a map of what starts at an offset after the maps.
@@ -132,7 +132,7 @@ fn boxes_are_swizzled_and_filled_with_zeros() {
     ] {
         let columns = span.max(32) / 2;
         let rows = 1024 / (2 * columns);
-        let device = Device::new(&halves(100 * 40));
+        let device = TensorMemory::new(&halves(100 * 40));
         device.map(
             0,
             0,
@@ -161,7 +161,7 @@ fn boxes_are_swizzled_and_filled_with_zeros() {
 
 #[test]
 fn a_load_without_a_wait_is_late_and_a_race() {
-    let device = Device::new(&halves(512));
+    let device = TensorMemory::new(&halves(512));
     device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
     device.launch(&load_box(0, 0, 1024, ""), 32).expect("runs");
     assert_eq!(device.read(32768, 1024), vec![0; 1024]);
@@ -171,7 +171,7 @@ fn a_load_without_a_wait_is_late_and_a_race() {
 
 #[test]
 fn wrong_bulk_copies_are_faults() {
-    let device = Device::new(&[]);
+    let device = TensorMemory::new(&[]);
     let fault = |text: &str| match device.launch(text, 32) {
         Err(LaunchError::Fault(fault)) => fault.kind,
         other => panic!("{other:?}"),
@@ -232,7 +232,7 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
     let publish = "fence.proxy.async.shared::cta; bar.sync 0;";
     let read = "cp.async.bulk.wait_group.read 0;";
     for (wait, first) in [(read, 7), ("", 9)] {
-        let device = Device::new(&[]);
+        let device = TensorMemory::new(&[]);
         device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
         device.launch(&store(publish, wait), 32).expect("runs");
         let found = device.read(0, 1024);
@@ -243,7 +243,7 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
         assert_eq!(found, expected(first), "{wait}");
     }
     // At the end of a row of 61 elements, the second half of a word is written as well.
-    let device = Device::new(&[]);
+    let device = TensorMemory::new(&[]);
     let mut odd = matrix(8, 64, [64, 8], TensorSwizzle::None);
     odd.extents[0] = 61;
     device.map(0, 0, odd);
@@ -251,7 +251,7 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
     let end = device.read(2 * (6 * 64 + 60), 8);
     assert_eq!(end, [7, 0, 7, 0, 0, 0, 0, 0]);
 
-    let device = Device::new(&[]);
+    let device = TensorMemory::new(&[]);
     device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
     let counts = device.counts(&store(publish, read), 32);
     // Two rows of 32 elements are inside.
@@ -265,7 +265,7 @@ fn stores_clip_the_box_and_read_when_they_are_waited_for() {
     );
     // What a store reads must be written, published, and left alone until it has been read.
     let findings = |publish: &str, wait: &str| {
-        let device = Device::new(&[]);
+        let device = TensorMemory::new(&[]);
         device.map(0, 0, matrix(8, 64, [64, 8], TensorSwizzle::None));
         device.findings(&store(publish, wait), 32)
     };
@@ -361,7 +361,7 @@ impl Product {
         }
         let wait = "wgmma.wait_group.sync.aligned 0; bar.sync 0;";
         for add in [false, true] {
-            let device = Device::new(&content);
+            let device = TensorMemory::new(&content);
             device
                 .launch(&self.text(add, wait), 128)
                 .unwrap_or_else(|error| panic!("{error}"));
@@ -391,7 +391,7 @@ impl Product {
                 }
             }
         }
-        let device = Device::new(&content);
+        let device = TensorMemory::new(&content);
         assert_eq!(device.findings(&self.text(true, wait), 128), [""; 0]);
         // The tile is overwritten while an MMA may still read it.
         let late = "bar.sync 0;";
@@ -489,7 +489,7 @@ fn rows_from_registers() {
          mad.wide.u32 %x1, %thread, 16, %base;
          st.global.v4.b32 [%x1+33024], {%r20, %r21, %r22, %r23};",
     );
-    let device = Device::new(&content);
+    let device = TensorMemory::new(&content);
     device
         .launch(&text, 128)
         .unwrap_or_else(|error| panic!("{error}"));

@@ -1,7 +1,7 @@
 //! Kernels that are wrong on purpose, each in one way, and beside some of them the right one.
 //!
-//! `tests/sanitize.rs` runs them under the sanitizers. A comment `//@ name` marks the line that a finding must
-//! name.
+//! `tests/sanitize.rs` runs them under the sanitizers. A comment `//@ name` marks the line that a
+//! finding must name.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -43,7 +43,8 @@ unsafe fn product<const BEFORE: bool, const AFTER: bool>(
                 thread::sync_threads();
             }
             for i in 0..TILE {
-                sum = (*tile_a.add(ty * TILE + i)).mul_add(*tile_b.add(i * TILE + tx), sum); //@ product read
+                let (a, b) = (tile_a.add(ty * TILE + i), tile_b.add(i * TILE + tx));
+                sum = (*a).mul_add(*b, sum); //@ product read
             }
             if AFTER {
                 thread::sync_threads();
@@ -61,7 +62,7 @@ unsafe fn product<const BEFORE: bool, const AFTER: bool>(
 /// n is a multiple of 16, and the pointers are to n × n elements.
 #[kernel]
 pub unsafe fn sound_product(a: *const f32, b: *const f32, c: *mut f32, n: u32) {
-    // SAFETY: the caller's.
+    // SAFETY: n is a multiple of 16, and the pointers are to n × n elements.
     unsafe { product::<true, true>(a, b, c, n) };
 }
 
@@ -71,7 +72,7 @@ pub unsafe fn sound_product(a: *const f32, b: *const f32, c: *mut f32, n: u32) {
 /// As [`sound_product`].
 #[kernel]
 pub unsafe fn missing_first_barrier(a: *const f32, b: *const f32, c: *mut f32, n: u32) {
-    // SAFETY: the caller's.
+    // SAFETY: n is a multiple of 16, and the pointers are to n × n elements.
     unsafe { product::<false, true>(a, b, c, n) };
 }
 
@@ -81,7 +82,7 @@ pub unsafe fn missing_first_barrier(a: *const f32, b: *const f32, c: *mut f32, n
 /// As [`sound_product`].
 #[kernel]
 pub unsafe fn missing_second_barrier(a: *const f32, b: *const f32, c: *mut f32, n: u32) {
-    // SAFETY: the caller's.
+    // SAFETY: n is a multiple of 16, and the pointers are to n × n elements.
     unsafe { product::<true, false>(a, b, c, n) };
 }
 
@@ -124,7 +125,7 @@ pub unsafe fn store_shifted(input: *const f32, output: *mut f32) {
 #[kernel]
 pub unsafe fn sound_copy(input: *const f32, output: *mut f32) {
     let i = thread::index_1d() as usize;
-    // SAFETY: the caller's.
+    // SAFETY: i is a thread of the grid, and there is an element for each.
     unsafe { *output.add(i) = *input.add(i) }; //@ sound_copy
 }
 
@@ -167,7 +168,7 @@ pub unsafe fn uninitialised_tail(input: *const f32, output: *mut f32, n: u32) {
 }
 // ANCHOR_END: uninitialised
 
-/// Adds to an output that nobody has set to zero.
+/// Adds to an output that was not set to zero.
 ///
 /// # Safety
 /// The pointers are to as many elements as there are threads.
@@ -289,7 +290,7 @@ unsafe fn exchange<const SYNC: bool>(output: *mut u32) {
 /// The block has 32 threads, and the pointer is to as many elements.
 #[kernel]
 pub unsafe fn missing_warp_barrier(output: *mut u32) {
-    // SAFETY: the caller's.
+    // SAFETY: the block has 32 threads, and the pointer is to as many elements.
     unsafe { exchange::<false>(output) };
 }
 
@@ -299,7 +300,7 @@ pub unsafe fn missing_warp_barrier(output: *mut u32) {
 /// The block has 32 threads, and the pointer is to as many elements.
 #[kernel]
 pub unsafe fn sound_warp_exchange(output: *mut u32) {
-    // SAFETY: the caller's.
+    // SAFETY: the block has 32 threads, and the pointer is to as many elements.
     unsafe { exchange::<true>(output) };
 }
 
@@ -351,7 +352,8 @@ pub unsafe fn sound_histogram(input: *const u32, counts: *mut u32) {
 /// Each block writes a partial sum; the last one to finish adds them up.
 ///
 /// # Safety
-/// `partial` is to as many elements as there are blocks, `finished` to one 0, `total` to one element.
+/// `partial` is to as many elements as there are blocks, `finished` to one 0, `total` to one
+/// element.
 #[kernel]
 pub unsafe fn sound_last_block(partial: *mut u32, finished: *mut u32, total: *mut u32) {
     let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());

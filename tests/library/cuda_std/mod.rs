@@ -389,7 +389,7 @@ fn floats_of_16_bits_are_widened_exactly() {
 }
 
 #[test]
-fn floats_are_narrowed_to_the_nearest() {
+fn floats_are_rounded_to_the_nearest_of_16_bits() {
     // All exponents of either sign, with fractions at, before and behind the places where rounding
     // turns: halfway to an even and to an odd number of each kind among them.
     let fractions = [
@@ -408,19 +408,19 @@ fn floats_are_narrowed_to_the_nearest() {
             Arg::U64(numbers.len() as u64),
             Arg::Ptr(to.ptr()),
         ];
-        run(engine, "narrow", along_x(blocks), along_x(256), &args);
+        run(engine, "from_wide", along_x(blocks), along_x(256), &args);
         for (&number, found) in numbers.iter().zip(read::<u32>(&to, numbers.len())) {
-            let (half, brain) = (
+            let (half, bfloat) = (
                 half::f16::from_bits(found as u16),
                 half::bf16::from_bits((found >> 16) as u16),
             );
             let expected = (half::f16::from_f32(number), half::bf16::from_f32(number));
             let same = if number.is_nan() {
-                half.is_nan() && brain.is_nan()
+                half.is_nan() && bfloat.is_nan()
             } else {
-                (half.to_bits(), brain.to_bits()) == (expected.0.to_bits(), expected.1.to_bits())
+                (half.to_bits(), bfloat.to_bits()) == (expected.0.to_bits(), expected.1.to_bits())
             };
-            assert!(same, "{number:e}: {half} and {brain}, not {expected:?}");
+            assert!(same, "{number:e}: {half} and {bfloat}, not {expected:?}");
         }
     });
 }

@@ -422,7 +422,6 @@ reason = "for the test"
     }
 
     #[test]
-    #[ignore = "the old words are being replaced: this holds when that is done"]
     fn no_old_word_is_left() {
         let repository = Repository::here().unwrap();
         let table = Table::read(&repository).unwrap();

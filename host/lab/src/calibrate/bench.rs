@@ -134,7 +134,8 @@ impl<'e> Bench<'e> {
         launches: u32,
     ) -> Result<f64, EngineError> {
         let launch = self.launch(entry, grid, args)?;
-        // SAFETY: as in `run`: the arguments are buffers of this bench and their lengths.
+        // SAFETY: the kernels of `calibrate` read and write the buffers of this bench, as far as
+        // their arguments say.
         Ok(unsafe { self.engine.time(&[launch], launches) }? / 1e3)
     }
 

@@ -2,7 +2,7 @@
 
 use super::PlanRequest;
 use crate::problem::Shape;
-use warpladder::gemm::{Description, Device, GemmElement, plan_choice};
+use warpladder::gemm::{Description, DeviceLimits, GemmElement, plan_choice};
 use warpladder::plan::Plan;
 
 pub(super) use warpladder::gemm::COMPUTE_CAPABILITY;
@@ -21,7 +21,7 @@ pub(super) fn dgemm(request: &PlanRequest) -> Plan {
 
 fn plan<T: GemmElement>(request: &PlanRequest) -> Plan {
     let Shape { m, n, k } = request.shape;
-    let device = Device {
+    let device = DeviceLimits {
         multiprocessors: request.multiprocessors,
         compute_capability: request.compute_capability,
     };

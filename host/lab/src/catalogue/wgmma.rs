@@ -121,12 +121,12 @@ pub(super) fn tf32(request: &PlanRequest) -> Plan {
 }
 
 /// `wgmma_bf16_narrow`.
-pub(super) fn bf16_narrow(request: &PlanRequest) -> Plan {
+pub(super) fn bf16_to_bf16(request: &PlanRequest) -> Plan {
     general(TensorInput::Bf16, request)
 }
 
 /// `wgmma_f16_narrow`.
-pub(super) fn f16_narrow(request: &PlanRequest) -> Plan {
+pub(super) fn f16_to_f16(request: &PlanRequest) -> Plan {
     general(TensorInput::F16, request)
 }
 

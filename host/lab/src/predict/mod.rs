@@ -29,7 +29,7 @@ use warpladder::error::EngineError;
 use warpladder::plan::PlannedLaunch;
 use warpladder::ptx;
 use warpladder_models::Figure;
-use warpladder_models::devices::{Device, Queried};
+use warpladder_models::devices::{DeviceModel, Queried};
 use warpladder_models::occupancy::Launch;
 use warpladder_models::predict::{
     self, PredictError, Prediction, TensorFlops, WarpInstructions, Work,
@@ -122,7 +122,7 @@ pub enum ForecastError {
 /// See [`ForecastError`].
 pub fn forecast(
     emulator: &EmulatorEngine,
-    device: &Device,
+    device: &DeviceModel,
     rung: &'static Rung,
     shape: Shape,
     seed: u64,
@@ -159,7 +159,7 @@ pub fn forecast(
 }
 
 fn predicted(
-    device: &Device,
+    device: &DeviceModel,
     rung: &Rung,
     shape: Shape,
     entry: &'static str,
@@ -180,7 +180,7 @@ fn predicted(
 /// # Errors
 /// See [`ForecastError`].
 pub fn forecast_strided(
-    device: &Device,
+    device: &DeviceModel,
     rung: &'static Rung,
     shape: Shape,
     strided: &Strided,
@@ -202,7 +202,7 @@ pub fn forecast_strided(
 
 fn launch(
     emulator: &EmulatorEngine,
-    device: &Device,
+    device: &DeviceModel,
     planned: &PlannedLaunch,
 ) -> Result<Launch, ForecastError> {
     let entry = planned.entry;
@@ -218,7 +218,7 @@ fn launch(
 
 /// Registers of a thread on a device: those of compute capability 9.0, as far as a thread can have
 /// that number. Other generations differ by a few.
-fn registers(device: &Device, entry: &'static str) -> Result<u32, ForecastError> {
+fn registers(device: &DeviceModel, entry: &'static str) -> Result<u32, ForecastError> {
     let most = device.architecture.limits.value.registers_per_thread;
     let assigned = assigned_registers(entry).ok_or(ForecastError::NoRegisters(entry))?;
     Ok(assigned.min(most))
@@ -240,8 +240,8 @@ fn assigned_registers(entry: &str) -> Option<u32> {
 
 /// The row of a GPU of this machine: what its driver tells, and for the rest what is known of the
 /// same GPU.
-pub fn device_of(properties: &DeviceProperties) -> Device {
-    Device::from_query(&Queried {
+pub fn device_of(properties: &DeviceProperties) -> DeviceModel {
+    DeviceModel::from_query(&Queried {
         name: properties.name.clone(),
         compute_capability: properties.compute_capability.into(),
         multiprocessors: properties.multiprocessors,
@@ -261,7 +261,7 @@ pub fn device_of(properties: &DeviceProperties) -> Device {
 
 /// The cycles of a device that [`Chain`]s of instructions depend on; where one is unknown, those of
 /// the nearest kind.
-pub fn cycles(device: &Device) -> Cycles {
+pub fn cycles(device: &DeviceModel) -> Cycles {
     const FMA: f64 = 6.0;
     const ISSUES: f64 = 4.0;
     let value = |figure: Option<Figure<f64>>| figure.map(|figure| figure.value);
@@ -289,7 +289,7 @@ pub fn cycles(device: &Device) -> Cycles {
 
 /// The counts as work on a device.
 fn work(
-    device: &Device,
+    device: &DeviceModel,
     rung: &Rung,
     shape: Shape,
     launch: &Launch,
@@ -351,7 +351,13 @@ fn work(
 /// Of a product whose larger input does not fit, each wave of resident blocks reads that input
 /// again: it runs along the whole extent of the grid, while the other input's part is shared by the
 /// blocks of a wave.
-fn dram_bytes(device: &Device, rung: &Rung, shape: Shape, rounds: u64, counts: &Counts) -> f64 {
+fn dram_bytes(
+    device: &DeviceModel,
+    rung: &Rung,
+    shape: Shape,
+    rounds: u64,
+    counts: &Counts,
+) -> f64 {
     let Some(l2) = device.l2_bytes else {
         return counts.half_warp_sectors * SECTOR_BYTES as f64;
     };

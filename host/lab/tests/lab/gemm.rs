@@ -12,7 +12,7 @@ use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::engine::{Engine, EngineKind};
-use warpladder::gemm::{self, Description, Device, GemmInput, GemmInto};
+use warpladder::gemm::{self, Description, DeviceLimits, GemmInput, GemmInto};
 
 /// Sizes that meet edges of every tile, short sides, split-K, and promotion intervals of those.
 const EXTENTS: [[u32; 3]; 9] = [
@@ -29,7 +29,7 @@ const EXTENTS: [[u32; 3]; 9] = [
 
 /// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and
 /// in cut tiles.
-fn choices<T: GemmInput>(product: &Description<T>, device: Device) -> Vec<Choice> {
+fn choices<T: GemmInput>(product: &Description<T>, device: DeviceLimits) -> Vec<Choice> {
     let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
     let mut seen = HashSet::new();
     let request = product.request(device);
@@ -53,7 +53,7 @@ const VARIANTS: [(u32, u32, [f64; 2]); 4] = [
 
 /// All sizes in all layouts: on a GPU in all variants, on the emulator in one of them each, by
 /// turns. A sample has each kernel at least once.
-fn all<T, C>(engine: &dyn Engine, device: Device, round: fn(f64) -> T)
+fn all<T, C>(engine: &dyn Engine, device: DeviceLimits, round: fn(f64) -> T)
 where
     T: GemmInto<C> + Into<f64>,
     C: Element,
@@ -104,8 +104,8 @@ where
 }
 
 /// A device of few multiprocessors, so that small products have rounds that are full.
-fn small(compute_capability: ComputeCapability) -> Device {
-    Device {
+fn small(compute_capability: ComputeCapability) -> DeviceLimits {
+    DeviceLimits {
         multiprocessors: 2,
         compute_capability,
     }
@@ -150,7 +150,7 @@ fn and_on_a_gpu() {
     let Some(gpu) = gpu::open() else {
         return;
     };
-    let device = Device::of(&*gpu);
+    let device = DeviceLimits::of(&*gpu);
     for device in [
         device,
         small(device.compute_capability),

@@ -45,7 +45,7 @@ const CLUSTERED: [(u32, [u32; 3], u64); 3] = [
     (8, [130, 100, 2000], 2),
 ];
 
-/// The same with a split-K reduction kernel: more partial sums of a tile than it reads at a time,
+/// The same with a split-K reduction kernel: more splits of a tile than it reads at a time,
 /// tiles of several columns, and rows of C that are stored as vec2 but for their last
 /// element.
 const REDUCED: [(u32, [u32; 3]); 3] = [
@@ -142,12 +142,15 @@ fn shared_tiles<T, C>(
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element + PartialEq,
 {
-    let drawn = Drawn::new(engine, "products in shared tiles");
+    let drawn = Drawn::new(engine, "products with split tiles");
     for &(multiprocessors, extents, tails) in sizes {
         for &transposed in layouts {
             let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
             let plan = TensorGemm::of(input, &case.product).plan(multiprocessors);
-            assert!(plan.zeroed_bytes > 0, "{extents:?} is not shared: {plan:?}");
+            assert!(
+                plan.zeroed_bytes > 0,
+                "{extents:?} has no split tiles: {plan:?}"
+            );
             // Such work units are the only blocks that need not all run at the same time.
             let blocks = plan.launches.last().map(|launch| launch.grid[0]);
             let has_tails = blocks > Some(multiprocessors.into());
@@ -214,7 +217,7 @@ fn clusters_of_two<T, C>(
     T: GemmInto<C, Output = f32> + Into<f64>,
     C: Element,
 {
-    let drawn = Drawn::new(engine, "products by pairs of blocks");
+    let drawn = Drawn::new(engine, "products by 2-CTA clusters");
     for &(multiprocessors, extents, name) in sizes {
         let on = (multiprocessors, extents);
         products::<T, C>((engine, &drawn), elements, on, layouts, 2, |last| {

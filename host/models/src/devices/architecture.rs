@@ -7,7 +7,7 @@ use crate::occupancy::{Allocation, Limits};
 /// A compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Architecture {
-    /// Times ten: 90 for 9.0.
+    /// As the name of its target has it: 90 for `sm_90`.
     pub compute_capability: u32,
     /// What a multiprocessor and a block can have.
     pub limits: Figure<Limits>,

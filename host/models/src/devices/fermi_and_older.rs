@@ -2,7 +2,7 @@
 //! count cycles.
 
 use super::architectures::{CC_1_3, CC_2_0};
-use super::{Calibration, Device, Latencies};
+use super::{Calibration, DeviceModel, Latencies};
 use crate::figure::Figure;
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ const TECHPOWERUP: &str = "TechPowerUp GPU database";
 const WONG: &str = "Wong et al., Demystifying GPU Microarchitecture, ISPASS 2010";
 const GUIDE_4: &str = "CUDA C Programming Guide 4.2, section 5.2.3";
 
-pub(super) const DEVICES: &[Device] = &[
-    Device {
+pub(super) const DEVICES: &[DeviceModel] = &[
+    DeviceModel {
         name: Cow::Borrowed("GTX 280"),
         chip: Cow::Borrowed("GT200"),
         architecture: CC_1_3,
@@ -33,7 +33,7 @@ pub(super) const DEVICES: &[Device] = &[
         tensor_f16_tflops: None,
         calibration: Calibration::UNKNOWN,
     },
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("S2050"),
         chip: Cow::Borrowed("GF100"),
         architecture: CC_2_0,

@@ -1,7 +1,7 @@
 //! GPUs of sources 000 and 002, and the P100.
 
 use super::architectures::{CC_3_5, CC_3_7, CC_5_2, CC_6_0, CC_6_1};
-use super::{Calibration, Device, Latencies};
+use super::{Calibration, DeviceModel, Latencies};
 use crate::figure::Figure;
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ const fn arafa(fma: f64, shared: f64, l2: f64, dram: f64) -> Latencies {
     }
 }
 
-const K20M: Device = Device {
+const K20M: DeviceModel = DeviceModel {
     name: Cow::Borrowed("K20m"),
     chip: Cow::Borrowed("GK110"),
     architecture: CC_3_5,
@@ -36,15 +36,15 @@ const K20M: Device = Device {
     calibration: Calibration::UNKNOWN,
 };
 
-pub(super) const DEVICES: &[Device] = &[
+pub(super) const DEVICES: &[DeviceModel] = &[
     K20M,
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("K20c"),
         clock_mhz: Figure::datasheet(706.0, TECHPOWERUP),
         ..K20M
     },
     // One of its two GPUs, at its highest clock.
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("K80"),
         chip: Cow::Borrowed("GK210"),
         architecture: CC_3_7,
@@ -61,7 +61,7 @@ pub(super) const DEVICES: &[Device] = &[
         },
         ..K20M
     },
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("M2200"),
         chip: Cow::Borrowed("GM206"),
         architecture: CC_5_2,
@@ -75,7 +75,7 @@ pub(super) const DEVICES: &[Device] = &[
         tensor_f16_tflops: None,
         calibration: Calibration::UNKNOWN,
     },
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("P100"),
         chip: Cow::Borrowed("GP100"),
         architecture: CC_6_0,
@@ -89,7 +89,7 @@ pub(super) const DEVICES: &[Device] = &[
         tensor_f16_tflops: None,
         calibration: Calibration::UNKNOWN,
     },
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("GTX 1080"),
         chip: Cow::Borrowed("GP104"),
         architecture: CC_6_1,

@@ -1,7 +1,7 @@
 //! A row for a GPU of this machine.
 
 use super::architecture::Architecture;
-use super::{Calibration, Device, Latencies, architectures, plain, table};
+use super::{Calibration, DeviceModel, Latencies, architectures, plain, table};
 use crate::bank_conflicts::Banks;
 use crate::figure::Figure;
 use crate::occupancy::Limits;
@@ -15,7 +15,7 @@ const REGISTERS_PER_THREAD: u32 = 255;
 pub struct Queried {
     /// Name, for example `NVIDIA H200`.
     pub name: String,
-    /// Compute capability times ten: 90 for 9.0.
+    /// Compute capability as the name of its target has it: 90 for `sm_90`.
     pub compute_capability: u32,
     /// Number of multiprocessors.
     pub multiprocessors: u32,
@@ -43,14 +43,14 @@ pub struct Queried {
     pub max_blocks_per_multiprocessor: u32,
 }
 
-impl Device {
+impl DeviceModel {
     /// The row of a GPU of this machine: what its driver tells, and for the rest the row of the
     /// same GPU.
     ///
     /// Where the table has no such GPU, latencies are taken from one with the same compute
     /// capability ([`Basis::Assumed`](crate::Basis::Assumed)), and measured bandwidths stay
     /// unknown.
-    pub fn from_query(queried: &Queried) -> Device {
+    pub fn from_query(queried: &Queried) -> DeviceModel {
         let name = plain(&queried.name);
         let same_generation = || {
             table().filter(|row| row.architecture.compute_capability == queried.compute_capability)
@@ -64,7 +64,7 @@ impl Device {
             (None, Some(row)) => row.latencies.assumed(),
             (None, None) => Latencies::default(),
         };
-        Device {
+        DeviceModel {
             name: Cow::Owned(queried.name.clone()),
             chip: relative.map_or(Cow::Borrowed("unknown"), |row| row.chip.clone()),
             architecture: architecture(queried),

@@ -1,6 +1,6 @@
 //! What `warpladder calibrate` measures, and how it enters the table.
 
-use super::Device;
+use super::DeviceModel;
 use crate::figure::Figure;
 
 /// A calibration of one device.
@@ -53,7 +53,7 @@ const WARP: f64 = 32.0;
 const NARROW_BLOCKS: f64 = 16.0;
 const WIDE_WARPS: f64 = 32.0;
 
-impl Device {
+impl DeviceModel {
     /// The device with what was measured of it in place of what datasheets and the literature say.
     #[must_use]
     pub fn calibrated(mut self, measured: &Measured) -> Self {

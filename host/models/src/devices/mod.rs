@@ -3,7 +3,7 @@
 //! The GPUs of the sources and current ones. A figure is a datasheet's, a measured one from the
 //! literature, or not known, and then it is `None`: nothing is invented, and a model that needs it
 //! says so. What all GPUs of a compute capability share is in [`Architecture`];
-//! [`Device::from_query`] makes a row for a GPU of this machine.
+//! [`DeviceModel::from_query`] makes a row for a GPU of this machine.
 //!
 //! Some sources use other figures for these GPUs than their datasheets (002 takes 400 cycles for
 //! the latency of any DRAM). Those are inputs of a model, not rows of this table.
@@ -29,7 +29,7 @@ use thiserror::Error;
 
 /// A GPU.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct Device {
+pub struct DeviceModel {
     /// Name with which it is asked for.
     pub name: Cow<'static, str>,
     /// The chip.
@@ -84,7 +84,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Nobody has measured.
+    /// Nothing was measured.
     pub const UNKNOWN: Self = Calibration {
         l2_write_gbs: None,
         l2_partial_gbs: None,
@@ -104,7 +104,7 @@ impl Calibration {
 pub struct Latencies {
     /// L_F: f32 multiply-add.
     pub fma: Option<Figure<f64>>,
-    /// f64 multiply-add; `None` where nobody has measured it apart from f32.
+    /// f64 multiply-add; `None` where it was not measured apart from f32.
     pub fp64: Option<Figure<f64>>,
     /// Load that hits the L1 cache.
     pub l1: Option<Figure<f64>>,
@@ -130,7 +130,7 @@ pub enum DeviceError {
 }
 
 /// The rows, oldest first.
-const TABLES: [&[Device]; 3] = [
+const TABLES: [&[DeviceModel]; 3] = [
     fermi_and_older::DEVICES,
     kepler_to_pascal::DEVICES,
     volta_and_newer::DEVICES,
@@ -140,8 +140,8 @@ const TABLES: [&[Device]; 3] = [
 const CALIBRATED: (&str, &str) = ("H200", include_str!("h200.json"));
 
 /// Every row of the table, oldest first.
-pub fn table() -> impl Iterator<Item = &'static Device> + Clone {
-    static ROWS: LazyLock<Vec<Device>> = LazyLock::new(|| {
+pub fn table() -> impl Iterator<Item = &'static DeviceModel> + Clone {
+    static ROWS: LazyLock<Vec<DeviceModel>> = LazyLock::new(|| {
         let (name, text) = CALIBRATED;
         let measured: Option<Measured> = serde_json::from_str(text).ok();
         let rows = TABLES.into_iter().flatten().cloned();
@@ -158,7 +158,7 @@ pub fn table() -> impl Iterator<Item = &'static Device> + Clone {
 ///
 /// # Errors
 /// An unknown name, with all that there are.
-pub fn find(name: &str) -> Result<&'static Device, DeviceError> {
+pub fn find(name: &str) -> Result<&'static DeviceModel, DeviceError> {
     table()
         .find(|device| plain(&device.name) == plain(name))
         .ok_or_else(|| DeviceError::Unknown {
@@ -177,7 +177,7 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-impl Device {
+impl DeviceModel {
     /// φ in GHz.
     pub fn clock_ghz(&self) -> f64 {
         self.clock_mhz.value / 1e3

@@ -1,7 +1,7 @@
 //! Current GPUs.
 
 use super::architectures::{CC_7_0, CC_8_0, CC_8_9, CC_9_0, CC_10_0};
-use super::{Calibration, Device, Latencies};
+use super::{Calibration, DeviceModel, Latencies};
 use crate::figure::Figure;
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ const fn chase(l2: f64, dram: f64) -> Latencies {
     }
 }
 
-const H100_SXM: Device = Device {
+const H100_SXM: DeviceModel = DeviceModel {
     name: Cow::Borrowed("H100"),
     chip: Cow::Borrowed("GH100"),
     architecture: CC_9_0,
@@ -42,8 +42,8 @@ const H100_SXM: Device = Device {
     calibration: Calibration::UNKNOWN,
 };
 
-pub(super) const DEVICES: &[Device] = &[
-    Device {
+pub(super) const DEVICES: &[DeviceModel] = &[
+    DeviceModel {
         name: Cow::Borrowed("V100"),
         chip: Cow::Borrowed("GV100"),
         architecture: CC_7_0,
@@ -64,7 +64,7 @@ pub(super) const DEVICES: &[Device] = &[
         tensor_f16_tflops: Some(Figure::datasheet(125.0, V100)),
         calibration: Calibration::UNKNOWN,
     },
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("A100"),
         chip: Cow::Borrowed("GA100"),
         architecture: CC_8_0,
@@ -79,7 +79,7 @@ pub(super) const DEVICES: &[Device] = &[
         tensor_f16_tflops: Some(Figure::datasheet(312.0, A100)),
         calibration: Calibration::UNKNOWN,
     },
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("RTX 4090"),
         chip: Cow::Borrowed("AD102"),
         architecture: CC_8_9,
@@ -94,7 +94,7 @@ pub(super) const DEVICES: &[Device] = &[
         calibration: Calibration::UNKNOWN,
     },
     H100_SXM,
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("H200"),
         dram_gbs: Figure::datasheet(4800.0, H200),
         // The rest is calibrated: see `table`.
@@ -112,7 +112,7 @@ pub(super) const DEVICES: &[Device] = &[
         },
         ..H100_SXM
     },
-    Device {
+    DeviceModel {
         name: Cow::Borrowed("B200"),
         chip: Cow::Borrowed("GB100"),
         architecture: CC_10_0,

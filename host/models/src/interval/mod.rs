@@ -48,7 +48,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Data of so many bytes over a memory of so many GB/s, in a chip of this clock.
+    /// `bytes` bytes of data over a memory of `gbs` GB/s, in a chip of this clock.
     pub fn data(bound: Bound, bytes: f64, gbs: f64, clock_ghz: f64) -> Self {
         Demand {
             bound,

@@ -90,8 +90,8 @@ pub fn schedule(instructions: &[Instruction]) -> Schedule {
     schedule
 }
 
-/// Cycles that an instruction of a warp occupies the issue where its unit has so many lanes per
-/// scheduler; at least 1, also for 0 lanes.
+/// Cycles that an instruction of a warp occupies the issue where its unit has
+/// `lanes_per_scheduler` lanes; at least 1, also for 0 lanes.
 pub const fn issue_cycles(lanes_per_scheduler: u32) -> u32 {
     if lanes_per_scheduler == 0 {
         1

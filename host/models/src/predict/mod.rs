@@ -7,15 +7,17 @@
 //!
 //! ```text
 //! t_r       = f W_r / (rate_r φ)                       units of a multiprocessor
-//! t_L2      = read sectors / Θ_2 + whole ones written / Θ_2w + parts written / Θ_2p,  t_DRAM = bytes / Θ_M
-//! t_latency = ⌈n / R⌉ (L_block + L) / φ                R resident blocks, L cycles for one warp from start to end
-//! t_barrier = ⌈n / R⌉ ((L_block + b/2 · L_M) / φ + max t_r / n)    instead, where blocks have b barriers
+//! t_L2      = read sectors / Θ_2 + whole ones written / Θ_2w + parts written / Θ_2p
+//! t_DRAM    = bytes / Θ_M
+//! t_latency = ⌈n / R⌉ (L_block + L) / φ
+//! t_barrier = ⌈n / R⌉ ((L_block + b/2 · L_M) / φ + max t_r / n)
 //! ```
 //!
-//! L_block is what it takes to start a block and to free its place, and L is at least L_M, the
-//! latency of memory. Barriers keep a block's loads and its arithmetic apart. A round of both has
-//! two barriers, and in it the block waits for its loads and has the units for itself; what
-//! overlaps is the rounds of R resident blocks.
+//! R blocks are resident, and one warp takes L cycles from start to end. t_barrier takes the place
+//! of t_latency where blocks have b barriers. L_block is what it takes to start a block and to free
+//! its slot, and L is at least L_M, the latency of memory. Barriers keep a block's loads and its
+//! arithmetic apart. A round of both has two barriers, and in it the block waits for its loads and
+//! has the units for itself; what overlaps is the rounds of R resident blocks.
 //!
 //! The bounds do not overlap perfectly: a warp that waits for one unit does not use another.
 //! Between full overlap, which is the maximum, and none, which is the sum, lies the norm
@@ -44,7 +46,7 @@ mod work;
 pub use work::{TensorFlops, WarpInstructions, Work};
 
 use super::Bound;
-use super::devices::Device;
+use super::devices::DeviceModel;
 use super::figure::Figure;
 use super::occupancy::{Launch, Occupancy, OccupancyError, occupancy};
 use thiserror::Error;
@@ -62,7 +64,7 @@ pub struct Prediction {
     pub unknown: Vec<Bound>,
     /// Resident blocks of a multiprocessor.
     pub occupancy: Occupancy,
-    /// Rounds of resident blocks on the busiest multiprocessor.
+    /// Waves of resident blocks on the busiest multiprocessor.
     pub rounds: u64,
 }
 
@@ -95,14 +97,14 @@ pub enum PredictError {
 }
 
 impl Prediction {
-    /// FLOP per second of work of so many FLOP, in GFLOP/s.
+    /// The rate of work of `flops` FLOP, in GFLOP/s.
     pub fn gflops(&self, flops: u64) -> f64 {
         flops as f64 / self.seconds / 1e9
     }
 
     /// The prediction for a launch right behind another one, instead of one that is timed alone.
     #[must_use]
-    pub fn behind_another(mut self, device: &Device) -> Self {
+    pub fn behind_another(mut self, device: &DeviceModel) -> Self {
         let calibration = &device.calibration;
         if let (Some(alone), Some(next)) = (calibration.launch_us, calibration.next_launch_us) {
             self.seconds -= (alone.value - next.value) * 1e-6;
@@ -134,7 +136,11 @@ impl Prediction {
 ///
 /// # Errors
 /// A launch that the device cannot run, or without blocks.
-pub fn predict(device: &Device, launch: &Launch, work: &Work) -> Result<Prediction, PredictError> {
+pub fn predict(
+    device: &DeviceModel,
+    launch: &Launch,
+    work: &Work,
+) -> Result<Prediction, PredictError> {
     if launch.blocks == 0 {
         return Err(PredictError::NoBlocks);
     }
@@ -205,16 +211,16 @@ pub fn predict(device: &Device, launch: &Launch, work: &Work) -> Result<Predicti
 }
 
 /// Blocks of the multiprocessor that has most of them.
-fn busiest(device: &Device, launch: &Launch) -> u64 {
+fn busiest(device: &DeviceModel, launch: &Launch) -> u64 {
     let multiprocessors = u64::from(device.multiprocessors.value.max(1));
     launch.blocks.div_ceil(multiprocessors)
 }
 
-/// Rounds of resident blocks on the busiest multiprocessor; at least one.
+/// Waves of resident blocks on the busiest multiprocessor; at least one.
 ///
 /// # Errors
 /// A launch that the device cannot run.
-pub fn rounds(device: &Device, launch: &Launch) -> Result<u64, PredictError> {
+pub fn rounds(device: &DeviceModel, launch: &Launch) -> Result<u64, PredictError> {
     let architecture = &device.architecture;
     let limits = &architecture.limits.value;
     let occupancy = occupancy(limits, &architecture.allocation.value, launch)?;
@@ -226,7 +232,7 @@ pub fn rounds(device: &Device, launch: &Launch) -> Result<u64, PredictError> {
 ///
 /// # Errors
 /// A launch that the device cannot run.
-pub fn resident_warps(device: &Device, launch: &Launch) -> Result<u32, PredictError> {
+pub fn resident_warps(device: &DeviceModel, launch: &Launch) -> Result<u32, PredictError> {
     let architecture = &device.architecture;
     let limits = &architecture.limits.value;
     let occupancy = occupancy(limits, &architecture.allocation.value, launch)?;
@@ -248,7 +254,7 @@ const OVERLAP: f64 = 3.0;
 const LATENCY_OVERLAP: f64 = 2.0;
 
 /// L_M: the latency of loads that a block waits for, in cycles.
-pub fn memory_latency(device: &Device, work: &Work) -> Option<f64> {
+pub fn memory_latency(device: &DeviceModel, work: &Work) -> Option<f64> {
     let latencies = &device.latencies;
     let figure = if work.dram_bytes > 0 {
         latencies.dram

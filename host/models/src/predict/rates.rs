@@ -3,7 +3,7 @@
 use super::Work;
 use crate::Bound;
 use crate::coalescing::SECTOR_BYTES;
-use crate::devices::Device;
+use crate::devices::DeviceModel;
 use crate::figure::Figure;
 use crate::occupancy::Launch;
 
@@ -38,7 +38,7 @@ impl Load {
 }
 
 /// Every resource and its work.
-pub(super) fn loads(device: &Device, launch: &Launch, work: &Work) -> Vec<Load> {
+pub(super) fn loads(device: &DeviceModel, launch: &Launch, work: &Work) -> Vec<Load> {
     let hertz = device.clock_ghz() * 1e9;
     let architecture = &device.architecture;
     let per_cycle = |bound, work, rate: Option<f64>| Load {
@@ -51,7 +51,7 @@ pub(super) fn loads(device: &Device, launch: &Launch, work: &Work) -> Vec<Load> 
         work,
         rate: rate.map(|rate| Rate::Chip(rate * 1e9)),
     };
-    // A unit with so many lanes takes 32 / lanes cycles for a warp's instruction.
+    // A unit with `lanes` lanes takes 32 / lanes cycles for a warp's instruction.
     let unit = |bound, count: u64, lanes: Option<u32>| {
         per_cycle(
             bound,
@@ -135,7 +135,7 @@ pub(super) fn loads(device: &Device, launch: &Launch, work: &Work) -> Vec<Load> 
 
 /// What passes through the data path of the L1 caches and of shared memory, or could while lines
 /// are looked for. Where it is not known how long that takes, a line takes a pass.
-fn l1_bytes(device: &Device, work: &Work) -> f64 {
+fn l1_bytes(device: &DeviceModel, work: &Work) -> f64 {
     let rate = value(device.architecture.l1_bytes_per_cycle);
     let cycles = value(device.calibration.l1_line_cycles);
     let line = rate
@@ -146,7 +146,7 @@ fn l1_bytes(device: &Device, work: &Work) -> f64 {
 }
 
 /// The constant caches: addresses of requests, and operands from afar.
-fn constant(device: &Device, work: &Work) -> Load {
+fn constant(device: &DeviceModel, work: &Work) -> Load {
     let calibration = &device.calibration;
     let cycles = |count: u64, figure| Some(count as f64 * value(figure)?);
     let addresses = cycles(work.constant_addresses, calibration.constant_cycles);
@@ -167,7 +167,7 @@ fn constant(device: &Device, work: &Work) -> Load {
 
 /// The L2 cache: sectors that it reads, whole ones that it writes and parts, each with a rate of
 /// its own.
-fn l2(device: &Device, work: &Work) -> Load {
+fn l2(device: &DeviceModel, work: &Work) -> Load {
     let sector = f64::from(SECTOR_BYTES);
     let calibration = &device.calibration;
     let read_rate = value(device.l2_gbs);

@@ -2,7 +2,7 @@
 
 use crate::assert_close;
 use std::collections::HashSet;
-use warpladder_models::devices::{self, Device, Queried};
+use warpladder_models::devices::{self, DeviceModel, Queried};
 use warpladder_models::occupancy::{Launch, occupancy};
 use warpladder_models::{Basis, Bound};
 
@@ -111,7 +111,7 @@ fn h200() -> Queried {
 #[test]
 fn a_live_gpu_takes_the_rest_from_its_row() {
     let row = devices::find("H200").unwrap();
-    let live = Device::from_query(&h200());
+    let live = DeviceModel::from_query(&h200());
     assert_eq!(live.name, "NVIDIA H200");
     assert_eq!(
         (live.dram_gbs.value, live.dram_gbs.basis),
@@ -135,7 +135,7 @@ fn a_live_gpu_of_a_known_generation_assumes_its_latencies() {
         multiprocessors: 114,
         ..h200()
     };
-    let live = Device::from_query(&pcie);
+    let live = DeviceModel::from_query(&pcie);
     assert_eq!(live.latencies.dram.unwrap().basis, Basis::Assumed);
     assert_eq!((live.l2_gbs, live.dram_read_gbs), (None, None));
     assert_eq!(live.chip, "GH100");
@@ -151,7 +151,7 @@ fn a_live_gpu_of_an_unknown_generation_has_limits_but_no_rates() {
         max_blocks_per_multiprocessor: 24,
         ..h200()
     };
-    let live = Device::from_query(&newer);
+    let live = DeviceModel::from_query(&newer);
     assert_eq!(
         (live.peak_fp32_gflops(), live.architecture.issue),
         (None, None)

@@ -110,7 +110,7 @@ fn load_all_compute_store() {
 
 /// The interval of a kernel of source 002 on a GPU: P counts threads of the chip, Q of a
 /// multiprocessor.
-struct Case {
+struct KernelInterval {
     cycles: f64,
     bytes: f64,
     gbs: f64,
@@ -118,7 +118,7 @@ struct Case {
     multiprocessors: f64,
 }
 
-impl Case {
+impl KernelInterval {
     fn nanoseconds(&self) -> f64 {
         self.cycles / self.clock_ghz
     }
@@ -153,7 +153,7 @@ impl Case {
     }
 }
 
-const GTX_1080: Case = Case {
+const GTX_1080: KernelInterval = KernelInterval {
     cycles: 672.0,
     bytes: 128.0,
     gbs: 320.3,
@@ -170,7 +170,7 @@ fn load_all_compute_store_on_a_gtx_1080() {
 
     // 1.2 instructions per multiply-add: 51 more, of which 32 are the loads and stores; 19 cycles
     // of latency.
-    let counted = Case {
+    let counted = KernelInterval {
         cycles: 691.0,
         ..GTX_1080
     };
@@ -181,7 +181,7 @@ fn load_all_compute_store_on_a_gtx_1080() {
 
     // The corrected store: 688 cycles.
     assert_close(
-        Case {
+        KernelInterval {
             cycles: 688.0,
             ..GTX_1080
         }
@@ -199,7 +199,7 @@ fn load_all_compute_store_on_a_gtx_1080() {
 
 #[test]
 fn load_all_compute_store_on_a_k20c() {
-    let k20c = Case {
+    let k20c = KernelInterval {
         gbs: 208.0,
         clock_ghz: 0.71,
         multiprocessors: 13.0,
@@ -217,7 +217,7 @@ fn load_all_compute_store_on_a_k20c() {
 fn square_matrices_of_20_need_the_fewest_threads() {
     // P = Θ_M / 8 (L_M / N + N + 4): least at N = √L_M = 20.
     let p = |n: u32| {
-        Case {
+        KernelInterval {
             cycles: CC_5_1.lcs(n, n) as f64,
             bytes: f64::from(8 * n),
             ..GTX_1080
@@ -234,7 +234,7 @@ fn interleaved_on_a_gtx_1080() {
     let cycles = CC_6_1.interleaved(16, 16);
     assert_eq!(cycles, 2 * 400 + 14 * 200 + 256 + 16);
     // Here the source takes 320.8 GB/s, not the 320.3 of before.
-    let case = Case {
+    let case = KernelInterval {
         cycles: cycles as f64,
         gbs: 320.8,
         ..GTX_1080
@@ -251,7 +251,7 @@ fn thread_per_element_on_a_gtx_1080() {
     let cycles = CC_6_1.thread_per_element(16);
     assert_eq!(cycles, 497);
     // The formula in the text has 320.8 GB/s, which would give 11,520; its result is that of 320.3.
-    let case = Case {
+    let case = KernelInterval {
         cycles: cycles as f64,
         bytes: 4.0 * (16.0 / 16.0 + 1.0),
         ..GTX_1080
@@ -276,7 +276,7 @@ fn the_table_gives_the_same_knees() {
         ("K20c", 672.0, 128.0, 1538.0),
     ] {
         let device = devices::find(name).unwrap();
-        let case = Case {
+        let case = KernelInterval {
             cycles,
             bytes,
             gbs: device.dram_gbs.value,

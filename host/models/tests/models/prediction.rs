@@ -19,7 +19,7 @@ fn launch(blocks: u64) -> Launch {
 }
 
 /// A figure of the H200's calibration, which these tests do not repeat.
-fn figure(of: impl Fn(&devices::Device) -> Option<warpladder_models::Figure<f64>>) -> f64 {
+fn figure(of: impl Fn(&devices::DeviceModel) -> Option<warpladder_models::Figure<f64>>) -> f64 {
     of(devices::find("H200").unwrap()).unwrap().value
 }
 
@@ -92,7 +92,7 @@ fn multiply_adds_alone_run_at_peak() {
         ..Work::default()
     };
     let prediction = on_h200(&launch(BLOCKS), &work);
-    // 4 warps issue per cycle and 128 lanes take 4: of equals, the units are named.
+    // 4 warps issue per cycle, and the units take 4: of equals, the units are named.
     assert_eq!(prediction.bound, Bound::Fp32);
     let seconds = prediction.seconds_of(Bound::Fp32);
     assert_close(prediction.seconds_of(Bound::Issue), seconds, 1e-12);

@@ -3,7 +3,7 @@
 use warpladder::element::TensorInput;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::problem::Operation;
-use warpladder_models::devices::Device;
+use warpladder_models::devices::DeviceModel;
 use warpladder_models::predict::Work;
 
 /// What a launch moves at one level of the memory.
@@ -30,7 +30,7 @@ const WAVEFRONT_BYTES: f64 = 128.0;
 /// The levels that a launch uses and whose bandwidth is known, the nearest first; with its FLOP and
 /// the peak of its units.
 pub(super) fn levels(
-    device: &Device,
+    device: &DeviceModel,
     work: &Work,
     arithmetic: Option<(f64, f64)>,
 ) -> Vec<LevelUse> {
@@ -78,7 +78,7 @@ pub(super) fn levels(
 }
 
 /// The peak of the units that do a launch's arithmetic, in GFLOP/s.
-pub(super) fn peak_gflops(device: &Device, rung: &Rung, work: &Work) -> Option<f64> {
+pub(super) fn peak_gflops(device: &DeviceModel, rung: &Rung, work: &Work) -> Option<f64> {
     let instructions = &work.instructions;
     if work.tensor.f16 > 0 {
         let f16 = device.tensor_f16_tflops?.value * 1e3;

@@ -31,7 +31,7 @@ use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, Profile, profile};
 use warpladder_lab::run::{RunError, check_shape, preflight};
 use warpladder_models::Bound;
-use warpladder_models::devices::Device;
+use warpladder_models::devices::DeviceModel;
 use warpladder_models::occupancy::{Launch, Occupancy};
 use warpladder_models::predict::BoundTime;
 
@@ -147,7 +147,7 @@ pub enum ExplainError {
 
 /// Explains rungs at one size on one device, and remembers what it has predicted.
 pub struct Explainer {
-    device: Device,
+    device: DeviceModel,
     shape: Shape,
     emulator: EmulatorEngine,
     forecasts: RefCell<HashMap<&'static str, Rc<Forecast>>>,
@@ -162,7 +162,7 @@ const COUNTED: u32 = 256;
 
 impl Explainer {
     /// Nothing is run yet.
-    pub fn new(device: Device, shape: Shape) -> Self {
+    pub fn new(device: DeviceModel, shape: Shape) -> Self {
         Explainer {
             device,
             shape,

@@ -62,7 +62,8 @@ unsafe fn body<const M: usize, const N: usize>(
 // ANCHOR_END: body
 
 matvec_kernels! {
-    body(constant), "One thread per vector: load an element, use it, load the next.": matvec_interleaved_any,
+    body(constant), "One thread per vector: load an element, use it, load the next.":
+    matvec_interleaved_any,
     matvec_interleaved = 16, matvec_interleaved_4 = 4, matvec_interleaved_8 = 8,
     matvec_interleaved_12 = 12, matvec_interleaved_20 = 20, matvec_interleaved_24 = 24,
     matvec_interleaved_28 = 28, matvec_interleaved_32 = 32

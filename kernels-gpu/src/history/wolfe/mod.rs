@@ -47,7 +47,7 @@ pub const fn geometry(width: usize, rows: usize, columns: usize) -> Geometry {
 /// The body of K2, K3 and K4: a strip of `W` elements of B's columns in shared memory, and `I` ·
 /// `J` accumulators per thread: rows i, i + W, … and columns j, j + 1, …
 ///
-/// The loop over the strip runs in steps of `K` multiply-adds and is otherwise kept rolled, as the
+/// The loop over the strip is unrolled by `K` multiply-adds and is otherwise kept rolled, as the
 /// source's compiler left it: unrolling is what tells these rungs apart.
 ///
 /// # Safety

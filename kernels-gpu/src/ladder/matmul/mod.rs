@@ -25,7 +25,14 @@ macro_rules! row_major_kernels {
             /// apart from the others; the grid and block are those of the module's geometry for
             /// this kernel.
             #[cuda_std::kernel($($bounds)*)]
-            pub unsafe fn $name(a: &[$element], b: &[$element], c: *mut $element, m: u32, n: u32, k: u32) {
+            pub unsafe fn $name(
+                a: &[$element],
+                b: &[$element],
+                c: *mut $element,
+                m: u32,
+                n: u32,
+                k: u32,
+            ) {
                 // SAFETY: the body's contract is this kernel's.
                 unsafe { $body(a, b, c, m as usize, n as usize, k as usize) }
             }

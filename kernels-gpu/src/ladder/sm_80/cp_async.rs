@@ -9,15 +9,15 @@
 //! # Thread mapping
 //! 256 threads for 128 × 128 elements of C, 8 × 8 accumulators a thread, in four quarters of 4 × 4
 //! that are half a block tile apart. For a tile of A each thread copies 4 single elements, which
-//! transposes it: rows along k become rows along m. For a tile of B it copies one vector of 4.
+//! transposes it: K-major becomes M-major. For a tile of B it copies one vector of 4.
 //!
 //! # Preconditions
 //! m and n are multiples of 128, k of 8.
 //!
 //! # What changed since the rung before
-//! Against `double_buffered`: four stages instead of two, and no element passes a register on its
-//! way to shared memory. There is still one barrier per tile: it says that all copies of a tile are
-//! complete, and that all threads have read the stage that is filled next.
+//! Against `double_buffered`: four stages instead of two, and no element passes through
+//! a register to shared memory. There is still one barrier per tile: it says that all copies of a
+//! tile are complete, and that all threads have read the stage that is filled next.
 //!
 //! # Source
 //! Beyond the sources; PTX ISA, "cp.async".

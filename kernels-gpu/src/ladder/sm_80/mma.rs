@@ -301,19 +301,19 @@ unsafe fn body<E: Element>(
             }
             async_copy::commit_group();
         }
-        let (mut filled, mut used) = ((STAGES - 1) * STAGE_BYTES, 0);
+        let (mut write, mut read) = ((STAGES - 1) * STAGE_BYTES, 0);
         for k_tile in 0..k_tiles {
             async_copy::wait_group::<{ STAGES as u32 - 2 }>();
             thread::sync_threads();
             let next = k_tile + STAGES - 1;
             if next < k_tiles {
-                params.start_copies(stages.at(filled as u32), next * E::BK);
+                params.start_copies(stages.at(write as u32), next * E::BK);
             }
             // Also where nothing was copied: the wait counts groups.
             async_copy::commit_group();
-            filled = after(filled);
-            mma_k_tile::<E>(&mut accumulators, stages.at(used as u32), top, left);
-            used = after(used);
+            write = after(write);
+            mma_k_tile::<E>(&mut accumulators, stages.at(read as u32), top, left);
+            read = after(read);
         }
         store(&accumulators, c, &params, top, left);
     }

@@ -94,12 +94,12 @@ impl Params {
     /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
     #[inline(always)]
     unsafe fn produce(&self, mut ring: Ring<Four>) {
-        let fetch = tiles::fetch::<Bf16, CONSUMERS, K_MAJOR, MN_MAJOR>;
+        let load = tiles::fetch::<Bf16, CONSUMERS, K_MAJOR, MN_MAJOR>;
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
             let tile_offset = self.tiles.corner(tile);
             for k_tile in 0..self.k_tiles {
-                let place = Place {
+                let at = Place {
                     top: tile_offset.row,
                     left: tile_offset.column,
                     fetched: [CONSUMERS * ROWS, BN].map(|extent| extent as u32),
@@ -110,7 +110,7 @@ impl Params {
                 // barrier.
                 unsafe {
                     ring.wait_until_empty();
-                    fetch(ring.stage(), self.maps, place, ring.full());
+                    load(ring.stage(), self.maps, at, ring.full());
                 }
                 ring.advance();
             }

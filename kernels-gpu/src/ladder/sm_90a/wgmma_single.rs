@@ -73,7 +73,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
     };
     let top = thread::block_idx_y() * ROWS as u32;
     let left = thread::block_idx_x() * BN as u32;
-    let place = |k_tile: u32| Place {
+    let at = |k_tile: u32| Place {
         top,
         left,
         fetched: [ROWS, BN].map(|extent| extent as u32),
@@ -82,7 +82,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
     };
     let k_tiles = tiles::steps(k, BK);
     let leader = thread::thread_idx_x() == 0;
-    let fetch = tiles::fetch::<Bf16, 1, K_MAJOR, MN_MAJOR>;
+    let load = tiles::fetch::<Bf16, 1, K_MAJOR, MN_MAJOR>;
     let operands = |k_tile: u32| Operands::<K_MAJOR, MN_MAJOR>::new(stage(k_tile), 1, 0);
     // SAFETY: a stage is copied to again only after all threads have waited for the MMAs that read
     // it.
@@ -96,7 +96,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
         thread::sync_threads();
         if leader {
             for k_tile in 0..k_tiles.min(STAGES as u32) {
-                fetch(stage(k_tile), maps, place(k_tile), full(k_tile));
+                load(stage(k_tile), maps, at(k_tile), full(k_tile));
             }
         }
         full(0).try_wait_loop(0);
@@ -107,7 +107,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
             thread::sync_threads();
             let next = k_tile - 1 + STAGES as u32;
             if leader && next < k_tiles {
-                fetch(stage(next), maps, place(next), full(next));
+                load(stage(next), maps, at(next), full(next));
             }
             full(k_tile).try_wait_loop(k_tile / STAGES as u32 % 2);
             operands(k_tile).multiply_add::<Bf16, _>(&mut accumulators);

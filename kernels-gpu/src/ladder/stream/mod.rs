@@ -38,7 +38,13 @@ macro_rules! fma_kernels {
             /// `input` has an element for each thread of a block, `output` one for each thread of
             /// the grid; the grid and block are those of [`GEOMETRY`].
             #[cuda_std::kernel(max_threads = super::BLOCK as u32, min_blocks = 1)]
-            pub unsafe fn $name(input: &[f32], output: *mut f32, rounds: u32, factor: f32, term: f32) {
+            pub unsafe fn $name(
+                input: &[f32],
+                output: *mut f32,
+                rounds: u32,
+                factor: f32,
+                term: f32,
+            ) {
                 // SAFETY: the body's contract is this kernel's.
                 unsafe { $body(input, output, rounds, factor, term) }
             }

@@ -2,7 +2,7 @@
 //!
 //! # Idea
 //! `transpose_padded` has no fault left in its accesses, but too few bytes in flight: a thread has
-//! one 4-byte load. Here it loads a square micro-tile of 16-byte vectors, transposes it in its
+//! one 4-byte load. Here it loads a micro-tile of 16-byte vectors, transposes it in its
 //! registers, and stores 16-byte vectors to the shared tile. From there rows of the output are
 //! stored as 16-byte vectors too. The tile needs no padding: the offset of a vector in its row is
 //! XORed with the row's number (a swizzle), so that reads and writes are free of bank conflicts.
@@ -49,7 +49,7 @@ const TILE_F16: usize = 128;
 const EARLY: usize = 8;
 const EARLY_F16: usize = 16;
 
-/// Pairs of elements that a thread loads before it stores them: enough in flight, and few
+/// Loads of two elements that a thread issues before it stores them: enough in flight, and few
 /// registers.
 const BATCH: usize = 9;
 const BATCH_F16: usize = 12;
@@ -376,10 +376,13 @@ unsafe fn body<
 
 transpose_kernels! {
     /// Transposes `f32` of any size.
-    transpose_fast, f32, max_threads THREADS => body::<f32, 4, TILE, EARLY, BATCH, { TILE + EARLY + 2 }>;
+    transpose_fast, f32, max_threads THREADS =>
+        body::<f32, 4, TILE, EARLY, BATCH, { TILE + EARLY + 2 }>;
     /// Transposes `f64` of any size.
-    transpose_fast_f64, f64, max_threads THREADS => body::<f64, 2, TILE, EARLY, BATCH, { TILE + EARLY + 2 }>;
+    transpose_fast_f64, f64, max_threads THREADS =>
+        body::<f64, 2, TILE, EARLY, BATCH, { TILE + EARLY + 2 }>;
     /// Transposes elements of 2 bytes of any size; nothing is computed, so their bits pass as
     /// integers.
-    transpose_fast_f16, u16, max_threads THREADS => body::<u16, 8, TILE_F16, EARLY_F16, BATCH_F16, { TILE_F16 + EARLY_F16 + 2 }>;
+    transpose_fast_f16, u16, max_threads THREADS =>
+        body::<u16, 8, TILE_F16, EARLY_F16, BATCH_F16, { TILE_F16 + EARLY_F16 + 2 }>;
 }

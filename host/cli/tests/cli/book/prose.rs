@@ -157,7 +157,7 @@ fn share_in_source(source: &str, rung: &str) -> String {
     format!("{:.0}", found.expect("a share"))
 }
 
-fn h200() -> &'static devices::Device {
+fn h200() -> &'static devices::DeviceModel {
     devices::find("H200").expect("a device of the table")
 }
 

@@ -28,21 +28,21 @@ impl Widen for f64 {
 }
 
 /// An element that a kernel computes as [`Wide`](Widen::Wide) and stores as it is.
-pub trait Narrow: Widen {
+pub trait FromWide: Widen {
     /// The nearest to a number; of two that are as near, the even one.
-    fn narrow(wide: Self::Wide) -> Self;
+    fn from_wide(wide: Self::Wide) -> Self;
 }
 
-impl Narrow for f32 {
+impl FromWide for f32 {
     #[inline(always)]
-    fn narrow(wide: f32) -> f32 {
+    fn from_wide(wide: f32) -> f32 {
         wide
     }
 }
 
-impl Narrow for f64 {
+impl FromWide for f64 {
     #[inline(always)]
-    fn narrow(wide: f64) -> f64 {
+    fn from_wide(wide: f64) -> f64 {
         wide
     }
 }
@@ -77,9 +77,9 @@ impl Widen for f16 {
     }
 }
 
-impl Narrow for f16 {
+impl FromWide for f16 {
     #[inline(always)]
-    fn narrow(wide: f32) -> Self {
+    fn from_wide(wide: f32) -> Self {
         #[cfg(target_arch = "nvptx64")]
         {
             let half;
@@ -117,10 +117,10 @@ impl Widen for bf16 {
     }
 }
 
-impl Narrow for bf16 {
+impl FromWide for bf16 {
     /// By integer arithmetic, as the instruction for it came with compute capability 8.0.
     #[inline(always)]
-    fn narrow(wide: f32) -> Self {
+    fn from_wide(wide: f32) -> Self {
         let bits = wide.to_bits();
         // Half of the last bit that stays, or a little less where that bit is 0: what is halfway
         // goes to the even number.
@@ -132,21 +132,21 @@ impl Narrow for bf16 {
 /// What NaN becomes as a bfloat16, as the instruction has it.
 const NAN: u16 = 0x7fff;
 
-/// An element of 16 bits, two of which are made at once.
-pub trait NarrowPair: Narrow<Wide = f32> {
-    /// The nearest to two numbers as [`narrow`](Narrow::narrow) has it, the first in the lower
-    /// half.
+/// An element of 16 bits, two of which are packed into a register (PTX ISA, "f16x2", "bf16x2").
+pub trait PackX2: FromWide<Wide = f32> {
+    /// The nearest to two numbers as [`from_wide`](FromWide::from_wide) has it, the first in the
+    /// lower half.
     ///
     /// Needs compute capability 8.0.
-    fn narrow_pair(first: f32, second: f32) -> u32;
+    fn pack_x2(first: f32, second: f32) -> u32;
 }
 
 macro_rules! pairs {
     ($($ty:ident: $instruction:literal;)*) => {
         $(
-            impl NarrowPair for $ty {
+            impl PackX2 for $ty {
                 #[inline(always)]
-                fn narrow_pair(low: f32, high: f32) -> u32 {
+                fn pack_x2(low: f32, high: f32) -> u32 {
                     #[cfg(target_arch = "nvptx64")]
                     {
                         let pair;
