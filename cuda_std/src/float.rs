@@ -10,8 +10,7 @@
 //! docs/float-accuracy.md has the error of each function of `f32`, in units in the last place, and
 //! the number of its instructions, beside what CUDA documents for its own.
 //!
-//! On a host the same code runs, so a reference that is computed there has the same bits. Only
-//! [`fast`] differs, whose instructions round as the GPU at hand does.
+//! On a host the same code runs, with the same bits as results; only [`fast`] differs.
 
 use crate::nvvm;
 use core::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
@@ -24,9 +23,10 @@ mod trigonometry;
 mod ext;
 #[cfg(feature = "libm")]
 pub use ext::FloatExt;
+#[cfg(feature = "libm")]
+pub(crate) use ext::erfinv;
 
 mod sealed {
-    /// Only this crate implements the traits of floats, so that they may get further functions.
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}

@@ -82,16 +82,16 @@ impl Text {
     fn print(&mut self) {
         let text = self.terminated();
         #[cfg(target_arch = "nvptx64")]
-        // SAFETY: the format asks for one pointer to a text that ends with a zero byte.
-        unsafe {
-            vprintf(c"%s".as_ptr().cast(), (&raw const text).cast());
+        {
+            // SAFETY: the format asks for one pointer to a text that ends with a zero byte.
+            unsafe { vprintf(c"%s".as_ptr().cast(), (&raw const text).cast()) };
+            self.len = 0;
         }
         #[cfg(not(target_arch = "nvptx64"))]
         {
             let _ = text;
             panic!("cuda_std: print! runs on a GPU or on the PTX emulator only");
         }
-        self.len = 0;
     }
 }
 
