@@ -14,6 +14,14 @@ pub enum CudaBuilderError {
     /// The architecture is older than the compiler supports.
     #[error("{0} is too old: the compiler supports sm_70 (Volta) and later")]
     UnsupportedArch(String),
+    /// The compiler does not know the architecture, and would compile for its oldest instead.
+    #[error("the compiler does not know {arch}: it knows {}", known.join(", "))]
+    UnknownArch {
+        /// The architecture, such as `sm_73`.
+        arch: String,
+        /// Those that it knows.
+        known: Vec<String>,
+    },
     /// No toolchain can compile kernels.
     #[error(transparent)]
     Toolchain(#[from] ToolchainError),
@@ -163,6 +171,9 @@ pub enum PtxTextError {
         .0.join(", ")
     )]
     Unresolved(Vec<String>),
+    /// Functions are called that no crate of the whole program defines.
+    #[error("it calls functions that no crate defines: {}; take the calls out", .0.join(", "))]
+    Undefined(Vec<String>),
     /// A launch bound stands outside a kernel.
     #[error("line {line}: a launch bound stands outside a kernel: put it into #[kernel(…)]")]
     StrayBound {

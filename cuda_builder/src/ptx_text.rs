@@ -20,6 +20,10 @@ const ASM_END: &str = "// end inline asm";
 /// which they are written.
 const DIRECTIVES: [&str; 3] = ["maxntid", "minnctapersm", "maxnreg"];
 
+/// Functions that the driver defines (CUDA C++ programming guide, "Dynamic Global Memory Allocation"
+/// and "Formatted Output"; PTX Interoperability, "System Calls").
+const SYSTEM_CALLS: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
+
 /// PTX that is ready to load, and what it says about its kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +34,11 @@ pub struct PtxOutput {
     pub entries: Vec<PtxEntry>,
     /// Functions that were not inlined. They run, but a call costs registers and stack.
     pub functions: Vec<String>,
+    /// Whether the crate was compiled together with all that it calls
+    /// ([`CudaBuilder::whole_program`](crate::CudaBuilder::whole_program)).
+    pub whole_program: bool,
+    /// What the build was asked for and did not do.
+    pub warnings: Vec<String>,
 }
 
 /// One kernel of a PTX module.
@@ -62,7 +71,8 @@ pub(crate) fn finish(raw: &str) -> Result<PtxOutput, PtxTextError> {
     if let Some(error) = &module.stopped {
         return Err(PtxTextError::Unreadable(error.clone()));
     }
-    let unresolved = module.undefined();
+    let mut unresolved = module.undefined();
+    unresolved.retain(|name| !SYSTEM_CALLS.contains(name));
     if !unresolved.is_empty() {
         let names = unresolved.into_iter().map(str::to_owned);
         return Err(PtxTextError::Unresolved(names.collect()));
@@ -220,6 +230,8 @@ impl Finisher {
             text,
             entries: self.entries.into_iter().map(|entry| entry.ptx).collect(),
             functions,
+            whole_program: false,
+            warnings: Vec::new(),
         })
     }
 }
