@@ -34,19 +34,19 @@ fn reduce(x: f32) -> Reduced {
     reduce_large(x)
 }
 
-/// By as many bits of 2/π as the result needs (Payne and Hanek, "Radian Reduction for Trigonometric
+/// By as many bits of 1/(2π) as the result needs (Payne and Hanek, "Radian Reduction for Trigonometric
 /// Functions", 1983).
 #[inline]
 fn reduce_large(x: f32) -> Reduced {
-    /// The first 224 bits of 2/π.
-    const TWO_BY_PI: [u32; 7] = [
-        0xa2f9_836e,
-        0x4e44_1529,
-        0xfc27_57d1,
-        0xf534_ddc0,
-        0xdb62_9599,
-        0x3c43_9041,
-        0xfe51_63ab,
+    /// The first 224 bits of 1/(2π), which is 2/π with two bits more before it.
+    const ONE_BY_TWO_PI: [u32; 7] = [
+        0x28be_60db,
+        0x9391_054a,
+        0x7f09_d5f4,
+        0x7d4d_3770,
+        0x36d8_a566,
+        0x4f10_e410,
+        0x7f94_58ea,
     ];
     if !x.is_finite() {
         return Reduced {
@@ -59,17 +59,17 @@ fn reduce_large(x: f32) -> Reduced {
     // 17 to 128.
     let exponent = (bits >> 23 & 0xff) - 126;
     let mantissa = u64::from((bits & 0x7f_ffff | 0x80_0000) << 8);
-    // The 96 bits of 2/π, from two places before the point of the product on, that matter: those
-    // before make multiples of 2π, those behind less than the result's last bit.
+    // The 96 bits that matter: those before them make whole turns, those behind less than the
+    // result's last bit.
     let (word, shift) = ((exponent / 32) as usize, exponent % 32);
-    let before = if word == 0 { 0 } else { TWO_BY_PI[word - 1] };
+    let before = if word == 0 { 0 } else { ONE_BY_TWO_PI[word - 1] };
     let window = |high: u32, low: u32| {
         let both = u64::from(high) << 32 | u64::from(low);
         both << shift >> 32 & 0xffff_ffff
     };
-    let high = window(before, TWO_BY_PI[word]);
-    let middle = window(TWO_BY_PI[word], TWO_BY_PI[word + 1]);
-    let low = window(TWO_BY_PI[word + 1], TWO_BY_PI[word + 2]);
+    let high = window(before, ONE_BY_TWO_PI[word]);
+    let middle = window(ONE_BY_TWO_PI[word], ONE_BY_TWO_PI[word + 1]);
+    let low = window(ONE_BY_TWO_PI[word + 1], ONE_BY_TWO_PI[word + 2]);
     let product = (mantissa.wrapping_mul(high) << 32)
         .wrapping_add(mantissa * middle)
         .wrapping_add(mantissa * low >> 32);
