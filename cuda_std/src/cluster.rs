@@ -21,8 +21,8 @@
 //! Needs compute capability 9.0.
 
 use crate::async_copy::SharedAddress;
-use crate::nvvm;
 use crate::mbarrier::Barrier;
+use crate::nvvm;
 
 /// Number of this block in its cluster, x first (`%cluster_ctarank`).
 #[inline(always)]

@@ -27,7 +27,7 @@ macro_rules! functions {
         )*
     };
 }
-pub(self) use functions;
+use functions;
 
 /// Functions of one float, for both types: the name for `f64`, the name for `f32`, and what they
 /// are.

@@ -107,9 +107,9 @@ pub mod float;
 pub mod float16;
 pub mod griddepcontrol;
 pub mod hint;
+mod instruction;
 #[cfg(feature = "libm")]
 pub mod intrinsics;
-mod instruction;
 pub mod io;
 #[doc(hidden)]
 pub mod launch_bounds;

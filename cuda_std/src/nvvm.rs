@@ -8,8 +8,9 @@
 
 macro_rules! intrinsics {
     ($($link_name:literal => fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?;)*) => {
+        // Each GPU generation uses its own.
         #[cfg(target_arch = "nvptx64")]
-        #[allow(improper_ctypes)]
+        #[allow(improper_ctypes, dead_code)]
         unsafe extern "unadjusted" {
             $(
                 #[link_name = $link_name]

@@ -5,7 +5,7 @@
 //! the same operation with the same mask, and the executing lane must be named in it. Otherwise the
 //! behaviour is undefined.
 
-use crate::nvvm::{self, Shuffled};
+use crate::nvvm::{self as intrinsics, Shuffled};
 
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
@@ -17,14 +17,14 @@ pub const FULL_MASK: u32 = u32::MAX;
 #[inline(always)]
 pub fn lane_id() -> u32 {
     // SAFETY: reading a special register has no effect and no precondition.
-    unsafe { nvvm::laneid() }
+    unsafe { intrinsics::laneid() }
 }
 
 /// The lanes that execute this instruction together (`activemask`).
 #[inline(always)]
 pub fn activemask() -> u32 {
     // SAFETY: activemask has no precondition.
-    unsafe { nvvm::activemask() }
+    unsafe { intrinsics::activemask() }
 }
 
 /// Waits for the lanes of `mask`; orders their memory accesses (`bar.warp.sync`).
@@ -34,7 +34,7 @@ pub fn activemask() -> u32 {
 #[inline(always)]
 pub unsafe fn sync_warp(mask: u32) {
     // SAFETY: the contract says that all lanes of the mask execute it.
-    unsafe { nvvm::bar_warp_sync(mask) }
+    unsafe { intrinsics::bar_warp_sync(mask) }
 }
 
 /// A value that shuffles can move: of 8 to 128 bits.
@@ -120,7 +120,7 @@ macro_rules! shuffles {
                 // SAFETY: the contract says that all lanes of the mask execute it.
                 value.shuffle_by(|word| unsafe {
                     let Shuffled { value, in_range } =
-                        nvvm::$intrinsic(mask, word, $operand, clamp(width, $last));
+                        intrinsics::$intrinsic(mask, word, $operand, clamp(width, $last));
                     (value, in_range)
                 })
             }
@@ -147,7 +147,7 @@ shuffles! {
 #[inline(always)]
 pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
     // SAFETY: the contract says that all lanes of the mask execute it.
-    unsafe { nvvm::vote_all(mask, predicate) }
+    unsafe { intrinsics::vote_all(mask, predicate) }
 }
 
 /// Whether `predicate` holds in any lane of `mask` (`vote.sync.any`).
@@ -157,7 +157,7 @@ pub unsafe fn warp_vote_all(mask: u32, predicate: bool) -> bool {
 #[inline(always)]
 pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     // SAFETY: the contract says that all lanes of the mask execute it.
-    unsafe { nvvm::vote_any(mask, predicate) }
+    unsafe { intrinsics::vote_any(mask, predicate) }
 }
 
 /// Whether `predicate` is the same in every lane of `mask` (`vote.sync.uni`).
@@ -167,7 +167,7 @@ pub unsafe fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 #[inline(always)]
 pub unsafe fn warp_vote_eq(mask: u32, predicate: bool) -> bool {
     // SAFETY: the contract says that all lanes of the mask execute it.
-    unsafe { nvvm::vote_uni(mask, predicate) }
+    unsafe { intrinsics::vote_uni(mask, predicate) }
 }
 
 /// The lanes of `mask` in which `predicate` holds, one bit each (`vote.sync.ballot`).
@@ -177,7 +177,7 @@ pub unsafe fn warp_vote_eq(mask: u32, predicate: bool) -> bool {
 #[inline(always)]
 pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
     // SAFETY: the contract says that all lanes of the mask execute it.
-    unsafe { nvvm::vote_ballot(mask, predicate) }
+    unsafe { intrinsics::vote_ballot(mask, predicate) }
 }
 
 /// A value that lanes compare bit by bit: 32 or 64 bits.
@@ -197,13 +197,13 @@ macro_rules! match_values {
                 #[inline(always)]
                 unsafe fn match_any(mask: u32, value: Self) -> u32 {
                     // SAFETY: the contract says that all lanes of the mask execute it.
-                    unsafe { nvvm::$any(mask, $to(value)) }
+                    unsafe { intrinsics::$any(mask, $to(value)) }
                 }
 
                 #[inline(always)]
                 unsafe fn match_all(mask: u32, value: Self) -> Option<u32> {
                     // SAFETY: the contract says that all lanes of the mask execute it.
-                    let matched = unsafe { nvvm::$all(mask, $to(value)) };
+                    let matched = unsafe { intrinsics::$all(mask, $to(value)) };
                     matched.all.then_some(matched.lanes)
                 }
             }
@@ -288,12 +288,12 @@ macro_rules! reduce_values {
                     // SAFETY: the contract says that all lanes of the mask execute it.
                     unsafe {
                         match op {
-                            WarpReductionOp::Add => nvvm::redux_add(value as u32, mask) as Self,
-                            WarpReductionOp::Min => nvvm::$min(value, mask),
-                            WarpReductionOp::Max => nvvm::$max(value, mask),
-                            WarpReductionOp::And => nvvm::redux_and(value as u32, mask) as Self,
-                            WarpReductionOp::Or => nvvm::redux_or(value as u32, mask) as Self,
-                            WarpReductionOp::Xor => nvvm::redux_xor(value as u32, mask) as Self,
+                            WarpReductionOp::Add => intrinsics::redux_add(value as u32, mask) as Self,
+                            WarpReductionOp::Min => intrinsics::$min(value, mask),
+                            WarpReductionOp::Max => intrinsics::$max(value, mask),
+                            WarpReductionOp::And => intrinsics::redux_and(value as u32, mask) as Self,
+                            WarpReductionOp::Or => intrinsics::redux_or(value as u32, mask) as Self,
+                            WarpReductionOp::Xor => intrinsics::redux_xor(value as u32, mask) as Self,
                         }
                     }
                 }

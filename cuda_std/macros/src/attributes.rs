@@ -153,7 +153,13 @@ mod tests {
         );
         let message = externally_visible(quote!(), function).unwrap_err();
         assert!(message.to_string().contains("no_mangle"), "{message}");
-        let message = gpu_only(quote!(a), quote!(fn f() {})).unwrap_err();
+        let message = gpu_only(
+            quote!(a),
+            quote!(
+                fn f() {}
+            ),
+        )
+        .unwrap_err();
         assert!(message.to_string().contains("no arguments"), "{message}");
     }
 

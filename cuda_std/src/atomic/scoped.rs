@@ -301,6 +301,8 @@ macro_rules! atomic {
         // SAFETY: all accesses through a shared reference are atomic.
         unsafe impl Sync for $name {}
 
+        // What the unsafe methods of a block's atomic ask for stands at the type.
+        #[allow(clippy::missing_safety_doc)]
         impl $name {
             atomic!(@methods $ty, $scope; $($unsafety)?);
 
@@ -384,9 +386,8 @@ macro_rules! atomics {
             atomic! {
                 #[doc = concat!("An `", stringify!($ty), "` for the threads of a block (`.cta`).")]
                 ///
-                /// # Safety
-                /// Its methods are unsafe: while threads of several blocks use it, all of them have
-                /// to be in one block.
+                /// Its methods are unsafe: all threads that use it while others do have to be of one
+                /// block.
                 $block: $ty, $align, "cta", unsafe
             }
             atomic! {

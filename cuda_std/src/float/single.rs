@@ -270,7 +270,11 @@ fn log2_in_parts(x: f32) -> (f32, f32) {
     let (high, low) = (2.0 * high, 2.0 * low);
     // To base 2, and the exponent added.
     let scaled = high * LOG2_E;
-    let scaled_low = fma(low, LOG2_E, fma(high, LOG2_E_LOW, fma(high, LOG2_E, -scaled)));
+    let scaled_low = fma(
+        low,
+        LOG2_E,
+        fma(high, LOG2_E_LOW, fma(high, LOG2_E, -scaled)),
+    );
     let whole = e + scaled;
     let whole_low = (scaled - (whole - e)) + scaled_low;
     let normal = whole + whole_low;
@@ -354,7 +358,12 @@ pub fn sinh(x: f32) -> f32 {
         let s = x * x;
         let tail = polynomial(
             s,
-            [2.806_280_2e-6, 0.000_198_381_02, 0.008_333_339, 0.166_666_67],
+            [
+                2.806_280_2e-6,
+                0.000_198_381_02,
+                0.008_333_339,
+                0.166_666_67,
+            ],
         );
         return fma(x * s, tail, x);
     }

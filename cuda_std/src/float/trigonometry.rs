@@ -20,9 +20,9 @@ const SMALL: f32 = 105_615.0;
 #[inline(always)]
 fn reduce(x: f32) -> Reduced {
     if x.abs() <= SMALL {
-        // π/2 = 1.570796 + 3.139165e-7 + 5.390302e-15, the first two with zeros at their ends (Cody
-        // and Waite, "Software Manual for the Elementary Functions", 1980).
-        const PARTS: [f32; 3] = [1.570_796, 3.139_164_7e-7, 5.390_302_5e-15];
+        // π/2 = 1.570796 + 3.139165e-7 + 5.390302e-15, the first with zeros at its end (Cody and
+        // Waite, "Software Manual for the Elementary Functions", 1980).
+        const PARTS: [f32; 3] = [f32::from_bits(0x3fc9_0fd8), 3.139_164_7e-7, 5.390_302_5e-15];
         let multiple = GpuFloat::round_ties_even(x * core::f32::consts::FRAC_2_PI);
         let rest = fma(multiple, -PARTS[0], x);
         let rest = fma(multiple, -PARTS[1], rest);
@@ -62,7 +62,11 @@ fn reduce_large(x: f32) -> Reduced {
     // The 96 bits that matter: those before them make whole turns, those behind less than the
     // result's last bit.
     let (word, shift) = ((exponent / 32) as usize, exponent % 32);
-    let before = if word == 0 { 0 } else { ONE_BY_TWO_PI[word - 1] };
+    let before = if word == 0 {
+        0
+    } else {
+        ONE_BY_TWO_PI[word - 1]
+    };
     let window = |high: u32, low: u32| {
         let both = u64::from(high) << 32 | u64::from(low);
         both << shift >> 32 & 0xffff_ffff
@@ -72,7 +76,7 @@ fn reduce_large(x: f32) -> Reduced {
     let low = window(ONE_BY_TWO_PI[word + 1], ONE_BY_TWO_PI[word + 2]);
     let product = (mantissa.wrapping_mul(high) << 32)
         .wrapping_add(mantissa * middle)
-        .wrapping_add(mantissa * low >> 32);
+        .wrapping_add((mantissa * low) >> 32);
     // Two bits of the multiple, and 62 of a fraction, which is rounded to the nearest multiple.
     let multiple = (product >> 61).wrapping_add(1) >> 1;
     let fraction = (product.wrapping_sub(multiple << 62)) as i64;

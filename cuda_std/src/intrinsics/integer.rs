@@ -31,15 +31,15 @@ functions! {
 
     mul24(x: i32, y: i32) -> i32 = low_24(x).wrapping_mul(low_24(y));
     umul24(x: i32, y: i32) -> i32 = (x & 0xff_ffff).wrapping_mul(y & 0xff_ffff);
-    mulhi(x: i32, y: i32) -> i32 = (i64::from(x) * i64::from(y) >> 32) as i32;
-    umulhi(x: i32, y: i32) -> i32 = (u64::from(x as u32) * u64::from(y as u32) >> 32) as i32;
-    mul64hi(x: i64, y: i64) -> i64 = (i128::from(x) * i128::from(y) >> 64) as i64;
-    umul64hi(x: i64, y: i64) -> i64 = (u128::from(x as u64) * u128::from(y as u64) >> 64) as i64;
+    mulhi(x: i32, y: i32) -> i32 = ((i64::from(x) * i64::from(y)) >> 32) as i32;
+    umulhi(x: i32, y: i32) -> i32 = ((u64::from(x as u32) * u64::from(y as u32)) >> 32) as i32;
+    mul64hi(x: i64, y: i64) -> i64 = ((i128::from(x) * i128::from(y)) >> 64) as i64;
+    umul64hi(x: i64, y: i64) -> i64 = ((u128::from(x as u64) * u128::from(y as u64)) >> 64) as i64;
 
-    hadd(x: i32, y: i32) -> i32 = (i64::from(x) + i64::from(y) >> 1) as i32;
-    rhadd(x: i32, y: i32) -> i32 = (i64::from(x) + i64::from(y) + 1 >> 1) as i32;
-    uhadd(x: i32, y: i32) -> i32 = (u64::from(x as u32) + u64::from(y as u32) >> 1) as i32;
-    urhadd(x: i32, y: i32) -> i32 = (u64::from(x as u32) + u64::from(y as u32) + 1 >> 1) as i32;
+    hadd(x: i32, y: i32) -> i32 = ((i64::from(x) + i64::from(y)) >> 1) as i32;
+    rhadd(x: i32, y: i32) -> i32 = ((i64::from(x) + i64::from(y) + 1) >> 1) as i32;
+    uhadd(x: i32, y: i32) -> i32 = ((u64::from(x as u32) + u64::from(y as u32)) >> 1) as i32;
+    urhadd(x: i32, y: i32) -> i32 = ((u64::from(x as u32) + u64::from(y as u32) + 1) >> 1) as i32;
     sad(x: i32, y: i32, z: i32) -> i32 = (x.abs_diff(y) as i32).wrapping_add(z);
     usad(x: i32, y: i32, z: i32) -> i32 =
         ((x as u32).abs_diff(y as u32) as i32).wrapping_add(z);

@@ -168,10 +168,7 @@ mod tests {
     fn expectations_are_those_of_the_compile_test() {
         assert_eq!(expected("// build-pass\n", ""), Expected::Builds);
         // The messages of a test that passes are its PTX.
-        assert_eq!(
-            expected("// build-pass\n", "error: no"),
-            Expected::Builds
-        );
+        assert_eq!(expected("// build-pass\n", "error: no"), Expected::Builds);
         let fails = Expected::Fails {
             code: "E0433".into(),
         };

@@ -39,16 +39,25 @@ impl Numbers {
 }
 
 pub fn f32_bytes(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 pub fn f32_values(bytes: &[u8]) -> Vec<f32> {
     let (values, _) = bytes.as_chunks();
-    values.iter().map(|value| f32::from_le_bytes(*value)).collect()
+    values
+        .iter()
+        .map(|value| f32::from_le_bytes(*value))
+        .collect()
 }
 
 pub fn u128_bytes(values: &[u128]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 /// `a` of m × k and `b` of k × n elements, row by row, multiplied in double precision.
@@ -63,7 +72,12 @@ pub fn product(a: &[f32], b: &[f32], m: usize, n: usize, k: usize) -> Vec<f64> {
 
 /// Whether each value lies within `tolerance` of what it should be.
 pub fn near(got: &[f32], want: &[f64], tolerance: f64) -> Result<()> {
-    ensure!(got.len() == want.len(), "{} values in place of {}", got.len(), want.len());
+    ensure!(
+        got.len() == want.len(),
+        "{} values in place of {}",
+        got.len(),
+        want.len()
+    );
     for (i, (got, want)) in got.iter().zip(want).enumerate() {
         // A comparison that NaN fails.
         let is_near = (f64::from(*got) - want).abs() <= tolerance;
@@ -75,7 +89,12 @@ pub fn near(got: &[f32], want: &[f64], tolerance: f64) -> Result<()> {
 /// Whether the bytes are the same.
 pub fn same(got: &[u8], want: &[u8]) -> Result<()> {
     let differs = got.iter().zip(want).position(|(got, want)| got != want);
-    ensure!(got.len() == want.len(), "{} bytes in place of {}", got.len(), want.len());
+    ensure!(
+        got.len() == want.len(),
+        "{} bytes in place of {}",
+        got.len(),
+        want.len()
+    );
     match differs {
         Some(i) => anyhow::bail!("byte {i} is {} and should be {}", got[i], want[i]),
         None => Ok(()),

@@ -80,8 +80,7 @@ pub fn build(unit: &Unit, stage: &Path, folder: &Path) -> Result<Built, String> 
     if !output.status.success() {
         return Err(log);
     }
-    let description =
-        serde_json::from_slice(&output.stdout).map_err(|error| failed(&error))?;
+    let description = serde_json::from_slice(&output.stdout).map_err(|error| failed(&error))?;
     let ptx = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
     Ok(Built {
         description,

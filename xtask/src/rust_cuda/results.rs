@@ -18,23 +18,33 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
-    case("examples/vecadd/kernels", "vecadd", |module, _| vecadd(module)),
+    case("examples/vecadd/kernels", "vecadd", |module, _| {
+        vecadd(module)
+    }),
     case("examples/gemm/kernels", "gemm_naive", |module, _| {
         gemm(module, "gemm_naive")
     }),
     case("examples/gemm/kernels", "gemm_tiled", |module, _| {
         gemm(module, "gemm_tiled")
     }),
-    case("examples/i128_demo/kernels", "i128_ops", |module, _| i128_ops(module)),
-    case("examples/sha2_crates_io/kernels", "SHA-256, SHA-512", |module, _| {
-        sha2(module)
+    case("examples/i128_demo/kernels", "i128_ops", |module, _| {
+        i128_ops(module)
     }),
-    case("samples/introduction/async_api/kernels", "increment", |module, _| {
-        increment(module)
-    }),
-    case("samples/introduction/matmul/kernels", "matrix_mul_cuda", |module, _| {
-        matmul(module)
-    }),
+    case(
+        "examples/sha2_crates_io/kernels",
+        "SHA-256, SHA-512",
+        |module, _| sha2(module),
+    ),
+    case(
+        "samples/introduction/async_api/kernels",
+        "increment",
+        |module, _| increment(module),
+    ),
+    case(
+        "samples/introduction/matmul/kernels",
+        "matrix_mul_cuda",
+        |module, _| matmul(module),
+    ),
     case(
         "crates/optix/examples/path_tracer/kernels",
         "render, scale_buffer, postprocess",
@@ -148,9 +158,8 @@ fn matmul(module: &Module) -> Result<String> {
 
 fn increment(module: &Module) -> Result<String> {
     const N: u32 = 512;
-    let bytes = |added: u32| -> Vec<u8> {
-        (0..N).flat_map(|i| (i + added).to_le_bytes()).collect()
-    };
+    let bytes =
+        |added: u32| -> Vec<u8> { (0..N).flat_map(|i| (i + added).to_le_bytes()).collect() };
     let mut device = Device::new(module);
     let data = device.place(&bytes(0))?;
     device.pointer(data).u32(26);
@@ -181,7 +190,10 @@ fn i128_ops(module: &Module) -> Result<String> {
     let a = numbers.wide(N);
     let b: Vec<u128> = numbers.wide(N).into_iter().map(|b| b | 1).collect();
     let mut device = Device::new(module);
-    let (a_there, b_there) = (device.place(&u128_bytes(&a))?, device.place(&u128_bytes(&b))?);
+    let (a_there, b_there) = (
+        device.place(&u128_bytes(&a))?,
+        device.place(&u128_bytes(&b))?,
+    );
     device.slice(a_there, 16).slice(b_there, 16);
     let mut outputs = Vec::new();
     for _ in WIDE_OPERATIONS {

@@ -97,8 +97,8 @@ fn copy_folder(from: &Path, to: &Path) -> Result<()> {
                 copy_folder(&path, &target)?;
             }
         } else {
-            let bytes = std::fs::read(&path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
+            let bytes =
+                std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
             write_bytes(&target, &bytes)?;
         }
     }

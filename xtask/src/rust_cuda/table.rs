@@ -33,7 +33,9 @@ pub fn line(outcome: &Outcome) -> String {
 /// The last line.
 pub fn summary(outcomes: &[Outcome]) -> String {
     let fine = outcomes.iter().filter(|outcome| is_fine(outcome)).count();
-    let built = outcomes.iter().filter_map(|outcome| outcome.built.as_ref().ok());
+    let built = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.built.as_ref().ok());
     let seconds: f64 = built.clone().map(|built| built.seconds).sum();
     let bytes: usize = built.map(|built| built.ptx.len()).sum();
     format!(
@@ -45,7 +47,10 @@ pub fn summary(outcomes: &[Outcome]) -> String {
 /// What is not as it should be.
 pub fn findings(outcome: &Outcome) -> Vec<String> {
     let problem = (!outcome.problem.is_empty()).then_some(&outcome.problem);
-    let runs = outcome.runs.iter().filter_map(|(_, run)| run.as_ref().err());
+    let runs = outcome
+        .runs
+        .iter()
+        .filter_map(|(_, run)| run.as_ref().err());
     problem
         .into_iter()
         .chain(runs)
