@@ -99,7 +99,7 @@ fn lock(checkout: &Path, stage: &Path) -> Result<()> {
 }
 
 /// Copies files whose contents differ, so that cargo sees a change where there is one.
-fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+pub fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     let entries =
         std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
     for entry in entries {

@@ -59,7 +59,7 @@ pub fn findings(outcome: &Outcome) -> Vec<String> {
 }
 
 /// The table as a document.
-pub fn document(outcomes: &[Outcome], commit: &str) -> String {
+pub fn document(outcomes: &[Outcome], host: &Result<String, String>, commit: &str) -> String {
     let fine = outcomes.iter().filter(|outcome| is_fine(outcome)).count();
     let mut text = format!(
         "# Rust-CUDA's kernels, built here\n\n\
@@ -94,6 +94,12 @@ pub fn document(outcomes: &[Outcome], commit: &str) -> String {
             let _ = writeln!(text, "| `{}` | {name} | {result} |", outcome.unit.name);
         }
     }
+    let (Ok(host) | Err(host)) = host;
+    let _ = write!(
+        text,
+        "\n## Host program\n\n`examples/vecadd`, sources and build script unchanged, with `cust` 0.3.2 from \
+         crates.io\nand `[patch]` lines in `Cargo.toml`: {host}.\n"
+    );
     text
 }
 
