@@ -194,8 +194,8 @@ impl CudaBuilder {
     /// Accepted for Rust-CUDA's build scripts: functions of the crate `libm` are its own, and not
     /// libdevice's.
     pub fn override_libm(mut self, override_libm: bool) -> Self {
-        let warning = "override_libm(true) has no effect: libdevice is not linked, and the crate libm \
-                       computes its functions";
+        let warning = "override_libm(true) has no effect: libdevice is not linked, and the crate \
+                       libm computes its functions";
         self.warn(override_libm, warning);
         self
     }

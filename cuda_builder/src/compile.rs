@@ -43,8 +43,8 @@ const KEPT: [&str; 7] = [
     "RUSTUP_HOME",
 ];
 
-/// Features of rustc that the macros of `cuda_std` need in the crate of kernels. Rust-CUDA's sources
-/// do not ask for them.
+/// Features of rustc that the macros of `cuda_std` need in the crate of kernels. Rust-CUDA's
+/// sources do not ask for them.
 const FEATURES: [&str; 2] = ["abi_ptx", "asm_experimental_arch"];
 
 /// How calls between crates are resolved.

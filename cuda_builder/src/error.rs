@@ -176,8 +176,8 @@ pub enum PtxTextError {
     Undefined(Vec<String>),
     /// An atomic instruction on local memory, which PTX does not have.
     #[error(
-        "line {line}: `{instruction}` is an atomic operation on a thread's own stack, which PTX does not have: \
-         use a plain variable, or one in shared or global memory"
+        "line {line}: `{instruction}` is an atomic operation on a thread's own stack, which PTX \
+         does not have: use a plain variable, or one in shared or global memory"
     )]
     LocalAtomic {
         /// Line of the compiler's PTX, from 1.

@@ -33,8 +33,8 @@ pub(crate) fn rewrite(line: &str) -> Option<Local> {
     Some(plain.flatten().map_or(Local::Unsupported, Local::Plain))
 }
 
-/// `atom.cas d, [a], b, c` without another thread: the value at `a` goes to `d`, and `c` to `a` where
-/// that value is `b`.
+/// `atom.cas d, [a], b, c` without another thread: the value at `a` goes to `d`, and `c` to `a`
+/// where that value is `b`.
 fn compare_and_swap(modifiers: &[&str], operands: &str) -> Option<String> {
     let bits = match modifiers {
         [.., "cas", bits @ ("b16" | "b32" | "b64")] => *bits,

@@ -1,5 +1,5 @@
-//! The driver's functions by themselves: a library that a program links in place of `libcuda`, where
-//! it uses `cust` and not this crate.
+//! The driver's functions by themselves: a library that a program links in place of `libcuda`,
+//! where it uses `cust` and not this crate.
 //!
 //! The build script that `rust-cuda/find_cuda_helper` runs compiles this file alone, so it needs
 //! neither std nor another crate. The table of functions is the one of this crate; here the types
@@ -75,8 +75,8 @@ mod library {
         fn write(file: c_int, bytes: *const c_void, count: usize) -> isize;
     }
 
-    /// The address of the driver's function `name`; [`Code::STUB_LIBRARY`] where there is no driver,
-    /// [`Code::NOT_FOUND`] where the driver lacks the function.
+    /// The address of the driver's function `name`; [`Code::STUB_LIBRARY`] where there is no
+    /// driver, [`Code::NOT_FOUND`] where the driver lacks the function.
     pub(crate) fn symbol(name: &CStr) -> Result<*mut c_void, Code> {
         let library = open()?;
         // SAFETY: the library stays open, and the name ends in a NUL.

@@ -51,8 +51,8 @@ fn foreign_crate() -> PathBuf {
     };
     package(&folder.join("helper"), &head("helper"), HELPER);
     let manifest = head("kernels")
-        + "\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]\n\n[dependencies]\nhelper = { path = \"helper\" }\n\n\
-           [workspace]\n";
+        + "\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]\n\n[dependencies]\n\
+           helper = { path = \"helper\" }\n\n[workspace]\n";
     package(&folder, &manifest, KERNELS);
     folder
 }

@@ -18,8 +18,8 @@ const SOURCE: &str = concat!(
 /// The name of the library.
 const LIBRARY: &str = "warpladder_cuda_driver";
 
-/// Compiles the library for the build script's target and has it linked. On other systems than Linux
-/// nothing is linked: `warpladder-cuda-driver` is made for Linux.
+/// Compiles the library for the build script's target and has it linked. On other systems than
+/// Linux nothing is linked: `warpladder-cuda-driver` is made for Linux.
 pub fn include_cuda() {
     let source = Path::new(SOURCE);
     let folder = source.parent().unwrap_or(source);
@@ -43,7 +43,8 @@ pub fn include_cuda() {
         Err(error) => fail(&format!("{} does not start: {error}", variable("RUSTC"))),
     }
     println!("cargo::rustc-link-search=native={}", folder.display());
-    // Into the program, and not into the library of `cust_raw`, where its metadata would be a second.
+    // Into the program, and not into the library of `cust_raw`, where its metadata would be a
+    // second.
     println!("cargo::rustc-link-lib=static:-bundle={LIBRARY}");
 }
 

@@ -1,5 +1,5 @@
-//! An example's host program, as Rust-CUDA has it, with `cust` 0.3.2 from crates.io: it must link and
-//! start without a CUDA installation, and say so where there is no GPU.
+//! An example's host program, as Rust-CUDA has it, with `cust` 0.3.2 from crates.io: it must link
+//! and start without a CUDA installation, and say so where there is no GPU.
 
 use super::stage::copy_folder;
 use anyhow::{Context, Result, bail, ensure};

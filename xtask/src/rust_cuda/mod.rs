@@ -1,5 +1,5 @@
-//! `cargo xtask rust-cuda`: builds the kernels of a checkout of Rust-CUDA, unchanged, and runs those
-//! of its examples on the emulator.
+//! `cargo xtask rust-cuda`: builds the kernels of a checkout of Rust-CUDA, unchanged, and runs
+//! those of its examples on the emulator.
 //!
 //! The checkout is copied into the target folder. There Rust-CUDA's `cuda_std` is replaced by the
 //! package of that name in `rust-cuda/`; sources and manifests of kernels stay as they are. Each
