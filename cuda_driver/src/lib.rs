@@ -27,6 +27,9 @@
 //! CUDA_LIBRARY_PATH = "/usr"
 //! ```
 //!
+//! A program that uses cust and not this crate takes the functions by a line in its `Cargo.toml`
+//! alone: the repository's package `rust-cuda/find_cuda_helper`, as a `[patch]`, links them.
+//!
 //! # Functions that a driver lacks
 //!
 //! An old driver may lack a function of the table. The call then returns `CUDA_ERROR_NOT_FOUND`

@@ -10,12 +10,16 @@
 //! linker's reason goes to standard error, once: `cust` has no error that could carry it.
 
 #![no_std]
-#![allow(clippy::all, dead_code, missing_docs, non_camel_case_types)]
+#![allow(
+    dead_code,
+    reason = "the crate uses more of the two modules than the exported functions"
+)]
 
 mod code;
 mod table;
 
 /// The types of `cust_raw` that the table names.
+#[allow(non_camel_case_types, reason = "the C interface's names")]
 mod cust_types {
     use core::ffi::{c_int, c_ulonglong, c_void};
 

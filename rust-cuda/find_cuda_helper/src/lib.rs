@@ -31,7 +31,12 @@ pub fn include_cuda() {
     let mut compiler = Command::new(variable("RUSTC"));
     compiler
         // A Rust library is an archive of objects, which is what a static library is.
-        .args(["--crate-type=rlib", "--crate-name", LIBRARY, "--edition=2024"])
+        .args([
+            "--crate-type=rlib",
+            "--crate-name",
+            LIBRARY,
+            "--edition=2024",
+        ])
         .args(["-Cpanic=abort", "-Copt-level=3", "-Cembed-bitcode=no"])
         .arg(format!("--target={}", variable("TARGET")))
         .arg("-o")

@@ -35,7 +35,31 @@ pub struct Description {
 pub struct Built {
     pub description: Description,
     pub ptx: String,
+    /// File of the PTX.
+    pub path: PathBuf,
     pub seconds: f64,
+}
+
+impl Built {
+    /// What NVIDIA's assembler has against the PTX; empty where it takes it.
+    ///
+    /// # Errors
+    ///
+    /// Where the program does not start.
+    pub fn assemble(&self, ptxas: &Path, arch: NvvmArch) -> Result<String> {
+        let object = self.path.with_extension("cubin");
+        let output = Command::new(ptxas)
+            .arg(format!("-arch={}", arch.target_cpu()))
+            .arg("-o")
+            .args([&object, &self.path])
+            .output()
+            .with_context(|| format!("cannot run {}", ptxas.display()))?;
+        if output.status.success() {
+            return Ok(String::new());
+        }
+        let messages = String::from_utf8_lossy(&output.stderr);
+        Ok(messages.lines().next().unwrap_or("ptxas fails").to_owned())
+    }
 }
 
 /// Builds the crate, prints its description and ends.
@@ -85,6 +109,7 @@ pub fn build(unit: &Unit, stage: &Path, folder: &Path) -> Result<Built, String> 
     Ok(Built {
         description,
         ptx,
+        path,
         seconds: begun.elapsed().as_secs_f64(),
     })
 }

@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Build only what has this in its path.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+    /// Have this ptxas assemble the PTX.
+    #[arg(long, value_name = "PROGRAM")]
+    ptxas: Option<PathBuf>,
     /// Write the table to docs/rust-cuda.md; COMMIT is the checkout's, with its date.
     #[arg(long, value_name = "COMMIT")]
     write: Option<String>,
@@ -73,7 +76,11 @@ pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>
 
     let mut outcomes = Vec::new();
     for unit in units {
-        let outcome = outcome(unit, &stage, &folder);
+        let mut outcome = outcome(unit, &stage, &folder);
+        if let (Ok(built), Some(ptxas)) = (&outcome.built, &arguments.ptxas) {
+            let refused = built.assemble(ptxas, outcome.unit.arch)?;
+            outcome.problem.push_str(&refused);
+        }
         output::print(&table::line(&outcome));
         outcomes.push(outcome);
     }

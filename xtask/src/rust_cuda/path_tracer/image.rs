@@ -83,6 +83,8 @@ fn write<T: Copy>(values: &[T]) {
     // SAFETY: the bytes are those of the slice. Padding among them is passed on, as cust does.
     let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), bytes) };
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(&(bytes.len() as u64).to_le_bytes()).unwrap();
+    stdout
+        .write_all(&(bytes.len() as u64).to_le_bytes())
+        .unwrap();
     stdout.write_all(bytes).unwrap();
 }
