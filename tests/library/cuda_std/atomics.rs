@@ -14,8 +14,16 @@ fn every_operation_of_the_devices_atomics_counts() {
         let single = buffer(engine, &[100.0_f32]);
         let double = buffer(engine, &[0.0_f64]);
         let before = buffer(engine, &[u32::MAX; 2 * THREADS as usize]);
-        let args = [&count, &signed, &wide, &wide_signed, &single, &double, &before]
-            .map(|b| Arg::Ptr(b.ptr()));
+        let args = [
+            &count,
+            &signed,
+            &wide,
+            &wide_signed,
+            &single,
+            &double,
+            &before,
+        ]
+        .map(|b| Arg::Ptr(b.ptr()));
         run(engine, "device_atomics", along_x(3), along_x(64), &args);
         assert_eq!(read::<u32>(&count, 1), [THREADS]);
         assert_eq!(read::<i32>(&signed, 1), [1 - THREADS as i32]);
@@ -27,7 +35,10 @@ fn every_operation_of_the_devices_atomics_counts() {
         for (column, factor) in [(0, 1), (1, 2)] {
             let mut seen: Vec<u32> = before.iter().skip(column).step_by(2).copied().collect();
             seen.sort_unstable();
-            assert!(seen.into_iter().eq((0..THREADS).map(|i| factor * i)), "column {column}");
+            assert!(
+                seen.into_iter().eq((0..THREADS).map(|i| factor * i)),
+                "column {column}"
+            );
         }
     });
 }
@@ -70,7 +81,10 @@ fn atomics_work_on_a_host() {
     assert_eq!(float.fetch_and(bits, Relaxed), -4.0);
     assert_eq!(float.into_inner(), 4.0);
     let double = AtomicF64::new(0.0);
-    assert_eq!(double.compare_exchange(-0.0, 1.0, AcqRel, Acquire), Err(0.0));
+    assert_eq!(
+        double.compare_exchange(-0.0, 1.0, AcqRel, Acquire),
+        Err(0.0)
+    );
     assert_eq!(double.compare_exchange(0.0, 1.0, Relaxed, SeqCst), Ok(0.0));
     assert_eq!(double.load(Acquire), 1.0);
     let signed = AtomicI32::new(i32::MAX);

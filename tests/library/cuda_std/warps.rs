@@ -1,7 +1,7 @@
 //! Reductions, matches and shuffles of every width.
 
 use super::ptx::PTX_90;
-use super::{along_x, on_every_engine, rows, run_of, buffer, read};
+use super::{along_x, buffer, on_every_engine, read, rows, run_of};
 use warpladder::device::ComputeCapability;
 use warpladder::launch::Arg;
 
@@ -39,7 +39,13 @@ fn assert_reduced(rows: &[Vec<u32>]) {
 #[test]
 fn reductions_by_shuffles() {
     on_every_engine(|engine| {
-        assert_reduced(&rows(engine, "reductions_by_shuffles", along_x(1), along_x(64), 14));
+        assert_reduced(&rows(
+            engine,
+            "reductions_by_shuffles",
+            along_x(1),
+            along_x(64),
+            14,
+        ));
     });
 }
 
@@ -51,7 +57,14 @@ fn reductions_by_their_instruction() {
             return;
         }
         let output = buffer(engine, &[u32::MAX; 14 * 64]);
-        run_of(engine, PTX_90, "reductions", along_x(1), along_x(64), &[Arg::Ptr(output.ptr())]);
+        run_of(
+            engine,
+            PTX_90,
+            "reductions",
+            along_x(1),
+            along_x(64),
+            &[Arg::Ptr(output.ptr())],
+        );
         let words = read::<u32>(&output, 14 * 64);
         let rows: Vec<Vec<u32>> = words.chunks(14).map(<[u32]>::to_vec).collect();
         assert_reduced(&rows);
