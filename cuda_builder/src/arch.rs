@@ -7,8 +7,8 @@ macro_rules! generations {
     ($($(#[$attribute:meta])* $name:ident $digits:literal,)*) => {
         /// A GPU generation ("compute capability") to compile for.
         ///
-        /// PTX for one generation runs on it and on every later one; with the suffix `a` on that one
-        /// only, and with `f` on its family (PTX ISA, "PTX Module Directives: .target").
+        /// PTX for one generation runs on it and on every later one; with the suffix `a` on that
+        /// one only, and with `f` on its family (PTX ISA, "PTX Module Directives: .target").
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         #[allow(missing_docs)]
         pub enum NvvmArch {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::NvvmArch;
-use crate::compile;
+use crate::compile::{self, Linkage};
 use crate::error::{self, CudaBuilderError};
 use crate::ptx_text::PtxOutput;
 use crate::toolchain::{self, Toolchain};
@@ -38,6 +38,9 @@ impl EmitOption {
     }
 }
 
+/// Loops over a tile must unroll entirely, or the tile is indexed and lives in local memory.
+const UNROLL_THRESHOLD: u32 = 100_000;
+
 /// Compiles one crate of kernels for one GPU generation.
 #[derive(Debug, Clone)]
 pub struct CudaBuilder {
@@ -50,6 +53,7 @@ pub struct CudaBuilder {
     fast_div: bool,
     fma_contraction: bool,
     pub(crate) whole_program: Option<bool>,
+    unroll_threshold: Option<u32>,
     emit: Option<EmitOption>,
     final_module_path: Option<PathBuf>,
     pub(crate) build_args: Vec<String>,
@@ -71,6 +75,7 @@ impl CudaBuilder {
             fast_div: false,
             fma_contraction: false,
             whole_program: None,
+            unroll_threshold: None,
             emit: None,
             final_module_path: None,
             build_args: Vec::new(),
@@ -136,6 +141,17 @@ impl CudaBuilder {
         self
     }
 
+    /// The cost up to which LLVM unrolls a loop entirely (LLVM's option `unroll-threshold`).
+    ///
+    /// Where this is not called it is 100 000: loops over a tile must unroll, or the tile lives in
+    /// local memory. For a whole program it is LLVM's own, as other crates' loops would unroll as
+    /// well: the PTX of Rust-CUDA's path tracer was four times
+    /// as large.
+    pub fn unroll_threshold(mut self, unroll_threshold: u32) -> Self {
+        self.unroll_threshold = Some(unroll_threshold);
+        self
+    }
+
     /// Whether LLVM's text of the module is written beside the PTX, with the extension `ll`.
     pub fn emit_llvm_ir(mut self, emit_llvm_ir: bool) -> Self {
         self.emit = emit_llvm_ir.then_some(EmitOption::LlvmIr);
@@ -178,8 +194,8 @@ impl CudaBuilder {
     /// Accepted for Rust-CUDA's build scripts: functions of the crate `libm` are its own, and not
     /// libdevice's.
     pub fn override_libm(mut self, override_libm: bool) -> Self {
-        let warning = "override_libm(true) has no effect: libdevice is not linked, and the crate libm \
-                       computes its functions";
+        let warning = "override_libm(true) has no effect: libdevice is not linked, and the crate \
+                       libm computes its functions";
         self.warn(override_libm, warning);
         self
     }
@@ -269,6 +285,8 @@ impl CudaBuilder {
     /// every machine.
     pub(crate) fn settings(&self) -> Vec<String> {
         let mut settings = self.rustc_flags();
+        let threshold = self.unroll_threshold_of(Linkage::OneCrate);
+        settings.extend(threshold.map(|threshold| format!("unroll-threshold={threshold}")));
         settings.extend(compile::PROFILE.map(str::to_owned));
         settings.extend(
             self.whole_program
@@ -283,9 +301,6 @@ impl CudaBuilder {
             // Panics become a trap: no formatting code, and no call into core that nothing links.
             "-Zunstable-options".to_owned(),
             "-Cpanic=immediate-abort".to_owned(),
-            // Loops over a tile must unroll entirely, or the tile is indexed and lives in local
-            // memory.
-            "-Cllvm-args=--unroll-threshold=100000".to_owned(),
         ];
         let mut llvm = |wanted: bool, option: &str| {
             if wanted {
@@ -299,6 +314,12 @@ impl CudaBuilder {
             flags.push("-Cdebuginfo=line-directives-only".to_owned());
         }
         flags
+    }
+
+    /// The cost up to which loops unroll; none for LLVM's own choice.
+    pub(crate) fn unroll_threshold_of(&self, linkage: Linkage) -> Option<u32> {
+        let default = (linkage == Linkage::OneCrate).then_some(UNROLL_THRESHOLD);
+        self.unroll_threshold.or(default)
     }
 
     /// What LLVM writes of the module besides its PTX.

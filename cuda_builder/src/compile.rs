@@ -20,7 +20,8 @@ pub(crate) const PROFILE: [&str; 7] = [
     "profile.release.debug=false",
     "profile.release.debug-assertions=false",
     "profile.release.incremental=false",
-    "profile.release.lto=\"off\"",
+    // So that both ways to compile a crate take the same dependencies, which are bitcode alone.
+    "profile.release.lto=\"fat\"",
     "profile.release.opt-level=3",
     "profile.release.overflow-checks=false",
 ];
@@ -42,13 +43,13 @@ const KEPT: [&str; 7] = [
     "RUSTUP_HOME",
 ];
 
-/// Features of rustc that the macros of `cuda_std` need in the crate of kernels. Rust-CUDA's sources
-/// do not ask for them.
+/// Features of rustc that the macros of `cuda_std` need in the crate of kernels. Rust-CUDA's
+/// sources do not ask for them.
 const FEATURES: [&str; 2] = ["abi_ptx", "asm_experimental_arch"];
 
 /// How calls between crates are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Linkage {
+pub(crate) enum Linkage {
     /// They are not: whatever is called across crates is generic or inlined.
     OneCrate,
     /// By rustc, which optimises all crates as one module.
@@ -183,10 +184,10 @@ impl Build<'_> {
     /// The command that writes the PTX to `raw_path`.
     fn command(&self, linkage: Linkage, raw_path: &Path) -> Command {
         let builder = self.builder;
-        let (crate_type, lto) = match linkage {
-            Linkage::OneCrate => ("lib", None),
+        let crate_type = match linkage {
+            Linkage::OneCrate => "lib",
             // rustc resolves the calls when it makes an archive, which takes no linker.
-            Linkage::WholeProgram => ("staticlib", Some("profile.release.lto=\"fat\"")),
+            Linkage::WholeProgram => "staticlib",
         };
         let mut command = cargo(&builder.path_to_crate, self.toolchain);
         command
@@ -194,13 +195,7 @@ impl Build<'_> {
             .args(["--crate-type", crate_type])
             .args(["--target", TARGET, "--target-dir"])
             .arg(&self.target_dir)
-            // Of two values cargo takes the last.
-            .args(
-                PROFILE
-                    .into_iter()
-                    .chain(lto)
-                    .flat_map(|setting| ["--config", setting]),
-            )
+            .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
             .args(&builder.build_args)
             .env("CARGO_ENCODED_RUSTFLAGS", &self.rustflags)
             .stdout(Stdio::null());
@@ -208,6 +203,13 @@ impl Build<'_> {
             command.arg("--locked");
         }
         command.arg("--");
+        if linkage == Linkage::OneCrate {
+            // What the profile means for a library: bitcode that is to be optimised further.
+            command.arg("-Clinker-plugin-lto=no");
+        }
+        if let Some(threshold) = builder.unroll_threshold_of(linkage) {
+            command.arg(format!("-Cllvm-args=--unroll-threshold={threshold}"));
+        }
         for feature in FEATURES {
             command.arg(format!("-Zcrate-attr=feature({feature})"));
         }
@@ -228,9 +230,10 @@ impl Build<'_> {
         let crate_path = &self.builder.path_to_crate;
         let crate_path = crate_path.canonicalize().unwrap_or(crate_path.clone());
         let key = format!(
-            "{}\n{:?}\n{:?}\n{:?}\n{linkage:?}\n{}",
+            "{}\n{:?}\n{:?}\n{:?}\n{:?}\n{linkage:?}\n{}",
             crate_path.display(),
             self.rustflags,
+            self.builder.unroll_threshold_of(linkage),
             self.builder.build_args,
             self.builder.emitted(),
             self.toolchain.commit

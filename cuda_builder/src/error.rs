@@ -174,6 +174,17 @@ pub enum PtxTextError {
     /// Functions are called that no crate of the whole program defines.
     #[error("it calls functions that no crate defines: {}; take the calls out", .0.join(", "))]
     Undefined(Vec<String>),
+    /// An atomic instruction on local memory, which PTX does not have.
+    #[error(
+        "line {line}: `{instruction}` is an atomic operation on a thread's own stack, which PTX \
+         does not have: use a plain variable, or one in shared or global memory"
+    )]
+    LocalAtomic {
+        /// Line of the compiler's PTX, from 1.
+        line: usize,
+        /// The instruction.
+        instruction: String,
+    },
     /// A launch bound stands outside a kernel.
     #[error("line {line}: a launch bound stands outside a kernel: put it into #[kernel(…)]")]
     StrayBound {

@@ -34,7 +34,8 @@
 //! call ([`CudaBuilder::whole_program`]). No linker takes part.
 //!
 //! Three things need not stand in the sources, as with Rust-CUDA's builder: `#![no_std]`, the
-//! features that `#[kernel]` and `shared_array!` ask for, and a panic handler, which `cuda_std` has.
+//! features that `#[kernel]` and `shared_array!` ask for, and a panic handler, which `cuda_std`
+//! has.
 //!
 //! # `cfg`
 //!
@@ -51,16 +52,16 @@
 //! | `release(false)` | a warning: the build is always optimised |
 //! | `nvvm_opts(false)` | a warning: libnvvm takes no part, LLVM always optimises |
 //! | `ftz(true)` | a warning: rustc has no option for the denormal mode; denormals are kept |
-//! | `override_libm(true)` | a warning: libdevice is not linked; `libm` computes what it computes elsewhere |
+//! | `override_libm(true)` | a warning: libdevice is not linked, `libm` computes |
 //! | `use_constant_memory_space(true)` | a warning: rustc places every `static` in global memory |
 //! | `optix(true)` | a warning: OptiX is no target of this compiler |
-//! | `emit_llvm_ir`, `emit_llvm_bitcode` | written beside the PTX, with the extension `ll` or `bc` |
+//! | `emit_llvm_ir`, `emit_llvm_bitcode` | a file beside the PTX, `ll` or `bc` |
 //!
 //! Three defaults differ:
 //!
 //! | default | there | here | why |
 //! |---|---|---|---|
-//! | `arch` | `Compute75` | `Compute70` | the oldest that the compiler supports: its PTX runs on all of them |
+//! | `arch` | `Compute75` | `Compute70` | the oldest that the compiler supports |
 //! | `fma_contraction` | on | off | as in Rust on every target; `mul_add` asks for it |
 //! | `generate_line_info` | without effect | on | line numbers cost neither registers nor time |
 
@@ -70,6 +71,7 @@ mod checked_in;
 mod compile;
 mod embed;
 mod error;
+mod local_atomics;
 mod manifest;
 mod ptx_text;
 mod toolchain;

@@ -5,6 +5,7 @@
 //! also makes names of source files the same on every system, and finds what could not run.
 
 use crate::error::PtxTextError;
+use crate::local_atomics::{self, Local};
 use ptx_syntax::ast::Span;
 use ptx_syntax::lexer::{Lexer, Token};
 use ptx_syntax::signature::Module;
@@ -126,6 +127,24 @@ impl Finisher {
 
     /// Reads the line of this number, from 1, which begins at the byte `start`.
     fn line(&mut self, number: usize, start: usize, line: &str) -> Result<(), PtxTextError> {
+        let plain = match local_atomics::rewrite(line) {
+            Some(Local::Plain(plain)) => Some(plain),
+            Some(Local::Unsupported) => {
+                return Err(PtxTextError::LocalAtomic {
+                    line: number,
+                    instruction: line.trim().to_owned(),
+                });
+            }
+            None => None,
+        };
+        if let Some(plain) = plain {
+            let plain = plain.trim_end();
+            match &mut self.asm {
+                Some(asm) => asm.push(plain.to_owned()),
+                None => self.keep(plain),
+            }
+            return Ok(());
+        }
         let trimmed = line.trim();
         if let Some(asm) = &mut self.asm {
             if trimmed == ASM_END {

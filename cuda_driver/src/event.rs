@@ -2,7 +2,8 @@
 
 use cust_raw::{CUevent, CUstream};
 
-use crate::error::{Code, DriverError};
+use crate::code::Code;
+use crate::error::DriverError;
 use crate::table;
 
 /// An event with a time. cust has events as well, but its `Stream::wait_event` destroys the one

@@ -50,6 +50,11 @@
 mod load;
 
 #[cfg(target_os = "linux")]
+use cust_raw as cust_types;
+
+#[cfg(target_os = "linux")]
+mod code;
+#[cfg(target_os = "linux")]
 mod device;
 #[cfg(target_os = "linux")]
 mod error;

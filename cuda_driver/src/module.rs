@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cust_raw::CUmodule;
 
-use crate::error::{Code, DriverError};
+use crate::code::Code;
+use crate::error::DriverError;
 use crate::function::Function;
 use crate::table;
 

@@ -7,10 +7,12 @@
 //! Both jump through one pointer. It starts at a resolver that looks the function up and stores its
 //! address, so that every later call is one load and one indirect jump. While the driver is missing
 //! or lacks the function, the pointer stays at the resolver, which returns the error code.
+//!
+//! `standalone.rs` compiles this file once more, without std and without `cust_raw`.
 
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
-use cust_raw::{
+use crate::cust_types::{
     CUDA_ARRAY3D_DESCRIPTOR, CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
     CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY2D, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC,
     CUDA_TEXTURE_DESC, CUarray, CUcontext, CUdevice, CUdeviceptr, CUevent, CUexternalMemory,
@@ -18,7 +20,7 @@ use cust_raw::{
     CUmodule, CUoccupancyB2DSize, CUsharedconfig, CUstream, CUsurfObject, CUtexObject, CUuuid,
 };
 
-use crate::error::Code;
+use crate::code::Code;
 use crate::launch::RawLaunchConfig;
 use crate::tensor_map::RawTensorMap;
 
@@ -52,7 +54,7 @@ macro_rules! functions {
         $(
             #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface's names and arguments")]
             pub(crate) mod $name {
-                use std::sync::atomic::{AtomicPtr, Ordering};
+                use core::sync::atomic::{AtomicPtr, Ordering};
 
                 #[allow(unused_imports, reason = "most functions need only some of the types")]
                 use super::*;
@@ -88,7 +90,7 @@ macro_rules! functions {
                     let address = ADDRESS.load(Ordering::Acquire);
                     // SAFETY: the address is either the resolver's or that of the driver's function
                     // of this name, and both have this type.
-                    let function = unsafe { std::mem::transmute::<*mut c_void, Function>(address) };
+                    let function = unsafe { core::mem::transmute::<*mut c_void, Function>(address) };
                     // SAFETY: the caller vouches for the arguments.
                     unsafe { function($($argument),*) }
                 }
@@ -105,7 +107,7 @@ macro_rules! functions {
                 pub(super) unsafe fn call_with_zeros() -> Code {
                     // SAFETY: all arguments are numbers, pointers and optional functions, for which
                     // zero is a value; the caller has made sure that no driver reads them.
-                    unsafe { exported($(std::mem::zeroed::<$type>()),*) }
+                    unsafe { exported($(core::mem::zeroed::<$type>()),*) }
                 }
             }
         )*

@@ -11,6 +11,8 @@ extern crate alloc;
 extern crate std as alloc;
 
 pub use warpladder_cuda_std::*;
+// Rust-CUDA has no `assert` of its own: `use cuda_std::*` leaves core's unambiguous.
+pub use core::assert;
 
 /// Rust-CUDA's prelude.
 pub mod prelude {

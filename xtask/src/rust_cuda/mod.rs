@@ -1,5 +1,5 @@
-//! `cargo xtask rust-cuda`: builds the kernels of a checkout of Rust-CUDA, unchanged, and runs those
-//! of its examples on the emulator.
+//! `cargo xtask rust-cuda`: builds the kernels of a checkout of Rust-CUDA, unchanged, and runs
+//! those of its examples on the emulator.
 //!
 //! The checkout is copied into the target folder. There Rust-CUDA's `cuda_std` is replaced by the
 //! package of that name in `rust-cuda/`; sources and manifests of kernels stay as they are. Each
@@ -8,6 +8,7 @@
 mod checkout;
 mod cpu;
 mod device;
+mod host;
 mod kernel;
 mod path_tracer;
 mod results;
@@ -77,14 +78,21 @@ pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>
         outcomes.push(outcome);
     }
     output::print(&table::summary(&outcomes));
+    let host = host::run(&checkout, repository.root(), &folder.join("host"));
+    let host = host.map_err(|error| format!("{error:#}"));
+    let (Ok(text) | Err(text)) = &host;
+    output::print(&format!("vecadd's host program, with cust 0.3.2: {text}\n"));
     if let Some(commit) = &arguments.write {
         if !arguments.only.is_empty() {
             bail!("--write takes the whole checkout: leave out --only");
         }
-        repository.write(DOCUMENT, &table::document(&outcomes, commit))?;
+        repository.write(DOCUMENT, &table::document(&outcomes, &host, commit))?;
     }
     let findings = outcomes.iter().flat_map(table::findings);
-    Ok(findings.collect())
+    let host = host
+        .err()
+        .map(|problem| format!("vecadd's host program: {problem}"));
+    Ok(findings.chain(host).collect())
 }
 
 fn outcome(unit: Unit, stage: &Path, folder: &Path) -> Outcome {

@@ -1,5 +1,5 @@
-//! The path tracer of Rust-CUDA's examples: rendered by its kernels on the emulator, and by the same
-//! crate on the CPU.
+//! The path tracer of Rust-CUDA's examples: rendered by its kernels on the emulator, and by the
+//! same crate on the CPU.
 
 use super::cpu::{f32_bytes, f32_values};
 use super::device::Device;

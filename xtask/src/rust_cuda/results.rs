@@ -67,7 +67,8 @@ const CASES: &[Case] = &[
         "tests/compiletests/ui/dis/target_feature_family_cc.rs",
         "compute_101f",
         |module, _| {
-            // With `compute_100f`, which Rust-CUDA's own rule gives it: the test's comment does not.
+            // With `compute_100f`, which Rust-CUDA's own rule gives it: the test's comment does
+            // not.
             let older = 101.0 + 100.0 + 90.0 + 80.0 + 70.0;
             target_features(module, "test_family_cc_101f", older + 100.5)
         },

@@ -2,7 +2,6 @@
 
 use super::checkout::{Source, TESTS, Unit};
 use anyhow::{Context, Result, bail};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,27 +31,42 @@ pub fn copy(checkout: &Path, root: &Path, stage: &Path, units: &[Unit]) -> Resul
     )?;
     copy_folder(&package.join("src"), &own.join("src"))?;
 
-    let mut members = String::new();
     for unit in units {
-        let _ = writeln!(members, "    {:?},", member(unit));
         if let Source::Test(crate_name) = &unit.source {
-            let folder = stage.join(member(unit));
-            let up = "../".repeat(Path::new(&member(unit)).components().count());
-            let name = unit.word();
-            let lib_name = crate_name.as_ref().unwrap_or(&name);
-            let text = format!(
-                "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[lib]\n\
-                 name = \"{lib_name}\"\npath = \"{up}{}\"\n\n[dependencies]\n\
-                 cuda_std = {{ path = \"{up}crates/cuda_std\" }}\n",
-                unit.name
-            );
-            write(&folder.join("Cargo.toml"), &text)?;
+            let manifest = test_manifest(unit, crate_name.as_deref());
+            write(&stage.join(member(unit)).join("Cargo.toml"), &manifest)?;
         }
     }
-    let workspace = format!("[workspace]\nresolver = \"2\"\nmembers = [\n{members}]\n");
-    write(&stage.join("Cargo.toml"), &workspace)?;
+    write(&stage.join("Cargo.toml"), &workspace(checkout, units)?)?;
     lock(checkout, stage)?;
     Ok(stage.to_owned())
+}
+
+/// The manifest of a compile test's crate.
+fn test_manifest(unit: &Unit, crate_name: Option<&str>) -> String {
+    let up = "../".repeat(Path::new(&member(unit)).components().count());
+    let name = unit.word();
+    let lib_name = crate_name.unwrap_or(&name);
+    format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[lib]\n\
+         name = \"{lib_name}\"\npath = \"{up}{}\"\n\n[dependencies]\n\
+         cuda_std = {{ path = \"{up}crates/cuda_std\" }}\n",
+        unit.name
+    )
+}
+
+/// The checkout's workspace with the units alone as members.
+fn workspace(checkout: &Path, units: &[Unit]) -> Result<String> {
+    let text = std::fs::read_to_string(checkout.join("Cargo.toml"))?;
+    let mut manifest: toml::Table = text.parse()?;
+    // Profiles name packages that are not here.
+    manifest.remove("profile");
+    let members: Vec<String> = units.iter().map(member).collect();
+    let workspace = manifest.get_mut("workspace");
+    let workspace = workspace.and_then(toml::Value::as_table_mut);
+    let workspace = workspace.context("the checkout is no workspace")?;
+    workspace.insert("members".into(), members.into());
+    Ok(manifest.to_string())
 }
 
 /// The folder of the unit's crate in the copy.
@@ -85,7 +99,7 @@ fn lock(checkout: &Path, stage: &Path) -> Result<()> {
 }
 
 /// Copies files whose contents differ, so that cargo sees a change where there is one.
-fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+pub fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     let entries =
         std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))?;
     for entry in entries {

@@ -59,17 +59,18 @@ pub fn findings(outcome: &Outcome) -> Vec<String> {
 }
 
 /// The table as a document.
-pub fn document(outcomes: &[Outcome], commit: &str) -> String {
+pub fn document(outcomes: &[Outcome], host: &Result<String, String>, commit: &str) -> String {
     let fine = outcomes.iter().filter(|outcome| is_fine(outcome)).count();
     let mut text = format!(
         "# Rust-CUDA's kernels, built here\n\n\
-         The kernels of [Rust-GPU/rust-cuda](https://github.com/Rust-GPU/rust-cuda), commit {commit}:\n\
-         examples, samples and compile tests, sources and manifests unchanged. {fine} of {} came out as\n\
-         expected. Runs are on the emulator, under all sanitizers.\n\n\
+         The kernels of [Rust-CUDA](https://github.com/Rust-GPU/rust-cuda), commit {commit}: \
+         examples,\nsamples and compile tests, sources and manifests unchanged. {fine} of {} came \
+         out as expected.\nRuns are on the emulator, under all sanitizers.\n\n\
          ```console\n$ cargo xtask rust-cuda CHECKOUT --write COMMIT\n```\n\n\
-         \"Whole program\" says that the crate by itself left functions unresolved, so that it was\n\
-         compiled together with all that it calls. Of the compile tests those without `only-` are for\n\
-         `compute_75`, as Rust-CUDA compiles them; the others for `compute_70`, the builder's default.\n\n\
+         \"Whole program\" says that the crate by itself left functions unresolved, so that it \
+         was\ncompiled together with all that it calls. Compile tests without a generation of \
+         their own are for\n`compute_75`, as Rust-CUDA compiles them; crates are for the \
+         builder's default.\n\n\
          | kernels of | for | outcome | PTX bytes |\n|---|---|---|--:|\n",
         outcomes.len()
     );
@@ -94,6 +95,12 @@ pub fn document(outcomes: &[Outcome], commit: &str) -> String {
             let _ = writeln!(text, "| `{}` | {name} | {result} |", outcome.unit.name);
         }
     }
+    let (Ok(host) | Err(host)) = host;
+    let _ = write!(
+        text,
+        "\n## Host program\n\n`examples/vecadd`, sources and build script unchanged, with `cust` \
+         0.3.2 from crates.io and\n`[patch]` lines in `Cargo.toml`:\n\n> {host}\n"
+    );
     text
 }
 
