@@ -12,6 +12,7 @@ mod instruction;
 mod lane;
 mod matrix;
 mod memory;
+mod system;
 
 pub(crate) use asynchronous::{
     AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkDirection, PENDING_BITS, Phase,
@@ -27,6 +28,7 @@ pub(crate) use lane::{
 pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA};
 pub use memory::{AccessKind, Space};
 pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
+pub(crate) use system::{SystemCall, SystemFunction};
 
 use ptx_syntax::ast::LineTable;
 
@@ -220,6 +222,8 @@ pub(crate) enum Op {
     WarpgroupWait(u32),
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
+    /// A function that the driver provides: index into `Program::system_calls`.
+    System(u32),
     /// Costs an issue slot and does nothing: `nanosleep`, prefetches.
     Nothing,
 }
@@ -311,6 +315,7 @@ pub(crate) struct Program {
     pub async_copies: Vec<AsyncCopy>,
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
+    pub system_calls: Vec<SystemCall>,
     /// Number of lane offsets, besides number 0.
     pub lane_offsets: u32,
     /// By number of the lane offsets: the loads that have them, if observers may be notified of

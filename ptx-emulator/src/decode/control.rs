@@ -5,7 +5,7 @@ use super::modifiers::{Failure, Modifiers};
 use super::scope::Binding;
 use crate::ir::{
     Barrier, BarrierKind, Call, CallTarget, Constant, LaneFunction, Op, Predicate, Reg32, Register,
-    Special, Terminator,
+    Special, SystemCall, SystemFunction, Terminator,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -106,6 +106,9 @@ impl<'a> Builder<'a, '_> {
             rest => (&[][..], rest),
         };
         let target = match (self.resolve(target)?, rest) {
+            (Binding::System(function), []) => {
+                return self.system_call(function, arguments, results);
+            }
             (Binding::Function(index), []) => {
                 self.callees.push(index);
                 CallTarget::Function(index)
@@ -132,6 +135,28 @@ impl<'a> Builder<'a, '_> {
             this.end_block(Terminator::Call(Box::new(call)), true, next);
             Ok(())
         })
+    }
+
+    /// A call of a function that the driver provides.
+    fn system_call(
+        &mut self,
+        function: SystemFunction,
+        arguments: &[Operand],
+        results: &[Operand],
+    ) -> Outcome {
+        let arguments = self.call_registers(arguments)?;
+        let results = self.call_registers(results)?;
+        if (arguments.len(), results.len()) != function.words() {
+            return Err("the arguments of this call do not match those of the driver".into());
+        }
+        let index = self.program.system_calls.len() as u32;
+        self.program.system_calls.push(SystemCall {
+            function,
+            arguments,
+            results,
+        });
+        self.emit(Op::System(index));
+        Ok(())
     }
 
     /// The words of a call's `.param` variables, one after the other.

@@ -36,7 +36,7 @@ use scope::Binding;
 pub(crate) use layout::successors;
 
 use crate::error::KernelError;
-use crate::ir::{CallTarget, Op, Program, Terminator};
+use crate::ir::{CallTarget, Op, Program, SystemFunction, Terminator};
 use ptx_syntax::ast::{self, Body, DeclaredSpace, LineTable, Span, Tree, Variable};
 use ptx_syntax::{self, position};
 
@@ -202,11 +202,13 @@ fn module_names<'a>(
     let (tree, text) = (bodies.tree, bodies.text);
     let mut names = FxHashMap::default();
     for (index, function) in tree.functions.iter().enumerate() {
+        let name = function.name.of(text);
         let binding = Binding::Function(index as u32);
         // A function may be declared in addition to its definition.
-        match function.body {
-            Some(_) => _ = names.insert(function.name.of(text), binding),
-            None => _ = names.entry(function.name.of(text)).or_insert(binding),
+        match (function.body, SystemFunction::of_name(name)) {
+            (Some(_), _) => _ = names.insert(name, binding),
+            (None, Some(system)) => _ = names.entry(name).or_insert(Binding::System(system)),
+            (None, None) => _ = names.entry(name).or_insert(binding),
         }
     }
     for (index, variable) in tree.variables.iter().enumerate() {

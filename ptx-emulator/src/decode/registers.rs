@@ -229,6 +229,15 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.predicate(Use, ignore);
                 }
             }
+            Op::System(index) => {
+                let call = &mut program.system_calls[*index as usize];
+                for argument in &mut call.arguments {
+                    self.reg32(Use, argument);
+                }
+                for result in &mut call.results {
+                    self.reg32(Define, result);
+                }
+            }
             Op::Fence | Op::Nothing | Op::AsyncCommit | Op::AsyncWait(_) => {}
             Op::WarpgroupCommit | Op::WarpgroupWait(_) | Op::BulkCommit => {}
         }

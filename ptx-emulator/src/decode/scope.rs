@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::builder::BlockId;
-use crate::ir::{Reg32, Register};
+use crate::ir::{Reg32, Register, SystemFunction};
 use ptx_syntax::ast::Type;
 
 /// What a name refers to.
@@ -28,6 +28,8 @@ pub(crate) enum Binding {
     Variable(u32),
     /// Index into the module's functions.
     Function(u32),
+    /// A function that the driver provides.
+    System(SystemFunction),
     Label(BlockId),
     Targets(Vec<BlockId>),
     Prototype,

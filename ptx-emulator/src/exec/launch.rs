@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::system::Printed;
 use super::{convert, simd};
 use crate::error::LaunchError;
-use crate::ir::{Constant, LaneMask, Special};
+use crate::heap::HeapLaunch;
+use crate::ir::{Constant, LaneMask, Special, SystemFunction};
 use crate::kernel::Kernel;
 use crate::launch::{Args, LaunchConfig};
 use crate::memory::{Allocation, Memory};
@@ -51,6 +53,9 @@ pub(crate) struct Launch<'l> {
     pub level: simd::Level,
     /// Held while a strong access to global memory is reported and performed.
     pub(super) strong: Mutex<()>,
+    /// Where blocks of the device heap come from, if the kernel may allocate any.
+    pub(super) heap_launch: Option<Arc<HeapLaunch>>,
+    pub(super) printed: Mutex<Printed>,
 }
 
 impl<'l> Launch<'l> {
@@ -79,6 +84,18 @@ impl<'l> Launch<'l> {
         }
         let params = args.block(kernel)?;
         let variables = kernel.0.module.variables(memory)?;
+        let mut calls = program.system_calls.iter();
+        let allocates = calls.any(|call| call.function == SystemFunction::Allocate);
+        if allocates {
+            memory.prepare_heap()?;
+        }
+        let cluster = config.cluster.unwrap_or([1; 3]);
+        let heap_launch = allocates.then(|| HeapLaunch {
+            kernel: kernel.clone(),
+            grid: config.grid,
+            block: config.block,
+            cluster,
+        });
         Ok(Launch {
             kernel,
             memory,
@@ -86,7 +103,7 @@ impl<'l> Launch<'l> {
             params,
             grid: config.grid,
             block: config.block,
-            cluster: config.cluster.unwrap_or([1; 3]),
+            cluster,
             is_explicit_cluster: config.cluster.is_some(),
             threads: config.block.iter().product(),
             shared_bytes: wanted as u32,
@@ -100,6 +117,8 @@ impl<'l> Launch<'l> {
             start: Instant::now(),
             level,
             strong: Mutex::new(()),
+            heap_launch: heap_launch.map(Arc::new),
+            printed: Mutex::default(),
         })
     }
 }
@@ -115,9 +134,10 @@ impl Launch<'_> {
     pub(crate) fn allocation_index(&self, address: u64, bytes: u64) -> Option<usize> {
         let after = self.allocations.partition_point(|a| a.base <= address);
         let index = after.checked_sub(1)?;
-        self.allocations[index]
-            .contains(address, bytes)
-            .then_some(index)
+        let allocation = &self.allocations[index];
+        let holds = allocation.contains(address, bytes)
+            && (!allocation.is_heap || self.memory.heap().holds(address, bytes));
+        holds.then_some(index)
     }
 
     pub(crate) fn allocation(&self, address: u64, bytes: u64) -> Option<&Allocation> {
@@ -127,6 +147,11 @@ impl Launch<'_> {
 
     /// The allocation nearest to an address, in words.
     pub(crate) fn nearest(&self, address: u64) -> String {
+        if let Some(arena) = self.memory.heap().arena()
+            && arena.contains(address, 0)
+        {
+            return self.memory.heap().nearest(address);
+        }
         let distance = |allocation: &Allocation| {
             let end = allocation.base + allocation.bytes;
             if address < allocation.base {

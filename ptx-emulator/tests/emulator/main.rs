@@ -18,5 +18,6 @@ mod observers;
 mod racecheck;
 mod samples;
 mod spaces;
+mod system;
 mod tensor;
 mod warps;
