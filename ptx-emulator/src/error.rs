@@ -124,6 +124,16 @@ pub enum LaunchError {
         /// Blocks of the grid.
         grid: [u32; 3],
     },
+    /// The cluster does not have the extents of `.reqnctapercluster`.
+    #[error(
+        "the kernel needs clusters of {required:?} blocks (.reqnctapercluster), not {cluster:?}"
+    )]
+    OtherCluster {
+        /// Extents that the kernel states.
+        required: [u32; 3],
+        /// Extents requested.
+        cluster: [u32; 3],
+    },
     /// The cluster has more blocks than every device with clusters can run.
     #[error("a cluster of {blocks} blocks exceeds the limit of {limit}")]
     ClusterTooLarge {

@@ -22,7 +22,7 @@ pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
 pub(crate) use instruction::Info;
 pub use instruction::{InstructionClass, InstructionId, SourceLocation};
 pub(crate) use lane::{
-    Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction, LaneOp,
+    ByteConversion, Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction, LaneOp,
     PermuteMode, Rounding, is_float,
 };
 pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA};
@@ -30,7 +30,7 @@ pub use memory::{AccessKind, Space};
 pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
 pub(crate) use system::{SystemCall, SystemFunction};
 
-use ptx_syntax::ast::LineTable;
+use ptx_syntax::ast::{LineTable, Variable};
 
 /// A word register: 32 lanes of up to 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -316,6 +316,9 @@ pub(crate) struct Program {
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
     pub system_calls: Vec<SystemCall>,
+    /// `.global` and `.const` variables that its functions declare; they are numbered behind those of
+    /// the module.
+    pub variables: Vec<Variable>,
     /// Number of lane offsets, besides number 0.
     pub lane_offsets: u32,
     /// By number of the lane offsets: the loads that have them, if observers may be notified of

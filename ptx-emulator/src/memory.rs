@@ -95,6 +95,10 @@ impl Allocation {
     }
 }
 
+/// A module's number, and where the variable of a function stands in its text; none for the
+/// variables of the module itself.
+pub(crate) type VariableKey = (u64, Option<u32>);
+
 /// The addresses of a module's variables in one memory.
 pub(crate) type VariableTable = Arc<Vec<u64>>;
 
@@ -104,7 +108,7 @@ struct State {
     used: u64,
     next: u64,
     next_const: u64,
-    variables: HashMap<u64, VariableTable>,
+    variables: HashMap<VariableKey, VariableTable>,
     /// Addresses that the host or a kernel has written to.
     written: Ranges,
     /// Size of each allocation that was freed and whose addresses have not been reused.
@@ -444,15 +448,15 @@ impl Memory {
     /// gets a function that allocates `bytes` (in constant memory where `true`).
     pub(crate) fn variables(
         &self,
-        module: u64,
+        key: VariableKey,
         sizes: &[(u64, bool)],
         fill: impl FnOnce(&[u64]) -> Vec<(u64, Vec<u8>)>,
     ) -> Result<VariableTable, MemoryError> {
-        if let Some(table) = self.state().variables.get(&module) {
+        if let Some(table) = self.state().variables.get(&key) {
             return Ok(table.clone());
         }
         let mut state = self.state_mut();
-        if let Some(table) = state.variables.get(&module) {
+        if let Some(table) = state.variables.get(&key) {
             return Ok(table.clone());
         }
         let mut addresses = Vec::with_capacity(sizes.len());
@@ -463,7 +467,7 @@ impl Memory {
             addresses.push(address);
         }
         let table = Arc::new(addresses);
-        state.variables.insert(module, table.clone());
+        state.variables.insert(key, table.clone());
         drop(state);
         for (address, bytes) in fill(&table) {
             self.write(address, &bytes)?;

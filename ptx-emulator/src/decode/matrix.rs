@@ -54,7 +54,7 @@ impl Builder<'_, '_> {
             return Err(Failure::Unknown);
         }
         mods.finish()?;
-        let parts = self.parts(registers);
+        let parts = &*self.parts(registers);
         if parts.len() != count {
             return Err(format!("expected {count} registers, found {}", parts.len()).into());
         }
@@ -72,6 +72,26 @@ impl Builder<'_, '_> {
             transposed,
             registers,
         }))
+    }
+
+    /// `movmatrix.sync.aligned.m8n8.trans.b16 d, a`
+    pub(super) fn transpose_matrix(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [to, from] = operands else {
+            return Err("expected two operands".into());
+        };
+        let known = mods.ty()? == Type::B16
+            && ["sync", "aligned", "m8n8", "trans"].iter().all(|name| mods.take(name));
+        if !known {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let from = self.reg32(from, Type::B32)?;
+        let to = self.reg32_destination(to)?;
+        self.emit_matrix(Matrix::Transpose(to, from))
     }
 
     /// `mma.sync.aligned.shape.row.col.d.a.b.c d, a, b, c`
@@ -130,7 +150,7 @@ impl Builder<'_, '_> {
         count: u32,
         ty: Type,
     ) -> Result<Vec<Register>, Failure> {
-        let parts = self.parts(operand);
+        let parts = &*self.parts(operand);
         check_count(parts, count)?;
         parts.iter().map(|part| self.source(part, ty)).collect()
     }
@@ -141,7 +161,7 @@ impl Builder<'_, '_> {
         count: u32,
         ty: Type,
     ) -> Result<Vec<Register>, Failure> {
-        let parts = self.parts(operand);
+        let parts = &*self.parts(operand);
         check_count(parts, count)?;
         parts
             .iter()

@@ -211,6 +211,11 @@ fn module_names<'a>(
             (None, None) => _ = names.entry(name).or_insert(binding),
         }
     }
+    for (alias, function) in &tree.aliases {
+        if let Some(binding) = names.get(function.of(text)).cloned() {
+            names.insert(alias.of(text), binding);
+        }
+    }
     for (index, variable) in tree.variables.iter().enumerate() {
         let binding = match variable.space {
             DeclaredSpace::Shared if variable.external || variable.bytes == 0 => {
@@ -287,13 +292,15 @@ impl Builder<'_, '_> {
                 let carry_out = mods.take("cc");
                 self.carry_chain(base, mods, operands, true, carry_out)
             }
-            "mad" | "fma" | "sad" => self.ternary(base, mods, operands),
+            "mad" | "mad24" | "fma" | "sad" => self.ternary(base, mods, operands),
             "neg" | "abs" | "not" | "cnot" | "popc" | "clz" | "brev" => {
                 self.unary(base, mods, operands)
             }
             "bfind" => self.find_highest(mods, operands),
             "shl" | "shr" => self.shift(base, mods, operands),
-            "bfe" | "bfi" | "shf" | "prmt" | "dp4a" => self.bit_field(base, mods, operands),
+            "bfe" | "bfi" | "shf" | "prmt" | "dp4a" | "dp2a" | "bmsk" | "szext" | "fns" => {
+                self.bit_field(base, mods, operands)
+            }
             "lop3" => self.logic3(mods, operands),
             "sqrt" | "rcp" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
                 self.float_function(base, mods, operands)
@@ -318,7 +325,7 @@ impl Builder<'_, '_> {
             "ret" => {
                 mods.take("uni");
                 mods.finish()?;
-                self.leave_with(Terminator::Return)
+                self.ret()
             }
             "exit" => self.leave_with(Terminator::Exit),
             "trap" => self.leave_with(Terminator::Trap),
@@ -336,7 +343,11 @@ impl Builder<'_, '_> {
             "wgmma" => self.under_guard(|this| this.warpgroup(mods, operands)),
             "mbarrier" => self.barrier_object(mods, operands),
             // Kernels of a stream run one after the other.
-            "nanosleep" | "pmevent" | "setmaxnreg" | "griddepcontrol" => self.nothing(operands),
+            "nanosleep" | "pmevent" | "setmaxnreg" | "griddepcontrol" | "brkpt" => {
+                self.nothing(operands)
+            }
+            "createpolicy" => self.create_policy(mods, operands),
+            "movmatrix" => self.under_guard(|this| this.transpose_matrix(mods, operands)),
             "shfl" => self.under_guard(|this| this.shuffle(mods, operands)),
             "vote" => self.under_guard(|this| this.vote(mods, operands)),
             "match" => self.under_guard(|this| this.match_values(mods, operands)),

@@ -253,6 +253,10 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.reg32(role, reg);
                 }
             }
+            Matrix::Transpose(to, from) => {
+                self.reg32(Use, from);
+                self.reg32(Define, to);
+            }
             Matrix::Mma(product) => {
                 let sources = product.a.iter_mut().chain(&mut product.b);
                 for register in sources.chain(&mut product.c) {

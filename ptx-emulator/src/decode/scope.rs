@@ -10,6 +10,8 @@ use ptx_syntax::ast::Type;
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Register(Register, Type),
+    /// `.reg .v4`: its elements, and the type of each.
+    Vector(Vec<Register>, Type),
     /// Offset of a kernel parameter.
     KernelParam {
         offset: u32,

@@ -67,7 +67,8 @@ impl<'l> Launch<'l> {
         config: &LaunchConfig,
         args: &Args,
     ) -> Result<Self, LaunchError> {
-        check_shape(kernel, config)?;
+        let named_cluster = config.cluster.or(kernel.required_cluster());
+        check_shape(kernel, config, named_cluster)?;
         let program = &kernel.0.program;
         let fixed = program.static_shared;
         let dynamic_offset = fixed.next_multiple_of(program.dynamic_align.max(16));
@@ -83,13 +84,14 @@ impl<'l> Launch<'l> {
             });
         }
         let params = args.block(kernel)?;
-        let variables = kernel.0.module.variables(memory)?;
+        let module = &kernel.0.module;
+        let variables = module.all_variables(memory, &program.variables)?;
         let mut calls = program.system_calls.iter();
         let allocates = calls.any(|call| call.function == SystemFunction::Allocate);
         if allocates {
             memory.prepare_heap()?;
         }
-        let cluster = config.cluster.unwrap_or([1; 3]);
+        let cluster = named_cluster.unwrap_or([1; 3]);
         let heap_launch = allocates.then(|| HeapLaunch {
             kernel: kernel.clone(),
             grid: config.grid,
@@ -104,7 +106,7 @@ impl<'l> Launch<'l> {
             grid: config.grid,
             block: config.block,
             cluster,
-            is_explicit_cluster: config.cluster.is_some(),
+            is_explicit_cluster: named_cluster.is_some(),
             threads: config.block.iter().product(),
             shared_bytes: wanted as u32,
             dynamic_offset,
@@ -327,7 +329,11 @@ impl Launch<'_> {
     }
 }
 
-fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError> {
+fn check_shape(
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    cluster: Option<[u32; 3]>,
+) -> Result<(), LaunchError> {
     let (grid, block) = (config.grid, config.block);
     if grid.contains(&0) || block.contains(&0) {
         return Err(LaunchError::ZeroExtent { grid, block });
@@ -361,16 +367,24 @@ fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError
     }
     match kernel.required_threads() {
         Some(required) if required != block => Err(LaunchError::WrongBlock { required, block }),
-        _ => check_cluster(config),
+        _ => check_cluster(kernel, config.grid, cluster),
     }
 }
 
 /// Clusters divide the grid, and are no larger than what every device with clusters can run.
-fn check_cluster(config: &LaunchConfig) -> Result<(), LaunchError> {
-    let Some(cluster) = config.cluster else {
+fn check_cluster(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    cluster: Option<[u32; 3]>,
+) -> Result<(), LaunchError> {
+    let Some(cluster) = cluster else {
         return Ok(());
     };
-    let grid = config.grid;
+    if let Some(required) = kernel.required_cluster()
+        && required != cluster
+    {
+        return Err(LaunchError::OtherCluster { required, cluster });
+    }
     let divides = |(&blocks, &of): (&u32, &u32)| blocks != 0 && of.is_multiple_of(blocks);
     if !cluster.iter().zip(&grid).all(divides) {
         return Err(LaunchError::WrongCluster { cluster, grid });

@@ -5,6 +5,8 @@ use super::{Address, Predicate, Reg32, Reg64, Register};
 #[derive(Clone, Debug)]
 pub(crate) enum Matrix {
     Move(MatrixMove),
+    /// `movmatrix`: an 8 × 8 matrix of 16-bit elements, transposed: result and operand.
+    Transpose(Reg32, Reg32),
     Mma(Mma),
     Wgmma(Wgmma),
 }
