@@ -33,7 +33,10 @@ impl Coverage {
                 let kernels = text.matches(".entry").count().max(1);
                 self.kernels += kernels;
                 for _ in 0..kernels {
-                    self.refuse(format!("the module: {}", error.message), format!("{name}:{error}"));
+                    self.refuse(
+                        format!("the module: {}", error.message),
+                        format!("{name}:{error}"),
+                    );
                 }
                 return;
             }

@@ -22,10 +22,11 @@ pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
 pub(crate) use instruction::Info;
 pub use instruction::{InstructionClass, InstructionId, SourceLocation};
 pub(crate) use lane::{
-    ByteConversion, Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction, LaneOp,
-    PermuteMode, Rounding, is_float,
+    ByteConversion, Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction,
+    LaneFunction, LaneOp, Part, PermuteMode, Rounding, SecondOperation, Video, VideoFunction,
+    is_float,
 };
-pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA};
+pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
 pub use memory::{AccessKind, Space};
 pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
 pub(crate) use system::{SystemCall, SystemFunction};

@@ -4,8 +4,8 @@
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Binary, Constant, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op, PredicateOp,
-    Register, Rounding, Ternary, Unary,
+    Binary, Constant, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op,
+    PredicateOp, Register, Rounding, Ternary, Unary,
 };
 use ptx_syntax::ast::{Operand, Type};
 

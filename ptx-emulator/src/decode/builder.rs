@@ -168,7 +168,32 @@ impl<'a, 'p> Builder<'a, 'p> {
                 return Ok(Some(Binding::Register(register, ty)));
             }
         }
-        self.lookup_component(name)
+        match self.lookup_vector(name)? {
+            Some(vector) => Ok(Some(vector)),
+            None => self.lookup_component(name),
+        }
+    }
+
+    pub(crate) fn bind_vectors(&mut self, prefix: &'a str, count: u32, elements: u32, ty: Type) {
+        self.scope().vectors.push((prefix, count, elements, ty));
+    }
+
+    /// A vector of a range, which is made at its first use.
+    fn lookup_vector(&mut self, name: &'a str) -> Result<Option<Binding>, Failure> {
+        let Some((prefix, index)) = split_number(name).filter(|_| self.has_vectors) else {
+            return Ok(None);
+        };
+        for depth in (0..self.scopes.len()).rev() {
+            let mut ranges = self.scopes[depth].vectors.iter();
+            let range = ranges.find(|range| range.0 == prefix && index < range.1);
+            if let Some(&(_, _, elements, ty)) = range {
+                let elements = (0..elements).map(|_| self.new_register(ty));
+                let binding = Binding::Vector(elements.collect::<Result<_, _>>()?, ty);
+                self.scopes[depth].insert(name, binding.clone());
+                return Ok(Some(binding));
+            }
+        }
+        Ok(None)
     }
 
     /// `v.x`: an element of a register of several.

@@ -4,8 +4,8 @@ use super::arithmetic::is_half;
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Binary, Comparison, Constant, FloatFormat, FloatProperty, LaneFunction, Op, Predicate, PredicateOp,
-    Register,
+    Binary, Comparison, Constant, FloatFormat, FloatProperty, LaneFunction, Op, Predicate,
+    PredicateOp, Register,
 };
 use ptx_syntax::ast::{Operand, Type};
 

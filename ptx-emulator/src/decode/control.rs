@@ -4,8 +4,8 @@ use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use super::scope::Binding;
 use crate::ir::{
-    Barrier, BarrierKind, Call, CallTarget, Comparison, Constant, LaneFunction, Op, Predicate, Reg32, Register,
-    Special, SystemCall, SystemFunction, Terminator,
+    Barrier, BarrierKind, Call, CallTarget, Comparison, Constant, LaneFunction, Op, Predicate,
+    Reg32, Register, Special, SystemCall, SystemFunction, Terminator,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -191,7 +191,11 @@ impl<'a> Builder<'a, '_> {
     }
 
     fn fresh_words(&mut self, register: Register) -> Vec<Reg32> {
-        let count = if matches!(register, Register::Reg64(_)) { 2 } else { 1 };
+        let count = if matches!(register, Register::Reg64(_)) {
+            2
+        } else {
+            1
+        };
         (0..count).map(|_| self.new_reg32()).collect()
     }
 
@@ -237,7 +241,11 @@ impl<'a> Builder<'a, '_> {
         for (registers, words) in self.register_results.clone() {
             let mut rest = words.as_slice();
             for register in registers {
-                let count = if matches!(register, Register::Reg64(_)) { 2 } else { 1 };
+                let count = if matches!(register, Register::Reg64(_)) {
+                    2
+                } else {
+                    1
+                };
                 let (words, behind) = rest.split_at(rest.len().min(count));
                 self.split_register(register, words);
                 rest = behind;

@@ -3,7 +3,9 @@
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::address_space;
-use crate::ir::{ByteConversion, Constant, Conversion, LaneFunction, Op, Register, Rounding, Space, Timer};
+use crate::ir::{
+    ByteConversion, Constant, Conversion, LaneFunction, Op, Register, Rounding, Space, Timer,
+};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -145,7 +147,9 @@ impl Builder<'_, '_> {
 
     /// `cvt.pack.sat.type.s32[.b32] d, a, b[, c]`
     fn pack_integers(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let has_third = mods.take_last(|name| (name == "b32").then_some(())).is_some();
+        let has_third = mods
+            .take_last(|name| (name == "b32").then_some(()))
+            .is_some();
         if mods.ty()? != Type::S32 || !mods.take("sat") {
             return Err(Failure::Unknown);
         }
@@ -171,7 +175,9 @@ impl Builder<'_, '_> {
         if has_third != (bits != 16) {
             return Err(Failure::Unknown);
         }
-        let sources = sources.iter().map(|operand| self.source(operand, Type::B32));
+        let sources = sources
+            .iter()
+            .map(|operand| self.source(operand, Type::B32));
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
         let to = self.destination(to, Type::B32)?;
         self.emit_lane(LaneFunction::Pack { bits, signed }, to, sources);
@@ -207,7 +213,9 @@ impl Builder<'_, '_> {
         if !known || sources.len() != count {
             return Err(Failure::Unknown);
         }
-        let sources = sources.iter().map(|operand| self.source(operand, of_source));
+        let sources = sources
+            .iter()
+            .map(|operand| self.source(operand, of_source));
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
         let to = self.destination(to, if narrows { Type::B16 } else { Type::B32 })?;
         self.emit_lane(LaneFunction::ConvertBytes(conversion), to, sources);

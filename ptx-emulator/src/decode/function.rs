@@ -258,8 +258,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
         let name = declaration.name.of(self.text);
         if declaration.elements != 1 {
             builder.has_vectors = true;
-            if declaration.count.is_some() {
-                return Err("ranges of vector registers are not supported".into());
+            if let Some(count) = declaration.count {
+                builder.bind_vectors(name, count, declaration.elements, declaration.ty);
+                return Ok(());
             }
             let elements = (0..declaration.elements)
                 .map(|_| builder.new_register(declaration.ty))

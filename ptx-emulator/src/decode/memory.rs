@@ -400,7 +400,11 @@ impl<'p> Builder<'_, 'p> {
     }
 
     /// `createpolicy`: a value that only cache hints take.
-    pub(super) fn create_policy(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+    pub(super) fn create_policy(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
         let to = operands.first().ok_or("expected operands")?;
         if mods.ty()? != Type::B64 {
             return Err(Failure::Unknown);

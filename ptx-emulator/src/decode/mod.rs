@@ -24,7 +24,9 @@ mod registers;
 mod scope;
 mod tensor;
 mod used;
+mod video;
 mod warp;
+mod wmma;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -305,6 +307,9 @@ impl Builder<'_, '_> {
             "sqrt" | "rcp" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
                 self.float_function(base, mods, operands)
             }
+            "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" => {
+                self.video(base, mods, operands)
+            }
             "testp" => self.test_property(mods, operands),
             "setp" => self.set_predicate(mods, operands),
             "set" => self.set(mods, operands),
@@ -340,6 +345,7 @@ impl Builder<'_, '_> {
             "ldmatrix" => self.under_guard(|this| this.move_matrices(false, mods, operands)),
             "stmatrix" => self.under_guard(|this| this.move_matrices(true, mods, operands)),
             "mma" => self.under_guard(|this| this.mma(mods, operands)),
+            "wmma" => self.under_guard(|this| this.wmma(mods, operands)),
             "wgmma" => self.under_guard(|this| this.warpgroup(mods, operands)),
             "mbarrier" => self.barrier_object(mods, operands),
             // Kernels of a stream run one after the other.

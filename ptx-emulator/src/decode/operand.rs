@@ -6,8 +6,8 @@ use super::builder::{Builder, is_reg32};
 use super::modifiers::Failure;
 use super::scope::Binding;
 use crate::ir::{
-    Address, AddressBase, Binary, Comparison, Constant, LaneMask, Op, Predicate, Reg32, Reg64, Register,
-    Space, Special,
+    Address, AddressBase, Binary, Comparison, Constant, LaneMask, Op, Predicate, Reg32, Reg64,
+    Register, Space, Special,
 };
 use ptx_syntax::ast::{Elements, Operand, Span, Type};
 
@@ -303,7 +303,20 @@ impl<'p> Builder<'_, 'p> {
         if let Some((Register::Reg64(reg), _)) = self.lookup_numbered(name.of(self.text))? {
             return Ok(plain(AddressBase::Reg64(reg), offset));
         }
-        Ok(match self.resolve(name)? {
+        let binding = self.resolve(name)?;
+        // A variable has a space of its own, whether the instruction names it or not.
+        let space = match (space, &binding) {
+            (Space::Generic, Binding::Local { .. }) => Space::Local,
+            (Space::Generic, Binding::Shared { .. } | Binding::DynamicShared) => Space::Shared,
+            (space, _) => space,
+        };
+        let plain = |base, offset| Address {
+            space,
+            base,
+            offset,
+            offsets: 0,
+        };
+        Ok(match binding {
             Binding::Register(Register::Reg32(reg), _) => plain(AddressBase::Reg32(reg), offset),
             Binding::Register(Register::Reg64(reg), _) => plain(AddressBase::Reg64(reg), offset),
             Binding::Local { offset: place } => {
@@ -360,8 +373,11 @@ fn special_register(name: &str) -> Option<Special> {
         "smid" | "gridid" | "current_graph_exec" => Special::Zero,
         "nsmid" => Special::One,
         // Of the shared memory that a device reserves for the system there is none here.
-        "reserved_smem_offset_begin" | "reserved_smem_offset_end" | "reserved_smem_offset_cap"
-        | "reserved_smem_offset_0" | "reserved_smem_offset_1" => Special::Zero,
+        "reserved_smem_offset_begin"
+        | "reserved_smem_offset_end"
+        | "reserved_smem_offset_cap"
+        | "reserved_smem_offset_0"
+        | "reserved_smem_offset_1" => Special::Zero,
         _ if has_number(name, "envreg", 32) || has_number(name, "pm", 8) => Special::Zero,
         _ => {
             let counter = name.strip_suffix("_64")?;
@@ -373,6 +389,8 @@ fn special_register(name: &str) -> Option<Special> {
 /// Whether a name is `prefix` and a number below `count`: environment registers, which the driver
 /// defines, and performance counters are zero.
 fn has_number(name: &str, prefix: &str, count: u32) -> bool {
-    let number = name.strip_prefix(prefix).and_then(|number| number.parse().ok());
+    let number = name
+        .strip_prefix(prefix)
+        .and_then(|number| number.parse().ok());
     number.is_some_and(|number: u32| number < count)
 }

@@ -257,6 +257,25 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 self.reg32(Use, from);
                 self.reg32(Define, to);
             }
+            Matrix::WmmaMove(moved) => {
+                self.base(&mut moved.address.base);
+                if let Some(stride) = &mut moved.stride {
+                    self.reg32(Use, stride);
+                }
+                let role = if moved.stores { Use } else { Define };
+                for reg in &mut moved.registers {
+                    self.reg32(role, reg);
+                }
+            }
+            Matrix::Wmma(product) => {
+                let sources = product.a.iter_mut().chain(&mut product.b);
+                for register in sources.chain(&mut product.c) {
+                    self.reg32(Use, register);
+                }
+                for register in &mut product.d {
+                    self.reg32(Define, register);
+                }
+            }
             Matrix::Mma(product) => {
                 let sources = product.a.iter_mut().chain(&mut product.b);
                 for register in sources.chain(&mut product.c) {

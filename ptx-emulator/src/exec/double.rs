@@ -54,7 +54,10 @@ impl Number {
         let last = (self.exponent + TOP - FRACTION_BITS).max(-1022 - FRACTION_BITS);
         let down = (last - self.exponent) as u32;
         let (kept, rest) = match down < 128 {
-            true => (self.significand >> down, self.significand & ((1 << down) - 1)),
+            true => (
+                self.significand >> down,
+                self.significand & ((1 << down) - 1),
+            ),
             false => (0, self.significand),
         };
         let away = match rounding {
@@ -205,7 +208,10 @@ mod tests {
                 let (down, up) = (at(Rounding::Down), at(Rounding::Up));
                 let zero = at(Rounding::Zero);
                 assert!(down <= nearest && nearest <= up, "{function:?} {x:?}");
-                assert!(down == up || down.next_up() == up, "{function:?} {x:?}: {down} {up}");
+                assert!(
+                    down == up || down.next_up() == up,
+                    "{function:?} {x:?}: {down} {up}"
+                );
                 assert_eq!(zero, if up > 0.0 { down } else { up }, "{function:?} {x:?}");
             }
             // What the exact rest says.
@@ -213,7 +219,14 @@ mod tests {
             if product.is_normal() && product.abs() > 1e-250 && product.is_finite() {
                 let rest = a.mul_add(b, -product);
                 let up = evaluate(FloatFunction::Mul, Rounding::Up, x);
-                assert_eq!(up, Some(if rest > 0.0 { product.next_up() } else { product }));
+                assert_eq!(
+                    up,
+                    Some(if rest > 0.0 {
+                        product.next_up()
+                    } else {
+                        product
+                    })
+                );
             }
             let root = a.abs().sqrt();
             if root > 1e-100 && root < 1e100 {

@@ -2,7 +2,7 @@
 
 use super::bytes;
 use super::convert::{self, sign_extend, truncate};
-use super::float;
+use super::{float, video};
 use crate::address_space;
 use crate::ir::{IntegerFunction, LaneFunction, PermuteMode};
 use ptx_syntax::ast::Type;
@@ -74,13 +74,13 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
                 true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
                 false => (0, (1i64 << bits) - 1),
             };
-            let part = |value: u64| truncate(sign_extend(value, 32).clamp(least, most) as u64, bits);
+            let part =
+                |value: u64| truncate(sign_extend(value, 32).clamp(least, most) as u64, bits);
             let above = x[2] << (2 * bits);
             plain(truncate(above | part(x[0]) << bits | part(x[1]), 32))
         }
-        LaneFunction::ConvertBytes(conversion) => {
-            plain(bytes::convert(conversion, [x[0], x[1]]))
-        }
+        LaneFunction::Video(video) => plain(video::evaluate(video, x)),
+        LaneFunction::ConvertBytes(conversion) => plain(bytes::convert(conversion, [x[0], x[1]])),
         LaneFunction::AddCarry(ty) => {
             let bits = 8 * ty.bytes();
             let sum = u128::from(x[0]) + u128::from(x[1]) + u128::from(x[2]);

@@ -53,8 +53,14 @@ impl<O: Observer> Run<'_, '_, O> {
             Matrix::Mma(product) => {
                 match product.inputs {
                     MatrixInputs::F64 => self.mma_f64(product),
+                    MatrixInputs::Integer { .. } => self.mma_integer(product),
                     _ => self.mma_f32(product),
                 }
+                Ok(())
+            }
+            Matrix::WmmaMove(moved) => self.wmma_move(moved),
+            Matrix::Wmma(product) => {
+                self.wmma(product);
                 Ok(())
             }
             Matrix::Wgmma(product) => self.wgmma(product),

@@ -36,7 +36,12 @@ pub(crate) enum LaneFunction {
         signed_b: bool,
     },
     /// `cvt.pack.sat`: two integers, clamped to this many bits, and behind them the last argument.
-    Pack { bits: u32, signed: bool },
+    Pack {
+        bits: u32,
+        signed: bool,
+    },
+    /// A scalar video instruction.
+    Video(Video),
     /// `cvt` of two values to or from 8-bit floats.
     ConvertBytes(ByteConversion),
     /// Carry-chain arithmetic; the last argument is the incoming carry.
@@ -96,16 +101,22 @@ pub(crate) enum IntegerFunction {
     PopulationCount,
     LeadingZeros,
     ReverseBits,
-    FindHighest { shift_amount: bool },
+    FindHighest {
+        shift_amount: bool,
+    },
     ExtractField,
     InsertField,
     Mad24Low,
     Mad24High,
     Mad24HighSaturating,
     /// `bmsk`: whether position and length are clamped at 32, else wrapped.
-    BitMask { clamps: bool },
+    BitMask {
+        clamps: bool,
+    },
     /// `szext`: the same of the length.
-    ExtendField { clamps: bool },
+    ExtendField {
+        clamps: bool,
+    },
     /// `fns`: the n-th set bit.
     FindNth,
 }
@@ -181,6 +192,52 @@ pub(crate) enum PermuteMode {
     EdgeLeft,
     EdgeRight,
     Replicate16,
+}
+
+/// A byte, a half or all of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub bits: u32,
+    pub shift: u32,
+}
+
+impl Part {
+    pub(crate) const WHOLE: Part = Part { bits: 32, shift: 0 };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VideoFunction {
+    Add,
+    Sub,
+    AbsoluteDifference,
+    Min,
+    Max,
+    ShiftLeft,
+    ShiftRight,
+}
+
+/// What a video instruction does with its result and its third operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecondOperation {
+    Add,
+    Min,
+    Max,
+}
+
+/// A scalar video instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Video {
+    pub function: VideoFunction,
+    /// Whether the result and the operands are signed.
+    pub signed: [bool; 3],
+    /// What of the operands counts.
+    pub parts: [Part; 2],
+    /// The part of the third operand that the result replaces.
+    pub merged: Option<Part>,
+    pub saturates: bool,
+    /// Of shifts: whether the amount is clamped at 32, else wrapped.
+    pub clamps: bool,
+    pub second: Option<SecondOperation>,
 }
 
 /// A `cvt` of a pair of 8-bit floats.

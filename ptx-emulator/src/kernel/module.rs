@@ -183,10 +183,7 @@ impl ModuleInner {
     }
 
     /// Addresses of the module's variables in a memory, which are made and filled at first use.
-    pub(crate) fn variables(
-        &self,
-        memory: &Memory,
-    ) -> Result<Arc<Vec<u64>>, MemoryError> {
+    pub(crate) fn variables(&self, memory: &Memory) -> Result<Arc<Vec<u64>>, MemoryError> {
         let sizes: Vec<(u64, bool)> = self.tree.variables.iter().map(extent).collect();
         memory.variables((self.id, None), &sizes, |addresses| {
             let with_values = self.tree.variables.iter().zip(addresses);

@@ -345,8 +345,13 @@ impl Parser<'_> {
                 ".maxntid" => function.max_threads = Some(self.extents()?),
                 ".reqntid" => function.required_threads = Some(self.extents()?),
                 ".reqnctapercluster" => function.required_cluster = Some(self.extents()?),
-                ".minnctapersm" | ".maxnreg" | ".minnreg" | ".maxnctapersm" | ".maxclusterrank"
-                | ".abi_preserve" | ".abi_preserve_control" => {
+                ".minnctapersm"
+                | ".maxnreg"
+                | ".minnreg"
+                | ".maxnctapersm"
+                | ".maxclusterrank"
+                | ".abi_preserve"
+                | ".abi_preserve_control" => {
                     self.extents()?;
                 }
                 ".noreturn" | ".explicitcluster" | ".blocksareclusters" => self.advance()?,
