@@ -306,17 +306,29 @@ mod math {
     pub mod single {
         pub use crate::float::single::*;
         pub use libm::{
-            acosf as acos, acoshf as acosh, asinf as asin, asinhf as asinh, atan2f as atan2,
-            atanf as atan, atanhf as atanh, cbrtf as cbrt, expm1f as exp_m1, fmodf as fmod,
-            hypotf as hypot, log1pf as ln_1p,
+            acosf as acos, asinf as asin, asinhf as asinh, atan2f as atan2, atanf as atan,
+            atanhf as atanh, cbrtf as cbrt, expm1f as exp_m1, fmodf as fmod, hypotf as hypot,
+            log1pf as ln_1p,
         };
+
+        /// `libm`'s is a number for some below -1.
+        #[inline]
+        pub fn acosh(x: f32) -> f32 {
+            if x < 1.0 { f32::NAN } else { libm::acoshf(x) }
+        }
     }
 
     pub mod double {
         pub use libm::{
-            acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, exp, exp2,
-            expm1 as exp_m1, fmod, hypot, log as ln, log1p as ln_1p, log2, log10, pow as powf, sin,
+            acos, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, exp, exp2, expm1 as exp_m1,
+            fmod, hypot, log as ln, log1p as ln_1p, log2, log10, pow as powf, sin,
             sincos as sin_cos, sinh, tan, tanh,
         };
+
+        /// `libm`'s is a number for some below -1.
+        #[inline]
+        pub fn acosh(x: f64) -> f64 {
+            if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+        }
     }
 }

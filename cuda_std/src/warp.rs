@@ -310,15 +310,14 @@ macro_rules! reduce_values {
                         WarpReductionOp::Xor => a ^ b,
                     };
                     if mask == FULL_MASK {
-                        let (mut reduced, mut distance) = (value, WARP_SIZE / 2);
-                        while distance > 0 {
+                        // No loop: LLVM would keep it.
+                        let step = |reduced: Self, distance: u32| {
                             // SAFETY: the contract says that all lanes execute it.
                             let (other, _) =
                                 unsafe { warp_shuffle_xor(mask, reduced, distance, WARP_SIZE) };
-                            reduced = combine(reduced, other);
-                            distance /= 2;
-                        }
-                        return reduced;
+                            combine(reduced, other)
+                        };
+                        return step(step(step(step(step(value, 16), 8), 4), 2), 1);
                     }
                     let (mut reduced, mut left) = (None, mask);
                     while left != 0 {

@@ -16,12 +16,18 @@ pub unsafe fn reduce(output: *mut u32) {
     let all = warp::FULL_MASK;
     // SAFETY: every lane executes the first twelve; the lanes of the mask the last two.
     unsafe {
-        for (column, op) in [Add, Min, Max, And, Or, Xor].into_iter().enumerate() {
-            let signed = warp::warp_reduce(all, value, op);
-            put(output, 14, column as u32, signed as u32);
-            let unsigned = warp::warp_reduce(all, value as u32, op);
-            put(output, 14, 6 + column as u32, unsigned);
+        // No loop: each reduction is an instruction of its own.
+        macro_rules! columns {
+            ($($column:literal: $op:expr),*) => {
+                $(
+                    let signed = warp::warp_reduce(all, value, $op);
+                    put(output, 14, $column, signed as u32);
+                    let unsigned = warp::warp_reduce(all, value as u32, $op);
+                    put(output, 14, 6 + $column, unsigned);
+                )*
+            };
         }
+        columns!(0: Add, 1: Min, 2: Max, 3: And, 4: Or, 5: Xor);
         let thirds = 0x4924_9249;
         if lane.is_multiple_of(3) {
             let sum = warp::warp_reduce(thirds, value, Add);

@@ -83,8 +83,10 @@ fn in_table(name: &str) -> f64 {
 
 #[test]
 fn errors_are_no_larger_than_in_the_table_and_than_cudas() {
+    // Some of the floats that the table was made of: every 101st.
+    const STEP: u64 = 101 * 1297;
     for function in &FUNCTIONS {
-        let (error, x) = largest_error(function, 0, 1 << 32, 131_071);
+        let (error, x) = largest_error(function, 0, 1 << 32, STEP);
         let table = in_table(function.name);
         assert!(error <= table, "{} of {x:e}: {error} ulp", function.name);
     }
