@@ -183,7 +183,9 @@ impl CheckedInPtx {
     }
 
     fn builder(&self) -> CudaBuilder {
-        let builder = CudaBuilder::new(self.workspace.join(self.kernels));
+        let mut builder = CudaBuilder::new(self.workspace.join(self.kernels));
+        // The PTX is that of the versions in the lock file.
+        builder.locked = true;
         match &self.target_dir {
             Some(folder) => builder.target_dir(folder),
             None => builder,

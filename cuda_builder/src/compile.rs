@@ -5,11 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::error::{self, CudaBuilderError};
+use crate::arch::NvvmArch;
+use crate::builder::{CudaBuilder, EmitOption};
+use crate::error::{self, CudaBuilderError, PtxTextError};
 use crate::manifest;
 use crate::ptx_text::{self, PtxOutput};
 use crate::toolchain::Toolchain;
-use crate::{CudaBuilder, NvvmArch};
 
 /// Settings of the release profile that shape the PTX. They are given on the command line, which
 /// overrides whatever the workspace, the user's cargo configuration and the environment say.
@@ -19,7 +20,8 @@ pub(crate) const PROFILE: [&str; 7] = [
     "profile.release.debug=false",
     "profile.release.debug-assertions=false",
     "profile.release.incremental=false",
-    "profile.release.lto=\"off\"",
+    // So that both ways to compile a crate take the same dependencies, which are bitcode alone.
+    "profile.release.lto=\"fat\"",
     "profile.release.opt-level=3",
     "profile.release.overflow-checks=false",
 ];
@@ -41,13 +43,42 @@ const KEPT: [&str; 7] = [
     "RUSTUP_HOME",
 ];
 
+/// Features of rustc that the macros of `cuda_std` need in the crate of kernels. Rust-CUDA's
+/// sources do not ask for them.
+const FEATURES: [&str; 2] = ["abi_ptx", "asm_experimental_arch"];
+
+/// How calls between crates are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Linkage {
+    /// They are not: whatever is called across crates is generic or inlined.
+    OneCrate,
+    /// By rustc, which optimises all crates as one module.
+    WholeProgram,
+}
+
 /// What one run of the compiler gave.
 pub(crate) struct Compilation {
     pub(crate) output: PtxOutput,
-    /// Where the compiler wrote its PTX.
+    /// Where the finished PTX lies.
     pub(crate) ptx_path: PathBuf,
     /// The files that cargo says it is made of.
     pub(crate) sources: Vec<PathBuf>,
+    /// Where the compiler wrote its PTX.
+    raw_path: PathBuf,
+}
+
+impl Compilation {
+    /// Copies what LLVM wrote of the module besides its PTX to `path`.
+    pub(crate) fn copy_module(
+        &self,
+        emit: EmitOption,
+        path: &Path,
+    ) -> Result<(), CudaBuilderError> {
+        let (_, extension) = emit.names();
+        let from = self.raw_path.with_extension(extension);
+        std::fs::copy(&from, path).map_err(error::io(path))?;
+        Ok(())
+    }
 }
 
 /// Compiles `builder`'s crate.
@@ -64,58 +95,152 @@ pub(crate) fn run(
         return Err(CudaBuilderError::UnsupportedArch(arch));
     }
     let workspace = workspace_root(crate_path, toolchain)?;
+    let known = toolchain.target_cpus(TARGET)?;
+    if !known.contains(&arch) {
+        return Err(CudaBuilderError::UnknownArch { arch, known });
+    }
     // One folder per architecture: they share nothing, and would otherwise evict each other's core.
     let target_dir = std::path::absolute(builder.target_dir_or_default())
         .map_err(error::io(&builder.target_dir_or_default()))?
         .join(&arch);
     std::fs::create_dir_all(&target_dir).map_err(error::io(&target_dir))?;
-    let rustflags = rustflags(builder, toolchain, &workspace);
-    let name = output_name(builder, toolchain, &rustflags);
-    let raw_path = target_dir.join(format!("{name}.compiler.ptx"));
+    let build = Build {
+        builder,
+        toolchain,
+        rustflags: rustflags(builder, toolchain, &workspace),
+        locked: builder.locked && workspace.join("Cargo.lock").is_file(),
+        target_dir,
+        arch,
+    };
+    let compilation = match builder.whole_program {
+        Some(true) => build.compile(Linkage::WholeProgram),
+        Some(false) => build.compile(Linkage::OneCrate),
+        None => match build.compile(Linkage::OneCrate) {
+            Err(CudaBuilderError::PtxText {
+                source: PtxTextError::Unresolved(_),
+                ..
+            }) => build.compile(Linkage::WholeProgram),
+            result => result,
+        },
+    }?;
+    if let Some(path) = builder.final_module() {
+        compilation.copy_module(EmitOption::LlvmIr, path)?;
+    }
+    Ok(compilation)
+}
 
-    let mut command = cargo(crate_path, toolchain);
-    command
-        .args(["rustc", "--lib", "--release", "-Zbuild-std=core"])
-        .args(["--target", TARGET, "--target-dir"])
-        .arg(&target_dir)
-        .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
-        .args(&builder.build_args)
-        .env("CARGO_ENCODED_RUSTFLAGS", rustflags);
-    if workspace.join("Cargo.lock").is_file() {
-        command.arg("--locked");
-    }
-    let mut emit = OsString::from("--emit=asm=");
-    emit.push(&raw_path);
-    let status = command
-        .arg("--")
-        .arg(emit)
-        .stdout(Stdio::null())
-        .status()
-        .map_err(|error| not_run(toolchain, &error))?;
-    if !status.success() {
-        return Err(CudaBuilderError::BuildFailed {
-            path: crate_path.clone(),
-            arch,
-            status,
-        });
-    }
+/// A build whose inputs are known.
+struct Build<'a> {
+    builder: &'a CudaBuilder,
+    toolchain: &'a Toolchain,
+    rustflags: OsString,
+    /// Whether the workspace's lock file must be as it is.
+    locked: bool,
+    target_dir: PathBuf,
+    arch: String,
+}
 
-    if !raw_path.is_file() {
-        return Err(CudaBuilderError::NoOutput(target_dir));
-    }
-    let output =
-        ptx_text::finish(&error::read(&raw_path)?).map_err(|source| CudaBuilderError::PtxText {
-            path: crate_path.clone(),
+impl Build<'_> {
+    fn compile(&self, linkage: Linkage) -> Result<Compilation, CudaBuilderError> {
+        let name = self.output_name(linkage);
+        let raw_path = self.target_dir.join(format!("{name}.compiler.ptx"));
+        let status = self
+            .command(linkage, &raw_path)
+            .status()
+            .map_err(|error| not_run(self.toolchain, &error))?;
+        let path = self.builder.path_to_crate.clone();
+        let arch = self.arch.clone();
+        if !status.success() {
+            return Err(CudaBuilderError::BuildFailed { path, arch, status });
+        }
+        if !raw_path.is_file() {
+            return Err(CudaBuilderError::NoOutput(self.target_dir.clone()));
+        }
+        let finished = ptx_text::finish(&error::read(&raw_path)?);
+        let mut output = finished.map_err(|source| CudaBuilderError::PtxText {
+            path,
             arch,
-            source,
+            source: match source {
+                PtxTextError::Unresolved(names) if linkage == Linkage::WholeProgram => {
+                    PtxTextError::Undefined(names)
+                }
+                source => source,
+            },
         })?;
-    let ptx_path = target_dir.join(format!("{name}.ptx"));
-    error::write(&ptx_path, &output.text)?;
-    Ok(Compilation {
-        output,
-        ptx_path,
-        sources: sources(&target_dir.join(TARGET).join("release")),
-    })
+        output.whole_program = linkage == Linkage::WholeProgram;
+        output
+            .warnings
+            .extend(self.builder.warnings.iter().map(|text| (*text).to_owned()));
+        let ptx_path = self.target_dir.join(format!("{name}.ptx"));
+        error::write(&ptx_path, &output.text)?;
+        Ok(Compilation {
+            output,
+            ptx_path,
+            sources: sources(&self.target_dir.join(TARGET).join("release")),
+            raw_path,
+        })
+    }
+
+    /// The command that writes the PTX to `raw_path`.
+    fn command(&self, linkage: Linkage, raw_path: &Path) -> Command {
+        let builder = self.builder;
+        let crate_type = match linkage {
+            Linkage::OneCrate => "lib",
+            // rustc resolves the calls when it makes an archive, which takes no linker.
+            Linkage::WholeProgram => "staticlib",
+        };
+        let mut command = cargo(&builder.path_to_crate, self.toolchain);
+        command
+            .args(["rustc", "--lib", "--release", "-Zbuild-std=core,alloc"])
+            .args(["--crate-type", crate_type])
+            .args(["--target", TARGET, "--target-dir"])
+            .arg(&self.target_dir)
+            .args(PROFILE.iter().flat_map(|setting| ["--config", setting]))
+            .args(&builder.build_args)
+            .env("CARGO_ENCODED_RUSTFLAGS", &self.rustflags)
+            .stdout(Stdio::null());
+        if self.locked {
+            command.arg("--locked");
+        }
+        command.arg("--");
+        if linkage == Linkage::OneCrate {
+            // What the profile means for a library: bitcode that is to be optimised further.
+            command.arg("-Clinker-plugin-lto=no");
+        }
+        if let Some(threshold) = builder.unroll_threshold_of(linkage) {
+            command.arg(format!("-Cllvm-args=--unroll-threshold={threshold}"));
+        }
+        for feature in FEATURES {
+            command.arg(format!("-Zcrate-attr=feature({feature})"));
+        }
+        // Where the crate enables them itself, or needs none.
+        command.args(["-Aduplicate_features", "-Aunused_features"]);
+        let emitted = builder.emitted().into_iter().map(EmitOption::names);
+        for (kind, extension) in emitted.chain([("asm", "ptx")]) {
+            let mut emit = OsString::from(format!("--emit={kind}="));
+            emit.push(raw_path.with_extension(extension));
+            command.arg(emit);
+        }
+        command
+    }
+
+    /// A file name for what this build writes, which no other build in the same folder has: where
+    /// cargo finds nothing to compile, the file must still be that of this crate and these flags.
+    fn output_name(&self, linkage: Linkage) -> String {
+        let crate_path = &self.builder.path_to_crate;
+        let crate_path = crate_path.canonicalize().unwrap_or(crate_path.clone());
+        let key = format!(
+            "{}\n{:?}\n{:?}\n{:?}\n{:?}\n{linkage:?}\n{}",
+            crate_path.display(),
+            self.rustflags,
+            self.builder.unroll_threshold_of(linkage),
+            self.builder.build_args,
+            self.builder.emitted(),
+            self.toolchain.commit
+        );
+        let name = crate_path.file_name().unwrap_or_default();
+        format!("{}-{:.16}", name.display(), manifest::hash(&key))
+    }
 }
 
 /// A command that runs the toolchain's cargo in the crate's folder, free of what the environment
@@ -170,6 +295,8 @@ fn rustflags(builder: &CudaBuilder, toolchain: &Toolchain, workspace: &Path) -> 
         .map(OsString::from)
         .collect();
     flags.push(format!("-Ctarget-cpu={}", builder.arch.target_cpu()).into());
+    flags.extend(crate_attributes().map(OsString::from));
+    flags.extend(target_features(builder.arch).map(OsString::from));
     if let Some(feature) = builder.arch.ptx_feature() {
         flags.push(format!("-Ctarget-feature={feature}").into());
     }
@@ -189,19 +316,29 @@ fn rustflags(builder: &CudaBuilder, toolchain: &Toolchain, workspace: &Path) -> 
     flags.join(OsStr::new("\u{1f}"))
 }
 
-/// A file name for what this build writes, which no other build in the same folder has: where cargo
-/// finds nothing to compile, the file must still be that of this crate and these flags.
-fn output_name(builder: &CudaBuilder, toolchain: &Toolchain, rustflags: &OsStr) -> String {
-    let crate_path = &builder.path_to_crate;
-    let crate_path = crate_path.canonicalize().unwrap_or(crate_path.clone());
-    let key = format!(
-        "{}\n{rustflags:?}\n{:?}\n{}",
-        crate_path.display(),
-        builder.build_args,
-        toolchain.commit
+/// What crates written for Rust-CUDA leave to the builder. Most crates say it themselves, which is
+/// no reason for a warning.
+fn crate_attributes() -> impl Iterator<Item = &'static str> {
+    ["-Zcrate-attr=no_std", "-Aunused_attributes"].into_iter()
+}
+
+/// `cfg(target_feature = "compute_…")`: rustc's own features of this target are `sm_…`.
+fn target_features(arch: NvvmArch) -> impl Iterator<Item = String> {
+    let names: Vec<String> = NvvmArch::iter()
+        .map(|arch| format!("{:?}", arch.target_feature()))
+        .collect();
+    let check = format!(
+        "--check-cfg=cfg(target_feature, values({}))",
+        names.join(", ")
     );
-    let name = crate_path.file_name().unwrap_or_default();
-    format!("{}-{:.16}", name.display(), manifest::hash(&key))
+    let set = arch
+        .all_target_features()
+        .into_iter()
+        .map(|arch| format!("--cfg=target_feature=\"{arch}\""));
+    // The lint is against values that contradict the compiler's own.
+    ["-Aexplicit_builtin_cfgs_in_flags".to_owned(), check]
+        .into_iter()
+        .chain(set)
 }
 
 fn cargo_home() -> Option<PathBuf> {

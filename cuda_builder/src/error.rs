@@ -14,6 +14,14 @@ pub enum CudaBuilderError {
     /// The architecture is older than the compiler supports.
     #[error("{0} is too old: the compiler supports sm_70 (Volta) and later")]
     UnsupportedArch(String),
+    /// The compiler does not know the architecture, and would compile for its oldest instead.
+    #[error("the compiler does not know {arch}: it knows {}", known.join(", "))]
+    UnknownArch {
+        /// The architecture, such as `sm_73`.
+        arch: String,
+        /// Those that it knows.
+        known: Vec<String>,
+    },
     /// No toolchain can compile kernels.
     #[error(transparent)]
     Toolchain(#[from] ToolchainError),
@@ -163,6 +171,20 @@ pub enum PtxTextError {
         .0.join(", ")
     )]
     Unresolved(Vec<String>),
+    /// Functions are called that no crate of the whole program defines.
+    #[error("it calls functions that no crate defines: {}; take the calls out", .0.join(", "))]
+    Undefined(Vec<String>),
+    /// An atomic instruction on local memory, which PTX does not have.
+    #[error(
+        "line {line}: `{instruction}` is an atomic operation on a thread's own stack, which PTX \
+         does not have: use a plain variable, or one in shared or global memory"
+    )]
+    LocalAtomic {
+        /// Line of the compiler's PTX, from 1.
+        line: usize,
+        /// The instruction.
+        instruction: String,
+    },
     /// A launch bound stands outside a kernel.
     #[error("line {line}: a launch bound stands outside a kernel: put it into #[kernel(…)]")]
     StrayBound {

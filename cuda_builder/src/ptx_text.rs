@@ -5,6 +5,7 @@
 //! also makes names of source files the same on every system, and finds what could not run.
 
 use crate::error::PtxTextError;
+use crate::local_atomics::{self, Local};
 use ptx_syntax::ast::Span;
 use ptx_syntax::lexer::{Lexer, Token};
 use ptx_syntax::signature::Module;
@@ -20,6 +21,10 @@ const ASM_END: &str = "// end inline asm";
 /// which they are written.
 const DIRECTIVES: [&str; 3] = ["maxntid", "minnctapersm", "maxnreg"];
 
+/// Functions that the driver defines (CUDA C++ programming guide, "Dynamic Global Memory Allocation"
+/// and "Formatted Output"; PTX Interoperability, "System Calls").
+const SYSTEM_CALLS: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
+
 /// PTX that is ready to load, and what it says about its kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +35,11 @@ pub struct PtxOutput {
     pub entries: Vec<PtxEntry>,
     /// Functions that were not inlined. They run, but a call costs registers and stack.
     pub functions: Vec<String>,
+    /// Whether the crate was compiled together with all that it calls
+    /// ([`CudaBuilder::whole_program`](crate::CudaBuilder::whole_program)).
+    pub whole_program: bool,
+    /// What the build was asked for and did not do.
+    pub warnings: Vec<String>,
 }
 
 /// One kernel of a PTX module.
@@ -62,7 +72,8 @@ pub(crate) fn finish(raw: &str) -> Result<PtxOutput, PtxTextError> {
     if let Some(error) = &module.stopped {
         return Err(PtxTextError::Unreadable(error.clone()));
     }
-    let unresolved = module.undefined();
+    let mut unresolved = module.undefined();
+    unresolved.retain(|name| !SYSTEM_CALLS.contains(name));
     if !unresolved.is_empty() {
         let names = unresolved.into_iter().map(str::to_owned);
         return Err(PtxTextError::Unresolved(names.collect()));
@@ -116,6 +127,24 @@ impl Finisher {
 
     /// Reads the line of this number, from 1, which begins at the byte `start`.
     fn line(&mut self, number: usize, start: usize, line: &str) -> Result<(), PtxTextError> {
+        let plain = match local_atomics::rewrite(line) {
+            Some(Local::Plain(plain)) => Some(plain),
+            Some(Local::Unsupported) => {
+                return Err(PtxTextError::LocalAtomic {
+                    line: number,
+                    instruction: line.trim().to_owned(),
+                });
+            }
+            None => None,
+        };
+        if let Some(plain) = plain {
+            let plain = plain.trim_end();
+            match &mut self.asm {
+                Some(asm) => asm.push(plain.to_owned()),
+                None => self.keep(plain),
+            }
+            return Ok(());
+        }
         let trimmed = line.trim();
         if let Some(asm) = &mut self.asm {
             if trimmed == ASM_END {
@@ -220,6 +249,8 @@ impl Finisher {
             text,
             entries: self.entries.into_iter().map(|entry| entry.ptx).collect(),
             functions,
+            whole_program: false,
+            warnings: Vec::new(),
         })
     }
 }

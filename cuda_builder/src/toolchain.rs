@@ -102,28 +102,13 @@ impl Toolchain {
     }
 
     fn from_programs(name: String, cargo: PathBuf, rustc: PathBuf) -> Result<Self, ToolchainError> {
-        let ask = |args: &[&str]| {
-            let broken = |problem: String| ToolchainError::Broken {
-                name: name.clone(),
-                problem,
-            };
-            let output = Command::new(&rustc)
-                .args(args)
-                .output()
-                .map_err(|error| broken(format!("{}: {error}", rustc.display())))?;
-            if !output.status.success() {
-                let command = args.join(" ");
-                return Err(broken(format!("rustc {command}: {}", output.status)));
-            }
-            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-        };
-        let version = ask(&["-vV"])?;
+        let version = ask(&name, &rustc, &["-vV"])?;
         let field = |key: &str| {
             let value = version.lines().find_map(|line| line.strip_prefix(key));
             value.unwrap_or("unknown").trim().to_owned()
         };
         let release = field("release:");
-        let sysroot = PathBuf::from(ask(&["--print", "sysroot"])?.trim());
+        let sysroot = PathBuf::from(ask(&name, &rustc, &["--print", "sysroot"])?.trim());
         // Compilers built from source call themselves `dev` and take unstable options as well.
         if !release.ends_with("-nightly") && !release.ends_with("-dev") {
             return Err(ToolchainError::NotNightly { name, release });
@@ -144,6 +129,22 @@ impl Toolchain {
         Ok(toolchain)
     }
 
+    /// The architectures that its compiler knows for `target`, such as `sm_90a`.
+    pub(crate) fn target_cpus(&self, target: &str) -> Result<Vec<String>, ToolchainError> {
+        let text = ask(
+            &self.name,
+            &self.rustc,
+            &["--print=target-cpus", "--target", target],
+        )?;
+        let words = text
+            .lines()
+            .filter_map(|line| line.split_whitespace().next());
+        Ok(words
+            .filter(|word| word.starts_with("sm_"))
+            .map(str::to_owned)
+            .collect())
+    }
+
     /// The root of the `rust-src` component.
     pub(crate) fn library_root(&self) -> PathBuf {
         self.sysroot.join("lib/rustlib/src/rust")
@@ -153,6 +154,23 @@ impl Toolchain {
     pub(crate) fn core_sources(&self) -> PathBuf {
         self.library_root().join("library/core/src")
     }
+}
+
+/// What the compiler of the toolchain `name` prints.
+fn ask(name: &str, rustc: &Path, args: &[&str]) -> Result<String, ToolchainError> {
+    let broken = |problem: String| ToolchainError::Broken {
+        name: name.to_owned(),
+        problem,
+    };
+    let output = Command::new(rustc)
+        .args(args)
+        .output()
+        .map_err(|error| broken(format!("{}: {error}", rustc.display())))?;
+    if !output.status.success() {
+        let command = args.join(" ");
+        return Err(broken(format!("rustc {command}: {}", output.status)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The channel in the crate's `rust-toolchain.toml`.

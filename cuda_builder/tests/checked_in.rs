@@ -16,6 +16,9 @@ use test_sample::Sample;
 #[path = "../../build.rs"]
 mod build_script;
 
+#[path = "foreign/mod.rs"]
+mod foreign;
+
 const MODULE: &str = "ptx/kernels_sm_70.ptx";
 const KERNEL: &str = "kernels-gpu/src/lib.rs";
 const NO_TOOLCHAIN: (&str, &str) = ("WARPLADDER_NIGHTLY", "nightly-1999-01-01");

@@ -1,6 +1,7 @@
 //! Events: marks on streams, with times.
 
-use crate::error::{Code, DriverError};
+use crate::code::Code;
+use crate::error::DriverError;
 use crate::handles::{CUevent, CUstream};
 use crate::table;
 

@@ -1,6 +1,6 @@
 //! The driver's handles and numbers, as its C interface passes them (`cuda.h`).
 
-use std::ffi::c_int;
+use core::ffi::c_int;
 
 macro_rules! opaque {
     ($($(#[$doc:meta])* $handle:ident of $target:ident;)*) => {

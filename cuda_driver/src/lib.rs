@@ -38,6 +38,9 @@
 //!
 //! That is why cust is a feature: a package cannot name the folder for programs that depend on it.
 //!
+//! A program that uses cust and not this crate takes the functions by a line in its `Cargo.toml`
+//! alone: the repository's package `rust-cuda/find_cuda_helper`, as a `[patch]`, links them.
+//!
 //! # Functions that a driver lacks
 //!
 //! An old driver may lack a function of the table. The call then returns `CUDA_ERROR_NOT_FOUND`
@@ -52,6 +55,8 @@
 
 mod load;
 
+#[cfg(target_os = "linux")]
+mod code;
 #[cfg(target_os = "linux")]
 mod context;
 #[cfg(target_os = "linux")]

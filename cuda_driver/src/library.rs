@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use libloading::os::unix::Library;
 
-use crate::error::Code;
+use crate::code::Code;
 
 /// Where the driver's library is looked for, in this order: the dynamic linker's search path, then
 /// the folders of WSL 2 and of NixOS, which are not always part of it.

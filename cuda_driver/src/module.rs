@@ -3,7 +3,8 @@
 use std::ffi::{CString, c_uint, c_void};
 use std::sync::Arc;
 
-use crate::error::{Code, DriverError};
+use crate::code::Code;
+use crate::error::DriverError;
 use crate::function::Function;
 use crate::handles::CUmodule;
 use crate::table;

@@ -7,15 +7,17 @@
 //! Both jump through one pointer. It starts at a resolver that looks the function up and stores its
 //! address, so that every later call is one load and one indirect jump. While the driver is missing
 //! or lacks the function, the pointer stays at the resolver, which returns the error code.
+//!
+//! `standalone.rs` compiles this file once more, without std.
 
 #![cfg_attr(
     not(feature = "cust"),
     allow(dead_code, reason = "some functions are there for cust alone")
 )]
 
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
-use crate::error::Code;
+use crate::code::Code;
 use crate::handles::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream};
 use crate::launch::RawLaunchConfig;
 use crate::tensor_map::RawTensorMap;
@@ -58,7 +60,7 @@ macro_rules! functions {
         $(
             #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface's names and arguments")]
             pub(crate) mod $name {
-                use std::sync::atomic::{AtomicPtr, Ordering};
+                use core::sync::atomic::{AtomicPtr, Ordering};
 
                 #[allow(unused_imports, reason = "most functions need only some of the types")]
                 use super::*;
@@ -94,7 +96,7 @@ macro_rules! functions {
                     let address = ADDRESS.load(Ordering::Acquire);
                     // SAFETY: the address is either the resolver's or that of the driver's function
                     // of this name, and both have this type.
-                    let function = unsafe { std::mem::transmute::<*mut c_void, Function>(address) };
+                    let function = unsafe { core::mem::transmute::<*mut c_void, Function>(address) };
                     // SAFETY: the caller vouches for the arguments.
                     unsafe { function($($argument),*) }
                 }
@@ -112,7 +114,7 @@ macro_rules! functions {
                 pub(super) unsafe fn call_with_zeros() -> Code {
                     // SAFETY: all arguments are numbers, pointers and optional functions, for which
                     // zero is a value; the caller has made sure that no driver reads them.
-                    unsafe { exported($(std::mem::zeroed::<$type>()),*) }
+                    unsafe { exported($(core::mem::zeroed::<$type>()),*) }
                 }
             }
         )*

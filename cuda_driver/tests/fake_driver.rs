@@ -14,6 +14,9 @@ use cust::context::Context;
 use cust::device::Device;
 use cust::error::CudaError;
 use fake_driver::with_fake_driver;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 /// Asks the stand-in itself.
 fn ask<T: Default>(name: &std::ffi::CStr) -> T {
@@ -250,4 +253,68 @@ fn a_code_that_cust_does_not_know_stays_itself_here_and_is_999_there() {
             assert_eq!(code, cust::sys::cudaError_enum::CUDA_ERROR_UNKNOWN);
         },
     );
+}
+
+/// A program in Rust with two calls of the driver, and no other crate.
+const STANDALONE: &str = r#"
+unsafe extern "C" {
+    fn cuInit(flags: u32) -> u32;
+    fn cuDeviceGetCount(count: *mut i32) -> u32;
+}
+
+fn main() {
+    let mut count = -1;
+    // SAFETY: both may be called at any time, and the second writes one number.
+    let codes = unsafe { (cuInit(0), cuDeviceGetCount(&mut count)) };
+    println!("{codes:?} {count}");
+}
+"#;
+
+#[test]
+fn the_table_by_itself_is_a_library_that_a_program_links() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("standalone");
+    fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("main.rs");
+    fs::write(&source, STANDALONE).unwrap();
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/standalone.rs");
+    let compile = |source: &Path, output: &str, flags: &[&str]| {
+        let output = folder.join(output);
+        let compiler = std::env::var_os("RUSTC").unwrap_or("rustc".into());
+        let mut command = Command::new(compiler);
+        command.args(["--edition=2024", "-Dwarnings"]).args(flags);
+        let status = command.arg("-o").arg(&output).arg(source).status().unwrap();
+        assert!(status.success());
+        output
+    };
+    let library = [
+        "--crate-type=rlib",
+        "-Cpanic=abort",
+        "-Cembed-bitcode=no",
+        "--cfg=feature=\"cust\"",
+    ];
+    compile(&table, "libdriver.a", &library);
+    let search = format!("-Lnative={}", folder.display());
+    let program = compile(&source, "main", &[&search, "-lstatic:-bundle=driver"]);
+
+    let run = |library_path: &Path| {
+        let mut command = Command::new(&program);
+        let output = command.env("LD_LIBRARY_PATH", library_path).output();
+        let output = output.unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        (text(&output.stdout), text(&output.stderr))
+    };
+    assert_eq!(
+        run(fake_driver::folder()),
+        ("(0, 0) 1".to_owned(), String::new())
+    );
+    let (codes, reason) = run(&folder);
+    if codes == "(34, 34) -1" {
+        assert!(
+            reason.starts_with("no NVIDIA driver: libcuda.so.1: "),
+            "{reason}"
+        );
+        assert_eq!(reason.lines().count(), 1, "said once: {reason}");
+    } else {
+        println!("half of it skipped: this machine has a CUDA driver");
+    }
 }

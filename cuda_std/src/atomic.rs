@@ -85,3 +85,7 @@ pub unsafe fn count(counter: *mut u32) -> u32 {
         panic!("cuda_std: count runs on a GPU or on the PTX emulator only");
     }
 }
+
+mod scoped;
+
+pub use scoped::*;

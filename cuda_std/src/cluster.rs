@@ -21,21 +21,21 @@
 //! Needs compute capability 9.0.
 
 use crate::async_copy::SharedAddress;
-use crate::intrinsics;
 use crate::mbarrier::Barrier;
+use crate::nvvm;
 
 /// Number of this block in its cluster, x first (`%cluster_ctarank`).
 #[inline(always)]
 pub fn block_rank() -> u32 {
     // SAFETY: reading a special register has no effect and no precondition.
-    unsafe { intrinsics::cluster_ctarank() }
+    unsafe { nvvm::cluster_ctarank() }
 }
 
 /// Blocks of a cluster (`%cluster_nctarank`).
 #[inline(always)]
 pub fn block_count() -> u32 {
     // SAFETY: reading a special register has no effect and no precondition.
-    unsafe { intrinsics::cluster_nctarank() }
+    unsafe { nvvm::cluster_nctarank() }
 }
 
 /// Arrives at the barrier of the cluster. This thread's earlier accesses are visible to threads
@@ -46,14 +46,14 @@ pub fn block_count() -> u32 {
 #[inline(always)]
 pub fn arrive() {
     // SAFETY: the barrier exists in every cluster.
-    unsafe { intrinsics::barrier_cluster_arrive() }
+    unsafe { nvvm::barrier_cluster_arrive() }
 }
 
 /// [`arrive`] that makes nothing visible (`barrier.cluster.arrive.relaxed`).
 #[inline(always)]
 pub fn arrive_relaxed() {
     // SAFETY: the barrier exists in every cluster.
-    unsafe { intrinsics::barrier_cluster_arrive_relaxed() }
+    unsafe { nvvm::barrier_cluster_arrive_relaxed() }
 }
 
 /// Waits until all threads of the cluster have arrived (`barrier.cluster.wait`, whose default is
@@ -63,7 +63,7 @@ pub fn arrive_relaxed() {
 #[inline(always)]
 pub fn wait() {
     // SAFETY: the barrier exists in every cluster.
-    unsafe { intrinsics::barrier_cluster_wait() }
+    unsafe { nvvm::barrier_cluster_wait() }
 }
 
 /// Waits for all threads of the cluster. Their earlier writes to shared and global memory are then

@@ -1,101 +1,239 @@
-//! The LLVM intrinsics behind the public functions, in one table.
+//! libdevice's functions under their names, without the prefix `__nv_` ("libdevice User's Guide").
 //!
-//! Intrinsics, not inline assembly, because LLVM knows which of them are *convergent*: it never
-//! moves or duplicates a barrier or a shuffle across a branch. rustc does not mark `asm!` that way.
+//! libdevice is LLVM bitcode of the CUDA toolkit. Nothing of it is used here: what is one PTX
+//! instruction is that instruction, the rest is [`float`](crate::float)'s and the crate `libm`'s.
+//! [`GpuFloat`] and [`FloatExt`](crate::float::FloatExt) have most of these functions as methods.
 //!
-//! On a host target each is a function of the same signature that panics, so that kernels
-//! type-check, document and lint there.
+//! The signatures are Rust-CUDA's: unsigned integers are passed as signed ones of the same bits, and
+//! a second result goes through a pointer.
 
-macro_rules! intrinsics {
-    ($($link_name:literal => fn $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?;)*) => {
-        #[cfg(target_arch = "nvptx64")]
-        #[allow(improper_ctypes)]
-        unsafe extern "unadjusted" {
-            $(
-                #[link_name = $link_name]
-                pub fn $name($($arg: $ty),*) $(-> $ret)?;
-            )*
-        }
+use crate::float::{FloatExt, GpuFloat, fast, single};
 
+mod integer;
+mod rounded;
+
+pub use integer::*;
+pub use rounded::*;
+
+/// Functions whose body is one expression.
+macro_rules! functions {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $body:expr;)*) => {
         $(
-            #[cfg(not(target_arch = "nvptx64"))]
-            pub unsafe fn $name($(_: $ty),*) $(-> $ret)? {
-                panic!(concat!("cuda_std: ", stringify!($name), " runs on a GPU or on the PTX emulator only"))
+            #[doc = concat!("libdevice's `__nv_", stringify!($name), "`.")]
+            #[inline]
+            pub fn $name($($arg: $ty),*) -> $ret {
+                $body
+            }
+        )*
+    };
+}
+use functions;
+
+/// Functions of one float, for both types: the name for `f64`, the name for `f32`, and what they
+/// are.
+macro_rules! of_one {
+    ($($double:ident, $single:ident = |$x:ident| $body:expr;)*) => {
+        $(
+            functions! {
+                $double($x: f64) -> f64 = $body;
+                $single($x: f32) -> f32 = $body;
             }
         )*
     };
 }
 
-/// What a shuffle returns: the value, and whether the source lane was in range.
-#[repr(C)]
-pub struct Shuffled {
-    pub value: i32,
-    pub in_range: bool,
+/// Functions of two floats, for both types.
+macro_rules! of_two {
+    ($($double:ident = $of_double:expr, $single:ident = $of_single:expr;)*) => {
+        $(
+            functions! {
+                $double(x: f64, y: f64) -> f64 = $of_double(x, y);
+                $single(x: f32, y: f32) -> f32 = $of_single(x, y);
+            }
+        )*
+    };
 }
 
-intrinsics! {
-    // Special registers (PTX ISA, "Special Registers").
-    "llvm.nvvm.read.ptx.sreg.tid.x" => fn tid_x() -> u32;
-    "llvm.nvvm.read.ptx.sreg.tid.y" => fn tid_y() -> u32;
-    "llvm.nvvm.read.ptx.sreg.tid.z" => fn tid_z() -> u32;
-    "llvm.nvvm.read.ptx.sreg.ntid.x" => fn ntid_x() -> u32;
-    "llvm.nvvm.read.ptx.sreg.ntid.y" => fn ntid_y() -> u32;
-    "llvm.nvvm.read.ptx.sreg.ntid.z" => fn ntid_z() -> u32;
-    "llvm.nvvm.read.ptx.sreg.ctaid.x" => fn ctaid_x() -> u32;
-    "llvm.nvvm.read.ptx.sreg.ctaid.y" => fn ctaid_y() -> u32;
-    "llvm.nvvm.read.ptx.sreg.ctaid.z" => fn ctaid_z() -> u32;
-    "llvm.nvvm.read.ptx.sreg.nctaid.x" => fn nctaid_x() -> u32;
-    "llvm.nvvm.read.ptx.sreg.nctaid.y" => fn nctaid_y() -> u32;
-    "llvm.nvvm.read.ptx.sreg.nctaid.z" => fn nctaid_z() -> u32;
-    "llvm.nvvm.read.ptx.sreg.laneid" => fn laneid() -> u32;
-    "llvm.nvvm.read.ptx.sreg.cluster.ctarank" => fn cluster_ctarank() -> u32;
-    "llvm.nvvm.read.ptx.sreg.cluster.nctarank" => fn cluster_nctarank() -> u32;
+of_one! {
+    acos, acosf = |x| GpuFloat::acos(x);
+    acosh, acoshf = |x| GpuFloat::acosh(x);
+    asin, asinf = |x| GpuFloat::asin(x);
+    asinh, asinhf = |x| GpuFloat::asinh(x);
+    atan, atanf = |x| GpuFloat::atan(x);
+    atanh, atanhf = |x| GpuFloat::atanh(x);
+    cbrt, cbrtf = |x| GpuFloat::cbrt(x);
+    ceil, ceilf = |x| GpuFloat::ceil(x);
+    cos, cosf = |x| GpuFloat::cos(x);
+    cosh, coshf = |x| GpuFloat::cosh(x);
+    cospi, cospif = |x| x.cospi();
+    erf, erff = |x| x.error_function();
+    erfc, erfcf = |x| x.complementary_error_function();
+    erfcinv, erfcinvf = |x| x.inv_complementary_error_function();
+    erfcx, erfcxf = |x| x.scaled_complementary_error_function();
+    exp, expf = |x| GpuFloat::exp(x);
+    exp2, exp2f = |x| GpuFloat::exp2(x);
+    expm1, expm1f = |x| GpuFloat::exp_m1(x);
+    fabs, fabsf = |x| x.abs();
+    floor, floorf = |x| GpuFloat::floor(x);
+    j0, j0f = |x| x.j0();
+    j1, j1f = |x| x.j1();
+    lgamma, lgammaf = |x| x.log_gamma();
+    log, logf = |x| GpuFloat::ln(x);
+    log10, log10f = |x| GpuFloat::log10(x);
+    log1p, log1pf = |x| GpuFloat::ln_1p(x);
+    log2, log2f = |x| GpuFloat::log2(x);
+    nearbyint, nearbyintf = |x| GpuFloat::round_ties_even(x);
+    normcdf, normcdff = |x| x.norm_cdf();
+    normcdfinv, normcdfinvf = |x| x.inv_norm_cdf();
+    rcbrt, rcbrtf = |x| x.rcbrt();
+    rint, rintf = |x| GpuFloat::round_ties_even(x);
+    round, roundf = |x| GpuFloat::round(x);
+    sin, sinf = |x| GpuFloat::sin(x);
+    sinh, sinhf = |x| GpuFloat::sinh(x);
+    sinpi, sinpif = |x| x.sinpi();
+    sqrt, sqrtf = |x| GpuFloat::sqrt(x);
+    tan, tanf = |x| GpuFloat::tan(x);
+    tanh, tanhf = |x| GpuFloat::tanh(x);
+    tgamma, tgammaf = |x| FloatExt::gamma(x);
+    trunc, truncf = |x| GpuFloat::trunc(x);
+    y0, y0f = |x| x.y0();
+    y1, y1f = |x| x.y1();
+}
 
-    // Barriers and fences (PTX ISA, "Parallel Synchronization and Communication Instructions").
-    "llvm.nvvm.barrier.cta.sync.aligned.all" => fn barrier_sync(id: u32);
-    "llvm.nvvm.barrier.cta.red.popc.aligned.all" =>
-        fn barrier_red_popc(id: u32, predicate: bool) -> u32;
-    "llvm.nvvm.barrier.cta.red.and.aligned.all" =>
-        fn barrier_red_and(id: u32, predicate: bool) -> bool;
-    "llvm.nvvm.barrier.cta.red.or.aligned.all" =>
-        fn barrier_red_or(id: u32, predicate: bool) -> bool;
-    "llvm.nvvm.barrier.cluster.arrive.aligned" => fn barrier_cluster_arrive();
-    "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned" => fn barrier_cluster_arrive_relaxed();
-    "llvm.nvvm.barrier.cluster.wait.aligned" => fn barrier_cluster_wait();
-    "llvm.nvvm.membar.cta" => fn membar_cta();
-    "llvm.nvvm.membar.gl" => fn membar_gl();
-    "llvm.nvvm.membar.sys" => fn membar_sys();
-    "llvm.nvvm.nanosleep" => fn nanosleep(nanoseconds: u32);
+of_two! {
+    atan2 = GpuFloat::atan2, atan2f = GpuFloat::atan2;
+    copysign = f64::copysign, copysignf = f32::copysign;
+    fdim = libm::fdim, fdimf = libm::fdimf;
+    fmax = f64::max, fmaxf = f32::max;
+    fmin = f64::min, fminf = f32::min;
+    fmod = libm::fmod, fmodf = libm::fmodf;
+    hypot = GpuFloat::hypot, hypotf = GpuFloat::hypot;
+    nextafter = libm::nextafter, nextafterf = libm::nextafterf;
+    pow = GpuFloat::powf, powf = GpuFloat::powf;
+    remainder = libm::remainder, remainderf = libm::remainderf;
+}
 
-    // Warp-level operations (PTX ISA, "shfl.sync", "vote.sync", "match.sync", "activemask").
-    "llvm.nvvm.activemask" => fn activemask() -> u32;
-    "llvm.nvvm.bar.warp.sync" => fn bar_warp_sync(mask: u32);
-    "llvm.nvvm.shfl.sync.idx.i32p" =>
-        fn shfl_idx(mask: u32, value: i32, lane: u32, clamp: u32) -> Shuffled;
-    "llvm.nvvm.shfl.sync.up.i32p" =>
-        fn shfl_up(mask: u32, value: i32, delta: u32, clamp: u32) -> Shuffled;
-    "llvm.nvvm.shfl.sync.down.i32p" =>
-        fn shfl_down(mask: u32, value: i32, delta: u32, clamp: u32) -> Shuffled;
-    "llvm.nvvm.shfl.sync.bfly.i32p" =>
-        fn shfl_bfly(mask: u32, value: i32, lane_mask: u32, clamp: u32) -> Shuffled;
-    "llvm.nvvm.vote.all.sync" => fn vote_all(mask: u32, predicate: bool) -> bool;
-    "llvm.nvvm.vote.any.sync" => fn vote_any(mask: u32, predicate: bool) -> bool;
-    "llvm.nvvm.vote.uni.sync" => fn vote_uni(mask: u32, predicate: bool) -> bool;
-    "llvm.nvvm.vote.ballot.sync" => fn vote_ballot(mask: u32, predicate: bool) -> u32;
-    "llvm.nvvm.match.any.sync.i32" => fn match_any(mask: u32, value: u32) -> u32;
+functions! {
+    erfinv(x: f64) -> f64 = crate::float::erfinv(x);
+    erfinvf(x: f32) -> f32 = crate::float::erfinv(f64::from(x)) as f32;
+    exp10(x: f64) -> f64 = libm::exp10(x);
+    exp10f(x: f32) -> f32 = single::exp10(x);
+    rsqrt(x: f64) -> f64 = 1.0 / GpuFloat::sqrt(x);
+    rsqrtf(x: f32) -> f32 = fast::rsqrt(x);
+    saturatef(x: f32) -> f32 = x.saturate();
 
-    // Arithmetic that core has no stable name for (LLVM language reference, "llvm.fma.*" and
-    // others).
-    "llvm.fma.f32" => fn fma_f32(a: f32, b: f32, c: f32) -> f32;
-    "llvm.fma.f64" => fn fma_f64(a: f64, b: f64, c: f64) -> f64;
-    "llvm.sqrt.f32" => fn sqrt_f32(x: f32) -> f32;
-    "llvm.sqrt.f64" => fn sqrt_f64(x: f64) -> f64;
-    "llvm.floor.f32" => fn floor_f32(x: f32) -> f32;
-    "llvm.floor.f64" => fn floor_f64(x: f64) -> f64;
-    "llvm.ceil.f32" => fn ceil_f32(x: f32) -> f32;
-    "llvm.ceil.f64" => fn ceil_f64(x: f64) -> f64;
-    "llvm.trunc.f32" => fn trunc_f32(x: f32) -> f32;
-    "llvm.trunc.f64" => fn trunc_f64(x: f64) -> f64;
-    "llvm.rint.f32" => fn rint_f32(x: f32) -> f32;
-    "llvm.rint.f64" => fn rint_f64(x: f64) -> f64;
+    fma(x: f64, y: f64, z: f64) -> f64 = GpuFloat::mul_add(x, y, z);
+    fmaf(x: f32, y: f32, z: f32) -> f32 = GpuFloat::mul_add(x, y, z);
+    jn(n: i32, x: f64) -> f64 = x.jn(n);
+    jnf(n: i32, x: f32) -> f32 = x.jn(n);
+    yn(n: i32, x: f64) -> f64 = x.yn(n);
+    ynf(n: i32, x: f32) -> f32 = x.yn(n);
+    powi(x: f64, y: i32) -> f64 = GpuFloat::powi(x, y);
+    powif(x: f32, y: i32) -> f32 = GpuFloat::powi(x, y);
+    ldexp(x: f64, y: i32) -> f64 = x.ldexp(y);
+    ldexpf(x: f32, y: i32) -> f32 = x.ldexp(y);
+    scalbn(x: f64, y: i32) -> f64 = x.ldexp(y);
+    scalbnf(x: f32, y: i32) -> f32 = x.ldexp(y);
+
+    ilogb(x: f64) -> i32 = x.unbiased_exp();
+    ilogbf(x: f32) -> i32 = x.unbiased_exp();
+    logb(x: f64) -> f64 = match x {
+        0.0 => f64::NEG_INFINITY,
+        x if x.is_finite() => f64::from(x.unbiased_exp()),
+        x => x.abs(),
+    };
+    logbf(x: f32) -> f32 = match x {
+        0.0 => f32::NEG_INFINITY,
+        x if x.is_finite() => x.unbiased_exp() as f32,
+        x => x.abs(),
+    };
+    llrint(x: f64) -> i64 = GpuFloat::round_ties_even(x) as i64;
+    llrintf(x: f32) -> i64 = GpuFloat::round_ties_even(x) as i64;
+    llround(x: f64) -> i64 = GpuFloat::round(x) as i64;
+    llroundf(x: f32) -> i64 = GpuFloat::round(x) as i64;
+
+    finitef(x: f32) -> i32 = i32::from(x.is_finite());
+    isfinited(x: f64) -> i32 = i32::from(x.is_finite());
+    isinfd(x: f64) -> i32 = i32::from(x.is_infinite());
+    isinff(x: f32) -> i32 = i32::from(x.is_infinite());
+    isnand(x: f64) -> i32 = i32::from(x.is_nan());
+    isnanf(x: f32) -> i32 = i32::from(x.is_nan());
+    signbitd(x: f64) -> i32 = i32::from(x.is_sign_negative());
+    signbitf(x: f32) -> i32 = i32::from(x.is_sign_negative());
+
+    double2hiint(d: f64) -> i32 = (d.to_bits() >> 32) as i32;
+    double2loint(d: f64) -> i32 = d.to_bits() as i32;
+    hiloint2double(x: i32, y: i32) -> f64 =
+        f64::from_bits(u64::from(x as u32) << 32 | u64::from(y as u32));
+    double_as_longlong(x: f64) -> i64 = x.to_bits() as i64;
+    longlong_as_double(x: i64) -> f64 = f64::from_bits(x as u64);
+    float_as_int(x: f32) -> i32 = x.to_bits() as i32;
+    int_as_float(x: i32) -> f32 = f32::from_bits(x as u32);
+
+    fast_cosf(x: f32) -> f32 = fast::cos(x);
+    fast_exp10f(x: f32) -> f32 = fast::exp10(x);
+    fast_expf(x: f32) -> f32 = fast::exp(x);
+    fast_fdividef(x: f32, y: f32) -> f32 = fast::div(x, y);
+    fast_log10f(x: f32) -> f32 = fast::log10(x);
+    fast_log2f(x: f32) -> f32 = fast::log2(x);
+    fast_logf(x: f32) -> f32 = fast::ln(x);
+    fast_powf(x: f32, y: f32) -> f32 = fast::powf(x, y);
+    fast_sinf(x: f32) -> f32 = fast::sin(x);
+    fast_tanf(x: f32) -> f32 = fast::tan(x);
+}
+
+/// libdevice's `__nv_nan`: a quiet NaN, whatever the tag says.
+#[inline]
+pub fn nan(_tagp: *mut i8) -> f64 {
+    f64::NAN
+}
+
+/// libdevice's `__nv_nanf`: a quiet NaN, whatever the tag says.
+#[inline]
+pub fn nanf(_tagp: *mut i8) -> f32 {
+    f32::NAN
+}
+
+/// Functions whose second result goes through a pointer.
+macro_rules! through_pointers {
+    ($($name:ident($($arg:ident: $ty:ty),*; $($to:ident: $out:ty),*) -> $ret:ty = $body:expr;)*) => {
+        $(
+            #[doc = concat!("libdevice's `__nv_", stringify!($name), "`.")]
+            ///
+            /// # Safety
+            /// The pointers are aligned and valid for writes.
+            #[inline]
+            pub unsafe fn $name($($arg: $ty,)* $($to: *mut $out),*) -> $ret {
+                through_pointers!(@body $body, $($to),*)
+            }
+        )*
+    };
+    (@body $body:expr, $to:ident) => {{
+        let (result, second) = $body;
+        // SAFETY: the contract says that the pointer is valid.
+        unsafe { $to.write(second) };
+        result
+    }};
+    (@body $body:expr, $sin:ident, $cos:ident) => {{
+        let (sin, cos) = $body;
+        // SAFETY: the contract says that the pointers are valid.
+        unsafe {
+            $sin.write(sin);
+            $cos.write(cos);
+        }
+    }};
+}
+
+through_pointers! {
+    frexp(x: f64; b: i32) -> f64 = x.frexp();
+    frexpf(x: f32; b: i32) -> f32 = x.frexp();
+    modf(x: f64; b: f64) -> f64 = libm::modf(x);
+    modff(x: f32; b: f32) -> f32 = libm::modff(x);
+    remquo(x: f64, y: f64; c: i32) -> f64 = libm::remquo(x, y);
+    remquof(x: f32, y: f32; quo: i32) -> f32 = libm::remquof(x, y);
+    sincos(x: f64; sptr: f64, cptr: f64) -> () = GpuFloat::sin_cos(x);
+    sincosf(x: f32; sptr: f32, cptr: f32) -> () = GpuFloat::sin_cos(x);
+    sincospi(x: f64; sptr: f64, cptr: f64) -> () = x.sincospi();
+    sincospif(x: f32; sptr: f32, cptr: f32) -> () = x.sincospi();
+    fast_sincosf(x: f32; sptr: f32, cptr: f32) -> () = fast::sin_cos(x);
 }

@@ -24,8 +24,13 @@
 //! | [`warp`] | lane index, shuffles, votes, matches, warp barrier |
 //! | [`shared`] | shared memory: [`shared_array!`], dynamic shared memory |
 //! | [`vector`] | 64- and 128-bit loads and stores that stay one instruction |
-//! | [`atomic`] | atomic addition of floats; integers use [`core::sync::atomic`] |
-//! | [`float`] | [`GpuFloat`](float::GpuFloat): fused multiply-add and rounding functions |
+//! | [`atomic`] | atomic types of a block, a device and all devices |
+//! | [`float`] | [`GpuFloat`](float::GpuFloat): functions of floats, accurate and fast ones |
+//! | `intrinsics` | libdevice's functions under their names |
+//! | [`io`] | [`print!`], [`println!`], [`assert!`] and others, with a message |
+//! | [`mem`] | the device's allocator, sizes of shared memory |
+//! | [`misc`] | the clock, a breakpoint, events for profilers |
+//! | [`ptr`] | state spaces of pointers |
 //! | [`float16`] | [`f16`](float16::f16) and [`bf16`](float16::bf16): floats of 16 bits in memory |
 //! | [`matrix`] | fragments of matrices from and to shared memory |
 //! | [`mma`] | MMA by a warp on tensor cores |
@@ -37,17 +42,28 @@
 //! | [`async_copy`] | `cp.async`: copies from global to shared memory beside the arithmetic |
 //! | [`mbarrier`] | barriers in shared memory, full and empty barriers of a pipeline |
 //!
-//! # What Rust-CUDA has and this crate has not
+//! # Features
 //!
-//! - `print!`, `println!` and `assert_eq!` on the device: they need `vprintf` and a heap.
-//! - `alloc` and the device allocator: a kernel that ships has no use for `malloc` on the device.
-//! - libdevice's functions (`exp`, `sin`, `pow`, …): libdevice is bitcode of the CUDA toolkit.
-//! - `#[address_space(…)]` statics: stock rustc cannot place a static; [`shared_array!`] takes the
-//!   place of shared ones.
-//! - `glam` vectors as index types: [`thread::UVec2`] and [`thread::UVec3`] have the same fields.
-//! - `#[gpu_only]` and `#[externally_visible]`: the functions here panic on the host by themselves,
-//!   and `#[kernel]` exports.
-//! - `rt`, `optix` and `cfg` modules.
+//! Kernels that need none of them compile no further crate.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `libm` | functions of floats beyond arithmetic and rounding; `intrinsics` |
+//! | `alloc` | a global allocator, so that a kernel crate can use `alloc` |
+//! | `glam` | indices are glam's vectors; `cuda_std::glam` |
+//! | `half` | shuffles of half's types; `cuda_std::{half, f16, bf16}` |
+//! | `vek` | `cuda_std::vek` |
+//! | `rust-cuda` | all of these, as Rust-CUDA's `cuda_std` has them |
+//!
+//! # What differs from Rust-CUDA
+//!
+//! - [`prelude`] has what kernels of this workspace use. The package `cuda_std` in the folder
+//!   `rust-cuda` has Rust-CUDA's own.
+//! - `#[address_space(constant)]` statics stay in global memory: stock rustc cannot place a static
+//!   with a value elsewhere.
+//! - There are no modules `atomic::mid` and `atomic::intrinsics`: the types of [`atomic`] have these
+//!   operations as methods.
+//! - There are no modules `rt`, `optix` and `cfg`.
 //!
 //! # What a kernel crate has to enable
 //!
@@ -62,8 +78,9 @@
 //! # How calls vanish
 //!
 //! PTX is written by one rustc run without a linker, so nothing can be called across crates unless
-//! it is inlined: every function here is `#[inline(always)]`, and helpers of a kernel have to be so
-//! too, or generic.
+//! it is inlined, or generic, or `#[inline]`. What kernels of this workspace use is so.
+//! `cuda_builder` compiles a kernel crate that calls more as one module with all of its
+//! dependencies.
 
 #![no_std]
 #![cfg_attr(
@@ -90,12 +107,19 @@ pub mod float;
 pub mod float16;
 pub mod griddepcontrol;
 pub mod hint;
-mod intrinsics;
+mod instruction;
+#[cfg(feature = "libm")]
+pub mod intrinsics;
+pub mod io;
 #[doc(hidden)]
 pub mod launch_bounds;
 pub mod matrix;
 pub mod mbarrier;
+pub mod mem;
+pub mod misc;
 pub mod mma;
+mod nvvm;
+pub mod ptr;
 pub mod shared;
 pub mod thread;
 pub mod tma;
@@ -103,7 +127,17 @@ pub mod vector;
 pub mod warp;
 pub mod wgmma;
 
-pub use cuda_std_macros::kernel;
+pub use cuda_std_macros::{address_space, externally_visible, gpu_only, kernel};
+pub use float::GpuFloat;
+
+#[cfg(feature = "libm")]
+pub use float::FloatExt;
+#[cfg(feature = "glam")]
+pub use glam;
+#[cfg(feature = "half")]
+pub use half::{self, bf16, f16};
+#[cfg(feature = "vek")]
+pub use vek;
 
 /// What a kernel file usually needs: `use cuda_std::prelude::*;`.
 pub mod prelude {
@@ -112,4 +146,12 @@ pub mod prelude {
     pub use crate::shared_array;
     pub use crate::thread;
     pub use crate::warp;
+}
+
+/// Where a panic ends the kernel. `cuda_builder` makes panics end it at once, without a call.
+#[cfg(target_arch = "nvptx64")]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: ends the kernel.
+    unsafe { core::arch::asm!("trap;", options(noreturn)) }
 }

@@ -2,28 +2,28 @@
 //!
 //! A grid is launched as blocks, a block runs on one multiprocessor as warps of 32 consecutive
 //! threads, x fastest (PTX ISA, "Thread Hierarchy").
+//!
+//! A kernel that gives each thread an element of its own starts so:
+//!
+//! ```ignore
+//! let i = thread::index_1d() as usize;
+//! if i < a.len() {
+//!     unsafe { *c.add(i) = a[i] + b[i] };
+//! }
+//! ```
+//!
+//! The guard is for the last block: a grid has whole blocks, so it may have more threads than there
+//! are elements.
 
-use crate::intrinsics;
+use crate::nvvm;
 
-/// Two unsigned components.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UVec2 {
-    /// Component in x, the fastest-varying index.
-    pub x: u32,
-    /// Component in y.
-    pub y: u32,
-}
+// The two types have the same fields, whether they are glam's or those at the end of this file: a
+// crate that is built without glam need not know of it.
+#[cfg(feature = "glam")]
+pub use glam::{UVec2, UVec3};
 
-/// Three unsigned components.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UVec3 {
-    /// Component in x, the fastest-varying index.
-    pub x: u32,
-    /// Component in y.
-    pub y: u32,
-    /// Component in z.
-    pub z: u32,
-}
+#[cfg(not(feature = "glam"))]
+pub use indices::{UVec2, UVec3};
 
 macro_rules! special_registers {
     ($($(#[$doc:meta])* $name:ident = $register:ident;)*) => {
@@ -32,7 +32,7 @@ macro_rules! special_registers {
             #[inline(always)]
             pub fn $name() -> u32 {
                 // SAFETY: reading a special register has no effect and no precondition.
-                unsafe { intrinsics::$register() }
+                unsafe { nvvm::$register() }
             }
         )*
     };
@@ -153,7 +153,7 @@ pub fn first() -> bool {
 #[inline(always)]
 pub fn sync_threads() {
     // SAFETY: barrier 0 exists in every block.
-    unsafe { intrinsics::barrier_sync(0) }
+    unsafe { nvvm::barrier_sync(0) }
 }
 
 /// [`sync_threads`] that returns for how many threads of the block `predicate` was not 0
@@ -161,7 +161,7 @@ pub fn sync_threads() {
 #[inline(always)]
 pub fn sync_threads_count(predicate: u32) -> u32 {
     // SAFETY: barrier 0 exists in every block.
-    unsafe { intrinsics::barrier_red_popc(0, predicate != 0) }
+    unsafe { nvvm::barrier_red_popc(0, predicate != 0) }
 }
 
 /// [`sync_threads`] that returns 1 where `predicate` was not 0 for every thread of the block, else
@@ -169,7 +169,7 @@ pub fn sync_threads_count(predicate: u32) -> u32 {
 #[inline(always)]
 pub fn sync_threads_and(predicate: u32) -> u32 {
     // SAFETY: barrier 0 exists in every block.
-    u32::from(unsafe { intrinsics::barrier_red_and(0, predicate != 0) })
+    u32::from(unsafe { nvvm::barrier_red_and(0, predicate != 0) })
 }
 
 /// [`sync_threads`] that returns 1 where `predicate` was not 0 for any thread of the block, else 0
@@ -177,21 +177,21 @@ pub fn sync_threads_and(predicate: u32) -> u32 {
 #[inline(always)]
 pub fn sync_threads_or(predicate: u32) -> u32 {
     // SAFETY: barrier 0 exists in every block.
-    u32::from(unsafe { intrinsics::barrier_red_or(0, predicate != 0) })
+    u32::from(unsafe { nvvm::barrier_red_or(0, predicate != 0) })
 }
 
 /// Orders this thread's memory accesses for the threads of its block (`membar.cta`).
 #[inline(always)]
 pub fn block_fence() {
     // SAFETY: a fence has no precondition.
-    unsafe { intrinsics::membar_cta() }
+    unsafe { nvvm::membar_cta() }
 }
 
 /// Orders this thread's memory accesses for all threads of the device (`membar.gl`).
 #[inline(always)]
 pub fn device_fence() {
     // SAFETY: a fence has no precondition.
-    unsafe { intrinsics::membar_gl() }
+    unsafe { nvvm::membar_gl() }
 }
 
 /// [`device_fence`] under Rust-CUDA's name.
@@ -204,7 +204,7 @@ pub fn grid_fence() {
 #[inline(always)]
 pub fn system_fence() {
     // SAFETY: a fence has no precondition.
-    unsafe { intrinsics::membar_sys() }
+    unsafe { nvvm::membar_sys() }
 }
 
 /// Suspends the thread for about `nanoseconds`, between 0 and twice as long, at most 1 ms
@@ -212,5 +212,34 @@ pub fn system_fence() {
 #[inline(always)]
 pub fn nanosleep(nanoseconds: u32) {
     // SAFETY: sleeping has no precondition.
-    unsafe { intrinsics::nanosleep(nanoseconds) }
+    unsafe { nvvm::nanosleep(nanoseconds) }
+}
+
+/// Lanes of a warp: 32 (PTX ISA, `WARP_SZ`).
+#[inline(always)]
+pub fn warp_size() -> u32 {
+    crate::warp::WARP_SIZE
+}
+
+#[cfg(not(feature = "glam"))]
+mod indices {
+    /// Two unsigned components.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct UVec2 {
+        /// Component in x, the fastest-varying index.
+        pub x: u32,
+        /// Component in y.
+        pub y: u32,
+    }
+
+    /// Three unsigned components.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct UVec3 {
+        /// Component in x, the fastest-varying index.
+        pub x: u32,
+        /// Component in y.
+        pub y: u32,
+        /// Component in z.
+        pub z: u32,
+    }
 }

@@ -5,7 +5,7 @@
 //! the same operation with the same mask, and the executing lane must be named in it. Otherwise the
 //! behaviour is undefined.
 
-use crate::intrinsics::{self, Shuffled};
+use crate::nvvm::{self as intrinsics, Shuffled};
 
 /// Lanes of a warp.
 pub const WARP_SIZE: u32 = 32;
@@ -37,7 +37,7 @@ pub unsafe fn sync_warp(mask: u32) {
     unsafe { intrinsics::bar_warp_sync(mask) }
 }
 
-/// A value that shuffles can move: 32 or 64 bits.
+/// A value that shuffles can move: of 8 to 128 bits.
 pub trait WarpShuffleValue: Copy {
     /// Moves the value by `shuffle`, 32 bits at a time.
     #[doc(hidden)]
@@ -180,12 +180,192 @@ pub unsafe fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
     unsafe { intrinsics::vote_ballot(mask, predicate) }
 }
 
-/// The lanes of `mask` whose `value` is this lane's, one bit each (`match.any.sync.b32`).
+/// A value that lanes compare bit by bit: 32 or 64 bits.
+pub trait WarpMatchValue: Copy {
+    /// The lanes of `mask` whose value has the same bits.
+    #[doc(hidden)]
+    unsafe fn match_any(mask: u32, value: Self) -> u32;
+    /// `mask` where all of its lanes' values have the same bits.
+    #[doc(hidden)]
+    unsafe fn match_all(mask: u32, value: Self) -> Option<u32>;
+}
+
+macro_rules! match_values {
+    ($($ty:ty: $any:ident, $all:ident, $to:expr;)*) => {
+        $(
+            impl WarpMatchValue for $ty {
+                #[inline(always)]
+                unsafe fn match_any(mask: u32, value: Self) -> u32 {
+                    // SAFETY: the contract says that all lanes of the mask execute it.
+                    unsafe { intrinsics::$any(mask, $to(value)) }
+                }
+
+                #[inline(always)]
+                unsafe fn match_all(mask: u32, value: Self) -> Option<u32> {
+                    // SAFETY: the contract says that all lanes of the mask execute it.
+                    let matched = unsafe { intrinsics::$all(mask, $to(value)) };
+                    matched.all.then_some(matched.lanes)
+                }
+            }
+        )*
+    };
+}
+
+match_values! {
+    u32: match_any, match_all, |x| x;
+    i32: match_any, match_all, |x| x as u32;
+    f32: match_any, match_all, f32::to_bits;
+    u64: match_any_64, match_all_64, |x| x;
+    i64: match_any_64, match_all_64, |x| x as u64;
+    f64: match_any_64, match_all_64, f64::to_bits;
+}
+
+/// The lanes of `mask` whose `value` has the same bits as this lane's, one bit each
+/// (`match.any.sync`).
 ///
 /// # Safety
 /// See the [module](self): `mask` names the lanes that execute this.
 #[inline(always)]
-pub unsafe fn warp_match_any(mask: u32, value: u32) -> u32 {
+pub unsafe fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {
     // SAFETY: the contract says that all lanes of the mask execute it.
-    unsafe { intrinsics::match_any(mask, value) }
+    unsafe { T::match_any(mask, value) }
+}
+
+/// `mask` where the `value`s of all of its lanes have the same bits (`match.all.sync`).
+///
+/// # Safety
+/// See the [module](self): `mask` names the lanes that execute this.
+#[inline(always)]
+pub unsafe fn warp_match_all<T: WarpMatchValue>(mask: u32, value: T) -> Option<u32> {
+    // SAFETY: the contract says that all lanes of the mask execute it.
+    unsafe { T::match_all(mask, value) }
+}
+
+/// What [`warp_reduce`] combines values by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarpReductionOp {
+    /// The sum, wrapping around.
+    Add,
+    /// The smallest value.
+    Min,
+    /// The largest value.
+    Max,
+    /// The bits that all values have.
+    And,
+    /// The bits that any value has.
+    Or,
+    /// The bits that an odd number of values has.
+    Xor,
+}
+
+/// A value that [`warp_reduce`] takes.
+pub trait WarpReduceValue: Copy {
+    /// The values of the lanes of `mask`, combined.
+    #[doc(hidden)]
+    unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self;
+}
+
+/// The `value`s of the lanes of `mask`, combined; every one of these lanes gets the result.
+///
+/// `redux.sync` from compute capability 8.0 on; before, shuffles: five for a whole warp, else one
+/// for each lane.
+///
+/// # Safety
+/// See the [module](self): `mask` names the lanes that execute this.
+#[inline(always)]
+pub unsafe fn warp_reduce<T: WarpReduceValue>(mask: u32, value: T, op: WarpReductionOp) -> T {
+    // SAFETY: the contract says that all lanes of the mask execute it.
+    unsafe { T::reduce(mask, value, op) }
+}
+
+macro_rules! reduce_values {
+    ($($ty:ty: $min:ident, $max:ident;)*) => {
+        $(
+            impl WarpReduceValue for $ty {
+                #[inline(always)]
+                #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_80"))]
+                unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+                    // SAFETY: the contract says that all lanes of the mask execute it.
+                    unsafe {
+                        match op {
+                            WarpReductionOp::Add => intrinsics::redux_add(value as u32, mask) as Self,
+                            WarpReductionOp::Min => intrinsics::$min(value, mask),
+                            WarpReductionOp::Max => intrinsics::$max(value, mask),
+                            WarpReductionOp::And => intrinsics::redux_and(value as u32, mask) as Self,
+                            WarpReductionOp::Or => intrinsics::redux_or(value as u32, mask) as Self,
+                            WarpReductionOp::Xor => intrinsics::redux_xor(value as u32, mask) as Self,
+                        }
+                    }
+                }
+
+                #[inline(always)]
+                #[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_80")))]
+                unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+                    let combine = |a: Self, b: Self| match op {
+                        WarpReductionOp::Add => a.wrapping_add(b),
+                        WarpReductionOp::Min => a.min(b),
+                        WarpReductionOp::Max => a.max(b),
+                        WarpReductionOp::And => a & b,
+                        WarpReductionOp::Or => a | b,
+                        WarpReductionOp::Xor => a ^ b,
+                    };
+                    if mask == FULL_MASK {
+                        // No loop: LLVM would keep it.
+                        let step = |reduced: Self, distance: u32| {
+                            // SAFETY: the contract says that all lanes execute it.
+                            let (other, _) =
+                                unsafe { warp_shuffle_xor(mask, reduced, distance, WARP_SIZE) };
+                            combine(reduced, other)
+                        };
+                        return step(step(step(step(step(value, 16), 8), 4), 2), 1);
+                    }
+                    let (mut reduced, mut left) = (None, mask);
+                    while left != 0 {
+                        let lane = left.trailing_zeros();
+                        // SAFETY: the contract says that all lanes of the mask execute it; `lane`
+                        // is one of them.
+                        let (other, _) = unsafe { warp_shuffle_idx(mask, value, lane, WARP_SIZE) };
+                        reduced = Some(match reduced {
+                            None => other,
+                            Some(reduced) => combine(reduced, other),
+                        });
+                        left &= left - 1;
+                    }
+                    reduced.unwrap_or(value)
+                }
+            }
+        )*
+    };
+}
+
+reduce_values! {
+    u32: redux_min_u32, redux_max_u32;
+    i32: redux_min_i32, redux_max_i32;
+}
+
+impl Words for u128 {
+    #[inline(always)]
+    fn map(self, word: impl Fn(i32) -> ShuffledWord) -> (Self, bool) {
+        let (low, in_range) = (self as u64).map(&word);
+        let (high, _) = ((self >> 64) as u64).map(word);
+        (u128::from(high) << 64 | u128::from(low), in_range)
+    }
+}
+
+// Of fewer than 32 bits, the upper ones of the word are moved along.
+shuffle_values! {
+    u8: u32, u32::from, |x| x as u8;
+    i8: u32, |x| x as u32, |x| x as i8;
+    u16: u32, u32::from, |x| x as u16;
+    i16: u32, |x| x as u32, |x| x as i16;
+    crate::float16::f16: u32, |x: Self| u32::from(x.0), |x| Self(x as u16);
+    crate::float16::bf16: u32, |x: Self| u32::from(x.0), |x| Self(x as u16);
+    u128: u128, |x| x, |x| x;
+    i128: u128, |x| x as u128, |x| x as i128;
+}
+
+#[cfg(feature = "half")]
+shuffle_values! {
+    half::f16: u32, |x: Self| u32::from(x.to_bits()), |x| Self::from_bits(x as u16);
+    half::bf16: u32, |x: Self| u32::from(x.to_bits()), |x| Self::from_bits(x as u16);
 }

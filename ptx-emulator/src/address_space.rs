@@ -9,7 +9,11 @@ pub(crate) const SHARED_BASE: u64 = 0x3c00_0000_0000;
 pub(crate) const LOCAL_BASE: u64 = 0x3d00_0000_0000;
 pub(crate) const CONST_BASE: u64 = 0x3e00_0000_0000;
 pub(crate) const GLOBAL_BASE: u64 = 0x4000_0000_0000;
-pub(crate) const GLOBAL_END: u64 = 0x8000_0000_0000;
+/// The end of the allocations of the host.
+pub(crate) const GLOBAL_END: u64 = 0x7f00_0000_0000;
+/// Where the device heap begins; all addresses behind it are global ones too.
+pub(crate) const HEAP_BASE: u64 = GLOBAL_END;
+const ADDRESSES_END: u64 = 0x8000_0000_0000;
 
 /// First bit of the rank of a block in an address of the cluster's shared memory: no block has as
 /// much shared memory as that.
@@ -58,7 +62,7 @@ pub(crate) fn rank_of_address(address: u64, own: u64) -> u64 {
 pub(crate) fn window(space: Space) -> Option<(u64, u64)> {
     let base = match space {
         Space::Generic => return None,
-        Space::Global => return Some((GLOBAL_BASE, GLOBAL_END)),
+        Space::Global => return Some((GLOBAL_BASE, ADDRESSES_END)),
         Space::Shared => return Some((SHARED_BASE, SHARED_BASE + (1 << RANK_SHIFT))),
         Space::Cluster => SHARED_BASE,
         Space::Local => LOCAL_BASE,

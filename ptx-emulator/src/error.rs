@@ -124,6 +124,16 @@ pub enum LaunchError {
         /// Blocks of the grid.
         grid: [u32; 3],
     },
+    /// The cluster does not have the extents of `.reqnctapercluster`.
+    #[error(
+        "the kernel needs clusters of {required:?} blocks (.reqnctapercluster), not {cluster:?}"
+    )]
+    OtherCluster {
+        /// Extents that the kernel states.
+        required: [u32; 3],
+        /// Extents requested.
+        cluster: [u32; 3],
+    },
     /// The cluster has more blocks than every device with clusters can run.
     #[error("a cluster of {blocks} blocks exceeds the limit of {limit}")]
     ClusterTooLarge {
@@ -191,8 +201,33 @@ pub enum FaultKind {
     Misaligned(AccessFault),
     /// A store or atomic to constant or parameter memory.
     ReadOnly(AccessFault),
-    /// `trap`: a failed assertion or a panic.
+    /// `trap`: a failed check or a panic.
     Trap,
+    /// `__assertfail`: what `assert` and a panic of a kernel call.
+    Assertion {
+        /// The condition that does not hold, or the panic's message.
+        message: String,
+        /// The source file.
+        file: String,
+        /// The line in it.
+        line: u32,
+        /// The function.
+        function: String,
+    },
+    /// `free` of a block of the device heap that has been freed.
+    DoubleFree {
+        /// Its address.
+        address: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
+    /// `free` of an address at which no block of the device heap starts.
+    BadFree {
+        /// The address.
+        address: u64,
+        /// The nearest block.
+        nearest: String,
+    },
     /// A call of a function without a body.
     ExternalCall(String),
     /// An indirect call of something that is not a function with that prototype.
@@ -272,6 +307,20 @@ impl fmt::Display for FaultKind {
             FaultKind::Misaligned(access) => write!(f, "misaligned: {access}"),
             FaultKind::ReadOnly(access) => write!(f, "read-only memory: {access}"),
             FaultKind::Trap => write!(f, "trap (a failed check or a panic)"),
+            FaultKind::Assertion {
+                message,
+                file,
+                line,
+                function,
+            } => write!(f, "{file}:{line}: {function}: assertion `{message}` failed"),
+            FaultKind::DoubleFree { address, bytes } => write!(
+                f,
+                "free of {address:#x}, a block of {bytes} bytes that has been freed already"
+            ),
+            FaultKind::BadFree { address, nearest } => write!(
+                f,
+                "free of {address:#x}, where no block of the device heap starts; {nearest}"
+            ),
             FaultKind::ExternalCall(name) => {
                 write!(f, "call of `{name}`, which has no body in this module")
             }

@@ -12,6 +12,7 @@ mod instruction;
 mod lane;
 mod matrix;
 mod memory;
+mod system;
 
 pub(crate) use asynchronous::{
     AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkDirection, PENDING_BITS, Phase,
@@ -21,14 +22,16 @@ pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
 pub(crate) use instruction::Info;
 pub use instruction::{InstructionClass, InstructionId, SourceLocation};
 pub(crate) use lane::{
-    Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction, LaneOp,
-    PermuteMode, Rounding, is_float,
+    ByteConversion, Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction,
+    LaneFunction, LaneOp, Part, PermuteMode, Rounding, SecondOperation, Video, VideoFunction,
+    is_float,
 };
-pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA};
+pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
 pub use memory::{AccessKind, Space};
 pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
+pub(crate) use system::{SystemCall, SystemFunction};
 
-use ptx_syntax::ast::LineTable;
+use ptx_syntax::ast::{LineTable, Variable};
 
 /// A word register: 32 lanes of up to 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -220,6 +223,8 @@ pub(crate) enum Op {
     WarpgroupWait(u32),
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
+    /// A function that the driver provides: index into `Program::system_calls`.
+    System(u32),
     /// Costs an issue slot and does nothing: `nanosleep`, prefetches.
     Nothing,
 }
@@ -311,6 +316,10 @@ pub(crate) struct Program {
     pub async_copies: Vec<AsyncCopy>,
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
+    pub system_calls: Vec<SystemCall>,
+    /// `.global` and `.const` variables that its functions declare; they are numbered behind those of
+    /// the module.
+    pub variables: Vec<Variable>,
     /// Number of lane offsets, besides number 0.
     pub lane_offsets: u32,
     /// By number of the lane offsets: the loads that have them, if observers may be notified of

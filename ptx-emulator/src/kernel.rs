@@ -184,6 +184,12 @@ impl Kernel {
         self.0.module.tree.functions[self.0.function].required_threads
     }
 
+    /// `.reqnctapercluster`: the blocks that every cluster must have. A launch that names no cluster
+    /// has clusters of these.
+    pub fn required_cluster(&self) -> Option<[u32; 3]> {
+        self.0.module.tree.functions[self.0.function].required_cluster
+    }
+
     /// PTX instructions of the kernel and of the functions that it calls.
     pub fn instruction_count(&self) -> usize {
         self.0.program.info.len()

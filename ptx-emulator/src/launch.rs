@@ -13,6 +13,16 @@ impl Args {
         Args::default()
     }
 
+    /// Number of arguments.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds the bytes of an argument, as they are stored in memory.
     pub fn push_bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.push(bytes.to_vec());
@@ -74,7 +84,8 @@ pub struct LaunchConfig {
     /// Threads of a block; at most 1024 in all.
     pub block: [u32; 3],
     /// Blocks of a thread block cluster: divisors of the grid's extents, at most 8 in all. None for
-    /// a launch without clusters, in which every block is a cluster of its own.
+    /// a launch without clusters, in which every block is a cluster of its own, unless the kernel
+    /// names the extents of its clusters.
     pub cluster: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,

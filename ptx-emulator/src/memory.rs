@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use crate::address_space::{CONST_BASE, GLOBAL_BASE, GLOBAL_END, WINDOW};
 use crate::aligned::Aligned;
 use crate::error::MemoryError;
+use crate::heap::{DEFAULT_HEAP_BYTES, FreeError, Heap, HeapSite};
 use crate::ranges::Ranges;
 
 /// Alignment of allocations, and the smallest gap between two of them, in bytes.
@@ -20,11 +21,16 @@ pub const ALLOCATION_ALIGN: u64 = 256;
 /// Specifications per Compute Capability").
 pub(crate) const MAX_LOCAL_BYTES: u64 = 512 * 1024;
 
+/// Most bytes of the device heap.
+const MAX_HEAP_BYTES: u64 = 1 << 38;
+
 /// An allocation of device memory.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub base: u64,
     pub bytes: u64,
+    /// Whether it is the storage of the device heap, of which only the blocks may be accessed.
+    pub is_heap: bool,
     words: Aligned<AtomicU32>,
 }
 
@@ -34,7 +40,16 @@ impl Allocation {
         Some(Allocation {
             base,
             bytes,
+            is_heap: false,
             words: Aligned::try_new(count, || AtomicU32::new(0))?,
+        })
+    }
+
+    pub(crate) fn of_heap(base: u64, bytes: u64) -> Option<Self> {
+        let is_heap = true;
+        Some(Allocation {
+            is_heap,
+            ..Allocation::new(base, bytes)?
         })
     }
 
@@ -80,6 +95,10 @@ impl Allocation {
     }
 }
 
+/// A module's number, and where the variable of a function stands in its text; none for the
+/// variables of the module itself.
+pub(crate) type VariableKey = (u64, Option<u32>);
+
 /// The addresses of a module's variables in one memory.
 pub(crate) type VariableTable = Arc<Vec<u64>>;
 
@@ -89,7 +108,7 @@ struct State {
     used: u64,
     next: u64,
     next_const: u64,
-    variables: HashMap<u64, VariableTable>,
+    variables: HashMap<VariableKey, VariableTable>,
     /// Addresses that the host or a kernel has written to.
     written: Ranges,
     /// Size of each allocation that was freed and whose addresses have not been reused.
@@ -108,6 +127,9 @@ pub struct Memory {
     capacity: u64,
     state: RwLock<State>,
     locks: Vec<Mutex<()>>,
+    heap: Heap,
+    /// What kernels have printed.
+    printed: Mutex<Vec<u8>>,
 }
 
 impl Memory {
@@ -121,7 +143,63 @@ impl Memory {
                 ..State::default()
             }),
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+            heap: Heap::new(DEFAULT_HEAP_BYTES),
+            printed: Mutex::default(),
         }
+    }
+
+    /// The same memory with another limit of the device heap, on which `malloc` and `free` of a
+    /// kernel work; [`DEFAULT_HEAP_BYTES`] where this is not called. The heap lies beside the
+    /// allocations: it does not count towards the capacity.
+    pub fn with_heap_limit(self, bytes: u64) -> Self {
+        let heap = Heap::new(bytes.min(MAX_HEAP_BYTES));
+        Memory { heap, ..self }
+    }
+
+    /// What kernels have printed by `vprintf` since this was called last: of each launch the blocks
+    /// one after the other, of each block the calls in the order in which they ran. Of more than
+    /// 16 MiB in one launch the rest is dropped, and a line says so.
+    pub fn take_printed(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.printed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds what a launch has printed.
+    pub(crate) fn print(&self, text: Vec<u8>) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        match printed.is_empty() {
+            true => *printed = text,
+            false => printed.extend_from_slice(&text),
+        }
+    }
+
+    pub(crate) fn heap(&self) -> &Heap {
+        &self.heap
+    }
+
+    /// Makes the storage of the device heap.
+    pub(crate) fn prepare_heap(&self) -> Result<(), MemoryError> {
+        match self.heap.prepare() {
+            true => Ok(()),
+            false => Err(MemoryError::Full {
+                requested: self.heap.limit(),
+                used: self.used(),
+                capacity: self.capacity,
+            }),
+        }
+    }
+
+    /// `malloc`: a block of the device heap, whose contents count as never written.
+    pub(crate) fn heap_alloc(&self, bytes: u64, site: HeapSite) -> Option<u64> {
+        let address = self.heap.alloc(bytes, site)?;
+        self.state_mut().written.remove(address, address + bytes);
+        Some(address)
+    }
+
+    /// `free`.
+    pub(crate) fn heap_free(&self, address: u64) -> Result<(), FreeError> {
+        let bytes = self.heap.free(address)?;
+        self.state_mut().written.remove(address, address + bytes);
+        Ok(())
     }
 
     /// The limit in bytes.
@@ -303,6 +381,14 @@ impl Memory {
             .collect()
     }
 
+    /// The allocations, and the storage of the device heap behind them.
+    pub(crate) fn regions(&self) -> Vec<(u64, u64)> {
+        let all = self.snapshot();
+        all.iter()
+            .map(|region| (region.base, region.bytes))
+            .collect()
+    }
+
     /// Marks `bytes` bytes at `address` as initialised, as [`Memory::write`] and [`Memory::fill`]
     /// do by themselves and as the launches of most observers do for all memory. An observer that
     /// looks for uninitialised memory then reports no reads of them.
@@ -322,6 +408,9 @@ impl Memory {
         for allocation in allocations.values() {
             written.insert(allocation.base, allocation.base + allocation.bytes);
         }
+        for (base, block) in self.heap.blocks() {
+            written.insert(base, base + block.bytes);
+        }
     }
 
     /// The ranges of `bytes` bytes at `address` that were written: (start, end).
@@ -334,13 +423,17 @@ impl Memory {
     /// The allocation that held an address before it was freed: (address, bytes).
     pub(crate) fn freed(&self, address: u64) -> Option<(u64, u64)> {
         let state = self.state();
-        let (&base, &bytes) = state.freed.range(..=address).next_back()?;
-        (address - base < bytes).then_some((base, bytes))
+        let before = state.freed.range(..=address).next_back();
+        let before = before.filter(|&(&base, &bytes)| address - base < bytes);
+        let of_host = before.map(|(&base, &bytes)| (base, bytes));
+        of_host.or_else(|| self.heap.freed(address))
     }
 
-    /// The allocations as they are now, by address.
+    /// The allocations as they are now, by address; the storage of the device heap is the last one.
     pub(crate) fn snapshot(&self) -> Vec<Arc<Allocation>> {
-        self.state().allocations.values().cloned().collect()
+        let state = self.state();
+        let all = state.allocations.values().chain(self.heap.arena());
+        all.cloned().collect()
     }
 
     /// The lock that 64-bit atomics and strong accesses at an address hold.
@@ -355,15 +448,15 @@ impl Memory {
     /// gets a function that allocates `bytes` (in constant memory where `true`).
     pub(crate) fn variables(
         &self,
-        module: u64,
+        key: VariableKey,
         sizes: &[(u64, bool)],
         fill: impl FnOnce(&[u64]) -> Vec<(u64, Vec<u8>)>,
     ) -> Result<VariableTable, MemoryError> {
-        if let Some(table) = self.state().variables.get(&module) {
+        if let Some(table) = self.state().variables.get(&key) {
             return Ok(table.clone());
         }
         let mut state = self.state_mut();
-        if let Some(table) = state.variables.get(&module) {
+        if let Some(table) = state.variables.get(&key) {
             return Ok(table.clone());
         }
         let mut addresses = Vec::with_capacity(sizes.len());
@@ -374,7 +467,7 @@ impl Memory {
             addresses.push(address);
         }
         let table = Arc::new(addresses);
-        state.variables.insert(module, table.clone());
+        state.variables.insert(key, table.clone());
         drop(state);
         for (address, bytes) in fill(&table) {
             self.write(address, &bytes)?;

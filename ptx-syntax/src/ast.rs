@@ -46,11 +46,17 @@ pub enum Type {
     S16,
     S32,
     S64,
+    U16x2,
+    S16x2,
     F16,
     F16x2,
     Bf16,
     Bf16x2,
     Tf32,
+    E4m3,
+    E5m2,
+    E4m3x2,
+    E5m2x2,
     F32,
     F64,
 }
@@ -73,11 +79,17 @@ impl Type {
             "s16" => Type::S16,
             "s32" => Type::S32,
             "s64" => Type::S64,
+            "u16x2" => Type::U16x2,
+            "s16x2" => Type::S16x2,
             "f16" => Type::F16,
             "f16x2" => Type::F16x2,
             "bf16" => Type::Bf16,
             "bf16x2" => Type::Bf16x2,
             "tf32" => Type::Tf32,
+            "e4m3" => Type::E4m3,
+            "e5m2" => Type::E5m2,
+            "e4m3x2" => Type::E4m3x2,
+            "e5m2x2" => Type::E5m2x2,
             "f32" => Type::F32,
             "f64" => Type::F64,
             _ => return None,
@@ -88,10 +100,11 @@ impl Type {
     #[inline]
     pub fn bytes(self) -> u32 {
         match self {
-            Type::Pred | Type::B8 | Type::U8 | Type::S8 => 1,
+            Type::Pred | Type::B8 | Type::U8 | Type::S8 | Type::E4m3 | Type::E5m2 => 1,
+            Type::E4m3x2 | Type::E5m2x2 => 2,
             Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::Bf16 => 2,
             Type::B32 | Type::U32 | Type::S32 | Type::F32 => 4,
-            Type::F16x2 | Type::Bf16x2 | Type::Tf32 => 4,
+            Type::U16x2 | Type::S16x2 | Type::F16x2 | Type::Bf16x2 | Type::Tf32 => 4,
             Type::B64 | Type::U64 | Type::S64 | Type::F64 => 8,
             Type::B128 => 16,
         }
@@ -104,10 +117,13 @@ impl Type {
         half || matches!(self, Type::F32 | Type::F64)
     }
 
-    /// Whether this is a signed integer.
+    /// Whether this is a signed integer, or a pair of them.
     #[inline]
     pub fn is_signed(self) -> bool {
-        matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64)
+        matches!(
+            self,
+            Type::S8 | Type::S16 | Type::S16x2 | Type::S32 | Type::S64
+        )
     }
 }
 
@@ -124,6 +140,8 @@ pub enum DeclaredSpace {
     Local,
     /// `.param`
     Param,
+    /// `.reg`: a parameter of a function that is passed in registers.
+    Register,
 }
 
 /// One value of an initialiser.
@@ -155,6 +173,8 @@ pub struct Variable {
     pub name: Span,
     /// Its type, or that of its elements.
     pub ty: Type,
+    /// Elements of a vector (`.v2`, `.v4`), else 1.
+    pub elements: u32,
     /// Bytes; 0 for an unsized array such as dynamic shared memory.
     pub bytes: u64,
     /// Alignment in bytes, a power of two up to 2^20.
@@ -218,6 +238,9 @@ pub enum Operand {
     Pair(Span, Span),
     /// `(a, b)` of a call.
     List(Elements),
+    /// An element of a register of several (`.reg .v4`), which is named as a whole. The parser makes
+    /// none: it has `v.x` as a name.
+    Component(Span, u32),
     /// `_`: a result that is thrown away.
     Sink,
 }
@@ -264,7 +287,8 @@ pub enum Statement {
     Instruction(Instruction),
     /// A name for some of the body's branch targets, the first and the one behind the last.
     BranchTargets(Span, (u32, u32)),
-    /// Calls check their arguments against the function that they reach, not against this.
+    /// `.callprototype` or `.calltargets`. Calls check their arguments against the function that they
+    /// reach, not against this.
     CallPrototype(Span),
 }
 
@@ -321,6 +345,8 @@ pub struct Function {
     pub max_threads: Option<[u32; 3]>,
     /// `.reqntid`: the extents of every block.
     pub required_threads: Option<[u32; 3]>,
+    /// `.reqnctapercluster`: the blocks of every cluster.
+    pub required_cluster: Option<[u32; 3]>,
     /// From brace to brace; none of a declaration.
     pub body: Option<Span>,
 }
@@ -364,4 +390,6 @@ pub struct Tree {
     pub variables: Vec<Variable>,
     /// The functions and entries, declarations among them.
     pub functions: Vec<Function>,
+    /// `.alias`: a name, and the function that it names.
+    pub aliases: Vec<(Span, Span)>,
 }

@@ -168,6 +168,20 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// Of directives that stand together without blanks, as in `.reg.b32`, the first becomes the
+    /// current token, and the others follow.
+    fn split_directives(&mut self) -> Result<()> {
+        if self.token != Token::Word || !self.at_directive() {
+            return Ok(());
+        }
+        if let Some(dot) = self.current().get(1..).and_then(|rest| rest.find('.')) {
+            let end = self.span.start as usize + 1 + dot;
+            self.span = Span::new(self.span.start as usize, end);
+            self.lexer.go_to(end);
+        }
+        Ok(())
+    }
+
     fn current(&self) -> &'a str {
         self.span.of(self.text)
     }
@@ -273,10 +287,21 @@ impl<'a> Parser<'a> {
                 ".loc" => self.location()?,
                 ".section" => self.section()?,
                 ".pragma" => self.pragma()?,
-                // An alias is a second name of a function; nothing that we know emits one.
+                ".alias" => self.alias()?,
                 _ => self.declaration()?,
             }
         }
+        Ok(())
+    }
+
+    /// `.alias name, function;`
+    fn alias(&mut self) -> Result<()> {
+        self.advance()?;
+        let name = self.name("a name")?;
+        self.expect(b',')?;
+        let function = self.name("a function's name")?;
+        self.expect(b';')?;
+        self.tree.aliases.push((name, function));
         Ok(())
     }
 

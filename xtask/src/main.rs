@@ -7,6 +7,7 @@
 mod architecture;
 mod output;
 mod repository;
+mod rust_cuda;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -24,6 +25,9 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Architecture(architecture::Arguments),
+    RustCuda(rust_cuda::Arguments),
+    #[command(hide = true)]
+    RustCudaKernel(rust_cuda::KernelArguments),
     Words(words::Arguments),
 }
 
@@ -31,6 +35,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = Repository::here().and_then(|repository| match arguments.command {
         Command::Architecture(arguments) => architecture::run(&repository, &arguments),
+        Command::RustCuda(arguments) => rust_cuda::run(&repository, &arguments),
+        Command::RustCudaKernel(arguments) => rust_cuda::compile(&arguments),
         Command::Words(arguments) => words::run(&repository, &arguments),
     });
     match outcome {

@@ -185,3 +185,38 @@ fn no_text_panics() {
         let _ = finish(&format!("{}{}", &full[..end], &full[end / 2..]));
     }
 }
+
+#[test]
+fn atomics_on_local_memory_become_plain_or_are_refused() {
+    let swap = "\tatom.relaxed.sys.local.cas.b32 \t%r1, [%rd1], 0, 1;\n";
+    let output = finish(&format!("{HEAD}{}", entry("a", swap))).unwrap();
+    assert!(!output.text.contains("atom."), "{}", output.text);
+    assert!(
+        output
+            .text
+            .contains("@%local_equal st.local.b32 \t[%rd1], 1;\n")
+    );
+    let add = "\tatom.local.add.u32 \t%r1, [%rd1], 1;\n";
+    let error = finish(&entry("a", &(add.to_owned() + &bound("maxntid 1")))).unwrap_err();
+    assert_eq!(
+        error,
+        PtxTextError::LocalAtomic {
+            line: 5,
+            instruction: add.trim().to_owned()
+        }
+    );
+}
+
+#[test]
+fn functions_of_the_driver_are_resolved_when_the_module_is_loaded() {
+    let source = "\
+.extern .func  (.param .b32 func_retval0) vprintf
+(
+\t.param .b64 vprintf_param_0,
+\t.param .b64 vprintf_param_1
+)
+;
+";
+    let source = format!("{source}{}", entry("a", ""));
+    assert_eq!(finish(&source).unwrap().text, source);
+}

@@ -35,7 +35,7 @@ pub fn with_fake_driver(test: &str, variables: &[(&str, &str)], body: impl FnOnc
 }
 
 /// The folder with the stand-in, compiled once for each test program.
-fn folder() -> &'static Path {
+pub fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));

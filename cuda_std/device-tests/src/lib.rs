@@ -6,10 +6,19 @@
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod accuracy;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+pub mod atomics;
 #[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod basic;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod clusters;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+pub mod floats;
+#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+pub mod misc;
+pub mod warps;
 
 use cuda_std::thread;
 

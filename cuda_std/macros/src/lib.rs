@@ -1,8 +1,9 @@
-//! The `#[kernel]` attribute of warpladder's `cuda_std`.
+//! The attributes of warpladder's `cuda_std`: `#[kernel]`, `#[address_space]` and others.
 //!
 //! Use it through `cuda_std::prelude`, where it is documented together with the rest of the
 //! library.
 
+mod attributes;
 mod kernel;
 
 use proc_macro::TokenStream;
@@ -42,6 +43,54 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(attr.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Says in which state space a static is: `shared`, `global` or `constant`.
+///
+/// ```text
+/// #[address_space(shared)]
+/// static mut TILE: [MaybeUninit<f32>; 256] = [const { MaybeUninit::uninit() }; 256];
+/// ```
+///
+/// A shared one stands in a kernel or in a function, before its first use. On a device it becomes a
+/// variable of that name, a reference to a shared array of the block; its value is not used, as
+/// shared memory is not initialised. So it takes no `&raw mut`: index it, or call its methods.
+///
+/// The others stay as they are, in global memory; reads of a static that cannot change go through
+/// the read-only path.
+///
+/// # Errors
+///
+/// Another state space, or a shared static that is not `mut`.
+#[proc_macro_attribute]
+pub fn address_space(attr: TokenStream, item: TokenStream) -> TokenStream {
+    attributes::address_space(attr.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// A function that runs on a device only: on a host it panics, and its body need not compile.
+///
+/// # Errors
+///
+/// Arguments.
+#[proc_macro_attribute]
+pub fn gpu_only(attr: TokenStream, item: TokenStream) -> TokenStream {
+    attributes::gpu_only(attr.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// A function that the PTX shows under its name, so that other PTX can call it.
+///
+/// # Errors
+///
+/// The function lacks `#[unsafe(no_mangle)]`; arguments.
+#[proc_macro_attribute]
+pub fn externally_visible(attr: TokenStream, item: TokenStream) -> TokenStream {
+    attributes::externally_visible(attr.into(), item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

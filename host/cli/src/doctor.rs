@@ -1,6 +1,7 @@
 //! `warpladder doctor`: what works here, and what to do about the rest.
 
 mod device;
+mod kernels;
 mod library;
 mod program;
 mod ptx;
@@ -9,11 +10,25 @@ use super::{output, table};
 use crate::outcome::Outcome;
 use anyhow::bail;
 use comfy_table::{Cell, Color};
+use cuda_builder::NvvmArch;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The tree that this program was built from.
 const SOURCES: &str = warpladder::SOURCE_ROOT;
+
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  warpladder doctor\n  warpladder doctor ../vecadd/kernels --arch sm_80"
+)]
+pub(super) struct Args {
+    /// Folder of a crate of kernels to check in place of this machine, such as one written for
+    /// Rust-CUDA
+    kernels: Option<PathBuf>,
+    /// GPU generation to compile the kernels for
+    #[arg(long, default_value = "sm_70", requires = "kernels")]
+    arch: NvvmArch,
+}
 
 /// How one thing was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +72,15 @@ impl Check {
     }
 }
 
-pub(super) fn execute() -> anyhow::Result<Outcome> {
+pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
+    match &args.kernels {
+        Some(folder) => print(&kernels::all(folder, args.arch)),
+        None => print(&machine()),
+    }
+}
+
+/// What works on this machine.
+fn machine() -> Vec<Check> {
     let sources = Path::new(SOURCES);
     let mut checks = vec![device::emulator(), device::processor()];
     checks.extend(device::gpus());
@@ -67,9 +90,12 @@ pub(super) fn execute() -> anyhow::Result<Outcome> {
     checks.push(program::rustup());
     checks.push(program::nightly(&sources.join("kernels-gpu")));
     checks.push(program::ptxas());
+    checks
+}
 
+fn print(checks: &[Check]) -> anyhow::Result<Outcome> {
     let mut table = table::new(&["what", "state", "detail"]);
-    for check in &checks {
+    for check in checks {
         let state = match check.state {
             State::Ok => Cell::new("ok").fg(Color::Green),
             State::Missing => Cell::new("missing").fg(Color::Yellow),

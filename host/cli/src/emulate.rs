@@ -106,7 +106,10 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     if args.sanitize {
         let mut sanitizer = Sanitizer::new(&Tool::ALL);
         // A fault is among the findings.
-        let ended = case.launch(&mut sanitizer)?.1;
+        let (run, ended) = case.launch(&mut sanitizer)?;
+        if ended.is_err() {
+            out.write_all(&run.memory.take_printed())?;
+        }
         let findings = sanitizer.findings();
         for finding in &findings {
             writeln!(out, "{finding}")?;
@@ -124,6 +127,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         true => case.launch(&mut counters)?,
         false => case.launch(&mut NoObserver)?,
     };
+    out.write_all(&run.memory.take_printed())?;
     if let Err(fault) = ended {
         writeln!(out, "{fault}")?;
         return Ok(Outcome::ChecksFailed);

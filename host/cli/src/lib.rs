@@ -90,8 +90,7 @@ enum Command {
     /// Say what every GPU of this machine is
     Devices(devices::Args),
     /// Say what works here, and what to do about the rest
-    #[command(after_help = "Example:\n  warpladder doctor")]
-    Doctor,
+    Doctor(doctor::Args),
     /// Measure what the models need to know of this machine's GPU, and keep it
     Calibrate(calibrate::Args),
     /// Predict how long a kernel takes on a GPU, and what it is bound by
@@ -147,7 +146,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Report(args)) => report::report(&args),
         Some(Command::Plot(args)) => report::plot(&args),
         Some(Command::Devices(args)) => devices::execute(&args),
-        Some(Command::Doctor) => doctor::execute(),
+        Some(Command::Doctor(args)) => doctor::execute(&args),
         Some(Command::Calibrate(args)) => calibrate::execute(&args),
         Some(Command::Predict(args)) => predict::execute(&args),
         Some(Command::Explain(args)) => explain::execute(&args),

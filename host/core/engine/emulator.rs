@@ -14,6 +14,7 @@ use ptx_emulator::{
     Args, DEFAULT_INSTRUCTION_BUDGET, Event, Kernel, LaunchConfig, Memory, MemoryError, Module,
     NoObserver, Observer, Sanitizer, TensorMap, TensorSwizzle,
 };
+use std::io::Write;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Instant;
 
@@ -131,13 +132,24 @@ impl EmulatorEngine {
             workers: self.workers,
             ..LaunchConfig::new(extents(launch.grid), extents(launch.block))
         };
-        kernel
-            .launch_observed(&self.memory, &config, &arguments(launch.args), observer)
-            .map_err(|error| EngineError::Launch {
-                entry: kernel.name().to_owned(),
-                cause: LaunchCause::Emulator(Box::new(error)),
-            })?;
+        let ended =
+            kernel.launch_observed(&self.memory, &config, &arguments(launch.args), observer);
+        self.show_printed();
+        ended.map_err(|error| EngineError::Launch {
+            entry: kernel.name().to_owned(),
+            cause: LaunchCause::Emulator(Box::new(error)),
+        })?;
         Ok(())
+    }
+
+    /// Writes what kernels have printed to the standard output, as the driver of a GPU does.
+    fn show_printed(&self) {
+        let printed = self.memory.take_printed();
+        if !printed.is_empty() {
+            let mut out = std::io::stdout().lock();
+            // Where the output is closed, there is nothing to tell it to.
+            _ = out.write_all(&printed).and_then(|()| out.flush());
+        }
     }
 
     /// Static shared memory of a block of this kernel, in bytes; 0 where this engine has not loaded

@@ -4,8 +4,8 @@
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Binary, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op, PredicateOp,
-    Register, Rounding, Ternary, Unary,
+    Binary, Constant, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, LaneOp, Op,
+    PredicateOp, Register, Rounding, Ternary, Unary,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -106,6 +106,10 @@ impl Builder<'_, '_> {
         if ty.is_float() {
             return self.float_binary(base, ty, mods, to, a, b);
         }
+        let is_extreme = matches!(base, "min" | "max");
+        if matches!(ty, Type::U16x2 | Type::S16x2) || is_extreme && mods.rest().contains(&"relu") {
+            return self.integer_pairs(base, ty, mods, [to, a, b]);
+        }
         let low = mods.take("lo");
         let high = mods.take("hi");
         let wide = mods.take("wide");
@@ -165,6 +169,45 @@ impl Builder<'_, '_> {
             _ => return Err(Failure::Unknown),
         };
         self.emit_lane(LaneFunction::Integer(function, ty), to, vec![a, b]);
+        Ok(())
+    }
+
+    /// `add`, `min` and `max` of both halves of words, and `.relu` of signed integers.
+    fn integer_pairs(
+        &mut self,
+        base: &str,
+        ty: Type,
+        mut mods: Modifiers<'_>,
+        [to, a, b]: [&Operand; 3],
+    ) -> Outcome {
+        let relu = mods.take("relu");
+        mods.finish()?;
+        let function = match base {
+            "add" => IntegerFunction::Add,
+            "min" => IntegerFunction::Min,
+            "max" => IntegerFunction::Max,
+            _ => return Err(Failure::Unknown),
+        };
+        let of = |function| match ty {
+            Type::U16x2 => Some(LaneFunction::Pair(function, Type::U16)),
+            Type::S16x2 => Some(LaneFunction::Pair(function, Type::S16)),
+            Type::S32 => Some(LaneFunction::Integer(function, ty)),
+            _ => None,
+        };
+        let of = |function| of(function).ok_or(Failure::Unknown);
+        let (a, b) = (self.source(a, Type::B32)?, self.source(b, Type::B32)?);
+        let to = self.destination(to, Type::B32)?;
+        if !relu {
+            self.emit_lane(of(function)?, to, vec![a, b]);
+            return Ok(());
+        }
+        if ty == Type::U16x2 {
+            return Err(Failure::Unknown);
+        }
+        let raw = self.new_register(Type::B32)?;
+        let zero = self.constant(Constant::Bits(0), Type::B32)?;
+        self.emit_lane(of(function)?, raw, vec![a, b]);
+        self.emit_lane(of(IntegerFunction::Max)?, to, vec![raw, zero]);
         Ok(())
     }
 
@@ -239,8 +282,13 @@ impl Builder<'_, '_> {
         b: &Operand,
     ) -> Outcome {
         let approximate = mods.take("approx") || mods.take("full");
-        let format = float_format(ty, &mut mods);
+        let mut format = float_format(ty, &mut mods);
+        format.xor_sign = mods.take("xorsign") && mods.take("abs");
         mods.finish()?;
+        let is_extreme = matches!(base, "min" | "max");
+        if format.flush && ty == Type::F64 || format.xor_sign && !is_extreme {
+            return Err(Failure::Unknown);
+        }
         let plain = format.is_plain() && !is_half(ty);
         let (vector, function) = match base {
             "add" => (Some(Binary::FloatAdd), FloatFunction::Add),
@@ -253,13 +301,6 @@ impl Builder<'_, '_> {
             "copysign" => (None, FloatFunction::CopySign),
             _ => return Err(Failure::Unknown),
         };
-        // Of the f64 operations, only sums have directed roundings here.
-        if ty == Type::F64
-            && format.rounding != Rounding::NearestEven
-            && !matches!(base, "add" | "sub")
-        {
-            return Err(Failure::Unknown);
-        }
         let a = self.source(a, ty)?;
         let b = self.source(b, ty)?;
         let to = self.destination(to, ty)?;
@@ -292,10 +333,6 @@ impl Builder<'_, '_> {
         if ty.is_float() {
             let format = float_format(ty, &mut mods);
             mods.finish()?;
-            // There is no emulation of a directed fused multiply-add of doubles.
-            if ty == Type::F64 && format.rounding != Rounding::NearestEven {
-                return Err(Failure::Unknown);
-            }
             let plain = format.is_plain() && !is_half(ty);
             let (a, b, c) = (
                 self.source(a, ty)?,
@@ -364,6 +401,9 @@ impl Builder<'_, '_> {
             "mad" if low => IntegerFunction::MadLow,
             "mad" if high && saturating => IntegerFunction::MadHighSaturating,
             "mad" if high => IntegerFunction::MadHigh,
+            "mad24" if low => IntegerFunction::Mad24Low,
+            "mad24" if high && saturating => IntegerFunction::Mad24HighSaturating,
+            "mad24" if high => IntegerFunction::Mad24High,
             "sad" => IntegerFunction::SumOfAbsoluteDifferences,
             _ => return Err(Failure::Unknown),
         };
@@ -383,6 +423,9 @@ impl Builder<'_, '_> {
         let ty = mods.ty()?;
         let (low, high) = (mods.take("lo"), mods.take("hi"));
         mods.finish()?;
+        if !matches!(ty, Type::U32 | Type::S32 | Type::U64 | Type::S64) {
+            return Err(Failure::Unknown);
+        }
         let (to, a, b) = match (base, operands) {
             ("mad" | "madc", [to, x, y, c]) => {
                 let (x, y) = (self.source(x, ty)?, self.source(y, ty)?);
@@ -400,13 +443,15 @@ impl Builder<'_, '_> {
         };
         let to = self.destination(to, ty)?;
         let function = match base {
-            "sub" | "subc" => LaneFunction::SubBorrow(ty),
+            "sub" | "subc" => LaneFunction::SubCarry(ty),
             _ => LaneFunction::AddCarry(ty),
         };
         let carry = self.carry();
         let mut arguments = vec![a, b];
-        if carry_in {
-            arguments.push(Register::Predicate(carry));
+        match (carry_in, base) {
+            (true, _) => arguments.push(Register::Predicate(carry)),
+            (false, "sub") => arguments.push(Register::Predicate(self.always())),
+            _ => {}
         }
         self.emit_lane_op(LaneOp {
             function,
@@ -444,8 +489,14 @@ impl Builder<'_, '_> {
             ("tanh", true) => FloatFunction::Tanh,
             _ => return Err(Failure::Unknown),
         };
-        let directed = format.rounding != Rounding::NearestEven;
-        if !ty.is_float() || (ty == Type::F64 && directed) {
+        // Of f64 there are approximations of these two alone, and flushing only with them.
+        let rough = matches!(base, "rcp" | "rsqrt") && approximate;
+        let exists = match (ty, approximate) {
+            (Type::F64, true) => base == "rsqrt" || rough && format.flush,
+            (Type::F64, false) => !format.flush,
+            _ => true,
+        };
+        if !ty.is_float() || !exists {
             return Err(Failure::Unknown);
         }
         let from = self.source(from, ty)?;
@@ -464,6 +515,7 @@ impl FloatFormat {
             saturate: false,
             relu: false,
             nan_wins: false,
+            xor_sign: false,
         }
     }
 
@@ -485,5 +537,6 @@ fn float_format(ty: Type, mods: &mut Modifiers<'_>) -> FloatFormat {
         saturate: mods.take("sat"),
         relu: mods.take("relu"),
         nan_wins: mods.take("NaN"),
+        xor_sign: false,
     }
 }

@@ -3,7 +3,10 @@
 
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{IntegerFunction, LaneFunction, Op, PermuteMode, Register, Shift};
+use crate::ir::{
+    Comparison, Constant, IntegerFunction, LaneFunction, Op, PermuteMode, PredicateOp, Register,
+    Shift,
+};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -127,6 +130,38 @@ impl Builder<'_, '_> {
                 let function = LaneFunction::DotProduct4(a.is_signed(), b.is_signed());
                 ((function, vec![Type::B32; 3]), Type::B32)
             }
+            "dp2a" => {
+                let b = mods.ty()?;
+                let a = mods.ty()?;
+                let upper = mods.take("hi");
+                if !upper && !mods.take("lo") {
+                    return Err(Failure::Unknown);
+                }
+                let function = LaneFunction::DotProduct2 {
+                    upper,
+                    signed_a: a.is_signed(),
+                    signed_b: b.is_signed(),
+                };
+                ((function, vec![Type::B32; 3]), Type::B32)
+            }
+            "bmsk" | "szext" => {
+                let ty = mods.ty()?;
+                let clamps = mods.take("clamp");
+                if !clamps && !mods.take("wrap") || ty.bytes() != 4 {
+                    return Err(Failure::Unknown);
+                }
+                let function = match base {
+                    "bmsk" => IntegerFunction::BitMask { clamps },
+                    _ => IntegerFunction::ExtendField { clamps },
+                };
+                let function = LaneFunction::Integer(function, ty);
+                ((function, vec![Type::B32; 2]), Type::B32)
+            }
+            "fns" => {
+                let ty = mods.ty()?;
+                let function = LaneFunction::Integer(IntegerFunction::FindNth, ty);
+                ((function, vec![Type::B32; 3]), Type::B32)
+            }
             _ => return Err(Failure::Unknown),
         };
         mods.finish()?;
@@ -143,13 +178,42 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `lop3.b32 d, a, b, c, table`
+    /// `lop3.b32 d, a, b, c, table` and `lop3.or.b32 d|p, a, b, c, table, q`
     pub(super) fn logic3(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let [to, a, b, c, Operand::Integer(table)] = operands else {
-            return Err("expected four operands and a constant table".into());
+        let (to, [a, b, c], table, combined) = match operands {
+            [to, a, b, c, Operand::Integer(table)] => (to, [a, b, c], table, None),
+            [to, a, b, c, Operand::Integer(table), q] => (to, [a, b, c], table, Some(q)),
+            _ => return Err("expected four operands and a constant table".into()),
         };
         mods.ty()?;
+        let combine = mods.take_first(|name| match name {
+            "or" => Some(PredicateOp::Or),
+            "and" => Some(PredicateOp::And),
+            _ => None,
+        });
         mods.finish()?;
+        if let (Some(op), Some(q), Operand::Pair(to, outcome)) = (combine, combined, to) {
+            let mut sources = Vec::new();
+            for operand in [a, b, c] {
+                sources.push(self.source(operand, Type::B32)?);
+            }
+            let q = self.predicate_source(q)?;
+            let (result, is_set) = (self.new_reg32(), self.new_predicate());
+            let zero = self.reg32_constant(Constant::Bits(0));
+            let function = LaneFunction::Logic3(*table as u8);
+            self.emit_lane(function, Register::Reg32(result), sources);
+            self.emit(Op::Compare32(Comparison::Equal, true, is_set, result, zero));
+            let outcome = self.predicate(*outcome)?;
+            self.emit(Op::PredicateBinary(op, outcome, is_set, q));
+            if to.of(self.text) != "_" {
+                let to = self.reg32_destination(&Operand::Name(*to))?;
+                self.emit(Op::Move32(to, result));
+            }
+            return Ok(());
+        }
+        if combine.is_some() || combined.is_some() {
+            return Err(Failure::Unknown);
+        }
         let sources = [a, b, c]
             .into_iter()
             .map(|operand| self.source(operand, Type::B32))

@@ -8,7 +8,7 @@ use crate::ir::{
     Constant, Guard, Inst, LaneFunction, LaneOp, Op, Predicate, Program, Reg32, Reg64, Register,
     Terminator,
 };
-use ptx_syntax::ast::{Operand, Span, Type, Variable};
+use ptx_syntax::ast::{self, Operand, Span, Type, Variable};
 
 /// Index of a block that is being built.
 pub(crate) type BlockId = u32;
@@ -43,6 +43,12 @@ pub(crate) struct Builder<'a, 'p> {
     pub local_bytes: u32,
     carry: Option<Predicate>,
     pub results: Vec<Reg32>,
+    /// Results that the function holds in registers of its own, and their words.
+    pub register_results: Vec<(Vec<Register>, Vec<Reg32>)>,
+    /// Whether a register of several elements is declared.
+    pub has_vectors: bool,
+    /// The module's functions.
+    pub functions: &'p [ast::Function],
     /// Module functions that calls name, in the order of the text.
     pub callees: Vec<u32>,
     pub indirect: bool,
@@ -56,6 +62,7 @@ pub(super) fn is_reg32(ty: Type) -> bool {
 impl<'a, 'p> Builder<'a, 'p> {
     pub(crate) fn new(
         text: &'a str,
+        functions: &'p [ast::Function],
         elements: &'p [Operand],
         program: &'p mut Program,
         module: Scope<'a>,
@@ -77,10 +84,13 @@ impl<'a, 'p> Builder<'a, 'p> {
             predicate_constants: Vec::new(),
             guard: None,
             info: 0,
-            first: true,
+            first: false,
             local_bytes: 0,
             carry: None,
             results: Vec::new(),
+            register_results: Vec::new(),
+            has_vectors: false,
+            functions,
             callees: Vec::new(),
             indirect: false,
         }
@@ -158,7 +168,53 @@ impl<'a, 'p> Builder<'a, 'p> {
                 return Ok(Some(Binding::Register(register, ty)));
             }
         }
+        match self.lookup_vector(name)? {
+            Some(vector) => Ok(Some(vector)),
+            None => self.lookup_component(name),
+        }
+    }
+
+    pub(crate) fn bind_vectors(&mut self, prefix: &'a str, count: u32, elements: u32, ty: Type) {
+        self.scope().vectors.push((prefix, count, elements, ty));
+    }
+
+    /// A vector of a range, which is made at its first use.
+    fn lookup_vector(&mut self, name: &'a str) -> Result<Option<Binding>, Failure> {
+        let Some((prefix, index)) = split_number(name).filter(|_| self.has_vectors) else {
+            return Ok(None);
+        };
+        for depth in (0..self.scopes.len()).rev() {
+            let mut ranges = self.scopes[depth].vectors.iter();
+            let range = ranges.find(|range| range.0 == prefix && index < range.1);
+            if let Some(&(_, _, elements, ty)) = range {
+                let elements = (0..elements).map(|_| self.new_register(ty));
+                let binding = Binding::Vector(elements.collect::<Result<_, _>>()?, ty);
+                self.scopes[depth].insert(name, binding.clone());
+                return Ok(Some(binding));
+            }
+        }
         Ok(None)
+    }
+
+    /// `v.x`: an element of a register of several.
+    fn lookup_component(&mut self, name: &'a str) -> Result<Option<Binding>, Failure> {
+        let Some((vector, component)) = name.rsplit_once('.').filter(|_| self.has_vectors) else {
+            return Ok(None);
+        };
+        let at = match component {
+            "x" | "r" => 0,
+            "y" | "g" => 1,
+            "z" | "b" => 2,
+            "w" | "a" => 3,
+            _ => return Ok(None),
+        };
+        Ok(match self.lookup(vector)? {
+            Some(Binding::Vector(registers, ty)) => {
+                let element = registers.get(at).copied();
+                element.map(|register| Binding::Register(register, ty))
+            }
+            _ => None,
+        })
     }
 
     /// The fast case of [`Self::lookup`]: a register of a range that no name shadows.

@@ -4,8 +4,8 @@ use super::arithmetic::is_half;
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Comparison, Constant, FloatFormat, FloatProperty, LaneFunction, Op, Predicate, PredicateOp,
-    Register,
+    Binary, Comparison, Constant, FloatFormat, FloatProperty, LaneFunction, Op, Predicate,
+    PredicateOp, Register,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -64,6 +64,21 @@ impl Builder<'_, '_> {
             }
             _ => (self.predicate_destination(to)?, None),
         };
+        if let Some(half) = half_of(ty) {
+            // One predicate for each half, the low one first.
+            let halves = self.compare_halves(comparison, flush, half, a, b)?;
+            // The predicate that is combined may be a destination.
+            for raw in &halves {
+                if let Some((op, c)) = third {
+                    self.emit(Op::PredicateBinary(op, *raw, *raw, c));
+                }
+            }
+            self.emit(Op::MovePredicate(first, halves[0]));
+            if let Some(second) = second {
+                self.emit(Op::MovePredicate(second, halves[1]));
+            }
+            return Ok(());
+        }
         if second.is_none() && third.is_none() {
             return self.compare(comparison, flush, ty, first, a, b);
         }
@@ -72,10 +87,14 @@ impl Builder<'_, '_> {
         if let Some(second) = second {
             let inverse = self.new_predicate();
             self.emit_unguarded(Op::PredicateNot(inverse, raw));
-            match third {
-                Some((op, c)) => self.emit(Op::PredicateBinary(op, second, inverse, c)),
-                None => self.emit(Op::MovePredicate(second, inverse)),
+            if let Some((op, c)) = third {
+                // The predicate that is combined may be a destination.
+                self.emit_unguarded(Op::PredicateBinary(op, inverse, inverse, c));
+                self.emit(Op::PredicateBinary(op, first, raw, c));
+                self.emit(Op::MovePredicate(second, inverse));
+                return Ok(());
             }
+            self.emit(Op::MovePredicate(second, inverse));
         }
         match third {
             Some((op, c)) => self.emit(Op::PredicateBinary(op, first, raw, c)),
@@ -97,23 +116,88 @@ impl Builder<'_, '_> {
             ([to, a, b, c], Some(op)) => (to, a, b, Some((op, self.predicate_source(c)?))),
             _ => return Err("wrong number of operands".into()),
         };
-        let mut outcome = self.new_predicate();
-        self.compare(comparison, flush, ty, outcome, a, b)?;
-        if let Some((op, c)) = third {
-            let combined = self.new_predicate();
-            self.emit_unguarded(Op::PredicateBinary(op, combined, outcome, c));
-            outcome = combined;
-        }
-        let to = self.reg32_destination(to)?;
-        let truth = match result {
-            Type::F32 => u64::from(1f32.to_bits()),
-            Type::U32 | Type::S32 | Type::B32 => u64::from(u32::MAX),
+        let one = |ty| match ty {
+            Type::F16 | Type::F16x2 => 0x3c00,
+            _ => 0x3f80,
+        };
+        let is_half_type = matches!(ty, Type::F16 | Type::Bf16);
+        let truth = match (result, half_of(ty)) {
+            (_, Some(_)) if result == ty => one(ty),
+            (Type::U32 | Type::S32, Some(_)) => 0xffff,
+            (_, Some(_)) => return Err(Failure::Unknown),
+            (Type::F16 | Type::Bf16, None) => one(result),
+            (Type::U16 | Type::S16, None) if is_half_type => 0xffff,
+            (Type::F32, None) if !is_half_type => u64::from(1f32.to_bits()),
+            (Type::U32 | Type::S32 | Type::B32, None) => u64::from(u32::MAX),
             _ => return Err(Failure::Unknown),
         };
-        let truth = self.reg32_constant(Constant::Bits(truth));
+        let outcomes = match half_of(ty) {
+            Some(half) => self.compare_halves(comparison, flush, half, a, b)?.to_vec(),
+            None => {
+                let outcome = self.new_predicate();
+                self.compare(comparison, flush, ty, outcome, a, b)?;
+                vec![outcome]
+            }
+        };
+        let Register::Reg32(to) = self.destination(to, result)? else {
+            return Err(Failure::Unknown);
+        };
         let zero = self.reg32_constant(Constant::Bits(0));
-        self.emit(Op::Select32(to, truth, zero, outcome));
+        let mut values = Vec::new();
+        for (half, mut outcome) in outcomes.into_iter().enumerate() {
+            if let Some((op, c)) = third {
+                let combined = self.new_predicate();
+                self.emit_unguarded(Op::PredicateBinary(op, combined, outcome, c));
+                outcome = combined;
+            }
+            let truth = self.reg32_constant(Constant::Bits(truth << (16 * half)));
+            values.push((truth, outcome));
+        }
+        match values.as_slice() {
+            &[(truth, outcome)] => self.emit(Op::Select32(to, truth, zero, outcome)),
+            &[(low, of_low), (high, of_high)] => {
+                let (lower, upper) = (self.new_reg32(), self.new_reg32());
+                self.emit_unguarded(Op::Select32(lower, low, zero, of_low));
+                self.emit_unguarded(Op::Select32(upper, high, zero, of_high));
+                self.emit(Op::Binary32(Binary::Or, to, lower, upper));
+            }
+            _ => return Err(Failure::Unknown),
+        }
         Ok(())
+    }
+
+    /// Compares the halves of pairs: the outcome of the low one, and that of the high one.
+    fn compare_halves(
+        &mut self,
+        name: CompareName,
+        flush: bool,
+        half: Type,
+        a: &Operand,
+        b: &Operand,
+    ) -> Result<[Predicate; 2], Failure> {
+        let (mut a, mut b) = (self.source(a, Type::B32)?, self.source(b, Type::B32)?);
+        if name.swap {
+            std::mem::swap(&mut a, &mut b);
+        }
+        let format = FloatFormat::new(half).flushing(flush);
+        let function = LaneFunction::CompareHalf(format, name.comparison, name.negated);
+        let mut outcomes = [Predicate(0); 2];
+        for (at, outcome) in outcomes.iter_mut().enumerate() {
+            let part = |this: &mut Self, whole: Register| {
+                let part = Register::Reg32(this.new_reg32());
+                let extract = LaneFunction::ExtractBits {
+                    shift: 16 * at as u32,
+                    bits: 16,
+                    signed: false,
+                };
+                this.emit_lane(extract, part, vec![whole]);
+                part
+            };
+            let (a, b) = (part(self, a), part(self, b));
+            *outcome = self.new_predicate();
+            self.emit_lane(function, Register::Predicate(*outcome), vec![a, b]);
+        }
+        Ok(outcomes)
     }
 
     fn compare(
@@ -214,6 +298,15 @@ impl Builder<'_, '_> {
     }
 }
 
+/// The type of each half of a pair.
+fn half_of(ty: Type) -> Option<Type> {
+    match ty {
+        Type::F16x2 => Some(Type::F16),
+        Type::Bf16x2 => Some(Type::Bf16),
+        _ => None,
+    }
+}
+
 fn take_combine(mods: &mut Modifiers<'_>) -> Option<PredicateOp> {
     mods.take_first(|name| {
         Some(match name {
@@ -249,6 +342,7 @@ impl CompareName {
                 "le" => (FloatLessEqual, false, false),
                 "gt" => (FloatLess, false, true),
                 "ge" => (FloatLessEqual, false, true),
+                "equ" => (FloatNotEqual, true, false),
                 "neu" => (FloatEqual, true, false),
                 "ltu" => (FloatLessEqual, true, true),
                 "leu" => (FloatLess, true, true),

@@ -4,8 +4,8 @@ use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use super::scope::Binding;
 use crate::ir::{
-    Barrier, BarrierKind, Call, CallTarget, Constant, LaneFunction, Op, Predicate, Reg32, Register,
-    Special, Terminator,
+    Barrier, BarrierKind, Call, CallTarget, Comparison, Constant, LaneFunction, Op, Predicate,
+    Reg32, Register, Special, SystemCall, SystemFunction, Terminator,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -106,6 +106,9 @@ impl<'a> Builder<'a, '_> {
             rest => (&[][..], rest),
         };
         let target = match (self.resolve(target)?, rest) {
+            (Binding::System(function), []) => {
+                return self.system_call(function, arguments, results);
+            }
             (Binding::Function(index), []) => {
                 self.callees.push(index);
                 CallTarget::Function(index)
@@ -119,19 +122,167 @@ impl<'a> Builder<'a, '_> {
             }
             _ => return Err(format!("`{}` cannot be called", target.of(self.text)).into()),
         };
-        let arguments = self.call_registers(arguments)?;
-        let results = self.call_registers(results)?;
+        let formal = match target {
+            CallTarget::Function(index) => self.functions.get(index as usize),
+            _ => None,
+        };
+        let formal = |at: usize| formal.and_then(|function| function.params.get(at));
+        let mut words = Vec::new();
+        // Registers are copied to words within the block of the call.
+        let mut copied = Vec::new();
+        for (at, operand) in arguments.iter().enumerate() {
+            if let Some(known) = self.parameter_words(operand)? {
+                words.extend(known);
+                continue;
+            }
+            let ty = formal(at).map_or(Type::B32, |variable| variable.ty);
+            for part in self.parts(operand).iter() {
+                let register = match part {
+                    Operand::Name(_) | Operand::Component(..) => self.source_any(part, ty)?,
+                    _ => self.source(part, ty)?,
+                };
+                let fresh = self.fresh_words(register);
+                words.extend(&fresh);
+                copied.push((register, fresh));
+            }
+        }
+        let mut result_words = Vec::new();
+        let mut joined = Vec::new();
+        for operand in results {
+            if let Some(known) = self.parameter_words(operand)? {
+                result_words.extend(known);
+                continue;
+            }
+            for part in self.parts(operand).iter() {
+                let (register, _) = self.destination_any(part, Type::B32)?;
+                let fresh = self.fresh_words(register);
+                result_words.extend(&fresh);
+                joined.push((register, fresh));
+            }
+        }
         self.under_guard(|this| {
+            for (register, words) in &copied {
+                this.split_register(*register, words);
+            }
             let next = this.new_block();
             let call = Call {
                 target,
-                arguments,
-                results,
+                arguments: words,
+                results: result_words,
                 next,
             };
             this.end_block(Terminator::Call(Box::new(call)), true, next);
+            for (register, words) in &joined {
+                this.join_words(words, &[*register]);
+            }
             Ok(())
         })
+    }
+
+    /// The words of a `.param` variable; none where the operand is no such variable.
+    fn parameter_words(&mut self, operand: &Operand) -> Result<Option<Vec<Reg32>>, Failure> {
+        let Operand::Name(name) = operand else {
+            return Ok(None);
+        };
+        Ok(match self.resolve(*name)? {
+            Binding::Registers(registers) => Some(registers),
+            _ => None,
+        })
+    }
+
+    fn fresh_words(&mut self, register: Register) -> Vec<Reg32> {
+        let count = if matches!(register, Register::Reg64(_)) {
+            2
+        } else {
+            1
+        };
+        (0..count).map(|_| self.new_reg32()).collect()
+    }
+
+    /// Copies a register to its words.
+    fn split_register(&mut self, register: Register, words: &[Reg32]) {
+        match (register, words) {
+            (Register::Reg32(from), &[to]) => self.emit(Op::Move32(to, from)),
+            (Register::Reg64(from), &[low, high]) => self.emit(Op::Unpack(low, high, from)),
+            (Register::Predicate(from), &[to]) => {
+                let (one, zero) = (Constant::Bits(1), Constant::Bits(0));
+                let (one, zero) = (self.reg32_constant(one), self.reg32_constant(zero));
+                self.emit(Op::Select32(to, one, zero, from));
+            }
+            _ => {}
+        }
+    }
+
+    /// Copies words to the registers that they are of.
+    pub(super) fn join_words(&mut self, words: &[Reg32], registers: &[Register]) {
+        let mut rest = words;
+        for register in registers {
+            rest = match (*register, rest) {
+                (Register::Reg32(to), &[from, ref rest @ ..]) => {
+                    self.emit(Op::Move32(to, from));
+                    rest
+                }
+                (Register::Reg64(to), &[low, high, ref rest @ ..]) => {
+                    self.emit(Op::Pack(to, low, high));
+                    rest
+                }
+                (Register::Predicate(to), &[from, ref rest @ ..]) => {
+                    let zero = self.reg32_constant(Constant::Bits(0));
+                    self.emit(Op::Compare32(Comparison::Equal, true, to, from, zero));
+                    rest
+                }
+                _ => return,
+            };
+        }
+    }
+
+    /// Copies the results that the function holds in registers to their words.
+    pub(super) fn store_results(&mut self) {
+        for (registers, words) in self.register_results.clone() {
+            let mut rest = words.as_slice();
+            for register in registers {
+                let count = if matches!(register, Register::Reg64(_)) {
+                    2
+                } else {
+                    1
+                };
+                let (words, behind) = rest.split_at(rest.len().min(count));
+                self.split_register(register, words);
+                rest = behind;
+            }
+        }
+    }
+
+    /// `ret`
+    pub(super) fn ret(&mut self) -> Outcome {
+        self.under_guard(|this| {
+            this.store_results();
+            let next = this.new_block();
+            this.end_block(Terminator::Return, true, next);
+            Ok(())
+        })
+    }
+
+    /// A call of a function that the driver provides.
+    fn system_call(
+        &mut self,
+        function: SystemFunction,
+        arguments: &[Operand],
+        results: &[Operand],
+    ) -> Outcome {
+        let arguments = self.call_registers(arguments)?;
+        let results = self.call_registers(results)?;
+        if (arguments.len(), results.len()) != function.words() {
+            return Err("the arguments of this call do not match those of the driver".into());
+        }
+        let index = self.program.system_calls.len() as u32;
+        self.program.system_calls.push(SystemCall {
+            function,
+            arguments,
+            results,
+        });
+        self.emit(Op::System(index));
+        Ok(())
     }
 
     /// The words of a call's `.param` variables, one after the other.

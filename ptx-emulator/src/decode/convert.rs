@@ -3,7 +3,9 @@
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use crate::address_space;
-use crate::ir::{Constant, Conversion, LaneFunction, Op, Register, Rounding, Space, Timer};
+use crate::ir::{
+    ByteConversion, Constant, Conversion, LaneFunction, Op, Register, Rounding, Space, Timer,
+};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -15,7 +17,20 @@ impl Builder<'_, '_> {
             return Err("expected two operands".into());
         };
         let ty = mods.ty()?;
+        let is_vector = ["v2", "v4", "v8"].into_iter().any(|name| mods.take(name));
         mods.finish()?;
+        if is_vector {
+            return self.move_vector(ty, to, from);
+        }
+        if self.has_vectors {
+            // A vector register stands for its elements in braces.
+            let (parts, of_source) = (self.parts(to), self.parts(from));
+            match (&*parts, &*of_source) {
+                ([_], [_]) => {}
+                ([_], parts) => return self.pack(ty, to, parts),
+                (parts, _) => return self.unpack(ty, parts, from),
+            }
+        }
         match (to, from) {
             (Operand::Vector(parts), _) => return self.unpack(ty, self.elements(*parts), from),
             (_, Operand::Vector(parts)) => return self.pack(ty, to, self.elements(*parts)),
@@ -24,17 +39,48 @@ impl Builder<'_, '_> {
         let to = self.destination(to, ty)?;
         if let Operand::Name(name) = from {
             let timer = match name.of(self.text) {
-                "%clock" | "%clock_hi" | "%clock64" => Some(Timer::Clock),
-                "%globaltimer" | "%globaltimer_lo" => Some(Timer::Nanoseconds),
+                "%clock" | "%clock64" => Some((Timer::Clock, false)),
+                "%clock_hi" => Some((Timer::Clock, true)),
+                "%globaltimer" | "%globaltimer_lo" => Some((Timer::Nanoseconds, false)),
+                "%globaltimer_hi" => Some((Timer::Nanoseconds, true)),
                 _ => None,
             };
-            if let Some(timer) = timer {
-                self.emit(Op::ReadTimer(timer, to));
-                return Ok(());
+            match (timer, to) {
+                (Some((timer, true)), Register::Reg32(to)) => {
+                    let (whole, low) = (self.new_reg64(), self.new_reg32());
+                    self.emit(Op::ReadTimer(timer, Register::Reg64(whole)));
+                    self.emit(Op::Unpack(low, to, whole));
+                    return Ok(());
+                }
+                (Some((timer, false)), to) => {
+                    self.emit(Op::ReadTimer(timer, to));
+                    return Ok(());
+                }
+                _ => {}
             }
         }
         let from = self.source(from, ty)?;
         self.emit_move(to, from)
+    }
+
+    /// `mov.v4.type`: element by element.
+    fn move_vector(&mut self, ty: Type, to: &Operand, from: &Operand) -> Outcome {
+        let (to, from) = (self.parts(to), self.parts(from));
+        if to.len() != from.len() {
+            return Err("the vectors have different numbers of elements".into());
+        }
+        // Elements may be exchanged: all are read before the first is written.
+        let mut read = Vec::new();
+        for part in from.iter() {
+            let (source, kept) = (self.source(part, ty)?, self.new_register(ty)?);
+            self.emit_move(kept, source)?;
+            read.push(kept);
+        }
+        for (part, source) in to.iter().zip(read) {
+            let destination = self.destination(part, ty)?;
+            self.emit_move(destination, source)?;
+        }
+        Ok(())
     }
 
     /// `mov.b64 d, {lo, hi}` and its narrower forms.
@@ -99,10 +145,94 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
+    /// `cvt.pack.sat.type.s32[.b32] d, a, b[, c]`
+    fn pack_integers(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let has_third = mods
+            .take_last(|name| (name == "b32").then_some(()))
+            .is_some();
+        if mods.ty()? != Type::S32 || !mods.take("sat") {
+            return Err(Failure::Unknown);
+        }
+        let name = mods.take_last(|name| {
+            Some(match name {
+                "u16" => (16, false),
+                "s16" => (16, true),
+                "u8" => (8, false),
+                "s8" => (8, true),
+                "u4" => (4, false),
+                "s4" => (4, true),
+                "u2" => (2, false),
+                "s2" => (2, true),
+                _ => return None,
+            })
+        });
+        let (bits, signed) = name.ok_or(Failure::Unknown)?;
+        mods.finish()?;
+        let (to, sources) = match operands {
+            [to, sources @ ..] if sources.len() == 2 + usize::from(has_third) => (to, sources),
+            _ => return Err("wrong number of operands".into()),
+        };
+        if has_third != (bits != 16) {
+            return Err(Failure::Unknown);
+        }
+        let sources = sources
+            .iter()
+            .map(|operand| self.source(operand, Type::B32));
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let to = self.destination(to, Type::B32)?;
+        self.emit_lane(LaneFunction::Pack { bits, signed }, to, sources);
+        Ok(())
+    }
+
+    /// `cvt` to or from pairs of 8-bit floats.
+    fn convert_bytes(
+        &mut self,
+        (to, from): (Type, Type),
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let is_bytes = |ty| matches!(ty, Type::E4m3x2 | Type::E5m2x2);
+        let narrows = is_bytes(to);
+        let conversion = ByteConversion {
+            bytes: if narrows { to } else { from },
+            other: if narrows { from } else { to },
+            narrows,
+            relu: mods.take("relu"),
+        };
+        let known = mods.take("rn") && (!narrows || mods.take("satfinite"));
+        mods.finish()?;
+        let (of_source, count) = match (narrows, from) {
+            (true, Type::F32) => (Type::F32, 2),
+            (true, Type::F16x2) => (Type::B32, 1),
+            (false, _) if to == Type::F16x2 => (Type::B16, 1),
+            _ => return Err(Failure::Unknown),
+        };
+        let [to, sources @ ..] = operands else {
+            return Err("expected operands".into());
+        };
+        if !known || sources.len() != count {
+            return Err(Failure::Unknown);
+        }
+        let sources = sources
+            .iter()
+            .map(|operand| self.source(operand, of_source));
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let to = self.destination(to, if narrows { Type::B16 } else { Type::B32 })?;
+        self.emit_lane(LaneFunction::ConvertBytes(conversion), to, sources);
+        Ok(())
+    }
+
     /// `cvt` in all its forms.
     pub(super) fn convert(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        if mods.take("pack") {
+            return self.pack_integers(mods, operands);
+        }
         let from = mods.ty()?;
         let to = mods.ty()?;
+        let is_bytes = |ty| matches!(ty, Type::E4m3x2 | Type::E5m2x2);
+        if is_bytes(to) || is_bytes(from) {
+            return self.convert_bytes((to, from), mods, operands);
+        }
         let integral = ["rni", "rzi", "rmi", "rpi"]
             .into_iter()
             .find(|name| mods.take(name));
@@ -119,7 +249,8 @@ impl Builder<'_, '_> {
             rounding,
             to_integral: integral.is_some(),
             flush: mods.take("ftz"),
-            saturate: mods.take("sat") || mods.take("satfinite"),
+            saturate: mods.take("sat"),
+            finite: mods.take("satfinite"),
             relu: mods.take("relu"),
             register_bits: 0,
         };
@@ -160,6 +291,21 @@ impl Builder<'_, '_> {
 
     fn emit_conversion(&mut self, conversion: Conversion, to: Register, from: Register) -> Outcome {
         let plain = !conversion.saturate;
+        let Conversion {
+            flush,
+            relu,
+            finite,
+            to_integral,
+            ..
+        } = conversion;
+        let is_wide = matches!(conversion.to, Type::F32 | Type::F64);
+        if is_wide && conversion.to == conversion.from && plain {
+            let changes = flush || relu || finite || to_integral;
+            if !changes {
+                // A move: a NaN keeps all of its bits.
+                return self.emit_move(to, from);
+            }
+        }
         match (conversion.to, conversion.from, to, from) {
             (Type::U64 | Type::S64, Type::U32, Register::Reg64(to), Register::Reg32(from)) => {
                 self.emit(Op::Widen(false, to, from));

@@ -7,7 +7,7 @@ use super::modifiers::{Failure, MAX_PARTS, Modifiers};
 use super::scope::{Binding, Scope};
 use super::{class, error, layout, parameter_offsets};
 use crate::error::KernelError;
-use crate::ir::{Function, Info, Program, Reg32, Terminator};
+use crate::ir::{Function, Info, Program, Reg32, Register, Terminator};
 use ptx_syntax::ast::{self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
 
 pub(super) struct FunctionDecoder<'t, 'a> {
@@ -18,6 +18,17 @@ pub(super) struct FunctionDecoder<'t, 'a> {
     /// Names in operands and in lists of labels. Compilers write many labels that only debug
     /// sections name.
     pub(super) named: FxHashSet<&'a str>,
+}
+
+/// Words in which a call passes a parameter.
+pub(super) fn parameter_words(variable: &Variable) -> u64 {
+    match variable.space {
+        // Each register has words of its own.
+        DeclaredSpace::Register => {
+            u64::from(variable.elements) * u64::from(variable.ty.bytes().div_ceil(4))
+        }
+        _ => variable.bytes.div_ceil(4),
+    }
 }
 
 impl<'a> FunctionDecoder<'_, 'a> {
@@ -36,13 +47,21 @@ impl<'a> FunctionDecoder<'_, 'a> {
         let instructions = body.statements.iter().filter(is_instruction).count();
         program.info.reserve_exact(instructions);
         let module = Scope::with_names(names.clone());
-        let mut builder = Builder::new(self.text, &body.elements, program, module);
+        let mut builder = Builder::new(
+            self.text,
+            &self.tree.functions,
+            &body.elements,
+            program,
+            module,
+        );
         let params = self
             .declare_parameters(&mut builder)
             .map_err(|failure| self.failure(failure, self.function.name, ""))?;
         self.scope(&mut builder, body, &body.statements)?;
         // A body may end without `ret`.
         let end = builder.new_block();
+        builder.first = false;
+        builder.store_results();
         builder.end_block(Terminator::Return, false, end);
         let callees = std::mem::take(&mut builder.callees);
         let indirect = builder.indirect;
@@ -68,16 +87,46 @@ impl<'a> FunctionDecoder<'_, 'a> {
         }
         let mut params = Vec::new();
         for param in &self.function.params {
-            let registers = self.parameter_registers(builder, param)?;
-            params.extend(&registers);
-            builder.bind(param.name.of(self.text), Binding::Registers(registers));
+            let words = self.parameter_registers(builder, param)?;
+            params.extend(&words);
+            if param.space == DeclaredSpace::Register {
+                let registers = self.declare_registers(builder, param)?;
+                builder.join_words(&words, &registers);
+            } else {
+                builder.bind(param.name.of(self.text), Binding::Registers(words));
+            }
         }
         for result in &self.function.returns {
-            let registers = self.parameter_registers(builder, result)?;
-            builder.results.extend(&registers);
-            builder.bind(result.name.of(self.text), Binding::Registers(registers));
+            let words = self.parameter_registers(builder, result)?;
+            builder.results.extend(&words);
+            if result.space == DeclaredSpace::Register {
+                let registers = self.declare_registers(builder, result)?;
+                builder.register_results.push((registers, words));
+            } else {
+                builder.bind(result.name.of(self.text), Binding::Registers(words));
+            }
         }
         Ok(params)
+    }
+
+    /// The registers of a parameter or result that is passed in registers.
+    fn declare_registers(
+        &self,
+        builder: &mut Builder<'a, '_>,
+        variable: &Variable,
+    ) -> Result<Vec<Register>, Failure> {
+        let (name, ty) = (variable.name.of(self.text), variable.ty);
+        let registers = (0..variable.elements)
+            .map(|_| builder.new_register(ty))
+            .collect::<Result<Vec<_>, _>>()?;
+        match registers.as_slice() {
+            &[register] => builder.bind(name, Binding::Register(register, ty)),
+            _ => {
+                builder.has_vectors = true;
+                builder.bind(name, Binding::Vector(registers.clone(), ty));
+            }
+        }
+        Ok(registers)
     }
 
     fn parameter_registers(
@@ -94,9 +143,8 @@ impl<'a> FunctionDecoder<'_, 'a> {
             )
             .into());
         }
-        Ok((0..variable.bytes.div_ceil(4))
-            .map(|_| builder.new_reg32())
-            .collect())
+        let words = parameter_words(variable);
+        Ok((0..words).map(|_| builder.new_reg32()).collect())
     }
 
     fn failure(&self, failure: Failure, span: Span, opcode: &str) -> KernelError {
@@ -180,7 +228,13 @@ impl<'a> FunctionDecoder<'_, 'a> {
                     DeclaredSpace::Param => self
                         .parameter_registers(builder, variable)
                         .map(Binding::Registers),
-                    _ => Err("only modules may declare global variables".into()),
+                    DeclaredSpace::Global | DeclaredSpace::Const => {
+                        // It keeps its value from call to call.
+                        let index = self.tree.variables.len() + builder.program.variables.len();
+                        builder.program.variables.push(variable.as_ref().clone());
+                        Ok(Binding::Variable(index as u32))
+                    }
+                    DeclaredSpace::Register => Err("registers are declared by `.reg`".into()),
                 }
                 .map_err(|failure| self.failure(failure, variable.name, ""))?;
                 builder.bind(variable.name.of(self.text), binding);
@@ -201,10 +255,19 @@ impl<'a> FunctionDecoder<'_, 'a> {
         builder: &mut Builder<'a, '_>,
         declaration: &ast::RegisterDeclaration,
     ) -> Result<(), Failure> {
-        if declaration.elements != 1 {
-            return Err("vector registers are not supported".into());
-        }
         let name = declaration.name.of(self.text);
+        if declaration.elements != 1 {
+            builder.has_vectors = true;
+            if let Some(count) = declaration.count {
+                builder.bind_vectors(name, count, declaration.elements, declaration.ty);
+                return Ok(());
+            }
+            let elements = (0..declaration.elements)
+                .map(|_| builder.new_register(declaration.ty))
+                .collect::<Result<Vec<_>, _>>()?;
+            builder.bind(name, Binding::Vector(elements, declaration.ty));
+            return Ok(());
+        }
         match declaration.count {
             Some(count) => builder.bind_range(name, count, declaration.ty),
             None => {

@@ -1,5 +1,7 @@
 //! Loads, stores and atomics.
 
+use std::borrow::Cow;
+
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
 use super::scope::Binding;
@@ -80,7 +82,11 @@ fn take_elements(mods: &mut Modifiers<'_>) -> usize {
 
 impl<'p> Builder<'_, 'p> {
     /// The elements of an operand, which must be `count`.
-    fn parts_of<'o>(&self, operand: &'o Operand, count: usize) -> Result<&'o [Operand], Failure>
+    fn parts_of<'o>(
+        &mut self,
+        operand: &'o Operand,
+        count: usize,
+    ) -> Result<Cow<'o, [Operand]>, Failure>
     where
         'p: 'o,
     {
@@ -108,7 +114,7 @@ impl<'p> Builder<'_, 'p> {
         if ty == Type::B128 || ty == Type::Pred {
             return Err(Failure::Unknown);
         }
-        let to = self.parts_of(to, elements)?;
+        let to = &*self.parts_of(to, elements)?;
         if space == Space::Param
             && let Some(done) = self.load_parameter(ty, to, from)?
         {
@@ -238,7 +244,7 @@ impl<'p> Builder<'_, 'p> {
         if ty == Type::B128 || ty == Type::Pred {
             return Err(Failure::Unknown);
         }
-        let from = self.parts_of(from, elements)?;
+        let from = &*self.parts_of(from, elements)?;
         let mut sources = Vec::new();
         for operand in from {
             let register = self.source_any(operand, ty)?;
@@ -308,8 +314,14 @@ impl<'p> Builder<'_, 'p> {
         operands: &[Operand],
     ) -> Outcome {
         let ty = mods.ty()?;
+        let elements = take_elements(&mut mods);
         let space = take_space(&mut mods);
         take_order(&mut mods);
+        let operands = match operands {
+            // A cache policy.
+            [rest @ .., _] if mods.take("L2::cache_hint") => rest,
+            all => all,
+        };
         mods.drop_known(is_hint);
         mods.take("noftz");
         let function = mods
@@ -330,9 +342,12 @@ impl<'p> Builder<'_, 'p> {
             })
             .ok_or(Failure::Unknown)?;
         mods.finish()?;
+        let is_pair = matches!(ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2);
         let exists = match (function, ty) {
             (_, Type::Tf32) => false,
             (AtomicFunction::Add, ty) if ty.is_float() => true,
+            (AtomicFunction::Min | AtomicFunction::Max, _) if is_pair && elements > 1 => true,
+            (AtomicFunction::Exchange, Type::B128) => false,
             (_, ty) if ty.is_float() => false,
             (AtomicFunction::CompareExchange, Type::B16) => true,
             _ => matches!(ty.bytes(), 4 | 8),
@@ -350,20 +365,53 @@ impl<'p> Builder<'_, 'p> {
             [address, operand, second] if swap => (address, operand, Some(second)),
             _ => return Err("wrong number of operands".into()),
         };
-        let atomic = Atomic {
-            address: self.address(address, space)?,
-            function,
-            ty,
-            operand: self.source(operand, ty)?,
-            second: second.map(|second| self.source(second, ty)).transpose()?,
-            destination: match to {
+        let address = self.address(address, space)?;
+        if elements > 1 && (space != Space::Global || swap || !ty.is_float()) {
+            return Err(Failure::Unknown);
+        }
+        // Each element of a vector is an atomic operation of its own.
+        let parts = self.parts_of(operand, elements)?;
+        let results = match to {
+            None | Some(Operand::Sink) => None,
+            Some(to) => Some(self.parts_of(to, elements)?),
+        };
+        for (at, operand) in parts.iter().enumerate() {
+            let behind = i64::from(ty.bytes()) * at as i64;
+            let destination = match results.as_ref().map(|results| &results[at]) {
                 None | Some(Operand::Sink) => None,
                 Some(to) => Some(self.destination(to, ty)?),
-            },
-        };
-        let index = self.program.atomics.len() as u32;
-        self.program.atomics.push(atomic);
-        self.emit(Op::Atomic(index));
+            };
+            let atomic = Atomic {
+                address: Address {
+                    offset: address.offset.wrapping_add(behind),
+                    ..address
+                },
+                function,
+                ty,
+                operand: self.source(operand, ty)?,
+                second: second.map(|second| self.source(second, ty)).transpose()?,
+                destination,
+            };
+            let index = self.program.atomics.len() as u32;
+            self.program.atomics.push(atomic);
+            self.emit(Op::Atomic(index));
+        }
+        Ok(())
+    }
+
+    /// `createpolicy`: a value that only cache hints take.
+    pub(super) fn create_policy(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let to = operands.first().ok_or("expected operands")?;
+        if mods.ty()? != Type::B64 {
+            return Err(Failure::Unknown);
+        }
+        let to = self.reg64_destination(to)?;
+        let policy = self.reg64_constant(Constant::Bits(0));
+        self.emit(Op::Move64(to, policy));
         Ok(())
     }
 

@@ -24,7 +24,9 @@ mod registers;
 mod scope;
 mod tensor;
 mod used;
+mod video;
 mod warp;
+mod wmma;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -36,7 +38,7 @@ use scope::Binding;
 pub(crate) use layout::successors;
 
 use crate::error::KernelError;
-use crate::ir::{CallTarget, Op, Program, Terminator};
+use crate::ir::{CallTarget, Op, Program, SystemFunction, Terminator};
 use ptx_syntax::ast::{self, Body, DeclaredSpace, LineTable, Span, Tree, Variable};
 use ptx_syntax::{self, position};
 
@@ -202,11 +204,18 @@ fn module_names<'a>(
     let (tree, text) = (bodies.tree, bodies.text);
     let mut names = FxHashMap::default();
     for (index, function) in tree.functions.iter().enumerate() {
+        let name = function.name.of(text);
         let binding = Binding::Function(index as u32);
         // A function may be declared in addition to its definition.
-        match function.body {
-            Some(_) => _ = names.insert(function.name.of(text), binding),
-            None => _ = names.entry(function.name.of(text)).or_insert(binding),
+        match (function.body, SystemFunction::of_name(name)) {
+            (Some(_), _) => _ = names.insert(name, binding),
+            (None, Some(system)) => _ = names.entry(name).or_insert(Binding::System(system)),
+            (None, None) => _ = names.entry(name).or_insert(binding),
+        }
+    }
+    for (alias, function) in &tree.aliases {
+        if let Some(binding) = names.get(function.of(text)).cloned() {
+            names.insert(alias.of(text), binding);
         }
     }
     for (index, variable) in tree.variables.iter().enumerate() {
@@ -285,16 +294,21 @@ impl Builder<'_, '_> {
                 let carry_out = mods.take("cc");
                 self.carry_chain(base, mods, operands, true, carry_out)
             }
-            "mad" | "fma" | "sad" => self.ternary(base, mods, operands),
+            "mad" | "mad24" | "fma" | "sad" => self.ternary(base, mods, operands),
             "neg" | "abs" | "not" | "cnot" | "popc" | "clz" | "brev" => {
                 self.unary(base, mods, operands)
             }
             "bfind" => self.find_highest(mods, operands),
             "shl" | "shr" => self.shift(base, mods, operands),
-            "bfe" | "bfi" | "shf" | "prmt" | "dp4a" => self.bit_field(base, mods, operands),
+            "bfe" | "bfi" | "shf" | "prmt" | "dp4a" | "dp2a" | "bmsk" | "szext" | "fns" => {
+                self.bit_field(base, mods, operands)
+            }
             "lop3" => self.logic3(mods, operands),
             "sqrt" | "rcp" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
                 self.float_function(base, mods, operands)
+            }
+            "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" => {
+                self.video(base, mods, operands)
             }
             "testp" => self.test_property(mods, operands),
             "setp" => self.set_predicate(mods, operands),
@@ -316,7 +330,7 @@ impl Builder<'_, '_> {
             "ret" => {
                 mods.take("uni");
                 mods.finish()?;
-                self.leave_with(Terminator::Return)
+                self.ret()
             }
             "exit" => self.leave_with(Terminator::Exit),
             "trap" => self.leave_with(Terminator::Trap),
@@ -331,10 +345,15 @@ impl Builder<'_, '_> {
             "ldmatrix" => self.under_guard(|this| this.move_matrices(false, mods, operands)),
             "stmatrix" => self.under_guard(|this| this.move_matrices(true, mods, operands)),
             "mma" => self.under_guard(|this| this.mma(mods, operands)),
+            "wmma" => self.under_guard(|this| this.wmma(mods, operands)),
             "wgmma" => self.under_guard(|this| this.warpgroup(mods, operands)),
             "mbarrier" => self.barrier_object(mods, operands),
             // Kernels of a stream run one after the other.
-            "nanosleep" | "pmevent" | "setmaxnreg" | "griddepcontrol" => self.nothing(operands),
+            "nanosleep" | "pmevent" | "setmaxnreg" | "griddepcontrol" | "brkpt" => {
+                self.nothing(operands)
+            }
+            "createpolicy" => self.create_policy(mods, operands),
+            "movmatrix" => self.under_guard(|this| this.transpose_matrix(mods, operands)),
             "shfl" => self.under_guard(|this| this.shuffle(mods, operands)),
             "vote" => self.under_guard(|this| this.vote(mods, operands)),
             "match" => self.under_guard(|this| this.match_values(mods, operands)),

@@ -1,11 +1,13 @@
 //! Operands: registers, constants, special registers, symbols and addresses.
 
+use std::borrow::Cow;
+
 use super::builder::{Builder, is_reg32};
 use super::modifiers::Failure;
 use super::scope::Binding;
 use crate::ir::{
-    Address, AddressBase, Comparison, Constant, LaneMask, Op, Predicate, Reg32, Reg64, Register,
-    Space, Special,
+    Address, AddressBase, Binary, Comparison, Constant, LaneMask, Op, Predicate, Reg32, Reg64,
+    Register, Space, Special,
 };
 use ptx_syntax::ast::{Elements, Operand, Span, Type};
 
@@ -15,13 +17,32 @@ impl<'p> Builder<'_, 'p> {
     }
 
     /// The elements of a vector operand, or the operand itself.
-    pub(super) fn parts<'o>(&self, operand: &'o Operand) -> &'o [Operand]
+    pub(super) fn parts<'o>(&mut self, operand: &'o Operand) -> Cow<'o, [Operand]>
     where
         'p: 'o,
     {
         match operand {
-            Operand::Vector(elements) => self.elements(*elements),
-            other => std::slice::from_ref(other),
+            Operand::Vector(elements) => Cow::Borrowed(self.elements(*elements)),
+            Operand::Name(name) if self.has_vectors => match self.lookup(name.of(self.text)) {
+                Ok(Some(Binding::Vector(registers, _))) => {
+                    let components = 0..registers.len() as u32;
+                    let components = components.map(|at| Operand::Component(*name, at));
+                    Cow::Owned(components.collect())
+                }
+                _ => Cow::Borrowed(std::slice::from_ref(operand)),
+            },
+            other => Cow::Borrowed(std::slice::from_ref(other)),
+        }
+    }
+
+    /// The register of an element of a vector.
+    fn component(&mut self, name: Span, at: u32) -> Result<(Register, Type), Failure> {
+        match self.resolve(name)? {
+            Binding::Vector(registers, ty) => match registers.get(at as usize) {
+                Some(&register) => Ok((register, ty)),
+                None => Err("this vector has fewer elements".into()),
+            },
+            _ => Err(format!("`{}` is not a vector", name.of(self.text)).into()),
         }
     }
 
@@ -71,7 +92,11 @@ impl<'p> Builder<'_, 'p> {
                 _ => self.constant(Constant::Bits(bits), ty),
             },
             Operand::Name(name) => self.named_source(name, ty),
-            Operand::NameOffset(name, offset) => self.symbol(name, offset, ty),
+            Operand::Component(name, at) => Ok(self.component(name, at)?.0),
+            Operand::NameOffset(name, offset) => match self.lookup(name.of(self.text))? {
+                Some(Binding::Register(register, _)) => self.sum(register, offset),
+                _ => self.symbol(name, offset, ty),
+            },
             Operand::Not(name) => {
                 let predicate = self.predicate(name)?;
                 let negated = self.new_predicate();
@@ -79,6 +104,26 @@ impl<'p> Builder<'_, 'p> {
                 Ok(Register::Predicate(negated))
             }
             _ => Err("this operand cannot be read".into()),
+        }
+    }
+
+    /// A register plus a constant, as an operand.
+    fn sum(&mut self, register: Register, addend: i64) -> Result<Register, Failure> {
+        let bits = Constant::Bits(addend as u64);
+        match register {
+            Register::Reg32(register) => {
+                let sum = self.new_reg32();
+                let addend = self.reg32_constant(Constant::Bits(addend as u64 & 0xffff_ffff));
+                self.emit_unguarded(Op::Binary32(Binary::Add, sum, register, addend));
+                Ok(Register::Reg32(sum))
+            }
+            Register::Reg64(register) => {
+                let sum = self.new_reg64();
+                let addend = self.reg64_constant(bits);
+                self.emit_unguarded(Op::Binary64(Binary::Add, sum, register, addend));
+                Ok(Register::Reg64(sum))
+            }
+            Register::Predicate(_) => Err("nothing can be added to a predicate".into()),
         }
     }
 
@@ -99,6 +144,9 @@ impl<'p> Builder<'_, 'p> {
                 Constant::Special(special),
                 if wide { Type::U64 } else { Type::U32 },
             );
+        }
+        if text == "WARP_SZ" && self.lookup(text)?.is_none() {
+            return self.constant(Constant::Bits(32), ty);
         }
         self.symbol(name, 0, ty)
     }
@@ -180,6 +228,11 @@ impl<'p> Builder<'_, 'p> {
     pub(crate) fn destination(&mut self, operand: &Operand, ty: Type) -> Result<Register, Failure> {
         match operand {
             Operand::Sink => self.new_register(ty),
+            Operand::Component(name, at) => {
+                let (register, _) = self.component(*name, *at)?;
+                self.check_width(register, operand, ty)?;
+                Ok(register)
+            }
             Operand::Name(name) => {
                 let (register, _) = self.register(*name)?;
                 self.check_width(register, operand, ty)?;
@@ -197,6 +250,10 @@ impl<'p> Builder<'_, 'p> {
     ) -> Result<(Register, u32), Failure> {
         match operand {
             Operand::Sink => Ok((self.new_register(ty)?, 8 * ty.bytes())),
+            Operand::Component(name, at) => {
+                let (register, declared) = self.component(*name, *at)?;
+                Ok((register, 8 * declared.bytes()))
+            }
             Operand::Name(name) => {
                 let (register, declared) = self.register(*name)?;
                 Ok((register, 8 * declared.bytes()))
@@ -246,7 +303,20 @@ impl<'p> Builder<'_, 'p> {
         if let Some((Register::Reg64(reg), _)) = self.lookup_numbered(name.of(self.text))? {
             return Ok(plain(AddressBase::Reg64(reg), offset));
         }
-        Ok(match self.resolve(name)? {
+        let binding = self.resolve(name)?;
+        // A variable has a space of its own, whether the instruction names it or not.
+        let space = match (space, &binding) {
+            (Space::Generic, Binding::Local { .. }) => Space::Local,
+            (Space::Generic, Binding::Shared { .. } | Binding::DynamicShared) => Space::Shared,
+            (space, _) => space,
+        };
+        let plain = |base, offset| Address {
+            space,
+            base,
+            offset,
+            offsets: 0,
+        };
+        Ok(match binding {
             Binding::Register(Register::Reg32(reg), _) => plain(AddressBase::Reg32(reg), offset),
             Binding::Register(Register::Reg64(reg), _) => plain(AddressBase::Reg64(reg), offset),
             Binding::Local { offset: place } => {
@@ -299,8 +369,28 @@ fn special_register(name: &str) -> Option<Special> {
         "cluster_ctarank" => Special::ClusterRank,
         "cluster_nctarank" => Special::ClusterBlocks,
         "is_explicit_cluster" => Special::IsExplicitCluster,
-        "smid" | "gridid" => Special::Zero,
+        "aggr_smem_size" => Special::TotalSharedBytes,
+        "smid" | "gridid" | "current_graph_exec" => Special::Zero,
         "nsmid" => Special::One,
-        _ => return None,
+        // Of the shared memory that a device reserves for the system there is none here.
+        "reserved_smem_offset_begin"
+        | "reserved_smem_offset_end"
+        | "reserved_smem_offset_cap"
+        | "reserved_smem_offset_0"
+        | "reserved_smem_offset_1" => Special::Zero,
+        _ if has_number(name, "envreg", 32) || has_number(name, "pm", 8) => Special::Zero,
+        _ => {
+            let counter = name.strip_suffix("_64")?;
+            return has_number(counter, "pm", 8).then_some(Special::Zero);
+        }
     })
+}
+
+/// Whether a name is `prefix` and a number below `count`: environment registers, which the driver
+/// defines, and performance counters are zero.
+fn has_number(name: &str, prefix: &str, count: u32) -> bool {
+    let number = name
+        .strip_prefix(prefix)
+        .and_then(|number| number.parse().ok());
+    number.is_some_and(|number: u32| number < count)
 }

@@ -229,6 +229,15 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.predicate(Use, ignore);
                 }
             }
+            Op::System(index) => {
+                let call = &mut program.system_calls[*index as usize];
+                for argument in &mut call.arguments {
+                    self.reg32(Use, argument);
+                }
+                for result in &mut call.results {
+                    self.reg32(Define, result);
+                }
+            }
             Op::Fence | Op::Nothing | Op::AsyncCommit | Op::AsyncWait(_) => {}
             Op::WarpgroupCommit | Op::WarpgroupWait(_) | Op::BulkCommit => {}
         }
@@ -242,6 +251,29 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                 let role = if matrices.stores { Use } else { Define };
                 for reg in &mut matrices.registers {
                     self.reg32(role, reg);
+                }
+            }
+            Matrix::Transpose(to, from) => {
+                self.reg32(Use, from);
+                self.reg32(Define, to);
+            }
+            Matrix::WmmaMove(moved) => {
+                self.base(&mut moved.address.base);
+                if let Some(stride) = &mut moved.stride {
+                    self.reg32(Use, stride);
+                }
+                let role = if moved.stores { Use } else { Define };
+                for reg in &mut moved.registers {
+                    self.reg32(role, reg);
+                }
+            }
+            Matrix::Wmma(product) => {
+                let sources = product.a.iter_mut().chain(&mut product.b);
+                for register in sources.chain(&mut product.c) {
+                    self.reg32(Use, register);
+                }
+                for register in &mut product.d {
+                    self.reg32(Define, register);
                 }
             }
             Matrix::Mma(product) => {

@@ -3,13 +3,15 @@
 use rustc_hash::FxHashMap;
 
 use super::builder::BlockId;
-use crate::ir::{Reg32, Register};
+use crate::ir::{Reg32, Register, SystemFunction};
 use ptx_syntax::ast::Type;
 
 /// What a name refers to.
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     Register(Register, Type),
+    /// `.reg .v4`: its elements, and the type of each.
+    Vector(Vec<Register>, Type),
     /// Offset of a kernel parameter.
     KernelParam {
         offset: u32,
@@ -28,6 +30,8 @@ pub(crate) enum Binding {
     Variable(u32),
     /// Index into the module's functions.
     Function(u32),
+    /// A function that the driver provides.
+    System(SystemFunction),
     Label(BlockId),
     Targets(Vec<BlockId>),
     Prototype,
@@ -53,6 +57,9 @@ pub(crate) struct Scope<'a> {
     /// Whether there are names that begin as those of registers do.
     pub(super) any_percent: bool,
     pub(super) ranges: Vec<Range<'a>>,
+    /// `.reg .v4 .b32 %v<16>`: prefix, number, elements and type of each; a vector is among the names
+    /// from its first use on.
+    pub(super) vectors: Vec<(&'a str, u32, u32, Type)>,
 }
 
 impl<'a> Scope<'a> {
@@ -62,6 +69,7 @@ impl<'a> Scope<'a> {
             names,
             any_percent,
             ranges: Vec::new(),
+            vectors: Vec::new(),
         }
     }
 

@@ -26,12 +26,12 @@ impl Builder<'_, '_> {
 
     /// `shfl.sync.mode.b32 d[|p], a, b, c, membermask`
     pub(super) fn shuffle(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let [to, value, lane, clamp, members] = operands else {
-            return Err("expected five operands".into());
+        let syncs = mods.take("sync");
+        let (to, value, lane, clamp, members) = match operands {
+            [to, value, lane, clamp, members] if syncs => (to, value, lane, clamp, Some(members)),
+            [to, value, lane, clamp] if !syncs => (to, value, lane, clamp, None),
+            _ => return Err("expected five operands".into()),
         };
-        if !mods.take("sync") {
-            return Err(Failure::Unknown);
-        }
         let mode = mods
             .take_first(|name| {
                 Some(match name {
@@ -62,23 +62,28 @@ impl Builder<'_, '_> {
             lane: self.reg32(lane, Type::B32)?,
             clamp: self.reg32(clamp, Type::B32)?,
         };
-        let members = self.members(members)?;
-        self.begin_sync_op(members);
+        // Without `.sync`, of old versions, the lanes take part that happen to be there.
+        let members = members.map(|members| self.members(members)).transpose()?;
+        if let Some(members) = members {
+            self.begin_sync_op(members);
+        }
         let index = self.program.shuffles.len() as u32;
         self.program.shuffles.push(shuffle);
         self.emit(Op::Shuffle(index));
-        self.end_sync_op();
+        if members.is_some() {
+            self.end_sync_op();
+        }
         Ok(())
     }
 
     /// `vote.sync.mode d, p, membermask`
     pub(super) fn vote(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let [to, source, members] = operands else {
-            return Err("expected three operands".into());
+        let syncs = mods.take("sync");
+        let (to, source, members) = match operands {
+            [to, source, members] if syncs => (to, source, Some(members)),
+            [to, source] if !syncs => (to, source, None),
+            _ => return Err("expected three operands".into()),
         };
-        if !mods.take("sync") {
-            return Err(Failure::Unknown);
-        }
         let ty = mods.ty()?;
         let mode = mods
             .take_first(|name| {
@@ -97,10 +102,15 @@ impl Builder<'_, '_> {
         }
         let source = self.predicate_source(source)?;
         let to = self.destination(to, ty)?;
-        let members = self.members(members)?;
-        self.begin_sync_op(members);
+        // Without `.sync`, of old versions, the lanes vote that happen to be there.
+        let members = members.map(|members| self.members(members)).transpose()?;
+        if let Some(members) = members {
+            self.begin_sync_op(members);
+        }
         self.emit(Op::Vote(mode, to, source));
-        self.end_sync_op();
+        if members.is_some() {
+            self.end_sync_op();
+        }
         Ok(())
     }
 

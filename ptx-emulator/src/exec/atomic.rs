@@ -95,6 +95,14 @@ fn updated(atomic: &Atomic, old: u64, operand: u64, second: u64) -> u64 {
             let function = LaneFunction::Float(FloatFunction::Add, FloatFormat::new(atomic.ty));
             lane::evaluate(function, [old, operand, 0, 0]).0
         }
+        AtomicFunction::Min | AtomicFunction::Max if atomic.ty.is_float() => {
+            let function = match atomic.function {
+                AtomicFunction::Min => FloatFunction::Min,
+                _ => FloatFunction::Max,
+            };
+            let function = LaneFunction::Float(function, FloatFormat::new(atomic.ty));
+            lane::evaluate(function, [old, operand, 0, 0]).0
+        }
         AtomicFunction::Add => integer(IntegerFunction::Add),
         AtomicFunction::Min => integer(IntegerFunction::Min),
         AtomicFunction::Max => integer(IntegerFunction::Max),

@@ -33,6 +33,8 @@ pub(crate) struct Worker<'w, 'l, O> {
     fuel: u64,
     granted: u64,
     clock_reads: u64,
+    /// What the cluster that runs has printed.
+    pub(super) printed: Vec<u8>,
     pub(super) block: [u32; 3],
     /// The block in its cluster.
     pub(super) rank: u32,
@@ -87,6 +89,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             fuel: 0,
             granted: 0,
             clock_reads: 0,
+            printed: Vec::new(),
             block: [0; 3],
             rank: 0,
             peers,
@@ -264,6 +267,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             fuel: &mut self.fuel,
             granted: &mut self.granted,
             clock_reads: &mut self.clock_reads,
+            printed: &mut self.printed,
             live,
             info: u32::MAX,
         };

@@ -42,7 +42,14 @@ pub(crate) fn evaluate(conversion: Conversion, bits: u64) -> u64 {
             };
             widen(value as u64, to, conversion.register_bits)
         }
-        (false, true) => from_integer(integer_value(bits, from), to, conversion),
+        (false, true) => {
+            let value = integer_value(bits, from);
+            match conversion.saturate {
+                // Of the integers, 0 and 1 lie in the range.
+                true => from_integer(value.clamp(0, 1), to, conversion),
+                false => from_integer(value, to, conversion),
+            }
+        }
         (true, false) => {
             let value = to_integer(
                 source_value(bits, conversion),
@@ -96,7 +103,9 @@ fn from_integer(value: i128, to: Type, conversion: Conversion) -> u64 {
 
 fn source_value(bits: u64, conversion: Conversion) -> f64 {
     let subnormal = bits & 0x7f80_0000 == 0;
-    if conversion.flush && conversion.from == Type::F32 && subnormal {
+    // Conversions to f16 take subnormals as they are, with `.ftz` too.
+    let flushes = conversion.flush && conversion.to != Type::F16;
+    if flushes && conversion.from == Type::F32 && subnormal {
         return to_f64(bits & 0x8000_0000, Type::F32);
     }
     to_f64(bits, conversion.from)
@@ -121,20 +130,50 @@ fn to_integer(value: f64, from: Type, to: Type, rounding: Rounding) -> u64 {
     clamp(integral(value, rounding) as i128, to) as u64
 }
 
+/// Whether an f64 that is rounded to f32 with `.ftz` becomes zero: where it lies below the smallest
+/// normal number when it is rounded to 24 bits without a limit of its exponent.
+fn is_flushed(value: f64, rounding: Rounding) -> bool {
+    const LEAST: f64 = f32::MIN_POSITIVE as f64;
+    let away = match rounding {
+        Rounding::NearestEven | Rounding::NearestAway => return value.abs() < NEAREST,
+        Rounding::Zero => false,
+        Rounding::Down => value < 0.0,
+        Rounding::Up => value > 0.0,
+    };
+    /// Half of a 24-bit unit below the smallest normal number: it rounds up to that.
+    const NEAREST: f64 = LEAST - LEAST / (1u64 << 25) as f64;
+    const AWAY: f64 = LEAST - LEAST / (1u64 << 24) as f64;
+    match away {
+        true => value.abs() <= AWAY,
+        false => value.abs() < LEAST,
+    }
+}
+
 fn float_to_float(bits: u64, conversion: Conversion) -> u64 {
     let Conversion { to, from, .. } = conversion;
     let value = source_value(bits, conversion);
+    if to == Type::Tf32 && conversion.rounding == Rounding::NearestAway {
+        return to_tf32(bits as u32, conversion);
+    }
     let clamped = conversion.saturate || conversion.relu;
     let mut result = match value.is_nan() && !clamped {
-        true => nan(bits, from, to),
+        true => nan(bits, conversion),
         false if conversion.to_integral => {
             let value = integral(value, conversion.rounding);
             from_f64(value, 0.0, to, Rounding::NearestEven)
         }
         false => from_f64(value, 0.0, to, conversion.rounding),
     };
-    if conversion.flush && to == Type::F32 && result & 0x7f80_0000 == 0 {
+    let flushed = match from {
+        Type::F64 => is_flushed(value, conversion.rounding),
+        _ => result & 0x7f80_0000 == 0,
+    };
+    if conversion.flush && to == Type::F32 && flushed {
         result &= 0x8000_0000;
+        result |= u64::from(value.is_sign_negative()) << 31;
+    }
+    if conversion.finite && !value.is_nan() {
+        result = to_finite(result, to);
     }
     if conversion.saturate {
         result = match value {
@@ -149,20 +188,52 @@ fn float_to_float(bits: u64, conversion: Conversion) -> u64 {
     result
 }
 
+/// The largest finite number in place of an infinity.
+fn to_finite(bits: u64, ty: Type) -> u64 {
+    let (infinity, step) = match ty {
+        Type::F16 => (0x7c00, 1),
+        Type::Bf16 => (0x7f80, 1),
+        _ => (0x7f80_0000, 1 << 13),
+    };
+    match bits & infinity == infinity {
+        true => bits - step,
+        false => bits,
+    }
+}
+
+/// `cvt.rna.tf32.f32`: an addition of integers, which leaves of a NaN the upper bits.
+fn to_tf32(bits: u32, conversion: Conversion) -> u64 {
+    const INFINITY: u32 = 0x7f80_0000;
+    let magnitude = bits & !(1 << 31);
+    let rounded = match magnitude < INFINITY {
+        true => bits + 0x1000,
+        false => bits,
+    };
+    let result = u64::from(rounded & !0x1fff);
+    match conversion.finite && magnitude <= INFINITY {
+        true => to_finite(result, Type::Tf32),
+        false => result,
+    }
+}
+
 /// A NaN in another type: see [`super::float`].
-fn nan(bits: u64, from: Type, to: Type) -> u64 {
-    if from == Type::Bf16 && to == Type::F32 {
+fn nan(bits: u64, conversion: Conversion) -> u64 {
+    let Conversion { to, from, .. } = conversion;
+    if from == Type::Bf16 && to == Type::F32 && !conversion.flush {
         return bits << 16;
     }
-    let keeps_payload = from == Type::F64 || to == Type::F64 || to == Type::Tf32;
+    let is_wide = |ty| matches!(ty, Type::F32 | Type::F64);
+    let keeps_payload = is_wide(from) && is_wide(to) && (from == Type::F64 || to == Type::F64);
     if !keeps_payload {
-        return from_f64(f64::NAN, 0.0, to, Rounding::NearestEven);
+        return match (to, from) {
+            // That of f32, made wider.
+            (Type::F64, Type::F16 | Type::Bf16) => 0x7fff_ffff_e000_0000,
+            _ => from_f64(f64::NAN, 0.0, to, Rounding::NearestEven),
+        };
     }
     // (bits of the type, bits of its exponent)
     let layout = |ty| match ty {
         Type::F64 => (64, 11),
-        Type::F16 => (16, 5),
-        Type::Bf16 => (16, 8),
         _ => (32, 8),
     };
     let ((from_bits, from_exponent), (to_bits, to_exponent)) = (layout(from), layout(to));
@@ -172,10 +243,5 @@ fn nan(bits: u64, from: Type, to: Type) -> u64 {
     let exponent = (1u64 << to_exponent) - 1;
     let fraction_bits = to_bits - 1 - to_exponent;
     let fraction = payload >> (64 - fraction_bits) | 1 << (fraction_bits - 1);
-    let result = sign << (to_bits - 1) | exponent << fraction_bits | fraction;
-    if to == Type::Tf32 {
-        result & !0x1fff
-    } else {
-        result
-    }
+    sign << (to_bits - 1) | exponent << fraction_bits | fraction
 }

@@ -7,6 +7,7 @@
 //! `0xfff8000000000000`. Conversions from and to f64 keep the sign and as much of the payload as
 //! fits.
 
+use super::double;
 use crate::ir::{Comparison, FloatFormat, FloatFunction, FloatProperty, Rounding};
 use ptx_syntax::ast::Type;
 
@@ -323,8 +324,29 @@ pub(crate) fn evaluate(function: FloatFunction, format: FloatFormat, x: [u64; 3]
     }
 }
 
+/// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`: of the operand and of the result the upper half
+/// counts, and subnormals are zero.
+fn upper_half(function: FloatFunction, bits: u64) -> u64 {
+    const UPPER: u64 = 0xffff_ffff_0000_0000;
+    const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
+    const SIGN: u64 = 1 << 63;
+    let flush = |bits: u64| match bits & EXPONENT {
+        0 => bits & SIGN,
+        _ => bits,
+    };
+    let value = f64::from_bits(flush(bits & UPPER));
+    let result = match function {
+        FloatFunction::RcpApprox => 1.0 / value,
+        _ => 1.0 / value.sqrt(),
+    };
+    flush(bits64(result, [bits]) & UPPER)
+}
+
 fn scalar(function: FloatFunction, format: FloatFormat, mut x: [u64; 3]) -> u64 {
     let ty = format.ty;
+    if ty == Type::F64 && format.flush {
+        return upper_half(function, x[0]);
+    }
     let bits = 8 * ty.bytes();
     let sign = 1u64 << (bits - 1);
     if format.flush && ty == Type::F32 {
@@ -344,6 +366,13 @@ fn scalar(function: FloatFunction, format: FloatFormat, mut x: [u64; 3]) -> u64 
         FloatFunction::Abs => sign_only(x[0] & !sign, x[0], ty),
         // Sign of the first operand, magnitude of the second.
         FloatFunction::CopySign => x[0] & sign | x[1] & !sign,
+        FloatFunction::Min | FloatFunction::Max if format.xor_sign => {
+            let found = extreme(function, format, x[0] & !sign, x[1] & !sign);
+            match to_f64(found, ty).is_nan() {
+                true => found,
+                false => found | (x[0] ^ x[1]) & sign,
+            }
+        }
         FloatFunction::Min | FloatFunction::Max => extreme(function, format, x[0], x[1]),
         _ if ty == Type::F64 => double(function, format.rounding, x),
         _ => match nearest32(function, x) {
@@ -384,9 +413,14 @@ fn sign_only(result: u64, operand: u64, ty: Type) -> u64 {
     }
 }
 
-/// f64 operations; directed roundings exist for sums only.
+/// f64 operations.
 fn double(function: FloatFunction, rounding: Rounding, x: [u64; 3]) -> u64 {
     let [a, b, c] = x.map(f64::from_bits);
+    if rounding != Rounding::NearestEven
+        && let Some(value) = double::evaluate(function, rounding, [a, b, c])
+    {
+        return value.to_bits();
+    }
     let value = match function {
         FloatFunction::Add => direct64(a, b, rounding),
         FloatFunction::Sub => direct64(a, -b, rounding),
@@ -450,6 +484,7 @@ pub(crate) fn compare(format: FloatFormat, comparison: Comparison, a: u64, b: u6
     let read = |bits: u64| {
         let bits = match (format.flush, format.ty) {
             (true, Type::F32) => u64::from(flush32(bits as u32)),
+            (true, Type::F16) if bits & 0x7c00 == 0 => bits & 0x8000,
             _ => bits,
         };
         to_f64(bits, format.ty)

@@ -1,7 +1,8 @@
 //! Operations that are evaluated lane by lane on 64-bit patterns.
 
+use super::bytes;
 use super::convert::{self, sign_extend, truncate};
-use super::float;
+use super::{float, video};
 use crate::address_space;
 use crate::ir::{IntegerFunction, LaneFunction, PermuteMode};
 use ptx_syntax::ast::Type;
@@ -42,15 +43,53 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
                 .sum();
             plain(truncate(x[2].wrapping_add(sum as u64), 32))
         }
+        LaneFunction::Pair(function, ty) => {
+            let half = |at: u32| {
+                let part = x.map(|value| value >> (16 * at) & 0xffff);
+                integer(function, ty, part) << (16 * at)
+            };
+            plain(half(0) | half(1))
+        }
+        LaneFunction::DotProduct2 {
+            upper,
+            signed_a,
+            signed_b,
+        } => {
+            let part = |value: u64, bits: u32, index: u32, signed: bool| {
+                let part = truncate(value >> (bits * index), bits);
+                match signed {
+                    true => sign_extend(part, bits),
+                    false => part as i64,
+                }
+            };
+            let first = if upper { 2 } else { 0 };
+            let product = |index: u32| {
+                part(x[0], 16, index, signed_a) * part(x[1], 8, first + index, signed_b)
+            };
+            let sum = product(0) + product(1);
+            plain(truncate(x[2].wrapping_add(sum as u64), 32))
+        }
+        LaneFunction::Pack { bits, signed } => {
+            let (least, most) = match signed {
+                true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
+                false => (0, (1i64 << bits) - 1),
+            };
+            let part =
+                |value: u64| truncate(sign_extend(value, 32).clamp(least, most) as u64, bits);
+            let above = x[2] << (2 * bits);
+            plain(truncate(above | part(x[0]) << bits | part(x[1]), 32))
+        }
+        LaneFunction::Video(video) => plain(video::evaluate(video, x)),
+        LaneFunction::ConvertBytes(conversion) => plain(bytes::convert(conversion, [x[0], x[1]])),
         LaneFunction::AddCarry(ty) => {
             let bits = 8 * ty.bytes();
             let sum = u128::from(x[0]) + u128::from(x[1]) + u128::from(x[2]);
             (truncate(sum as u64, bits), sum >> bits != 0)
         }
-        LaneFunction::SubBorrow(ty) => {
+        LaneFunction::SubCarry(ty) => {
             let bits = 8 * ty.bytes();
-            let difference = i128::from(x[0]) - i128::from(x[1]) - i128::from(x[2]);
-            (truncate(difference as u64, bits), difference < 0)
+            let sum = u128::from(x[0]) + u128::from(truncate(!x[1], bits)) + u128::from(x[2]);
+            (truncate(sum as u64, bits), sum >> bits != 0)
         }
         LaneFunction::CompareHalf(format, comparison, negated) => {
             let holds = float::compare(format, comparison, x[0], x[1]);
@@ -194,10 +233,49 @@ fn integer(function: IntegerFunction, ty: Type, x: [u64; 4]) -> u64 {
         IntegerFunction::FindHighest { shift_amount } => {
             return find_highest(a, bits, shift_amount);
         }
+        IntegerFunction::Mad24Low => low24(x[0]) * low24(x[1]) + c,
+        IntegerFunction::Mad24High => ((low24(x[0]) * low24(x[1])) >> 16) + c,
+        IntegerFunction::Mad24HighSaturating => {
+            (((low24(x[0]) * low24(x[1])) >> 16) + c).clamp(least, most)
+        }
+        IntegerFunction::BitMask { clamps } => {
+            let [first, length] = [x[0], x[1]].map(|value| place(value, clamps));
+            return truncate(truncate(u64::MAX, length) << first, 32);
+        }
+        IntegerFunction::ExtendField { clamps } => match (place(x[1], clamps), signed) {
+            (length, true) => i128::from(sign_extend(x[0], length)),
+            (length, false) => i128::from(truncate(x[0], length)),
+        },
+        IntegerFunction::FindNth => return find_nth(x[0] as u32, x[1] as u32, x[2] as i32),
         IntegerFunction::ExtractField => return extract_field(x, bits, signed),
         IntegerFunction::InsertField => return insert_field(x, bits),
     };
     truncate(result as u64, bits)
+}
+
+/// A position or a number of bits up to 32.
+fn place(value: u64, clamps: bool) -> u32 {
+    match clamps {
+        true => value.min(32) as u32,
+        false => value as u32 & 31,
+    }
+}
+
+/// `fns`: from `base` on, upwards or downwards, the set bit with the number `offset`, from 1; for 0
+/// the bit at `base` itself. All ones where there is none.
+fn find_nth(mask: u32, base: u32, offset: i32) -> u64 {
+    const NONE: u64 = 0xffff_ffff;
+    let is_set = |at: &u32| mask >> at & 1 != 0;
+    if base > 31 {
+        return NONE;
+    }
+    let nth = (offset.unsigned_abs() as usize).saturating_sub(1);
+    let found = match offset {
+        0 => Some(base).filter(is_set),
+        1.. => (base..32).filter(is_set).nth(nth),
+        _ => (0..=base).rev().filter(is_set).nth(nth),
+    };
+    found.map_or(NONE, u64::from)
 }
 
 /// `bfind`: the highest bit that differs from the sign, or all ones.

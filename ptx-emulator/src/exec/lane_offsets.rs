@@ -239,6 +239,10 @@ impl Extent {
             Space::Global | Space::Const => {
                 let index = launch.allocation_index(address, span)?;
                 let allocation = &launch.allocations[index];
+                if allocation.is_heap {
+                    // Its blocks come and go.
+                    return None;
+                }
                 (
                     allocation.base,
                     allocation.bytes,

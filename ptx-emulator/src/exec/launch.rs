@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::system::Printed;
 use super::{convert, simd};
 use crate::error::LaunchError;
-use crate::ir::{Constant, LaneMask, Special};
+use crate::heap::HeapLaunch;
+use crate::ir::{Constant, LaneMask, Special, SystemFunction};
 use crate::kernel::Kernel;
 use crate::launch::{Args, LaunchConfig};
 use crate::memory::{Allocation, Memory};
@@ -51,6 +53,9 @@ pub(crate) struct Launch<'l> {
     pub level: simd::Level,
     /// Held while a strong access to global memory is reported and performed.
     pub(super) strong: Mutex<()>,
+    /// Where blocks of the device heap come from, if the kernel may allocate any.
+    pub(super) heap_launch: Option<Arc<HeapLaunch>>,
+    pub(super) printed: Mutex<Printed>,
 }
 
 impl<'l> Launch<'l> {
@@ -62,7 +67,8 @@ impl<'l> Launch<'l> {
         config: &LaunchConfig,
         args: &Args,
     ) -> Result<Self, LaunchError> {
-        check_shape(kernel, config)?;
+        let named_cluster = config.cluster.or(kernel.required_cluster());
+        check_shape(kernel, config, named_cluster)?;
         let program = &kernel.0.program;
         let fixed = program.static_shared;
         let dynamic_offset = fixed.next_multiple_of(program.dynamic_align.max(16));
@@ -78,7 +84,20 @@ impl<'l> Launch<'l> {
             });
         }
         let params = args.block(kernel)?;
-        let variables = kernel.0.module.variables(memory)?;
+        let module = &kernel.0.module;
+        let variables = module.all_variables(memory, &program.variables)?;
+        let mut calls = program.system_calls.iter();
+        let allocates = calls.any(|call| call.function == SystemFunction::Allocate);
+        if allocates {
+            memory.prepare_heap()?;
+        }
+        let cluster = named_cluster.unwrap_or([1; 3]);
+        let heap_launch = allocates.then(|| HeapLaunch {
+            kernel: kernel.clone(),
+            grid: config.grid,
+            block: config.block,
+            cluster,
+        });
         Ok(Launch {
             kernel,
             memory,
@@ -86,8 +105,8 @@ impl<'l> Launch<'l> {
             params,
             grid: config.grid,
             block: config.block,
-            cluster: config.cluster.unwrap_or([1; 3]),
-            is_explicit_cluster: config.cluster.is_some(),
+            cluster,
+            is_explicit_cluster: named_cluster.is_some(),
             threads: config.block.iter().product(),
             shared_bytes: wanted as u32,
             dynamic_offset,
@@ -100,6 +119,8 @@ impl<'l> Launch<'l> {
             start: Instant::now(),
             level,
             strong: Mutex::new(()),
+            heap_launch: heap_launch.map(Arc::new),
+            printed: Mutex::default(),
         })
     }
 }
@@ -115,9 +136,10 @@ impl Launch<'_> {
     pub(crate) fn allocation_index(&self, address: u64, bytes: u64) -> Option<usize> {
         let after = self.allocations.partition_point(|a| a.base <= address);
         let index = after.checked_sub(1)?;
-        self.allocations[index]
-            .contains(address, bytes)
-            .then_some(index)
+        let allocation = &self.allocations[index];
+        let holds = allocation.contains(address, bytes)
+            && (!allocation.is_heap || self.memory.heap().holds(address, bytes));
+        holds.then_some(index)
     }
 
     pub(crate) fn allocation(&self, address: u64, bytes: u64) -> Option<&Allocation> {
@@ -127,6 +149,11 @@ impl Launch<'_> {
 
     /// The allocation nearest to an address, in words.
     pub(crate) fn nearest(&self, address: u64) -> String {
+        if let Some(arena) = self.memory.heap().arena()
+            && arena.contains(address, 0)
+        {
+            return self.memory.heap().nearest(address);
+        }
         let distance = |allocation: &Allocation| {
             let end = allocation.base + allocation.bytes;
             if address < allocation.base {
@@ -302,7 +329,11 @@ impl Launch<'_> {
     }
 }
 
-fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError> {
+fn check_shape(
+    kernel: &Kernel,
+    config: &LaunchConfig,
+    cluster: Option<[u32; 3]>,
+) -> Result<(), LaunchError> {
     let (grid, block) = (config.grid, config.block);
     if grid.contains(&0) || block.contains(&0) {
         return Err(LaunchError::ZeroExtent { grid, block });
@@ -336,16 +367,24 @@ fn check_shape(kernel: &Kernel, config: &LaunchConfig) -> Result<(), LaunchError
     }
     match kernel.required_threads() {
         Some(required) if required != block => Err(LaunchError::WrongBlock { required, block }),
-        _ => check_cluster(config),
+        _ => check_cluster(kernel, config.grid, cluster),
     }
 }
 
 /// Clusters divide the grid, and are no larger than what every device with clusters can run.
-fn check_cluster(config: &LaunchConfig) -> Result<(), LaunchError> {
-    let Some(cluster) = config.cluster else {
+fn check_cluster(
+    kernel: &Kernel,
+    grid: [u32; 3],
+    cluster: Option<[u32; 3]>,
+) -> Result<(), LaunchError> {
+    let Some(cluster) = cluster else {
         return Ok(());
     };
-    let grid = config.grid;
+    if let Some(required) = kernel.required_cluster()
+        && required != cluster
+    {
+        return Err(LaunchError::OtherCluster { required, cluster });
+    }
     let divides = |(&blocks, &of): (&u32, &u32)| blocks != 0 && of.is_multiple_of(blocks);
     if !cluster.iter().zip(&grid).all(divides) {
         return Err(LaunchError::WrongCluster { cluster, grid });

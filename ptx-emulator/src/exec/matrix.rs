@@ -38,11 +38,29 @@ impl<O: Observer> Run<'_, '_, O> {
         }
         match &self.program.matrices[index as usize] {
             Matrix::Move(matrices) => self.move_matrices(matrices),
+            Matrix::Transpose(to, from) => {
+                let rows = self.r.regs32[from.0 as usize];
+                // Row and column of an element: its lane is 4 · row + column / 2.
+                let element = |row: usize, column: usize| {
+                    rows[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff
+                };
+                self.r.regs32[to.0 as usize] = std::array::from_fn(|lane| {
+                    let (row, column) = (lane / 4, 2 * (lane % 4));
+                    element(column, row) | element(column + 1, row) << 16
+                });
+                Ok(())
+            }
             Matrix::Mma(product) => {
                 match product.inputs {
                     MatrixInputs::F64 => self.mma_f64(product),
+                    MatrixInputs::Integer { .. } => self.mma_integer(product),
                     _ => self.mma_f32(product),
                 }
+                Ok(())
+            }
+            Matrix::WmmaMove(moved) => self.wmma_move(moved),
+            Matrix::Wmma(product) => {
+                self.wmma(product);
                 Ok(())
             }
             Matrix::Wgmma(product) => self.wgmma(product),

@@ -7,12 +7,15 @@ mod async_copy;
 mod atomic;
 mod barrier;
 mod block;
+mod bytes;
 mod call;
 mod cluster;
 mod convert;
+mod double;
 mod element;
 mod fast_access;
 mod float;
+mod integer_matrix;
 mod lane;
 mod lane_offsets;
 mod launch;
@@ -22,13 +25,16 @@ mod mbarrier_object;
 mod rare;
 mod run;
 mod simd;
+mod system;
 mod tensor;
 mod tensor_sum;
 mod transfer;
 mod vector;
+mod video;
 mod warp;
 mod warp_ops;
 mod warpgroup;
+mod wmma;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -120,6 +126,7 @@ fn launch_at<O: Observer>(
         memory.assume_written();
     }
     let fault = fault.into_inner().unwrap_or_else(PoisonError::into_inner);
+    memory.print(launch.all_printed(fault.as_ref().map(|(cluster, _)| *cluster)));
     observer.notify(Event::LaunchEnd {
         launch: &context,
         fault: fault.as_ref().map(|(_, fault)| fault),
@@ -173,7 +180,9 @@ fn work<O: Observer>(
 ) -> u64 {
     let mut worker = Worker::new(launch, observer);
     while let Some((index, first)) = launch.next_cluster() {
-        if let Err(found) = worker.run_cluster(index, first) {
+        let outcome = worker.run_cluster(index, first);
+        launch.keep_printed(index, std::mem::take(&mut worker.printed));
+        if let Err(found) = outcome {
             let mut first = fault.lock().unwrap_or_else(PoisonError::into_inner);
             if first.as_ref().is_none_or(|(earlier, _)| index < *earlier) {
                 *first = Some((index, *found));

@@ -71,6 +71,8 @@ pub(crate) struct Run<'r, 'l, O> {
     pub granted: &'r mut u64,
     /// How often a clock was read.
     pub clock_reads: &'r mut u64,
+    /// What the cluster has printed.
+    pub printed: &'r mut Vec<u8>,
     /// Lanes of the warp that have not exited.
     pub live: u32,
     /// The instruction being executed.

@@ -86,6 +86,8 @@ impl Factor {
             MatrixInputs::Bf16 => Factor::new(bits & 0xffff, 8, 7),
             // The low 13 bits of the register are ignored.
             MatrixInputs::Tf32 | MatrixInputs::F64 => Factor::new(bits >> 13, 8, 10),
+            // Their sums are exact, and not of floats.
+            MatrixInputs::Integer { .. } => Factor::ZERO,
         }
     }
 }

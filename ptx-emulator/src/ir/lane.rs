@@ -24,11 +24,32 @@ pub(crate) enum LaneFunction {
     FunnelRight(bool),
     Permute(PermuteMode),
     Logic3(u8),
-    /// Sum of four (or two) products of bytes; whether `a` and `b` are signed.
+    /// An operation on both 16-bit halves of words.
+    Pair(IntegerFunction, Type),
+    /// Sum of four products of bytes; whether `a` and `b` are signed.
     DotProduct4(bool, bool),
+    /// `dp2a`: sum of two products of a 16-bit half and a byte, of the upper two bytes where `true`;
+    /// whether `a` and `b` are signed.
+    DotProduct2 {
+        upper: bool,
+        signed_a: bool,
+        signed_b: bool,
+    },
+    /// `cvt.pack.sat`: two integers, clamped to this many bits, and behind them the last argument.
+    Pack {
+        bits: u32,
+        signed: bool,
+    },
+    /// A scalar video instruction.
+    Video(Video),
+    /// `cvt` of two values to or from 8-bit floats.
+    ConvertBytes(ByteConversion),
     /// Carry-chain arithmetic; the last argument is the incoming carry.
     AddCarry(Type),
-    SubBorrow(Type),
+    /// The sum of the first argument, the complement of the second and the carry: as on a GPU the
+    /// flag of a difference is its carry, which is not set where it borrows. `addc` after `sub.cc`
+    /// sees that.
+    SubCarry(Type),
     /// `mapa`: an address in shared memory, a rank, and the block's own rank.
     MapToBlock,
     /// `getctarank`: an address in the cluster's shared memory, and the block's own rank.
@@ -80,9 +101,24 @@ pub(crate) enum IntegerFunction {
     PopulationCount,
     LeadingZeros,
     ReverseBits,
-    FindHighest { shift_amount: bool },
+    FindHighest {
+        shift_amount: bool,
+    },
     ExtractField,
     InsertField,
+    Mad24Low,
+    Mad24High,
+    Mad24HighSaturating,
+    /// `bmsk`: whether position and length are clamped at 32, else wrapped.
+    BitMask {
+        clamps: bool,
+    },
+    /// `szext`: the same of the length.
+    ExtendField {
+        clamps: bool,
+    },
+    /// `fns`: the n-th set bit.
+    FindNth,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +179,8 @@ pub(crate) struct FloatFormat {
     pub relu: bool,
     /// `.NaN` of min and max: NaN wins.
     pub nan_wins: bool,
+    /// `.xorsign.abs` of min and max: of the magnitudes, with the product of the signs.
+    pub xor_sign: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +194,64 @@ pub(crate) enum PermuteMode {
     Replicate16,
 }
 
+/// A byte, a half or all of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub bits: u32,
+    pub shift: u32,
+}
+
+impl Part {
+    pub(crate) const WHOLE: Part = Part { bits: 32, shift: 0 };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VideoFunction {
+    Add,
+    Sub,
+    AbsoluteDifference,
+    Min,
+    Max,
+    ShiftLeft,
+    ShiftRight,
+}
+
+/// What a video instruction does with its result and its third operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecondOperation {
+    Add,
+    Min,
+    Max,
+}
+
+/// A scalar video instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Video {
+    pub function: VideoFunction,
+    /// Whether the result and the operands are signed.
+    pub signed: [bool; 3],
+    /// What of the operands counts.
+    pub parts: [Part; 2],
+    /// The part of the third operand that the result replaces.
+    pub merged: Option<Part>,
+    pub saturates: bool,
+    /// Of shifts: whether the amount is clamped at 32, else wrapped.
+    pub clamps: bool,
+    pub second: Option<SecondOperation>,
+}
+
+/// A `cvt` of a pair of 8-bit floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ByteConversion {
+    /// The pair of 8-bit floats.
+    pub bytes: Type,
+    /// What they are made of, or become: two f32, or a pair of f16.
+    pub other: Type,
+    /// Whether the result is the pair of 8-bit floats.
+    pub narrows: bool,
+    pub relu: bool,
+}
+
 /// A `cvt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conversion {
@@ -165,7 +261,10 @@ pub(crate) struct Conversion {
     /// `.rni` and similar modifiers: the result is an integral value.
     pub to_integral: bool,
     pub flush: bool,
+    /// `.sat`: integers are clamped to the range of the type, floats to [0, 1].
     pub saturate: bool,
+    /// `.satfinite`: floats beyond the largest finite one become that.
+    pub finite: bool,
     pub relu: bool,
     /// Bits of the destination register, which may be wider than `to`.
     pub register_bits: u32,
@@ -175,7 +274,12 @@ impl Conversion {
     /// Whether the executor can compute it.
     pub(crate) fn is_supported(&self) -> bool {
         let known = |ty| is_float(ty) || is_integer(ty);
-        known(self.to) && known(self.from) && self.from != Type::Tf32
+        let is_brain = self.to == Type::Bf16 || self.from == Type::Bf16;
+        let saturates = !self.saturate || !is_float(self.to) || !is_brain;
+        // Clamping to zero or to finite numbers is there for narrow results alone.
+        let narrow = matches!(self.to, Type::F16 | Type::Bf16 | Type::Tf32);
+        let clamps = !(self.relu || self.finite) || narrow && self.from == Type::F32;
+        known(self.to) && known(self.from) && self.from != Type::Tf32 && saturates && clamps
     }
 }
 

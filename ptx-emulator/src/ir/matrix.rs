@@ -5,7 +5,11 @@ use super::{Address, Predicate, Reg32, Reg64, Register};
 #[derive(Clone, Debug)]
 pub(crate) enum Matrix {
     Move(MatrixMove),
+    /// `movmatrix`: an 8 × 8 matrix of 16-bit elements, transposed: result and operand.
+    Transpose(Reg32, Reg32),
     Mma(Mma),
+    WmmaMove(WmmaMove),
+    Wmma(Wmma),
     Wgmma(Wgmma),
 }
 
@@ -25,6 +29,12 @@ pub(crate) struct MatrixMove {
 #[derive(Clone, Debug)]
 pub(crate) struct Mma {
     pub inputs: MatrixInputs,
+    /// Those of B, where they are integers of the same width: signed or not.
+    pub inputs_b: MatrixInputs,
+    /// Of single bits: whether they are combined by AND, else by XOR.
+    pub bits: Option<bool>,
+    /// `.satfinite` of integers.
+    pub saturates: bool,
     /// Rows of A, C and D: 8 or 16. B, C and D have 8 columns.
     pub rows: u32,
     /// Columns of A, rows of B.
@@ -35,13 +45,47 @@ pub(crate) struct Mma {
     pub c: Vec<Register>,
 }
 
-/// Elements of A and B. Accumulators are f32; those of f64 are f64.
+/// `wmma.load` and `wmma.store`.
+#[derive(Clone, Debug)]
+pub(crate) struct WmmaMove {
+    pub address: Address,
+    pub stores: bool,
+    /// Elements from one row, or column, to the next; none where they follow each other.
+    pub stride: Option<Reg32>,
+    pub by_column: bool,
+    pub rows: u32,
+    pub columns: u32,
+    /// Bytes of an element.
+    pub bytes: u32,
+    /// Elements in a register.
+    pub packed: u32,
+    pub registers: Vec<Reg32>,
+}
+
+/// `wmma.mma`: D = A · B + C.
+#[derive(Clone, Debug)]
+pub(crate) struct Wmma {
+    pub inputs: MatrixInputs,
+    pub shape: [u32; 3],
+    pub saturates: bool,
+    pub d: Vec<Reg32>,
+    pub a: Vec<Reg32>,
+    pub b: Vec<Reg32>,
+    pub c: Vec<Reg32>,
+}
+
+/// Elements of A and B. Accumulators are f32; those of f64 are f64, and those of integers are s32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatrixInputs {
     F16,
     Bf16,
     Tf32,
     F64,
+    /// Integers of 8, 4 or 1 bits.
+    Integer {
+        bits: u32,
+        signed: bool,
+    },
 }
 
 impl MatrixInputs {
@@ -50,6 +94,7 @@ impl MatrixInputs {
         match self {
             MatrixInputs::F16 | MatrixInputs::Bf16 => 2,
             MatrixInputs::Tf32 | MatrixInputs::F64 => 1,
+            MatrixInputs::Integer { bits, .. } => 32 / bits,
         }
     }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Kernel, KernelInner};
 use crate::decode;
-use crate::error::{KernelError, LaunchError};
+use crate::error::{KernelError, LaunchError, MemoryError};
 use crate::memory::Memory;
-use ptx_syntax::ast::{DeclaredSpace, Function, Initializer, Tree};
+use ptx_syntax::ast::{DeclaredSpace, Function, Initializer, Tree, Variable};
 use ptx_syntax::{self, Bodies, ParseError};
 
 #[derive(Debug)]
@@ -166,6 +166,14 @@ fn is_kernel(function: &Function) -> bool {
     function.entry && function.body.is_some()
 }
 
+/// Bytes of a variable in device memory, and whether they are constant.
+fn extent(variable: &Variable) -> (u64, bool) {
+    match variable.space {
+        DeclaredSpace::Shared => (0, false),
+        space => (variable.bytes, space == DeclaredSpace::Const),
+    }
+}
+
 impl ModuleInner {
     pub(super) fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| {
@@ -175,20 +183,9 @@ impl ModuleInner {
     }
 
     /// Addresses of the module's variables in a memory, which are made and filled at first use.
-    pub(crate) fn variables(
-        &self,
-        memory: &Memory,
-    ) -> Result<Arc<Vec<u64>>, crate::error::MemoryError> {
-        let sizes: Vec<(u64, bool)> = self
-            .tree
-            .variables
-            .iter()
-            .map(|variable| match variable.space {
-                DeclaredSpace::Shared => (0, false),
-                space => (variable.bytes, space == DeclaredSpace::Const),
-            })
-            .collect();
-        memory.variables(self.id, &sizes, |addresses| {
+    pub(crate) fn variables(&self, memory: &Memory) -> Result<Arc<Vec<u64>>, MemoryError> {
+        let sizes: Vec<(u64, bool)> = self.tree.variables.iter().map(extent).collect();
+        memory.variables((self.id, None), &sizes, |addresses| {
             let with_values = self.tree.variables.iter().zip(addresses);
             with_values
                 .filter(|(variable, _)| !variable.initializer.is_empty())
@@ -197,7 +194,32 @@ impl ModuleInner {
         })
     }
 
-    fn initial_bytes(&self, variable: &ptx_syntax::ast::Variable, addresses: &[u64]) -> Vec<u8> {
+    /// The addresses of the module's variables and, behind them, those of variables that its functions
+    /// declare.
+    pub(crate) fn all_variables(
+        &self,
+        memory: &Memory,
+        of_functions: &[Variable],
+    ) -> Result<Arc<Vec<u64>>, MemoryError> {
+        let table = self.variables(memory)?;
+        if of_functions.is_empty() {
+            return Ok(table);
+        }
+        let mut all = table.to_vec();
+        for variable in of_functions {
+            let key = (self.id, Some(variable.name.start));
+            let own = memory.variables(key, &[extent(variable)], |addresses| {
+                match variable.initializer.is_empty() {
+                    true => Vec::new(),
+                    false => vec![(addresses[0], self.initial_bytes(variable, &table))],
+                }
+            })?;
+            all.extend_from_slice(&own);
+        }
+        Ok(Arc::new(all))
+    }
+
+    fn initial_bytes(&self, variable: &Variable, addresses: &[u64]) -> Vec<u8> {
         let width = variable.ty.bytes() as usize;
         let mut bytes = Vec::new();
         for value in &variable.initializer {

@@ -66,6 +66,10 @@ pub enum Problem {
     UseAfterFree,
     /// A write to constant or parameter memory.
     ReadOnly,
+    /// A block of the device heap that is freed a second time, or that was never allocated.
+    BadFree,
+    /// A block of the device heap that is never freed.
+    Leak,
     /// The kernel stopped: `trap`, a bad call or branch, the instruction budget.
     Stopped,
     /// Threads of one block access the same bytes in no order, and one of them writes.
@@ -97,6 +101,8 @@ impl Problem {
             | Problem::NullPointer
             | Problem::UseAfterFree
             | Problem::ReadOnly
+            | Problem::BadFree
+            | Problem::Leak
             | Problem::Stopped => Tool::Memcheck,
             Problem::RaceInBlock | Problem::RaceBetweenBlocks => Tool::Racecheck,
             Problem::Uninitialised => Tool::Initcheck,
@@ -117,6 +123,8 @@ impl Problem {
             Problem::NullPointer => "access through a null pointer",
             Problem::UseAfterFree => "use after free",
             Problem::ReadOnly => "write to read-only memory",
+            Problem::BadFree => "free of what is not allocated",
+            Problem::Leak => "memory of the device heap that is not freed",
             Problem::Stopped => "the kernel stopped",
             Problem::RaceInBlock => "race between threads of a block",
             Problem::RaceBetweenBlocks => "race between blocks",
@@ -276,6 +284,9 @@ impl Finding {
                 None,
             ),
             FaultKind::ReadOnly(a) => (Problem::ReadOnly, Some(region(a)), a.access.name(), None),
+            kind @ (FaultKind::DoubleFree { .. } | FaultKind::BadFree { .. }) => {
+                (Problem::BadFree, None, "free", Some(kind.to_string()))
+            }
             FaultKind::Deadlock(origin) => {
                 (Problem::Deadlock, None, "waiting", Some(origin.clone()))
             }

@@ -1,10 +1,12 @@
 //! The launch that a sanitizer watches.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::finding::{Region, Site};
 use crate::address_space::of_cluster;
 use crate::counters::lines::{self, Owner};
+use crate::heap::HeapLaunch;
 use crate::ir::{InstructionClass, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
@@ -32,8 +34,12 @@ pub(super) struct LaunchGeometry {
     /// Blocks of a cluster; one in a launch without clusters.
     pub cluster: [u32; 3],
     pub shared_bytes: u32,
-    /// Global memory by address: (address, bytes).
+    /// Global memory by address: (address, bytes). The device heap, if there is one, is the last.
     pub allocations: Vec<(u64, u64)>,
+    /// Of the device heap: whether addresses have been used twice. Nothing orders the accesses to
+    /// one block with those to a later one at the same address but `free` and `malloc`, so they are
+    /// not followed from then on.
+    heap_reuses: Option<Arc<AtomicBool>>,
     /// For which source line each instruction counts.
     owners: Arc<OnceLock<Vec<Option<Owner>>>>,
 }
@@ -46,7 +52,8 @@ impl LaunchGeometry {
             block: launch.block,
             cluster: launch.cluster,
             shared_bytes: launch.shared_bytes,
-            allocations: launch.memory.allocations(),
+            allocations: launch.memory.regions(),
+            heap_reuses: launch.memory.heap().arena_reuses(),
             owners: Arc::default(),
         }
     }
@@ -161,7 +168,26 @@ impl LaunchGeometry {
             let found = after.checked_sub(1).filter(|&found| holds(found))?;
             *last = found as u32;
         }
-        Some(*last as usize)
+        let found = *last as usize;
+        match &self.heap_reuses {
+            Some(reuses)
+                if found + 1 == self.allocations.len() && reuses.load(Ordering::Relaxed) =>
+            {
+                None
+            }
+            _ => Some(found),
+        }
+    }
+
+    /// The launch that made some blocks of the device heap.
+    pub(super) fn of_heap(launch: &HeapLaunch) -> Self {
+        LaunchGeometry {
+            kernel: Some(launch.kernel.clone()),
+            grid: launch.grid,
+            block: launch.block,
+            cluster: launch.cluster,
+            ..LaunchGeometry::default()
+        }
     }
 
     /// What a thread does that executes an instruction.

@@ -80,7 +80,8 @@ impl Sanitizer {
         let synchronisation =
             synchronisation.filter(|finding| self.reports_sync || ends_launch(finding));
         let all = self.memcheck.finding().into_iter();
-        all.chain(races)
+        all.chain(self.memcheck.leaks())
+            .chain(races)
             .chain(reads)
             .chain(synchronisation)
             .cloned()
@@ -110,7 +111,9 @@ impl Sanitizer {
     fn launch_event(&mut self, event: Event<'_>) {
         match event {
             Event::LaunchStart(_) => {
-                let of_last = self.findings();
+                // What is left on the device heap may yet be freed.
+                let of_last = self.findings().into_iter();
+                let of_last = of_last.filter(|finding| finding.problem != Problem::Leak);
                 self.earlier.extend(of_last);
                 self.memcheck = Memcheck::new();
             }

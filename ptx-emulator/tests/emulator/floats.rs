@@ -277,6 +277,9 @@ fn float_comparisons() {
     check("setp.neu.f32 %p0, %r1, %r2;", |a, b, _| {
         holds(single(a) != single(b))
     });
+    check("setp.equ.f32 %p0, %r1, %r2;", |a, b, _| {
+        holds(!(single(a) < single(b) || single(a) > single(b)))
+    });
     check("setp.nan.f64 %p0, %x1, %x2;", |a, b, _| {
         holds(double(a).is_nan() || double(b).is_nan())
     });

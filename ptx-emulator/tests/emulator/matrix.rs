@@ -523,3 +523,110 @@ fn sums_are_those_of_an_h200() {
         }
     }
 }
+
+/// `mma` of integers: a fragment's element is at row `group + 8 (i mod r)` and column
+/// `e place + part + 4 e (i / r)`, where A has `8 r` rows and a register holds `e` elements.
+#[test]
+fn products_of_integers_are_exact() {
+    for (name, bits, rows, depth) in [
+        ("m8n8k16", 8, 8, 16),
+        ("m16n8k16", 8, 16, 16),
+        ("m16n8k32", 8, 16, 32),
+        ("m8n8k32", 4, 8, 32),
+        ("m16n8k64", 4, 16, 64),
+        ("m8n8k128", 1, 8, 128),
+        ("m16n8k256", 1, 16, 256),
+    ] {
+        let types: &[[&str; 2]] = match bits {
+            8 => &[["s8", "s8"], ["u8", "s8"], ["s8", "u8"]],
+            4 => &[["s4", "s4"], ["u4", "u4"]],
+            _ => &[["b1", "b1"]],
+        };
+        for &[of_a, of_b] in types {
+            let packed = 32 / bits;
+            let in_a = rows * depth / 32 / packed;
+            let in_b = 8 * depth / 32 / packed;
+            let in_c = rows * 8 / 32;
+            let mut bits_of = noise();
+            let words = in_a + in_b + in_c;
+            let mut data: Vec<u32> = (0..32 * words)
+                .map(|_| (bits_of() * 4_294_967_296.0) as u32)
+                .collect();
+            let before = data.clone();
+            let names = |from: usize, count: usize| {
+                let names = (from..from + count).map(|index| format!("%r{}", index + 4));
+                names.collect::<Vec<_>>().join(", ")
+            };
+            let loads: String = (0..words)
+                .map(|at| format!("ld.global.b32 %r{}, [%x1+{}];", at + 4, 4 * at))
+                .collect();
+            let stores: String = (0..in_c)
+                .map(|at| {
+                    let to = 4 * (in_a + in_b + at);
+                    format!("st.global.b32 [%x1+{to}], %r{};", in_a + in_b + at + 4)
+                })
+                .collect();
+            let end = if bits == 1 { ".xor.popc" } else { ".satfinite" };
+            let (sat, popc) = if bits == 1 { ("", end) } else { (end, "") };
+            let (c, a, b) = (names(in_a + in_b, in_c), names(0, in_a), names(in_a, in_b));
+            let text = module(&format!(
+                "mad.wide.u32 %x1, %thread, {}, %base; {loads}
+                 mma.sync.aligned.{name}.row.col{sat}.s32.{of_a}.{of_b}.s32{popc}
+                 {{{c}}}, {{{a}}}, {{{b}}}, {{{c}}}; {stores}",
+                4 * words
+            ));
+            let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
+            launch(&text, &config, &mut data).unwrap_or_else(|error| panic!("{error}"));
+            let halves = rows / 8;
+            let element = |row_or_column: usize, k: usize, is_a: bool, ty: &str| -> i64 {
+                let (word, part) = (k / packed, k % packed);
+                let lane = 4 * (row_or_column % 8) + word % 4;
+                let at = match is_a {
+                    true => row_or_column / 8 + halves * (word / 4),
+                    false => in_a + word / 4,
+                };
+                let value = before[lane * words + at] >> (bits * part) & (u32::MAX >> (32 - bits));
+                match ty.starts_with('s') && value >> (bits - 1) != 0 {
+                    true => i64::from(value) - (1 << bits),
+                    false => i64::from(value),
+                }
+            };
+            for lane in 0..32 {
+                for i in 0..in_c {
+                    let (row, column) = c_place(lane / 4, lane % 4, i);
+                    let at = lane * words + in_a + in_b + i;
+                    let sum: i64 = (0..depth)
+                        .map(|k| {
+                            let a = element(row, k, true, of_a);
+                            let b = element(column, k, false, of_b);
+                            if bits == 1 { a ^ b } else { a * b }
+                        })
+                        .sum();
+                    let sum = i64::from(before[at] as i32) + sum;
+                    let wanted = match bits {
+                        1 => sum as u32,
+                        _ => sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32,
+                    };
+                    assert_eq!(data[at], wanted, "{name} {of_a} {of_b}: {row}, {column}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_matrix_is_transposed_between_lanes() {
+    let data: Vec<u32> = (0..32)
+        .map(|lane| 2 * lane | (2 * lane + 1) << 16)
+        .collect();
+    let body = "mad.wide.u32 %x1, %thread, 4, %base; ld.global.b32 %r1, [%x1];
+        movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1; st.global.b32 [%x1], %r2;";
+    let mut found = data;
+    let config = LaunchConfig::new([1, 1, 1], [32, 1, 1]);
+    launch(&module(body), &config, &mut found).unwrap_or_else(|error| panic!("{error}"));
+    for (lane, word) in found.iter().enumerate() {
+        let (row, column) = (lane as u32 / 4, 2 * (lane as u32 % 4));
+        let number = |row: u32, column: u32| 8 * column + row;
+        assert_eq!(*word, number(row, column) | number(row, column + 1) << 16);
+    }
+}

@@ -15,6 +15,7 @@ impl Parser<'_> {
     pub(super) fn declaration(&mut self) -> Result<()> {
         let mut external = false;
         loop {
+            self.split_directives()?;
             match self.current() {
                 ".extern" => external = true,
                 ".visible" | ".weak" | ".common" => {}
@@ -35,6 +36,7 @@ impl Parser<'_> {
     }
 
     fn declared_space(&mut self) -> Result<DeclaredSpace> {
+        self.split_directives()?;
         let space = match self.current() {
             ".global" => DeclaredSpace::Global,
             ".const" => DeclaredSpace::Const,
@@ -44,6 +46,11 @@ impl Parser<'_> {
             _ => return self.expected("a state space"),
         };
         self.advance()?;
+        if space == DeclaredSpace::Const && self.eat(b'[')? {
+            // A bank of constant memory, of old versions.
+            self.integer("a bank")?;
+            self.expect(b']')?;
+        }
         Ok(space)
     }
 
@@ -76,6 +83,7 @@ impl Parser<'_> {
             if self.token != Token::Word {
                 return self.expected("a type such as `.b32`");
             }
+            self.split_directives()?;
             let word = self.current();
             let span = self.span;
             self.advance()?;
@@ -103,6 +111,7 @@ impl Parser<'_> {
                 }
                 ".v2" => elements = 2,
                 ".v4" => elements = 4,
+                ".v8" => elements = 8,
                 ".texref" | ".samplerref" | ".surfref" => {
                     return Ok((Type::B64, elements, align.unwrap_or(8)));
                 }
@@ -179,6 +188,7 @@ impl Parser<'_> {
             space,
             name,
             ty,
+            elements,
             bytes,
             align,
             external,
@@ -293,21 +303,13 @@ impl Parser<'_> {
             return Ok(all);
         }
         while !self.at(b')') {
-            // Old PTX passes registers; their size is all that a call needs.
-            let register = self.eat_word(".reg")?;
-            let variable = if register {
+            self.split_directives()?;
+            all.push(if self.eat_word(".reg")? {
                 let (ty, elements, align) = self.variable_type()?;
-                self.declarator(DeclaredSpace::Param, ty, elements, align, false)?
+                self.declarator(DeclaredSpace::Register, ty, elements, align, false)?
             } else {
                 self.variable(false)?
-            };
-            if register {
-                return Err(self.error_at(
-                    variable.name,
-                    "register parameters are not supported; use `.param`",
-                ));
-            }
-            all.push(variable);
+            });
             if !self.at(b')') {
                 self.expect(b',')?;
             }
@@ -335,14 +337,21 @@ impl Parser<'_> {
             returns,
             max_threads: None,
             required_threads: None,
+            required_cluster: None,
             body: None,
         };
         loop {
             match self.current() {
                 ".maxntid" => function.max_threads = Some(self.extents()?),
                 ".reqntid" => function.required_threads = Some(self.extents()?),
-                ".minnctapersm" | ".maxnreg" | ".maxnctapersm" | ".maxclusterrank"
-                | ".reqnctapercluster" => {
+                ".reqnctapercluster" => function.required_cluster = Some(self.extents()?),
+                ".minnctapersm"
+                | ".maxnreg"
+                | ".minnreg"
+                | ".maxnctapersm"
+                | ".maxclusterrank"
+                | ".abi_preserve"
+                | ".abi_preserve_control" => {
                     self.extents()?;
                 }
                 ".noreturn" | ".explicitcluster" | ".blocksareclusters" => self.advance()?,

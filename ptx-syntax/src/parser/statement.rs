@@ -43,6 +43,7 @@ impl Parser<'_> {
         if !self.at_directive() {
             return self.label_or_instruction(body);
         }
+        self.split_directives()?;
         match self.current() {
             ".loc" => return self.location(),
             ".file" => return self.file(),
@@ -86,6 +87,17 @@ impl Parser<'_> {
                 body.push(Statement::BranchTargets(word, (first, end)));
             }
             ".callprototype" => body.push(self.call_prototype(word)?),
+            ".calltargets" => {
+                self.advance()?;
+                loop {
+                    self.symbol("a function's name")?;
+                    if !self.eat(b',')? {
+                        break;
+                    }
+                }
+                self.expect(b';')?;
+                body.push(Statement::CallPrototype(word));
+            }
             _ => body.push(Statement::Label(word)),
         }
         Ok(())

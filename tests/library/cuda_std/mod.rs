@@ -1,8 +1,12 @@
 //! The kernels of `cuda_std/device-tests`, which exercise every function of `cuda_std`: what they
 //! compute on every engine, and which instructions they are made of.
 
+mod atomics;
 mod clusters;
+mod floats;
+mod misc;
 mod ptx;
+mod warps;
 
 use crate::first_gpu;
 use ptx::PTX;
@@ -36,8 +40,20 @@ fn read<T: bytemuck::Pod>(buffer: &Buffer<'_>, len: usize) -> Vec<T> {
 
 /// Runs the kernel `entry`, with 64 words of dynamic shared memory.
 fn run(engine: &dyn Engine, entry: &str, grid: Dim3, block: Dim3, args: &[Arg<'_>]) {
+    run_of(engine, PTX, entry, grid, block, args);
+}
+
+/// Runs the kernel `entry` of a module.
+fn run_of(
+    engine: &dyn Engine,
+    ptx: &'static str,
+    entry: &str,
+    grid: Dim3,
+    block: Dim3,
+    args: &[Arg<'_>],
+) {
     let launch = Launch {
-        kernel: engine.load(PTX, entry).unwrap(),
+        kernel: engine.load(ptx, entry).unwrap(),
         grid,
         block,
         cluster: Dim3::ONE,

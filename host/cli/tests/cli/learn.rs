@@ -231,7 +231,10 @@ fn an_exercise_is_solved() {
         assert!(passed.stdout.contains(part), "{passed:?}");
     }
     let list = end(&mut learn(&["list"], dir)).stdout;
-    assert!(list.contains(&format!("1 of {} passed", ALL.len())), "{list}");
+    assert!(
+        list.contains(&format!("1 of {} passed", ALL.len())),
+        "{list}"
+    );
     assert_eq!(list.matches("passed").count(), 2, "{list}");
 
     watch_goes_on(&folder);

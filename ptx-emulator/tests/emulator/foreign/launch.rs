@@ -86,6 +86,11 @@ impl Launch {
             .unwrap_or_else(|error| panic!("{}: {error}", self.kernel.name()))
     }
 
+    /// What the kernel has printed.
+    pub fn printed(&self) -> Vec<u8> {
+        self.memory.take_printed()
+    }
+
     /// What a buffer holds.
     pub fn read<T: Pod>(&self, buffer: &Buffer<T>) -> Vec<T> {
         let mut values = vec![T::zeroed(); buffer.count];

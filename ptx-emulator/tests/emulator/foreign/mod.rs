@@ -15,7 +15,10 @@ mod halves;
 mod launch;
 mod memory;
 mod others;
+mod print;
+mod tensor;
 mod warps;
+mod wide;
 
 use launch::{Launch, noise};
 
@@ -54,9 +57,12 @@ fn every_kernel_is_known_here() {
         ),
         (ptx!("local_arrays"), "digits sorted bytes"),
         (ptx!("shared"), "reduce mixed generic counted"),
+        (ptx!("print"), "lists checked"),
         (ptx!("softmax"), "softmax"),
         (ptx!("spaces"), "polynomial accesses globals specials"),
+        (ptx!("tensor"), "halves bytes"),
         (ptx!("warps"), "votes shuffles reductions scan"),
+        (ptx!("wide"), "unsigned_parts signed_parts"),
     ];
     for (text, kernels) in files {
         let module = ptx_emulator::Module::parse(text).expect("well-formed PTX");

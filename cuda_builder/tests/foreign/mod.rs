@@ -1,0 +1,101 @@
+//! Compiles a crate as Rust-CUDA's users write it: without `#![no_std]`, without features, with a
+//! call into another crate that nothing inlines.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cuda_builder::{CudaBuilder, CudaBuilderError, NvvmArch, PtxTextError, Toolchain};
+
+const KERNELS: &str = r#"
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "ptx-kernel" fn both(output: *mut u32) {
+    let mut features = 0;
+    #[cfg(target_feature = "compute_61")]
+    {
+        features += 61;
+    }
+    #[cfg(target_feature = "compute_70")]
+    {
+        features += 70;
+    }
+    #[cfg(target_feature = "compute_72")]
+    {
+        features += 1000;
+    }
+    unsafe {
+        *output = helper::far(*output);
+        output.add(1).write(features);
+    }
+}
+"#;
+
+const HELPER: &str = "#[inline(never)]\npub fn far(x: u32) -> u32 {\n    x.rotate_left(3) ^ 5\n}\n";
+
+/// A package in `folder` with a library of this text.
+fn package(folder: &Path, manifest: &str, text: &str) {
+    fs::create_dir_all(folder.join("src")).unwrap();
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    fs::write(folder.join("src/lib.rs"), text).unwrap();
+}
+
+/// The crate of kernels, which outlives the test so that core is compiled once.
+fn foreign_crate() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("foreign");
+    let head = |name: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n")
+    };
+    package(&folder.join("helper"), &head("helper"), HELPER);
+    let manifest = head("kernels")
+        + "\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]\n\n[dependencies]\n\
+           helper = { path = \"helper\" }\n\n[workspace]\n";
+    package(&folder, &manifest, KERNELS);
+    folder
+}
+
+#[test]
+fn calls_into_other_crates_are_resolved() {
+    let folder = foreign_crate();
+    if let Err(reason) = Toolchain::find(&folder) {
+        println!("skipped: {reason}");
+        return;
+    }
+    let module = folder.join("module.ll");
+    let _ = fs::remove_file(&module);
+    let builder = CudaBuilder::new(&folder)
+        .arch(NvvmArch::Compute70)
+        .ftz(true)
+        .final_module_path(&module);
+    let output = builder.compile().unwrap();
+    assert!(output.whole_program);
+    assert_eq!(output.entries.len(), 1);
+    assert_eq!(output.entries[0].name, "both");
+    assert!(!output.text.contains(".extern"), "{}", output.text);
+    // compute_61 and compute_70, and not compute_72.
+    assert!(output.text.contains("131"), "{}", output.text);
+    assert_eq!(output.warnings.len(), 1, "{:?}", output.warnings);
+    let module = fs::read_to_string(module).unwrap();
+    assert!(module.contains("define"), "{module}");
+
+    let error = builder.clone().whole_program(false).compile().unwrap_err();
+    let CudaBuilderError::PtxText {
+        source: PtxTextError::Unresolved(names),
+        ..
+    } = &error
+    else {
+        panic!("{error}")
+    };
+    assert!(names.len() == 1 && names[0].contains("far"), "{names:?}");
+
+    let unknown = builder.arch(NvvmArch::Compute73).compile().unwrap_err();
+    let message = unknown.to_string();
+    assert!(
+        message.starts_with("the compiler does not know sm_73: it knows ")
+            && message.contains("sm_120"),
+        "{message}"
+    );
+}

@@ -1,0 +1,58 @@
+//! Scalar video instructions on one lane.
+
+use super::convert::{sign_extend, truncate};
+use crate::ir::{Part, SecondOperation, Video, VideoFunction};
+
+fn extract(value: u64, part: Part, signed: bool) -> i64 {
+    let value = truncate(value >> part.shift, part.bits);
+    match signed {
+        true => sign_extend(value, part.bits),
+        false => value as i64,
+    }
+}
+
+pub(super) fn evaluate(video: Video, x: [u64; 4]) -> u64 {
+    let [signed, signed_a, signed_b] = video.signed;
+    let a = extract(x[0], video.parts[0], signed_a);
+    let b = extract(x[1], video.parts[1], signed_b);
+    let amount = match video.clamps {
+        true => b.min(32),
+        false => b & 31,
+    };
+    let mut value = match video.function {
+        VideoFunction::Add => a + b,
+        VideoFunction::Sub => a - b,
+        VideoFunction::AbsoluteDifference => (a - b).abs(),
+        VideoFunction::Min => a.min(b),
+        VideoFunction::Max => a.max(b),
+        // The result has 33 bits at most.
+        VideoFunction::ShiftLeft => a << amount,
+        VideoFunction::ShiftRight => a >> amount,
+    };
+    let width = video.merged.map_or(32, |part| part.bits);
+    if video.saturates {
+        let (least, most) = match signed {
+            true => (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1),
+            false => (0, (1i64 << width) - 1),
+        };
+        value = value.clamp(least, most);
+    }
+    let whole = |value: u64| match signed {
+        true => sign_extend(value, 32),
+        false => truncate(value, 32) as i64,
+    };
+    let (value, c) = (whole(value as u64), whole(x[2]));
+    let value = match video.second {
+        None => value,
+        Some(SecondOperation::Add) => value + c,
+        Some(SecondOperation::Min) => value.min(c),
+        Some(SecondOperation::Max) => value.max(c),
+    };
+    match video.merged {
+        None => truncate(value as u64, 32),
+        Some(part) => {
+            let mask = truncate(u64::MAX, part.bits) << part.shift;
+            x[2] & !mask | (value as u64) << part.shift & mask
+        }
+    }
+}

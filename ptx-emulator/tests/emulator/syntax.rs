@@ -1,0 +1,152 @@
+//! What the grammar of PTX allows and few compilers write.
+
+use crate::common::{STORE, kernel, module_with, run, run_text};
+use ptx_emulator::{Args, LaunchConfig, LaunchError, Memory, Module};
+
+#[test]
+fn directives_need_no_blanks_between_them() {
+    let function = ".func (.param.b32 out) next(.param.b32 in)
+        { .reg.b32 %v; ld.param.b32 %v, [in]; add.u32 %v, %v, 1; st.param.b32 [out], %v; ret; }";
+    let body =
+        "{ .reg.b32 a; .reg.v2.b32 pair; .param.b32 in; .param.b32 out; .shared.align 4 .b32 s[2];
+         st.param.b32 [in], 41; call (out), next, (in); ld.param.b32 a, [out];
+         mov.b32 pair.x, a; mov.b32 %r0, pair.x; }";
+    let text = module_with(function, &format!("{body} {STORE}"));
+    assert_eq!(run_text(&text, 1, &[0]), [42]);
+}
+
+#[test]
+fn functions_take_and_return_registers() {
+    let function = "
+        .func (.reg .b64 sum, .reg .pred odd) parts(.reg .b32 a, .reg .b64 b, .reg .v2 .u16 c)
+        { .reg .b64 %w; .reg .b32 %v;
+          cvt.u64.u32 %w, a; add.u64 sum, %w, b; cvt.u64.u16 %w, c.x; add.u64 sum, sum, %w;
+          cvt.u64.u16 %w, c.y; add.u64 sum, sum, %w;
+          cvt.u32.u64 %v, sum; and.b32 %v, %v, 1; setp.ne.u32 odd, %v, 0; @odd ret; ret; }";
+    let body = "{ .reg .v2 .u16 c; mov.v2.u16 c, {300, 4}; mov.u64 %x1, 0x100000000;
+         call (%x2, %p1), parts, (%thread, %x1, c);
+         mov.b64 {%r1, %r2}, %x2; selp.u32 %r3, 1000000, 0, %p1;
+         add.u32 %r0, %r1, %r3; add.u32 %r0, %r0, %r2; }";
+    let text = module_with(function, &format!("{body} {STORE}"));
+    let results = run_text(&text, 8, &[0; 8]);
+    for (thread, result) in results.iter().enumerate() {
+        let sum = thread as u32 + 304;
+        assert_eq!(*result, sum + 1 + (sum & 1) * 1_000_000);
+    }
+}
+
+#[test]
+fn constants_are_passed_in_registers() {
+    let function = ".func (.reg .b64 out) twice(.reg .u64 a) { add.u64 out, a, a; }";
+    let body = "call (%x1), twice, (0x180000001); mov.b64 {%r1, %r2}, %x1; add.u32 %r0, %r1, %r2;";
+    let text = module_with(function, &format!("{body} {STORE}"));
+    assert_eq!(run_text(&text, 1, &[0]), [5]);
+}
+
+#[test]
+fn registers_of_several_elements() {
+    let body = "{ .reg .v4 .u32 %v; .reg .v2 .b32 %w<3>; .reg .b64 %q;
+         ld.global.v4.u32 %v, [%base]; mov.b32 %w2.y, %v.w; mov.b32 %w2.x, %v.z;
+         mov.v2.b32 %w1, %w2; mov.b64 %q, %w1; mov.b64 {%r1, %r2}, %q;
+         mov.v2.b32 {%r1, %r2}, {%r2, %r1};
+         mov.b32 %v.x, %r1; mov.b32 %v.y, %r2; st.global.v4.u32 [%base], %v; }";
+    assert_eq!(run(body, 1, &[10, 20, 30, 40]), [40, 30, 30, 40]);
+}
+
+#[test]
+fn constants_and_variables_stand_for_themselves() {
+    let body = "{ .shared .u32 s[32]; .local .u32 l; .reg .u32 t;
+         mov.u32 t, WARP_SZ; st.u32 [s], t + 1; st.u32 [l], 7; bar.sync 0;
+         ld.u32 %r1, [s]; ld.u32 %r2, [l]; add.u32 %r0, %r1, %r2; }";
+    assert_eq!(run(&format!("{body} {STORE}"), 32, &[0; 32]), [40; 32]);
+}
+
+#[test]
+fn variables_of_functions_keep_their_values() {
+    let function = ".func (.param .b32 out) count() { .global .u32 calls = 5; .reg .b32 %v;
+        ld.global.u32 %v, [calls]; add.u32 %v, %v, 1; st.global.u32 [calls], %v;
+        st.param.b32 [out], %v; ret; }";
+    let body =
+        "{ .param .b32 out; call (out), count; call (out), count; ld.param.b32 %r0, [out]; }";
+    let kernel = kernel(&module_with(function, &format!("{body} {STORE}")));
+    let memory = Memory::with_capacity(1 << 16);
+    let data = memory.alloc(4).expect("room");
+    let mut args = Args::new();
+    args.push_u64(data);
+    for wanted in [7u32, 9] {
+        let config = LaunchConfig::new([1; 3], [1; 3]);
+        kernel.launch(&memory, &config, &args).expect("runs");
+        let mut bytes = [0; 4];
+        memory.read(data, &mut bytes).expect("in bounds");
+        assert_eq!(u32::from_le_bytes(bytes), wanted);
+    }
+}
+
+#[test]
+fn a_function_has_aliases_and_calls_name_their_targets() {
+    let functions = ".func (.param .b32 out) one() { st.param.b32 [out], 1; ret; }
+        .func (.param .b32 out) also();
+        .alias also, one;";
+    let body = "{ .param .b32 out; call (out), also; ld.param.b32 %r1, [out];
+         mov.u64 %x1, one; .param .b32 more; all: .calltargets one;
+         call (more), %x1, (), all; ld.param.b32 %r2, [more]; add.u32 %r0, %r1, %r2; }";
+    let text = module_with(functions, &format!("{body} {STORE}"));
+    assert_eq!(run_text(&text, 1, &[0]), [2]);
+}
+
+#[test]
+fn votes_without_a_mask_are_of_the_lanes_that_are_there() {
+    let body = "setp.lt.u32 %p1, %thread, 20; setp.lt.u32 %p2, %thread, 7;
+         @%p1 bra SOME; mov.u32 %r0, 0; bra END;
+         SOME: vote.ballot.b32 %r0, %p2; END:";
+    let results = run(&format!("{body} {STORE}"), 32, &[0; 32]);
+    assert!(results[..20].iter().all(|&ballot| ballot == 0x7f));
+    assert!(results[20..].iter().all(|&ballot| ballot == 0));
+}
+
+#[test]
+fn a_body_that_cannot_be_decoded_refuses_its_kernel_alone() {
+    let text = ".version 8.0\n.target sm_80\n.address_size 64\n
+        .visible .entry good() { ret; }
+        .visible .entry strange() { frobnicate.u32 %r1, %r2; ret; }
+        .visible .entry broken() { .reg .b32 %r<2>; add.u32 %r1 %r2; ret; }";
+    let module = Module::index(text).expect("kernels are found");
+    assert!(module.kernel("good").is_ok());
+    for (kernel, word) in [("strange", "frobnicate"), ("broken", "expected")] {
+        let error = module.kernel(kernel).expect_err("not PTX");
+        assert!(error.to_string().contains(word), "{error}");
+    }
+}
+
+#[test]
+fn a_kernel_names_its_cluster() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n
+        .visible .entry test(.param .u64 data) .explicitcluster .reqnctapercluster 2, 1, 1
+        { .reg .b64 %x<3>; .reg .b32 %r<3>; ld.param.u64 %x1, [data];
+          mov.u32 %r1, %ctaid.x; mov.u32 %r2, %cluster_nctaid.x;
+          mad.wide.u32 %x2, %r1, 4, %x1; st.global.u32 [%x2], %r2; ret; }";
+    let kernel = kernel(text);
+    assert_eq!(kernel.required_cluster(), Some([2, 1, 1]));
+    let memory = Memory::with_capacity(1 << 16);
+    let data = memory.alloc(16).expect("room");
+    let mut args = Args::new();
+    args.push_u64(data);
+    let mut config = LaunchConfig::new([4, 1, 1], [1; 3]);
+    kernel.launch(&memory, &config, &args).expect("runs");
+    let mut bytes = [0; 16];
+    memory.read(data, &mut bytes).expect("in bounds");
+    assert_eq!(bytes, [2, 0, 0, 0].repeat(4)[..]);
+    config.cluster = Some([4, 1, 1]);
+    let refused = kernel.launch(&memory, &config, &args);
+    assert!(
+        matches!(refused, Err(LaunchError::OtherCluster { .. })),
+        "{refused:?}"
+    );
+    config.cluster = None;
+    config.grid = [3, 1, 1];
+    let refused = kernel.launch(&memory, &config, &args);
+    assert!(
+        matches!(refused, Err(LaunchError::WrongCluster { .. })),
+        "{refused:?}"
+    );
+}
