@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
             let digits = first.is_ascii_digit();
             let length = match is_word(first) {
                 true => rest
-                    .find(|c: char| !is_word(c) && !(digits && c == '.'))
+                    .find(|c: char| !(is_word(c) || digits && c == '.'))
                     .unwrap_or(rest.len()),
                 false if rest.starts_with("::") => 2,
                 false => first.len_utf8(),

@@ -153,9 +153,9 @@ impl Builder<'_, '_> {
             let truth = self.reg32_constant(Constant::Bits(truth << (16 * half)));
             values.push((truth, outcome));
         }
-        match values.as_slice() {
-            &[(truth, outcome)] => self.emit(Op::Select32(to, truth, zero, outcome)),
-            &[(low, of_low), (high, of_high)] => {
+        match *values.as_slice() {
+            [(truth, outcome)] => self.emit(Op::Select32(to, truth, zero, outcome)),
+            [(low, of_low), (high, of_high)] => {
                 let (lower, upper) = (self.new_reg32(), self.new_reg32());
                 self.emit_unguarded(Op::Select32(lower, low, zero, of_low));
                 self.emit_unguarded(Op::Select32(upper, high, zero, of_high));

@@ -7,7 +7,7 @@
 //! `0xfff8000000000000`. Conversions from and to f64 keep the sign and as much of the payload as
 //! fits.
 
-use super::double;
+use super::{approximate, double};
 use crate::ir::{Comparison, FloatFormat, FloatFunction, FloatProperty, Rounding};
 use ptx_syntax::ast::Type;
 
@@ -286,11 +286,11 @@ fn exact(function: FloatFunction, x: &[f64; 3], rounding: Rounding) -> (f64, f64
             (root, if rest.is_finite() { rest } else { 0.0 })
         }
         FloatFunction::RsqrtApprox => (1.0 / a.sqrt(), 0.0),
-        FloatFunction::Sin => (a.sin(), 0.0),
-        FloatFunction::Cos => (a.cos(), 0.0),
-        FloatFunction::Exp2 => (a.exp2(), 0.0),
-        FloatFunction::Log2 => (a.log2(), 0.0),
-        FloatFunction::Tanh => (a.tanh(), 0.0),
+        FloatFunction::Sin => (approximate::sin(a), 0.0),
+        FloatFunction::Cos => (approximate::cos(a), 0.0),
+        FloatFunction::Exp2 => (approximate::exp2(a), 0.0),
+        FloatFunction::Log2 => (approximate::log2(a), 0.0),
+        FloatFunction::Tanh => (approximate::tanh(a), 0.0),
         // These do not round and are handled on bits.
         FloatFunction::Neg
         | FloatFunction::Abs

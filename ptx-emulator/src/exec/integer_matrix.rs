@@ -57,12 +57,12 @@ impl<O: Observer> Run<'_, '_, O> {
             .iter()
             .map(|register| std::array::from_fn(|lane| read(&self.r, *register, lane) as u32))
             .collect();
-        for (i, &register) in product.d.iter().enumerate() {
-            for lane in 0..LANES {
+        for (i, (&register, c)) in product.d.iter().zip(&c).enumerate() {
+            for (lane, &addend) in c.iter().enumerate() {
                 let (row, column) = element(i, lane);
                 let (a, b) = (&a[row * words..][..words], &b[column * words..][..words]);
                 let sum = dot(product, a, b);
-                let value = accumulate(c[i][lane], sum, product.saturates);
+                let value = accumulate(addend, sum, product.saturates);
                 write(&mut self.r, register, lane, u64::from(value));
             }
         }

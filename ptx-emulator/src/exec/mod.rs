@@ -2,6 +2,7 @@
 
 mod access;
 mod access_pattern;
+mod approximate;
 mod arithmetic;
 mod async_copy;
 mod atomic;
@@ -23,6 +24,7 @@ mod matrix;
 mod mbarrier;
 mod mbarrier_object;
 mod rare;
+mod rows;
 mod run;
 mod simd;
 mod system;

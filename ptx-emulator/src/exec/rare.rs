@@ -1,10 +1,10 @@
 //! Operations that are too rare for the inner loop.
 
-use super::lane;
 use super::run::{Outcome, Run};
-use super::vector::{store_lanes32, store_lanes64};
+use super::vector::{LANES, Lanes32, collect, store_lanes32, store_lanes64};
 use super::warp_ops::{self, lanes};
-use crate::ir::{InstructionId, Op, Register, Timer};
+use super::{lane, simd};
+use crate::ir::{InstructionId, LaneOp, Op, Register, Timer};
 use crate::observer::{Event, Observer};
 
 impl<O: Observer> Run<'_, '_, O> {
@@ -56,6 +56,39 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
+    /// All lanes at once; false, with nothing done, where there is no such way.
+    #[inline(always)]
+    fn lane_op_by_row(&mut self, op: &LaneOp, mask: u32) -> bool {
+        const NOTHING: Lanes32 = [0; LANES];
+        let mut x = [&NOTHING; 3];
+        if op.carry_out.is_some() || op.arguments.len() > x.len() {
+            return false;
+        }
+        for (row, argument) in x.iter_mut().zip(&op.arguments) {
+            match argument {
+                Register::Reg32(register) => *row = &self.r.regs32[register.0 as usize],
+                _ => return false,
+            }
+        }
+        if let Register::Reg64(_) = op.destination {
+            return false;
+        }
+        let Some(row) = simd::lane_row(self.launch.level, op.function, x) else {
+            return false;
+        };
+        match op.destination {
+            Register::Reg32(to) => {
+                store_lanes32::<false>(&mut self.r.regs32[to.0 as usize], mask, |lane| row[lane]);
+            }
+            Register::Predicate(to) => {
+                let bits = collect(|lane| row[lane] & 1 != 0);
+                self.r.set_predicate(mask, to.0, bits);
+            }
+            Register::Reg64(_) => return false,
+        }
+        true
+    }
+
     pub(super) fn read_timer(&mut self, timer: Timer, to: Register, mask: u32) {
         let value = match timer {
             // Instructions count when their basic block begins: two reads in one block must differ.
@@ -74,6 +107,9 @@ impl<O: Observer> Run<'_, '_, O> {
 
     pub(super) fn lane_op(&mut self, index: u32, mask: u32) {
         let op = &self.program.lane_ops[index as usize];
+        if self.lane_op_by_row(op, mask) {
+            return;
+        }
         for lane in lanes(mask) {
             let mut x = [0; 4];
             for (value, argument) in x.iter_mut().zip(&op.arguments) {

@@ -7,8 +7,11 @@
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::rows::{self, Operands};
 use super::run::{RawFault, Run, Stop};
 use super::tensor_sum::{self, Line};
+use super::vector::Lanes32;
+use crate::ir::LaneFunction;
 use crate::observer::Observer;
 
 /// Vector instructions that the inner loop is compiled for.
@@ -142,6 +145,36 @@ fn multiply_rows(sums: &mut [f64; 8], a: &[f64], b: &[[f64; 8]]) {
             *sum = a.mul_add(*b, *sum);
         }
     }
+}
+
+/// [`rows::evaluate`]
+pub(super) fn lane_row(level: Level, function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
+    match level {
+        Level::Portable => lane_row_portable(function, x),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes `Avx2` only if the processor has AVX2 and FMA.
+        Level::Avx2 => unsafe { lane_row_avx2(function, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Level::detect` makes `Avx512` only if the processor has these features.
+        Level::Avx512 => unsafe { lane_row_avx512(function, x) },
+    }
+}
+
+#[inline(never)]
+fn lane_row_portable(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
+    rows::evaluate(function, x)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi2")]
+fn lane_row_avx2(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
+    rows::evaluate(function, x)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi2,avx512f,avx512vl,avx512bw,avx512dq")]
+fn lane_row_avx512(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
+    rows::evaluate(function, x)
 }
 
 /// [`tensor_sum::aligned_sum`]

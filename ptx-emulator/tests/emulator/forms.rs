@@ -257,7 +257,7 @@ fn bits_and_fields() {
         (low_24(a) * low_24(b)).wrapping_add(c as i64) as u64 & LOW
     });
     check("mad24.hi.sat.s32 %r0, %r1, %r2, %r3;", |a, b, c| {
-        let sum = (low_24(a) * low_24(b) >> 16) + i64::from(c as i32);
+        let sum = ((low_24(a) * low_24(b)) >> 16) + i64::from(c as i32);
         sum.clamp(i32::MIN.into(), i32::MAX.into()) as u64 & LOW
     });
     check("dp2a.hi.s32.u32 %r0, %r1, %r2, %r3;", |a, b, c| {

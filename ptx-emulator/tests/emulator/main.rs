@@ -5,6 +5,7 @@
 mod async_copy;
 mod clusters;
 mod common;
+mod conformance;
 mod counters;
 mod divergence;
 mod floats;

@@ -617,7 +617,7 @@ fn products_of_integers_are_exact() {
 #[test]
 fn a_matrix_is_transposed_between_lanes() {
     let data: Vec<u32> = (0..32)
-        .map(|lane| 2 * lane | (2 * lane + 1) << 16)
+        .map(|lane| (2 * lane) | ((2 * lane + 1) << 16))
         .collect();
     let body = "mad.wide.u32 %x1, %thread, 4, %base; ld.global.b32 %r1, [%x1];
         movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1; st.global.b32 [%x1], %r2;";
