@@ -175,10 +175,8 @@ impl NvvmArch {
 
     /// The same generation without a suffix.
     pub fn base_architecture(self) -> Self {
-        let base = Self::variants_for_capability(self.capability()).into_iter();
-        base.filter(|arch| arch.is_base_variant())
-            .next()
-            .unwrap_or(self)
+        let mut variants = Self::variants_for_capability(self.capability()).into_iter();
+        variants.find(|arch| arch.is_base_variant()).unwrap_or(self)
     }
 
     /// The same generation without a suffix, and with each that it has.
