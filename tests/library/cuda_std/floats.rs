@@ -8,6 +8,12 @@ use device_tests::accuracy::{FUNCTIONS, error_in_ulp, largest_error, largest_err
 use warpladder::engine::Engine;
 use warpladder::launch::Arg;
 
+/// A function of one `f32`, on the host.
+type Single = fn(f32) -> f32;
+
+/// A function of one `f64`, on the host.
+type Double = fn(f64) -> f64;
+
 const TABLE: &str = include_str!("../../../docs/float-accuracy.md");
 
 /// Floats of every exponent and either sign, the special ones among them.
@@ -52,7 +58,7 @@ fn results_have_the_bits_of_the_hosts() {
     let of_one = FUNCTIONS
         .iter()
         .filter_map(|function| Some((function.entry?, function.single)));
-    let others: [(&str, fn(f32) -> f32); 4] = [
+    let others: [(&str, Single); 4] = [
         ("float_powf", |x| single::powf(x, 1.75 * x)),
         ("float_round", f32::round),
         ("float_fract", |x| x - x.trunc()),
@@ -139,7 +145,7 @@ fn powf_has_the_special_cases_of_c99() {
 #[test]
 fn fast_functions_are_near() {
     let input: Vec<f32> = (1..2000).map(|i| i as f32 / 300.0).collect();
-    let functions: [(&str, fn(f64) -> f64); 11] = [
+    let functions: [(&str, Double); 11] = [
         ("fast_exp", f64::exp),
         ("fast_exp10", |x| 10_f64.powf(x)),
         ("fast_ln", f64::ln),
