@@ -202,13 +202,10 @@ impl Device {
             .or(self.tensor_f16_tflops)
     }
 
-    /// Peak of the tensor cores in f64, in GFLOP/s: twice that of the f64 units on 8.0 and 9.0,
-    /// which alone have them.
+    /// Peak of the tensor cores in f64, in GFLOP/s; `None` where they have no such instructions,
+    /// or their rate is not known.
     pub fn peak_tensor_fp64_gflops(&self) -> Option<f64> {
-        match self.architecture.compute_capability {
-            80 | 90 => Some(2.0 * self.peak_fp64_gflops()?),
-            _ => None,
-        }
+        Some(self.gflops_of(self.architecture.tensor_fp64?.value))
     }
 
     /// Peak of the f64 units, in GFLOP/s.
@@ -217,8 +214,12 @@ impl Device {
     }
 
     fn peak_gflops(&self, of: impl Fn(&Lanes) -> Option<u32>) -> Option<f64> {
-        let lanes = of(&self.architecture.lanes?.value)?;
-        Some(2.0 * f64::from(lanes * self.multiprocessors.value) * self.clock_ghz())
+        Some(self.gflops_of(of(&self.architecture.lanes?.value)?))
+    }
+
+    /// GFLOP/s of units that do so many multiply-adds per cycle and multiprocessor.
+    fn gflops_of(&self, lanes: u32) -> f64 {
+        2.0 * f64::from(lanes * self.multiprocessors.value) * self.clock_ghz()
     }
 
     /// Bandwidth of shared memory without conflicts, all multiprocessors together, in GB/s.
