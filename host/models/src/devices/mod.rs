@@ -170,6 +170,27 @@ pub fn find(name: &str) -> Result<&'static Device, DeviceError> {
         })
 }
 
+/// The row of the GPU that a driver calls so: that whose name is in it word by word, the longest
+/// where there are several. A word that makes another model of it, such as `Ti`, is no such name.
+pub fn named(name: &str) -> Option<&'static Device> {
+    const OTHER_MODELS: [&str; 8] = [
+        "ti", "super", "laptop", "mobile", "max", "pcie", "nvl", "mig",
+    ];
+    let words = |name: &str| -> Vec<String> {
+        let lower = name.to_lowercase();
+        let words = lower.split(|c: char| !c.is_alphanumeric());
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let asked = words(name);
+    let is_other = asked.iter().any(|word| OTHER_MODELS.contains(&&**word));
+    let is_named = |row: &&Device| {
+        let own = words(&row.name);
+        asked.windows(own.len()).any(|part| part == own)
+    };
+    let rows = table().filter(|_| !is_other).filter(is_named);
+    rows.max_by_key(|row| row.name.len())
+}
+
 fn plain(name: &str) -> String {
     name.chars()
         .filter(|c| c.is_alphanumeric())

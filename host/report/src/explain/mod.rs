@@ -2,24 +2,29 @@
 //! help.
 //!
 //! Everything is computed: counts by the emulator at a small size, times by
-//! [`predict`](warpladder_lab::predict) at any. An [`Explanation`] serialises, and [`page`] writes
-//! it for people, as Markdown.
+//! [`predict`](warpladder_lab::predict) at any. An [`Explanation`] serialises, [`page()`] writes it
+//! for people, as Markdown, and [`terminal()`] lays that out for a terminal.
 
+mod chapter;
 mod change;
 mod levels;
 mod measured;
 mod notes;
 mod page;
+mod terminal;
 
+pub use chapter::Chapter;
 pub use change::{Change, OtherRung};
 pub use levels::LevelUse;
 pub use measured::measured_ms;
 pub use notes::Note;
 pub use page::page;
+pub use terminal::terminal;
 pub use warpladder_lab::profile::{LineCounters, SourceFile, SourceLine};
 
 use ptx_emulator::Counters;
 use ptx_emulator::counters::Counts;
+use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -81,8 +86,13 @@ pub struct Explanation {
     pub counted: Counted,
     /// The source of the launch that was counted.
     pub listing: Vec<SourceFile>,
+    /// The chapter of the book on it; null without the source tree.
+    pub chapter: Option<Chapter>,
     /// The one change that would help most.
     pub change: Change,
+    /// The fastest rung that computes the same, at this size on this GPU, by the same predictions;
+    /// null where that is this one.
+    pub best: Option<OtherRung>,
 }
 
 /// A launch of a rung.
@@ -195,7 +205,6 @@ impl Explainer {
             source: rung.source,
             summary: rung.summary,
             listing: warpladder_lab::profile::listing(&measurement, file.as_deref()),
-            file,
             notes,
             device: device.name.to_string(),
             m: shape.m,
@@ -211,7 +220,10 @@ impl Explainer {
                 .iter()
                 .map(|launch| self.part(runs, launch))
                 .collect(),
+            chapter: chapter::chapter(rung.name, file.as_deref()),
             change: change::change(self, rung, &forecast, &counted),
+            best: change::best(self, rung, &forecast),
+            file,
             counted,
         })
     }
@@ -226,6 +238,25 @@ impl Explainer {
         let mut forecasts = self.forecasts.borrow_mut();
         forecasts.insert(rung.name, Rc::clone(&made));
         Ok(made)
+    }
+
+    /// Makes the predictions for these rungs, as many at a time as there are cores.
+    fn forecast_all(&self, rungs: &[&'static Rung]) {
+        let missing: Vec<&'static Rung> = {
+            let forecasts = self.forecasts.borrow();
+            let known = |rung: &&&Rung| !forecasts.contains_key(rung.name);
+            rungs.iter().filter(known).copied().collect()
+        };
+        let Explainer { device, shape, .. } = self;
+        let made: Vec<_> = missing
+            .par_iter()
+            .filter_map(|rung| {
+                let made = forecast(&EmulatorEngine::new(), device, rung, *shape, SEED);
+                Some((rung.name, made.ok()?))
+            })
+            .collect();
+        let made = made.into_iter().map(|(name, made)| (name, Rc::new(made)));
+        self.forecasts.borrow_mut().extend(made);
     }
 
     /// The size at which a rung is counted: what is asked for where that is small.

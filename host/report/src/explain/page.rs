@@ -1,6 +1,6 @@
 //! An explanation for people.
 
-use super::{Explanation, LaunchPart, LineCounters, SourceFile};
+use super::{Chapter, Explanation, LaunchPart, LineCounters, OtherRung, SourceFile};
 use std::fmt::Write;
 use warpladder_models::occupancy::Limiter;
 
@@ -242,22 +242,62 @@ fn change(page: &mut String, of: &Explanation) -> std::fmt::Result {
         "Relieve the {}: {}. Without this work it would be {:.2} times as fast.",
         change.bound, change.what, change.at_most
     )?;
-    match &change.rung {
-        Some(rung) => {
-            write!(
-                page,
-                "The rung `{}` ({}) should take {:.4} ms: {:.2} times as fast",
-                rung.kernel, rung.summary, rung.predicted_ms, rung.gain
-            )?;
-            match rung.measured_gain {
-                Some(measured) => writeln!(page, " (measured: {measured:.2})."),
-                None => writeln!(page, "."),
+    match &of.best {
+        Some(best) => {
+            let rung = of.ran.unwrap_or(of.kernel);
+            write!(page, "\nThe fastest kernel for {} on {} ", size(of.m, of.n, of.k), of.device)?;
+            other(page, best)?;
+            writeln!(page, "{}", measured(best))?;
+            learn(page, "It", best.chapter.as_ref())?;
+            if let Some(step) = change.rung.as_ref().filter(|step| step.kernel != best.kernel) {
+                write!(page, "\nThe next step of the ladder, from `{rung}`, ")?;
+                other(page, step)?;
+                writeln!(page, "{}", measured(step))?;
+                learn(page, "It", step.chapter.as_ref())?;
             }
+            Ok(())
         }
-        None => writeln!(
-            page,
-            "No later rung that computes the same is predicted to be faster."
-        ),
+        None => {
+            writeln!(
+                page,
+                "\nNo kernel that computes the same is predicted to be faster for {} on {}.",
+                size(of.m, of.n, of.k),
+                of.device
+            )?;
+            learn(page, "This one", of.chapter.as_ref())
+        }
+    }
+}
+
+/// What another rung is, and how long it should take.
+fn other(page: &mut String, rung: &OtherRung) -> std::fmt::Result {
+    write!(
+        page,
+        "is `{}` ({}): {:.4} ms predicted, {:.2} times as fast",
+        rung.kernel, rung.summary, rung.predicted_ms, rung.gain
+    )
+}
+
+fn measured(rung: &OtherRung) -> String {
+    match rung.measured_gain {
+        Some(measured) => format!(" (measured: {measured:.2})."),
+        None => ".".to_owned(),
+    }
+}
+
+/// Where it is explained, and what to write oneself.
+fn learn(page: &mut String, what: &str, chapter: Option<&Chapter>) -> std::fmt::Result {
+    let Some(chapter) = chapter else {
+        return Ok(());
+    };
+    write!(page, "{what} is in the chapter \"{}\" ({})", chapter.title, chapter.file)?;
+    match &chapter.exercises[..] {
+        [] => writeln!(page, "."),
+        names => {
+            let commands = names.iter().map(|name| format!("`warpladder learn {name}`"));
+            let commands: Vec<String> = commands.collect();
+            writeln!(page, "; its exercise: {}.", commands.join(", "))
+        }
     }
 }
 
