@@ -62,6 +62,7 @@ pub fn facts(report: &Report) -> Markup {
     fact("checks", (!records.is_empty()).then(|| checks(records)));
     let timed = records.iter().filter(|record| record.engine != EngineKind::Emulator);
     let samples = timed.map(|record| record.samples).max();
+    let samples = samples.filter(|_| !data.is_emulated());
     fact(
         "samples",
         samples.map(|most| format!("up to {most} of each, medians shown")),

@@ -345,15 +345,6 @@ fn peers<'d>(
 }
 
 impl Ladder<'_> {
-    /// The step that is fastest.
-    fn best(&self) -> Option<&Step<'_>> {
-        let steps = self.steps.iter().filter(|step| step.rank().is_some());
-        steps.max_by(|a, b| {
-            let rank = |step: &Step<'_>| step.rank().unwrap_or(0.0);
-            rank(a).total_cmp(&rank(b))
-        })
-    }
-
     /// Whether its values are predictions alone.
     pub fn is_predicted(&self) -> bool {
         self.steps.iter().all(|step| step.value.is_none())
@@ -365,12 +356,18 @@ impl Ladder<'_> {
     }
 
     /// From the first rung to the fastest, beside a peer and the peak, in one line; `None` where
-    /// there is one rung alone.
+    /// there is nothing to say. The copy that bounds transposes is none of them.
     pub fn headline(&self) -> Option<String> {
-        let (first, best) = (self.steps.first()?, self.best()?);
+        const NO_STEP: f64 = 1.04;
+        let is_rung = |step: &&Step<'_>| step.rung.operation != Operation::Copy;
+        let first = self.steps.iter().find(is_rung)?;
+        let rank = |step: &Step<'_>| step.rank().unwrap_or(0.0);
+        let rungs = self.steps.iter().filter(is_rung);
+        let best = rungs.max_by(|a, b| rank(a).total_cmp(&rank(b)))?;
+        let times = rank(best) / rank(first);
+        let is_step = times > NO_STEP && times.is_finite();
         let mut parts = Vec::new();
-        if first.rung.name != best.rung.name {
-            let times = best.rank()? / first.rank()?;
+        if is_step {
             parts.push(format!("{} times as fast", numbers::short(times)));
         }
         for (compared, rate) in &self.peers {
@@ -387,12 +384,21 @@ impl Ladder<'_> {
         if parts.is_empty() {
             return None;
         }
-        let names = match first.rung.name == best.rung.name {
-            true => best.rung.name.to_owned(),
-            false => format!("{} → {}", first.rung.name, best.rung.name),
+        let names = match is_step {
+            true => format!("{} → {}", first.rung.name, best.rung.name),
+            false => best.rung.name.to_owned(),
         };
         let predicted = if self.is_predicted() { ", predicted" } else { "" };
         Some(format!("{names}: {}{predicted}", parts.join(", ")))
+    }
+
+    /// The kernels that are measured to be faster than the peak allows.
+    pub fn above_the_peak(&self) -> impl Iterator<Item = &'static str> {
+        const NOISE: f64 = 102.0;
+        let above = |step: &&Step<'_>| {
+            step.value.is_some() && self.percent(step).is_some_and(|percent| percent > NOISE)
+        };
+        self.steps.iter().filter(above).map(|step| step.rung.name)
     }
 
     /// The problem, in words.
@@ -482,8 +488,10 @@ impl Ladder<'_> {
             caption += " The axis is logarithmic.";
         }
         if self.others > 0 {
-            let sizes = if self.others == 1 { "size" } else { "sizes" };
-            caption += &format!(" {} more {sizes} stand with the kernels below.", self.others);
+            caption += &match self.others {
+                1 => " Another size stands with the kernels below.".to_owned(),
+                more => format!(" {more} more sizes stand with the kernels below."),
+            };
         }
         caption
     }

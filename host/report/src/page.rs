@@ -68,7 +68,7 @@ pub fn html(report: &Report) -> Result<String, DrawError> {
                         "GPU kernels written in Rust, each checked before it is timed; predictions \
                          are made from what an emulator counts. Results from " (data.origin) "."
                     }
-                    (notices(report))
+                    (notices(report, &ladders))
                     (facts(report))
                 }
                 nav aria-label="Sections" {
@@ -128,8 +128,9 @@ fn headline(ladders: &[Ladder<'_>]) -> Option<String> {
 }
 
 /// What a reader has to know before the figures.
-fn notices(report: &Report) -> Markup {
+fn notices(report: &Report, ladders: &[Ladder<'_>]) -> Markup {
     let data = &report.data;
+    let above: Vec<&str> = ladders.iter().flat_map(Ladder::above_the_peak).collect();
     let mut refused: Vec<&str> = report
         .refused
         .iter()
@@ -159,6 +160,14 @@ fn notices(report: &Report) -> Markup {
             p.notice {
                 "By its PTX this GPU cannot run " (refused.join(", "))
                 ", which these results say it did: was the device renamed?"
+            }
+        }
+        @if !above.is_empty() {
+            p.notice {
+                "Faster than the peaks that the table of devices has for "
+                (report.device().unwrap_or("this GPU")) ": " (above.join(", "))
+                ". Is it that GPU, and that model of it? The output of "
+                code { "warpladder devices --json" } " among the files says."
             }
         }
         @if report.model.is_none() && data.device_name().is_some() {

@@ -90,7 +90,7 @@ const show = () => {
     make("tr", {}, ...half(x, !y), ...half(y, !x)));
   document.getElementById("diff").replaceChildren(
     make("h3", {}, a + " beside " + b),
-    table("Figures of both", ["", a, b], counters, {}),
+    table("Figures of both", ["figure", a, b], counters, {}),
     table("Source of both", ["%", a, "%", b], lines, {className: "source"}));
 };
 tools.append(

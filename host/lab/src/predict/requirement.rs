@@ -45,17 +45,17 @@ fn obstacle(device: &Device, rung: &Rung) -> Option<String> {
         return None;
     }
     if has >= OLDEST || target != Target::from(OLDEST) {
-        let which = match target.reach {
-            Reach::Later => "or later",
-            Reach::Family => "or later ones of the same family",
-            Reach::Own => "alone",
-        };
         let needs = ComputeCapability::from(target.compute_capability);
-        let instruction = instruction(module, rung).map_or(String::new(), |opcode| {
-            format!(", such as its {opcode}")
+        let takes = match target.reach {
+            Reach::Later => format!("{needs} or later"),
+            Reach::Family => format!("{needs} or later ones of its family"),
+            Reach::Own => format!("{needs} and no other"),
+        };
+        let uses = instruction(module, rung).map_or(String::new(), |opcode| {
+            format!(" (it uses {opcode})")
         });
         return Some(format!(
-            "its PTX targets {target}{instruction}, which is for compute capability {needs} {which}"
+            "its PTX is for {target}{uses}, which takes compute capability {takes}"
         ));
     }
     let text = module.only(rung.name);
@@ -142,7 +142,7 @@ mod tests {
         ("cp_async", "V100", Some("double_buffered"), "cp.async"),
         ("sgemm", "V100", Some("double_buffered"), "sm_80"),
         ("wgmma_bf16_single", "A100", Some("mma_bf16"), "wgmma"),
-        ("wgmma_bf16", "B200", Some("mma_bf16"), "9.0 alone"),
+        ("wgmma_bf16", "B200", Some("mma_bf16"), "9.0 and no other"),
         ("wgmma_f16_narrow", "RTX 4090", Some("mma_f16"), "sm_90a"),
         ("wgmma_tf32", "V100", Some("double_buffered"), "sm_90a"),
     ];

@@ -125,18 +125,20 @@ impl Bars {
         shortest < VANISHES * most
     }
 
+    /// Values stand in a column of their own at the right, or above the bars where there is no room
+    /// for one: so no line of a level crosses them.
     fn axis(&self, size: Size) -> Axis {
-        let longest = self.bars.iter().map(|bar| width_of(&bar.label)).max();
-        let left = match size.is_narrow() {
-            true => 0,
-            false => longest.unwrap_or(0) + 8,
+        let widest = |widths: &mut dyn Iterator<Item = i32>| widths.max().unwrap_or(0);
+        let labels = widest(&mut self.bars.iter().map(|bar| width_of(&bar.label)));
+        let texts = widest(&mut self.bars.iter().map(|bar| width_of(&bar.text(self.unit))));
+        let (left, right) = match size.is_narrow() {
+            true => (0, 2),
+            false => (labels + 8, texts + 8),
         };
-        let texts = self.bars.iter().map(|bar| width_of(&bar.text(self.unit)));
-        let text = texts.max().unwrap_or(0) + 10;
         let least = self.values().fold(f64::INFINITY, f64::min);
         Axis {
             left,
-            room: f64::from((size.width() as i32 - left - text).max(20)),
+            room: f64::from((size.width() as i32 - left - right).max(20)),
             least: self
                 .is_logarithmic()
                 .then(|| 10f64.powf((least * 0.8).log10().floor())),
@@ -156,21 +158,25 @@ impl Bars {
         let narrow = size.is_narrow();
         let bottom = top + self.bars.len() as i32 * Self::row(size);
         self.draw_decades(area, &axis, (top, bottom))?;
-        for level in &self.levels {
-            let x = axis.x(level.value);
-            canvas::line(area, level.ink, 2, (x, top), (x, bottom))?;
-        }
         let mut hovers = Vec::new();
         for (index, bar) in self.bars.iter().enumerate() {
             let row = top + index as i32 * Self::row(size);
             let middle = if narrow { row + 27 } else { row + 11 };
-            self.draw_bar(area, bar, middle, &axis)?;
-            if narrow {
-                canvas::text(area, Ink::Text, HPos::Left, (0, row + 10), &bar.label)?;
-            } else {
-                let at = (axis.left - 8, middle);
-                canvas::text(area, Ink::Text, HPos::Right, at, &bar.label)?;
+            let reach = if narrow { BAR / 2 + 3 } else { Self::row(size) / 2 };
+            for level in &self.levels {
+                let x = axis.x(level.value);
+                let (above, below) = ((x, middle - reach), (x, middle + reach));
+                canvas::line(area, level.ink, 2, above, below)?;
             }
+            self.draw_bar(area, bar, middle, &axis)?;
+            let end = size.width() as i32;
+            let text = bar.text(self.unit);
+            let (label, at) = match narrow {
+                true => ((HPos::Left, (0, row + 10)), (end, row + 10)),
+                false => ((HPos::Right, (axis.left - 8, middle)), (end, middle)),
+            };
+            canvas::text(area, Ink::Text, label.0, label.1, &bar.label)?;
+            canvas::text(area, Ink::Text, HPos::Right, at, &text)?;
             hovers.push(Hover {
                 at: (0, row),
                 extent: (size.width() as i32, Self::row(size)),
@@ -205,15 +211,12 @@ impl Bars {
             Some(_) => canvas::rectangle(area, Ink::Measured, from, to)?,
             None => canvas::outline(area, Ink::Predicted, from, to)?,
         }
-        let mut after = end;
         if let (Some(_), Some(predicted)) = (bar.value, bar.predicted) {
             let x = axis.x(predicted);
             let (above, below) = (middle - half - 3, middle + half + 3);
             canvas::line(area, Ink::Predicted, 3, (x, above), (x, below))?;
-            after = after.max(x);
         }
-        let text = bar.text(self.unit);
-        canvas::text(area, Ink::Text, HPos::Left, (after + 6, middle), &text)
+        Ok(())
     }
 }
 

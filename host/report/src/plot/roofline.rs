@@ -209,6 +209,10 @@ impl Roofline {
                 (HPos::Left, (x + 8, y)),
                 (HPos::Right, (x - 6, y - 10)),
                 (HPos::Left, (x + 6, y + 10)),
+                (HPos::Center, (x, y - 14)),
+                (HPos::Center, (x, y + 14)),
+                (HPos::Right, (x - 6, y + 10)),
+                (HPos::Left, (x + 6, y - 10)),
             ];
             names.place(Ink::Text, &places, &kernel.name)?;
         }
