@@ -140,7 +140,9 @@ pub fn introduced(opcode: &str) -> Option<Target> {
         "bf16" | "bf16x2" if arithmetic => Some(Target::from(80)),
         _ => None,
     };
-    types.filter_map(of_type).max_by_key(|target| target.compute_capability)
+    types
+        .filter_map(of_type)
+        .max_by_key(|target| target.compute_capability)
 }
 
 /// The instruction of a kernel's PTX that needs the newest GPU, with what it needs; `None` where

@@ -280,7 +280,9 @@ impl Data {
     /// `None` where the table has no such GPU and no query of it is among the results.
     pub fn model(&self) -> Option<Device> {
         let device = if self.is_emulated() {
-            self.target.or_else(|| devices::find(PREDICTED).ok())?.clone()
+            self.target
+                .or_else(|| devices::find(PREDICTED).ok())?
+                .clone()
         } else {
             let row = devices::named(self.device_name()?);
             match (row, &self.device) {
@@ -303,8 +305,8 @@ impl Data {
     /// The predictions that ship, where they are for the GPU of this report.
     fn shipped_predictions_of_the_model(&self) -> Vec<Predicted> {
         // What was calibrated changes what is predicted.
-        let ships = self.calibrated.is_none()
-            && self.model().as_ref() == devices::find(PREDICTED).ok();
+        let ships =
+            self.calibrated.is_none() && self.model().as_ref() == devices::find(PREDICTED).ok();
         match ships {
             true => shipped_predictions().unwrap_or_default(),
             false => Vec::new(),

@@ -19,7 +19,10 @@ pub fn facts(report: &Report) -> Markup {
     if data.is_emulated() {
         fact("engine", Some("the PTX emulator, on the CPU".to_owned()));
         fact("measured on a GPU", Some("nothing".to_owned()));
-        fact("predicted for", report.model.as_ref().map(|model| model.name.to_string()));
+        fact(
+            "predicted for",
+            report.model.as_ref().map(|model| model.name.to_string()),
+        );
     }
     let records = &data.measured;
     let recorded_driver = records.iter().find_map(|record| record.driver.clone());
@@ -60,7 +63,9 @@ pub fn facts(report: &Report) -> Markup {
     );
     fact("clocks held down", throttled(records));
     fact("checks", (!records.is_empty()).then(|| checks(records)));
-    let timed = records.iter().filter(|record| record.engine != EngineKind::Emulator);
+    let timed = records
+        .iter()
+        .filter(|record| record.engine != EngineKind::Emulator);
     let samples = timed.map(|record| record.samples).max();
     let samples = samples.filter(|_| !data.is_emulated());
     fact(
@@ -109,4 +114,3 @@ fn checks(records: &[Record]) -> String {
         all => format!("{} of {all} failed", all - right),
     }
 }
-

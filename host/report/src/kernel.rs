@@ -47,7 +47,9 @@ pub fn article(report: &Report, rung: &'static Rung) -> Markup {
 fn times(report: &Report, rung: &'static Rung) -> Markup {
     let data = &report.data;
     let records = data.measured.iter();
-    let records: Vec<&Record> = records.filter(|record| record.kernel == rung.name).collect();
+    let records: Vec<&Record> = records
+        .filter(|record| record.kernel == rung.name)
+        .collect();
     let is_timed = !data.is_emulated() || records.iter().any(|record| record.median_ms.is_some());
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "Times of " (rung.name) } {

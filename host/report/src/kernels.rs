@@ -12,7 +12,11 @@ use warpladder_lab::run::{Record, describe};
 
 /// A kernel's name, as a link where the page has a part on it.
 pub fn kernel_link(report: &Report, name: &str) -> Markup {
-    let is_there = report.data.measured.iter().any(|record| record.kernel == name);
+    let is_there = report
+        .data
+        .measured
+        .iter()
+        .any(|record| record.kernel == name);
     html! {
         @if is_there { a href={ "#kernel-" (name) } { (name) } } @else { (name) }
     }
@@ -97,7 +101,10 @@ fn row(report: &Report, ladders: &[Ladder<'_>], rung: &'static Rung) -> Markup {
     let predicted = data.prediction_of(rung.name, key(rung, at));
     let predicted_ms = predicted.map(|predicted| predicted.predicted_ms);
     let percent = ladders.iter().find_map(|ladder| {
-        let step = ladder.steps.iter().find(|step| step.rung.name == rung.name)?;
+        let step = ladder
+            .steps
+            .iter()
+            .find(|step| step.rung.name == rung.name)?;
         ladder.percent(step)
     });
     let median = record.median_ms;

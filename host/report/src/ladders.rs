@@ -70,9 +70,11 @@ impl Class {
         };
         let element = rung.element;
         let (name, title, metric) = match rung.operation {
-            _ if matches!(rung.implementation, Implementation::Cpu(_)) => {
-                ("products-cpu".to_owned(), format!("{GEMM} on the CPU"), Metric::Gflops)
-            }
+            _ if matches!(rung.implementation, Implementation::Cpu(_)) => (
+                "products-cpu".to_owned(),
+                format!("{GEMM} on the CPU"),
+                Metric::Gflops,
+            ),
             Operation::Product => (
                 format!("products-{element}"),
                 format!("{GEMM}, {element}"),
@@ -194,11 +196,7 @@ pub fn predicted_shape(record: &Record, rung: &Rung) -> Shape {
     };
     let is_small = own.m.max(own.n) < LARGE / 4;
     match record.engine {
-        EngineKind::Emulator
-            if is_small && rung.precondition.takes(rung.operation, large) =>
-        {
-            large
-        }
+        EngineKind::Emulator if is_small && rung.precondition.takes(rung.operation, large) => large,
         _ => own,
     }
 }
@@ -220,14 +218,20 @@ pub fn ladders<'d>(data: &'d Data, model: Option<&Device>) -> Vec<Ladder<'d>> {
     }
     // Those of the CPU are beside the point.
     classes.sort_by_key(|class| class.name == "products-cpu");
-    let of_class = classes.into_iter().filter_map(|class| ladder(data, model, class));
+    let of_class = classes
+        .into_iter()
+        .filter_map(|class| ladder(data, model, class));
     of_class.collect()
 }
 
 fn ladder<'d>(data: &'d Data, model: Option<&Device>, class: Class) -> Option<Ladder<'d>> {
     let mut sizes: Vec<(Shape, Vec<Step<'d>>)> = Vec::new();
     for rung in catalogue::rungs().filter(|rung| Class::of(rung) == class) {
-        for record in data.measured.iter().filter(|record| record.kernel == rung.name) {
+        for record in data
+            .measured
+            .iter()
+            .filter(|record| record.kernel == rung.name)
+        {
             let shape = predicted_shape(record, rung);
             let step = step(data, rung, record, shape, class.metric);
             let Some(step) = step else {
@@ -243,16 +247,20 @@ fn ladder<'d>(data: &'d Data, model: Option<&Device>, class: Class) -> Option<La
         }
     }
     let others = sizes.len().saturating_sub(1);
-    let (shape, steps) = sizes.into_iter().max_by_key(|(shape, steps)| {
-        (steps.len(), u64::from(shape.m) * u64::from(shape.n))
-    })?;
+    let (shape, steps) = sizes
+        .into_iter()
+        .max_by_key(|(shape, steps)| (steps.len(), u64::from(shape.m) * u64::from(shape.n)))?;
     let on_gpu = class.name != "products-cpu";
     let rung = steps.first()?.rung;
     Some(Ladder {
         peak: model
             .filter(|_| on_gpu)
             .and_then(|model| peak(model, rung, shape, class.metric)),
-        peers: if on_gpu { peers(data, &class, rung, shape) } else { Vec::new() },
+        peers: if on_gpu {
+            peers(data, &class, rung, shape)
+        } else {
+            Vec::new()
+        },
         class,
         shape,
         steps,
@@ -379,7 +387,11 @@ impl Ladder<'_> {
             parts.push(format!("{ratio:.2} times {}", compared.peer));
         }
         if let (Some(percent), Some(peak)) = (self.percent(best), &self.peak) {
-            parts.push(format!("{} % of the {}", numbers::percent(percent), peak.name));
+            parts.push(format!(
+                "{} % of the {}",
+                numbers::percent(percent),
+                peak.name
+            ));
         }
         if parts.is_empty() {
             return None;
@@ -388,7 +400,11 @@ impl Ladder<'_> {
             true => format!("{} → {}", first.rung.name, best.rung.name),
             false => best.rung.name.to_owned(),
         };
-        let predicted = if self.is_predicted() { ", predicted" } else { "" };
+        let predicted = if self.is_predicted() {
+            ", predicted"
+        } else {
+            ""
+        };
         Some(format!("{names}: {}{predicted}", parts.join(", ")))
     }
 
@@ -515,7 +531,11 @@ mod tests {
         data.measured.reverse();
         for ladder in ladders(&data, Some(&model)) {
             let place = |name: &str| catalogue::rungs().position(|rung| rung.name == name);
-            let places: Vec<_> = ladder.steps.iter().map(|step| place(step.rung.name)).collect();
+            let places: Vec<_> = ladder
+                .steps
+                .iter()
+                .map(|step| place(step.rung.name))
+                .collect();
             assert!(places.is_sorted(), "{}", ladder.class.name);
             for step in &ladder.steps {
                 assert_eq!(shape(step.record), ladder.shape, "{}", step.rung.name);
@@ -551,7 +571,10 @@ mod tests {
         };
         let sgemm = headline("products-f32");
         assert!(sgemm.starts_with("naive_uncoalesced → sgemm: "), "{sgemm}");
-        assert!(sgemm.contains("times cuBLAS") && sgemm.contains("% of the FP32 peak"), "{sgemm}");
+        assert!(
+            sgemm.contains("times cuBLAS") && sgemm.contains("% of the FP32 peak"),
+            "{sgemm}"
+        );
         let percent = |text: &str| -> f64 {
             let before = text.split(" % of").next().unwrap();
             before.rsplit(' ').next().unwrap().parse().unwrap()

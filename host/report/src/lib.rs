@@ -111,7 +111,11 @@ impl Report {
     /// All plots, in the order of the page.
     pub fn plots(&self) -> Vec<Plot> {
         let mut plots = self.ladder_plots();
-        plots.extend(curves::roofline(&self.data, self.model.as_ref(), &self.counted));
+        plots.extend(curves::roofline(
+            &self.data,
+            self.model.as_ref(),
+            &self.counted,
+        ));
         plots.extend(curves::sizes(&self.data));
         plots.extend(self.data.sweeps.iter().map(sweep::plot));
         plots
@@ -119,7 +123,10 @@ impl Report {
 
     fn ladder_plots(&self) -> Vec<Plot> {
         let ladders = ladders::ladders(&self.data, self.model.as_ref());
-        ladders.iter().map(|ladder| ladder.plot(self.device())).collect()
+        ladders
+            .iter()
+            .map(|ladder| ladder.plot(self.device()))
+            .collect()
     }
 
     /// The GPU that is measured or predicted, as the page calls it.

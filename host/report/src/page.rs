@@ -278,7 +278,12 @@ fn as_table(plot: &Plot) -> Markup {
             let optional = |value: Option<f64>| value.map_or(String::new(), numbers::short);
             let measured = format!("measured, {}", bars.unit);
             let predicted = format!("predicted, {}", bars.unit);
-            let header = ["kernel".to_owned(), measured, predicted, "% of the peak".to_owned()];
+            let header = [
+                "kernel".to_owned(),
+                measured,
+                predicted,
+                "% of the peak".to_owned(),
+            ];
             let rows = bars.bars.iter().map(|bar| {
                 let percent = bar.percent.map_or(String::new(), numbers::percent);
                 let [measured, predicted] = [bar.value, bar.predicted].map(optional);

@@ -67,4 +67,3 @@ pub fn sources(report: &Report) -> Option<Markup> {
         }
     })
 }
-

@@ -51,9 +51,8 @@ fn obstacle(device: &Device, rung: &Rung) -> Option<String> {
             Reach::Family => format!("{needs} or later ones of its family"),
             Reach::Own => format!("{needs} and no other"),
         };
-        let uses = instruction(module, rung).map_or(String::new(), |opcode| {
-            format!(" (it uses {opcode})")
-        });
+        let uses = instruction(module, rung)
+            .map_or(String::new(), |opcode| format!(" (it uses {opcode})"));
         return Some(format!(
             "its PTX is for {target}{uses}, which takes compute capability {takes}"
         ));
@@ -111,7 +110,9 @@ fn nearest(device: &Device, rung: &'static Rung, shape: Shape) -> Option<&'stati
     };
     let kinds: [&dyn Fn(&Rung) -> bool; 3] = [&same, &same_input, &product];
     kinds.into_iter().find_map(|is_of_it| {
-        let candidates = catalogue::rungs().filter(|other| is_of_it(other)).filter(runs);
+        let candidates = catalogue::rungs()
+            .filter(|other| is_of_it(other))
+            .filter(runs);
         candidates.min_by_key(|other| place(other).map_or(usize::MAX, |at| at.abs_diff(here)))
     })
 }

@@ -179,7 +179,10 @@ pub fn named(name: &str) -> Option<&'static Device> {
     let words = |name: &str| -> Vec<String> {
         let lower = name.to_lowercase();
         let words = lower.split(|c: char| !c.is_alphanumeric());
-        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        words
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
     };
     let asked = words(name);
     let is_other = asked.iter().any(|word| OTHER_MODELS.contains(&&**word));

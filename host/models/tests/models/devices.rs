@@ -177,7 +177,12 @@ fn a_live_gpu_of_an_unknown_generation_has_limits_but_no_rates() {
 /// TFLOP/s of the tensor cores in f64.
 #[test]
 fn tensor_peaks_in_f64_are_those_of_the_datasheets() {
-    for (name, peak) in [("A100", 19.5), ("H100", 67.0), ("H200", 67.0), ("B200", 37.0)] {
+    for (name, peak) in [
+        ("A100", 19.5),
+        ("H100", 67.0),
+        ("H200", 67.0),
+        ("B200", 37.0),
+    ] {
         let device = devices::find(name).unwrap();
         assert_close(device.peak_tensor_fp64_gflops().unwrap() / 1e3, peak, 8e-3);
     }

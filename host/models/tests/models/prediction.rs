@@ -250,10 +250,18 @@ fn without_the_rate_of_the_arithmetic_there_is_no_prediction() {
     works[1].tensor.f16 = 1;
     works[2].instructions.fp32 = 1;
     works[3].instructions.fp64 = 1;
-    let units = ["tensor cores in f64", "tensor cores in f16", "f32 units", "f64 units"];
+    let units = [
+        "tensor cores in f64",
+        "tensor cores in f16",
+        "f32 units",
+        "f64 units",
+    ];
     for (work, unit) in works.into_iter().zip(units) {
         let message = refused(work).to_string();
-        assert!(message.contains(unit) && message.contains("A100"), "{message}");
+        assert!(
+            message.contains(unit) && message.contains("A100"),
+            "{message}"
+        );
     }
     // What only moves data needs none of them.
     let copy = Work {

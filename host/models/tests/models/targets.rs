@@ -25,10 +25,22 @@ fn instructions_have_the_target_that_introduced_them() {
         ("atom.global.add.f64", Some("sm_60")),
         ("fma.rn.f16x2", Some("sm_53")),
         ("shfl.sync.bfly.b32", Some("sm_30")),
-        ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", Some("sm_70")),
-        ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", Some("sm_80")),
-        ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", Some("sm_80")),
-        ("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", Some("sm_90")),
+        (
+            "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+            Some("sm_70"),
+        ),
+        (
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+            Some("sm_80"),
+        ),
+        (
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+            Some("sm_80"),
+        ),
+        (
+            "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64",
+            Some("sm_90"),
+        ),
         ("cp.async.ca.shared.global", Some("sm_80")),
         ("cp.async.bulk.wait_group", Some("sm_90")),
         ("wgmma.fence.sync.aligned", Some("sm_90a")),

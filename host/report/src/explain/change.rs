@@ -114,8 +114,7 @@ pub(super) fn best(
         .filter_map(|other| Some((other, explainer.forecast(other).ok()?)));
     let seconds = |(_, forecast): &(_, std::rc::Rc<Forecast>)| forecast.seconds();
     let (other, theirs) = predicted.min_by(|a, b| seconds(a).total_cmp(&seconds(b)))?;
-    (gain(forecast, &theirs) >= MIN_GAIN)
-        .then(|| found(explainer, rung, forecast, other, &theirs))
+    (gain(forecast, &theirs) >= MIN_GAIN).then(|| found(explainer, rung, forecast, other, &theirs))
 }
 
 /// How many times as fast the other one should be.

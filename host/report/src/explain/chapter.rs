@@ -33,7 +33,9 @@ pub(super) fn chapter(rung: &str, kernel_file: Option<&str>) -> Option<Chapter> 
         let mut included = generated(text).filter_map(&read);
         text.contains(&named) || included.any(|text| text.contains(&named))
     };
-    let found = chapters.iter().find(|(.., text)| shows(text) && names(text));
+    let found = chapters
+        .iter()
+        .find(|(.., text)| shows(text) && names(text));
     let found = found
         .or_else(|| chapters.iter().find(|(.., text)| shows(text)))
         .or_else(|| chapters.iter().find(|(.., text)| names(text)));
@@ -64,7 +66,9 @@ fn exercises(text: &str) -> Vec<String> {
     let Some((_, part)) = text.split_once("\n## Exercise") else {
         return Vec::new();
     };
-    let commands = part.lines().filter_map(|line| line.strip_prefix("$ warpladder learn "));
+    let commands = part
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ warpladder learn "));
     let names = commands.filter_map(|command| command.split_whitespace().next());
     names.map(str::to_owned).collect()
 }
@@ -79,7 +83,11 @@ mod tests {
     fn every_kernel_has_a_chapter() {
         for rung in catalogue::rungs() {
             let (file, _) = notes(rung.name, rung.name);
-            assert!(chapter(rung.name, file.as_deref()).is_some(), "{}", rung.name);
+            assert!(
+                chapter(rung.name, file.as_deref()).is_some(),
+                "{}",
+                rung.name
+            );
         }
     }
 

@@ -5,16 +5,16 @@
 //! [`predict`](warpladder_lab::predict) at any. An [`Explanation`] serialises, [`page()`] writes it
 //! for people, as Markdown, and [`terminal()`] lays that out for a terminal.
 
-mod chapter;
 mod change;
+mod chapter;
 mod levels;
 mod measured;
 mod notes;
 mod page;
 mod terminal;
 
-pub use chapter::Chapter;
 pub use change::{Change, OtherRung};
+pub use chapter::Chapter;
 pub use levels::LevelUse;
 pub use measured::measured_ms;
 pub use notes::Note;

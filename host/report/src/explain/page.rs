@@ -154,7 +154,7 @@ fn memory(page: &mut String, of: &Explanation) -> std::fmt::Result {
     )?;
     writeln!(
         page,
-        "{} instructions of warps, {:.1} of 32 lanes active.",
+        "- {} instructions of warps, {:.1} of 32 lanes active.",
         total.warp_instructions,
         counted.average_active_lanes.unwrap_or_default()
     )?;
@@ -165,7 +165,7 @@ fn memory(page: &mut String, of: &Explanation) -> std::fmt::Result {
         if let Some(sectors) = global.sectors_per_request() {
             writeln!(
                 page,
-                "Global {name}: {} requests, {sectors:.2} sectors each; {:.0} % of their bytes are \
+                "- Global {name}: {} requests, {sectors:.2} sectors each; {:.0} % of their bytes are \
                  asked for.",
                 global.requests,
                 100.0 * global.bytes as f64 / global.bytes_moved() as f64
@@ -183,18 +183,18 @@ fn memory(page: &mut String, of: &Explanation) -> std::fmt::Result {
             };
             writeln!(
                 page,
-                "Shared {name}: {} requests, {ratio:.2} times the ideal number of wavefronts, \
+                "- Shared {name}: {} requests, {ratio:.2} times the ideal number of wavefronts, \
                  {conflicts}.",
                 shared.requests
             )?;
         }
     }
     if total.barriers > 0 {
-        writeln!(page, "Barriers: {} by warps.", total.barriers)?;
+        writeln!(page, "- Barriers: {} by warps.", total.barriers)?;
     }
     if total.divergent_branches > 0 {
         let (divergent, all) = (total.divergent_branches, total.branches);
-        writeln!(page, "Branches: {divergent} of {all} divergent.")?;
+        writeln!(page, "- Branches: {divergent} of {all} divergent.")?;
     }
     Ok(())
 }
@@ -245,11 +245,20 @@ fn change(page: &mut String, of: &Explanation) -> std::fmt::Result {
     match &of.best {
         Some(best) => {
             let rung = of.ran.unwrap_or(of.kernel);
-            write!(page, "\nThe fastest kernel for {} on {} ", size(of.m, of.n, of.k), of.device)?;
+            write!(
+                page,
+                "\nThe fastest kernel for {} on {} ",
+                size(of.m, of.n, of.k),
+                of.device
+            )?;
             other(page, best)?;
             writeln!(page, "{}", measured(best))?;
             learn(page, "It", best.chapter.as_ref())?;
-            if let Some(step) = change.rung.as_ref().filter(|step| step.kernel != best.kernel) {
+            if let Some(step) = change
+                .rung
+                .as_ref()
+                .filter(|step| step.kernel != best.kernel)
+            {
                 write!(page, "\nThe next step of the ladder, from `{rung}`, ")?;
                 other(page, step)?;
                 writeln!(page, "{}", measured(step))?;
@@ -290,11 +299,17 @@ fn learn(page: &mut String, what: &str, chapter: Option<&Chapter>) -> std::fmt::
     let Some(chapter) = chapter else {
         return Ok(());
     };
-    write!(page, "{what} is in the chapter \"{}\" ({})", chapter.title, chapter.file)?;
+    write!(
+        page,
+        "{what} is in the chapter \"{}\" ({})",
+        chapter.title, chapter.file
+    )?;
     match &chapter.exercises[..] {
         [] => writeln!(page, "."),
         names => {
-            let commands = names.iter().map(|name| format!("`warpladder learn {name}`"));
+            let commands = names
+                .iter()
+                .map(|name| format!("`warpladder learn {name}`"));
             let commands: Vec<String> = commands.collect();
             writeln!(page, "; its exercise: {}.", commands.join(", "))
         }

@@ -25,7 +25,8 @@ pub fn terminal(markdown: &str, width: usize) -> String {
             out.table(&rows);
         } else if line.starts_with('#') {
             out.end_paragraph();
-            out.text.push_str(&plain(line.trim_start_matches('#').trim_start()));
+            out.text
+                .push_str(&plain(line.trim_start_matches('#').trim_start()));
             out.text.push('\n');
         } else if line.trim().is_empty() {
             out.end_paragraph();
@@ -95,7 +96,10 @@ impl Out {
             let row = row.trim_matches('|');
             let is_rule = row.chars().all(|c| "-:| ".contains(c));
             let text = match is_rule {
-                true => row.chars().map(|c| if c == '|' { ' ' } else { '─' }).collect(),
+                true => row
+                    .chars()
+                    .map(|c| if c == '|' { ' ' } else { '─' })
+                    .collect(),
                 false => plain(&row.replace('|', " ")),
             };
             // The page sets a space around each cell.
@@ -127,7 +131,26 @@ fn plain(text: &str) -> String {
         }
     }
     plain.push_str(rest);
-    plain.replace("**", "").replace('`', "")
+    let plain = plain.replace("**", "").replace('`', "");
+    let words = plain.split(' ').map(without_emphasis);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A word without the asterisks around it. Those of code, as in `*c` or `a*b`, stay.
+fn without_emphasis(word: &str) -> String {
+    let inside = word
+        .strip_prefix('*')
+        .and_then(|rest| rest.rsplit_once('*'));
+    match inside {
+        Some((inside, after))
+            if !inside.is_empty()
+                && inside.chars().all(|c| c.is_alphanumeric() || c == '-')
+                && after.chars().all(|c| c.is_ascii_punctuation()) =>
+        {
+            format!("{inside}{after}")
+        }
+        _ => word.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -137,15 +160,15 @@ mod tests {
     #[test]
     fn nothing_of_the_markup_is_left() {
         let markdown = "# `naive`: one\n\nText with `code` and [`a link`](b.md), [`name`] and a[i],\n\
-            which is **filled** to the width of the terminal.\n\n- one item that is long \
+            which is **filled** *up*, to the width of the terminal.\n\n- one item that is long \
             enough for two lines\n  and more\n- another\n\n## Table\n\n| bound | ms |\n|-------|---:|\n\
             | f32   |  1 |\n\n```text\n a * b\n```\n";
         let expected = "\
 naive: one
 
   Text with code and a link, name and
-  a[i], which is filled to the width of
-  the terminal.
+  a[i], which is filled up, to the width
+  of the terminal.
 
   - one item that is long enough for two
     lines and more

@@ -120,7 +120,9 @@ impl Bars {
     /// Whether the axis is logarithmic.
     pub fn is_logarithmic(&self) -> bool {
         let shortest = self.bars.iter().filter_map(Bar::length);
-        let shortest = shortest.filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+        let shortest = shortest
+            .filter(|value| *value > 0.0)
+            .fold(f64::INFINITY, f64::min);
         let most = self.values().fold(0.0, f64::max);
         shortest < VANISHES * most
     }
@@ -162,7 +164,11 @@ impl Bars {
         for (index, bar) in self.bars.iter().enumerate() {
             let row = top + index as i32 * Self::row(size);
             let middle = if narrow { row + 27 } else { row + 11 };
-            let reach = if narrow { BAR / 2 + 3 } else { Self::row(size) / 2 };
+            let reach = if narrow {
+                BAR / 2 + 3
+            } else {
+                Self::row(size) / 2
+            };
             for level in &self.levels {
                 let x = axis.x(level.value);
                 let (above, below) = ((x, middle - reach), (x, middle + reach));

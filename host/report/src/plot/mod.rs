@@ -253,9 +253,17 @@ mod tests {
         assert_eq!(svg.matches("<svg").count(), 2);
         assert_eq!(svg.matches("</svg>").count(), 2);
         let inner = svg.rsplit_once("<svg").unwrap().1;
-        let (y, inner) = (attribute(inner, "y").unwrap(), attribute(inner, "height").unwrap());
+        let (y, inner) = (
+            attribute(inner, "y").unwrap(),
+            attribute(inner, "height").unwrap(),
+        );
         assert!(y > 2 * TITLE.1 && y + inner + 3 * CAPTION < height.unwrap());
-        for part in ["<title>One &amp; two", "naive: 2 &lt; 3", "2 GB/s · 50 %", "prefers-color"] {
+        for part in [
+            "<title>One &amp; two",
+            "naive: 2 &lt; 3",
+            "2 GB/s · 50 %",
+            "prefers-color",
+        ] {
             assert!(svg.contains(part), "{part}");
         }
         let longest = lines(&plot.title, 40).iter().map(String::len).max();

@@ -199,7 +199,9 @@ impl Roofline {
             names.place(Ink::Muted, &places, name)?;
         }
         // The fastest first: where names would touch, theirs stand.
-        let placed = self.kernels().filter_map(|kernel| Some((kernel, kernel.height()?)));
+        let placed = self
+            .kernels()
+            .filter_map(|kernel| Some((kernel, kernel.height()?)));
         let mut by_speed: Vec<(&Kernel, f64)> = placed.collect();
         by_speed.sort_by(|a, b| b.1.total_cmp(&a.1));
         for (kernel, gflops) in &by_speed {
@@ -217,7 +219,10 @@ impl Roofline {
             names.place(Ink::Text, &places, &kernel.name)?;
         }
         let hovers = by_speed.iter().map(|(kernel, gflops)| {
-            Hover::around(chart.backend_coord(&(kernel.intensity, *gflops)), kernel.hover())
+            Hover::around(
+                chart.backend_coord(&(kernel.intensity, *gflops)),
+                kernel.hover(),
+            )
         });
         Ok(hovers.collect())
     }

@@ -103,7 +103,12 @@ fn the_change_that_would_help_is_that_of_the_ladder() {
 /// Kernel, size, GPU, and the fastest rung that computes the same.
 const BEST: [(&str, u32, &str, Option<&str>); 4] = [
     ("tiled_32", 2048, "A100", Some("sgemm")),
-    ("matvec_thread_per_element_32", 4096, "A100", Some("matvec_lcs_32")),
+    (
+        "matvec_thread_per_element_32",
+        4096,
+        "A100",
+        Some("matvec_lcs_32"),
+    ),
     // The GPU does not run what is faster elsewhere.
     ("naive_f64", 1024, "V100", Some("tiled_32_f64")),
     ("mma_bf16", 1024, "A100", None),
@@ -144,7 +149,10 @@ fn a_kernel_that_the_gpu_cannot_run_is_not_explained() {
     let explainer = Explainer::new(a100, cube(1024));
     let rung = catalogue::find("wgmma_bf16").unwrap();
     let message = explainer.explain(rung).unwrap_err().to_string();
-    assert!(message.contains("cannot run on A100") && message.contains("mma_bf16"), "{message}");
+    assert!(
+        message.contains("cannot run on A100") && message.contains("mma_bf16"),
+        "{message}"
+    );
 }
 
 #[test]
