@@ -16,7 +16,7 @@ use warpladder_lab::run::{Record, describe};
 pub fn article(report: &Report, rung: &'static Rung) -> Markup {
     let counted = report.counted.get(rung.name);
     html! {
-        article id={ "kernel-" (rung.name) } data-kernel=(rung.name) {
+        article id={ "kernel-" (rung.name) } {
             h3 { code { (rung.name) } }
             p { (rung.summary) "." }
             p.muted {

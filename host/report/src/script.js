@@ -42,7 +42,7 @@ const compare = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) :
 });
 
 // Two kernels side by side.
-const article = name => document.querySelector(`article[data-kernel="${CSS.escape(name)}"]`);
+const article = name => document.getElementById("kernel-" + name);
 const choice = (id, chosen) => make("select", {id}, ...names.map(name =>
   make("option", {value: name, selected: name === chosen}, name)));
 const one = choice("one", names[0]), other = choice("other", names[1] || names[0]);

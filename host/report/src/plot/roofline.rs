@@ -155,6 +155,7 @@ impl Roofline {
             area: &below,
             taken: Vec::new(),
             width: size.width() as i32,
+            height: below.dim_in_pixel().1 as i32 - X_LABELS,
         };
         for kernel in self.kernels() {
             for gflops in [kernel.gflops, kernel.predicted].into_iter().flatten() {
@@ -241,6 +242,8 @@ struct Names<'a, 'b> {
     /// Left, top, right and bottom of what is there.
     taken: Vec<[i32; 4]>,
     width: i32,
+    /// The bottom of what is drawn, above the numbers along x.
+    height: i32,
 }
 
 impl Names<'_, '_> {
@@ -271,7 +274,8 @@ impl Names<'_, '_> {
             };
             let half = TEXT as i32 / 2 + 1;
             let wanted = [left, y - half, left + width, y + half];
-            let inside = left >= Y_LABELS as i32 && left + width <= self.width && *y > half;
+            let across = left >= Y_LABELS as i32 && left + width <= self.width;
+            let inside = across && *y > half && y + half <= self.height;
             let free = |other: &[i32; 4]| {
                 wanted[2] <= other[0]
                     || other[2] <= wanted[0]
