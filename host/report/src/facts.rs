@@ -1,13 +1,13 @@
 //! What is known of the device, and of the conditions of the runs.
 
-use super::Report;
+use super::content::Content;
 use crate::numbers;
 use maud::{Markup, html};
 use warpladder::engine::EngineKind;
 use warpladder_lab::run::Record;
 
 /// What is known of the device, and of the conditions of the runs.
-pub fn facts(report: &Report) -> Markup {
+pub fn facts(report: &Content) -> Markup {
     let data = &report.data;
     let mut facts: Vec<(&str, String)> = Vec::new();
     let mut fact = |name, value: Option<String>| {

@@ -1,9 +1,9 @@
 //! The part of the page that is about one kernel.
 
-use super::Report;
+use super::cells::cell;
+use super::content::Content;
 use super::counted::Counted;
 use super::ladders::{key, predicted_shape, shape};
-use super::page::cell;
 use crate::numbers;
 use maud::{Markup, html};
 use warpladder::engine::EngineKind;
@@ -13,7 +13,7 @@ use warpladder_lab::run::{Record, describe};
 
 /// One kernel: what it is, what was measured and predicted, what the emulator counted, and its
 /// source.
-pub fn article(report: &Report, rung: &'static Rung) -> Markup {
+pub fn article(report: &Content, rung: &'static Rung) -> Markup {
     let counted = report.counted.get(rung.name);
     html! {
         article id={ "kernel-" (rung.name) } {
@@ -44,7 +44,7 @@ pub fn article(report: &Report, rung: &'static Rung) -> Markup {
     }
 }
 
-fn times(report: &Report, rung: &'static Rung) -> Markup {
+fn times(report: &Content, rung: &'static Rung) -> Markup {
     let data = &report.data;
     let records = data.measured.iter();
     let records: Vec<&Record> = records

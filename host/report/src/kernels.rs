@@ -1,29 +1,17 @@
 //! The table of all kernels, then each of them.
 
-use super::Report;
+use super::cells::{cell, kernel_link};
+use super::content::Content;
 use super::kernel;
 use super::ladders::{Ladder, key, ladders, metric, predicted_shape, shape};
-use super::page::cell;
 use crate::numbers;
 use maud::{Markup, html};
 use std::collections::HashSet;
 use warpladder_lab::catalogue::{self, Rung};
 use warpladder_lab::run::{Record, describe};
 
-/// A kernel's name, as a link where the page has a part on it.
-pub fn kernel_link(report: &Report, name: &str) -> Markup {
-    let is_there = report
-        .data
-        .measured
-        .iter()
-        .any(|record| record.kernel == name);
-    html! {
-        @if is_there { a href={ "#kernel-" (name) } { (name) } } @else { (name) }
-    }
-}
-
 /// The table of all kernels that ran, then each of them.
-pub fn kernels(report: &Report) -> Option<Markup> {
+pub fn kernels(report: &Content) -> Option<Markup> {
     let data = &report.data;
     let ran: HashSet<&str> = data.measured.iter().map(|record| &*record.kernel).collect();
     let rungs: Vec<&Rung> = catalogue::rungs()
@@ -83,7 +71,7 @@ pub fn kernels(report: &Report) -> Option<Markup> {
 }
 
 /// The record that stands for a kernel in the table: that of its ladder, else its first.
-fn record<'d>(report: &'d Report, ladders: &[Ladder<'d>], rung: &Rung) -> Option<&'d Record> {
+fn record<'d>(report: &'d Content, ladders: &[Ladder<'d>], rung: &Rung) -> Option<&'d Record> {
     let steps = ladders.iter().flat_map(|ladder| &ladder.steps);
     let mut steps = steps.filter(|step| step.rung.name == rung.name);
     let mut records = report.data.measured.iter();
@@ -91,7 +79,7 @@ fn record<'d>(report: &'d Report, ladders: &[Ladder<'d>], rung: &Rung) -> Option
     steps.next().map(|step| step.record).or(first)
 }
 
-fn row(report: &Report, ladders: &[Ladder<'_>], rung: &'static Rung) -> Markup {
+fn row(report: &Content, ladders: &[Ladder<'_>], rung: &'static Rung) -> Markup {
     let data = &report.data;
     let Some(record) = record(report, ladders, rung) else {
         return html! {};

@@ -1,6 +1,7 @@
 //! The page as a whole.
 
-use super::Report;
+use super::cells::cell;
+use super::content::Content;
 use super::curves;
 use super::facts::facts;
 use super::kernels::kernels;
@@ -25,7 +26,7 @@ const SECTIONS: [(&str, &str, &str); 7] = [
     ("kernels", "Kernels", "run"),
 ];
 
-pub fn html(report: &Report) -> Result<String, DrawError> {
+pub fn html(report: &Content) -> Result<String, DrawError> {
     let data = &report.data;
     let ladders = ladders(data, report.model.as_ref());
     let roofline = curves::roofline(data, report.model.as_ref(), &report.counted);
@@ -98,7 +99,7 @@ pub fn html(report: &Report) -> Result<String, DrawError> {
 }
 
 /// What the page is about: whose measurements, or that there are none.
-fn title(report: &Report) -> String {
+fn title(report: &Content) -> String {
     let data = &report.data;
     match (data.is_emulated(), report.device(), data.is_shipped) {
         (true, Some(device), _) => {
@@ -128,7 +129,7 @@ fn headline(ladders: &[Ladder<'_>]) -> Option<String> {
 }
 
 /// What a reader has to know before the figures.
-fn notices(report: &Report, ladders: &[Ladder<'_>]) -> Markup {
+fn notices(report: &Content, ladders: &[Ladder<'_>]) -> Markup {
     let data = &report.data;
     let above: Vec<&str> = ladders.iter().flat_map(Ladder::above_the_peak).collect();
     let mut refused: Vec<&str> = report
@@ -198,7 +199,7 @@ fn left_out(sections: &[Option<Markup>]) -> Markup {
 }
 
 /// The ladders, each with its headline.
-fn climbed(report: &Report, ladders: &[Ladder<'_>]) -> Result<Option<Markup>, DrawError> {
+fn climbed(report: &Content, ladders: &[Ladder<'_>]) -> Result<Option<Markup>, DrawError> {
     let figures = ladders
         .iter()
         .map(|ladder| {
@@ -210,7 +211,7 @@ fn climbed(report: &Report, ladders: &[Ladder<'_>]) -> Result<Option<Markup>, Dr
 }
 
 /// What was calibrated.
-fn calibration(report: &Report) -> Option<Markup> {
+fn calibration(report: &Content) -> Option<Markup> {
     let measured = report.data.calibrated.as_ref()?;
     Some(html! {
         p {
@@ -344,9 +345,4 @@ fn as_table(plot: &Plot) -> Markup {
             }
         }
     }
-}
-
-/// A number in a table; nothing where there is none.
-pub fn cell(value: Option<f64>) -> Markup {
-    html! { td.n { @if let Some(value) = value { (numbers::short(value)) } } }
 }

@@ -1,12 +1,12 @@
 //! The tables of the sources, beside what came out here.
 
-use super::Report;
-use super::kernels::kernel_link;
+use super::cells::kernel_link;
+use super::content::Content;
 use crate::numbers;
 use maud::{Markup, html};
 
 /// The sources' tables beside ours.
-pub fn sources(report: &Report) -> Option<Markup> {
+pub fn sources(report: &Content) -> Option<Markup> {
     let rows = &report.data.reproduced[..];
     if rows.is_empty() {
         return None;

@@ -28,10 +28,13 @@ use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{Family, Rung};
-use warpladder_lab::predict::{Forecast, ForecastError, LaunchForecast, forecast};
+use warpladder_lab::predict::{
+    Forecast, ForecastError, LaunchForecast, forecast, is_older_than_the_ptx,
+};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, Profile, profile};
 use warpladder_lab::run::{RunError, check_shape, preflight};
@@ -62,6 +65,9 @@ pub struct Explanation {
     pub notes: Vec<Note>,
     /// The GPU.
     pub device: String,
+    /// The compute capability for which the kernel would have to be compiled, where the GPU runs
+    /// none of the PTX that ships; null elsewhere.
+    pub compiled_for: Option<ComputeCapability>,
     /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n
     /// elements.
     pub m: u32,
@@ -207,6 +213,8 @@ impl Explainer {
             listing: warpladder_lab::profile::listing(&measurement, file.as_deref()),
             notes,
             device: device.name.to_string(),
+            compiled_for: is_older_than_the_ptx(device)
+                .then(|| device.architecture.compute_capability.into()),
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),

@@ -56,6 +56,13 @@ fn times(page: &mut String, of: &Explanation) -> std::fmt::Result {
         rate(predicted),
         of.bound
     )?;
+    if let Some(capability) = of.compiled_for {
+        writeln!(
+            page,
+            "The PTX that ships is for compute capability 7.0 and later: this is of the same \
+             kernel, compiled for {capability}."
+        )?;
+    }
     match of.measured_ms {
         Some(ms) => writeln!(
             page,
