@@ -151,9 +151,15 @@ fn print(
     forecast: &Forecast,
     record: &PredictionRecord<'_>,
 ) -> anyhow::Result<()> {
+    // What is not known is left out, and so the time is the least.
+    let mut launches = forecast.launches.iter();
+    let (least, most) = match launches.any(|launch| !launch.prediction.unknown.is_empty()) {
+        true => ("at least ", "at most "),
+        false => ("", ""),
+    };
     writeln!(
         to,
-        "{} at {} on {}: {:.4} ms, {}",
+        "{} at {} on {}: {least}{:.4} ms, {most}{}",
         record.kernel,
         describe(forecast.rung.operation, forecast.shape),
         record.device,

@@ -50,9 +50,14 @@ fn times(page: &mut String, of: &Explanation) -> std::fmt::Result {
         None => format!("{:.0} GB/s", of.gbs * of.predicted_ms / ms),
     };
     let predicted = of.predicted_ms;
+    // What is not known is left out, and so the time is the least.
+    let (least, most) = match of.launches.iter().any(|launch| !launch.unknown.is_empty()) {
+        true => ("at least ", "at most "),
+        false => ("", ""),
+    };
     writeln!(
         page,
-        "Predicted: {predicted:.4} ms, {}, bound by {}.",
+        "Predicted: {least}{predicted:.4} ms, {most}{}, bound by {}.",
         rate(predicted),
         of.bound
     )?;
