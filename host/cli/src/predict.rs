@@ -5,8 +5,9 @@ use super::select::{self, Target};
 use super::table;
 use crate::outcome::Outcome;
 use std::io::Write;
+use warpladder::device::ComputeCapability;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder_lab::predict::{Forecast, LaunchForecast, forecast};
+use warpladder_lab::predict::{Forecast, LaunchForecast, forecast, is_older_than_the_ptx};
 use warpladder_lab::run::describe;
 use warpladder_models::Bound;
 use warpladder_models::devices::DeviceModel;
@@ -129,8 +130,20 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             writeln!(human)?;
         }
         print(&mut human, forecast, record)?;
+        if is_older_than_the_ptx(&device) {
+            writeln!(human, "{}", older(&device))?;
+        }
     }
     Ok(Outcome::Done)
+}
+
+/// What a prediction for a device is of that runs none of the PTX that ships.
+fn older(device: &DeviceModel) -> String {
+    let capability = ComputeCapability::from(device.architecture.compute_capability);
+    format!(
+        "the PTX that ships is for compute capability 7.0 and later: this is of the same kernel, \
+         compiled for {capability}"
+    )
 }
 
 fn print(
@@ -138,9 +151,15 @@ fn print(
     forecast: &Forecast,
     record: &PredictionRecord<'_>,
 ) -> anyhow::Result<()> {
+    // What is not known is left out, and so the time is the least.
+    let mut launches = forecast.launches.iter();
+    let (least, most) = match launches.any(|launch| !launch.prediction.unknown.is_empty()) {
+        true => ("at least ", "at most "),
+        false => ("", ""),
+    };
     writeln!(
         to,
-        "{} at {} on {}: {:.4} ms, {}",
+        "{} at {} on {}: {least}{:.4} ms, {most}{}",
         record.kernel,
         describe(forecast.rung.operation, forecast.shape),
         record.device,

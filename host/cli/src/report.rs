@@ -6,8 +6,6 @@ use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use warpladder_report::plot::Plot;
-#[cfg(feature = "png")]
-use warpladder_report::plot::Size;
 use warpladder_report::{Data, DataError, Report};
 
 #[derive(clap::Args)]
@@ -15,7 +13,8 @@ use warpladder_report::{Data, DataError, Report};
 Examples:
   warpladder report --out report.html
   warpladder run --family transpose --json run.json
-  warpladder report --from run.json --out report.html")]
+  warpladder report --from run.json --out report.html
+  warpladder report --from run.json compare.json sweep.json --out report.html")]
 pub(super) struct ReportArgs {
     /// Where the page goes; - is standard output
     #[arg(long, value_name = "FILE", default_value = "report.html")]
@@ -48,9 +47,13 @@ pub(super) struct PlotArgs {
 /// The measurements.
 #[derive(clap::Args)]
 struct Results {
-    /// Files of `run --json` [default: the results of an H200 that ship with the program]
-    #[arg(long, value_name = "FILE")]
+    /// Files of run, compare, sweep, reproduce, calibrate and devices --json, of one GPU [default:
+    /// the results of an H200 that ship with the program]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     from: Vec<PathBuf>,
+    /// The GPU to predict where the files are of the emulator [default: H200]
+    #[arg(long, value_name = "D", requires = "from")]
+    device: Option<String>,
 }
 
 /// A kind of plot: the first word of its file's name.
@@ -82,7 +85,21 @@ impl Results {
     fn read(&self) -> Result<Data, DataError> {
         match &self.from[..] {
             [] => Data::shipped(),
-            files => Data::from_files(files),
+            files => Data::from_files(files, self.device.as_deref()),
+        }
+    }
+
+    /// Says what takes time, where anything does.
+    fn announce(data: &Data) -> std::io::Result<()> {
+        let kernels = Report::to_predict(data).len();
+        let model = data.model().filter(|_| kernels > 1);
+        match model {
+            Some(device) => writeln!(
+                output::stderr(),
+                "predicting {kernels} kernels for the {}, about a second of a core for each",
+                device.name
+            ),
+            None => Ok(()),
         }
     }
 }
@@ -90,6 +107,7 @@ impl Results {
 pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Outcome> {
     let data = args.results.read()?;
     let out = Destination::open(&args.out)?;
+    Results::announce(&data)?;
     let to_stdout = out.is_stdout();
     let html = Report::new(data).html()?;
     out.write(html.as_bytes())?;
@@ -112,6 +130,7 @@ pub(super) fn plot(args: &PlotArgs) -> anyhow::Result<Outcome> {
     let cannot_write =
         |path: &Path| format!("cannot write {}: choose another folder", path.display());
     std::fs::create_dir_all(&args.out).with_context(|| cannot_write(&args.out))?;
+    Results::announce(&data)?;
     let is_wanted =
         |plot: &Plot| args.kinds.is_empty() || args.kinds.iter().any(|kind| kind.is_of(plot));
     let plots: Vec<Plot> = Report::new(data)
@@ -129,7 +148,7 @@ pub(super) fn plot(args: &PlotArgs) -> anyhow::Result<Outcome> {
         #[cfg(feature = "png")]
         if args.png {
             let path = path.with_extension("png");
-            let picture = warpladder_report::plot::png(&plot.chart.svg(Size::Wide)?)?;
+            let picture = warpladder_report::plot::png(&plot.light_file()?)?;
             std::fs::write(&path, picture).with_context(|| cannot_write(&path))?;
             writeln!(output::stdout(), "{}", path.display())?;
         }

@@ -12,6 +12,7 @@
 //! | [`coalescing`] | how many sectors does an access of a warp touch? | 003 |
 //! | [`bank_conflicts`] | in how many wavefronts is a shared access of a warp served? | 003 |
 //! | [`interval`] | how long does one thread take for one round, and how many threads saturate what? | 002 |
+//! | [`target`] | does this GPU run the kernel at all? | PTX ISA |
 //! | [`predict`](mod@predict) | all of it together: a time and what limits it | |
 //!
 //! Sources 000 to 004 are the course notes that this project's kernels are from: 000 is CSE 260,
@@ -33,6 +34,7 @@ mod pattern;
 pub mod predict;
 mod resource;
 pub mod roofline;
+pub mod target;
 
 pub use figure::{Basis, Figure};
 pub use pattern::PatternError;

@@ -1,14 +1,18 @@
 //! What a report is made of: results as the other commands wrote them.
 
+use crate::read::{self, Kind};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use warpladder::device::DeviceProperties;
 use warpladder::engine::EngineKind;
 use warpladder_lab::compare::PeerComparison;
+use warpladder_lab::predict::device_of;
 use warpladder_lab::reproduce::Row;
 use warpladder_lab::run::Record;
 use warpladder_lab::sweep::Sweep;
+use warpladder_models::Bound;
+use warpladder_models::devices::{self, DeviceError, DeviceModel, Measured};
 use warpladder_results::h200;
 
 /// Why results cannot be read.
@@ -24,7 +28,10 @@ pub enum DataError {
         error: std::io::Error,
     },
     /// Another format.
-    #[error("{name}: {error}: give files that `warpladder run --json` wrote")]
+    #[error(
+        "{name}: {error}: give files that `warpladder run --json` wrote, or compare, sweep, \
+         reproduce, calibrate or devices"
+    )]
     Content {
         /// Its name.
         name: String,
@@ -42,9 +49,15 @@ pub enum DataError {
         /// Another one.
         other: String,
     },
+    /// A GPU to predict for, where one was measured.
+    #[error("{0} was measured, and is what is predicted: leave out --device")]
+    Measured(String),
+    /// No such GPU in the table.
+    #[error(transparent)]
+    Unknown(#[from] DeviceError),
 }
 
-/// A prediction of one kernel at one size beside its measurement: a row of `predict.json`.
+/// A prediction of one kernel at one size: a row of `predict.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Predicted {
     /// Name of the rung.
@@ -55,12 +68,13 @@ pub struct Predicted {
     pub n: u32,
     /// The third dimension; null where there is none.
     pub k: Option<u32>,
-    /// Measured time, in milliseconds.
-    pub measured_ms: f64,
+    /// Measured time, in milliseconds, where a measurement stands beside it.
+    #[serde(default)]
+    pub measured_ms: Option<f64>,
     /// Predicted time, in milliseconds.
     pub predicted_ms: f64,
     /// What takes longest.
-    pub bound: String,
+    pub bound: Bound,
 }
 
 /// Everything that a report shows.
@@ -68,10 +82,16 @@ pub struct Predicted {
 pub struct Data {
     /// Where the measurements are from, in words.
     pub origin: String,
-    /// The measurements.
+    /// Whether these are the results that ship with the program, and nobody's own.
+    pub is_shipped: bool,
+    /// Files that do not hold all that was asked for, since their run was interrupted.
+    pub incomplete: Vec<String>,
+    /// What ran. Of runs on the emulator there are no times: see [`Data::is_emulated`].
     pub measured: Vec<Record>,
     /// The device, where it is known.
     pub device: Option<DeviceProperties>,
+    /// The GPU that is predicted where none was measured; an H200 where none is given.
+    pub target: Option<&'static DeviceModel>,
     /// Predictions for this device.
     pub predicted: Vec<Predicted>,
     /// The sources' tables on this device.
@@ -80,7 +100,12 @@ pub struct Data {
     pub compared: Vec<PeerComparison>,
     /// Sweeps on this device.
     pub sweeps: Vec<Sweep>,
+    /// What `warpladder calibrate` measured.
+    pub calibrated: Option<Measured>,
 }
+
+/// The GPU that is predicted where nothing says which.
+const PREDICTED: &str = "H200";
 
 impl Data {
     /// The results of an H200 that ship with the program.
@@ -105,93 +130,206 @@ impl Data {
                 h200::COMPARE_TRANSPOSE,
             )?,
         ];
+        let sweeps = [
+            ("results/h200/sweep-add_one.json", h200::SWEEP_ADD_ONE),
+            ("results/h200/sweep-matvec_lcs.json", h200::SWEEP_MATVEC_LCS),
+            (
+                "results/h200/sweep-matvec_interleaved.json",
+                h200::SWEEP_MATVEC_INTERLEAVED,
+            ),
+            (
+                "results/h200/sweep-matvec_thread_per_element.json",
+                h200::SWEEP_MATVEC_THREAD_PER_ELEMENT,
+            ),
+        ];
+        let sweeps: Vec<Vec<Sweep>> = sweeps
+            .into_iter()
+            .map(|(name, text)| parse(name, text))
+            .collect::<Result<_, _>>()?;
         Ok(Data {
             origin: "results/h200, which ships with the program".to_owned(),
+            is_shipped: true,
             measured,
             device: devices.into_iter().next(),
-            predicted: parse("results/h200/predict.json", h200::PREDICT)?,
+            predicted: shipped_predictions()?,
             reproduced: parse("results/h200/reproduce.json", h200::REPRODUCE)?,
             compared: compared.concat(),
-            sweeps: vec![
-                parse("results/h200/sweep-add_one.json", h200::SWEEP_ADD_ONE)?,
-                parse("results/h200/sweep-matvec_lcs.json", h200::SWEEP_MATVEC_LCS)?,
-                parse(
-                    "results/h200/sweep-matvec_interleaved.json",
-                    h200::SWEEP_MATVEC_INTERLEAVED,
-                )?,
-                parse(
-                    "results/h200/sweep-matvec_thread_per_element.json",
-                    h200::SWEEP_MATVEC_THREAD_PER_ELEMENT,
-                )?,
-            ],
+            sweeps: sweeps.concat(),
+            ..Data::default()
         })
     }
 
-    /// The results of these files, with what ships about the same device.
+    /// The results of these files, and of nothing else. `target` is the GPU that is predicted where
+    /// the files measure none.
     ///
     /// # Errors
     /// See [`DataError`].
-    pub fn from_files(paths: &[PathBuf]) -> Result<Self, DataError> {
-        let mut measured: Vec<Record> = Vec::new();
-        for path in paths {
-            let records = read(path)?;
-            if records.is_empty() {
-                return Err(DataError::Empty(path.clone()));
-            }
-            measured.extend(records);
-        }
-        let on_device = || {
-            measured
-                .iter()
-                .filter(|record| record.engine != EngineKind::Cpu)
-        };
-        let mut devices = on_device().map(|record| &record.device);
-        if let Some(one) = devices.next()
-            && let Some(other) = devices.find(|other| *other != one)
-        {
-            return Err(DataError::Devices {
-                one: one.clone(),
-                other: other.clone(),
-            });
-        }
-        let shipped = Data::shipped()?;
-        let shipped_device = shipped.device.as_ref().map(|device| device.name.as_str());
-        let same_device = on_device()
-            .next()
-            .is_some_and(|record| Some(record.device.as_str()) == shipped_device);
+    pub fn from_files(paths: &[PathBuf], target: Option<&str>) -> Result<Self, DataError> {
         let names: Vec<String> = paths
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        let rest = if same_device {
-            shipped
-        } else {
-            Data::default()
-        };
-        Ok(Data {
+        let mut data = Data {
             origin: names.join(", "),
-            measured,
-            ..rest
-        })
+            ..Data::default()
+        };
+        for (path, name) in paths.iter().zip(&names) {
+            let text = std::fs::read_to_string(path).map_err(|error| DataError::File {
+                path: path.clone(),
+                error,
+            })?;
+            let content = |error| DataError::Content {
+                name: name.clone(),
+                error,
+            };
+            let file = read::file(&text).map_err(content)?;
+            if file.records.is_empty() {
+                return Err(DataError::Empty(path.clone()));
+            }
+            if !file.is_complete {
+                data.incomplete.push(name.clone());
+            }
+            for record in file.records {
+                data.add(record).map_err(content)?;
+            }
+        }
+        data.refuse_several_devices()?;
+        if let Some(name) = target {
+            data.target = Some(devices::find(name)?);
+            if let (false, Some(measured)) = (data.is_emulated(), data.device_name()) {
+                return Err(DataError::Measured(measured.to_owned()));
+            }
+        }
+        data.predicted = data.shipped_predictions_of_the_model();
+        Ok(data)
     }
 
-    /// The device's name: of the query, else of the records.
+    fn add(&mut self, value: serde_json::Value) -> Result<(), serde_json::Error> {
+        fn to<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, serde_json::Error> {
+            serde_json::from_value(value)
+        }
+        match read::kind(&value)? {
+            Kind::Run => {
+                let mut record: Record = to(value)?;
+                if record.engine == EngineKind::Emulator {
+                    read::without_times(&mut record);
+                }
+                self.measured.push(record);
+            }
+            Kind::Compare => self.compared.push(to(value)?),
+            Kind::Sweep => self.sweeps.push(to(value)?),
+            Kind::Reproduce => self.reproduced.push(to(value)?),
+            Kind::Calibrate => self.calibrated = Some(to(value)?),
+            Kind::Devices => self.device = Some(to(value)?),
+        }
+        Ok(())
+    }
+
+    /// The devices that the results were measured on; of the emulator, that it was the emulator.
+    fn devices(&self) -> impl Iterator<Item = &str> {
+        fn of(engine: EngineKind, device: &str) -> Option<&str> {
+            match engine {
+                EngineKind::Cpu => None,
+                EngineKind::Gpu => Some(device),
+                EngineKind::Emulator => Some("the emulator"),
+            }
+        }
+        let records = self.measured.iter();
+        let records = records.filter_map(|record| of(record.engine, &record.device));
+        let rows = self.reproduced.iter();
+        let rows = rows.filter_map(|row| of(row.engine, &row.device));
+        let compared = self.compared.iter().map(|record| &*record.device);
+        let swept = self.sweeps.iter().filter(|sweep| is_measured(sweep));
+        let swept = swept.map(|sweep| &*sweep.device);
+        let calibrated = self.calibrated.iter().map(|measured| &*measured.device);
+        let queried = self.device.iter().map(|device| &*device.name);
+        records
+            .chain(rows)
+            .chain(compared)
+            .chain(swept)
+            .chain(calibrated)
+            .chain(queried)
+    }
+
+    fn refuse_several_devices(&self) -> Result<(), DataError> {
+        let mut devices = self.devices();
+        match devices.next() {
+            None => Ok(()),
+            Some(one) => match devices.find(|other| *other != one) {
+                None => Ok(()),
+                Some(other) => Err(DataError::Devices {
+                    one: one.to_owned(),
+                    other: other.to_owned(),
+                }),
+            },
+        }
+    }
+
+    /// Whether no GPU was measured, and kernels ran on the emulator: it counts what they do, and
+    /// its own times say nothing of a GPU.
+    pub fn is_emulated(&self) -> bool {
+        self.devices().any(|device| device == "the emulator")
+    }
+
+    /// The name of the GPU that was measured.
     pub fn device_name(&self) -> Option<&str> {
-        let queried = self.device.as_ref().map(|device| device.name.as_str());
-        queried.or_else(|| {
-            let mut records = self.measured.iter();
-            let record = records.find(|record| record.engine != EngineKind::Cpu)?;
-            Some(record.device.as_str())
+        self.devices().find(|device| *device != "the emulator")
+    }
+
+    /// The GPU as the models know it: that which was measured, else that which is predicted.
+    /// `None` where the table has no such GPU and no query of it is among the results.
+    pub fn model(&self) -> Option<DeviceModel> {
+        let device = if self.is_emulated() {
+            self.target
+                .or_else(|| devices::find(PREDICTED).ok())?
+                .clone()
+        } else {
+            let row = devices::named(self.device_name()?);
+            match (row, &self.device) {
+                (Some(row), None) => row.clone(),
+                (Some(row), Some(queried))
+                    if row.multiprocessors.value == queried.multiprocessors =>
+                {
+                    row.clone()
+                }
+                (_, Some(queried)) => device_of(queried),
+                (None, None) => return None,
+            }
+        };
+        Some(match &self.calibrated {
+            Some(measured) => device.calibrated(measured),
+            None => device,
         })
     }
 
-    /// The prediction for a measurement.
-    pub fn prediction(&self, measured: &Record) -> Option<&Predicted> {
+    /// The predictions that ship, where they are for the GPU of this report.
+    fn shipped_predictions_of_the_model(&self) -> Vec<Predicted> {
+        // What was calibrated changes what is predicted.
+        let ships =
+            self.calibrated.is_none() && self.model().as_ref() == devices::find(PREDICTED).ok();
+        match ships {
+            true => shipped_predictions().unwrap_or_default(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The prediction for a kernel at a size.
+    pub fn prediction_of(
+        &self,
+        kernel: &str,
+        (m, n, k): (u32, u32, Option<u32>),
+    ) -> Option<&Predicted> {
         self.predicted.iter().find(|predicted| {
-            predicted.kernel == measured.kernel
-                && (predicted.m, predicted.n) == (measured.m, measured.n)
-                && measured.engine == EngineKind::Gpu
+            predicted.kernel == kernel && (predicted.m, predicted.n, predicted.k) == (m, n, k)
         })
+    }
+
+    /// The prediction for a measurement on a GPU.
+    pub fn prediction(&self, measured: &Record) -> Option<&Predicted> {
+        let size = (measured.m, measured.n, measured.k);
+        (measured.engine == EngineKind::Gpu)
+            .then(|| self.prediction_of(&measured.kernel, size))
+            .flatten()
     }
 
     /// The measurements of the size that most of them have.
@@ -207,19 +345,23 @@ impl Data {
     }
 }
 
-fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, DataError> {
-    serde_json::from_str(text).map_err(|error| DataError::Content {
-        name: name.to_owned(),
-        error,
-    })
+/// Whether a sweep has a measured point.
+pub fn is_measured(sweep: &Sweep) -> bool {
+    sweep.points.iter().any(|point| point.measured.is_some())
 }
 
-fn read(path: &Path) -> Result<Vec<Record>, DataError> {
-    let text = std::fs::read_to_string(path).map_err(|error| DataError::File {
-        path: path.to_owned(),
+fn shipped_predictions() -> Result<Vec<Predicted>, DataError> {
+    parse("results/h200/predict.json", h200::PREDICT)
+}
+
+fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>, DataError> {
+    let content = |error| DataError::Content {
+        name: name.to_owned(),
         error,
-    })?;
-    parse(&path.display().to_string(), &text)
+    };
+    let file = read::file(text).map_err(content)?;
+    let records = file.records.into_iter().map(serde_json::from_value);
+    records.collect::<Result<_, _>>().map_err(content)
 }
 
 #[cfg(test)]
@@ -259,7 +401,7 @@ mod tests {
                 .iter()
                 .map(|record| Detailed::new(record, None::<()>))
                 .collect();
-            let values: serde_json::Value = parse("run", text).unwrap();
+            let values: serde_json::Value = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_value(&detailed).unwrap(), values);
             let written = serde_json::to_string_pretty(&detailed).unwrap();
             assert_eq!(fields(&written), fields(text));
@@ -274,5 +416,23 @@ mod tests {
         let records: Vec<Record> = parse("old", text).unwrap();
         assert_eq!((records[0].schema, records[0].median_ms), (1, Some(0.5)));
         assert!(records[0].times_ms.is_empty() && records[0].driver.is_none());
+    }
+
+    #[test]
+    fn what_a_gpu_measured_is_that_of_its_own_files_alone() {
+        let record = r#"{"kernel": "naive", "family": "matmul", "source": "000", "element": "f32",
+            "m": 8, "n": 8, "k": 8, "engine": "gpu", "device": "NVIDIA H200", "ok": true,
+            "samples": 3, "median_ms": 0.5}"#;
+        let mut data = Data::default();
+        data.add(serde_json::from_str(record).unwrap()).unwrap();
+        assert_eq!(data.device_name(), Some("NVIDIA H200"));
+        assert!(!data.is_emulated() && data.compared.is_empty() && data.reproduced.is_empty());
+        assert_eq!(data.model().unwrap().name, "H200");
+        // The emulator's times are not kept.
+        let emulated = record.replace("\"gpu\"", "\"emulator\"");
+        let mut data = Data::default();
+        data.add(serde_json::from_str(&emulated).unwrap()).unwrap();
+        assert!(data.is_emulated() && data.device_name().is_none());
+        assert_eq!(data.measured[0].median_ms, None);
     }
 }

@@ -1,22 +1,20 @@
 //! The part of the page that is about one kernel.
 
+use super::cells::cell;
+use super::content::Content;
 use super::counted::Counted;
-use super::data::Data;
-use super::ladders::shape;
-use super::page::cell;
+use super::ladders::{key, predicted_shape, shape};
 use crate::numbers;
 use maud::{Markup, html};
+use warpladder::engine::EngineKind;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::profile::{LineCounters, SourceFile, SourceLine, distinct};
 use warpladder_lab::run::{Record, describe};
 
 /// One kernel: what it is, what was measured and predicted, what the emulator counted, and its
 /// source.
-pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
-    let measured = data.measured.iter();
-    let measured: Vec<&Record> = measured
-        .filter(|measured| measured.kernel == rung.name)
-        .collect();
+pub fn article(report: &Content, rung: &'static Rung) -> Markup {
+    let counted = report.counted.get(rung.name);
     html! {
         article id={ "kernel-" (rung.name) } {
             h3 { code { (rung.name) } }
@@ -26,7 +24,10 @@ pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
                 @if rung.source != "-" { ", sources " (rung.source) }
                 ", takes " (rung.precondition.describe(rung.operation)) "."
             }
-            (times(data, rung, &measured))
+            (times(report, rung))
+            @if let Some(reason) = report.refused.get(rung.name) {
+                p.muted { "No prediction: " (reason) "." }
+            }
             @if let Some(counted) = counted {
                 (counts(counted))
                 @if !counted.listing.is_empty() {
@@ -43,36 +44,60 @@ pub fn article(data: &Data, rung: &Rung, counted: Option<&Counted>) -> Markup {
     }
 }
 
-fn times(data: &Data, rung: &Rung, measured: &[&Record]) -> Markup {
+fn times(report: &Content, rung: &'static Rung) -> Markup {
+    let data = &report.data;
+    let records = data.measured.iter();
+    let records: Vec<&Record> = records
+        .filter(|record| record.kernel == rung.name)
+        .collect();
+    let is_timed = !data.is_emulated() || records.iter().any(|record| record.median_ms.is_some());
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "Times of " (rung.name) } {
-            table {
+            table.times {
                 thead { tr {
                     th scope="col" { "size" }
-                    th.n scope="col" { "ms" }
-                    th.n scope="col" { "noise %" }
-                    th.n scope="col" { "GFLOP/s" }
-                    th.n scope="col" { "GB/s" }
-                    th.n scope="col" { "with transfers, ms" }
+                    @if is_timed {
+                        th.n scope="col" { "ms" }
+                        th.n scope="col" { "noise %" }
+                        th.n scope="col" { "GFLOP/s" }
+                        th.n scope="col" { "GB/s" }
+                        th.n scope="col" { "with transfers, ms" }
+                    }
                     th.n scope="col" { "predicted, ms" }
                     th scope="col" { "predicted bound" }
                 } }
                 tbody {
-                    @for measured in measured {
-                        @let predicted = data.prediction(measured);
+                    @for record in &records {
+                        @let at = predicted_shape(record, rung);
+                        @let predicted = (record.engine != EngineKind::Cpu)
+                            .then(|| data.prediction_of(rung.name, key(rung, at)))
+                            .flatten();
                         tr {
-                            td { (describe(rung.operation, shape(measured))) }
-                            @if measured.ok {
-                                (cell(measured.median_ms))
-                                (cell(measured.noise_pct))
-                                (cell(measured.gflops))
-                                (cell(measured.gbs))
-                                (cell(measured.host_to_host_ms))
-                            } @else {
-                                td.bad colspan="5" { "the output was wrong" }
+                            td {
+                                (describe(rung.operation, shape(record)))
+                                @if at != shape(record) {
+                                    ", predicted at " (describe(rung.operation, at))
+                                }
                             }
-                            (cell(predicted.map(|predicted| predicted.predicted_ms)))
-                            td { (predicted.map_or("", |predicted| &predicted.bound)) }
+                            @if !record.ok {
+                                td.bad colspan=(if is_timed { "5" } else { "1" }) {
+                                    "the output was wrong"
+                                }
+                            } @else if is_timed {
+                                (cell(record.median_ms))
+                                (cell(record.noise_pct))
+                                (cell(record.gflops))
+                                (cell(record.gbs))
+                                (cell(record.host_to_host_ms))
+                            }
+                            @if record.ok || is_timed {
+                                (cell(predicted.map(|predicted| predicted.predicted_ms)))
+                            }
+                            td {
+                                @if let Some(predicted) = predicted {
+                                    (predicted.bound.to_string())
+                                }
+                            }
                         }
                     }
                 }

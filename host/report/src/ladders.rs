@@ -1,17 +1,16 @@
-//! Which measurement is drawn beside which, and in which unit.
+//! Ladders: the rungs for one problem at one size, with what they are compared with.
 
-use super::counted::Counted;
-use super::data::Data;
-use crate::plot::{Bar, Bars, Chart, Group, Ink, Kernel, Lines, Mark, Plot, Roofline, Series};
-use std::collections::HashMap;
-use warpladder::element::ElementType;
+use super::data::{Data, Predicted};
+use crate::numbers;
+use crate::plot::{Bar, Bars, Chart, Ink, Level, Plot};
+use warpladder::element::{ElementType, TensorInput};
+use warpladder::engine::EngineKind;
+use warpladder::gemm::layout::Layout;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
 use warpladder_lab::compare::PeerComparison;
-use warpladder_lab::problem::Operation;
+use warpladder_lab::problem::{Operation, Shape};
 use warpladder_lab::run::{Record, describe};
-use warpladder_models::Bound;
-use warpladder_models::devices::{self, DeviceModel};
-use warpladder_models::roofline::Level;
+use warpladder_models::devices::DeviceModel;
 
 /// What a ladder is drawn by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,349 +29,579 @@ impl Metric {
             Metric::Gbs => "GB/s",
         }
     }
+
+    /// A thousand of it.
+    const fn large_unit(self) -> &'static str {
+        match self {
+            Metric::Gflops => "TFLOP/s",
+            Metric::Gbs => "TB/s",
+        }
+    }
+
+    /// The rate of a rung that takes so long, in its unit.
+    pub fn rate(self, rung: &Rung, shape: Shape, ms: f64) -> f64 {
+        let work = match self {
+            Metric::Gflops => rung.operation.flops(shape),
+            Metric::Gbs => rung.operation.elements_moved(shape) * rung.element.bytes() as f64,
+        };
+        work / ms / 1e6
+    }
 }
 
-/// Ladders in the order in which they are shown: name of the plot, heading, and what they are drawn
-/// by.
-const LADDERS: [(&str, &str, Metric); 8] = [
-    ("products-f32", "Products, f32", Metric::Gflops),
-    ("products-f64", "Products, f64", Metric::Gflops),
-    (
-        "products-tensor",
-        "Matrix multiplication (GEMM) on tensor cores",
-        Metric::Gflops,
-    ),
-    (
-        "products-wolfe",
-        "Wolfe's series and Volkov's: column-major products",
-        Metric::Gflops,
-    ),
-    ("products-cpu", "Products on the CPU", Metric::Gflops),
-    (
-        "transposes",
-        "Transposes, and the copy that bounds them",
-        Metric::Gbs,
-    ),
-    ("streams", "Streams", Metric::Gbs),
-    ("matvec", "Many small matrix-vector products", Metric::Gbs),
-];
+/// The problem that a rung solves, whatever the size: rungs of one problem compare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// A name for files and links.
+    name: String,
+    /// In words.
+    title: String,
+    /// What its ladders are drawn by.
+    metric: Metric,
+}
 
-/// Chains of multiply-adds: they are streams by family, and arithmetic by nature.
-const CHAINS: (&str, &str, Metric) = ("chains", "Chains of multiply-adds", Metric::Gflops);
-
-/// The ladder that a rung is drawn in.
-fn ladder(rung: &Rung) -> (&'static str, &'static str, Metric) {
-    let index = match (rung.operation, rung.element) {
-        _ if matches!(rung.implementation, Implementation::Cpu(_)) => 4,
-        (Operation::Product, ElementType::F64) => 1,
-        (Operation::Product, _) => 0,
-        (Operation::TensorProduct(_) | Operation::TensorProduct16(_), _) => 2,
-        (Operation::ColumnMajorProduct, _) => 3,
-        (Operation::Copy | Operation::Transpose, _) => 5,
-        (Operation::StreamCopy | Operation::AddOne, _) => 6,
-        (Operation::FmaChains { .. }, _) => return CHAINS,
-        (Operation::MatVec { .. }, _) => 7,
-    };
-    LADDERS[index]
+impl Class {
+    /// The class of a rung.
+    pub fn of(rung: &Rung) -> Self {
+        const GEMM: &str = "Matrix multiplication (GEMM)";
+        let input = |input: TensorInput| match input {
+            TensorInput::F16 => "f16",
+            TensorInput::Bf16 => "bf16",
+            TensorInput::Tf32 => "TF32",
+        };
+        let element = rung.element;
+        let (name, title, metric) = match rung.operation {
+            _ if matches!(rung.implementation, Implementation::Cpu(_)) => (
+                "products-cpu".to_owned(),
+                format!("{GEMM} on the CPU"),
+                Metric::Gflops,
+            ),
+            Operation::Product => (
+                format!("products-{element}"),
+                format!("{GEMM}, {element}"),
+                Metric::Gflops,
+            ),
+            Operation::TensorProduct(of) => (
+                format!("products-tensor-{}", input(of).to_lowercase()),
+                format!("{GEMM} on tensor cores, {} in, f32 out", input(of)),
+                Metric::Gflops,
+            ),
+            Operation::TensorProduct16(of) => (
+                format!("products-tensor-{}-out", input(of)),
+                format!("{GEMM} on tensor cores, {} in and out", input(of)),
+                Metric::Gflops,
+            ),
+            Operation::ColumnMajorProduct => (
+                "products-wolfe".to_owned(),
+                format!("{GEMM}, column-major: Wolfe's series and Volkov's"),
+                Metric::Gflops,
+            ),
+            Operation::Copy | Operation::Transpose => (
+                format!("transposes-{element}"),
+                match element {
+                    ElementType::F32 => "Transposes, f32, and the copy that bounds them".to_owned(),
+                    _ => format!("Transposes, {element}"),
+                },
+                Metric::Gbs,
+            ),
+            Operation::StreamCopy => (
+                "streams".to_owned(),
+                "Copies of an array".to_owned(),
+                Metric::Gbs,
+            ),
+            Operation::AddOne => (
+                "add-one".to_owned(),
+                "Adding 1 to an array".to_owned(),
+                Metric::Gbs,
+            ),
+            Operation::FmaChains { .. } => (
+                "chains".to_owned(),
+                "Chains of multiply-adds".to_owned(),
+                Metric::Gflops,
+            ),
+            Operation::MatVec { rows, columns, .. } => (
+                format!("matvec-{rows}x{columns}"),
+                format!("Many products of a {rows} x {columns} matrix and a vector"),
+                Metric::Gbs,
+            ),
+        };
+        Class {
+            name,
+            title,
+            metric,
+        }
+    }
 }
 
 /// What a rung is drawn by.
 pub fn metric(rung: &Rung) -> Metric {
-    ladder(rung).2
+    Class::of(rung).metric
 }
 
-/// The value that is drawn, and that of a time of the same work.
-fn values(metric: Metric, measured: &Record, ms: Option<f64>) -> Option<(f64, Option<f64>)> {
-    let value = match metric {
-        Metric::Gflops => measured.gflops,
-        Metric::Gbs => measured.gbs,
-    }?;
-    let median = measured.median_ms?;
-    Some((value, ms.map(|ms| value * median / ms)))
+/// A rung of a ladder.
+pub struct Step<'d> {
+    pub rung: &'static Rung,
+    /// What was measured on a GPU or, of a function of the host, on the CPU; in the metric's unit.
+    pub value: Option<f64>,
+    /// What is predicted, in the metric's unit.
+    pub predicted: Option<f64>,
+    /// The record of the run.
+    pub record: &'d Record,
 }
 
-/// A chart for each ladder that has measurements.
-pub fn ladders(data: &Data) -> Vec<Plot> {
-    let main = data.at_main_size();
-    let mut plots = Vec::new();
-    for (name, title, metric) in LADDERS.into_iter().chain([CHAINS]) {
-        let mut size = None;
-        let bars: Vec<Bar> = main
-            .iter()
-            .filter(|measured| measured.ok)
-            .filter_map(|measured| {
-                let rung = catalogue::find(&measured.kernel)?;
-                if ladder(rung).0 != name {
-                    return None;
-                }
-                let predicted = data.prediction(measured);
-                let predicted = predicted.map(|predicted| predicted.predicted_ms);
-                let (value, predicted) = values(metric, measured, predicted)?;
-                size = Some(describe(rung.operation, shape(measured)));
-                Some(Bar {
-                    label: measured.kernel.clone(),
-                    value,
-                    predicted,
-                })
-            })
-            .collect();
-        let Some(size) = size else {
-            continue;
-        };
-        plots.push(Plot {
-            name: format!("ladder-{name}"),
-            title: title.to_owned(),
-            caption: format!(
-                "{} at {size}, each rung after the one that it improves on. Longer is faster.",
-                metric.unit()
-            ),
-            chart: Chart::Bars(Bars {
-                unit: metric.unit(),
-                bars,
-            }),
-        });
+impl Step<'_> {
+    /// What it is ranked by: the measurement, else the prediction.
+    fn rank(&self) -> Option<f64> {
+        self.value.or(self.predicted)
     }
-    plots
+}
+
+/// The most that a GPU can do for a problem.
+pub struct Peak {
+    /// What bounds it.
+    pub name: &'static str,
+    /// In the metric's unit.
+    pub value: f64,
+}
+
+/// The rungs of one problem at one size, in the order of the catalogue.
+pub struct Ladder<'d> {
+    class: Class,
+    pub shape: Shape,
+    pub steps: Vec<Step<'d>>,
+    /// Libraries on the same problem, with their rates.
+    peers: Vec<(&'d PeerComparison, f64)>,
+    pub peak: Option<Peak>,
+    /// Other sizes at which rungs of the problem ran.
+    others: usize,
 }
 
 /// The size of a measurement.
-pub fn shape(measured: &Record) -> warpladder_lab::problem::Shape {
-    warpladder_lab::problem::Shape {
+pub fn shape(measured: &Record) -> Shape {
+    Shape {
         m: measured.m,
         n: measured.n,
         k: measured.k.unwrap_or(measured.n),
     }
 }
 
-/// The GPU of the results in the table of devices: that whose name is in its own, the longest where
-/// there are several.
-fn model(data: &Data) -> Option<&'static DeviceModel> {
-    let name = data.device_name()?;
-    let named = devices::table().filter(|device| name.contains(&*device.name));
-    named.max_by_key(|device| device.name.len())
+/// The size for which a record's kernel is predicted: its own, or a large one in the place of a
+/// small one that only the emulator ran, where launches would be most of the time.
+pub fn predicted_shape(record: &Record, rung: &Rung) -> Shape {
+    const LARGE: u32 = 4096;
+    let own = shape(record);
+    let large = Shape {
+        m: LARGE,
+        n: LARGE,
+        k: LARGE,
+    };
+    let is_small = own.m.max(own.n) < LARGE / 4;
+    match record.engine {
+        EngineKind::Emulator if is_small && rung.precondition.takes(rung.operation, large) => large,
+        _ => own,
+    }
 }
 
-/// Every kernel with arithmetic under the roofs of the device; none where the device is not in the
-/// table.
-pub fn roofline(data: &Data, counted: &HashMap<String, Counted>) -> Option<Plot> {
-    let device = model(data)?;
-    let mut groups = [
-        ("f32", Ink::Measured),
-        ("f64", Ink::Second),
-        ("tensor cores, 16-bit and TF32", Ink::Third),
-    ]
-    .map(|(name, ink)| Group {
-        name: name.to_owned(),
-        ink,
-        kernels: Vec::new(),
-    });
-    let mut left_out = Vec::new();
-    for measured in data.at_main_size() {
-        let rung = catalogue::find(&measured.kernel);
-        let intensity = counted
-            .get(&measured.kernel)
-            .and_then(|counted| counted.intensity);
-        let predicted = data
-            .prediction(measured)
-            .map(|predicted| predicted.predicted_ms);
-        let values = values(Metric::Gflops, measured, predicted);
-        let (Some(rung), Some((gflops, predicted))) = (rung, values) else {
-            continue;
-        };
-        let Some(intensity) = intensity else {
-            left_out.push(measured.kernel.as_str());
-            continue;
-        };
-        let group = match (rung.operation, rung.element) {
-            (Operation::TensorProduct(_) | Operation::TensorProduct16(_), _) => 2,
-            (_, ElementType::F64) => 1,
-            _ => 0,
-        };
-        groups[group].kernels.push(Kernel {
-            name: measured.kernel.clone(),
-            intensity,
-            gflops,
-            predicted,
-        });
+/// The same as the sizes of predictions are written.
+pub fn key(rung: &Rung, shape: Shape) -> (u32, u32, Option<u32>) {
+    let k = rung.operation.uses_k().then_some(shape.k);
+    (shape.m, shape.n, k)
+}
+
+/// The ladders of these results: of each problem the size with the most rungs.
+pub fn ladders<'d>(data: &'d Data, model: Option<&DeviceModel>) -> Vec<Ladder<'d>> {
+    let mut classes: Vec<Class> = Vec::new();
+    for rung in catalogue::rungs() {
+        let class = Class::of(rung);
+        if !classes.contains(&class) {
+            classes.push(class);
+        }
     }
-    let tensor = device.tensor_f16_tflops.as_ref();
-    let peaks = [
-        ("FP32", device.peak_fp32_gflops()),
-        ("FP64", device.peak_fp64_gflops()),
-        ("FP64 tensor", device.peak_tensor_fp64_gflops()),
-        ("f16 tensor", tensor.map(|figure| figure.value * 1e3)),
-    ];
-    let roofline = device.roofline(Bound::Fp32)?;
-    let slopes = roofline.roofs.iter().map(|roof| {
-        let name = match roof.level {
-            Level::Dram => "DRAM",
-            Level::L2 => "L2",
-            Level::Shared => "L1 and shared memory",
-        };
-        (name.to_owned(), roof.gbs)
-    });
-    Some(Plot {
-        name: "roofline".to_owned(),
-        title: format!("Roofline of the {}", device.name),
-        caption: format!(
-            "Discs are measured, circles predicted. Intensity counts what warps ask of global \
-             memory, sector by sector, as the \
-             emulator counts it: a kernel above the slope of a memory is served by a cache before \
-             it. Names are left out \
-             where they would touch; the table below has all of them.{}",
-            match left_out.is_empty() {
-                true => String::new(),
-                false => format!(
-                    " Not drawn, since their traffic is not counted: {}.",
-                    left_out.join(", ")
-                ),
+    // Those of the CPU are beside the point.
+    classes.sort_by_key(|class| class.name == "products-cpu");
+    let of_class = classes
+        .into_iter()
+        .filter_map(|class| ladder(data, model, class));
+    of_class.collect()
+}
+
+fn ladder<'d>(data: &'d Data, model: Option<&DeviceModel>, class: Class) -> Option<Ladder<'d>> {
+    let mut sizes: Vec<(Shape, Vec<Step<'d>>)> = Vec::new();
+    for rung in catalogue::rungs().filter(|rung| Class::of(rung) == class) {
+        for record in data
+            .measured
+            .iter()
+            .filter(|record| record.kernel == rung.name)
+        {
+            let shape = predicted_shape(record, rung);
+            let step = step(data, rung, record, shape, class.metric);
+            let Some(step) = step else {
+                continue;
+            };
+            let same = |size: &&mut (Shape, Vec<Step<'_>>)| key(rung, size.0) == key(rung, shape);
+            match sizes.iter_mut().find(same) {
+                // A kernel that ran twice is one bar.
+                Some((_, steps)) if steps.iter().any(|other| other.rung.name == rung.name) => {}
+                Some((_, steps)) => steps.push(step),
+                None => sizes.push((shape, vec![step])),
             }
-        ),
-        chart: Chart::Roofline(Roofline {
-            x: "FLOP per byte of global memory",
-            peaks: merged(&peaks),
-            slopes: slopes.collect(),
-            groups: groups
-                .into_iter()
-                .filter(|group| !group.kernels.is_empty())
-                .collect(),
-        }),
+        }
+    }
+    let others = sizes.len().saturating_sub(1);
+    let (shape, steps) = sizes
+        .into_iter()
+        .max_by_key(|(shape, steps)| (steps.len(), u64::from(shape.m) * u64::from(shape.n)))?;
+    let on_gpu = class.name != "products-cpu";
+    let rung = steps.first()?.rung;
+    Some(Ladder {
+        peak: model
+            .filter(|_| on_gpu)
+            .and_then(|model| peak(model, rung, shape, class.metric)),
+        peers: if on_gpu {
+            peers(data, &class, rung, shape)
+        } else {
+            Vec::new()
+        },
+        class,
+        shape,
+        steps,
+        others,
     })
 }
 
-/// Peaks with their names; those within 3 % of each other are one line.
-fn merged(peaks: &[(&str, Option<f64>)]) -> Vec<(String, f64)> {
-    let mut merged: Vec<(String, f64)> = Vec::new();
-    for &(name, gflops) in peaks {
-        let Some(gflops) = gflops else {
-            continue;
-        };
-        let same = |(_, other): &&mut (String, f64)| (gflops / *other - 1.0).abs() < 0.03;
-        match merged.iter_mut().find(same) {
-            Some((names, _)) => *names = format!("{names}, {name}"),
-            None => merged.push((name.to_owned(), gflops)),
+/// A step, where there is anything to draw.
+fn step<'d>(
+    data: &'d Data,
+    rung: &'static Rung,
+    record: &'d Record,
+    shape: Shape,
+    metric: Metric,
+) -> Option<Step<'d>> {
+    let value = match metric {
+        Metric::Gflops => record.gflops,
+        Metric::Gbs => record.gbs,
+    };
+    let predicted = match record.engine {
+        EngineKind::Cpu => None,
+        _ => {
+            let (m, n, k) = key(rung, shape);
+            data.prediction_of(rung.name, (m, n, k))
         }
-    }
-    for (name, _) in &mut merged {
-        name.push_str(" peak");
-    }
-    merged
+    };
+    let rate = |predicted: &Predicted| metric.rate(rung, shape, predicted.predicted_ms);
+    let step = Step {
+        rung,
+        value,
+        predicted: predicted.map(rate),
+        record,
+    };
+    (record.ok && step.rank().is_some()).then_some(step)
 }
 
-/// Throughput over the size, beside the peer's.
-pub fn sizes(data: &Data) -> Vec<Plot> {
-    let mut plots = Vec::new();
-    for of_kernel in data.compared.chunk_by(|a, b| a.kernel == b.kernel) {
-        // One number stands for a size: squares and cubes alone.
-        let square = || {
-            of_kernel
-                .iter()
-                .filter(|record| record.m == record.n && record.k.is_none_or(|k| k == record.m))
-        };
-        let Some(first) = square().next() else {
-            continue;
-        };
-        let metric = match first.gflops {
-            Some(_) => Metric::Gflops,
-            None => Metric::Gbs,
-        };
-        let series = |name: &str, ink, mark, ours: bool| {
-            let value = |record: &PeerComparison| match (metric, ours) {
-                (Metric::Gflops, true) => record.gflops,
-                (Metric::Gflops, false) => record.peer_gflops,
-                (Metric::Gbs, true) => Some(record.gbs),
-                (Metric::Gbs, false) => Some(record.peer_gbs),
-            };
-            let points = square().filter_map(|record| Some((f64::from(record.m), value(record)?)));
-            let mut points: Vec<(f64, f64)> = points.collect();
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            Series {
-                name: name.to_owned(),
-                ink,
-                mark,
-                points,
-            }
-        };
-        plots.push(Plot {
-            name: format!("size-{}", first.kernel),
-            title: format!("{} over the size", first.kernel),
-            caption: format!(
-                "{} beside {}, timed in turn in one run by warpladder compare.",
-                first.kernel, first.peer
-            ),
-            chart: Chart::Lines(Lines {
-                x: "extent of the matrices",
-                y: metric.unit().to_owned(),
-                series: vec![
-                    series(&first.kernel, Ink::Measured, Mark::Disc, true),
-                    series(&first.peer, Ink::Second, Mark::Circle, false),
-                ],
+/// The least of what bounds a problem: its arithmetic at the peak of the fastest units that do it,
+/// or its data at the bandwidth of the memory that holds it from one launch to the next.
+fn peak(device: &DeviceModel, rung: &Rung, shape: Shape, metric: Metric) -> Option<Peak> {
+    if metric == Metric::Gbs {
+        let bytes = rung.operation.elements_moved(shape) * rung.element.bytes() as f64;
+        let is_cached = device.l2_bytes.is_some_and(|l2| bytes <= l2.value as f64);
+        return match is_cached {
+            true => Some(Peak {
+                name: "L2 bandwidth",
+                value: device.l2_gbs?.value,
             }),
-        });
+            false => Some(Peak {
+                name: "DRAM peak",
+                value: device.dram_gbs.value,
+            }),
+        };
     }
-    plots
+    let tensor = |of: f64| Some(device.tensor_f16_tflops?.value * 1e3 / of);
+    let (name, value) = match (rung.operation.tensor_input(), rung.element) {
+        (Some(TensorInput::Tf32), _) => ("TF32 tensor peak", tensor(2.0)?),
+        (Some(_), _) => ("16-bit tensor peak", tensor(1.0)?),
+        (None, ElementType::F64) => match device.peak_tensor_fp64_gflops() {
+            Some(peak) => ("FP64 tensor peak", peak),
+            None => ("FP64 peak", device.peak_fp64_gflops()?),
+        },
+        (None, _) => ("FP32 peak", device.peak_fp32_gflops()?),
+    };
+    Some(Peak { name, value })
+}
+
+/// The peers that were timed on this problem, each once, with their rates.
+fn peers<'d>(
+    data: &'d Data,
+    class: &Class,
+    rung: &Rung,
+    shape: Shape,
+) -> Vec<(&'d PeerComparison, f64)> {
+    let mut peers: Vec<(&PeerComparison, f64)> = Vec::new();
+    for compared in &data.compared {
+        let is_of_it = catalogue::find(&compared.kernel).is_some_and(|of| Class::of(of) == *class)
+            && (compared.m, compared.n, compared.k) == key(rung, shape)
+            && compared.layout == Layout::default();
+        let rate = match class.metric {
+            Metric::Gflops => compared.peer_gflops,
+            Metric::Gbs => Some(compared.peer_gbs),
+        };
+        if let (true, Some(rate)) = (is_of_it, rate)
+            && peers.iter().all(|(other, _)| other.peer != compared.peer)
+        {
+            peers.push((compared, rate));
+        }
+    }
+    peers
+}
+
+impl Ladder<'_> {
+    /// Whether its values are predictions alone.
+    pub fn is_predicted(&self) -> bool {
+        self.steps.iter().all(|step| step.value.is_none())
+    }
+
+    /// Percent of the peak; `None` where there is none.
+    pub fn percent(&self, step: &Step<'_>) -> Option<f64> {
+        Some(100.0 * step.rank()? / self.peak.as_ref()?.value)
+    }
+
+    /// From the first rung to the fastest, beside a peer and the peak, in one line; `None` where
+    /// there is nothing to say. The copy that bounds transposes is none of them.
+    pub fn headline(&self) -> Option<String> {
+        const NO_STEP: f64 = 1.04;
+        let is_rung = |step: &&Step<'_>| step.rung.operation != Operation::Copy;
+        let first = self.steps.iter().find(is_rung)?;
+        let rank = |step: &Step<'_>| step.rank().unwrap_or(0.0);
+        let rungs = self.steps.iter().filter(is_rung);
+        let best = rungs.max_by(|a, b| rank(a).total_cmp(&rank(b)))?;
+        let times = rank(best) / rank(first);
+        let is_step = times > NO_STEP && times.is_finite();
+        let mut parts = Vec::new();
+        if is_step {
+            parts.push(format!("{} times as fast", numbers::short(times)));
+        }
+        for (compared, rate) in &self.peers {
+            // In turn in one run, where the kernel itself was compared.
+            let ratio = match compared.kernel == best.rung.name {
+                true => compared.ratio,
+                false => best.value? / rate,
+            };
+            parts.push(format!("{ratio:.2} times {}", compared.peer));
+        }
+        if let (Some(percent), Some(peak)) = (self.percent(best), &self.peak) {
+            parts.push(format!(
+                "{} % of the {}",
+                numbers::percent(percent),
+                peak.name
+            ));
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        let names = match is_step {
+            true => format!("{} → {}", first.rung.name, best.rung.name),
+            false => best.rung.name.to_owned(),
+        };
+        let predicted = if self.is_predicted() {
+            ", predicted"
+        } else {
+            ""
+        };
+        Some(format!("{names}: {}{predicted}", parts.join(", ")))
+    }
+
+    /// The kernels that are measured to be faster than the peak allows.
+    pub fn above_the_peak(&self) -> impl Iterator<Item = &'static str> {
+        const NOISE: f64 = 102.0;
+        let above = |step: &&Step<'_>| {
+            step.value.is_some() && self.percent(step).is_some_and(|percent| percent > NOISE)
+        };
+        self.steps.iter().filter(above).map(|step| step.rung.name)
+    }
+
+    /// The problem, in words.
+    pub fn title(&self) -> &str {
+        &self.class.title
+    }
+
+    /// The size, in words.
+    pub fn size(&self) -> Option<String> {
+        let first = self.steps.first()?;
+        Some(describe(first.rung.operation, self.shape))
+    }
+
+    /// As bars.
+    pub fn plot(&self, device: Option<&str>) -> Plot {
+        let metric = self.class.metric;
+        let levels = self.peers.iter().map(|(_, rate)| *rate);
+        let levels = levels.chain(self.peak.iter().map(|peak| peak.value));
+        let ranks = self.steps.iter().filter_map(Step::rank);
+        let most = ranks.chain(levels).fold(0.0, f64::max);
+        let (unit, scale) = match most >= 1e4 {
+            true => (metric.large_unit(), 1e-3),
+            false => (metric.unit(), 1.0),
+        };
+        let scaled = |value: Option<f64>| value.map(|value| value * scale);
+        let bars = self.steps.iter().map(|step| Bar {
+            label: step.rung.name.to_owned(),
+            value: scaled(step.value),
+            predicted: scaled(step.predicted),
+            percent: self.percent(step),
+            hover: self.hover(step, unit, scale),
+        });
+        let level = |name: String, value: f64, ink| Level {
+            name: format!("{name}, {} {unit}", numbers::short(value * scale)),
+            value: value * scale,
+            ink,
+        };
+        let peers = self.peers.iter();
+        let peers = peers.map(|(of, rate)| level(of.peer.clone(), *rate, Ink::Second));
+        let peak = self.peak.as_ref();
+        let peak = peak.map(|peak| level(peak.name.to_owned(), peak.value, Ink::Muted));
+        let bars = Bars {
+            unit,
+            bars: bars.collect(),
+            levels: peers.chain(peak).collect(),
+        };
+        Plot {
+            name: format!("ladder-{}", self.class.name),
+            title: self.class.title.clone(),
+            caption: self.caption(&bars, device),
+            chart: Chart::Bars(bars),
+        }
+    }
+
+    fn hover(&self, step: &Step<'_>, unit: &str, scale: f64) -> String {
+        let mut text = format!("{}: {}", step.rung.name, step.rung.summary);
+        for (value, what) in [(step.value, "measured"), (step.predicted, "predicted")] {
+            if let Some(value) = value {
+                text += &format!("; {} {unit} {what}", numbers::short(value * scale));
+            }
+        }
+        if let (Some(percent), Some(peak)) = (self.percent(step), &self.peak) {
+            text += &format!("; {} % of the {}", numbers::percent(percent), peak.name);
+        }
+        let first = self.steps.first().and_then(Step::rank);
+        if let (Some(first), Some(own)) = (first, step.rank()) {
+            let name = self.steps[0].rung.name;
+            text += &format!("; {} times {name}", numbers::short(own / first));
+        }
+        text
+    }
+
+    fn caption(&self, bars: &Bars, device: Option<&str>) -> String {
+        let mut caption = format!("{} at {}", bars.unit, self.size().unwrap_or_default());
+        match (self.is_predicted(), device) {
+            (true, Some(device)) => caption += &format!(", predicted for the {device}"),
+            (false, Some(device)) if self.class.name != "products-cpu" => {
+                caption += &format!(", measured on the {device}");
+            }
+            _ => {}
+        }
+        caption += ". Longer is faster; the order is that of the catalogue.";
+        if let Some(peak) = &self.peak {
+            caption += &format!(" Percentages are of the {}.", peak.name);
+        }
+        if bars.is_logarithmic() {
+            caption += " The axis is logarithmic.";
+        }
+        if self.others > 0 {
+            caption += &match self.others {
+                1 => " Another size stands with the kernels below.".to_owned(),
+                more => format!(" {more} more sizes stand with the kernels below."),
+            };
+        }
+        caption
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
-    #[test]
-    fn every_kernel_has_a_ladder_and_every_ladder_a_kernel() {
-        for rung in catalogue::rungs() {
-            let (name, ..) = ladder(rung);
-            let known = LADDERS
-                .into_iter()
-                .chain([CHAINS])
-                .any(|(known, ..)| known == name);
-            assert!(known, "{}", rung.name);
-        }
-        for (name, ..) in LADDERS.into_iter().chain([CHAINS]) {
-            assert!(
-                catalogue::rungs().any(|rung| ladder(rung).0 == name),
-                "{name}"
-            );
-        }
+    fn shipped() -> (Data, DeviceModel) {
+        let data = Data::shipped().unwrap();
+        let model = data.model().unwrap();
+        (data, model)
     }
 
     #[test]
-    fn drivers_names_are_those_of_the_table() {
-        let named = |name: &str| {
-            let mut data = Data::shipped().unwrap();
-            data.device.as_mut().unwrap().name = name.to_owned();
-            model(&data).map(|device| device.name.to_string())
-        };
-        assert_eq!(named("NVIDIA H200").as_deref(), Some("H200"));
-        assert_eq!(named("NVIDIA A100-SXM4-80GB").as_deref(), Some("A100"));
-        assert_eq!(
-            named("NVIDIA GeForce RTX 4090").as_deref(),
-            Some("RTX 4090")
-        );
-        assert_eq!(named("4 CPU cores"), None);
-    }
-
-    #[test]
-    fn peaks_that_would_cover_each_other_are_one() {
-        let peaks = [
-            ("A", Some(100.0)),
-            ("B", None),
-            ("C", Some(50.0)),
-            ("D", Some(101.0)),
-        ];
-        let expected = [("A, D peak".to_owned(), 100.0), ("C peak".to_owned(), 50.0)];
-        assert_eq!(merged(&peaks), expected);
+    fn rungs_of_a_ladder_solve_one_problem_at_one_size_in_the_order_of_the_catalogue() {
+        let (mut data, model) = shipped();
+        // Whatever the order of the file.
+        data.measured.reverse();
+        for ladder in ladders(&data, Some(&model)) {
+            let place = |name: &str| catalogue::rungs().position(|rung| rung.name == name);
+            let places: Vec<_> = ladder
+                .steps
+                .iter()
+                .map(|step| place(step.rung.name))
+                .collect();
+            assert!(places.is_sorted(), "{}", ladder.class.name);
+            for step in &ladder.steps {
+                assert_eq!(shape(step.record), ladder.shape, "{}", step.rung.name);
+            }
+            let problems = ladder.steps.iter().map(|step| match step.rung.operation {
+                // Their only difference is what the rungs are about.
+                Operation::FmaChains { .. } => Operation::FmaChains { chains: 1 },
+                Operation::Copy => Operation::Transpose,
+                other => other,
+            });
+            let problems: HashSet<_> = problems.collect();
+            assert_eq!(problems.len(), 1, "{}: {problems:?}", ladder.class.name);
+        }
     }
 
     #[test]
     fn every_measured_kernel_is_a_bar_once() {
-        let data = Data::shipped().unwrap();
-        let bars: usize = ladders(&data)
-            .iter()
-            .map(|plot| match &plot.chart {
-                Chart::Bars(bars) => bars.bars.len(),
-                _ => 0,
-            })
-            .sum();
+        let (data, model) = shipped();
+        let ladders = ladders(&data, Some(&model));
+        let bars: usize = ladders.iter().map(|ladder| ladder.steps.len()).sum();
         assert_eq!(bars, data.at_main_size().len());
+        let names: HashSet<String> = ladders.iter().map(|of| of.plot(None).name).collect();
+        assert_eq!(names.len(), ladders.len());
+    }
+
+    #[test]
+    fn the_headline_is_that_of_the_results() {
+        let (data, model) = shipped();
+        let ladders = ladders(&data, Some(&model));
+        let headline = |name: &str| {
+            let ladder = ladders.iter().find(|of| of.class.name == name).unwrap();
+            ladder.headline().unwrap()
+        };
+        let sgemm = headline("products-f32");
+        assert!(sgemm.starts_with("naive_uncoalesced → sgemm: "), "{sgemm}");
+        assert!(
+            sgemm.contains("times cuBLAS") && sgemm.contains("% of the FP32 peak"),
+            "{sgemm}"
+        );
+        let percent = |text: &str| -> f64 {
+            let before = text.split(" % of").next().unwrap();
+            before.rsplit(' ').next().unwrap().parse().unwrap()
+        };
+        assert!((70.0..100.0).contains(&percent(&sgemm)), "{sgemm}");
+        assert!(percent(&headline("transposes-f32")) > 70.0);
+    }
+
+    #[test]
+    fn without_a_gpu_bars_are_predictions() {
+        let (mut data, model) = shipped();
+        for record in &mut data.measured {
+            if record.engine == EngineKind::Gpu {
+                record.engine = EngineKind::Emulator;
+                crate::read::without_times(record);
+            }
+        }
+        data.compared.clear();
+        for ladder in ladders(&data, Some(&model)) {
+            let on_cpu = ladder.class.name == "products-cpu";
+            assert_eq!(ladder.is_predicted(), !on_cpu, "{}", ladder.class.name);
+            let Chart::Bars(bars) = ladder.plot(Some("H200")).chart else {
+                panic!("a ladder is bars");
+            };
+            for bar in bars.bars {
+                assert_eq!(bar.value.is_some(), on_cpu, "{}", bar.label);
+            }
+        }
     }
 }

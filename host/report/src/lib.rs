@@ -1,55 +1,71 @@
 //! One page with everything that was measured, predicted and counted: `warpladder report`.
 //!
-//! The page is a single HTML file without scripts, fonts or pictures from elsewhere. It is made
-//! from saved results, so it needs no GPU; what each line of a kernel does is counted on the
-//! emulator while it is made.
+//! The page is a single HTML file without fonts, pictures or scripts from elsewhere; its own script
+//! filters, sorts and compares kernels, and the page reads without it. It is made from saved
+//! results, so it needs no GPU; what each line of a kernel does is counted on the emulator while it
+//! is made.
 
+mod cells;
+mod content;
 mod counted;
+mod curves;
 pub mod data;
 pub mod explain;
+mod facts;
 mod kernel;
+mod kernels;
 mod ladders;
 pub mod numbers;
 mod page;
 pub mod plot;
+mod read;
+mod sources;
 mod sweep;
 
 pub use counted::{Counted, count};
 pub use data::{Data, DataError};
 pub use sweep::plot as sweep_plot;
 
+use crate::content::Content;
 use crate::plot::{DrawError, Plot};
-use std::collections::HashMap;
-use warpladder_lab::catalogue::{self, Rung};
+use warpladder_lab::catalogue::Rung;
+use warpladder_lab::problem::Shape;
 
 /// What a page shows.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The results.
-    data: Data,
-    /// What the emulator counted, by kernel.
-    counted: HashMap<String, Counted>,
+    content: Content,
 }
 
 impl Report {
-    /// Counts the kernels of these results on the emulator.
+    /// Counts the kernels of these results on the emulator, and predicts those of
+    /// [`Report::to_predict`].
     pub fn new(data: Data) -> Self {
-        let measured = data.measured.iter();
-        let mut rungs: Vec<&'static Rung> = measured
-            .filter_map(|measured| catalogue::find(&measured.kernel))
-            .collect();
-        let mut seen = std::collections::HashSet::new();
-        rungs.retain(|rung| seen.insert(rung.name));
-        let counted = count(&rungs);
-        Report { data, counted }
+        Report {
+            content: Content::new(data),
+        }
+    }
+
+    /// The kernels, with their sizes, whose predictions are not among the results: they are made
+    /// for the page, which takes about a second of a core for each.
+    pub fn to_predict(data: &Data) -> Vec<(&'static Rung, Shape)> {
+        Content::to_predict(data)
     }
 
     /// All plots, in the order of the page.
     pub fn plots(&self) -> Vec<Plot> {
-        let mut plots = ladders::ladders(&self.data);
-        plots.extend(ladders::roofline(&self.data, &self.counted));
-        plots.extend(ladders::sizes(&self.data));
-        plots.extend(self.data.sweeps.iter().map(sweep::plot));
+        let Content {
+            data,
+            model,
+            counted,
+            ..
+        } = &self.content;
+        let ladders = ladders::ladders(data, model.as_ref());
+        let device = self.content.device();
+        let mut plots: Vec<Plot> = ladders.iter().map(|ladder| ladder.plot(device)).collect();
+        plots.extend(curves::roofline(data, model.as_ref(), counted));
+        plots.extend(curves::sizes(data));
+        plots.extend(data.sweeps.iter().map(sweep::plot));
         plots
     }
 
@@ -58,6 +74,6 @@ impl Report {
     /// # Errors
     /// Those of the plots.
     pub fn html(&self) -> Result<String, DrawError> {
-        page::html(&self.data, &self.counted)
+        page::html(&self.content)
     }
 }

@@ -26,6 +26,15 @@ pub fn short(value: f64) -> String {
     }
 }
 
+/// A share in percent, without its sign: whole from 10 on, and never 0 where there is something.
+pub fn percent(value: f64) -> String {
+    match value {
+        10.0.. => format!("{value:.0}"),
+        0.1.. => format!("{value:.1}"),
+        _ => short(value),
+    }
+}
+
 /// A number with four significant digits; very small and very large ones with an exponent.
 pub fn significant(value: f64) -> String {
     let magnitude = value.abs();

@@ -1,43 +1,46 @@
 //! The page as a whole.
 
-use super::counted::Counted;
-use super::data::Data;
-use super::kernel;
-use super::ladders::{self, Metric, metric};
+use super::cells::cell;
+use super::content::Content;
+use super::curves;
+use super::facts::facts;
+use super::kernels::kernels;
+use super::ladders::{Ladder, ladders};
+use super::sources::sources;
 use crate::numbers;
 use crate::plot::{Chart, DrawError, Plot, Size, style_sheet};
 use crate::sweep;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use std::collections::HashMap;
-use warpladder_lab::catalogue::{self, Rung};
-use warpladder_lab::reproduce::Row;
-use warpladder_lab::run::Record;
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
 
-/// The sections with their headings, in order.
-const SECTIONS: [(&str, &str); 6] = [
-    ("ladders", "Ladders"),
-    ("roofline", "Roofline"),
-    ("sizes", "Sizes"),
-    ("warps", "Warps"),
-    ("sources", "Sources"),
-    ("kernels", "Kernels"),
+/// The sections with their headings, in order, and the command that makes their data.
+const SECTIONS: [(&str, &str, &str); 7] = [
+    ("ladders", "Ladders", "run"),
+    ("roofline", "Roofline", "run"),
+    ("sizes", "Sizes", "compare"),
+    ("warps", "Warps", "sweep"),
+    ("sources", "Sources", "reproduce"),
+    ("calibration", "Calibration", "calibrate"),
+    ("kernels", "Kernels", "run"),
 ];
 
-pub fn html(data: &Data, counted: &HashMap<String, Counted>) -> Result<String, DrawError> {
+pub fn html(report: &Content) -> Result<String, DrawError> {
+    let data = &report.data;
+    let ladders = ladders(data, report.model.as_ref());
+    let roofline = curves::roofline(data, report.model.as_ref(), &report.counted);
+    let sweeps: Vec<Plot> = data.sweeps.iter().map(sweep::plot).collect();
     let sections = [
-        plots(&ladders::ladders(data))?,
-        plots(ladders::roofline(data, counted).as_slice())?,
-        plots(&ladders::sizes(data))?,
-        plots(&data.sweeps.iter().map(sweep::plot).collect::<Vec<_>>())?,
-        sources(&data.reproduced),
-        kernels(data, counted),
+        climbed(report, &ladders)?,
+        plots(roofline.as_slice())?,
+        plots(&curves::sizes(data))?,
+        plots(&sweeps)?,
+        sources(report),
+        calibration(report),
+        kernels(report),
     ];
-    let title = match data.device_name() {
-        Some(name) => format!("warpladder on {name}"),
-        None => "warpladder".to_owned(),
-    };
+    let title = title(report);
     // A rule of a style sheet needs no escaping: it is ours.
     let dark = format!("@media (prefers-color-scheme:dark){{{}}}", style_sheet());
     let shown = || {
@@ -59,22 +62,25 @@ pub fn html(data: &Data, counted: &HashMap<String, Counted>) -> Result<String, D
                 a.skip href="#content" { "Skip to the content" }
                 header {
                     h1 { (title) }
+                    @if let Some(headline) = headline(&ladders) {
+                        p.headline { (headline) }
+                    }
                     p {
                         "GPU kernels written in Rust, each checked before it is timed; predictions \
-                         are made from what an \
-                         emulator counts. Results from " (data.origin) "."
+                         are made from what an emulator counts. Results from " (data.origin) "."
                     }
-                    (facts(data))
+                    (notices(report, &ladders))
+                    (facts(report))
                 }
                 nav aria-label="Sections" {
                     ul {
-                        @for ((id, heading), _) in shown() {
+                        @for ((id, heading, _), _) in shown() {
                             li { a href={ "#" (id) } { (heading) } }
                         }
                     }
                 }
                 main id="content" {
-                    @for ((id, heading), content) in shown() {
+                    @for ((id, heading, _), content) in shown() {
                         section aria-labelledby=(id) {
                             h2 id=(id) { (heading) }
                             @if let Some(content) = content { (content) }
@@ -82,129 +88,182 @@ pub fn html(data: &Data, counted: &HashMap<String, Counted>) -> Result<String, D
                     }
                 }
                 footer {
+                    (left_out(&sections))
                     p.muted { "Made by warpladder " (env!("CARGO_PKG_VERSION")) "." }
                 }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     Ok(page.into_string())
 }
 
-/// What is known of the device, and of the conditions of the runs.
-fn facts(data: &Data) -> Markup {
-    let mut facts: Vec<(&str, String)> = Vec::new();
-    let mut fact = |name, value: Option<String>| {
-        if let Some(value) = value {
-            facts.push((name, value));
+/// What the page is about: whose measurements, or that there are none.
+fn title(report: &Content) -> String {
+    let data = &report.data;
+    match (data.is_emulated(), report.device(), data.is_shipped) {
+        (true, Some(device), _) => {
+            format!("warpladder on the emulator: counted, and predicted for the {device}")
         }
-    };
-    fact("device", data.device_name().map(str::to_owned));
-    let records = &data.measured;
-    let recorded_driver = records.iter().find_map(|record| record.driver.clone());
-    let recorded_limit = records.iter().find_map(|record| record.power_limit_w);
-    let state = data
-        .device
-        .as_ref()
-        .and_then(|device| device.state.as_ref());
-    if let Some(device) = &data.device {
-        fact(
-            "compute capability",
-            Some(device.compute_capability.to_string()),
-        );
-        fact("multiprocessors", Some(device.multiprocessors.to_string()));
-        let clock = format!("up to {} MHz", device.clock_khz / 1000);
-        fact("clock", Some(clock));
-        let gib = device.memory_bytes as f64 / f64::from(1 << 30);
-        let bandwidth = numbers::short(device.peak_bandwidth_gbs);
-        fact("memory", Some(format!("{gib:.0} GiB, {bandwidth} GB/s")));
-        let mib = device.l2_bytes as f64 / f64::from(1 << 20);
-        fact("L2 cache", Some(format!("{mib:.0} MiB")));
-        fact("CUDA", Some(device.cuda_version.clone()));
+        (true, None, _) => "warpladder on the emulator: counted".to_owned(),
+        (false, Some(device), true) => {
+            format!("warpladder on {device}: the results that ship with it")
+        }
+        (false, Some(device), false) => format!("warpladder on {device}"),
+        (false, None, _) => "warpladder".to_owned(),
     }
-    let driver = recorded_driver.or_else(|| state?.driver_version.clone());
-    fact("driver", driver);
-    let limit = recorded_limit.or_else(|| state?.power_limit_w);
-    fact("power limit", limit.map(|watts| format!("{watts:.0} W")));
-    let temperatures = records.iter().filter_map(|record| record.temperature_c);
-    let hottest = temperatures.max();
-    fact(
-        "hottest",
-        hottest.map(|temperature| format!("{temperature} °C")),
-    );
-    let before = state.and_then(|state| state.temperature_c);
-    fact(
-        "before the runs",
-        before.map(|temperature| format!("{temperature} °C")),
-    );
-    fact("clocks held down", throttled(records));
-    fact("checks", Some(checks(records)));
-    let samples = records.iter().map(|record| record.samples).max();
-    fact(
-        "samples",
-        samples.map(|most| format!("up to {most} of each, medians shown")),
-    );
+}
+
+/// The first ladder's: that of matrix multiplication, where there is one.
+fn headline(ladders: &[Ladder<'_>]) -> Option<String> {
+    let ladder = ladders.iter().max_by_key(|ladder| {
+        let is_f32_product = ladder.title().ends_with(", f32");
+        (is_f32_product && ladder.steps.len() > 1, ladder.steps.len())
+    })?;
+    Some(format!(
+        "{} at {}. {}.",
+        ladder.title(),
+        ladder.size()?,
+        ladder.headline()?
+    ))
+}
+
+/// What a reader has to know before the figures.
+fn notices(report: &Content, ladders: &[Ladder<'_>]) -> Markup {
+    let data = &report.data;
+    let above: Vec<&str> = ladders.iter().flat_map(Ladder::above_the_peak).collect();
+    let mut refused: Vec<&str> = report
+        .refused
+        .iter()
+        .filter(|(_, reason)| reason.contains("cannot run on"))
+        .map(|(name, _)| &**name)
+        .collect();
+    refused.sort_unstable();
     html! {
-        dl.facts {
-            @for (name, value) in &facts {
-                div { dt { (name) } dd { (value) } }
+        @if data.is_emulated() {
+            p.notice {
+                "No GPU was measured. The emulator counts what the kernels do, and the models \
+                 predict times from that. What the emulator itself takes says nothing of a GPU \
+                 and is left out."
+            }
+        }
+        @if data.is_shipped {
+            p.notice {
+                "These are not measurements of your GPU. For those: "
+                code { "warpladder run --json run.json" } ", then "
+                code { "warpladder report --from run.json" } "."
+            }
+        }
+        @if !data.incomplete.is_empty() {
+            p.notice { "Interrupted, and so without all kernels: " (data.incomplete.join(", ")) "." }
+        }
+        @if !refused.is_empty() && !data.is_emulated() {
+            p.notice {
+                "By its PTX this GPU cannot run " (refused.join(", "))
+                ", which these results say it did: was the device renamed?"
+            }
+        }
+        @if !above.is_empty() {
+            p.notice {
+                "Faster than the peaks that the table of devices has for "
+                (report.device().unwrap_or("this GPU")) ": " (above.join(", "))
+                ". Is it that GPU, and that model of it? The output of "
+                code { "warpladder devices --json" } " among the files says."
+            }
+        }
+        @if report.model.is_none() && data.device_name().is_some() {
+            p.notice {
+                "The table of devices has no such GPU, so nothing is predicted and there are no \
+                 peaks: add the output of " code { "warpladder devices --json" } "."
             }
         }
     }
 }
 
-/// What held clocks down in how many records; `None` where none of them tells.
-fn throttled(records: &[Record]) -> Option<String> {
-    let told: Vec<&str> = records
-        .iter()
-        .filter_map(|record| record.throttled.as_deref())
-        .collect();
-    let held: Vec<&str> = told
-        .iter()
-        .copied()
-        .filter(|told| *told != "none")
-        .collect();
-    let mut reasons: Vec<&str> = held.iter().flat_map(|told| told.split(' ')).collect();
-    reasons.sort_unstable();
-    reasons.dedup();
-    match (told.is_empty(), held.is_empty()) {
-        (true, _) => None,
-        (_, true) => Some("never".to_owned()),
-        _ => Some(format!(
-            "in {} of {} runs: {}",
-            held.len(),
-            told.len(),
-            reasons.join(", ").replace('_', " ")
-        )),
-    }
-}
-
-fn checks(records: &[Record]) -> String {
-    let right = records.iter().filter(|record| record.ok).count();
-    match records.len() {
-        all if all == right => format!("all {all} passed"),
-        all => format!("{} of {all} failed", all - right),
-    }
-}
-
-/// Figures, each for a screen and for a telephone; `None` without any.
-fn plots(plots: &[Plot]) -> Result<Option<Markup>, DrawError> {
-    let figures = plots
-        .iter()
-        .map(|plot| {
-            let wide = with_class(&plot.chart.svg(Size::Wide)?, "wide");
-            let narrow = with_class(&plot.chart.svg(Size::Narrow)?, "narrow");
-            Ok(html! {
-                figure {
-                    h3 id={ "plot-" (plot.name) } { (plot.title) }
-                    (PreEscaped(wide))
-                    (PreEscaped(narrow))
-                    figcaption { (plot.caption) }
-                    (as_table(plot))
+/// Which sections are not there, and what makes their data.
+fn left_out(sections: &[Option<Markup>]) -> Markup {
+    let missing = SECTIONS.iter().zip(sections);
+    let missing: Vec<_> = missing.filter(|(_, content)| content.is_none()).collect();
+    html! {
+        @if !missing.is_empty() {
+            p.muted {
+                "Not here, since no file has their data: "
+                @for (index, ((_, heading, command), _)) in missing.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    (heading) " (" code { "warpladder " (command) } ")"
                 }
-            })
+                "."
+            }
+        }
+    }
+}
+
+/// The ladders, each with its headline.
+fn climbed(report: &Content, ladders: &[Ladder<'_>]) -> Result<Option<Markup>, DrawError> {
+    let figures = ladders
+        .iter()
+        .map(|ladder| {
+            let headline = ladder.headline();
+            figure(&ladder.plot(report.device()), headline.as_deref())
         })
         .collect::<Result<Vec<Markup>, DrawError>>()?;
     Ok((!figures.is_empty()).then(|| html! { @for figure in &figures { (figure) } }))
+}
+
+/// What was calibrated.
+fn calibration(report: &Content) -> Option<Markup> {
+    let measured = report.data.calibrated.as_ref()?;
+    Some(html! {
+        p {
+            "What " code { "warpladder calibrate" } " measured of the " (measured.device)
+            ". Predictions on this page are made from it."
+        }
+        div.scroll tabindex="0" role="region" aria-label="Calibration" {
+            table {
+                thead { tr {
+                    th scope="col" { "figure" }
+                    th.n scope="col" { "median" }
+                    th.n scope="col" { "lower quartile" }
+                    th.n scope="col" { "upper quartile" }
+                    th scope="col" { "unit" }
+                } }
+                tbody {
+                    @for figure in &measured.figures {
+                        tr {
+                            th scope="row" { (figure.name.replace('_', " ")) }
+                            (cell(Some(figure.median)))
+                            (cell(Some(figure.low)))
+                            (cell(Some(figure.high)))
+                            td { (figure.unit) }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// Figures; `None` without any.
+fn plots(plots: &[Plot]) -> Result<Option<Markup>, DrawError> {
+    let figures = plots.iter().map(|plot| figure(plot, None));
+    let figures = figures.collect::<Result<Vec<Markup>, DrawError>>()?;
+    Ok((!figures.is_empty()).then(|| html! { @for figure in &figures { (figure) } }))
+}
+
+/// A figure, for a screen and for a telephone.
+fn figure(plot: &Plot, headline: Option<&str>) -> Result<Markup, DrawError> {
+    let wide = with_class(&plot.chart.svg(Size::Wide)?, "wide");
+    let narrow = with_class(&plot.chart.svg(Size::Narrow)?, "narrow");
+    Ok(html! {
+        figure {
+            h3 id={ "plot-" (plot.name) } { (plot.title) }
+            @if let Some(headline) = headline { p.headline { (headline) } }
+            (PreEscaped(wide))
+            (PreEscaped(narrow))
+            figcaption { (plot.caption) }
+            (as_table(plot))
+        }
+    })
 }
 
 /// A plot with a class; screen readers are given the table below it.
@@ -217,10 +276,19 @@ fn with_class(svg: &str, class: &str) -> String {
 fn as_table(plot: &Plot) -> Markup {
     let (header, rows): (Vec<String>, Vec<Vec<String>>) = match &plot.chart {
         Chart::Bars(bars) => {
-            let header = ["kernel", bars.unit, "predicted"].map(str::to_owned);
+            let optional = |value: Option<f64>| value.map_or(String::new(), numbers::short);
+            let measured = format!("measured, {}", bars.unit);
+            let predicted = format!("predicted, {}", bars.unit);
+            let header = [
+                "kernel".to_owned(),
+                measured,
+                predicted,
+                "% of the peak".to_owned(),
+            ];
             let rows = bars.bars.iter().map(|bar| {
-                let predicted = bar.predicted.map_or(String::new(), numbers::short);
-                vec![bar.label.clone(), numbers::short(bar.value), predicted]
+                let percent = bar.percent.map_or(String::new(), numbers::percent);
+                let [measured, predicted] = [bar.value, bar.predicted].map(optional);
+                vec![bar.label.clone(), measured, predicted, percent]
             });
             (header.to_vec(), rows.collect())
         }
@@ -247,7 +315,7 @@ fn as_table(plot: &Plot) -> Markup {
                 vec![
                     kernel.name.clone(),
                     numbers::short(kernel.intensity),
-                    numbers::short(kernel.gflops),
+                    kernel.gflops.map_or(String::new(), numbers::short),
                     kernel.predicted.map_or(String::new(), numbers::short),
                 ]
             });
@@ -277,140 +345,4 @@ fn as_table(plot: &Plot) -> Markup {
             }
         }
     }
-}
-
-/// The sources' tables beside ours.
-fn sources(rows: &[Row]) -> Option<Markup> {
-    if rows.is_empty() {
-        return None;
-    }
-    let step = |step: Option<f64>| step.map_or(String::new(), |step| format!("{step:.2}×"));
-    Some(html! {
-        p {
-            "What the courses and articles say of their machines, and what came out on this one \
-             (" code { "warpladder reproduce" }
-            "). A step is how many times better a rung is than the one before; figures of old \
-             hardware do not come out again, \
-             their steps should, or a reason for which they do not."
-        }
-        @for table in rows.chunk_by(|a, b| (&a.source, &a.group) == (&b.source, &b.group)) {
-            @let first = &table[0];
-            @let title = format!("{}: {}", first.source.number(), first.group);
-            h3 { (title) }
-            p.muted { (first.hardware) "; " (first.problem) }
-            div.scroll tabindex="0" role="region" aria-label={ "Source " (title) } {
-                table {
-                    thead { tr {
-                        th scope="col" { "rung" }
-                        th.n scope="col" { "there" }
-                        th.n scope="col" { "step there" }
-                        th.n scope="col" { "here" }
-                        th.n scope="col" { "step here" }
-                    } }
-                    tbody {
-                        @for row in table {
-                            @let there = row.there.first();
-                            @let here = row.here.first();
-                            tr {
-                                th scope="row" { a href={ "#kernel-" (row.rung) } { (row.rung) } }
-                                td.n { (there.map_or("", |figure| &figure.words)) }
-                                td.n { (step(there.and_then(|figure| figure.step))) }
-                                td.n {
-                                    @if let Some(here) = here && let Some(value) = here.value {
-                                        (numbers::short(value)) " " (here.unit)
-                                    }
-                                }
-                                td.n { (step(here.and_then(|here| here.step))) }
-                            }
-                        }
-                    }
-                }
-            }
-            ul.why {
-                @for row in table {
-                    @if let Some(over) = &row.over {
-                        li { code { (row.rung) } " over " code { (over) } ": " (row.why) "." }
-                    }
-                }
-            }
-        }
-    })
-}
-
-/// The table of all kernels, then each of them.
-fn kernels(data: &Data, counted: &HashMap<String, Counted>) -> Option<Markup> {
-    let rungs: Vec<&Rung> = catalogue::rungs()
-        .filter(|rung| {
-            let measured = data.measured.iter();
-            // Rows of the sources' tables refer to kernels as well.
-            let reproduced = data.reproduced.iter();
-            measured
-                .map(|measured| &measured.kernel)
-                .any(|name| name == rung.name)
-                || reproduced
-                    .map(|row| &row.rung)
-                    .any(|name| name == rung.name)
-        })
-        .collect();
-    let main = data.at_main_size();
-    let of_rung = |rung: &Rung| main.iter().copied().find(|one| one.kernel == rung.name);
-    let mut rows: Vec<(&Rung, Option<&Record>)> =
-        rungs.iter().map(|&rung| (rung, of_rung(rung))).collect();
-    // Those that the sources' tables alone refer to come last.
-    rows.sort_by_key(|(_, measured)| measured.is_none());
-    let size = main
-        .first()
-        .map(|measured| format!("{} x {}", measured.m, measured.n));
-    Some(html! {
-        @if let Some(size) = size {
-            p {
-                "Medians at " (size) ", products with as many steps. Each name leads to its kernel."
-            }
-        }
-        div.scroll tabindex="0" role="region" aria-label="All kernels" {
-            table {
-                thead { tr {
-                    th scope="col" { "kernel" }
-                    th.n scope="col" { "ms" }
-                    th.n scope="col" { "throughput" }
-                    th.n scope="col" { "predicted, ms" }
-                    th.n scope="col" { "predicted ÷ measured" }
-                } }
-                tbody {
-                    @for (rung, measured) in &rows {
-                        (row(data, rung, *measured))
-                    }
-                }
-            }
-        }
-        @for rung in &rungs {
-            (kernel::article(data, rung, counted.get(rung.name)))
-        }
-    })
-}
-
-fn row(data: &Data, rung: &Rung, measured: Option<&Record>) -> Markup {
-    let metric = metric(rung);
-    let value = measured.and_then(|measured| match metric {
-        Metric::Gflops => measured.gflops,
-        Metric::Gbs => measured.gbs,
-    });
-    let predicted = measured
-        .and_then(|measured| data.prediction(measured))
-        .map(|predicted| predicted.predicted_ms);
-    let median = measured.and_then(|measured| measured.median_ms);
-    html! {
-        tr {
-            th scope="row" { a href={ "#kernel-" (rung.name) } { (rung.name) } }
-            (cell(median))
-            td.n { @if let Some(value) = value { (numbers::short(value)) " " (metric.unit()) } }
-            (cell(predicted))
-            (cell(predicted.zip(median).map(|(predicted, median)| predicted / median)))
-        }
-    }
-}
-
-/// A number in a table; nothing where there is none.
-pub fn cell(value: Option<f64>) -> Markup {
-    html! { td.n { @if let Some(value) = value { (numbers::short(value)) } } }
 }

@@ -36,7 +36,11 @@ pub fn plot(sweep: &Sweep) -> Plot {
         name: format!("sweep-{}-{name}", sweep.kernel),
         title: format!("{} over {x}, {}", sweep.kernel, sweep.device),
         caption: format!(
-            "Throughput, by warpladder sweep.{}{}",
+            "Throughput, by warpladder sweep{}.{}{}",
+            match crate::data::is_measured(sweep) {
+                true => "",
+                false => ": predicted, nothing was measured",
+            },
             knee("predicted", sweep.predicted_knee),
             knee("measured", sweep.measured_knee),
         ),

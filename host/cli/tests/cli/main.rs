@@ -1,5 +1,6 @@
 //! Tests of the program, and of what is made with it: the README, the book, tables in `docs`.
 
+mod advice;
 mod book;
 mod command_line;
 mod emulate;

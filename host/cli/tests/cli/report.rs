@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use warpladder_lab::catalogue;
 use warpladder_report::{Data, Report};
 
@@ -21,8 +22,11 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-fn shipped() -> String {
-    Report::new(Data::shipped().unwrap()).html().unwrap()
+/// The page of the results that ship, made once for all tests: it counts every kernel.
+fn shipped() -> &'static str {
+    static PAGE: LazyLock<String> =
+        LazyLock::new(|| Report::new(Data::shipped().unwrap()).html().unwrap());
+    &PAGE
 }
 
 /// A start tag: its name and its attributes, a value of each.
@@ -34,7 +38,7 @@ struct Tag<'a> {
 /// Elements without an end tag.
 const VOID: [&str; 4] = ["meta", "link", "br", "hr"];
 
-/// All start tags of a page whose elements are properly nested; the style sheet is text.
+/// All start tags of a page whose elements are properly nested; the style sheet and the script are text.
 fn tags(html: &str) -> Vec<Tag<'_>> {
     let mut tags = Vec::new();
     let mut open: Vec<&str> = Vec::new();
@@ -62,8 +66,9 @@ fn tags(html: &str) -> Vec<Tag<'_>> {
         if closed.is_none() && !VOID.contains(&name) {
             open.push(name);
         }
-        if name == "style" {
-            rest = &rest[rest.find("</style>").expect("the style sheet ends")..];
+        if name == "style" || name == "script" {
+            let end = format!("</{name}>");
+            rest = &rest[rest.find(&end).expect("the style sheet or the script ends")..];
         }
         tags.push(Tag { name, attributes });
     }
@@ -74,7 +79,7 @@ fn tags(html: &str) -> Vec<Tag<'_>> {
 #[test]
 fn the_page_is_well_formed_and_its_links_stay_inside() {
     let html = shipped();
-    let tags = tags(&html);
+    let tags = tags(html);
     let attributes = || tags.iter().flat_map(|tag| &tag.attributes);
     let ids: Vec<&str> = attributes()
         .filter(|(key, _)| *key == "id")
@@ -94,8 +99,13 @@ fn the_page_is_well_formed_and_its_links_stay_inside() {
             _ => {}
         }
     }
-    let names: HashSet<&str> = tags.iter().map(|tag| tag.name).collect();
-    assert!(!names.contains("script") && !names.contains("img"));
+    let count = |name: &str| tags.iter().filter(|tag| tag.name == name).count();
+    // One script, of the page's own: small, and without it the page reads the same.
+    assert_eq!((count("script"), count("img"), count("iframe")), (1, 0, 0));
+    let (before, script) = html.rsplit_once("<script>").unwrap();
+    assert!(script.len() < 8 << 10, "{} bytes of script", script.len());
+    assert!(before.contains("</main>"), "the script comes last");
+    assert!(html.len() < 3 << 19, "{} bytes", html.len());
     for part in ["url(", "@import", "http://", "https://"] {
         let elsewhere = html.replace("http://www.w3.org/2000/svg", "");
         assert!(!elsewhere.contains(part), "{part}");
@@ -149,8 +159,29 @@ fn a_report_of_the_emulator_is_made_from_its_file() {
     assert!(ended.status.success(), "{ended:?}");
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("kernel-transpose_padded") && html.contains("all 3 passed"));
-    assert!(!html.contains("H200"), "results of another device");
+    let title = "warpladder on the emulator: counted, and predicted for the H200";
+    assert!(html.contains(&format!("<title>{title}</title>")));
+    assert!(html.contains("No GPU was measured."));
+    // Nothing of the results that ship, and no rate of the emulator: those of the CPU are of the
+    // product on the CPU.
+    assert!(
+        !html.contains("NVIDIA H200") && !html.contains("cuBLAS"),
+        "results of another"
+    );
+    let (_, article) = html.split_once("<article id=\"kernel-naive\">").unwrap();
+    let (article, _) = article.split_once("</article>").unwrap();
+    assert!(
+        article.contains("predicted, ms") && !article.contains("GFLOP/s"),
+        "{article}"
+    );
     tags(&html);
+
+    // For another GPU: what it cannot run is said. The shapes are too small to be measured.
+    let for_gpu =
+        |device: &str| warpladder(&["report", "--from", &run, "--device", device, "--out", &page]);
+    assert!(for_gpu("GTX 1080").status.success());
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("predicted for the GTX 1080") && !html.contains("H200"));
 
     // Neither what is no run, nor runs of two devices.
     let refused = |args: &[&str], part: &str| {
@@ -172,8 +203,88 @@ fn a_report_of_the_emulator_is_made_from_its_file() {
         &["report", "--from", &shipped, "--from", &run],
         "make a report for each",
     );
+    refused(
+        &["report", "--from", &shipped, "--device", "A100"],
+        "leave out --device",
+    );
+    let other = file("other.json");
+    std::fs::write(&other, r#"{"schema": 3, "records": [{"answer": 42}]}"#).unwrap();
+    refused(&["report", "--from", &other], "records of no command");
     std::fs::write(&run, "[]").unwrap();
     refused(&["report", "--from", &run], "holds no records");
+}
+
+/// The files that ship, some of their kernels alone, under another name of the GPU.
+fn renamed(folder: &Path, name: &str, kernels: &[&str]) -> Vec<String> {
+    let file = |file: &str| format!("{}/results/h200/{file}", warpladder::SOURCE_ROOT);
+    let files = [
+        "run.json",
+        "compare-sgemm.json",
+        "sweep-add_one.json",
+        "reproduce.json",
+    ];
+    let written = files.into_iter().map(|source| {
+        let text = std::fs::read_to_string(file(source)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let records = match value {
+            serde_json::Value::Array(records) => records,
+            record => vec![record],
+        };
+        let records = records.into_iter().filter_map(|mut record| {
+            if record["device"] == "NVIDIA H200" {
+                record["device"] = name.into();
+            }
+            let is_run = source == "run.json";
+            let kernel = record["kernel"].as_str().unwrap_or_default();
+            (!is_run || kernels.contains(&kernel)).then_some(record)
+        });
+        // In the form of newer files.
+        let records: Vec<_> = records.collect();
+        let envelope = serde_json::json!({"schema": 3, "complete": false, "records": records});
+        let path = folder.join(source);
+        std::fs::write(&path, envelope.to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    written.collect()
+}
+
+/// Kernels of results under another name: few, since each is predicted.
+const RENAMED: [&str; 5] = ["naive", "copy", "copy_1", "transpose_padded", "wgmma_bf16"];
+
+#[test]
+fn a_report_is_that_of_the_files_it_is_given_alone() {
+    let folder = folder("report-files");
+    let files = renamed(&folder, "NVIDIA A100-SXM4-40GB", &RENAMED);
+    let page = folder.join("report.html");
+    let page = page.to_str().unwrap();
+    let mut args = vec!["report", "--out", page, "--from"];
+    args.extend(files.iter().map(String::as_str));
+    let ended = warpladder(&args);
+    assert!(ended.status.success(), "{ended:?}");
+    let html = std::fs::read_to_string(page).unwrap();
+    tags(&html);
+    assert!(html.contains("<title>warpladder on NVIDIA A100-SXM4-40GB</title>"));
+    assert!(!html.contains("NVIDIA H200"), "what the program ships");
+    for section in [
+        "ladders", "roofline", "sizes", "warps", "sources", "kernels",
+    ] {
+        assert!(
+            html.contains(&format!("<h2 id=\"{section}\">")),
+            "{section}"
+        );
+    }
+    // No file has one, and the page says which command writes it.
+    assert!(!html.contains("<h2 id=\"calibration\">"));
+    for part in [
+        "<code>warpladder calibrate</code>",
+        "came out on the NVIDIA A100-SXM4-40GB",
+        "cannot run wgmma_bf16, which these results say it did",
+        "Faster than the peaks that the table of devices has",
+        "Interrupted, and so without all kernels",
+        "No prediction: wgmma_bf16 cannot run on A100",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
 }
 
 #[test]
@@ -197,6 +308,7 @@ fn plots_are_files_of_their_own() {
     let svg = std::fs::read_to_string(folder.join("roofline.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
     assert!(svg.contains("<title>Roofline of the H200</title>"));
+    assert!(svg.contains(">Roofline of the H200</text>"));
 }
 
 /// A browser without a window, where there is one.
@@ -212,100 +324,141 @@ fn browser() -> Option<&'static str> {
     })
 }
 
-/// A page that shows the report this wide and says what is wrong with it.
-fn inspection(width: u32) -> String {
-    format!(
-        r#"<!DOCTYPE html><meta charset="utf-8"><body style="margin:0">
-<iframe id="page" src="report.html" style="width:{width}px;height:900px;border:0"></iframe><pre id="found"></pre>
-<script>
-document.getElementById("page").addEventListener("load", event => {{
-  const page = event.target.contentDocument, found = [];
-  const root = page.documentElement;
-  for (const details of page.querySelectorAll("details")) details.open = true;
-  if (root.scrollWidth > {width}) found.push("the page is " + root.scrollWidth + " wide");
-  const inside = (element, selector) => element.closest(selector) !== null;
-  for (const element of page.querySelectorAll("body *")) {{
-    if (inside(element, ".scroll, nav ul, svg, .skip")) continue;
-    const box = element.getBoundingClientRect();
-    if (box.right > {width} + 1 || box.left < -1) found.push("cut off: " + element.outerHTML.slice(0, 80));
-  }}
-  let texts = 0;
-  for (const svg of page.querySelectorAll("svg")) {{
-    const frame = svg.getBoundingClientRect();
-    if (frame.width === 0) continue;
-    const boxes = [...svg.querySelectorAll("text")].map(text => [text.getBoundingClientRect(), text.textContent.trim()]);
-    texts += boxes.length;
-    boxes.forEach(([box, name], index) => {{
-      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
-        found.push("outside of its plot: " + name);
-      for (const [other, second] of boxes.slice(index + 1)) {{
-        const across = Math.min(box.right, other.right) - Math.max(box.left, other.left);
-        const down = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
-        if (across > 1 && down > 3) found.push(name + " covers " + second);
-      }}
-    }});
-  }}
-  document.getElementById("found").textContent = "texts: " + texts + "\n" + found.join("\n") + "\nend";
-}});
-</script>"#
+/// The script of axe-core, which `.ci/axe` fetches; `None` where it has not.
+fn axe() -> Option<String> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or(home)?;
+    let script = std::fs::read_to_string(cache.join("warpladder/axe/axe.min.js")).ok()?;
+    Some(script.replace("</script", "<\\/script"))
+}
+
+/// A page that shows the report this wide, uses its tools and says what is wrong with it.
+fn inspection(width: u32, axe: &str) -> String {
+    include_str!("inspect.html")
+        .replace("@WIDTH@", &width.to_string())
+        .replace("@AXE@", axe)
+}
+
+/// What a browser finds wrong with the report in a folder, and how many texts its plots have.
+fn inspected(
+    browser: &str,
+    folder: &Path,
+    width: u32,
+    dark: bool,
+    axe: &str,
+) -> (usize, Vec<String>) {
+    let page = folder.join(format!("inspect-{width}-{dark}.html"));
+    std::fs::write(&page, inspection(width, axe)).unwrap();
+    let scheme = format!("--blink-settings=preferredColorScheme={}", u32::from(!dark));
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--allow-file-access-from-files",
+            &scheme,
+        ])
+        .args([
+            "--enable-logging=stderr",
+            "--virtual-time-budget=60000",
+            "--dump-dom",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("profile").display()
+        ))
+        .arg(format!("--window-size={},1000", width.max(800)))
+        .arg(format!("file://{}", page.display()))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let log = String::from_utf8_lossy(&output.stderr);
+    let console: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("CONSOLE"))
+        .collect();
+    assert!(console.is_empty(), "{console:#?}");
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let found = dom
+        .split_once("<pre id=\"found\">")
+        .map_or("", |(_, rest)| rest);
+    let found: Vec<&str> = found
+        .lines()
+        .take_while(|line| !line.starts_with("end"))
+        .collect();
+    let head = found.first().and_then(|line| line.strip_prefix("texts: "));
+    let (texts, scheme) = head
+        .and_then(|head| head.split_once(' '))
+        .unwrap_or_default();
+    assert_eq!(
+        scheme,
+        if dark { "dark" } else { "light" },
+        "{width}: {found:?}"
+    );
+    let wrong = found[1..].iter().filter(|line| !line.is_empty());
+    (
+        texts.parse().unwrap_or_default(),
+        wrong.map(|line| (*line).to_owned()).collect(),
     )
 }
 
 #[test]
-fn in_a_browser_nothing_is_cut_off_or_covered() {
+fn in_a_browser_nothing_is_cut_off_or_covered_and_axe_finds_nothing_serious() {
     let Some(browser) = browser() else {
         println!("skipped: no chromium, chromium-browser or google-chrome");
         return;
     };
-    let folder = folder("report-browser");
-    std::fs::write(folder.join("report.html"), shipped()).unwrap();
-    for width in [360, 1440] {
-        let page = folder.join(format!("inspect-{width}.html"));
-        std::fs::write(&page, inspection(width)).unwrap();
-        let output = Command::new(browser)
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--allow-file-access-from-files",
-            ])
-            .args([
-                "--enable-logging=stderr",
-                "--virtual-time-budget=20000",
-                "--dump-dom",
-            ])
-            .arg(format!(
-                "--user-data-dir={}",
-                folder.join("profile").display()
-            ))
-            .arg(format!("--window-size={},1000", width.max(800)))
-            .arg(format!("file://{}", page.display()))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let log = String::from_utf8_lossy(&output.stderr);
-        let console: Vec<&str> = log
-            .lines()
-            .filter(|line| line.contains("CONSOLE"))
-            .collect();
-        assert!(console.is_empty(), "{console:#?}");
-        let dom = String::from_utf8_lossy(&output.stdout);
-        let found = dom
-            .split_once("<pre id=\"found\">")
-            .map_or("", |(_, rest)| rest);
-        let found: Vec<&str> = found
-            .lines()
-            .take_while(|line| !line.starts_with("end"))
-            .collect();
-        let texts = found.first().and_then(|line| line.strip_prefix("texts: "));
-        let texts: usize = texts
-            .and_then(|count| count.parse().ok())
-            .unwrap_or_default();
+    let axe = axe().unwrap_or_else(|| {
+        println!("without axe-core: .ci/axe fetches it");
+        String::new()
+    });
+    let folder_of_shipped = folder("report-browser");
+    std::fs::write(folder_of_shipped.join("report.html"), shipped()).unwrap();
+    // Widths have no colours: what depends on both is looked at where the page is narrow or wide.
+    let views = [
+        (360, false),
+        (390, false),
+        (390, true),
+        (1280, true),
+        (1440, false),
+        (1920, false),
+    ];
+    for (width, dark) in views {
+        let axe = if [390, 1280].contains(&width) {
+            &*axe
+        } else {
+            ""
+        };
+        let (texts, wrong) = inspected(browser, &folder_of_shipped, width, dark, axe);
         assert!(
             texts > 300,
-            "the page was not inspected at {width}: {found:?}"
+            "the page was not inspected at {width}: {wrong:?}"
         );
-        let wrong: Vec<&&str> = found[1..].iter().filter(|line| !line.is_empty()).collect();
-        assert!(wrong.is_empty(), "at {width} pixels: {wrong:#?}");
+        assert!(
+            wrong.is_empty(),
+            "at {width} pixels, dark {dark}: {wrong:#?}"
+        );
     }
+    // Of the emulator: other columns, and nothing measured.
+    let emulated = folder("report-browser-emulator");
+    let run = emulated.join("run.json");
+    let run = run.to_str().unwrap();
+    let kernels = [
+        "--kernel",
+        "naive,tiled_32,transpose_padded,copy",
+        "--size",
+        "64",
+    ];
+    let ended = warpladder(&[&["--engine", "emulator", "--json", run], &kernels[..]].concat());
+    assert!(ended.status.success(), "{ended:?}");
+    let data = Data::from_files(&[run.into()], None).unwrap();
+    std::fs::write(
+        emulated.join("report.html"),
+        Report::new(data).html().unwrap(),
+    )
+    .unwrap();
+    let (texts, wrong) = inspected(browser, &emulated, 390, true, &axe);
+    assert!(texts > 10 && wrong.is_empty(), "{texts}: {wrong:#?}");
 }

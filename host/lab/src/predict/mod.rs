@@ -5,11 +5,13 @@ mod chain;
 mod constants;
 mod counts;
 mod operands;
+mod requirement;
 mod stores;
 mod traffic;
 
 pub use chain::{Chain, Cycles};
 pub use counts::{Counts, Strided};
+pub use requirement::is_older_than_the_ptx;
 pub use stores::{Sectors, Stored};
 pub use traffic::Traffic;
 
@@ -18,7 +20,6 @@ use crate::problem::{Operation, Shape};
 use crate::run::{RunError, check_shape, preflight_elsewhere};
 use std::sync::OnceLock;
 use traffic::SECTOR_BYTES;
-#[cfg(test)]
 use warpladder::device::ComputeCapability;
 use warpladder::device::DeviceProperties;
 use warpladder::element::ElementType;
@@ -96,6 +97,26 @@ pub enum ForecastError {
     /// There is nothing to launch.
     #[error("{0} has nothing to compute at this size: use a larger one")]
     Nothing(&'static str),
+    /// The device cannot run it.
+    #[error(
+        "{rung} cannot run on {device} (compute capability {has}): {reason}: {}",
+        match .instead {
+            Some(other) => format!("take {other}, which can"),
+            None => "predict another device".to_owned(),
+        }
+    )]
+    CannotRun {
+        /// Name of the rung.
+        rung: &'static str,
+        /// The device.
+        device: String,
+        /// Its compute capability.
+        has: ComputeCapability,
+        /// What it lacks.
+        reason: String,
+        /// The nearest rung that it can run.
+        instead: Option<&'static str>,
+    },
     /// Its counts cannot be found by small runs.
     #[error(
         "{0} chooses kernels for this size that it chooses for no small one: predict another size \
@@ -111,7 +132,7 @@ pub enum ForecastError {
     /// The emulator refuses it.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The device cannot run it.
+    /// The models have no time for it on this device.
     #[error(transparent)]
     Predict(#[from] PredictError),
 }
@@ -128,6 +149,7 @@ pub fn forecast(
     seed: u64,
 ) -> Result<Forecast, ForecastError> {
     check_shape(rung, shape)?;
+    requirement::check(device, rung, shape)?;
     let request = PlanRequest {
         operation: rung.operation,
         shape,
@@ -186,6 +208,7 @@ pub fn forecast_strided(
     strided: &Strided,
     [blocks, threads]: [u32; 2],
 ) -> Result<Forecast, ForecastError> {
+    requirement::check(device, rung, shape)?;
     let launch = Launch {
         blocks: blocks.into(),
         threads_per_block: threads,

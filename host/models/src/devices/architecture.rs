@@ -15,6 +15,8 @@ pub struct Architecture {
     pub allocation: Figure<Allocation>,
     /// Units of a multiprocessor.
     pub lanes: Option<Figure<Lanes>>,
+    /// f64 multiply-adds of a multiprocessor's tensor cores in a cycle.
+    pub tensor_fp64: Option<Figure<u32>>,
     /// Load and store units of a multiprocessor.
     pub load_store: Option<Figure<u32>>,
     /// Warp instructions that a multiprocessor's schedulers issue in a cycle.

@@ -127,6 +127,7 @@ fn architecture(queried: &Queried) -> Architecture {
     Architecture {
         allocation: allocation.assumed(),
         lanes: None,
+        tensor_fp64: None,
         load_store: None,
         issue: None,
         banks: Figure::datasheet(Banks::CC_3, nearest.banks.source).assumed(),

@@ -170,6 +170,30 @@ pub fn find(name: &str) -> Result<&'static DeviceModel, DeviceError> {
         })
 }
 
+/// The row of the GPU that a driver calls so: that whose name is in it word by word, the longest
+/// where there are several. A word that makes another model of it, such as `Ti`, is no such name.
+pub fn named(name: &str) -> Option<&'static DeviceModel> {
+    const OTHER_MODELS: [&str; 8] = [
+        "ti", "super", "laptop", "mobile", "max", "pcie", "nvl", "mig",
+    ];
+    let words = |name: &str| -> Vec<String> {
+        let lower = name.to_lowercase();
+        let words = lower.split(|c: char| !c.is_alphanumeric());
+        words
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let asked = words(name);
+    let is_other = asked.iter().any(|word| OTHER_MODELS.contains(&&**word));
+    let is_named = |row: &&DeviceModel| {
+        let own = words(&row.name);
+        asked.windows(own.len()).any(|part| part == own)
+    };
+    let rows = table().filter(|_| !is_other).filter(is_named);
+    rows.max_by_key(|row| row.name.len())
+}
+
 fn plain(name: &str) -> String {
     name.chars()
         .filter(|c| c.is_alphanumeric())
@@ -202,13 +226,10 @@ impl DeviceModel {
             .or(self.tensor_f16_tflops)
     }
 
-    /// Peak of the tensor cores in f64, in GFLOP/s: twice that of the f64 units on 8.0 and 9.0,
-    /// which alone have them.
+    /// Peak of the tensor cores in f64, in GFLOP/s; `None` where they have no such instructions,
+    /// or their rate is not known.
     pub fn peak_tensor_fp64_gflops(&self) -> Option<f64> {
-        match self.architecture.compute_capability {
-            80 | 90 => Some(2.0 * self.peak_fp64_gflops()?),
-            _ => None,
-        }
+        Some(self.gflops_of(self.architecture.tensor_fp64?.value))
     }
 
     /// Peak of the f64 units, in GFLOP/s.
@@ -217,8 +238,12 @@ impl DeviceModel {
     }
 
     fn peak_gflops(&self, of: impl Fn(&Lanes) -> Option<u32>) -> Option<f64> {
-        let lanes = of(&self.architecture.lanes?.value)?;
-        Some(2.0 * f64::from(lanes * self.multiprocessors.value) * self.clock_ghz())
+        Some(self.gflops_of(of(&self.architecture.lanes?.value)?))
+    }
+
+    /// GFLOP/s of units that do so many multiply-adds per cycle and multiprocessor.
+    fn gflops_of(&self, lanes: u32) -> f64 {
+        2.0 * f64::from(lanes * self.multiprocessors.value) * self.clock_ghz()
     }
 
     /// Bandwidth of shared memory without conflicts, all multiprocessors together, in GB/s.

@@ -37,7 +37,8 @@
 //! square root of 1 + (t_busy / t_latency)². q is fitted to the times of all rungs at three sizes.
 //!
 //! A bound whose rate the device table does not know is left out and named in
-//! [`Prediction::unknown`]. What the model does not see: instructions that the assembler adds or
+//! [`Prediction::unknown`], unless it is of the units that do the arithmetic: without their rate
+//! what is left is no prediction ([`PredictError::UnknownRate`]). What the model does not see: instructions that the assembler adds or
 //! removes, dependent instructions unless a latency is given, throttled clocks.
 
 mod rates;
@@ -90,6 +91,17 @@ pub enum PredictError {
     NothingFits {
         /// The device.
         device: String,
+    },
+    /// The rate of the units that do the arithmetic is not known.
+    #[error(
+        "the rate of the {unit} of {device} is not known, so its time is not: predict another \
+         device, or measure it with `warpladder run`"
+    )]
+    UnknownRate {
+        /// The device.
+        device: String,
+        /// The units.
+        unit: &'static str,
     },
     /// A grid without blocks has no time.
     #[error("a grid of 0 blocks: give at least 1")]
@@ -168,7 +180,15 @@ pub fn predict(
                 bound: load.bound,
                 seconds,
             }),
-            None => unknown.push(load.bound),
+            None => match arithmetic(load.bound, work) {
+                Some(unit) => {
+                    return Err(PredictError::UnknownRate {
+                        device: device.name.to_string(),
+                        unit,
+                    });
+                }
+                None => unknown.push(load.bound),
+            },
         }
     }
     let cycles = |cycles: f64| cycles / (device.clock_ghz() * 1e9);
@@ -208,6 +228,18 @@ pub fn predict(
         occupancy,
         rounds,
     })
+}
+
+/// The units that a bound stands for, where they do a kernel's arithmetic.
+fn arithmetic(bound: Bound, work: &Work) -> Option<&'static str> {
+    match bound {
+        Bound::Fp32 => Some("f32 units"),
+        Bound::Fp64 => Some("f64 units"),
+        Bound::Half => Some("f16 units"),
+        Bound::Tensor if work.tensor.f64 > 0 => Some("tensor cores in f64"),
+        Bound::Tensor => Some("tensor cores in f16"),
+        _ => None,
+    }
 }
 
 /// Blocks of the multiprocessor that has most of them.

@@ -173,3 +173,40 @@ fn a_live_gpu_of_an_unknown_generation_has_limits_but_no_rates() {
     .unwrap();
     assert_eq!(found.blocks, 3);
 }
+
+/// TFLOP/s of the tensor cores in f64.
+#[test]
+fn tensor_peaks_in_f64_are_those_of_the_datasheets() {
+    for (name, peak) in [
+        ("A100", 19.5),
+        ("H100", 67.0),
+        ("H200", 67.0),
+        ("B200", 37.0),
+    ] {
+        let device = devices::find(name).unwrap();
+        assert_close(device.peak_tensor_fp64_gflops().unwrap() / 1e3, peak, 8e-3);
+    }
+    for name in ["K80", "V100", "RTX 4090"] {
+        let device = devices::find(name).unwrap();
+        assert_eq!(device.peak_tensor_fp64_gflops(), None, "{name}");
+    }
+}
+
+#[test]
+fn a_drivers_name_finds_the_row_of_that_model_alone() {
+    let named = |name| devices::named(name).map(|device| &*device.name);
+    assert_eq!(named("NVIDIA H200"), Some("H200"));
+    assert_eq!(named("Tesla P100-SXM2-16GB"), Some("P100"));
+    assert_eq!(named("NVIDIA A100-SXM4-80GB"), Some("A100"));
+    assert_eq!(named("NVIDIA GeForce RTX 4090"), Some("RTX 4090"));
+    for other in [
+        "NVIDIA GeForce GTX 1080 Ti",
+        "NVIDIA GeForce RTX 4090 Laptop GPU",
+        "NVIDIA H100 PCIe",
+        "NVIDIA RTX A1000",
+        "4 CPU cores",
+        "",
+    ] {
+        assert_eq!(named(other), None, "{other}");
+    }
+}

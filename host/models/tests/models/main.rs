@@ -10,6 +10,7 @@ mod occupancy;
 mod patterns;
 mod prediction;
 mod roofline;
+mod targets;
 
 /// Fails unless `actual` is within `tolerance` of `expected`, relative to it.
 #[track_caller]

@@ -237,3 +237,36 @@ fn what_cannot_run_is_an_error() {
     let seconds = predict(h200, &launch(1), &work).unwrap().seconds;
     assert_close(seconds, launch_us * 1e-6 + block, 1e-12);
 }
+
+#[test]
+fn without_the_rate_of_the_arithmetic_there_is_no_prediction() {
+    let mut device = devices::find("A100").unwrap().clone();
+    device.architecture.tensor_fp64 = None;
+    device.architecture.lanes = None;
+    device.tensor_f16_tflops = None;
+    let refused = |work: Work| predict(&device, &launch(BLOCKS), &work).unwrap_err();
+    let mut works = [Work::default(); 4];
+    works[0].tensor.f64 = 1;
+    works[1].tensor.f16 = 1;
+    works[2].instructions.fp32 = 1;
+    works[3].instructions.fp64 = 1;
+    let units = [
+        "tensor cores in f64",
+        "tensor cores in f16",
+        "f32 units",
+        "f64 units",
+    ];
+    for (work, unit) in works.into_iter().zip(units) {
+        let message = refused(work).to_string();
+        assert!(
+            message.contains(unit) && message.contains("A100"),
+            "{message}"
+        );
+    }
+    // What only moves data needs none of them.
+    let copy = Work {
+        dram_bytes: 1 << 20,
+        ..Work::default()
+    };
+    assert!(predict(&device, &launch(BLOCKS), &copy).is_ok());
+}

@@ -1,6 +1,8 @@
-//! The one change that would help a rung most, and the rung that makes it.
+//! The one change that would help a rung most, the rung that makes it, and the fastest rung of all.
 
+use super::chapter::{Chapter, chapter};
 use super::measured::measured_ms;
+use super::notes::notes;
 use super::{Counted, Explainer};
 use warpladder_lab::catalogue::{self, Implementation, Rung};
 use warpladder_lab::predict::Forecast;
@@ -17,11 +19,12 @@ pub struct Change {
     pub at_most: f64,
     /// What to do about it.
     pub what: &'static str,
-    /// The next rung that does it; null where the catalogue has none.
+    /// The next step of the ladder: the first later rung that does it; null where the catalogue has
+    /// none.
     pub rung: Option<OtherRung>,
 }
 
-/// A rung that makes a change.
+/// A faster rung.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct OtherRung {
     /// Name of the rung.
@@ -34,6 +37,8 @@ pub struct OtherRung {
     pub gain: f64,
     /// How many times as fast it is, where measurements of both are kept.
     pub measured_gain: Option<f64>,
+    /// The chapter of the book on it; null without the source tree.
+    pub chapter: Option<Chapter>,
 }
 
 /// A change relieves a bound if at most this share of its time is left.
@@ -78,31 +83,77 @@ fn next(
             .sum()
     };
     let later = catalogue::rungs().skip_while(|other| other.name != rung.name);
-    let candidates = later.skip(1).filter(|other| is_comparable(rung, other));
     let mut faster = None;
-    for other in candidates.filter(|other| check_shape(other, explainer.shape).is_ok()) {
-        // One that cannot be predicted is no answer.
+    for other in comparable(explainer, rung, later.skip(1)) {
+        // One that cannot be predicted, or cannot run there, is no answer.
         let Ok(theirs) = explainer.forecast(other) else {
             continue;
         };
-        let gain = forecast.seconds() / theirs.seconds();
-        if gain < MIN_GAIN {
+        if gain(forecast, &theirs) < MIN_GAIN {
             continue;
         }
-        let measured = |rung| measured_ms(&explainer.device, rung, explainer.shape);
-        let found = OtherRung {
-            kernel: other.name,
-            summary: other.summary,
-            predicted_ms: theirs.seconds() * 1e3,
-            gain,
-            measured_gain: measured(rung).zip(measured(other)).map(|(a, b)| a / b),
-        };
         if busy(&theirs) <= RELIEVED * busy(forecast) {
-            return Some(found);
+            return Some(found(explainer, rung, forecast, other, &theirs));
         }
-        faster.get_or_insert(found);
+        faster.get_or_insert((other, theirs));
     }
-    faster
+    faster.map(|(other, theirs)| found(explainer, rung, forecast, other, &theirs))
+}
+
+/// The rung that is fastest at this size on this device, of all that compute the same; `None` where
+/// that is this one.
+pub(super) fn best(
+    explainer: &Explainer,
+    rung: &'static Rung,
+    forecast: &Forecast,
+) -> Option<OtherRung> {
+    let others: Vec<_> = comparable(explainer, rung, catalogue::rungs()).collect();
+    explainer.forecast_all(&others);
+    let predicted = others
+        .into_iter()
+        .filter_map(|other| Some((other, explainer.forecast(other).ok()?)));
+    let seconds = |(_, forecast): &(_, std::rc::Rc<Forecast>)| forecast.seconds();
+    let (other, theirs) = predicted.min_by(|a, b| seconds(a).total_cmp(&seconds(b)))?;
+    (gain(forecast, &theirs) >= MIN_GAIN).then(|| found(explainer, rung, forecast, other, &theirs))
+}
+
+/// How many times as fast the other one should be.
+fn gain(forecast: &Forecast, other: &Forecast) -> f64 {
+    forecast.seconds() / other.seconds()
+}
+
+/// Another rung, beside the one that is explained.
+fn found(
+    explainer: &Explainer,
+    rung: &'static Rung,
+    forecast: &Forecast,
+    other: &'static Rung,
+    theirs: &Forecast,
+) -> OtherRung {
+    let measured = |rung| measured_ms(&explainer.device, rung, explainer.shape);
+    let entry = theirs.longest().entry;
+    let (file, _) = notes(entry, other.name);
+    OtherRung {
+        kernel: other.name,
+        summary: other.summary,
+        predicted_ms: theirs.seconds() * 1e3,
+        gain: gain(forecast, theirs),
+        measured_gain: measured(rung).zip(measured(other)).map(|(a, b)| a / b),
+        chapter: chapter(other.name, file.as_deref()),
+    }
+}
+
+/// Those of the rungs that compute the same as this one, and take the size.
+fn comparable<'e>(
+    explainer: &'e Explainer,
+    rung: &'static Rung,
+    rungs: impl Iterator<Item = &'static Rung> + 'e,
+) -> impl Iterator<Item = &'static Rung> + 'e {
+    rungs.filter(move |other| {
+        other.name != rung.name
+            && is_comparable(rung, other)
+            && check_shape(other, explainer.shape).is_ok()
+    })
 }
 
 /// Whether both compute the same, from and to the same element types.

@@ -21,5 +21,5 @@ pub fn measured_ms(device: &DeviceModel, rung: &Rung, shape: Shape) -> Option<f6
         .iter()
         .filter(|_| device.name == MEASURED.0)
         .find(is_it);
-    found.map(|row| row.measured_ms)
+    found.and_then(|row| row.measured_ms)
 }

@@ -2,31 +2,39 @@
 //! help.
 //!
 //! Everything is computed: counts by the emulator at a small size, times by
-//! [`predict`](warpladder_lab::predict) at any. An [`Explanation`] serialises, and [`page`] writes
-//! it for people, as Markdown.
+//! [`predict`](warpladder_lab::predict) at any. An [`Explanation`] serialises, [`page()`] writes it
+//! for people, as Markdown, and [`terminal()`] lays that out for a terminal.
 
 mod change;
+mod chapter;
 mod levels;
 mod measured;
 mod notes;
 mod page;
+mod terminal;
 
 pub use change::{Change, OtherRung};
+pub use chapter::Chapter;
 pub use levels::LevelUse;
 pub use measured::measured_ms;
 pub use notes::Note;
 pub use page::page;
+pub use terminal::terminal;
 pub use warpladder_lab::profile::{LineCounters, SourceFile, SourceLine};
 
 use ptx_emulator::Counters;
 use ptx_emulator::counters::Counts;
+use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{Family, Rung};
-use warpladder_lab::predict::{Forecast, ForecastError, LaunchForecast, forecast};
+use warpladder_lab::predict::{
+    Forecast, ForecastError, LaunchForecast, forecast, is_older_than_the_ptx,
+};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::profile::{Measurement, Profile, profile};
 use warpladder_lab::run::{RunError, check_shape, preflight};
@@ -57,6 +65,9 @@ pub struct Explanation {
     pub notes: Vec<Note>,
     /// The GPU.
     pub device: String,
+    /// The compute capability for which the kernel would have to be compiled, where the GPU runs
+    /// none of the PTX that ships; null elsewhere.
+    pub compiled_for: Option<ComputeCapability>,
     /// Rows of a product's output, or of a transpose's input. One-dimensional problems have m · n
     /// elements.
     pub m: u32,
@@ -81,8 +92,13 @@ pub struct Explanation {
     pub counted: Counted,
     /// The source of the launch that was counted.
     pub listing: Vec<SourceFile>,
+    /// The chapter of the book on it; null without the source tree.
+    pub chapter: Option<Chapter>,
     /// The one change that would help most.
     pub change: Change,
+    /// The fastest rung that computes the same, at this size on this GPU, by the same predictions;
+    /// null where that is this one.
+    pub best: Option<OtherRung>,
 }
 
 /// A launch of a rung.
@@ -195,9 +211,10 @@ impl Explainer {
             source: rung.source,
             summary: rung.summary,
             listing: warpladder_lab::profile::listing(&measurement, file.as_deref()),
-            file,
             notes,
             device: device.name.to_string(),
+            compiled_for: is_older_than_the_ptx(device)
+                .then(|| device.architecture.compute_capability.into()),
             m: shape.m,
             n: shape.n,
             k: rung.operation.uses_k().then_some(shape.k),
@@ -211,7 +228,10 @@ impl Explainer {
                 .iter()
                 .map(|launch| self.part(runs, launch))
                 .collect(),
+            chapter: chapter::chapter(rung.name, file.as_deref()),
             change: change::change(self, rung, &forecast, &counted),
+            best: change::best(self, rung, &forecast),
+            file,
             counted,
         })
     }
@@ -226,6 +246,25 @@ impl Explainer {
         let mut forecasts = self.forecasts.borrow_mut();
         forecasts.insert(rung.name, Rc::clone(&made));
         Ok(made)
+    }
+
+    /// Makes the predictions for these rungs, as many at a time as there are cores.
+    fn forecast_all(&self, rungs: &[&'static Rung]) {
+        let missing: Vec<&'static Rung> = {
+            let forecasts = self.forecasts.borrow();
+            let known = |rung: &&&Rung| !forecasts.contains_key(rung.name);
+            rungs.iter().filter(known).copied().collect()
+        };
+        let Explainer { device, shape, .. } = self;
+        let made: Vec<_> = missing
+            .par_iter()
+            .filter_map(|rung| {
+                let made = forecast(&EmulatorEngine::new(), device, rung, *shape, SEED);
+                Some((rung.name, made.ok()?))
+            })
+            .collect();
+        let made = made.into_iter().map(|(name, made)| (name, Rc::new(made)));
+        self.forecasts.borrow_mut().extend(made);
     }
 
     /// The size at which a rung is counted: what is asked for where that is small.

@@ -1,6 +1,6 @@
 //! An explanation for people.
 
-use super::{Explanation, LaunchPart, LineCounters, SourceFile};
+use super::{Chapter, Explanation, LaunchPart, LineCounters, OtherRung, SourceFile};
 use std::fmt::Write;
 use warpladder_models::occupancy::Limiter;
 
@@ -50,12 +50,24 @@ fn times(page: &mut String, of: &Explanation) -> std::fmt::Result {
         None => format!("{:.0} GB/s", of.gbs * of.predicted_ms / ms),
     };
     let predicted = of.predicted_ms;
+    // What is not known is left out, and so the time is the least.
+    let (least, most) = match of.launches.iter().any(|launch| !launch.unknown.is_empty()) {
+        true => ("at least ", "at most "),
+        false => ("", ""),
+    };
     writeln!(
         page,
-        "Predicted: {predicted:.4} ms, {}, bound by {}.",
+        "Predicted: {least}{predicted:.4} ms, {most}{}, bound by {}.",
         rate(predicted),
         of.bound
     )?;
+    if let Some(capability) = of.compiled_for {
+        writeln!(
+            page,
+            "The PTX that ships is for compute capability 7.0 and later: this is of the same \
+             kernel, compiled for {capability}."
+        )?;
+    }
     match of.measured_ms {
         Some(ms) => writeln!(
             page,
@@ -154,7 +166,7 @@ fn memory(page: &mut String, of: &Explanation) -> std::fmt::Result {
     )?;
     writeln!(
         page,
-        "{} instructions of warps, {:.1} of 32 lanes active.",
+        "- {} instructions of warps, {:.1} of 32 lanes active.",
         total.warp_instructions,
         counted.average_active_lanes.unwrap_or_default()
     )?;
@@ -165,7 +177,7 @@ fn memory(page: &mut String, of: &Explanation) -> std::fmt::Result {
         if let Some(sectors) = global.sectors_per_request() {
             writeln!(
                 page,
-                "Global {name}: {} requests, {sectors:.2} sectors each; {:.0} % of their bytes are \
+                "- Global {name}: {} requests, {sectors:.2} sectors each; {:.0} % of their bytes are \
                  asked for.",
                 global.requests,
                 100.0 * global.bytes as f64 / global.bytes_moved() as f64
@@ -183,18 +195,18 @@ fn memory(page: &mut String, of: &Explanation) -> std::fmt::Result {
             };
             writeln!(
                 page,
-                "Shared {name}: {} requests, {ratio:.2} times the ideal number of wavefronts, \
+                "- Shared {name}: {} requests, {ratio:.2} times the ideal number of wavefronts, \
                  {conflicts}.",
                 shared.requests
             )?;
         }
     }
     if total.barriers > 0 {
-        writeln!(page, "Barriers: {} by warps.", total.barriers)?;
+        writeln!(page, "- Barriers: {} by warps.", total.barriers)?;
     }
     if total.divergent_branches > 0 {
         let (divergent, all) = (total.divergent_branches, total.branches);
-        writeln!(page, "Branches: {divergent} of {all} divergent.")?;
+        writeln!(page, "- Branches: {divergent} of {all} divergent.")?;
     }
     Ok(())
 }
@@ -242,22 +254,77 @@ fn change(page: &mut String, of: &Explanation) -> std::fmt::Result {
         "Relieve the {}: {}. Without this work it would be {:.2} times as fast.",
         change.bound, change.what, change.at_most
     )?;
-    match &change.rung {
-        Some(rung) => {
+    match &of.best {
+        Some(best) => {
+            let rung = of.ran.unwrap_or(of.kernel);
             write!(
                 page,
-                "The rung `{}` ({}) should take {:.4} ms: {:.2} times as fast",
-                rung.kernel, rung.summary, rung.predicted_ms, rung.gain
+                "\nThe fastest kernel for {} on {} ",
+                size(of.m, of.n, of.k),
+                of.device
             )?;
-            match rung.measured_gain {
-                Some(measured) => writeln!(page, " (measured: {measured:.2})."),
-                None => writeln!(page, "."),
+            other(page, best)?;
+            writeln!(page, "{}", measured(best))?;
+            learn(page, "It", best.chapter.as_ref())?;
+            if let Some(step) = change
+                .rung
+                .as_ref()
+                .filter(|step| step.kernel != best.kernel)
+            {
+                write!(page, "\nThe next step of the ladder, from `{rung}`, ")?;
+                other(page, step)?;
+                writeln!(page, "{}", measured(step))?;
+                learn(page, "It", step.chapter.as_ref())?;
             }
+            Ok(())
         }
-        None => writeln!(
-            page,
-            "No later rung that computes the same is predicted to be faster."
-        ),
+        None => {
+            writeln!(
+                page,
+                "\nNo kernel that computes the same is predicted to be faster for {} on {}.",
+                size(of.m, of.n, of.k),
+                of.device
+            )?;
+            learn(page, "This one", of.chapter.as_ref())
+        }
+    }
+}
+
+/// What another rung is, and how long it should take.
+fn other(page: &mut String, rung: &OtherRung) -> std::fmt::Result {
+    write!(
+        page,
+        "is `{}` ({}): {:.4} ms predicted, {:.2} times as fast",
+        rung.kernel, rung.summary, rung.predicted_ms, rung.gain
+    )
+}
+
+fn measured(rung: &OtherRung) -> String {
+    match rung.measured_gain {
+        Some(measured) => format!(" (measured: {measured:.2})."),
+        None => ".".to_owned(),
+    }
+}
+
+/// Where it is explained, and what to write oneself.
+fn learn(page: &mut String, what: &str, chapter: Option<&Chapter>) -> std::fmt::Result {
+    let Some(chapter) = chapter else {
+        return Ok(());
+    };
+    write!(
+        page,
+        "{what} is in the chapter \"{}\" ({})",
+        chapter.title, chapter.file
+    )?;
+    match &chapter.exercises[..] {
+        [] => writeln!(page, "."),
+        names => {
+            let commands = names
+                .iter()
+                .map(|name| format!("`warpladder learn {name}`"));
+            let commands: Vec<String> = commands.collect();
+            writeln!(page, "; its exercise: {}.", commands.join(", "))
+        }
     }
 }
 

@@ -73,7 +73,7 @@ pub fn style_sheet() -> String {
 }
 
 /// What drawing into a string can come to.
-pub(super) type Drawn = Result<(), DrawError>;
+pub(super) type Drawn<T = ()> = Result<T, DrawError>;
 /// An error of the drawing library.
 pub type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
@@ -108,6 +108,12 @@ pub(super) fn rectangle(area: &Area<'_>, ink: Ink, from: (i32, i32), to: (i32, i
     area.draw(&Rectangle::new([from, to], ink.colour().filled()))
 }
 
+/// A rectangle that is not filled.
+pub(super) fn outline(area: &Area<'_>, ink: Ink, from: (i32, i32), to: (i32, i32)) -> Drawn {
+    let style = ink.colour().stroke_width(2);
+    area.draw(&Rectangle::new([from, to], style))
+}
+
 pub(super) fn line(
     area: &Area<'_>,
     ink: Ink,
@@ -128,6 +134,8 @@ pub enum Mark {
     Disc,
     /// A circle.
     Circle,
+    /// A short line that stands.
+    Line,
 }
 
 pub(super) fn mark(area: &Area<'_>, ink: Ink, mark: Mark, at: (i32, i32)) -> Drawn {
@@ -135,6 +143,7 @@ pub(super) fn mark(area: &Area<'_>, ink: Ink, mark: Mark, at: (i32, i32)) -> Dra
     match mark {
         Mark::Disc => area.draw(&Circle::new(at, 4, style.filled())),
         Mark::Circle => area.draw(&Circle::new(at, 4, style.stroke_width(2))),
+        Mark::Line => line(area, ink, 3, (at.0, at.1 - 7), (at.0, at.1 + 7)),
     }
 }
 

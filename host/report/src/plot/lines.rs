@@ -1,7 +1,7 @@
 //! Curves over sizes, warps and the like.
 
-use super::Size;
 use super::canvas::{self, Area, Drawn, Entry, Ink, Mark, X_LABELS, Y_LABELS, text_style};
+use super::{Hover, Size};
 use crate::numbers;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -47,14 +47,14 @@ impl Lines {
         canvas::height_with_axes(size.width(), &self.legend(), HEIGHT)
     }
 
-    pub(super) fn draw(&self, area: &Area<'_>, size: Size) -> Drawn {
+    pub(super) fn draw(&self, area: &Area<'_>, size: Size) -> Drawn<Vec<Hover>> {
         let below = canvas::head(area, &self.legend(), &self.y)?;
         let points = || self.series.iter().flat_map(|series| &series.points);
         let least = points().fold(f64::INFINITY, |least, point| least.min(point.0));
         let most = points().fold(0.0, |most: f64, point| most.max(point.0));
         let highest = points().fold(f64::MIN_POSITIVE, |most, point| most.max(point.1));
         if !(least > 0.0 && most.is_finite() && highest.is_finite()) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let ticks = ticks(points().map(|point| point.0), size);
         let mut chart = ChartBuilder::on(&below)
@@ -87,10 +87,19 @@ impl Lines {
             chart.draw_series([PathElement::new(points, colour.stroke_width(2))])?;
             chart.draw_series(series.points.iter().map(|&at| match series.mark {
                 Mark::Disc => Circle::new(at, 4, colour.filled()),
-                Mark::Circle => Circle::new(at, 4, colour.stroke_width(2)),
+                Mark::Circle | Mark::Line => Circle::new(at, 4, colour.stroke_width(2)),
             }))?;
         }
-        Ok(())
+        let hovers = self.series.iter().flat_map(|series| {
+            let (name, unit) = (&series.name, &self.y);
+            let chart = &chart;
+            series.points.iter().map(move |&(x, y)| {
+                let (at, value) = (numbers::axis(x), numbers::short(y));
+                let text = format!("{name} at {at}: {value} {unit}");
+                Hover::around(chart.backend_coord(&(x, y)), text)
+            })
+        });
+        Ok(hovers.collect())
     }
 }
 

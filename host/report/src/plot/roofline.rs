@@ -1,9 +1,9 @@
 //! The roofline, with kernels under it.
 
-use super::Size;
 use super::canvas::{
     self, Area, Drawn, Entry, Ink, Mark, TEXT, X_LABELS, Y_LABELS, text_style, width_of,
 };
+use super::{Hover, Size};
 use crate::numbers;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -39,10 +39,31 @@ pub struct Kernel {
     pub name: String,
     /// FLOP per byte.
     pub intensity: f64,
-    /// GFLOP/s that were measured.
-    pub gflops: f64,
+    /// GFLOP/s that were measured; `None` where only a prediction is known.
+    pub gflops: Option<f64>,
     /// GFLOP/s that were predicted.
     pub predicted: Option<f64>,
+}
+
+impl Kernel {
+    /// Where its name and its hover stand.
+    fn height(&self) -> Option<f64> {
+        self.gflops.or(self.predicted)
+    }
+
+    fn hover(&self) -> String {
+        let rate = |gflops: Option<f64>, what: &str| match gflops {
+            Some(gflops) => format!(", {} GFLOP/s {what}", numbers::short(gflops)),
+            None => String::new(),
+        };
+        format!(
+            "{}: {} FLOP/byte{}{}",
+            self.name,
+            numbers::short(self.intensity),
+            rate(self.gflops, "measured"),
+            rate(self.predicted, "predicted"),
+        )
+    }
 }
 
 /// Height of the plot without its legend.
@@ -71,21 +92,21 @@ impl Roofline {
         self.groups.iter().flat_map(|group| &group.kernels)
     }
 
-    pub(super) fn draw(&self, area: &Area<'_>, size: Size) -> Drawn {
+    pub(super) fn draw(&self, area: &Area<'_>, size: Size) -> Drawn<Vec<Hover>> {
         let below = canvas::head(area, &self.legend(), "GFLOP/s")?;
         let intensities = || self.kernels().map(|kernel| kernel.intensity);
         let left = intensities().fold(f64::INFINITY, f64::min);
         let right = intensities().fold(0.0, f64::max);
         let rates = || {
             let kernels = self.kernels();
-            let rates = kernels.flat_map(|kernel| [Some(kernel.gflops), kernel.predicted]);
+            let rates = kernels.flat_map(|kernel| [kernel.gflops, kernel.predicted]);
             rates.flatten()
         };
         let bottom = rates().fold(f64::INFINITY, f64::min);
         let peaks = self.peaks.iter().map(|peak| peak.1);
         let top = rates().chain(peaks).fold(0.0, f64::max);
         if !(left > 0.0 && bottom > 0.0 && right.is_finite() && top.is_finite()) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let (xs, ys) = (left / 1.6..right * 2.5, bottom / 1.6..top * 1.8);
         let mut chart = ChartBuilder::on(&below)
@@ -111,14 +132,17 @@ impl Roofline {
         for group in &self.groups {
             let colour = group.ink.colour();
             for kernel in &group.kernels {
-                let at = (kernel.intensity, kernel.gflops);
-                if let Some(predicted) = kernel.predicted {
-                    let there = (kernel.intensity, predicted);
-                    chart
-                        .draw_series([PathElement::new(vec![at, there], colour.stroke_width(1))])?;
-                    chart.draw_series([Circle::new(there, 4, colour.stroke_width(1))])?;
+                let at = |gflops: f64| (kernel.intensity, gflops);
+                if let (Some(measured), Some(predicted)) = (kernel.gflops, kernel.predicted) {
+                    let line = vec![at(measured), at(predicted)];
+                    chart.draw_series([PathElement::new(line, colour.stroke_width(1))])?;
                 }
-                chart.draw_series([Circle::new(at, 4, colour.filled())])?;
+                if let Some(predicted) = kernel.predicted {
+                    chart.draw_series([Circle::new(at(predicted), 4, colour.stroke_width(1))])?;
+                }
+                if let Some(measured) = kernel.gflops {
+                    chart.draw_series([Circle::new(at(measured), 4, colour.filled())])?;
+                }
             }
         }
         let highest = self.peaks.iter().map(|peak| peak.1).fold(0.0, f64::max);
@@ -131,11 +155,11 @@ impl Roofline {
             area: &below,
             taken: Vec::new(),
             width: size.width() as i32,
+            height: below.dim_in_pixel().1 as i32 - X_LABELS,
         };
         for kernel in self.kernels() {
-            names.keep_free(place(kernel.intensity, kernel.gflops));
-            if let Some(predicted) = kernel.predicted {
-                names.keep_free(place(kernel.intensity, predicted));
+            for gflops in [kernel.gflops, kernel.predicted].into_iter().flatten() {
+                names.keep_free(place(kernel.intensity, gflops));
             }
         }
         let steepest = self.slopes.iter().map(|slope| slope.1).fold(0.0, f64::max);
@@ -176,19 +200,32 @@ impl Roofline {
             names.place(Ink::Muted, &places, name)?;
         }
         // The fastest first: where names would touch, theirs stand.
-        let mut by_speed: Vec<&Kernel> = self.kernels().collect();
-        by_speed.sort_by(|a, b| b.gflops.total_cmp(&a.gflops));
-        for kernel in by_speed {
-            let (x, y) = place(kernel.intensity, kernel.gflops);
+        let placed = self
+            .kernels()
+            .filter_map(|kernel| Some((kernel, kernel.height()?)));
+        let mut by_speed: Vec<(&Kernel, f64)> = placed.collect();
+        by_speed.sort_by(|a, b| b.1.total_cmp(&a.1));
+        for (kernel, gflops) in &by_speed {
+            let (x, y) = place(kernel.intensity, *gflops);
             let places = [
                 (HPos::Right, (x - 8, y)),
                 (HPos::Left, (x + 8, y)),
                 (HPos::Right, (x - 6, y - 10)),
                 (HPos::Left, (x + 6, y + 10)),
+                (HPos::Center, (x, y - 14)),
+                (HPos::Center, (x, y + 14)),
+                (HPos::Right, (x - 6, y + 10)),
+                (HPos::Left, (x + 6, y - 10)),
             ];
             names.place(Ink::Text, &places, &kernel.name)?;
         }
-        Ok(())
+        let hovers = by_speed.iter().map(|(kernel, gflops)| {
+            Hover::around(
+                chart.backend_coord(&(kernel.intensity, *gflops)),
+                kernel.hover(),
+            )
+        });
+        Ok(hovers.collect())
     }
 }
 
@@ -205,6 +242,8 @@ struct Names<'a, 'b> {
     /// Left, top, right and bottom of what is there.
     taken: Vec<[i32; 4]>,
     width: i32,
+    /// The bottom of what is drawn, above the numbers along x.
+    height: i32,
 }
 
 impl Names<'_, '_> {
@@ -235,7 +274,8 @@ impl Names<'_, '_> {
             };
             let half = TEXT as i32 / 2 + 1;
             let wanted = [left, y - half, left + width, y + half];
-            let inside = left >= Y_LABELS as i32 && left + width <= self.width && *y > half;
+            let across = left >= Y_LABELS as i32 && left + width <= self.width;
+            let inside = across && *y > half && y + half <= self.height;
             let free = |other: &[i32; 4]| {
                 wanted[2] <= other[0]
                     || other[2] <= wanted[0]
