@@ -77,6 +77,7 @@ pub(super) fn execute() -> anyhow::Result<Outcome> {
         };
         table.add_row([Cell::new(&check.what), state, Cell::new(&check.detail)]);
     }
+    table::fit(&mut table, 2);
     let mut stdout = output::stdout();
     writeln!(stdout, "{}", table.trim_fmt())?;
     let wrong: Vec<&str> = checks

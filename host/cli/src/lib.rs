@@ -1,7 +1,7 @@
 //! The command line.
 //!
 //! Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong
-//! usage or environment.
+//! usage or environment, 130 interrupted.
 
 mod baseline;
 mod calibrate;
@@ -14,6 +14,7 @@ mod devices;
 mod doctor;
 mod emulate;
 mod explain;
+mod interrupt;
 mod learn;
 mod list;
 mod man;
@@ -45,12 +46,12 @@ use std::process::ExitCode;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  warpladder --size 64
+  warpladder --shape 64
   warpladder explain tiled_32
-  warpladder profile naive --size 64
+  warpladder profile naive --shape 64
 
 Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage \
-or environment."
+or environment, 130 interrupted: what is done by then is kept."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -114,6 +115,7 @@ pub fn command() -> clap::Command {
 
 /// Parses the arguments, runs the command and turns its outcome into the exit status.
 pub fn main() -> ExitCode {
+    interrupt::install();
     match Cli::try_parse() {
         Ok(cli) => ExitCode::from(exit_status(execute(cli))),
         // Help and the version are asked for as an error, too.
@@ -170,6 +172,7 @@ fn exit_status(outcome: anyhow::Result<Outcome>) -> u8 {
     match outcome {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::ChecksFailed) => 1,
+        Ok(Outcome::Interrupted) => interrupt::EXIT_STATUS,
         Err(error) => {
             _ = writeln!(output::stderr(), "error: {error:#}");
             2

@@ -7,7 +7,8 @@ use warpladder::device::DeviceProperties;
 use warpladder::engine::EngineKind;
 use warpladder_lab::compare::PeerComparison;
 use warpladder_lab::reproduce::Row;
-use warpladder_lab::run::Record;
+use warpladder_lab::results;
+use warpladder_lab::run::{Record, read_records};
 use warpladder_lab::sweep::Sweep;
 use warpladder_results::h200;
 
@@ -88,8 +89,9 @@ impl Data {
     /// # Errors
     /// [`DataError::Content`], which a test excludes.
     pub fn shipped() -> Result<Self, DataError> {
-        let mut measured: Vec<Record> = parse("results/h200/run.json", h200::RUN)?;
-        let smaller: Vec<Record> = parse("results/h200/run-2048.json", h200::RUN_2048)?;
+        let mut measured: Vec<Record> = parse_run("results/h200/run.json", h200::RUN)?;
+        let smaller: Vec<Record> =
+            parse_run("results/h200/run-2048.json", h200::RUN_2048)?;
         measured.extend(smaller);
         let devices: Vec<DeviceProperties> = parse("results/h200/devices.json", h200::DEVICES)?;
         let compared: [Vec<PeerComparison>; 5] = [
@@ -112,7 +114,7 @@ impl Data {
             predicted: parse("results/h200/predict.json", h200::PREDICT)?,
             reproduced: parse("results/h200/reproduce.json", h200::REPRODUCE)?,
             compared: compared.concat(),
-            sweeps: vec![
+            sweeps: [
                 parse("results/h200/sweep-add_one.json", h200::SWEEP_ADD_ONE)?,
                 parse("results/h200/sweep-matvec_lcs.json", h200::SWEEP_MATVEC_LCS)?,
                 parse(
@@ -123,7 +125,8 @@ impl Data {
                     "results/h200/sweep-matvec_thread_per_element.json",
                     h200::SWEEP_MATVEC_THREAD_PER_ELEMENT,
                 )?,
-            ],
+            ]
+            .concat(),
         })
     }
 
@@ -207,8 +210,17 @@ impl Data {
     }
 }
 
-fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, DataError> {
-    serde_json::from_str(text).map_err(|error| DataError::Content {
+/// The records of a file of any version.
+fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>, DataError> {
+    results::read(text).map_err(|error| DataError::Content {
+        name: name.to_owned(),
+        error,
+    })
+}
+
+/// The records of a file of `run`, of any version.
+fn parse_run(name: &str, text: &str) -> Result<Vec<Record>, DataError> {
+    read_records(text).map_err(|error| DataError::Content {
         name: name.to_owned(),
         error,
     })
@@ -219,7 +231,7 @@ fn read(path: &Path) -> Result<Vec<Record>, DataError> {
         path: path.to_owned(),
         error,
     })?;
-    parse(&path.display().to_string(), &text)
+    parse_run(&path.display().to_string(), &text)
 }
 
 #[cfg(test)]
@@ -254,16 +266,49 @@ mod tests {
     #[test]
     fn a_record_that_was_read_is_written_as_it_was() {
         for text in [h200::RUN, h200::RUN_2048] {
-            let records: Vec<Record> = parse("run", text).unwrap();
+            let records: Vec<Record> = parse_run("run", text).unwrap();
             let detailed: Vec<_> = records
                 .iter()
-                .map(|record| Detailed::new(record, None::<()>))
+                .map(|record| Detailed::new(record, None::<()>, None))
                 .collect();
-            let values: serde_json::Value = parse("run", text).unwrap();
-            assert_eq!(serde_json::to_value(&detailed).unwrap(), values);
+            let values: Vec<serde_json::Value> = parse("run", text).unwrap();
+            let written = serde_json::to_value(&detailed).unwrap();
+            let written = written.as_array().unwrap();
+            assert_eq!(written.len(), values.len());
+            // Fields that came with a later version are null, or an empty list.
+            let mut later = std::collections::BTreeSet::new();
+            for (written, value) in written.iter().zip(&values) {
+                let (written, value) = (written.as_object().unwrap(), value.as_object().unwrap());
+                for (name, field) in written {
+                    match value.get(name) {
+                        Some(before) => assert_eq!(field, before, "{name}"),
+                        None => {
+                            let is_empty = field.as_array().is_some_and(Vec::is_empty);
+                            assert!(field.is_null() || is_empty, "{name}: {field}");
+                            later.insert(name.clone());
+                        }
+                    }
+                }
+                assert!(value.keys().all(|name| written.contains_key(name)));
+            }
             let written = serde_json::to_string_pretty(&detailed).unwrap();
-            assert_eq!(fields(&written), fields(text));
+            let of_then = |name: &&str| !later.contains(*name);
+            let kept: Vec<&str> = fields(&written).into_iter().filter(of_then).collect();
+            assert_eq!(kept, fields(text));
         }
+    }
+
+    #[test]
+    fn what_the_emulator_took_is_no_time_of_a_device() {
+        let text = r#"[{"schema": 2, "kernel": "naive", "family": "matmul", "source": "000",
+            "element": "f32", "m": 8, "n": 8, "k": 8, "engine": "emulator", "device": "CPU",
+            "ok": true, "samples": 2, "median_ms": 0.5, "gflops": 1.0, "times_ms": [0.4, 0.6]}]"#;
+        let records = parse_run("old", text).unwrap();
+        let record = &records[0];
+        assert_eq!((record.median_ms, record.gflops), (None, None));
+        assert_eq!(record.emulator_ms, Some(0.5));
+        assert_eq!(record.samples_ms(), [0.4, 0.6]);
+        assert!(record.times_ms.is_empty());
     }
 
     #[test]
@@ -271,7 +316,7 @@ mod tests {
         let text = r#"[{"kernel": "naive", "family": "matmul", "source": "000", "element": "f32",
             "m": 8, "n": 8, "k": 8, "engine": "gpu", "device": "V100", "ok": true,
             "samples": 3, "median_ms": 0.5}]"#;
-        let records: Vec<Record> = parse("old", text).unwrap();
+        let records: Vec<Record> = parse_run("old", text).unwrap();
         assert_eq!((records[0].schema, records[0].median_ms), (1, Some(0.5)));
         assert!(records[0].times_ms.is_empty() && records[0].driver.is_none());
     }

@@ -18,7 +18,8 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement) -> io::Result<()> 
 }
 
 pub(super) fn print_figure(to: &mut dyn Write, name: &str, figures: &str) -> io::Result<()> {
-    writeln!(to, "  {name:22}{figures}")
+    let line = format!("  {name:22}{figures}");
+    writeln!(to, "{}", table::wrapped(&line, 24))
 }
 
 /// The lines of the totals: name and figures.

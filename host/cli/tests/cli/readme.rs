@@ -28,9 +28,9 @@ fn root() -> PathBuf {
     PathBuf::from(warpladder::SOURCE_ROOT)
 }
 
-fn read_json(path: &Path) -> Value {
+fn read_json(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+    warpladder_lab::results::read(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
 /// The table of these files of one run, with the device that it ran on above it.
@@ -57,10 +57,7 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
     )
     .unwrap();
     writeln!(text, "|---|---|--:|--:|--:|--:|--:|").unwrap();
-    let records = files.iter().flat_map(|file| {
-        let records = read_json(&folder.join(file));
-        records.as_array().unwrap().clone()
-    });
+    let records = files.iter().flat_map(|file| read_json(&folder.join(file)));
     for record in records.filter(|record| shown(record["kernel"].as_str().unwrap())) {
         assert_eq!(record["ok"], true, "{record}");
         let number = |field: &str, digits: usize| match record[field].as_f64() {
@@ -114,7 +111,6 @@ fn ratios(folder: &Path) -> String {
     let mut text = "| kernel | peer | size: ratio |\n|---|---|---|\n".to_owned();
     for file in ["sgemm", "dgemm", "wgmma", "transpose"] {
         let records = read_json(&folder.join(format!("compare-{file}.json")));
-        let records = records.as_array().unwrap();
         for of_kernel in records.chunk_by(|a, b| a["kernel"] == b["kernel"]) {
             let cells: Vec<String> = of_kernel
                 .iter()
@@ -172,10 +168,10 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     check("docs/h200.md", "compare", &ratios(&folder));
     let short = table(&folder, &all[..1], |kernel| SHORT.contains(&kernel));
     check("README.md", "short", &short);
-    let profile = "warpladder profile transpose_coalesced --size 64 | head -10";
+    let profile = "warpladder profile transpose_coalesced --shape 64 | head -10";
     check("README.md", "profile", &console(&[profile]));
     let predict = ["transpose_coalesced", "transpose_padded"]
-        .map(|kernel| format!("warpladder predict {kernel} --device V100 --size 2048 | head -5"));
+        .map(|kernel| format!("warpladder predict {kernel} --device V100 --shape 2048 | head -5"));
     check(
         "README.md",
         "predict",

@@ -18,11 +18,11 @@ fn warpladder(args: &[&str]) -> Output {
 /// The rows of a source on the emulator, at a small size that its rungs take.
 fn rows(source: &str, size: &str) -> Vec<Value> {
     let output = warpladder(&[
-        "--engine", "emulator", "--source", source, "--size", size, "--reps", "1", "--json", "-",
+        "--engine", "emulator", "--source", source, "--shape", size, "--reps", "1", "--json", "-",
     ]);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
-    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = super::records(&output.stdout);
     every_figure_has_a_line(source, &rows, &text);
     assert!(
         text.trim_end()
@@ -330,7 +330,7 @@ fn refused(args: &[&str]) -> String {
 
 #[test]
 fn a_size_that_a_rung_does_not_take_is_refused_with_one_that_all_take() {
-    let message = refused(&["--engine", "emulator", "--size", "100"]);
+    let message = refused(&["--engine", "emulator", "--shape", "100"]);
     assert_eq!(message.lines().count(), 1, "{message}");
     assert!(
         message.contains("not 100 x 100 x 100") && message.contains("multiple of 256"),
@@ -341,7 +341,7 @@ fn a_size_that_a_rung_does_not_take_is_refused_with_one_that_all_take() {
 #[test]
 fn what_is_no_source_no_size_or_no_file_is_refused() {
     assert!(refused(&["--source", "005"]).contains("000"));
-    assert!(refused(&["--size", "0"]).contains("--size"));
+    assert!(refused(&["--shape", "0"]).contains("--shape"));
     assert!(refused(&["--reps", "0"]).contains("--reps"));
     assert!(refused(&["--json", "/no such folder/rows.json"]).contains("/no such folder"));
 }

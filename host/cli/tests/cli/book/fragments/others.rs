@@ -18,7 +18,7 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "transpose-shared-lines.md",
         Excerpt(
-            "warpladder profile transpose_coalesced --size 64",
+            "warpladder profile transpose_coalesced --shape 64",
             " line ",
             None,
         ),
