@@ -26,6 +26,7 @@ mod report;
 mod reproduce;
 mod run;
 mod sanitize;
+mod schema;
 mod select;
 mod shape;
 mod sweep;
@@ -103,6 +104,8 @@ enum Command {
     Profile(profile::Args),
     /// Print what lets a shell complete the arguments
     Completions(completions::Args),
+    /// Print the JSON schema of what `--json` writes
+    Schema(schema::Args),
     /// Print the manual page, or write it and those of all commands
     Man(man::Args),
 }
@@ -125,7 +128,11 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            _ = writeln!(output::stderr(), "{}", one_line(&error.to_string()));
+            let mut message = error.to_string();
+            if let Some(tip) = subcommand_tip(&error) {
+                message = message.replacen("\n\n", &format!("\n\n{tip}\n\n"), 1);
+            }
+            _ = writeln!(output::stderr(), "{}", one_line(&message));
             ExitCode::from(2)
         }
     }
@@ -152,9 +159,30 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Sweep(args)) => sweep::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
         Some(Command::Completions(args)) => completions::execute(&args),
+        Some(Command::Schema(args)) => schema::execute(&args),
         Some(Command::Man(args)) => man::execute(&args),
         None => run::execute(&cli.run),
     }
+}
+
+/// Which command was meant, where clap names none: letters of a short word that have changed places
+/// are enough for it to see no likeness.
+fn subcommand_tip(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let is_named = error.get(ContextKind::SuggestedSubcommand).is_some();
+    if error.kind() != ErrorKind::InvalidSubcommand || is_named {
+        return None;
+    }
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let command = command();
+    let distance = |name: &str| strsim::damerau_levenshtein(name, typed);
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    let nearest = names.min_by_key(|name| distance(name))?;
+    // One slip in a short word, two in a long one.
+    let slips = 1 + usize::from(nearest.len() > 4);
+    (distance(nearest) <= slips).then(|| format!("tip: did you mean {nearest}?"))
 }
 
 /// What is wrong with the arguments and the tips, without the usage that follows.

@@ -5,10 +5,10 @@ use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
 use super::run::open_engine;
 use super::shape::{OfSources, Shapes};
-use super::{table, units};
+use super::table::{self, Column, Rows};
+use super::units;
 use crate::outcome::Outcome;
 use anyhow::anyhow;
-use comfy_table::Cell;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -81,17 +81,21 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let progress = ProgressBar::new(all as u64).with_style(style);
     let to = &mut *human_output(json.iter().any(Destination::is_stdout));
     let mut results: Vec<Vec<Row>> = Vec::new();
-    let ending = interrupt::attend(None, move |results| work.run(results), |progressed| {
-        match progressed {
-            Progress::Begun(title) => progress.set_message(title),
-            Progress::Done { text, rows } => {
-                progress.inc(1);
-                progress.suspend(|| to.write_all(text.as_bytes()))?;
-                results.push(rows);
+    let ending = interrupt::attend(
+        None,
+        move |results| work.run(results),
+        |progressed| {
+            match progressed {
+                Progress::Begun(title) => progress.set_message(title),
+                Progress::Done { text, rows } => {
+                    progress.inc(1);
+                    progress.suspend(|| to.write_all(text.as_bytes()))?;
+                    results.push(rows);
+                }
             }
-        }
-        Ok(())
-    });
+            Ok(())
+        },
+    );
     progress.finish_and_clear();
     let ending = ending?;
     if let Some(json) = json {
@@ -188,7 +192,8 @@ fn print(
     };
     writeln!(to, "source {}", source.title())?;
     writeln!(to, "{}", group.title)?;
-    writeln!(to, "there: {}; {}", group.hardware, group.problem)?;
+    let there = format!("there: {}; {}", group.hardware, group.problem);
+    writeln!(to, "{}", table::wrapped(&there, 7))?;
     let size = first
         .k
         .iter()
@@ -200,11 +205,8 @@ fn print(
     } else {
         "medians".to_owned()
     };
-    writeln!(
-        to,
-        "here:  {} on {}; {size}; {how}",
-        first.engine, first.device
-    )?;
+    let here = format!("here:  {} on {}; {size}; {how}", first.engine, first.device);
+    writeln!(to, "{}", table::wrapped(&here, 7))?;
 
     let mut header: Vec<String> = ["rung", "check", "there", "kind", "step there"]
         .map(str::to_owned)
@@ -217,23 +219,13 @@ fn print(
         });
         header.push("step".to_owned());
     }
-    let mut table = table::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    let cells: Vec<Vec<String>> = rows.iter().flat_map(lines).collect();
+    let table = Rows::new(columns(&header, &cells));
+    writeln!(to, "{}", table.header())?;
+    let mut cells = cells.iter();
     for row in rows {
-        for line in lines(row) {
-            table.add_row(line);
-        }
-    }
-    table::align_numbers(&mut table, 4);
-
-    // The sentence about a row stands under it, which no cell of a table can.
-    let text = table.to_string();
-    let mut text = text.lines();
-    if let Some(header) = text.next() {
-        writeln!(to, "{}", header.trim_end())?;
-    }
-    for row in rows {
-        for line in text.by_ref().take(row.there.len().max(1)) {
-            writeln!(to, "{}", line.trim_end())?;
+        for line in cells.by_ref().take(row.there.len().max(1)) {
+            writeln!(to, "{}", table.line(line, Some(CHECK)))?;
         }
         let mut below = Vec::new();
         if let Some(over) = &row.over {
@@ -254,9 +246,32 @@ fn print(
     Ok(())
 }
 
+/// The column of the check's verdict.
+const CHECK: usize = 1;
+
+/// The columns of a table, as wide as their cells. A narrow terminal does without the kinds of the
+/// source's figures, then without the values of ours but for the first, then without the source's.
+fn columns(header: &[String], cells: &[Vec<String>]) -> Vec<Column> {
+    // Lines of further figures of the source have none of ours.
+    let of = |index: usize| cells.iter().filter_map(move |row| row.get(index));
+    let width = |index: usize| of(index).map(|cell| cell.chars().count());
+    let column = |(index, title): (usize, &String)| {
+        let width = width(index).max().unwrap_or_default();
+        match index {
+            0 | CHECK => Column::text(title, width, 0),
+            2 => Column::text(title, width, 1),
+            3 => Column::text(title, width, header.len()),
+            4 => Column::number(title, width, 2),
+            5 | 6 => Column::number(title, width, 0),
+            _ => Column::number(title, width, index),
+        }
+    };
+    header.iter().enumerate().map(column).collect()
+}
+
 /// The lines of a row: one for each figure of the source, ours beside the first.
-fn lines(row: &Row) -> Vec<Vec<Cell>> {
-    let mut lines: Vec<Vec<Cell>> = row
+fn lines(row: &Row) -> Vec<Vec<String>> {
+    let mut lines: Vec<Vec<String>> = row
         .there
         .iter()
         .map(|there| {
@@ -265,43 +280,41 @@ fn lines(row: &Row) -> Vec<Vec<Cell>> {
                 None => there.kind.clone(),
             };
             vec![
-                Cell::new(""),
-                Cell::new(""),
-                Cell::new(&there.words),
-                Cell::new(kind),
+                String::new(),
+                String::new(),
+                there.words.clone(),
+                kind,
                 times(there.step),
             ]
         })
         .collect();
     if lines.is_empty() {
-        let dash = || Cell::new("-");
-        lines.push(vec![Cell::new(""), Cell::new(""), dash(), dash(), dash()]);
+        let dash = || "-".to_owned();
+        lines.push(vec![String::new(), String::new(), dash(), dash(), dash()]);
     }
-    lines[0][0] = Cell::new(&row.rung);
-    lines[0][1] = table::verdict(row.ok);
+    lines[0][0].clone_from(&row.rung);
+    lines[0][CHECK] = if row.ok { "ok" } else { "FAIL" }.to_owned();
     for here in &row.here {
-        lines[0].push(table::number(here.value));
+        lines[0].push(table::figure(here.value));
         lines[0].push(times(here.step));
     }
     lines
 }
 
 /// A step.
-fn times(step: Option<f64>) -> Cell {
-    Cell::new(match step {
+fn times(step: Option<f64>) -> String {
+    match step {
         Some(step) if step < 0.1 => format!("{step:.3}x"),
         Some(step) => format!("{step:.2}x"),
         None => "-".to_owned(),
-    })
+    }
 }
 
 fn conclude(to: &mut dyn Write, results: &[Vec<Row>]) -> anyhow::Result<Outcome> {
     let rows = || results.iter().flatten();
-    writeln!(
-        to,
-        "A step is how many times better a rung is than the one that it is a step from; of counts, \
-         how many times fewer."
-    )?;
+    let legend = "A step is how many times better a rung is than the one that it is a step from; \
+                  of counts, how many times fewer.";
+    writeln!(to, "{}", table::wrapped(legend, 0))?;
     let failed = rows().filter(|row| !row.ok).count();
     if failed == 0 {
         writeln!(to, "{}", units::all_passed(rows().count()))?;

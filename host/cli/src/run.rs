@@ -120,13 +120,17 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         false => None,
     };
     let sampling = sampling(args, engine.kind());
-    announce(args, &mut selection, &Conditions {
-        engine: &*engine,
-        device: device.as_ref(),
-        measured: measured.as_ref(),
-        reps: sampling.reps,
-        seed: args.shapes.seed,
-    })?;
+    announce(
+        args,
+        &mut selection,
+        &Conditions {
+            engine: &*engine,
+            device: device.as_ref(),
+            measured: measured.as_ref(),
+            reps: sampling.reps,
+            seed: args.shapes.seed,
+        },
+    )?;
 
     let mut human = human_output(json.iter().chain(&csv).any(Destination::is_stdout));
     let title = format!("{} on {}", engine.kind(), engine.device_name());
@@ -178,7 +182,9 @@ fn announce(args: &Args, selection: &mut Selection, on: &Conditions<'_>) -> anyh
         selection.within(limit)?;
     }
     let seconds = selection.seconds();
-    let bounded = args.time_limit.is_some_and(|limit| limit.as_secs_f64() < SAID_FROM);
+    let bounded = args
+        .time_limit
+        .is_some_and(|limit| limit.as_secs_f64() < SAID_FROM);
     if seconds > SAID_FROM && !bounded {
         writeln!(
             output::stderr(),
@@ -206,7 +212,8 @@ fn finish(
     finished: &Finished<'_>,
 ) -> anyhow::Result<Outcome> {
     let Done { cases, records, .. } = &finished.done;
-    let complete = cases.len() == finished.selection.run.len();
+    let complete =
+        cases.len() == finished.selection.run.len() && finished.selection.over_limit.is_empty();
     if records.is_empty() && finished.ending == Ending::TimeUp {
         let limit = args.time_limit.unwrap_or_default().as_secs_f64();
         bail!("no kernel ended within --time-limit {limit}: give more time");
@@ -339,11 +346,15 @@ impl<'a> Shown<'a> {
         if let Some(device) = self.device {
             let mut cases = self.selection.run.iter();
             let larger = cases.find(|case| case.predicted != case.admitted.shape());
-            let at = match larger {
-                Some(case) => format!(" at {}, and checked here at {}", case.predicted.m, case.admitted.shape().m),
-                None => String::new(),
+            let line = match larger {
+                Some(case) => format!(
+                    "times are predicted for {device} at {}, from counters; outputs are checked \
+                     here at {}",
+                    case.predicted.m,
+                    case.admitted.shape().m
+                ),
+                None => format!("times are predicted for {device}, from counters"),
             };
-            let line = format!("times of an {device} are predicted from counters{at}");
             writeln!(to, "{}", table::wrapped(&line, 2))?;
         }
         writeln!(to, "{}", self.table.header())?;
@@ -635,7 +646,10 @@ mod tests {
         let missing = "1 of 3 done; missing: tiled_guarded_16, tiled_guarded_32\n1 check passed\n";
         assert!(text.ends_with(&format!("interrupted: {missing}")), "{text}");
         let (_, text) = printed(&selection, records, Ending::TimeUp);
-        assert!(text.ends_with(&format!("the time is up: {missing}")), "{text}");
+        assert!(
+            text.ends_with(&format!("the time is up: {missing}")),
+            "{text}"
+        );
     }
 
     #[test]

@@ -101,10 +101,7 @@ mod tests {
 
     #[test]
     fn patterns_name_kernels_in_the_order_of_the_catalogue_and_each_once() {
-        assert_eq!(
-            names(&["tiled_??"]),
-            ["tiled_16", "tiled_32"],
-        );
+        assert_eq!(names(&["tiled_??"]), ["tiled_16", "tiled_32"],);
         assert_eq!(
             names(&["sgemm", "tiled_*2", "*gemm"])[..2],
             ["sgemm", "tiled_32"]

@@ -176,10 +176,7 @@ impl<D: DefaultSize> Shapes<D> {
     pub(super) fn one(&self, default: u32, rung: &Rung) -> anyhow::Result<Shape> {
         match self.each(default)[..] {
             [one] => Ok(one.of(rung)?),
-            ref several => bail!(
-                "{} sizes are given: this command takes one",
-                several.len()
-            ),
+            ref several => bail!("{} sizes are given: this command takes one", several.len()),
         }
     }
 }

@@ -51,7 +51,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         Over::Size => vec![args.shapes.one(select::PREDICTED_SIZE, rung)?],
         Over::Warps | Over::Block => {
             let shapes = args.shapes.each(select::PREDICTED_SIZE).into_iter();
-            shapes.map(|asked| asked.of(rung)).collect::<Result<_, _>>()?
+            shapes
+                .map(|asked| asked.of(rung))
+                .collect::<Result<_, _>>()?
         }
     };
     let mut points: Vec<Vec<Point>> = vec![Vec::new(); shapes.len()];
@@ -64,12 +66,16 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         shapes: shapes.clone(),
         seed: args.shapes.seed,
     };
-    let ending = interrupt::attend(None, move |results| work.run(results), |(index, point)| {
-        progress.set_message(format!("{} at {}", rung.name, point.x));
-        progress.tick();
-        points[index].push(point);
-        Ok(())
-    });
+    let ending = interrupt::attend(
+        None,
+        move |results| work.run(results),
+        |(index, point)| {
+            progress.set_message(format!("{} at {}", rung.name, point.x));
+            progress.tick();
+            points[index].push(point);
+            Ok(())
+        },
+    );
     progress.finish_and_clear();
     let ending = ending?;
     let shapes = shapes.into_iter();
@@ -117,7 +123,9 @@ impl Work {
         for (index, &shape) in self.shapes.iter().enumerate() {
             let mut each = |point| results.hand((index, point));
             let (device, gpu) = (&self.device, gpu.as_deref());
-            sweep::sweep_each(device, gpu, self.rung, self.over, shape, self.seed, &mut each)?;
+            sweep::sweep_each(
+                device, gpu, self.rung, self.over, shape, self.seed, &mut each,
+            )?;
         }
         Ok(())
     }

@@ -15,12 +15,12 @@ use warpladder::engine::emulator::EmulatorEngine;
 /// What a rung does to the machine, in figures that compare with another rung's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
-    /// Sectors of a request of global loads.
-    load_sectors: Option<f64>,
+    /// Sectors of a request of global loads, and all of them for 32 useful operations.
+    load_sectors: Option<[f64; 2]>,
     /// The same of global stores.
-    store_sectors: Option<f64>,
-    /// Wavefronts of shared memory for each that the bytes would need.
-    conflicts: Option<f64>,
+    store_sectors: Option<[f64; 2]>,
+    /// Wavefronts of shared memory for each that the bytes would need, and all of them.
+    conflicts: Option<[f64; 2]>,
     /// What 32 useful operations are: "multiply-adds" or "outputs".
     useful: &'static str,
     /// Sectors of global memory for 32 of them.
@@ -74,7 +74,6 @@ impl Tally {
         let sum = |count: fn(&Counts) -> u64| -> u64 {
             launches().map(|launch| count(&launch.total())).sum()
         };
-        let ratio = |one: u64, of: u64| (of > 0).then(|| one as f64 / of as f64);
         let (operation, shape) = (profile.ran.operation, profile.shape);
         let (useful, units) = match operation {
             _ if operation.flops(shape) > 0.0 && operation.uses_k() => {
@@ -87,6 +86,10 @@ impl Tally {
             }
         };
         let per_unit = |count: u64| count as f64 / units.max(1.0);
+        let ratio = |one: u64, of: u64| {
+            let ratio = (of > 0).then(|| one as f64 / of as f64)?;
+            Some([ratio, per_unit(one)])
+        };
         let is_tensor = |launch: &Counters| {
             let mut classes = launch.by_class().into_iter();
             classes.any(|class| class.class == InstructionClass::Tensor)
@@ -120,8 +123,8 @@ struct Change {
     before: f64,
     now: f64,
     what: String,
-    /// Whether it is how lanes access memory, and not how often they do.
-    is_pattern: bool,
+    /// Of how lanes access memory: how much less or more moves for it. Zero of how often they do.
+    moved: f64,
 }
 
 impl Change {
@@ -148,9 +151,12 @@ pub fn why(before: &Tally, now: &Tally, times: f64) -> Option<String> {
         .into_iter()
         .filter(|change| change.factor(faster) >= EXPLAINS)
         .collect();
-    let causes = |change: &Change| change.is_pattern && change.factor(faster) >= CAUSES;
+    let causes = |change: &Change| change.moved > 0.0 && change.factor(faster) >= CAUSES;
     explaining.sort_by(|a, b| {
-        let key = |change: &Change| (causes(change), change.factor(faster));
+        let key = |change: &Change| match causes(change) {
+            true => (true, change.moved),
+            false => (false, change.factor(faster)),
+        };
         key(b).partial_cmp(&key(a)).expect("factors are numbers")
     });
     // That more sectors move follows from how lanes access them.
@@ -168,13 +174,13 @@ pub fn why(before: &Tally, now: &Tally, times: f64) -> Option<String> {
 
 /// The counters that both have.
 fn changes(before: &Tally, now: &Tally) -> Vec<Change> {
-    let both = |of: fn(&Tally) -> Option<f64>, what: &str| {
-        let (before, now) = of(before).zip(of(now))?;
+    let both = |of: fn(&Tally) -> Option<[f64; 2]>, what: &str| {
+        let ([before, all_before], [now, all_now]) = of(before).zip(of(now))?;
         Some(Change {
             before,
             now,
             what: what.to_owned(),
-            is_pattern: true,
+            moved: (all_before - all_now).abs(),
         })
     };
     let patterns = [
@@ -202,7 +208,7 @@ fn changes(before: &Tally, now: &Tally) -> Vec<Change> {
                 before,
                 now,
                 what: format!("{what} for 32 {useful}"),
-                is_pattern: false,
+                moved: 0.0,
             });
         }
     }
@@ -246,8 +252,16 @@ mod tests {
             padded,
             "1.0 instead of 16 times the ideal wavefronts of shared memory (bank conflicts)"
         );
+        let coalesced = said("naive_uncoalesced", "naive", 13.0).unwrap();
+        assert!(
+            coalesced.ends_with(" sectors a load request"),
+            "{coalesced}"
+        );
         let tiled = said("naive", "tiled_32", 1.2).unwrap();
-        assert!(tiled.contains("global sectors for 32 multiply-adds"), "{tiled}");
+        assert!(
+            tiled.contains("global sectors for 32 multiply-adds"),
+            "{tiled}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::predict::{self, Forecast, ForecastError, Strided};
 use crate::problem::Shape;
 use crate::run::{Admitted, LoadedRung, Problems, RunError, check_shape, preflight};
 use kernels_gpu::geometry::Geometry;
+use std::ops::ControlFlow;
 use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -15,7 +16,6 @@ use warpladder::launch::Dim3;
 use warpladder::timing::Quartiles;
 use warpladder_models::Bound;
 use warpladder_models::devices::Device;
-use std::ops::ControlFlow;
 
 /// What is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -90,8 +90,7 @@ impl Data {
     /// [`DataError::Content`], which a test excludes.
     pub fn shipped() -> Result<Self, DataError> {
         let mut measured: Vec<Record> = parse_run("results/h200/run.json", h200::RUN)?;
-        let smaller: Vec<Record> =
-            parse_run("results/h200/run-2048.json", h200::RUN_2048)?;
+        let smaller: Vec<Record> = parse_run("results/h200/run-2048.json", h200::RUN_2048)?;
         measured.extend(smaller);
         let devices: Vec<DeviceProperties> = parse("results/h200/devices.json", h200::DEVICES)?;
         let compared: [Vec<PeerComparison>; 5] = [

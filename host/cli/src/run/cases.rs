@@ -163,12 +163,13 @@ pub(super) struct Conditions<'a> {
     pub seed: u64,
 }
 
-/// Multiply-adds that kernels emulate in the time of one of the simplest, at most.
-const WORST: f64 = 16.0;
+/// How many times as long as the simplest kernel others take for a multiply-add, as a rule.
+const OTHERS: f64 = 4.0;
 
-/// Times of an emulated run that counting takes for a prediction, and the largest problem for that.
+/// Times of an emulated run that counting takes for a prediction, and the extents of a problem that
+/// is as much work as all that are counted for it.
 const COUNTING: f64 = 150.0;
-const COUNTED_WORK: f64 = 384.0 * 384.0 * 384.0;
+const COUNTED: u32 = 384;
 
 /// Estimates above this, in seconds, are made more precise by a small run of the kernel.
 const ROUGH_SECONDS: f64 = 2.0;
@@ -200,7 +201,7 @@ pub(super) fn estimate(cases: &mut [Case], on: &Conditions<'_>) -> anyhow::Resul
     for case in cases {
         let (rung, shape) = (case.rung(), case.admitted.shape());
         let runs = (1 + on.reps) as f64;
-        let mut seconds = WORST * rate * runs * work(rung, shape);
+        let mut seconds = OTHERS * rate * runs * work(rung, shape);
         if seconds > ROUGH_SECONDS {
             let small = rung.precondition.round_up(
                 rung.operation,
@@ -214,10 +215,13 @@ pub(super) fn estimate(cases: &mut [Case], on: &Conditions<'_>) -> anyhow::Resul
             seconds = took * runs * work(rung, shape) / work(rung, small);
         }
         let is_counted = on.device.is_some_and(|device| {
-            !case.admitted.is_on_host() && prediction::shipped(device, rung, case.predicted).is_none()
+            !case.admitted.is_on_host()
+                && prediction::shipped(device, rung, case.predicted).is_none()
         });
         if is_counted {
-            seconds += COUNTING * rate * work(rung, case.predicted).min(COUNTED_WORK);
+            let Shape { m, n, k } = case.predicted;
+            let [m, n, k] = [m, n, k].map(|extent| extent.min(COUNTED));
+            seconds += COUNTING * rate * work(rung, Shape { m, n, k });
         }
         case.seconds = seconds;
     }
@@ -232,7 +236,7 @@ fn work(rung: &Rung, shape: Shape) -> f64 {
 
 /// Seconds in which the emulator does a multiply-add of the simplest kernel here, in this build.
 fn rate(on: &Conditions<'_>) -> anyhow::Result<Option<f64>> {
-    const EXTENT: u32 = 48;
+    const EXTENT: u32 = 96;
     let Some(simplest) = catalogue::find("naive") else {
         return Ok(None);
     };
@@ -250,7 +254,9 @@ fn run_once(on: &Conditions<'_>, rung: &'static Rung, shape: Shape) -> anyhow::R
     let start = Instant::now();
     let record = Problems::new(on.seed).run(on.engine, &admitted, 1)?;
     let checked_and_timed = start.elapsed().as_secs_f64() / 2.0;
-    Ok(record.own_median_ms().map_or(checked_and_timed, |ms| ms / 1e3))
+    Ok(record
+        .own_median_ms()
+        .map_or(checked_and_timed, |ms| ms / 1e3))
 }
 
 /// A duration in words that are as precise as an estimate: "40 s", "3 min", "5 h".

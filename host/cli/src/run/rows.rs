@@ -90,7 +90,12 @@ const RATE: Cell = |row| {
 impl RunTable {
     /// The table of these cases. Without a GPU the predictions for `device` lead, and what the CPU
     /// took comes last.
-    pub(super) fn new(selection: &Selection, device: Option<&str>, on_gpu: bool, wide: bool) -> Self {
+    pub(super) fn new(
+        selection: &Selection,
+        device: Option<&str>,
+        on_gpu: bool,
+        wide: bool,
+    ) -> Self {
         let names = selection.run.iter().map(|case| case.rung().name.len());
         let name = names.max().unwrap_or_default();
         let mut table = Builder::default();
@@ -106,13 +111,17 @@ impl RunTable {
         let verdict_at = table.columns.len();
         table.add(Column::text("check", 5, 0), verdict);
         if wide {
-            table.add(Column::number("error", 8, 0), |row| figure(row.record.error));
+            table.add(Column::number("error", 8, 0), |row| {
+                figure(row.record.error)
+            });
             table.add(Column::number("tolerance", 9, 0), |row| {
                 figure(row.record.tolerance)
             });
         }
         if on_gpu {
-            table.add(Column::number("ms", 8, 0), |row| figure(row.record.median_ms));
+            table.add(Column::number("ms", 8, 0), |row| {
+                figure(row.record.median_ms)
+            });
             table.add(Column::number("rate", 12, 1), |row| {
                 rate(row.case, row.record.gflops, row.record.gbs)
             });
@@ -177,12 +186,18 @@ impl Builder {
         self.add(Column::number("samples", 7, 0), |row| {
             row.record.samples.to_string()
         });
-        self.add(Column::number("min ms", 8, 0), |row| figure(row.record.min_ms));
-        self.add(Column::number("max ms", 8, 0), |row| figure(row.record.max_ms));
+        self.add(Column::number("min ms", 8, 0), |row| {
+            figure(row.record.min_ms)
+        });
+        self.add(Column::number("max ms", 8, 0), |row| {
+            figure(row.record.max_ms)
+        });
         self.add(Column::number("noise %", 8, 0), |row| {
             figure(row.record.noise_pct)
         });
-        self.add(Column::number("GFLOP/s", 8, 0), |row| figure(row.record.gflops));
+        self.add(Column::number("GFLOP/s", 8, 0), |row| {
+            figure(row.record.gflops)
+        });
         self.add(Column::number("GB/s", 8, 0), |row| figure(row.record.gbs));
         self.add(Column::number("host-to-host ms", 8, 0), |row| {
             figure(row.record.host_to_host_ms)
@@ -213,7 +228,10 @@ pub(super) fn print_left_out(to: &mut dyn Write, selection: &Selection) -> io::R
     }
     for (rung, seconds) in &selection.over_limit {
         let (name, long) = (rung.name, about(*seconds));
-        writeln!(to, "left out: {name} would take about {long}, longer than --time-limit")?;
+        writeln!(
+            to,
+            "left out: {name} would take about {long}, longer than --time-limit"
+        )?;
     }
     Ok(())
 }

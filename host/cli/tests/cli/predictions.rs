@@ -191,7 +191,9 @@ fn predict_again() {
             Ok(forecast) => forecast,
             Err(refused) => {
                 let fields = value.as_object_mut().unwrap();
-                fields.retain(|name, _| !["predicted_ms", "bound", "times", "ptx"].contains(&&**name));
+                fields.retain(|name, _| {
+                    !["predicted_ms", "bound", "times", "ptx"].contains(&&**name)
+                });
                 value["refused"] = refused.to_string().into();
                 return;
             }

@@ -31,7 +31,8 @@ pub fn least_seconds(device: &Device, rung: &Rung, shape: Shape) -> Option<f64> 
 
 /// The least time of a problem in percent of a time, in milliseconds.
 pub fn roof_pct(device: &Device, rung: &Rung, shape: Shape, ms: f64) -> Option<f64> {
-    Some(100.0 * least_seconds(device, rung, shape)? * 1e3 / ms).filter(|percent| percent.is_finite())
+    Some(100.0 * least_seconds(device, rung, shape)? * 1e3 / ms)
+        .filter(|percent| percent.is_finite())
 }
 
 /// The peak of the fastest units that do a rung's arithmetic as precisely, in GFLOP/s.

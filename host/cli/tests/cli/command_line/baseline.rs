@@ -6,7 +6,9 @@ use serde_json::Value;
 /// Saves a run of one kernel on the emulator, with each of its times multiplied by `factor`.
 fn saved(folder: &Folder, name: &str, factor: f64) -> String {
     let file = folder.file(name);
-    let ended = emulate(&format!("--kernel naive --shape 64 --reps 20 --json {file}"));
+    let ended = emulate(&format!(
+        "--kernel naive --shape 64 --reps 20 --json {file}"
+    ));
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let text = std::fs::read_to_string(&file).unwrap();
     let mut envelope: Value = serde_json::from_str(&text).unwrap();

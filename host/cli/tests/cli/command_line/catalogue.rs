@@ -46,7 +46,9 @@ fn a_family_or_names_select_kernels() {
 #[test]
 fn patterns_select_kernels_and_others_leave_some_out() {
     let names = |args: &str| -> Vec<String> {
-        let ended = emulate(&format!("{args} --shape 32 --reps 1 --device none --json -"));
+        let ended = emulate(&format!(
+            "{args} --shape 32 --reps 1 --device none --json -"
+        ));
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let name = |record: &serde_json::Value| record["kernel"].as_str().unwrap().to_owned();
         parse(&ended.stdout).iter().map(name).collect()
@@ -67,7 +69,10 @@ fn patterns_select_kernels_and_others_leave_some_out() {
         ["tiled_16", "tiled_32"]
     );
     // A name comes where it is named, and once.
-    assert_eq!(names("--kernel tiled_32,tiled_??"), ["tiled_32", "tiled_16"]);
+    assert_eq!(
+        names("--kernel tiled_32,tiled_??"),
+        ["tiled_32", "tiled_16"]
+    );
     emulate("--kernel nothing*").assert_refused(&["no kernel is named", "nothing*"]);
     emulate("--kernel naive --exclude naive").assert_refused(&["no kernel is left"]);
 }
@@ -85,9 +90,7 @@ fn sizes_are_given_one_way_and_the_old_one_says_so() {
     emulate("--kernel naive --size 64").assert_refused(&["write --shape 64"]);
     emulate("--kernel naive --m 3 --n 4").assert_refused(&["--shape 1000x17x333"]);
     let ended = emulate("--kernel naive,copy --shape 8,3x5x7 --reps 1 --json -");
-    let size = |record: &serde_json::Value| {
-        ["m", "n", "k"].map(|extent| record[extent].as_u64())
-    };
+    let size = |record: &serde_json::Value| ["m", "n", "k"].map(|extent| record[extent].as_u64());
     let sizes: Vec<_> = parse(&ended.stdout).iter().map(size).collect();
     let (eight, odd) = (Some(8), [Some(3), Some(5), Some(7)]);
     assert_eq!(
@@ -110,7 +113,10 @@ fn random_sizes_are_those_of_the_seed_and_suit_the_kernels() {
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let records = parse(&ended.stdout);
         let size = |record: &serde_json::Value| ["m", "n", "k"].map(|name| record[name].as_u64());
-        for record in records.iter().filter(|record| record["kernel"] == "tiled_16") {
+        for record in records
+            .iter()
+            .filter(|record| record["kernel"] == "tiled_16")
+        {
             assert!(size(record).iter().all(|extent| extent.unwrap() % 16 == 0));
         }
         records.iter().map(size).collect()

@@ -153,7 +153,10 @@ mod with_a_gpu {
                     "{ended:?}"
                 );
                 let devices = warpladder("devices --json");
-                assert_eq!((devices.status, parse(&devices.stdout)), (Some(0), Vec::new()));
+                assert_eq!(
+                    (devices.status, parse(&devices.stdout)),
+                    (Some(0), Vec::new())
+                );
             },
         );
     }

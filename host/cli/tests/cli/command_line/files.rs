@@ -15,7 +15,8 @@ fn an_output_file_that_cannot_be_written_is_refused_before_anything_runs() {
         emulate(&format!("--shape 8 {option} {}", folder.0.display()))
             .assert_refused(&["cannot write "]);
     }
-    emulate(&format!("--shape 8 --json {other} --csv {absent}")).assert_refused(&["absent/records"]);
+    emulate(&format!("--shape 8 --json {other} --csv {absent}"))
+        .assert_refused(&["absent/records"]);
     assert!(!Path::new(&other).exists(), "an empty file stays");
 }
 
@@ -40,7 +41,10 @@ fn a_full_disk_is_an_error() {
         // Rows are printed as they come, and so before.
         assert_eq!(ended.status, Some(2), "{ended:?}");
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
-        assert!(ended.stderr.starts_with("error: cannot write /dev/full"), "{ended:?}");
+        assert!(
+            ended.stderr.starts_with("error: cannot write /dev/full"),
+            "{ended:?}"
+        );
     }
     for args in [
         "list",

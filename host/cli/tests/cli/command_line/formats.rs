@@ -121,7 +121,14 @@ fn json_on_standard_output_has_the_documented_fields_alone() {
     };
     assert!(number("error") <= number("tolerance"));
     // What the emulator took is no time of a device, and has no rates.
-    for field in ["median_ms", "min_ms", "max_ms", "gflops", "gbs", "host_to_host_ms"] {
+    for field in [
+        "median_ms",
+        "min_ms",
+        "max_ms",
+        "gflops",
+        "gbs",
+        "host_to_host_ms",
+    ] {
         assert_eq!(record[field], Value::Null, "{field}");
     }
     assert!(number("emulator_ms") > 0.0);
@@ -208,7 +215,9 @@ fn list_names_every_kernel_with_the_documented_fields() {
         );
         let sizes = entry["sizes"].as_str().unwrap();
         assert!(
-            wide.stdout.lines().any(|line| line.starts_with(&row) && line.contains(sizes)),
+            wide.stdout
+                .lines()
+                .any(|line| line.starts_with(&row) && line.contains(sizes)),
             "no wide row {row:?}"
         );
     }

@@ -5,10 +5,13 @@ mod catalogue;
 mod devices;
 mod files;
 mod formats;
+mod interrupted;
 mod pipes;
 #[cfg(unix)]
 mod printed;
 mod refusals;
+mod schema;
+mod terminal;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
