@@ -24,7 +24,7 @@ Examples:
   warpladder compare dgemm --shape 2048 --layout nn,nt,tn,tt")]
 pub(super) struct Args {
     /// The kernels
-    #[arg(required = true, value_name = "KERNEL")]
+    #[arg(required = true, value_name = "KERNEL", value_delimiter = ',')]
     kernels: Vec<String>,
     /// What to compare with [default: cublas for products, memcpy for transposes]
     #[arg(long, value_parser = one_of(PEERS))]

@@ -102,6 +102,10 @@ pub(super) fn attend<T: Send + 'static>(
             (ending, last) = (Ending::TimeUp, Some(now + GRACE));
         }
     }
+    // The thread ends by itself where it sees the request first.
+    if ending == Ending::Complete && ASKED.load(Ordering::SeqCst) {
+        ending = Ending::Interrupted;
+    }
     match worker.join() {
         Ok(outcome) => outcome.map(|()| ending),
         Err(panicked) => panic::resume_unwind(panicked),

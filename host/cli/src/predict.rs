@@ -19,7 +19,7 @@ Example:
   warpladder predict tiled_32 --device V100 --shape 2048")]
 pub(super) struct Args {
     /// The kernels, by name or by a pattern such as 'tiled*'
-    #[arg(required = true, value_name = "KERNEL")]
+    #[arg(required = true, value_name = "KERNEL", value_delimiter = ',')]
     kernels: Vec<String>,
     #[command(flatten)]
     target: Target,
@@ -162,8 +162,7 @@ fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result
         launch, prediction, ..
     } = forecast;
     let occupancy = &prediction.occupancy;
-    writeln!(
-        to,
+    let line = format!(
         "{} blocks of {} threads, {} registers, {} bytes of shared memory: {} resident, {} warps a \
          multiprocessor",
         launch.blocks,
@@ -172,7 +171,8 @@ fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result
         launch.shared_bytes_per_block,
         occupancy.blocks,
         occupancy.warps,
-    )?;
+    );
+    writeln!(to, "{}", table::wrapped(&line, 2))?;
     let mut table = table::new(&["bound", "ms alone", "share %"]);
     for time in &prediction.times {
         table.add_row([
@@ -185,11 +185,11 @@ fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result
     writeln!(to, "{table}")?;
     if !prediction.unknown.is_empty() {
         let unknown: Vec<String> = prediction.unknown.iter().map(Bound::to_string).collect();
-        writeln!(
-            to,
+        let line = format!(
             "not known of this GPU, and left out: {}",
             unknown.join(", ")
-        )?;
+        );
+        writeln!(to, "{}", table::wrapped(&line, 2))?;
     }
     Ok(())
 }

@@ -139,7 +139,7 @@ mod tests {
             "transpose_coalesced at 32 x 64 (f32) on the PTX emulator\n",
             "\n  check                 ok\n",
             "\n  shared loads          64 requests, 2,048 wavefronts (32.00 times the ideal), \
-             bank conflicts up to 32-way; 8,192 bytes asked\n",
+             bank conflicts up to 32-way; 8,192 bytes requested\n",
             "\n  global stores         64 requests, 256 sectors (4.00 per request);",
             "kernels-gpu/src/ladder/transpose/mod.rs:",
             "*output.add(to) = *tile.add(word(tx, ty));",

@@ -130,7 +130,16 @@ pub struct Rows {
 impl Rows {
     /// Leaves out columns that the terminal has no room for.
     pub fn new(columns: Vec<Column>) -> Self {
-        let shown = shown(&columns, terminal_width());
+        Rows::within(columns, terminal_width())
+    }
+
+    /// Shows all columns, however wide the terminal is.
+    pub fn wide(columns: Vec<Column>) -> Self {
+        Rows::within(columns, None)
+    }
+
+    fn within(columns: Vec<Column>, width: Option<usize>) -> Self {
+        let shown = shown(&columns, width);
         Rows {
             columns,
             shown,

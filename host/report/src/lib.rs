@@ -22,6 +22,11 @@ use crate::plot::{DrawError, Plot};
 use std::collections::HashMap;
 use warpladder_lab::catalogue::{self, Rung};
 
+/// The ladders of these results: what needs no counting.
+pub fn ladders(data: &Data) -> Vec<Plot> {
+    ladders::ladders(data)
+}
+
 /// What a page shows.
 #[derive(Clone, Debug)]
 pub struct Report {

@@ -174,8 +174,8 @@ const COUNTED: u32 = 384;
 /// Estimates above this, in seconds, are made more precise by a small run of the kernel.
 const ROUGH_SECONDS: f64 = 2.0;
 
-/// Extents of such a run.
-const SAMPLE: u32 = 128;
+/// Extents of such a run: of a product, and of what has no third dimension.
+const SAMPLES: [u32; 2] = [128, 1024];
 
 /// Share of its roof that a kernel on a GPU reaches at least, but for the first ones of a ladder.
 const GPU_SHARE: f64 = 0.05;
@@ -203,14 +203,15 @@ pub(super) fn estimate(cases: &mut [Case], on: &Conditions<'_>) -> anyhow::Resul
         let runs = (1 + on.reps) as f64;
         let mut seconds = OTHERS * rate * runs * work(rung, shape);
         if seconds > ROUGH_SECONDS {
-            let small = rung.precondition.round_up(
-                rung.operation,
-                Shape {
-                    m: shape.m.min(SAMPLE),
-                    n: shape.n.min(SAMPLE),
-                    k: shape.k.min(SAMPLE),
-                },
-            );
+            let [product, flat] = SAMPLES;
+            let most = if rung.operation.uses_k() {
+                product
+            } else {
+                flat
+            };
+            let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent.min(most));
+            let small = Shape { m, n, k };
+            let small = rung.precondition.round_up(rung.operation, small);
             let took = run_once(on, rung, small)?;
             seconds = took * runs * work(rung, shape) / work(rung, small);
         }

@@ -147,7 +147,10 @@ impl RunTable {
             });
         }
         RunTable {
-            rows: Rows::new(table.columns),
+            rows: match wide {
+                true => Rows::wide(table.columns),
+                false => Rows::new(table.columns),
+            },
             cells: table.cells,
             verdict: verdict_at,
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Kernels of which the second takes far longer than the first: the first ends at once, the second
 /// not while a test waits.
-const LONG: &str = "--engine emulator --kernel copy,naive_uncoalesced --shape 3000 --device none";
+const LONG: &str = "--engine emulator --kernel copy,naive_uncoalesced --shape 3008 --device none";
 
 fn start(args: &str) -> Child {
     let mut command = program();
@@ -132,7 +132,7 @@ fn what_would_take_longer_than_the_limit_is_left_out_before_it_starts() {
     let limited = "--kernel naive --shape 20000 --device none --time-limit 5";
     emulate(limited).assert_refused(&["--time-limit 5", "naive would take about", "--shape"]);
     assert!(begin.elapsed() < Duration::from_secs(60));
-    let ended = emulate("--kernel copy,naive --shape 3000 --device none --time-limit 10 --json -");
+    let ended = emulate("--kernel copy,naive --shape 3008 --device none --time-limit 10 --json -");
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(
         ended.stderr.contains("left out: naive would take about"),

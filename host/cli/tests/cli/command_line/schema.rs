@@ -22,7 +22,8 @@ fn complaints(validator: &jsonschema::Validator, value: &Value) -> Vec<String> {
 
 /// Commands that need no GPU, each with what it writes as JSON on standard output.
 const COMMANDS: &[&str] = &[
-    "run --engine emulator --shape 32,9x7x5 --reps 1 --json -",
+    "run --engine emulator --family transpose --shape 32,64 --reps 1 --json -",
+    "run --engine emulator --shape 9x7x5 --device none --json -",
     "run --engine emulator --kernel naive,tiled_16 --random 2 --device none --json -",
     "list --json",
     "devices --json",
