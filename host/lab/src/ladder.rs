@@ -195,14 +195,21 @@ fn changes(before: &Tally, now: &Tally) -> Vec<Change> {
     if before.useful != now.useful {
         return changes;
     }
-    let amounts: [(fn(&Tally) -> f64, &str); 3] = [
-        (|tally| tally.sectors, "global sectors"),
-        (|tally| tally.wavefronts, "shared-memory wavefronts"),
-        (|tally| tally.instructions, "instructions of warps"),
+    let amounts = [
+        ("global sectors", before.sectors, now.sectors),
+        (
+            "shared-memory wavefronts",
+            before.wavefronts,
+            now.wavefronts,
+        ),
+        (
+            "instructions of warps",
+            before.instructions,
+            now.instructions,
+        ),
     ];
     let useful = now.useful;
-    for (of, what) in amounts {
-        let (before, now) = (of(before), of(now));
+    for (what, before, now) in amounts {
         if before > 0.0 && now > 0.0 {
             changes.push(Change {
                 before,

@@ -27,8 +27,11 @@ struct Row {
     ptx: String,
 }
 
+/// A kernel and a size.
+type Key = (String, u32, u32, Option<u32>);
+
 /// The predictions that ship, by kernel and size.
-static ROWS: LazyLock<HashMap<(String, u32, u32, Option<u32>), Row>> = LazyLock::new(|| {
+static ROWS: LazyLock<HashMap<Key, Row>> = LazyLock::new(|| {
     // A test reads them.
     let rows: Vec<Row> = warpladder_lab::results::read(h200::PREDICT).unwrap_or_default();
     let key = |row: &Row| (row.kernel.clone(), row.m, row.n, row.k);

@@ -100,13 +100,16 @@ fn a_saved_run_and_a_comparison_with_it_are_what_the_schema_says() {
     }
 }
 
+/// What is changed, and how.
+type Change = (&'static str, fn(&mut Value));
+
 #[test]
 fn the_schema_refuses_what_no_command_writes() {
     let validator = validator();
     let ended = warpladder("run --engine emulator --kernel naive --shape 8 --json -");
     let right: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(validator.is_valid(&right));
-    let changes: [(&str, fn(&mut Value)); 6] = [
+    let changes: [Change; 6] = [
         ("another version", |value| value["schema"] = json!(2)),
         ("another command", |value| value["command"] = json!("fly")),
         ("another command's records", |value| {
