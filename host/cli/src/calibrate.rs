@@ -36,7 +36,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let measured = calibrate::calibrate(&*engine, &extent)?;
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
-        json.write_json(&measured)?;
+        json.write_records("calibrate", true, &[&measured])?;
     }
     print(&mut human, &measured)?;
     if !args.no_save {

@@ -1,11 +1,13 @@
 //! `warpladder compare`.
 
 use super::choices::{PEERS, one_of};
+use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
-use super::select;
 use super::shape::ProblemArgs;
-use super::table;
+use super::{select, table, units};
 use crate::outcome::Outcome;
+use comfy_table::Table;
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -18,11 +20,11 @@ use warpladder_lab::run::describe;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  warpladder compare sgemm --shape 1024 --shape 4096 --shape 4095x33x1000
+  warpladder compare sgemm --shape 1024,4096,4095x33x1000
   warpladder compare dgemm --shape 2048 --layout nn,nt,tn,tt")]
 pub(super) struct Args {
     /// The kernels
-    #[arg(required = true, value_name = "KERNEL")]
+    #[arg(required = true, value_name = "KERNEL", value_delimiter = ',')]
     kernels: Vec<String>,
     /// What to compare with [default: cublas for products, memcpy for transposes]
     #[arg(long, value_parser = one_of(PEERS))]
@@ -36,63 +38,104 @@ pub(super) struct Args {
     /// it does rested
     #[arg(long, value_name = "MS", default_value_t = 0)]
     rest: u64,
-    /// Seed of the random inputs
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Show layouts, rates and errors as well
+    #[arg(long)]
+    wide: bool,
     /// Write the comparisons as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
 }
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
-    let rungs = args
-        .kernels
-        .iter()
-        .map(|name| select::kernel(name))
-        .collect::<anyhow::Result<Vec<&Rung>>>()?;
+    let rungs = select::kernels(&args.kernels)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let engine = engine::gpu(0)?;
-    let comparer = Comparer::new(
-        &engine,
-        Options {
-            reps: args.reps.get(),
-            rest: Duration::from_millis(args.rest),
-            seed: args.seed,
-        },
-    );
-    let mut comparisons = Vec::new();
+    let mut cases = Vec::new();
     for &rung in &rungs {
         let peer = args.peer.unwrap_or_else(|| Peer::usual(rung.operation));
-        for (shape, layout) in args.problems.each() {
-            comparisons.push((rung, comparer.compare(rung, shape, layout, peer)?));
+        for (asked, layout) in args.problems.each() {
+            cases.push((rung, asked.of(rung)?, layout, peer));
         }
     }
+    let options = Options {
+        reps: args.reps.get(),
+        rest: Duration::from_millis(args.rest),
+        seed: args.problems.shapes.seed,
+    };
+    let all = cases.len();
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, about {eta} left")?;
+    // Draws on standard error, and only where that is a terminal.
+    let progress = ProgressBar::new(all as u64).with_style(style);
+    let mut comparisons = Vec::new();
+    let work = move |results: &Results<(&'static Rung, PeerComparison)>| {
+        let engine = engine::gpu(0)?;
+        let comparer = Comparer::new(&engine, options);
+        for (rung, shape, layout, peer) in cases {
+            let comparison = comparer.compare(rung, shape, layout, peer)?;
+            if results.hand((rung, comparison)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let ending = interrupt::attend(None, work, |(rung, comparison)| {
+        progress.set_message(rung.name);
+        progress.inc(1);
+        comparisons.push((rung, comparison));
+        Ok(())
+    });
+    progress.finish_and_clear();
+    let ending = ending?;
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         let records: Vec<&PeerComparison> = comparisons.iter().map(|(_, record)| record).collect();
-        json.write_json(&records)?;
+        json.write_records("compare", comparisons.len() == all, &records)?;
     }
-    print(&mut human, &comparisons)
+    let outcome = print(&mut human, &comparisons, args.wide)?;
+    if ending == Ending::Complete {
+        return Ok(outcome);
+    }
+    writeln!(human, "interrupted: {} of {all} done", comparisons.len())?;
+    Ok(Outcome::Interrupted)
 }
 
-fn print(to: &mut dyn Write, comparisons: &[(&Rung, PeerComparison)]) -> anyhow::Result<Outcome> {
-    if let Some((_, first)) = comparisons.first() {
-        writeln!(to, "{}, {} samples of each", first.device, first.samples)?;
+/// The size of a comparison.
+fn size(rung: &Rung, record: &PeerComparison) -> String {
+    let shape = Shape {
+        m: record.m,
+        n: record.n,
+        k: record.k.unwrap_or_default(),
+    };
+    describe(rung.operation, shape)
+}
+
+/// What fits a terminal.
+fn narrow_table(comparisons: &[(&Rung, PeerComparison)]) -> Table {
+    let mut table = table::new(&["kernel", "size", "check", "peer", "ms", "peer ms", "ratio"]);
+    for (rung, record) in comparisons {
+        table.add_row([
+            (&record.kernel).into(),
+            size(rung, record).into(),
+            table::verdict(record.ok),
+            record.peer.as_str().into(),
+            table::number(Some(record.median_ms)),
+            table::number(Some(record.peer_ms)),
+            table::number(Some(record.ratio)),
+        ]);
     }
+    table::align_numbers(&mut table, 4);
+    table
+}
+
+fn wide_table(comparisons: &[(&Rung, PeerComparison)]) -> Table {
     let mut table = table::new(&[
         "kernel", "element", "size", "layout", "check", "peer", "ms", "peer ms", "GFLOP/s", "peer",
         "GB/s", "peer", "ratio", "low", "high", "error", "peer's",
     ]);
     for (rung, record) in comparisons {
-        let shape = Shape {
-            m: record.m,
-            n: record.n,
-            k: record.k.unwrap_or_default(),
-        };
         table.add_row([
             (&record.kernel).into(),
             record.element.into(),
-            describe(rung.operation, shape).into(),
+            size(rung, record).into(),
             record.layout.to_string().into(),
             table::verdict(record.ok),
             record.peer.as_str().into(),
@@ -110,6 +153,24 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, PeerComparison)]) -> anyhow:
         ]);
     }
     table::align_numbers(&mut table, 6);
+    table
+}
+
+fn print(
+    to: &mut dyn Write,
+    comparisons: &[(&Rung, PeerComparison)],
+    wide: bool,
+) -> anyhow::Result<Outcome> {
+    if comparisons.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    if let Some((_, first)) = comparisons.first() {
+        writeln!(to, "{}, {} samples of each", first.device, first.samples)?;
+    }
+    let table = match wide {
+        true => wide_table(comparisons),
+        false => narrow_table(comparisons),
+    };
     writeln!(to, "{table}")?;
     writeln!(
         to,
@@ -137,7 +198,7 @@ fn print(to: &mut dyn Write, comparisons: &[(&Rung, PeerComparison)]) -> anyhow:
         writeln!(to, "{}: {complaint}", record.kernel)?;
     }
     if failed.is_empty() {
-        writeln!(to, "all {} checks passed", comparisons.len())?;
+        writeln!(to, "{}", units::all_passed(comparisons.len()))?;
         Ok(Outcome::Done)
     } else {
         let (wrong, all) = (failed.len(), comparisons.len());

@@ -17,7 +17,7 @@ Examples:
   warpladder devices
   warpladder devices --json")]
 pub(super) struct Args {
-    /// Print a JSON array instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }
@@ -34,7 +34,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     };
     let mut stdout = output::stdout();
     if args.json {
-        writeln!(stdout, "{}", serde_json::to_string_pretty(&devices)?)?;
+        stdout.write_all(&output::json("devices", true, &devices)?)?;
         return Ok(Outcome::Done);
     }
     if let Some(reason) = no_gpu {

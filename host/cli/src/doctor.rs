@@ -103,6 +103,7 @@ fn print(checks: &[Check]) -> anyhow::Result<Outcome> {
         };
         table.add_row([Cell::new(&check.what), state, Cell::new(&check.detail)]);
     }
+    table::fit(&mut table, 2);
     let mut stdout = output::stdout();
     writeln!(stdout, "{}", table.trim_fmt())?;
     let wrong: Vec<&str> = checks

@@ -9,7 +9,7 @@ use warpladder_report::explain::{Explainer, page, terminal};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  warpladder explain tiled_32 --device A100 --size 2048
+  warpladder explain tiled_32 --device A100 --shape 2048
   warpladder explain naive --markdown > naive.md")]
 pub(super) struct Args {
     /// The kernel
@@ -28,10 +28,10 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rung = select::kernel(&args.kernel)?;
     let device = args.target.device()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let explanation = Explainer::new(device, args.target.shape()).explain(rung)?;
+    let explanation = Explainer::new(device, args.target.shape(rung)?).explain(rung)?;
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
-        json.write_json(&explanation)?;
+        json.write_records("explain", true, &[&explanation])?;
     }
     let page = page(&explanation);
     match args.markdown {

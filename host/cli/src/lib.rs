@@ -1,7 +1,7 @@
 //! The command line.
 //!
 //! Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong
-//! usage or environment.
+//! usage or environment, 130 interrupted.
 
 mod baseline;
 mod calibrate;
@@ -14,6 +14,7 @@ mod devices;
 mod doctor;
 mod emulate;
 mod explain;
+mod interrupt;
 mod learn;
 mod list;
 mod man;
@@ -26,6 +27,7 @@ mod report;
 mod reproduce;
 mod run;
 mod sanitize;
+mod schema;
 mod select;
 mod shape;
 mod sweep;
@@ -46,12 +48,12 @@ use std::process::ExitCode;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  warpladder --size 64
+  warpladder --shape 64
   warpladder explain tiled_32
-  warpladder profile naive --size 64
+  warpladder profile naive --shape 64
 
 Exit status: 0 all right, 1 a check failed or a kernel is slower than its baseline, 2 wrong usage \
-or environment."
+or environment, 130 interrupted: what is done by then is kept."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -104,6 +106,8 @@ enum Command {
     Profile(profile::Args),
     /// Print what lets a shell complete the arguments
     Completions(completions::Args),
+    /// Print the JSON schema of what `--json` writes
+    Schema(schema::Args),
     /// Print the manual page, or write it and those of all commands
     Man(man::Args),
 }
@@ -116,6 +120,7 @@ pub fn command() -> clap::Command {
 
 /// Parses the arguments, runs the command and turns its outcome into the exit status.
 pub fn main() -> ExitCode {
+    interrupt::install();
     match Cli::try_parse() {
         Ok(cli) => ExitCode::from(exit_status(execute(cli))),
         // Help and the version are asked for as an error, too.
@@ -125,7 +130,11 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            _ = writeln!(output::stderr(), "{}", one_line(&error.to_string()));
+            let mut message = error.to_string();
+            if let Some(tip) = subcommand_tip(&error) {
+                message = message.replacen("\n\n", &format!("\n\n{tip}\n\n"), 1);
+            }
+            _ = writeln!(output::stderr(), "{}", one_line(&message));
             ExitCode::from(2)
         }
     }
@@ -153,9 +162,30 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Sweep(args)) => sweep::execute(&args),
         Some(Command::Profile(args)) => profile::execute(&args),
         Some(Command::Completions(args)) => completions::execute(&args),
+        Some(Command::Schema(args)) => schema::execute(&args),
         Some(Command::Man(args)) => man::execute(&args),
         None => run::execute(&cli.run),
     }
+}
+
+/// Which command was meant, where clap names none: letters of a short word that have changed places
+/// are enough for it to see no likeness.
+fn subcommand_tip(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let is_named = error.get(ContextKind::SuggestedSubcommand).is_some();
+    if error.kind() != ErrorKind::InvalidSubcommand || is_named {
+        return None;
+    }
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let command = command();
+    let distance = |name: &str| strsim::damerau_levenshtein(name, typed);
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    let nearest = names.min_by_key(|name| distance(name))?;
+    // One slip in a short word, two in a long one.
+    let slips = 1 + usize::from(nearest.len() > 4);
+    (distance(nearest) <= slips).then(|| format!("tip: did you mean {nearest}?"))
 }
 
 /// What is wrong with the arguments and the tips, without the usage that follows.
@@ -173,6 +203,7 @@ fn exit_status(outcome: anyhow::Result<Outcome>) -> u8 {
     match outcome {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::ChecksFailed) => 1,
+        Ok(Outcome::Interrupted) => interrupt::EXIT_STATUS,
         Err(error) => {
             _ = writeln!(output::stderr(), "error: {error:#}");
             2

@@ -1,6 +1,7 @@
 //! `warpladder list`.
 
-use super::{output, table};
+use super::output;
+use super::table;
 use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder::device::ComputeCapability;
@@ -13,9 +14,13 @@ use warpladder_lab::problem::Operation;
 #[command(after_help = "\
 Examples:
   warpladder list
+  warpladder list --wide
   warpladder list --json")]
 pub(super) struct Args {
-    /// Print a JSON array instead of a table
+    /// Show geometry, sizes and engines as well
+    #[arg(long)]
+    wide: bool,
+    /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
 }
@@ -77,9 +82,34 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let entries: Vec<Entry> = catalogue::rungs().map(Entry::from).collect();
     let mut stdout = output::stdout();
     if args.json {
-        writeln!(stdout, "{}", serde_json::to_string_pretty(&entries)?)?;
+        stdout.write_all(&output::json("list", true, &entries)?)?;
         return Ok(Outcome::Done);
     }
+    let text = match args.wide {
+        true => wide(entries),
+        false => narrow(entries),
+    };
+    writeln!(stdout, "{text}")?;
+    Ok(Outcome::Done)
+}
+
+/// What a reader chooses by.
+fn narrow(entries: Vec<Entry>) -> String {
+    let mut table = table::new(&["kernel", "family", "element", "what it is"]);
+    for entry in entries {
+        table.add_row([
+            entry.name.to_owned(),
+            entry.family.to_string(),
+            entry.element.to_string(),
+            entry.summary.to_owned(),
+        ]);
+    }
+    table::fit(&mut table, 3);
+    table.to_string()
+}
+
+/// Everything.
+fn wide(entries: Vec<Entry>) -> String {
     let mut table = table::new(&[
         "kernel",
         "family",
@@ -110,6 +140,5 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             entry.summary.to_owned(),
         ]);
     }
-    writeln!(stdout, "{table}")?;
-    Ok(Outcome::Done)
+    table.to_string()
 }

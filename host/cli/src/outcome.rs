@@ -6,4 +6,6 @@ pub(crate) enum Outcome {
     Done,
     /// A check failed, or a kernel is slower than its baseline.
     ChecksFailed,
+    /// Ctrl-C ended it; what was done is kept.
+    Interrupted,
 }

@@ -1,9 +1,12 @@
 //! Where output goes: standard output, standard error or a file.
 
 use anyhow::{Context, bail};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use tempfile::NamedTempFile;
+use warpladder_lab::results::{Envelope, SCHEMA};
 
 /// A stream whose reader may go away, as `head` does: what is written after that is dropped. So the
 /// exit status is that of the work, however much of the output was read.
@@ -47,17 +50,34 @@ pub fn human_output(records_on_stdout: bool) -> Box<dyn Write> {
 
 /// A place for output that is known to be writable before any work is done.
 ///
-/// A file keeps its old content until [`Destination::write`]; one that did not exist and is not
-/// written is removed again.
+/// A file keeps its old content until [`Destination::write`], which writes another one beside it
+/// and gives that its name: there is never half a file, nor an empty one.
 pub struct Destination(Kind);
 
 enum Kind {
     Stdout,
-    File {
+    /// What is renamed when it is written, and the name that it gets.
+    Renamed {
+        file: NamedTempFile,
         path: PathBuf,
-        file: File,
-        remove: bool,
     },
+    /// What cannot be renamed: a device, a pipe, or a file in a folder that takes no others.
+    InPlace {
+        file: File,
+        path: PathBuf,
+    },
+}
+
+/// Files that are not renamed yet: Ctrl-C removes them.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the files that were not renamed, before the program ends.
+pub(super) fn remove_temporary_files() {
+    let paths = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    for path in paths.iter() {
+        // Nothing can be done about a failure here.
+        _ = std::fs::remove_file(path);
+    }
 }
 
 impl Destination {
@@ -66,15 +86,31 @@ impl Destination {
         if name == "-" {
             return Ok(Destination(Kind::Stdout));
         }
-        let path = PathBuf::from(name);
-        let remove = !path.exists();
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .with_context(|| format!("cannot write {name}: choose another file"))?;
-        Ok(Destination(Kind::File { path, file, remove }))
+        let cannot_write = || format!("cannot write {name}: choose another file");
+        // A link stays one: what it leads to gets the new content.
+        let path = Path::new(name);
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let old = match OpenOptions::new().write(true).open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error).with_context(cannot_write),
+        };
+        let metadata = old.as_ref().map(File::metadata).transpose()?;
+        if let (Some(file), Some(metadata)) = (&old, &metadata)
+            && !metadata.is_file()
+        {
+            let file = file.try_clone()?;
+            return Ok(Destination(Kind::InPlace { file, path }));
+        }
+        match (beside(&path, metadata.as_ref()), old) {
+            (Ok(file), _) => {
+                let mut paths = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+                paths.push(file.path().to_owned());
+                Ok(Destination(Kind::Renamed { file, path }))
+            }
+            (Err(_), Some(file)) => Ok(Destination(Kind::InPlace { file, path })),
+            (Err(error), None) => Err(error).with_context(cannot_write),
+        }
     }
 
     /// Opens two places that must differ, where they are wanted.
@@ -82,21 +118,33 @@ impl Destination {
         let [first, second] = names.map(|name| name.map(Destination::open));
         let (first, second) = (first.transpose()?, second.transpose()?);
         if let ([Some(one), Some(other)], Some(first), Some(second)) = (names, &first, &second)
-            && first.is(second)?
+            && first.is(second)
         {
             bail!("{one} and {other} are the same place: give each output its own");
         }
         Ok([first, second])
     }
 
-    fn is(&self, other: &Destination) -> io::Result<bool> {
-        Ok(match (&self.0, &other.0) {
-            (Kind::Stdout, Kind::Stdout) => true,
-            (Kind::File { path: one, .. }, Kind::File { path: other, .. }) => {
-                one.canonicalize()? == other.canonicalize()?
-            }
-            _ => false,
-        })
+    fn is(&self, other: &Destination) -> bool {
+        let whole = |path: &Path| {
+            let folder = match path.parent() {
+                Some(folder) if folder != Path::new("") => folder,
+                _ => Path::new("."),
+            };
+            Some((folder.canonicalize().ok()?, path.file_name()?.to_owned()))
+        };
+        match (self.path(), other.path()) {
+            (Some(one), Some(other)) => whole(one) == whole(other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
+    /// The file's name; `None` of standard output.
+    fn path(&self) -> Option<&Path> {
+        match &self.0 {
+            Kind::Stdout => None,
+            Kind::Renamed { path, .. } | Kind::InPlace { path, .. } => Some(path),
+        }
     }
 
     /// Whether this is standard output.
@@ -104,40 +152,76 @@ impl Destination {
         matches!(self.0, Kind::Stdout)
     }
 
-    /// Writes a value as JSON for machines and readers: indented, with a newline at the end.
-    pub fn write_json(self, value: &impl serde::Serialize) -> anyhow::Result<()> {
-        let mut text = serde_json::to_vec_pretty(value)?;
-        text.push(b'\n');
-        self.write(&text)
+    /// Writes the records of a command as JSON for machines and readers: in their envelope,
+    /// indented, with a newline at the end. `complete` says whether they are all that were asked
+    /// for.
+    pub fn write_records<R: serde::Serialize>(
+        self,
+        command: &str,
+        complete: bool,
+        records: &[R],
+    ) -> anyhow::Result<()> {
+        self.write(&json(command, complete, records)?)
     }
 
     /// Writes everything at once.
-    pub fn write(mut self, content: &[u8]) -> anyhow::Result<()> {
-        match &mut self.0 {
+    pub fn write(self, content: &[u8]) -> anyhow::Result<()> {
+        let cannot_write = |path: &Path| format!("cannot write {}", path.display());
+        match self.0 {
             Kind::Stdout => stdout().write_all(content)?,
-            Kind::File { path, file, remove } => {
-                *remove = false;
+            Kind::Renamed { mut file, path } => {
+                file.write_all(content)
+                    .with_context(|| cannot_write(&path))?;
+                file.persist(&path).with_context(|| cannot_write(&path))?;
+            }
+            Kind::InPlace { mut file, path } => {
                 if file.metadata()?.is_file() {
                     file.set_len(0)?;
                 }
                 file.write_all(content)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                    .with_context(|| cannot_write(&path))?;
             }
         }
         Ok(())
     }
 }
 
-impl Drop for Destination {
-    fn drop(&mut self) {
-        if let Kind::File {
-            path, remove: true, ..
-        } = &self.0
-        {
-            // Nothing can be done about a failure here, and the file is empty.
-            _ = std::fs::remove_file(path);
-        }
+/// Records in the envelope that all commands write.
+pub fn json<R: serde::Serialize>(
+    command: &str,
+    complete: bool,
+    records: &[R],
+) -> anyhow::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(&Envelope {
+        schema: SCHEMA,
+        command,
+        version: env!("CARGO_PKG_VERSION"),
+        complete,
+        records,
+    })?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+/// A file in the folder of `path`, with the permissions that one of this name has or would get.
+fn beside(path: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".warpladder-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The system takes away what the umask says.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
+    let file = builder.tempfile_in(folder)?;
+    if let Some(old) = old {
+        file.as_file().set_permissions(old.permissions())?;
+    }
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -159,6 +243,27 @@ mod tests {
         let destination = Destination::open(old.to_str().unwrap()).unwrap();
         destination.write(b"short").unwrap();
         assert_eq!(std::fs::read(&old).unwrap(), b"short");
+        let left: Vec<_> = std::fs::read_dir(&folder).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_keeps_its_permissions_and_a_link_stays_one() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("warpladder-mode-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (file, link) = (folder.join("file"), folder.join("link"));
+        std::fs::write(&file, "old").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let destination = Destination::open(link.to_str().unwrap()).unwrap();
+        destination.write(b"new").unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

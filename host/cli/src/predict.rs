@@ -17,10 +17,10 @@ use warpladder_models::predict::{BoundTime, Work};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
-  warpladder predict tiled_32 --device V100 --size 2048")]
+  warpladder predict tiled_32 --device V100 --shape 2048")]
 pub(super) struct Args {
-    /// The kernels
-    #[arg(required = true, value_name = "KERNEL")]
+    /// The kernels, by name or by a pattern such as 'tiled*'
+    #[arg(required = true, value_name = "KERNEL", value_delimiter = ',')]
     kernels: Vec<String>,
     #[command(flatten)]
     target: Target,
@@ -28,9 +28,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
 }
-
-/// Seed of the inputs: these kernels' counts do not depend on it.
-const SEED: u64 = 1;
 
 /// A prediction as JSON.
 #[derive(serde::Serialize)]
@@ -104,26 +101,25 @@ impl<'a> LaunchRecord<'a> {
 }
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
-    let rungs = args
-        .kernels
-        .iter()
-        .map(|name| select::kernel(name))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let rungs = select::kernels(&args.kernels)?;
     let device = args.target.device()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let shape = args.target.shape();
+    let shapes = &args.target.shapes;
     let emulator = EmulatorEngine::new();
-    let forecasts = rungs
-        .into_iter()
-        .map(|rung| forecast(&emulator, &device, rung, shape, SEED))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut forecasts = Vec::new();
+    for &rung in &rungs {
+        for asked in shapes.each(select::PREDICTED_SIZE) {
+            let shape = asked.of(rung)?;
+            forecasts.push(forecast(&emulator, &device, rung, shape, shapes.seed)?);
+        }
+    }
     let records: Vec<PredictionRecord<'_>> = forecasts
         .iter()
         .map(|forecast| PredictionRecord::new(&device, forecast))
         .collect();
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
-        json.write_json(&records)?;
+        json.write_records("predict", true, &records)?;
     }
     for (index, (forecast, record)) in forecasts.iter().zip(&records).enumerate() {
         if index > 0 {
@@ -185,8 +181,7 @@ fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result
         launch, prediction, ..
     } = forecast;
     let occupancy = &prediction.occupancy;
-    writeln!(
-        to,
+    let line = format!(
         "{} blocks of {} threads, {} registers, {} bytes of shared memory: {} resident, {} warps a \
          multiprocessor",
         launch.blocks,
@@ -195,7 +190,8 @@ fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result
         launch.shared_bytes_per_block,
         occupancy.blocks,
         occupancy.warps,
-    )?;
+    );
+    writeln!(to, "{}", table::wrapped(&line, 2))?;
     let mut table = table::new(&["bound", "ms alone", "share %"]);
     for time in &prediction.times {
         table.add_row([
@@ -208,11 +204,11 @@ fn print_launch(to: &mut dyn Write, forecast: &LaunchForecast) -> anyhow::Result
     writeln!(to, "{table}")?;
     if !prediction.unknown.is_empty() {
         let unknown: Vec<String> = prediction.unknown.iter().map(Bound::to_string).collect();
-        writeln!(
-            to,
+        let line = format!(
             "not known of this GPU, and left out: {}",
             unknown.join(", ")
-        )?;
+        );
+        writeln!(to, "{}", table::wrapped(&line, 2))?;
     }
     Ok(())
 }

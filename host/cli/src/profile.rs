@@ -4,27 +4,25 @@ mod lines;
 mod totals;
 
 use super::output::{self, Destination, human_output};
-use super::select::{self, Size};
+use super::select;
+use super::shape::{Emulated, Shapes};
 use crate::outcome::Outcome;
 use std::io::{self, Write};
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
 use warpladder_lab::profile::{self, Measurement, Profile, ProfileRecord};
-use warpladder_lab::run::{RunError, describe, preflight};
+use warpladder_lab::run::{Admitted, RunError, describe, preflight};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  warpladder profile naive_uncoalesced --size 64
-  warpladder profile transpose_padded --size 64 --json -")]
+  warpladder profile naive_uncoalesced --shape 64
+  warpladder profile transpose_padded --shape 64 --json -")]
 pub(super) struct Args {
     /// The kernel
     kernel: String,
     #[command(flatten)]
-    size: Size,
-    /// Seed of the random inputs
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    shapes: Shapes<Emulated>,
     /// Write everything that was counted as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
@@ -37,25 +35,37 @@ const DEFAULT_SIZE: u32 = 256;
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rung = select::kernel(&args.kernel)?;
-    let shape = args.size.shape(DEFAULT_SIZE);
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let engine = EmulatorEngine::new();
-    let admitted = preflight(&engine, rung, shape)?;
-    let profile = match profile::profile(&engine, &admitted, args.seed) {
-        // A kernel that fails is a failed check, as in `run`.
-        Err(RunError::Engine(error @ EngineError::Launch { .. })) => {
-            writeln!(output::stdout(), "{error}")?;
-            return Ok(Outcome::ChecksFailed);
+    let admitted = args
+        .shapes
+        .each(DEFAULT_SIZE)
+        .into_iter()
+        .map(|asked| preflight(&engine, rung, asked.of(rung)?))
+        .collect::<Result<Vec<Admitted>, _>>()?;
+    let mut profiles = Vec::new();
+    for admitted in &admitted {
+        match profile::profile(&engine, admitted, args.shapes.seed) {
+            // A kernel that fails is a failed check, as in `run`.
+            Err(RunError::Engine(error @ EngineError::Launch { .. })) => {
+                writeln!(output::stdout(), "{error}")?;
+                return Ok(Outcome::ChecksFailed);
+            }
+            outcome => profiles.push(outcome?),
         }
-        outcome => outcome?,
-    };
-    let record = ProfileRecord::from(&profile);
+    }
+    let records: Vec<ProfileRecord> = profiles.iter().map(ProfileRecord::from).collect();
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
-        json.write_json(&record)?;
+        json.write_records("profile", true, &records)?;
     }
-    print(&mut human, &profile, &record, args.lines)?;
-    Ok(match record.ok {
+    for (index, (profile, record)) in profiles.iter().zip(&records).enumerate() {
+        if index > 0 {
+            writeln!(human)?;
+        }
+        print(&mut human, profile, record, args.lines)?;
+    }
+    Ok(match records.iter().all(|record| record.ok) {
         true => Outcome::Done,
         false => Outcome::ChecksFailed,
     })
@@ -129,7 +139,7 @@ mod tests {
             "transpose_coalesced at 32 x 64 (f32) on the PTX emulator\n",
             "\n  check                 ok\n",
             "\n  shared loads          64 requests, 2,048 wavefronts (32.00 times the ideal), \
-             bank conflicts up to 32-way; 8,192 bytes asked\n",
+             bank conflicts up to 32-way; 8,192 bytes requested\n",
             "\n  global stores         64 requests, 256 sectors (4.00 per request);",
             "kernels-gpu/src/ladder/transpose/mod.rs:",
             "*output.add(to) = *tile.add(word(tx, ty));",

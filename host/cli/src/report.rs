@@ -133,11 +133,12 @@ pub(super) fn plot(args: &PlotArgs) -> anyhow::Result<Outcome> {
     Results::announce(&data)?;
     let is_wanted =
         |plot: &Plot| args.kinds.is_empty() || args.kinds.iter().any(|kind| kind.is_of(plot));
-    let plots: Vec<Plot> = Report::new(data)
-        .plots()
-        .into_iter()
-        .filter(is_wanted)
-        .collect();
+    let all = match args.kinds[..] {
+        // Ladders alone need no counting, which takes long.
+        [Kind::Ladder] => warpladder_report::ladders(&data),
+        _ => Report::new(data).plots(),
+    };
+    let plots: Vec<Plot> = all.into_iter().filter(is_wanted).collect();
     if plots.is_empty() {
         bail!("these results have no such plot: leave out the kind, or --from");
     }

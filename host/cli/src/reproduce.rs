@@ -1,17 +1,20 @@
 //! `warpladder reproduce`.
 
 use super::choices::{ENGINES, SOURCES, one_of};
+use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
 use super::run::open_engine;
-use super::table;
+use super::shape::{OfSources, Shapes};
+use super::table::{self, Column, Rows};
+use super::units;
 use crate::outcome::Outcome;
 use anyhow::anyhow;
-use comfy_table::Cell;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder::engine::{EngineChoice, EngineKind};
+use warpladder::engine::{Engine, EngineChoice, EngineKind};
+use warpladder_lab::problem::Shape;
 use warpladder_lab::reproduce::{self, Bench, Group, Row, Source};
 use warpladder_lab::run::RunError;
 
@@ -28,16 +31,12 @@ pub(super) struct Args {
     /// transactions, wavefronts and instructions are counted
     #[arg(long, value_parser = one_of(ENGINES), default_value = "auto")]
     engine: EngineChoice,
-    /// Size of every problem [default: the sources' own on a GPU, small ones on the emulator]
-    #[arg(long, value_name = "N")]
-    size: Option<NonZeroU32>,
+    #[command(flatten)]
+    shapes: Shapes<OfSources>,
     /// Timed runs of each kernel [default: 20 on a GPU, 3 on the CPU]; 3 gives the middle of three,
     /// as source 004 does
     #[arg(long, value_name = "R")]
     reps: Option<NonZeroUsize>,
-    /// Seed of the random inputs
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
     /// Write the rows as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
@@ -49,45 +48,127 @@ const SUITS_ALL: u32 = 256;
 /// Timed runs unasked: products on the host take at most 3 of them.
 const DEFAULT_REPS: usize = 20;
 
+/// A table of a source.
+type Table = (Source, &'static Group);
+
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let engine = open_engine(args.engine)?;
-    let size = args.size.map(NonZeroU32::get);
-    let reps = args.reps.map_or(DEFAULT_REPS, NonZeroUsize::get);
-    let emulator = EmulatorEngine::new();
-    let mut bench = match engine.kind() {
-        EngineKind::Gpu => Bench::timed(&*engine, size, args.seed, reps),
-        EngineKind::Cpu | EngineKind::Emulator => Bench::counted(&emulator, size, args.seed, reps),
+    let sizes: Vec<Option<Shape>> = match args.shapes.is_given() {
+        true => {
+            let shapes = args.shapes.each(SUITS_ALL).into_iter();
+            shapes.map(|asked| Some(asked.any())).collect()
+        }
+        false => vec![None],
     };
-    let tables: Vec<(Source, &Group)> = Source::ALL
+    let tables: Vec<Table> = Source::ALL
         .into_iter()
         .filter(|&source| args.source.is_none_or(|only| only == source))
         .flat_map(|source| source.groups().iter().map(move |group| (source, group)))
         .collect();
-    for (_, group) in &tables {
-        bench.preflight(group).map_err(refused)?;
-    }
+    let work = Work {
+        engine,
+        sizes,
+        tables,
+        seed: args.shapes.seed,
+        reps: args.reps.map_or(DEFAULT_REPS, NonZeroUsize::get),
+    };
+    work.preflight()?;
+    let all = work.sizes.len() * work.tables.len();
 
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, about {eta} left")?;
     // Draws on standard error, and only where that is a terminal.
-    let progress = ProgressBar::new(tables.len() as u64).with_style(style);
-    let mut results = Vec::new();
-    for &(source, group) in &tables {
-        progress.set_message(group.title);
-        results.push(reproduce::reproduce(&mut bench, source, group)?);
-        progress.inc(1);
-    }
-    progress.finish_and_clear();
-
+    let progress = ProgressBar::new(all as u64).with_style(style);
     let to = &mut *human_output(json.iter().any(Destination::is_stdout));
+    let mut results: Vec<Vec<Row>> = Vec::new();
+    let ending = interrupt::attend(
+        None,
+        move |results| work.run(results),
+        |progressed| {
+            match progressed {
+                Progress::Begun(title) => progress.set_message(title),
+                Progress::Done { text, rows } => {
+                    progress.inc(1);
+                    progress.suspend(|| to.write_all(text.as_bytes()))?;
+                    results.push(rows);
+                }
+            }
+            Ok(())
+        },
+    );
+    progress.finish_and_clear();
+    let ending = ending?;
     if let Some(json) = json {
         let rows: Vec<&Row> = results.iter().flatten().collect();
-        json.write_json(&rows)?;
+        json.write_records("reproduce", results.len() == all, &rows)?;
     }
-    for ((source, group), rows) in tables.into_iter().zip(&results) {
-        print(to, &bench, source, group, rows)?;
+    let outcome = conclude(to, &results)?;
+    if ending == Ending::Complete {
+        return Ok(outcome);
     }
-    conclude(to, &results)
+    let tables = units::count(all, "table");
+    writeln!(to, "interrupted: {} of {tables} done", results.len())?;
+    Ok(Outcome::Interrupted)
+}
+
+/// The tables, and how they are measured.
+struct Work {
+    engine: Box<dyn Engine>,
+    sizes: Vec<Option<Shape>>,
+    tables: Vec<Table>,
+    seed: u64,
+    reps: usize,
+}
+
+/// What the work hands over.
+enum Progress {
+    /// A table begins.
+    Begun(&'static str),
+    /// A table is done: as text, and its rows.
+    Done { text: String, rows: Vec<Row> },
+}
+
+impl Work {
+    fn bench<'e>(&'e self, emulator: &'e EmulatorEngine, size: Option<Shape>) -> Bench<'e> {
+        match self.engine.kind() {
+            EngineKind::Gpu => Bench::timed(&*self.engine, size, self.seed, self.reps),
+            EngineKind::Cpu | EngineKind::Emulator => {
+                Bench::counted(emulator, size, self.seed, self.reps)
+            }
+        }
+    }
+
+    /// Refuses tables that cannot run here, before any does.
+    fn preflight(&self) -> anyhow::Result<()> {
+        let emulator = EmulatorEngine::new();
+        for &size in &self.sizes {
+            let mut bench = self.bench(&emulator, size);
+            for (_, group) in &self.tables {
+                bench.preflight(group).map_err(refused)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(self, results: &Results<Progress>) -> anyhow::Result<()> {
+        let emulator = EmulatorEngine::new();
+        for &size in &self.sizes {
+            let mut bench = self.bench(&emulator, size);
+            for &(source, group) in &self.tables {
+                if results.hand(Progress::Begun(group.title)).is_break() {
+                    return Ok(());
+                }
+                let rows = reproduce::reproduce(&mut bench, source, group)?;
+                let mut text = Vec::new();
+                print(&mut text, &bench, source, group, &rows)?;
+                let text = String::from_utf8(text)?;
+                if results.hand(Progress::Done { text, rows }).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The error of a table that cannot run here.
@@ -111,7 +192,8 @@ fn print(
     };
     writeln!(to, "source {}", source.title())?;
     writeln!(to, "{}", group.title)?;
-    writeln!(to, "there: {}; {}", group.hardware, group.problem)?;
+    let there = format!("there: {}; {}", group.hardware, group.problem);
+    writeln!(to, "{}", table::wrapped(&there, 7))?;
     let size = first
         .k
         .iter()
@@ -123,11 +205,8 @@ fn print(
     } else {
         "medians".to_owned()
     };
-    writeln!(
-        to,
-        "here:  {} on {}; {size}; {how}",
-        first.engine, first.device
-    )?;
+    let here = format!("here:  {} on {}; {size}; {how}", first.engine, first.device);
+    writeln!(to, "{}", table::wrapped(&here, 7))?;
 
     let mut header: Vec<String> = ["rung", "check", "there", "kind", "step there"]
         .map(str::to_owned)
@@ -140,42 +219,59 @@ fn print(
         });
         header.push("step".to_owned());
     }
-    let mut table = table::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    let cells: Vec<Vec<String>> = rows.iter().flat_map(lines).collect();
+    let table = Rows::new(columns(&header, &cells));
+    writeln!(to, "{}", table.header())?;
+    let mut cells = cells.iter();
     for row in rows {
-        for line in lines(row) {
-            table.add_row(line);
+        for line in cells.by_ref().take(row.there.len().max(1)) {
+            writeln!(to, "{}", table.line(line, Some(CHECK)))?;
         }
-    }
-    table::align_numbers(&mut table, 4);
-
-    // The sentence about a row stands under it, which no cell of a table can.
-    let text = table.to_string();
-    let mut text = text.lines();
-    if let Some(header) = text.next() {
-        writeln!(to, "{}", header.trim_end())?;
-    }
-    for row in rows {
-        for line in text.by_ref().take(row.there.len().max(1)) {
-            writeln!(to, "{}", line.trim_end())?;
-        }
+        let mut below = Vec::new();
         if let Some(over) = &row.over {
-            writeln!(to, "     from {over}: {}", row.why)?;
+            below.push(format!("     from {over}: {}", row.why));
         }
         if !row.ok {
             let complaint = row.complaint.as_deref().unwrap_or("the output is wrong");
-            writeln!(to, "     {complaint}")?;
+            below.push(format!("     {complaint}"));
+        }
+        for line in below {
+            writeln!(to, "{}", table::wrapped(&line, 7))?;
         }
     }
     for note in reproduce::notes(bench, group, rows) {
-        writeln!(to, "note: {note}")?;
+        writeln!(to, "{}", table::wrapped(&format!("note: {note}"), 6))?;
     }
     writeln!(to)?;
     Ok(())
 }
 
+/// The column of the check's verdict.
+const CHECK: usize = 1;
+
+/// The columns of a table, as wide as their cells. A narrow terminal does without the kinds of the
+/// source's figures, then without the values of ours but for the first, then without the source's.
+fn columns(header: &[String], cells: &[Vec<String>]) -> Vec<Column> {
+    // Lines of further figures of the source have none of ours.
+    let of = |index: usize| cells.iter().filter_map(move |row| row.get(index));
+    let width = |index: usize| of(index).map(|cell| cell.chars().count());
+    let column = |(index, title): (usize, &String)| {
+        let width = width(index).max().unwrap_or_default();
+        match index {
+            0 | CHECK => Column::text(title, width, 0),
+            2 => Column::text(title, width, 1),
+            3 => Column::text(title, width, header.len()),
+            4 => Column::number(title, width, 2),
+            5 | 6 => Column::number(title, width, 0),
+            _ => Column::number(title, width, index),
+        }
+    };
+    header.iter().enumerate().map(column).collect()
+}
+
 /// The lines of a row: one for each figure of the source, ours beside the first.
-fn lines(row: &Row) -> Vec<Vec<Cell>> {
-    let mut lines: Vec<Vec<Cell>> = row
+fn lines(row: &Row) -> Vec<Vec<String>> {
+    let mut lines: Vec<Vec<String>> = row
         .there
         .iter()
         .map(|there| {
@@ -184,46 +280,44 @@ fn lines(row: &Row) -> Vec<Vec<Cell>> {
                 None => there.kind.clone(),
             };
             vec![
-                Cell::new(""),
-                Cell::new(""),
-                Cell::new(&there.words),
-                Cell::new(kind),
+                String::new(),
+                String::new(),
+                there.words.clone(),
+                kind,
                 times(there.step),
             ]
         })
         .collect();
     if lines.is_empty() {
-        let dash = || Cell::new("-");
-        lines.push(vec![Cell::new(""), Cell::new(""), dash(), dash(), dash()]);
+        let dash = || "-".to_owned();
+        lines.push(vec![String::new(), String::new(), dash(), dash(), dash()]);
     }
-    lines[0][0] = Cell::new(&row.rung);
-    lines[0][1] = table::verdict(row.ok);
+    lines[0][0].clone_from(&row.rung);
+    lines[0][CHECK] = if row.ok { "ok" } else { "FAIL" }.to_owned();
     for here in &row.here {
-        lines[0].push(table::number(here.value));
+        lines[0].push(table::figure(here.value));
         lines[0].push(times(here.step));
     }
     lines
 }
 
 /// A step.
-fn times(step: Option<f64>) -> Cell {
-    Cell::new(match step {
+fn times(step: Option<f64>) -> String {
+    match step {
         Some(step) if step < 0.1 => format!("{step:.3}x"),
         Some(step) => format!("{step:.2}x"),
         None => "-".to_owned(),
-    })
+    }
 }
 
 fn conclude(to: &mut dyn Write, results: &[Vec<Row>]) -> anyhow::Result<Outcome> {
     let rows = || results.iter().flatten();
-    writeln!(
-        to,
-        "A step is how many times better a rung is than the one that it is a step from; of counts, \
-         how many times fewer."
-    )?;
+    let legend = "A step is how many times better a rung is than the one that it is a step from; \
+                  of counts, how many times fewer.";
+    writeln!(to, "{}", table::wrapped(legend, 0))?;
     let failed = rows().filter(|row| !row.ok).count();
     if failed == 0 {
-        writeln!(to, "all {} checks passed", rows().count())?;
+        writeln!(to, "{}", units::all_passed(rows().count()))?;
         Ok(Outcome::Done)
     } else {
         writeln!(to, "{failed} of {} checks failed", rows().count())?;
@@ -236,10 +330,18 @@ mod tests {
     use super::*;
     use warpladder_lab::catalogue;
 
+    fn square(size: u32) -> Shape {
+        Shape {
+            m: size,
+            n: size,
+            k: size,
+        }
+    }
+
     #[test]
     fn one_wrong_row_makes_the_command_fail_and_is_explained() {
         let emulator = EmulatorEngine::new();
-        let mut bench = Bench::counted(&emulator, Some(32), 1, 1);
+        let mut bench = Bench::counted(&emulator, Some(square(32)), 1, 1);
         let group = &Source::Patc.groups()[0];
         let mut rows = reproduce::reproduce(&mut bench, Source::Patc, group).unwrap();
         let outcome = conclude(&mut Vec::new(), std::slice::from_ref(&rows)).unwrap();
@@ -262,7 +364,7 @@ mod tests {
     #[test]
     fn the_size_that_errors_advise_suits_every_rung() {
         let emulator = EmulatorEngine::new();
-        let bench = Bench::counted(&emulator, Some(SUITS_ALL), 1, 1);
+        let bench = Bench::counted(&emulator, Some(square(SUITS_ALL)), 1, 1);
         for group in Source::ALL.into_iter().flat_map(Source::groups) {
             for entry in group.entries {
                 let rung = catalogue::find(entry.rung).unwrap();

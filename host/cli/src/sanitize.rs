@@ -1,43 +1,30 @@
 //! `warpladder sanitize`.
 
 use super::output::{Destination, human_output};
-use super::{select, units};
+use super::shape::{Awkward, Shapes};
+use super::{select, table, units};
 use crate::outcome::Outcome;
 use ptx_emulator::sanitize::{Finding, Tool};
 use std::io::Write;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{self, Implementation, Rung};
-use warpladder_lab::problem::Shape;
-use warpladder_lab::run::{Admitted, check_shape, describe, preflight};
+use warpladder_lab::run::{Admitted, describe, preflight};
 use warpladder_lab::sanitize::{default_shape, sanitize};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   warpladder sanitize tiled_32
-  warpladder sanitize transpose_padded --tool racecheck --size 64")]
+  warpladder sanitize transpose_padded --tool racecheck --shape 64")]
 pub(super) struct Args {
-    /// Only these kernels, by name [default: the whole catalogue]
+    /// Only these kernels, by name or pattern [default: the whole catalogue]
     #[arg(value_name = "KERNEL", value_delimiter = ',')]
     kernels: Vec<String>,
     /// Which sanitizer; out-of-bounds accesses and deadlocks are always found
     #[arg(long, value_enum, default_value_t = ToolArg::All)]
     tool: ToolArg,
-    /// Size in every dimension [default: small, and awkward where the kernel takes any]
-    #[arg(long, value_name = "N", conflicts_with_all = ["m", "n", "k"])]
-    size: Option<u32>,
-    /// Rows of a product, or of a transpose's input
-    #[arg(long)]
-    m: Option<u32>,
-    /// Columns
-    #[arg(long)]
-    n: Option<u32>,
-    /// The dimension that a product sums over
-    #[arg(long)]
-    k: Option<u32>,
-    /// Seed of the random inputs
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    shapes: Shapes<Awkward>,
     /// Write the findings as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
@@ -103,6 +90,9 @@ impl From<Finding> for FindingRecord {
     }
 }
 
+/// Largest extent of a random size.
+const LARGEST: u32 = 128;
+
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let emulator = EmulatorEngine::new();
     let cases = select(args, &emulator)?;
@@ -112,7 +102,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let (mut faulty, mut total) = (0, 0);
     for admitted in &cases {
         let (rung, shape) = (admitted.rung(), admitted.shape());
-        let findings = sanitize(&emulator, admitted, args.seed, args.tool.tools())?;
+        let findings = sanitize(&emulator, admitted, args.shapes.seed, args.tool.tools())?;
         if !findings.is_empty() {
             faulty += 1;
             total += findings.len();
@@ -133,11 +123,12 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         });
     }
     if let Some(json) = json {
-        json.write_json(&records)?;
+        json.write_records("sanitize", true, &records)?;
     }
     let kernels = units::count(cases.len(), "kernel");
     if total == 0 {
-        writeln!(human, "{kernels}, no findings")?;
+        let line = format!("{kernels}, no findings: {}", looked_at(args, &cases));
+        writeln!(human, "{}", table::wrapped(&line, 2))?;
         return Ok(Outcome::Done);
     }
     let findings = units::count(total, "finding");
@@ -145,38 +136,45 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::ChecksFailed)
 }
 
-/// The kernels that the arguments name, and the size of each. One that was named must take the
-/// size; of the whole catalogue, those that do not take it are left out.
+/// Which tools have looked, and at which sizes.
+fn looked_at(args: &Args, cases: &[Admitted]) -> String {
+    let tools: Vec<String> = args.tool.tools().iter().map(Tool::to_string).collect();
+    let mut sizes: Vec<String> = Vec::new();
+    for case in cases {
+        let size = describe(case.runs().operation, case.shape());
+        if !sizes.contains(&size) {
+            sizes.push(size);
+        }
+    }
+    format!("{} at {}", tools.join(", "), sizes.join(", "))
+}
+
+/// The kernels that the arguments name, and the sizes of each. One that was named must take the
+/// sizes; of the whole catalogue or a pattern, those that do not take one are left out there.
 fn select(args: &Args, emulator: &EmulatorEngine) -> anyhow::Result<Vec<Admitted>> {
-    let sized = args.size.or(args.m).or(args.n).or(args.k).is_some();
-    let shape_for = |rung: &Rung| {
-        let default = default_shape(rung);
-        Shape {
-            m: args.size.or(args.m).unwrap_or(default.m),
-            n: args.size.or(args.n).unwrap_or(default.n),
-            k: args.size.or(args.k).unwrap_or(default.k),
-        }
-    };
-    let by_name = !args.kernels.is_empty();
-    let rungs: Vec<&'static Rung> = match by_name {
-        true => {
-            let named = args.kernels.iter().map(|name| select::kernel(name));
-            named.collect::<anyhow::Result<_>>()?
-        }
-        false => catalogue::rungs()
+    let rungs: Vec<&'static Rung> = match args.kernels.is_empty() {
+        false => select::kernels(&args.kernels)?,
+        true => catalogue::rungs()
             .filter(|rung| !matches!(rung.implementation, Implementation::Cpu(_)))
             .collect(),
     };
     let mut cases = Vec::new();
     for rung in rungs {
-        let shape = shape_for(rung);
-        if sized && !by_name && check_shape(rung, shape).is_err() {
+        let by_name = args.kernels.iter().any(|word| word == rung.name);
+        if !args.shapes.is_given() {
+            cases.push(preflight(emulator, rung, default_shape(rung))?);
             continue;
         }
-        cases.push(preflight(emulator, rung, shape)?);
+        for asked in args.shapes.each(LARGEST) {
+            match asked.of(rung) {
+                Ok(shape) => cases.push(preflight(emulator, rung, shape)?),
+                Err(error) if by_name => return Err(error.into()),
+                Err(_) => {}
+            }
+        }
     }
     if cases.is_empty() {
-        anyhow::bail!("no kernel takes this size: `warpladder list` says what each takes");
+        anyhow::bail!("no kernel takes this size: `warpladder list --wide` says what each takes");
     }
     Ok(cases)
 }

@@ -1,39 +1,12 @@
 //! Kernels, sizes and devices, as arguments name them.
 
+use super::shape::{Large, Shapes};
 use anyhow::bail;
 use warpladder_lab::calibrate;
 use warpladder_lab::catalogue::{self, Rung};
 use warpladder_lab::problem::Shape;
 use warpladder_models::devices::{self, DeviceModel};
-
-/// The size of a problem.
-#[derive(clap::Args)]
-pub(super) struct Size {
-    /// Size in every dimension [default: 4096; 256 where the emulator runs it]
-    #[arg(long, value_name = "N", conflicts_with_all = ["m", "n", "k"])]
-    size: Option<u32>,
-    /// Rows of a product, or of a transpose's input
-    #[arg(long)]
-    m: Option<u32>,
-    /// Columns
-    #[arg(long)]
-    n: Option<u32>,
-    /// The dimension that a product sums over
-    #[arg(long)]
-    k: Option<u32>,
-}
-
-impl Size {
-    /// The size, `default` in each dimension that is not given.
-    pub(super) fn shape(&self, default: u32) -> Shape {
-        let size = self.size.unwrap_or(default);
-        Shape {
-            m: self.m.unwrap_or(size),
-            n: self.n.unwrap_or(size),
-            k: self.k.unwrap_or(size),
-        }
-    }
-}
+use wildmatch::WildMatch;
 
 /// What a prediction is for.
 #[derive(clap::Args)]
@@ -42,7 +15,7 @@ pub(super) struct Target {
     #[arg(long, value_name = "D")]
     device: Option<String>,
     #[command(flatten)]
-    size: Size,
+    pub shapes: Shapes<Large>,
 }
 
 impl Target {
@@ -50,17 +23,20 @@ impl Target {
         device(self.device.as_deref())
     }
 
-    pub(super) fn shape(&self) -> Shape {
-        self.size.shape(PREDICTED_SIZE)
+    /// The one size of a command that takes one kernel.
+    pub(super) fn shape(&self, rung: &Rung) -> anyhow::Result<Shape> {
+        self.shapes.one(PREDICTED_SIZE, rung)
     }
 }
 
 /// What is predicted where no size is given.
 pub(super) const PREDICTED_SIZE: u32 = 4096;
 
+/// The device that stands for one where there is none.
+pub(super) const WITHOUT_GPU: &str = "H200";
+
 /// The device of this name, or of this machine with what was calibrated of it.
 pub(super) fn device(name: Option<&str>) -> anyhow::Result<DeviceModel> {
-    const WITHOUT_GPU: &str = "H200";
     Ok(match (name, warpladder::device::devices()) {
         (Some(name), _) => devices::find(name)?.clone(),
         (None, Ok(gpus)) if !gpus.is_empty() => {
@@ -80,5 +56,59 @@ pub(super) fn kernel(name: &str) -> anyhow::Result<&'static Rung> {
         (Some(rung), _) => Ok(rung),
         (None, Some(nearest)) => bail!("unknown kernel {name:?}: did you mean {nearest}?"),
         (None, None) => bail!("unknown kernel {name:?}: `warpladder list` names them all"),
+    }
+}
+
+/// The kernels that words name: each a name, or a pattern with `*` for any characters and `?` for
+/// one. Each kernel comes once, where it is named first.
+pub(super) fn kernels(words: &[String]) -> anyhow::Result<Vec<&'static Rung>> {
+    let mut named: Vec<&'static Rung> = Vec::new();
+    for word in words {
+        let matching = matching(word)?;
+        for rung in matching {
+            if !named.iter().any(|other| other.name == rung.name) {
+                named.push(rung);
+            }
+        }
+    }
+    Ok(named)
+}
+
+/// The kernels of one word.
+fn matching(word: &str) -> anyhow::Result<Vec<&'static Rung>> {
+    if !word.contains(['*', '?']) {
+        return Ok(vec![kernel(word)?]);
+    }
+    let pattern = WildMatch::new(word);
+    let matching: Vec<&'static Rung> = catalogue::rungs()
+        .filter(|rung| pattern.matches(rung.name))
+        .collect();
+    if matching.is_empty() {
+        bail!("no kernel is named {word:?}: `warpladder list` names them all");
+    }
+    Ok(matching)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &[&str]) -> Vec<&'static str> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        let found = kernels(&words).unwrap();
+        found.into_iter().map(|rung| rung.name).collect()
+    }
+
+    #[test]
+    fn patterns_name_kernels_in_the_order_of_the_catalogue_and_each_once() {
+        assert_eq!(names(&["tiled_??"]), ["tiled_16", "tiled_32"],);
+        assert_eq!(
+            names(&["sgemm", "tiled_*2", "*gemm"])[..2],
+            ["sgemm", "tiled_32"]
+        );
+        let all = names(&["*"]);
+        assert_eq!(all.len(), catalogue::rungs().count());
+        let none = kernels(&["nothing*".to_owned()]).unwrap_err();
+        assert!(none.to_string().contains("\"nothing*\""), "{none}");
     }
 }

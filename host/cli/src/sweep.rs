@@ -1,15 +1,20 @@
 //! `warpladder sweep`.
 
 use super::choices::{SWEPT, one_of};
+use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
-use super::select::{self, Size};
-use super::table;
+use super::shape::{Large, Shapes};
+use super::{select, table};
 use crate::outcome::Outcome;
 use anyhow::bail;
+use indicatif::ProgressBar;
 use std::io::Write;
 use warpladder::engine::EngineChoice;
+use warpladder_lab::catalogue::Rung;
 use warpladder_lab::engine;
-use warpladder_lab::sweep::{self, Over, Sweep};
+use warpladder_lab::problem::Shape;
+use warpladder_lab::sweep::{self, Over, Point, Sweep};
+use warpladder_models::devices::DeviceModel;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -28,40 +33,103 @@ pub(super) struct Args {
     #[arg(long, value_name = "D")]
     device: Option<String>,
     #[command(flatten)]
-    size: Size,
-    /// Write the points as JSON; - is standard output
+    shapes: Shapes<Large>,
+    /// Write the curves as JSON; - is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<String>,
-    /// Draw them; - is standard output
+    /// Draw the first of them; - is standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
 }
-
-/// Seed of the inputs.
-const SEED: u64 = 1;
 
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rung = select::kernel(&args.kernel)?;
     let [json, svg] = Destination::open_both([args.json.as_deref(), args.svg.as_deref()])?;
     let device = select::device(args.device.as_deref())?;
-    let gpu = match args.device {
-        None => engine::open(EngineChoice::Gpu).ok().map(|(gpu, _)| gpu),
-        Some(_) => None,
+    let has_gpu = args.device.is_none() && engine::open(EngineChoice::Gpu).is_ok();
+    let shapes = match args.over {
+        // The sizes of this sweep are its own.
+        Over::Size => vec![args.shapes.one(select::PREDICTED_SIZE, rung)?],
+        Over::Warps | Over::Block => {
+            let shapes = args.shapes.each(select::PREDICTED_SIZE).into_iter();
+            shapes
+                .map(|asked| asked.of(rung))
+                .collect::<Result<_, _>>()?
+        }
     };
-    let shape = args.size.shape(select::PREDICTED_SIZE);
-    let sweep = sweep::sweep(&device, gpu.as_deref(), rung, args.over, shape, SEED)?;
-    if sweep.points.is_empty() {
+    let mut points: Vec<Vec<Point>> = vec![Vec::new(); shapes.len()];
+    let progress = ProgressBar::new_spinner();
+    let work = Work {
+        device: device.clone(),
+        has_gpu,
+        rung,
+        over: args.over,
+        shapes: shapes.clone(),
+        seed: args.shapes.seed,
+    };
+    let ending = interrupt::attend(
+        None,
+        move |results| work.run(results),
+        |(index, point)| {
+            progress.set_message(format!("{} at {}", rung.name, point.x));
+            progress.tick();
+            points[index].push(point);
+            Ok(())
+        },
+    );
+    progress.finish_and_clear();
+    let ending = ending?;
+    let shapes = shapes.into_iter();
+    let curves = shapes.zip(points).filter(|(_, points)| !points.is_empty());
+    let sweeps: Vec<Sweep> = curves
+        .map(|(shape, points)| sweep::curve(&device.name, rung, args.over, shape, points))
+        .collect();
+    if sweeps.is_empty() && ending == Ending::Complete {
         bail!("not one warp of {} fits: choose another device", rung.name);
     }
     let mut human = human_output(json.iter().chain(&svg).any(Destination::is_stdout));
     if let Some(json) = json {
-        json.write_json(&sweep)?;
+        json.write_records("sweep", ending == Ending::Complete, &sweeps)?;
     }
-    if let Some(svg) = svg {
-        svg.write(warpladder_report::sweep_plot(&sweep).file()?.as_bytes())?;
+    if let (Some(svg), Some(first)) = (svg, sweeps.first()) {
+        svg.write(warpladder_report::sweep_plot(first).file()?.as_bytes())?;
     }
-    print(&mut human, &sweep)?;
-    Ok(Outcome::Done)
+    for sweep in &sweeps {
+        print(&mut human, sweep)?;
+    }
+    if ending == Ending::Complete {
+        return Ok(Outcome::Done);
+    }
+    writeln!(human, "interrupted: the points above are all that was done")?;
+    Ok(Outcome::Interrupted)
+}
+
+/// The work of a sweep.
+struct Work {
+    device: DeviceModel,
+    has_gpu: bool,
+    rung: &'static Rung,
+    over: Over,
+    shapes: Vec<Shape>,
+    seed: u64,
+}
+
+impl Work {
+    /// Hands over each point with the number of its curve.
+    fn run(self, results: &Results<(usize, Point)>) -> anyhow::Result<()> {
+        let gpu = match self.has_gpu {
+            true => Some(engine::open(EngineChoice::Gpu)?.0),
+            false => None,
+        };
+        for (index, &shape) in self.shapes.iter().enumerate() {
+            let mut each = |point| results.hand((index, point));
+            let (device, gpu) = (&self.device, gpu.as_deref());
+            sweep::sweep_each(
+                device, gpu, self.rung, self.over, shape, self.seed, &mut each,
+            )?;
+        }
+        Ok(())
+    }
 }
 
 fn print(to: &mut dyn Write, sweep: &Sweep) -> anyhow::Result<()> {
@@ -92,6 +160,7 @@ fn print(to: &mut dyn Write, sweep: &Sweep) -> anyhow::Result<()> {
             point.bound.to_string().into(),
         ]);
     }
+    table::fit(&mut table, 4);
     writeln!(to, "{table}")?;
     if let Some(knee) = sweep.predicted_knee {
         write!(to, "predicted knee: {knee:.1} {x}")?;

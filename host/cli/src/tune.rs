@@ -1,17 +1,19 @@
 //! `warpladder tune`.
 
 use super::choices::{ENGINES, one_of};
+use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
+use super::run::open_engine;
 use super::shape::ProblemArgs;
-use super::table;
+use super::{table, units};
 use crate::outcome::Outcome;
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use warpladder::engine::{Engine, EngineChoice};
 use warpladder::gemm::GemmElement;
 use warpladder::gemm::layout::Layout;
 use warpladder::gemm::tuning::{self, Tuned};
-use warpladder_lab::engine;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::tune::{self, Candidate};
 
@@ -48,41 +50,65 @@ enum ElementArg {
     F64,
 }
 
+/// What was found for a product.
+type Found = (Shape, Layout, Vec<Candidate>, Option<Tuned>);
+
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let (engine, reason) = engine::open(args.engine)?;
-    if let Some(reason) = reason {
-        writeln!(super::output::stderr(), "{reason}: on the emulator")?;
-    }
+    let engine = open_engine(args.engine)?;
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     writeln!(human, "{}", engine.identity())?;
-    let mut kept = Vec::new();
-    let mut wrong = 0;
-    for (shape, layout) in args.problems.each() {
-        let (candidates, best) = match args.element {
-            ElementArg::F32 => search::<f32>(&*engine, shape, layout, args.reps)?,
-            ElementArg::F64 => search::<f64>(&*engine, shape, layout, args.reps)?,
-        };
-        print(&mut human, shape, layout, &candidates)?;
-        wrong += candidates
-            .iter()
-            .filter(|candidate| !candidate.verdict.ok)
-            .count();
+    let problems = args.problems.each();
+    let all = problems.len();
+    let (element, reps, seed) = (args.element, args.reps, args.problems.shapes.seed);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}, about {eta} left")?;
+    // Draws on standard error, and only where that is a terminal.
+    let progress = ProgressBar::new(all as u64).with_style(style);
+    let work = move |results: &Results<Found>| {
+        for (asked, layout) in problems {
+            let shape = asked.any();
+            let (candidates, best) = match element {
+                ElementArg::F32 => search::<f32>(&*engine, shape, layout, reps, seed)?,
+                ElementArg::F64 => search::<f64>(&*engine, shape, layout, reps, seed)?,
+            };
+            if results.hand((shape, layout, candidates, best)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    let (mut kept, mut wrong, mut done) = (Vec::new(), 0, 0);
+    let ending = interrupt::attend(None, work, |(shape, layout, candidates, best)| {
+        progress.suspend(|| print(&mut human, shape, layout, &candidates))?;
+        progress.inc(1);
+        let of = candidates.iter();
+        wrong += of.filter(|candidate| !candidate.verdict.ok).count();
         kept.extend(best);
-    }
-    if !args.dry_run {
+        done += 1;
+        Ok(())
+    });
+    progress.finish_and_clear();
+    let ending = ending?;
+    if !args.dry_run && !kept.is_empty() {
         let path = tuning::path()?;
         tuning::add(&path, kept.clone())?;
         writeln!(human, "kept in {}", path.display())?;
     }
     if let Some(json) = json {
-        json.write_json(&kept)?;
+        json.write_records("tune", done == all, &kept)?;
     }
     if wrong > 0 {
-        writeln!(human, "{wrong} candidates gave a wrong result")?;
-        return Ok(Outcome::ChecksFailed);
+        let wrong = units::count(wrong, "candidate");
+        writeln!(human, "{wrong} gave a wrong result")?;
     }
-    Ok(Outcome::Done)
+    if ending != Ending::Complete {
+        writeln!(human, "interrupted: {done} of {all} done")?;
+        return Ok(Outcome::Interrupted);
+    }
+    Ok(match wrong {
+        0 => Outcome::Done,
+        _ => Outcome::ChecksFailed,
+    })
 }
 
 /// The candidates of one product, and what is kept of the fastest; of none that is wrong.
@@ -91,9 +117,10 @@ fn search<T: GemmElement>(
     shape: Shape,
     layout: Layout,
     reps: NonZeroUsize,
+    seed: u64,
 ) -> anyhow::Result<(Vec<Candidate>, Option<Tuned>)> {
     let transposed = layout.transposed();
-    let candidates = tune::candidates::<T>(engine, shape, transposed, reps.get())?;
+    let candidates = tune::candidates::<T>(engine, shape, transposed, reps.get(), seed)?;
     let best = candidates.first().filter(|candidate| candidate.verdict.ok);
     let best = best.map(|candidate| tune::tuned::<T>(engine, shape, transposed, candidate));
     Ok((candidates, best))

@@ -19,6 +19,19 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// "1 check passed", "all 2 checks passed".
+pub fn all_passed(checks: usize) -> String {
+    match checks {
+        1 => "1 check passed".to_owned(),
+        _ => format!("all {checks} checks passed"),
+    }
+}
+
+/// The first cause of a message of several, which are parted by colons.
+pub fn first_cause(message: &str) -> &str {
+    message.split(": ").next().unwrap_or(message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

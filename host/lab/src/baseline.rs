@@ -17,7 +17,8 @@
 //! Sources: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", 1963; Conover,
 //! "Practical Nonparametric Statistics", section 5.4.
 
-use crate::run::{Cache, Record};
+use crate::results::ResultFile;
+use crate::run::{Cache, Record, read_records};
 use std::path::{Path, PathBuf};
 use warpladder::engine::EngineKind;
 use warpladder::timing::median;
@@ -115,20 +116,18 @@ impl Baseline {
             path: path.to_owned(),
             error,
         })?;
-        /// The field that tells versions apart.
-        #[derive(serde::Deserialize)]
-        struct Version {
-            schema: Option<u32>,
-        }
         let content = |error| BaselineError::Content {
             path: path.to_owned(),
             error,
         };
-        let versions: Vec<Version> = serde_json::from_str(&text).map_err(content)?;
-        if versions.iter().all(|version| version.schema.is_none()) && !versions.is_empty() {
+        let file = ResultFile::parse(&text).map_err(content)?;
+        let has_version = |record: &serde_json::Value| record.get("schema").is_some();
+        let is_of_run = |record: &serde_json::Value| record.get("engine").is_some();
+        let records = file.values();
+        if records.iter().any(is_of_run) && !records.iter().any(has_version) {
             return Err(BaselineError::NoTimes(path.to_owned()));
         }
-        Ok(Baseline(serde_json::from_str(&text).map_err(content)?))
+        Ok(Baseline(read_records(&text).map_err(content)?))
     }
 
     /// Compares a record with that of the same kernel, size, engine, device and caches. `floor`
@@ -168,7 +167,7 @@ impl Baseline {
             EngineKind::Gpu => GPU_FLOOR,
             EngineKind::Cpu | EngineKind::Emulator => CPU_FLOOR,
         });
-        compare(&saved.times_ms, &record.times_ms, floor, resolution)
+        compare(saved.samples_ms(), record.samples_ms(), floor, resolution)
     }
 }
 

@@ -10,9 +10,11 @@
 //! | [`cpu`] | products on the host, to compare with |
 //! | [`element`] | the dispatch over element types |
 //! | [`catalogue`] | the only list of kernels |
+//! | [`results`] | the files that commands write, and what reads them |
 //! | [`run`] | a rung checked and timed, as a record |
 //! | [`baseline`] | a run beside a saved one |
 //! | [`profile`] | a rung run under counters |
+//! | [`ladder`] | why a rung is faster than the one before it, from counters |
 //! | [`sanitize`] | a rung run under sanitizers |
 //! | `peer`, [`compare`] | a rung beside cuBLAS or a copy, in turn on one GPU; on Linux |
 //! | [`calibrate`] | what only kernels tell of a GPU, measured |
@@ -30,12 +32,14 @@ pub mod cpu;
 pub mod element;
 pub mod emulate;
 pub mod engine;
+pub mod ladder;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub mod peer;
 pub mod predict;
 pub mod problem;
 pub mod profile;
 pub mod reproduce;
+pub mod results;
 pub mod run;
 pub mod sanitize;
 pub mod sweep;

@@ -7,6 +7,7 @@ use crate::predict::{self, Forecast, ForecastError, Strided};
 use crate::problem::Shape;
 use crate::run::{Admitted, LoadedRung, Problems, RunError, check_shape, preflight};
 use kernels_gpu::geometry::Geometry;
+use std::ops::ControlFlow;
 use warpladder::element::Element;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -126,10 +127,35 @@ pub fn sweep(
     shape: Shape,
     seed: u64,
 ) -> Result<Sweep, SweepError> {
-    let points = match over {
-        Over::Size => sizes(device, gpu, rung, seed)?,
-        Over::Warps | Over::Block => launches(device, gpu, rung, over, shape, seed)?,
-    };
+    let mut points = Vec::new();
+    sweep_each(device, gpu, rung, over, shape, seed, &mut |point| {
+        points.push(point);
+        ControlFlow::Continue(())
+    })?;
+    Ok(curve(&device.name, rung, over, shape, points))
+}
+
+/// The same, with each point as it comes; no more come after `Break`.
+///
+/// # Errors
+/// See [`SweepError`].
+pub fn sweep_each(
+    device: &DeviceModel,
+    gpu: Option<&dyn Engine>,
+    rung: &'static Rung,
+    over: Over,
+    shape: Shape,
+    seed: u64,
+    each: &mut dyn FnMut(Point) -> ControlFlow<()>,
+) -> Result<(), SweepError> {
+    match over {
+        Over::Size => sizes(device, gpu, rung, seed, each),
+        Over::Warps | Over::Block => launches(device, gpu, rung, over, shape, seed, each),
+    }
+}
+
+/// The curve of points, as many as there are.
+pub fn curve(device: &str, rung: &Rung, over: Over, shape: Shape, points: Vec<Point>) -> Sweep {
     let knee = |throughput: &dyn Fn(&Point) -> Option<f64>| {
         let first = points.first().filter(|_| over == Over::Warps)?;
         let all: Option<Vec<f64>> = points.iter().map(throughput).collect();
@@ -140,9 +166,9 @@ pub fn sweep(
         knee(&|point| Some(point.predicted)),
         knee(&|point| point.measured),
     );
-    Ok(Sweep {
+    Sweep {
         kernel: rung.name.to_owned(),
-        device: device.name.to_string(),
+        device: device.to_owned(),
         over,
         shape: match (over, points.last()) {
             (Over::Size, Some(last)) => square(last.x),
@@ -152,7 +178,7 @@ pub fn sweep(
         points,
         predicted_knee,
         measured_knee,
-    })
+    }
 }
 
 const fn square(size: u32) -> Shape {
@@ -199,14 +225,16 @@ fn sizes(
     gpu: Option<&dyn Engine>,
     rung: &'static Rung,
     seed: u64,
-) -> Result<Vec<Point>, SweepError> {
+    each: &mut dyn FnMut(Point) -> ControlFlow<()>,
+) -> Result<(), SweepError> {
     let emulator = EmulatorEngine::new();
-    let mut points = Vec::new();
+    let mut is_any_taken = false;
     for size in SIZES {
         let shape = square(size);
         if check_shape(rung, shape).is_err() {
             continue;
         }
+        is_any_taken = true;
         let forecast = predict::forecast(&emulator, device, rung, shape, seed)?;
         let measured = gpu.map(|gpu| {
             let admitted = preflight(gpu, rung, shape)?;
@@ -220,12 +248,14 @@ fn sizes(
             let times = [record.min_ms, record.median_ms, record.max_ms];
             Ok(times.map(Option::unwrap_or_default))
         });
-        points.push(point(rung, size, &forecast, measured.transpose()?));
+        if each(point(rung, size, &forecast, measured.transpose()?)).is_break() {
+            return Ok(());
+        }
     }
-    if points.is_empty() {
-        return Err(SweepError::NoSize(rung.name));
+    match is_any_taken {
+        true => Ok(()),
+        false => Err(SweepError::NoSize(rung.name)),
     }
-    Ok(points)
 }
 
 fn wrong(rung: &Rung, x: u32, complaint: String) -> SweepError {
@@ -244,7 +274,8 @@ fn launches(
     over: Over,
     shape: Shape,
     seed: u64,
-) -> Result<Vec<Point>, SweepError> {
+    each: &mut dyn FnMut(Point) -> ControlFlow<()>,
+) -> Result<(), SweepError> {
     let Implementation::Kernel {
         geometry: Geometry::GridStride { block: widest },
         ..
@@ -280,7 +311,6 @@ fn launches(
         Some(gpu) => Some(measure(gpu, rung, shape, seed, &launches)?),
         None => None,
     };
-    let mut points = Vec::new();
     for (index, &(x, launch)) in launches.iter().enumerate() {
         let forecast = predict::forecast_strided(device, rung, shape, &strided, launch)?;
         // Registers may keep some of these blocks out: then there are fewer warps than the point
@@ -289,9 +319,11 @@ fn launches(
             break;
         }
         let measured = times.as_ref().map(|times| times[index]);
-        points.push(point(rung, x, &forecast, measured));
+        if each(point(rung, x, &forecast, measured)).is_break() {
+            break;
+        }
     }
-    Ok(points)
+    Ok(())
 }
 
 /// Quartiles of the times of each launch, in milliseconds.

@@ -49,7 +49,7 @@ pub struct Candidate {
     pub verdict: Verdict,
 }
 
-/// All candidates that were timed, the fastest of those with right results first, and those with
+/// All candidates that were timed with inputs drawn by `seed`, the fastest of those with right results first, and those with
 /// wrong ones last.
 ///
 /// # Errors
@@ -59,11 +59,12 @@ pub fn candidates<T: GemmElement>(
     shape: Shape,
     transposed: [bool; 2],
     reps: usize,
+    seed: u64,
 ) -> Result<Vec<Candidate>, TuneError> {
     let device = DeviceLimits::of(engine);
     let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
     description.check()?;
-    let problem = Product::<T>::row_major(shape, 1).stored(transposed);
+    let problem = Product::<T>::row_major(shape, seed).stored(transposed);
     let bench = Bench::new(engine, &description, &problem)?;
     let mut candidates = Vec::new();
     for (predicted, choice) in shortlist(&description, device) {

@@ -9,7 +9,8 @@ use warpladder::engine::EngineKind;
 use warpladder_lab::compare::PeerComparison;
 use warpladder_lab::predict::device_of;
 use warpladder_lab::reproduce::Row;
-use warpladder_lab::run::Record;
+use warpladder_lab::results::{self, ResultFile};
+use warpladder_lab::run::{Record, read_records};
 use warpladder_lab::sweep::Sweep;
 use warpladder_models::Bound;
 use warpladder_models::devices::{self, DeviceError, DeviceModel, Measured};
@@ -113,8 +114,8 @@ impl Data {
     /// # Errors
     /// [`DataError::Content`], which a test excludes.
     pub fn shipped() -> Result<Self, DataError> {
-        let mut measured: Vec<Record> = parse("results/h200/run.json", h200::RUN)?;
-        let smaller: Vec<Record> = parse("results/h200/run-2048.json", h200::RUN_2048)?;
+        let mut measured: Vec<Record> = parse_run("results/h200/run.json", h200::RUN)?;
+        let smaller: Vec<Record> = parse_run("results/h200/run-2048.json", h200::RUN_2048)?;
         measured.extend(smaller);
         let devices: Vec<DeviceProperties> = parse("results/h200/devices.json", h200::DEVICES)?;
         let compared: [Vec<PeerComparison>; 5] = [
@@ -182,14 +183,14 @@ impl Data {
                 name: name.clone(),
                 error,
             };
-            let file = read::file(&text).map_err(content)?;
-            if file.records.is_empty() {
+            let file = ResultFile::parse(&text).map_err(content)?;
+            if file.values().is_empty() {
                 return Err(DataError::Empty(path.clone()));
             }
-            if !file.is_complete {
+            if !file.complete {
                 data.incomplete.push(name.clone());
             }
-            for record in file.records {
+            for record in file.records().map_err(content)? {
                 data.add(record).map_err(content)?;
             }
         }
@@ -210,11 +211,8 @@ impl Data {
         }
         match read::kind(&value)? {
             Kind::Run => {
-                let mut record: Record = to(value)?;
-                if record.engine == EngineKind::Emulator {
-                    read::without_times(&mut record);
-                }
-                self.measured.push(record);
+                let record: Record = to(value)?;
+                self.measured.push(record.up_to_date());
             }
             Kind::Compare => self.compared.push(to(value)?),
             Kind::Sweep => self.sweeps.push(to(value)?),
@@ -354,14 +352,20 @@ fn shipped_predictions() -> Result<Vec<Predicted>, DataError> {
     parse("results/h200/predict.json", h200::PREDICT)
 }
 
+/// The records of a file of any version.
 fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>, DataError> {
-    let content = |error| DataError::Content {
+    results::read(text).map_err(|error| DataError::Content {
         name: name.to_owned(),
         error,
-    };
-    let file = read::file(text).map_err(content)?;
-    let records = file.records.into_iter().map(serde_json::from_value);
-    records.collect::<Result<_, _>>().map_err(content)
+    })
+}
+
+/// The records of a file of `run`, of any version.
+fn parse_run(name: &str, text: &str) -> Result<Vec<Record>, DataError> {
+    read_records(text).map_err(|error| DataError::Content {
+        name: name.to_owned(),
+        error,
+    })
 }
 
 #[cfg(test)]
@@ -396,16 +400,49 @@ mod tests {
     #[test]
     fn a_record_that_was_read_is_written_as_it_was() {
         for text in [h200::RUN, h200::RUN_2048] {
-            let records: Vec<Record> = parse("run", text).unwrap();
+            let records: Vec<Record> = parse_run("run", text).unwrap();
             let detailed: Vec<_> = records
                 .iter()
-                .map(|record| Detailed::new(record, None::<()>))
+                .map(|record| Detailed::new(record, None::<()>, None))
                 .collect();
-            let values: serde_json::Value = serde_json::from_str(text).unwrap();
-            assert_eq!(serde_json::to_value(&detailed).unwrap(), values);
+            let values: Vec<serde_json::Value> = parse("run", text).unwrap();
+            let written = serde_json::to_value(&detailed).unwrap();
+            let written = written.as_array().unwrap();
+            assert_eq!(written.len(), values.len());
+            // Fields that came with a later version are null, or an empty list.
+            let mut later = std::collections::BTreeSet::new();
+            for (written, value) in written.iter().zip(&values) {
+                let (written, value) = (written.as_object().unwrap(), value.as_object().unwrap());
+                for (name, field) in written {
+                    match value.get(name) {
+                        Some(before) => assert_eq!(field, before, "{name}"),
+                        None => {
+                            let is_empty = field.as_array().is_some_and(Vec::is_empty);
+                            assert!(field.is_null() || is_empty, "{name}: {field}");
+                            later.insert(name.clone());
+                        }
+                    }
+                }
+                assert!(value.keys().all(|name| written.contains_key(name)));
+            }
             let written = serde_json::to_string_pretty(&detailed).unwrap();
-            assert_eq!(fields(&written), fields(text));
+            let of_then = |name: &&str| !later.contains(*name);
+            let kept: Vec<&str> = fields(&written).into_iter().filter(of_then).collect();
+            assert_eq!(kept, fields(text));
         }
+    }
+
+    #[test]
+    fn what_the_emulator_took_is_no_time_of_a_device() {
+        let text = r#"[{"schema": 2, "kernel": "naive", "family": "matmul", "source": "000",
+            "element": "f32", "m": 8, "n": 8, "k": 8, "engine": "emulator", "device": "CPU",
+            "ok": true, "samples": 2, "median_ms": 0.5, "gflops": 1.0, "times_ms": [0.4, 0.6]}]"#;
+        let records = parse_run("old", text).unwrap();
+        let record = &records[0];
+        assert_eq!((record.median_ms, record.gflops), (None, None));
+        assert_eq!(record.emulator_ms, Some(0.5));
+        assert_eq!(record.samples_ms(), [0.4, 0.6]);
+        assert!(record.times_ms.is_empty());
     }
 
     #[test]
@@ -413,7 +450,7 @@ mod tests {
         let text = r#"[{"kernel": "naive", "family": "matmul", "source": "000", "element": "f32",
             "m": 8, "n": 8, "k": 8, "engine": "gpu", "device": "V100", "ok": true,
             "samples": 3, "median_ms": 0.5}]"#;
-        let records: Vec<Record> = parse("old", text).unwrap();
+        let records: Vec<Record> = parse_run("old", text).unwrap();
         assert_eq!((records[0].schema, records[0].median_ms), (1, Some(0.5)));
         assert!(records[0].times_ms.is_empty() && records[0].driver.is_none());
     }

@@ -589,7 +589,9 @@ mod tests {
         for record in &mut data.measured {
             if record.engine == EngineKind::Gpu {
                 record.engine = EngineKind::Emulator;
-                crate::read::without_times(record);
+                // As of a version whose times are those of the emulator.
+                record.schema = 2;
+                *record = record.clone().up_to_date();
             }
         }
         data.compared.clear();

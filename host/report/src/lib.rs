@@ -31,6 +31,14 @@ use crate::plot::{DrawError, Plot};
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::problem::Shape;
 
+/// The ladders of these results: what needs no counting.
+pub fn ladders(data: &Data) -> Vec<Plot> {
+    let model = data.model();
+    let device = model.as_ref().map(|device| &*device.name);
+    let ladders = ladders::ladders(data, model.as_ref());
+    ladders.iter().map(|ladder| ladder.plot(device)).collect()
+}
+
 /// What a page shows.
 #[derive(Clone, Debug)]
 pub struct Report {

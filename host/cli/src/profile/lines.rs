@@ -1,7 +1,7 @@
 //! The source lines of a profile.
 
 use super::share;
-use crate::table;
+use crate::{table, units};
 use comfy_table::CellAlignment;
 use ptx_emulator::counters::{Counts, LineCounts, SourceLine};
 use std::io::{self, Write};
@@ -19,50 +19,80 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::
             || counts.global().requests + counts.shared().requests > 0
     };
     let shown: Vec<&LineCounts> = record.lines.iter().filter(is_shown).collect();
-    let mut table = table::new(&[
-        "line",
-        "instructions",
-        "share %",
-        "sectors/request",
-        "wavefronts/ideal",
-        "source",
-    ]);
-    table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
+    // Where the terminal is narrow, names are short, and the source gets the rest.
+    let is_narrow = table::terminal_width().is_some_and(|width| width < WIDE);
+    let mut table = table::new(match is_narrow {
+        false => &[
+            "line",
+            "instructions",
+            "share %",
+            "sectors/request",
+            "wavefronts/ideal",
+            "source",
+        ],
+        true => &["line", "instr.", "%", "sect.", "wavef.", "source"],
+    });
     let parts = record.parts();
     let mut sources = Sources::default();
     for line in &shown {
-        table.add_row(row(
+        let mut cells = row(
             "",
             &line.place,
             &line.counts,
             &parts(line),
             record,
             &mut sources,
-        ));
+        );
+        shorten(&mut cells, is_narrow);
+        table.add_row(cells);
         for inlined in line.inlined.iter().filter(|_| all) {
             let parts = [&inlined.counts];
-            table.add_row(row(
+            let mut cells = row(
                 "  ",
                 &inlined.place,
                 &inlined.counts,
                 &parts,
                 record,
                 &mut sources,
-            ));
+            );
+            shorten(&mut cells, is_narrow);
+            table.add_row(cells);
         }
     }
     for column in table.column_iter_mut().skip(1).take(4) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+    table::fit(&mut table, 5);
     writeln!(to, "\n{table}")?;
     let left_out = record.lines.len() - shown.len();
     if left_out > 0 {
         writeln!(
             to,
-            "left out: {left_out} lines with few instructions (--lines shows them)"
+            "left out: {} with few instructions (--lines shows all)",
+            units::count(left_out, "line")
         )?;
     }
     Ok(())
+}
+
+/// Columns from which on nothing is shortened.
+const WIDE: usize = 140;
+
+/// Leaves of a row what a narrow terminal has room for: the file without its folders.
+fn shorten(cells: &mut [String; 6], is_narrow: bool) {
+    if !is_narrow {
+        return;
+    }
+    let indent = cells[0].len() - cells[0].trim_start().len();
+    if let Some((_, file)) = cells[0].rsplit_once('/') {
+        // Folders tell modules apart that are all in a file of one name.
+        let folder = cells[0].rsplit('/').nth(1).unwrap_or_default();
+        let name = match file.starts_with("mod.rs:") || file.starts_with("lib.rs:") {
+            true => format!("{}/{file}", folder.trim_start()),
+            false => file.to_owned(),
+        };
+        cells[0] = format!("{}{name}", " ".repeat(indent));
+    }
 }
 
 /// A row of the table of lines. Ratios are those of the line's `parts`, each value once.

@@ -18,7 +18,8 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement) -> io::Result<()> 
 }
 
 pub(super) fn print_figure(to: &mut dyn Write, name: &str, figures: &str) -> io::Result<()> {
-    writeln!(to, "  {name:22}{figures}")
+    let line = format!("  {name:22}{figures}");
+    writeln!(to, "{}", table::wrapped(&line, 24))
 }
 
 /// The lines of the totals: name and figures.
@@ -93,7 +94,7 @@ fn footprint(record: &Measurement) -> String {
 fn global_accesses(global: &GlobalCounts) -> Option<String> {
     (global.requests > 0).then(|| {
         format!(
-            "{} requests, {} sectors ({} per request); {} bytes asked, {} moved",
+            "{} requests, {} sectors ({} per request); {} bytes requested, {} moved",
             grouped(global.requests),
             grouped(global.sectors),
             ratio(global.sectors_per_request()),
@@ -106,7 +107,7 @@ fn global_accesses(global: &GlobalCounts) -> Option<String> {
 fn bulk_copies(bulk: &BulkCounts) -> Option<String> {
     (bulk.bytes > 0).then(|| {
         format!(
-            "{} sectors; {} bytes asked, {} moved",
+            "{} sectors; {} bytes requested, {} moved",
             grouped(bulk.sectors),
             grouped(bulk.bytes),
             grouped(bulk.bytes_moved()),
@@ -121,7 +122,7 @@ fn shared_accesses(shared: &SharedCounts) -> Option<String> {
             ways => format!("bank conflicts up to {ways}-way"),
         };
         format!(
-            "{} requests, {} wavefronts ({} times the ideal), {worst}; {} bytes asked",
+            "{} requests, {} wavefronts ({} times the ideal), {worst}; {} bytes requested",
             grouped(shared.requests),
             grouped(shared.wavefronts),
             ratio(shared.conflict_ratio()),
@@ -133,7 +134,7 @@ fn shared_accesses(shared: &SharedCounts) -> Option<String> {
 fn constant_accesses(constant: &ConstantCounts) -> Option<String> {
     (constant.requests > 0).then(|| {
         format!(
-            "{} requests for {} addresses; {} bytes asked",
+            "{} requests for {} addresses; {} bytes requested",
             grouped(constant.requests),
             grouped(constant.addresses),
             grouped(constant.bytes),
@@ -144,7 +145,7 @@ fn constant_accesses(constant: &ConstantCounts) -> Option<String> {
 fn plain_accesses(plain: &PlainCounts) -> Option<String> {
     (plain.requests > 0).then(|| {
         let (requests, bytes) = (grouped(plain.requests), grouped(plain.bytes));
-        format!("{requests} requests; {bytes} bytes asked")
+        format!("{requests} requests; {bytes} bytes requested")
     })
 }
 

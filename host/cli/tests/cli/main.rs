@@ -15,3 +15,17 @@ mod report;
 mod reproduce;
 mod sanitize;
 mod source_gpus;
+
+/// The records in the envelope that every command's `--json` writes, all that were asked for.
+fn records(json: &[u8]) -> Vec<serde_json::Value> {
+    let text = String::from_utf8_lossy(json);
+    let mut envelope: serde_json::Value =
+        serde_json::from_slice(json).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(envelope["schema"], 3, "{text}");
+    assert_eq!(envelope["complete"], true, "{text}");
+    assert!(envelope["command"].is_string(), "{text}");
+    match envelope["records"].take() {
+        serde_json::Value::Array(records) => records,
+        other => panic!("{other}"),
+    }
+}

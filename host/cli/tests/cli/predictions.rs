@@ -11,8 +11,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{self, Implementation};
-use warpladder_lab::predict::{Forecast, ForecastError, forecast};
+use warpladder_lab::predict::{self, Forecast, ForecastError, forecast};
 use warpladder_lab::problem::Shape;
+use warpladder_lab::results;
 use warpladder_lab::sweep::{Over, Point, Sweep, sweep};
 use warpladder_models::devices;
 
@@ -102,15 +103,15 @@ fn update() -> Option<String> {
 }
 
 /// What is predicted, and what cannot be.
-fn results() -> [PathBuf; 2] {
+fn files() -> [PathBuf; 2] {
     ["predict.json", "predict-refused.json"].map(|name| root().join("results/h200").join(name))
 }
 
 fn values() -> Vec<serde_json::Value> {
     let read = |path| -> Vec<serde_json::Value> {
-        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+        results::read(&std::fs::read_to_string(path).unwrap()).unwrap()
     };
-    results().into_iter().flat_map(read).collect()
+    files().into_iter().flat_map(read).collect()
 }
 
 fn rows() -> Vec<Row> {
@@ -118,12 +119,23 @@ fn rows() -> Vec<Row> {
     rows.collect::<Result<_, _>>().unwrap()
 }
 
-fn predicted(row: &Row) -> Result<Forecast, ForecastError> {
-    let shape = Shape {
+fn shape(row: &Row) -> Shape {
+    Shape {
         m: row.m,
         n: row.n,
         k: row.k.unwrap_or(row.m),
-    };
+    }
+}
+
+/// What changes with the PTX of a kernel: `run` shows a prediction for the PTX that it has alone.
+fn fingerprint(row: &Row) -> u64 {
+    let h200 = devices::find("H200").unwrap();
+    let rung = catalogue::find(&row.kernel).unwrap();
+    predict::fingerprint(h200, rung, shape(row)).unwrap()
+}
+
+fn predicted(row: &Row) -> Result<Forecast, ForecastError> {
+    let shape = shape(row);
     let rung = catalogue::find(&row.kernel).unwrap();
     let h200 = devices::find("H200").unwrap();
     forecast(&EmulatorEngine::new(), h200, rung, shape, 1)
@@ -141,7 +153,8 @@ fn sweeps() -> [PathBuf; 4] {
 }
 
 fn saved(sweep: &Path) -> Sweep {
-    serde_json::from_str(&std::fs::read_to_string(sweep).unwrap()).unwrap()
+    let text = std::fs::read_to_string(sweep).unwrap();
+    results::read(&text).unwrap().remove(0)
 }
 
 /// Makes the predicted points of the sweeps anew and keeps them beside the measured ones.
@@ -178,7 +191,9 @@ fn predict_again() {
             Ok(forecast) => forecast,
             Err(refused) => {
                 let fields = value.as_object_mut().unwrap();
-                fields.retain(|name, _| !["predicted_ms", "bound", "times"].contains(&&**name));
+                fields.retain(|name, _| {
+                    !["predicted_ms", "bound", "times", "ptx"].contains(&&**name)
+                });
                 value["refused"] = refused.to_string().into();
                 return;
             }
@@ -190,6 +205,7 @@ fn predict_again() {
             (bound.as_str().unwrap().to_owned(), ms.into())
         });
         value["predicted_ms"] = (forecast.seconds() * 1e3).into();
+        value["ptx"] = format!("{:016x}", fingerprint(&row)).into();
         value["bound"] = serde_json::to_value(longest.bound).unwrap();
         value["times"] = times.collect::<serde_json::Map<_, _>>().into();
         value.as_object_mut().unwrap().remove("refused");
@@ -197,7 +213,7 @@ fn predict_again() {
     let (refused, predicted): (Vec<_>, Vec<_>) = values
         .iter()
         .partition(|value| value.get("refused").is_some());
-    for (path, values) in results().into_iter().zip([predicted, refused]) {
+    for (path, values) in files().into_iter().zip([predicted, refused]) {
         let rows: Vec<String> = values.iter().map(|value| format!("  {value}")).collect();
         std::fs::write(path, format!("[\n{}\n]\n", rows.join(",\n"))).unwrap();
     }

@@ -28,9 +28,9 @@ fn root() -> PathBuf {
     PathBuf::from(warpladder::SOURCE_ROOT)
 }
 
-fn read_json(path: &Path) -> Value {
+fn read_json(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+    warpladder_lab::results::read(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
 /// The table of these files of one run, with the device that it ran on above it.
@@ -57,10 +57,7 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
     )
     .unwrap();
     writeln!(text, "|---|---|--:|--:|--:|--:|--:|").unwrap();
-    let records = files.iter().flat_map(|file| {
-        let records = read_json(&folder.join(file));
-        records.as_array().unwrap().clone()
-    });
+    let records = files.iter().flat_map(|file| read_json(&folder.join(file)));
     for record in records.filter(|record| shown(record["kernel"].as_str().unwrap())) {
         assert_eq!(record["ok"], true, "{record}");
         let number = |field: &str, digits: usize| match record[field].as_f64() {
@@ -87,7 +84,7 @@ fn table(folder: &Path, files: &[&str], shown: impl Fn(&str) -> bool) -> String 
 
 /// A console with commands of the program and what they print, where that is the same on every
 /// machine.
-fn console(commands: &[&str]) -> String {
+fn console(commands: &[&str], columns: Option<u32>) -> String {
     let mut text = "```console\n".to_owned();
     for command in commands {
         let mut words = command.split_whitespace();
@@ -95,10 +92,12 @@ fn console(commands: &[&str]) -> String {
         let arguments = words.take_while(|word| *word != "|");
         let lines = command.split_once(" | head -");
         let lines = lines.map_or(usize::MAX, |(_, lines)| lines.parse().unwrap());
-        let output = Command::new(env!("CARGO_BIN_EXE_warpladder"))
-            .args(arguments)
-            .output()
-            .unwrap();
+        let arguments = arguments.map(|word| word.trim_matches('\''));
+        let mut program = Command::new(env!("CARGO_BIN_EXE_warpladder"));
+        if let Some(columns) = columns {
+            program.env("COLUMNS", columns.to_string());
+        }
+        let output = program.args(arguments).output().unwrap();
         assert!(output.status.success(), "{command}: {output:?}");
         writeln!(text, "$ {command}").unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
@@ -109,12 +108,40 @@ fn console(commands: &[&str]) -> String {
     text + "```\n"
 }
 
+/// Lines of a run without what differs from machine to machine: the processor, and the column of
+/// what it took, which is the last.
+pub fn without_times_of_the_cpu(text: &str) -> String {
+    let mut lines = Vec::new();
+    let mut column = None;
+    for line in text.lines() {
+        if line.starts_with("emulator on ") {
+            lines.push("emulator on … CPU cores".to_owned());
+            continue;
+        }
+        if line.starts_with("kernel ") && line.ends_with("CPU ms") {
+            column = Some(line.chars().count());
+            lines.push(line.to_owned());
+            continue;
+        }
+        // Rows end where their header ends.
+        let is_row = column == Some(line.chars().count()) && line.contains(" ok ");
+        if !is_row {
+            column = column.filter(|_| line.contains(" ok "));
+            lines.push(line.to_owned());
+            continue;
+        }
+        let (rest, _) = line.rsplit_once(' ').unwrap();
+        let width = line.chars().count();
+        lines.push(format!("{:<1$}…", rest.trim_end(), width - 1));
+    }
+    lines.join("\n") + "\n"
+}
+
 /// The ratios of the comparisons: a row for each kernel and peer, a column for each size.
 fn ratios(folder: &Path) -> String {
     let mut text = "| kernel | peer | size: ratio |\n|---|---|---|\n".to_owned();
     for file in ["sgemm", "dgemm", "wgmma", "transpose"] {
         let records = read_json(&folder.join(format!("compare-{file}.json")));
-        let records = records.as_array().unwrap();
         for of_kernel in records.chunk_by(|a, b| a["kernel"] == b["kernel"]) {
             let cells: Vec<String> = of_kernel
                 .iter()
@@ -163,6 +190,48 @@ fn check(file: &str, marker: &str, text: &str) {
     );
 }
 
+/// The ladder of f32 products, as `warpladder plot ladder` draws it from the results that ship.
+fn picture() -> String {
+    let data = warpladder_report::Data::shipped().unwrap();
+    let plots = warpladder_report::ladders(&data);
+    let of_products = plots.iter().find(|plot| plot.name == "ladder-products-f32");
+    of_products.unwrap().file().unwrap()
+}
+
+#[test]
+fn the_picture_is_that_of_the_results() {
+    let path = root().join("docs/ladder.svg");
+    if std::env::var_os("WARPLADDER_UPDATE").is_some() {
+        std::fs::write(&path, picture()).unwrap();
+        return;
+    }
+    assert!(
+        std::fs::read_to_string(&path).is_ok_and(|drawn| drawn == picture()),
+        "docs/ladder.svg: run `WARPLADDER_UPDATE=1 cargo test -p warpladder-cli --test cli readme`"
+    );
+}
+
+/// The numbers of kernels that the README explains.
+#[test]
+fn the_numbers_of_kernels_are_those_of_the_program() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let in_program: usize = warpladder::ptx::MODULES
+        .iter()
+        .map(|module| module.entries().count())
+        .sum();
+    let listed = warpladder_lab::catalogue::rungs().count();
+    let words = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = format!("It counts {in_program} kernels and `warpladder list` shows {listed}:");
+    assert!(words.contains(&said), "{said}");
+}
+
+/// A run without what differs from machine to machine: the processor, and what it took.
+fn ladder() -> String {
+    let command = "warpladder run --engine emulator --kernel 'naive*,tiled_32,outputs_8,sgemm' \
+                   --exclude '*_f64'";
+    console(&[command], Some(100))
+}
+
 // One test, not several: they would write the same file at the same time.
 #[test]
 fn tables_and_output_are_those_of_the_results_and_of_the_program() {
@@ -172,13 +241,14 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     check("docs/h200.md", "compare", &ratios(&folder));
     let short = table(&folder, &all[..1], |kernel| SHORT.contains(&kernel));
     check("README.md", "short", &short);
-    let profile = "warpladder profile transpose_coalesced --size 64 | head -10";
-    check("README.md", "profile", &console(&[profile]));
+    check("README.md", "ladder", &without_times_of_the_cpu(&ladder()));
+    let profile = "warpladder profile transpose_coalesced --shape 64 | head -10";
+    check("README.md", "profile", &console(&[profile], None));
     let predict = ["transpose_coalesced", "transpose_padded"]
-        .map(|kernel| format!("warpladder predict {kernel} --device V100 --size 2048 | head -5"));
+        .map(|kernel| format!("warpladder predict {kernel} --device V100 --shape 2048 | head -5"));
     check(
         "README.md",
         "predict",
-        &console(&predict.each_ref().map(String::as_str)),
+        &console(&predict.each_ref().map(String::as_str), None),
     );
 }

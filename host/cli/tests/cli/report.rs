@@ -150,7 +150,7 @@ fn a_report_of_the_emulator_is_made_from_its_file() {
     let kernels = [
         "--kernel",
         "naive,transpose_padded,cpu_naive",
-        "--size",
+        "--shape",
         "32",
     ];
     let ended = warpladder(&[&["--engine", "emulator", "--json", &run], &kernels[..]].concat());

@@ -3,7 +3,12 @@
 
 use serde_json::Value;
 use std::process::{Command, Output};
+use warpladder::device::ComputeCapability;
 use warpladder::engine::emulator::EmulatorEngine;
+use warpladder::engine::{Engine, EngineKind};
+use warpladder::error::EngineError;
+use warpladder::launch::{DevicePtr, KernelId, Launch, MatrixMap, TENSOR_MAP_BYTES};
+use warpladder_lab::problem::Shape;
 use warpladder_lab::reproduce::{self, Bench, Source, StepVerdict, Unit};
 
 fn warpladder(args: &[&str]) -> Output {
@@ -18,11 +23,11 @@ fn warpladder(args: &[&str]) -> Output {
 /// The rows of a source on the emulator, at a small size that its rungs take.
 fn rows(source: &str, size: &str) -> Vec<Value> {
     let output = warpladder(&[
-        "--engine", "emulator", "--source", source, "--size", size, "--reps", "1", "--json", "-",
+        "--engine", "emulator", "--source", source, "--shape", size, "--reps", "1", "--json", "-",
     ]);
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
-    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = super::records(&output.stdout);
     every_figure_has_a_line(source, &rows, &text);
     assert!(
         text.trim_end()
@@ -269,10 +274,78 @@ fn source_004_counts_follow_the_series() {
     );
 }
 
+/// The emulator in the place of a GPU: what it takes counts as times of a device, which those of
+/// the emulator are not.
+struct StandIn(EmulatorEngine);
+
+impl Engine for StandIn {
+    fn kind(&self) -> EngineKind {
+        EngineKind::Gpu
+    }
+
+    fn device_name(&self) -> &str {
+        "stand-in"
+    }
+
+    fn compute_capability(&self) -> ComputeCapability {
+        self.0.compute_capability()
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        self.0.multiprocessors()
+    }
+
+    fn free_memory(&self) -> Result<u64, EngineError> {
+        self.0.free_memory()
+    }
+
+    fn load(&self, ptx: &str, entry: &str) -> Result<KernelId, EngineError> {
+        self.0.load(ptx, entry)
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<DevicePtr, EngineError> {
+        self.0.alloc(bytes)
+    }
+
+    fn free(&self, ptr: DevicePtr) {
+        self.0.free(ptr);
+    }
+
+    fn upload(&self, to: DevicePtr, bytes: &[u8]) -> Result<(), EngineError> {
+        self.0.upload(to, bytes)
+    }
+
+    fn download(&self, bytes: &mut [u8], from: DevicePtr) -> Result<(), EngineError> {
+        self.0.download(bytes, from)
+    }
+
+    fn tensor_map(&self, matrix: &MatrixMap) -> Result<[u8; TENSOR_MAP_BYTES], EngineError> {
+        self.0.tensor_map(matrix)
+    }
+
+    unsafe fn run(&self, launch: &Launch<'_>) -> Result<(), EngineError> {
+        // SAFETY: the same contract.
+        unsafe { self.0.run(launch) }
+    }
+
+    unsafe fn time(&self, launches: &[Launch<'_>], rounds: u32) -> Result<f64, EngineError> {
+        // SAFETY: the same contract.
+        unsafe { self.0.time(launches, rounds) }
+    }
+}
+
+const fn square(size: u32) -> Shape {
+    Shape {
+        m: size,
+        n: size,
+        k: size,
+    }
+}
+
 #[test]
 fn times_are_compared_where_the_engine_is_timed() {
-    let emulator = EmulatorEngine::new();
-    let mut bench = Bench::timed(&emulator, Some(64), 1, 2);
+    let device = StandIn(EmulatorEngine::new());
+    let mut bench = Bench::timed(&device, Some(square(64)), 1, 2);
     for source in [Source::Patc, Source::Intervals] {
         for group in source.groups() {
             let rows = reproduce::reproduce(&mut bench, source, group).unwrap();
@@ -292,8 +365,8 @@ fn times_are_compared_where_the_engine_is_timed() {
 
 #[test]
 fn bounds_and_shares_are_taken_from_the_reference() {
-    let emulator = EmulatorEngine::new();
-    let mut bench = Bench::timed(&emulator, Some(128), 1, 1);
+    let device = StandIn(EmulatorEngine::new());
+    let mut bench = Bench::timed(&device, Some(square(128)), 1, 1);
     let group = Source::Cse260
         .groups()
         .iter()
@@ -330,7 +403,7 @@ fn refused(args: &[&str]) -> String {
 
 #[test]
 fn a_size_that_a_rung_does_not_take_is_refused_with_one_that_all_take() {
-    let message = refused(&["--engine", "emulator", "--size", "100"]);
+    let message = refused(&["--engine", "emulator", "--shape", "100"]);
     assert_eq!(message.lines().count(), 1, "{message}");
     assert!(
         message.contains("not 100 x 100 x 100") && message.contains("multiple of 256"),
@@ -341,7 +414,7 @@ fn a_size_that_a_rung_does_not_take_is_refused_with_one_that_all_take() {
 #[test]
 fn what_is_no_source_no_size_or_no_file_is_refused() {
     assert!(refused(&["--source", "005"]).contains("000"));
-    assert!(refused(&["--size", "0"]).contains("--size"));
+    assert!(refused(&["--shape", "0"]).contains("--shape"));
     assert!(refused(&["--reps", "0"]).contains("--reps"));
     assert!(refused(&["--json", "/no such folder/rows.json"]).contains("/no such folder"));
 }

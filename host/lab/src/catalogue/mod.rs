@@ -122,6 +122,18 @@ impl Rung {
         }
     }
 
+    /// Whether both compute the same from and to the same element types, as kernels: their times
+    /// at one size compare.
+    pub fn is_comparable(&self, other: &Rung) -> bool {
+        let chains = |rung: &Rung| matches!(rung.operation, Operation::FmaChains { .. });
+        let is_kernel = |rung: &Rung| rung.compute_capability().is_some();
+        is_kernel(self)
+            && is_kernel(other)
+            && self.family == other.family
+            && self.element == other.element
+            && (self.operation == other.operation || chains(self) && chains(other))
+    }
+
     /// Whether it takes operands that are stored transposed.
     pub fn takes_any_layout(&self) -> bool {
         matches!(

@@ -46,6 +46,30 @@ impl Precondition {
         }
     }
 
+    /// The least size from this one on that is taken, with the extents that must be larger rounded
+    /// up. One that would be too large for its type stays as it is.
+    pub fn round_up(self, operation: Operation, shape: Shape) -> Shape {
+        let up = |extent: u32, multiple: u32| {
+            let rounded = extent.max(1).checked_next_multiple_of(multiple.max(1));
+            rounded.unwrap_or(extent)
+        };
+        match self {
+            Precondition::Any => shape,
+            Precondition::Multiples { m, n, k } => Shape {
+                m: up(shape.m, m),
+                n: up(shape.n, n),
+                k: match operation.uses_k() {
+                    true => up(shape.k, k),
+                    false => shape.k,
+                },
+            },
+            Precondition::Elements(multiple) => Shape {
+                n: up(shape.n, multiple / common_divisor(shape.m, multiple)),
+                ..shape
+            },
+        }
+    }
+
     /// In words, for this operation.
     pub fn describe(self, operation: Operation) -> String {
         match self {
@@ -72,6 +96,14 @@ impl Precondition {
     }
 }
 
+/// The greatest common divisor, by Euclid; that of 0 and another number is the other.
+fn common_divisor(one: u32, other: u32) -> u32 {
+    match other {
+        0 => one.max(1),
+        _ => common_divisor(other, one % other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +114,40 @@ mod tests {
         let exact = Precondition::multiples_of(32);
         assert!(!exact.takes(Operation::Product, shape));
         assert!(exact.takes(Operation::Transpose, shape));
+    }
+
+    #[test]
+    fn a_size_is_rounded_up_to_one_that_is_taken() {
+        let shape = Shape { m: 33, n: 7, k: 5 };
+        for (precondition, operation, rounded) in [
+            (Precondition::Any, Operation::Product, [33, 7, 5]),
+            (
+                Precondition::multiples_of(32),
+                Operation::Product,
+                [64, 32, 32],
+            ),
+            (
+                Precondition::multiples_of(32),
+                Operation::Transpose,
+                [64, 32, 5],
+            ),
+            (
+                Precondition::Elements(12),
+                Operation::StreamCopy,
+                [33, 8, 5],
+            ),
+        ] {
+            let up = precondition.round_up(operation, shape);
+            assert_eq!([up.m, up.n, up.k], rounded);
+            assert!(precondition.takes(operation, up));
+        }
+        let most = Shape {
+            m: u32::MAX,
+            n: u32::MAX,
+            k: u32::MAX,
+        };
+        let up = Precondition::multiples_of(32).round_up(Operation::Product, most);
+        assert_eq!(up, most);
     }
 
     #[test]

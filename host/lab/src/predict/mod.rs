@@ -4,20 +4,24 @@
 mod chain;
 mod constants;
 mod counts;
+mod fingerprint;
 mod operands;
 mod requirement;
+mod roof;
 mod stores;
 mod traffic;
 
 pub use chain::{Chain, Cycles};
 pub use counts::{Counts, Strided};
+pub use fingerprint::fingerprint;
 pub use requirement::is_older_than_the_ptx;
+pub use roof::{least_seconds, roof_pct};
 pub use stores::{Sectors, Stored};
 pub use traffic::Traffic;
 
 use crate::catalogue::{PlanRequest, Rung};
 use crate::problem::{Operation, Shape};
-use crate::run::{RunError, check_shape, preflight_elsewhere};
+use crate::run::{Predicted, RunError, check_shape, preflight_elsewhere};
 use std::sync::OnceLock;
 use traffic::SECTOR_BYTES;
 use warpladder::device::ComputeCapability;
@@ -77,6 +81,20 @@ impl Forecast {
     pub fn seconds(&self) -> f64 {
         let launches = self.launches.iter();
         launches.map(|launch| launch.prediction.seconds).sum()
+    }
+
+    /// What of it stands in a record.
+    pub fn predicted(&self, device: &DeviceModel) -> Predicted {
+        let ms = self.seconds() * 1e3;
+        Predicted {
+            device: device.name.to_string(),
+            shape: self.shape,
+            ms,
+            gflops: self.gflops(),
+            gbs: self.gbs(),
+            bound: self.longest().prediction.bound,
+            roof_pct: roof_pct(device, self.rung, self.shape, ms),
+        }
     }
 
     /// The launch that takes longest.

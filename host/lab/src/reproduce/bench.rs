@@ -15,7 +15,7 @@ use warpladder::error::EngineError;
 /// Where rungs run, and what they have given so far.
 pub struct Bench<'e> {
     machine: Machine<'e>,
-    size: Option<u32>,
+    size: Option<Shape>,
     seed: u64,
     reps: usize,
     problems: Problems,
@@ -61,21 +61,21 @@ pub(super) enum Values {
 
 impl<'e> Bench<'e> {
     /// Times `reps` runs of each rung on `engine`. `size` takes the place of every table's own.
-    pub fn timed(engine: &'e dyn Engine, size: Option<u32>, seed: u64, reps: usize) -> Self {
+    pub fn timed(engine: &'e dyn Engine, size: Option<Shape>, seed: u64, reps: usize) -> Self {
         Bench::new(Machine::Timed(engine), size, seed, reps)
     }
 
     /// Counts one run of each rung on the emulator; products on the host are timed.
     pub fn counted(
         emulator: &'e EmulatorEngine,
-        size: Option<u32>,
+        size: Option<Shape>,
         seed: u64,
         reps: usize,
     ) -> Self {
         Bench::new(Machine::Counted(emulator), size, seed, reps)
     }
 
-    fn new(machine: Machine<'e>, size: Option<u32>, seed: u64, reps: usize) -> Self {
+    fn new(machine: Machine<'e>, size: Option<Shape>, seed: u64, reps: usize) -> Self {
         Bench {
             machine,
             size,

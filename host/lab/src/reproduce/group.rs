@@ -242,16 +242,17 @@ pub enum Size {
 }
 
 impl Size {
-    /// The shape on this engine; `size` takes the place of the default.
-    pub fn shape(self, engine: &dyn Engine, counted: bool, size: Option<u32>) -> Shape {
+    /// The shape on this engine; `given` takes the place of the
+    /// default, of which a size per multiprocessor takes k alone.
+    pub fn shape(self, engine: &dyn Engine, counted: bool, given: Option<Shape>) -> Shape {
         match self {
             Size::Square { gpu, emulator } => {
-                let size = size.unwrap_or(if counted { emulator } else { gpu });
-                Shape {
+                let size = if counted { emulator } else { gpu };
+                given.unwrap_or(Shape {
                     m: size,
                     n: size,
                     k: size,
-                }
+                })
             }
             Size::PerMultiprocessor {
                 blocks,
@@ -260,7 +261,7 @@ impl Size {
             } => Shape {
                 m: blocks * engine.multiprocessors(),
                 n: kernels_gpu::ladder::stream::BLOCK as u32,
-                k: size.unwrap_or(if counted { emulator } else { gpu }),
+                k: given.map_or(if counted { emulator } else { gpu }, |shape| shape.k),
             },
         }
     }

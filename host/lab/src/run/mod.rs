@@ -8,7 +8,7 @@ mod record;
 pub use loaded::LoadedRung;
 pub(crate) use preflight::preflight_elsewhere;
 pub use preflight::{Admitted, RunError, check_shape, describe, preflight, preflight_layout};
-pub use record::{Detailed, Record, SCHEMA};
+pub use record::{Detailed, Predicted, Record, SCHEMA, Step, read_records};
 pub use warpladder::timing::{Cache, Sampling, Stop};
 
 use crate::dispatch_element;

@@ -129,7 +129,10 @@ pub fn check_shape(rung: &Rung, shape: Shape) -> Result<(), RunError> {
     let alternative = others.min_by_key(is_planned);
     let advice = match alternative {
         Some(other) => format!("use {}, which takes any size", other.name),
-        None => "use such a size".to_owned(),
+        None => {
+            let larger = rung.precondition.round_up(rung.operation, shape);
+            format!("use {}", describe(rung.operation, larger))
+        }
     };
     Err(RunError::Shape {
         rung: rung.name,

@@ -7,13 +7,19 @@ use warpladder::device::{DeviceState, ThrottleReason};
 use warpladder::element::ElementType;
 use warpladder::engine::EngineKind;
 use warpladder::timing::{Quartiles, Summary};
+use warpladder_models::Bound;
 
-/// Version of the fields of a record. Fields may be added to a version; one that changes its
-/// meaning or goes makes a new one. Version 1 had neither a number nor single times.
-pub const SCHEMA: u32 = 2;
+pub use crate::results::SCHEMA;
+
+/// The first version in which times of the emulator have fields of their own.
+const SCHEMA_OF_EMULATOR_TIMES: u32 = 3;
 
 /// What one rung did on one engine: the record of `--json` and `--csv`, see docs/results.md. The
-/// baseline and the report read it back.
+/// baseline and the report read it back, by [`read_records`].
+///
+/// Times, rates and the share of the roof are those of a device that was measured. What the
+/// emulator itself took is in [`emulator_ms`](Self::emulator_ms) alone, and what the model says of
+/// a GPU in the fields `predicted_…`.
 ///
 /// Fields that came later than others are null in older files.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
@@ -59,7 +65,8 @@ pub struct Record {
     pub samples: usize,
     /// Why there are no more of them; null where there are none.
     pub stopped: Option<Stop>,
-    /// Median time of the kernel alone, in milliseconds.
+    /// Median time of the kernel alone, in milliseconds; this and what follows up to `inner_ms` are
+    /// null on the emulator.
     pub median_ms: Option<f64>,
     /// Lower quartile, in milliseconds.
     pub low_ms: Option<f64>,
@@ -103,10 +110,56 @@ pub struct Record {
     pub throttled: Option<String>,
     /// What was wrong, as one line; null where nothing was.
     pub complaint: Option<String>,
+    /// The least time that the GPU's peaks allow for this problem, in percent of the median; null
+    /// where nothing was measured on a GPU, or its peaks are not known.
+    pub roof_pct: Option<f64>,
+    /// Median of what the emulator took to emulate the kernel, in milliseconds: a time of the CPU,
+    /// which says nothing of a GPU. Null on other engines.
+    pub emulator_ms: Option<f64>,
+    /// The GPU of the prediction; this and what follows are null where nothing was predicted.
+    pub predicted_device: Option<String>,
+    /// Rows of the predicted problem, which may be larger than the one that was run.
+    pub predicted_m: Option<u32>,
+    /// Its columns.
+    pub predicted_n: Option<u32>,
+    /// Its third dimension; null where there is none.
+    pub predicted_k: Option<u32>,
+    /// Predicted time on that GPU, in milliseconds.
+    pub predicted_ms: Option<f64>,
+    /// 10⁹ floating-point operations per second in that time; null where there are none.
+    pub predicted_gflops: Option<f64>,
+    /// 10⁹ bytes per second in that time: every input read once, the output written once.
+    pub predicted_gbs: Option<f64>,
+    /// What takes longest of it.
+    pub predicted_bound: Option<Bound>,
+    /// The least time that the GPU's peaks allow for this problem, in percent of the predicted one.
+    pub predicted_roof_pct: Option<f64>,
     /// The samples, in milliseconds, in the order in which they were taken. They are written to
     /// JSON alone: see [`Detailed`].
     #[serde(default, skip_serializing)]
     pub times_ms: Vec<f64>,
+    /// The same of the emulator.
+    #[serde(default, skip_serializing)]
+    pub emulator_times_ms: Vec<f64>,
+}
+
+/// What a model says of a kernel on a GPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predicted {
+    /// The GPU.
+    pub device: String,
+    /// The size that is predicted.
+    pub shape: Shape,
+    /// The time, in milliseconds.
+    pub ms: f64,
+    /// 10⁹ floating-point operations per second; `None` where there are none.
+    pub gflops: Option<f64>,
+    /// 10⁹ bytes per second: every input read once, the output written once.
+    pub gbs: f64,
+    /// What takes longest.
+    pub bound: Bound,
+    /// The least time that the GPU's peaks allow, in percent of the predicted one.
+    pub roof_pct: Option<f64>,
 }
 
 const fn first_schema() -> u32 {
@@ -121,16 +174,56 @@ pub struct Detailed<'a, C> {
     times_ms: &'a [f64],
     /// How it compares with a saved run; null without one.
     baseline: Option<C>,
+    emulator_times_ms: &'a [f64],
+    step: Option<&'a Step>,
+}
+
+/// A step of a ladder: a kernel beside the one before it that computes the same at the same size.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Step {
+    /// The kernel before.
+    pub over: String,
+    /// How many times as fast, by the measured times, or else by the predicted ones.
+    pub times: f64,
+    /// What the counters say changed; null where they do not explain it.
+    pub why: Option<String>,
 }
 
 impl<'a, C> Detailed<'a, C> {
-    /// A record, its samples, and how it compares with a saved run.
-    pub fn new(record: &'a Record, baseline: Option<C>) -> Self {
+    /// A record, its samples, how it compares with a saved run, and its step of the ladder.
+    pub fn new(record: &'a Record, baseline: Option<C>, step: Option<&'a Step>) -> Self {
         Detailed {
             record,
             times_ms: &record.times_ms,
             baseline,
+            emulator_times_ms: &record.emulator_times_ms,
+            step,
         }
+    }
+}
+
+/// The records of a file that `run --json` wrote, of any version. What the emulator took was in
+/// `median_ms` and `times_ms` before version 3: it is where it belongs in what is returned.
+///
+/// # Errors
+/// Those of [`crate::results::read`].
+pub fn read_records(text: &str) -> Result<Vec<Record>, serde_json::Error> {
+    let records: Vec<Record> = crate::results::read(text)?;
+    Ok(records.into_iter().map(Record::up_to_date).collect())
+}
+
+impl Record {
+    /// A record as it would be written now: what the emulator took is no time of a device.
+    pub fn up_to_date(mut self) -> Self {
+        if self.schema < SCHEMA_OF_EMULATOR_TIMES && self.engine == EngineKind::Emulator {
+            self.emulator_ms = self.median_ms.take();
+            self.emulator_times_ms = std::mem::take(&mut self.times_ms);
+            (self.low_ms, self.high_ms) = (None, None);
+            (self.min_ms, self.max_ms, self.noise_pct) = (None, None, None);
+            (self.gflops, self.gbs, self.host_to_host_ms) = (None, None, None);
+            (self.outer_ms, self.inner_ms) = (None, None);
+        }
+        self
     }
 }
 
@@ -206,7 +299,19 @@ impl Record {
             power_limit_w: None,
             throttled: None,
             complaint: None,
+            roof_pct: None,
+            emulator_ms: None,
+            predicted_device: None,
+            predicted_m: None,
+            predicted_n: None,
+            predicted_k: None,
+            predicted_ms: None,
+            predicted_gflops: None,
+            predicted_gbs: None,
+            predicted_bound: None,
+            predicted_roof_pct: None,
             times_ms: Vec::new(),
+            emulator_times_ms: Vec::new(),
         }
     }
 
@@ -231,6 +336,38 @@ impl Record {
         self.throttled = throttled(before, after);
     }
 
+    /// Adds what a model says of it.
+    pub fn predicted(&mut self, predicted: Predicted) {
+        let Shape { m, n, k } = predicted.shape;
+        self.predicted_device = Some(predicted.device);
+        (self.predicted_m, self.predicted_n) = (Some(m), Some(n));
+        self.predicted_k = self.k.map(|_| k);
+        self.predicted_ms = Some(predicted.ms);
+        self.predicted_gflops = predicted.gflops;
+        self.predicted_gbs = Some(predicted.gbs);
+        self.predicted_bound = Some(predicted.bound);
+        self.predicted_roof_pct = predicted.roof_pct;
+    }
+
+    /// The samples of whatever engine it ran on, in milliseconds.
+    pub fn samples_ms(&self) -> &[f64] {
+        match self.engine {
+            EngineKind::Emulator => &self.emulator_times_ms,
+            EngineKind::Gpu | EngineKind::Cpu => &self.times_ms,
+        }
+    }
+
+    /// The median of whatever engine it ran on, in milliseconds.
+    pub fn own_median_ms(&self) -> Option<f64> {
+        self.median_ms.or(self.emulator_ms)
+    }
+
+    /// The time by which kernels are ranked, in milliseconds: what a device took, else what the
+    /// model predicts, and never what the emulator took.
+    pub fn ranked_ms(&self) -> Option<f64> {
+        self.median_ms.or(self.predicted_ms)
+    }
+
     /// Adds times and what follows from them.
     pub(super) fn timed(&mut self, rung: &Rung, shape: Shape, times: Times) {
         let (Some(summary), Some(quartiles)) =
@@ -244,6 +381,11 @@ impl Record {
         self.cache = times.cache;
         self.samples = summary.samples;
         self.stopped = Some(times.stop);
+        if self.engine == EngineKind::Emulator {
+            self.emulator_ms = Some(summary.median);
+            self.emulator_times_ms = times.kernel;
+            return;
+        }
         self.median_ms = Some(summary.median);
         self.low_ms = Some(quartiles.low);
         self.high_ms = Some(quartiles.high);

@@ -308,3 +308,28 @@ impl Engine for NoEngine {
         unreachable!()
     }
 }
+
+#[test]
+fn a_size_of_0_is_an_empty_product() {
+    let engine = EmulatorEngine::new();
+    let mut problems = Problems::new(1);
+    let mut is_empty = |rung: &'static Rung, [m, n, k]: [u32; 3]| {
+        let admitted = preflight(&engine, rung, Shape { m, n, k }).unwrap();
+        let record = problems.run(&engine, &admitted, 1).unwrap();
+        assert!(record.ok, "{} at {m} x {n} x {k}", rung.name);
+        assert_eq!(record.error, Some(0.0), "{} at {m} x {n} x {k}", rung.name);
+    };
+    for name in [
+        "naive",
+        "tiled_guarded_32",
+        "wolfe_dispatch",
+        "cpu_nalgebra",
+    ] {
+        for shape in [[0, 0, 0], [0, 3, 4], [3, 0, 4], [3, 4, 0]] {
+            is_empty(catalogue::find(name).unwrap(), shape);
+        }
+    }
+    for rung in catalogue::rungs() {
+        is_empty(rung, [0, 0, 0]);
+    }
+}

@@ -12,7 +12,7 @@ const MEASURED: (&str, &str) = ("H200", warpladder_results::h200::PREDICT);
 /// How long a rung took on this device at this size, in milliseconds, where that is kept.
 pub fn measured_ms(device: &DeviceModel, rung: &Rung, shape: Shape) -> Option<f64> {
     static ROWS: LazyLock<Vec<Predicted>> =
-        LazyLock::new(|| serde_json::from_str(MEASURED.1).unwrap_or_default());
+        LazyLock::new(|| warpladder_lab::results::read(MEASURED.1).unwrap_or_default());
     let k = rung.operation.uses_k().then_some(shape.k);
     let is_it = |row: &&Predicted| {
         row.kernel == rung.name && (row.m, row.n, row.k) == (shape.m, shape.n, k)

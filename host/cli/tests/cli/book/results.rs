@@ -11,12 +11,8 @@ pub(super) fn results(file: &str) -> Vec<Value> {
 }
 
 fn read_results(path: &Path) -> Vec<Value> {
-    let value: Value =
-        serde_json::from_str(&read(path)).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    match value {
-        Value::Array(records) => records,
-        other => vec![other],
-    }
+    let read = warpladder_lab::results::read(&read(path));
+    read.unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
 fn text<'v>(record: &'v Value, field: &str) -> &'v str {

@@ -1,6 +1,7 @@
 //! What the program prints, and excerpts of the PTX.
 
 use super::{read, root};
+use crate::readme::without_times_of_the_cpu;
 use std::process::Command;
 
 /// The words of a command line; single quotes keep what is between them together.
@@ -50,6 +51,43 @@ pub fn console(command: &str, from: &str, until: Option<&str>) -> String {
         ""
     };
     format!("```console{wrap}\n$ {command}\n{}\n```\n", shown.trim_end())
+}
+
+/// What a reader types in the first minutes, in a clone of the repository.
+const FIRST_MINUTES: [&str; 4] = [
+    "--engine emulator --family transpose",
+    "profile transpose_coalesced --shape 64",
+    "predict transpose_padded --device V100 --shape 2048",
+    "sanitize transpose_padded",
+];
+
+/// A recording of the first minutes in a terminal of so many columns, without what differs from
+/// machine to machine.
+pub fn first_minutes(columns: u32) -> String {
+    let mut text = "```console\n".to_owned();
+    for arguments in FIRST_MINUTES {
+        let output = Command::new(env!("CARGO_BIN_EXE_warpladder"))
+            .args(words(arguments))
+            .env("COLUMNS", columns.to_string())
+            .current_dir(root())
+            .output()
+            .expect("the program is there");
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        let printed = String::from_utf8(output.stdout).expect("text");
+        let printed = without_times_of_the_cpu(&printed);
+        let lines: Vec<&str> = printed.lines().map(str::trim_end).collect();
+        for line in &lines {
+            assert!(
+                line.chars().count() <= columns as usize,
+                "{arguments}: {line}"
+            );
+        }
+        text += &format!(
+            "$ cargo run --release -- {arguments}\n{}\n",
+            lines.join("\n")
+        );
+    }
+    text + "```\n"
 }
 
 /// Lines of a kernel's PTX, from the first that contains `from` to the next that contains `until`,

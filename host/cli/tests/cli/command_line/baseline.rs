@@ -1,21 +1,24 @@
 //! `run --baseline`: what is said of a saved run, and the exit status.
 
-use super::{Folder, emulate, end, program};
+use super::{Folder, emulate, end, parse, program};
 use serde_json::Value;
 
 /// Saves a run of one kernel on the emulator, with each of its times multiplied by `factor`.
 fn saved(folder: &Folder, name: &str, factor: f64) -> String {
     let file = folder.file(name);
-    let ended = emulate(&format!("--kernel naive --size 64 --reps 20 --json {file}"));
+    let ended = emulate(&format!(
+        "--kernel naive --shape 64 --reps 20 --json {file}"
+    ));
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let text = std::fs::read_to_string(&file).unwrap();
-    let mut records: Vec<Value> = serde_json::from_str(&text).unwrap();
-    let times = records[0]["times_ms"].as_array_mut().unwrap();
+    let mut envelope: Value = serde_json::from_str(&text).unwrap();
+    let times = &mut envelope["records"][0]["emulator_times_ms"];
+    let times = times.as_array_mut().unwrap();
     assert_eq!(times.len(), 20);
     for time in times {
         *time = (time.as_f64().unwrap() * factor).into();
     }
-    std::fs::write(&file, serde_json::to_string(&records).unwrap()).unwrap();
+    std::fs::write(&file, serde_json::to_string(&envelope).unwrap()).unwrap();
     file
 }
 
@@ -28,19 +31,18 @@ fn a_slower_kernel_is_reported_and_fails_and_others_do_not() {
         (20.0, 0, "0 slower, 1 faster, 0 no change, 0 not compared"),
     ] {
         let file = saved(&folder, "saved.json", factor);
-        let ended = emulate(&format!("--kernel naive --size 64 --baseline {file}"));
+        let ended = emulate(&format!("--kernel naive --shape 64 --baseline {file}"));
         assert_eq!(ended.status, Some(status), "{ended:?}");
         assert_eq!(ended.last_line(), last, "{ended:?}");
     }
     let file = saved(&folder, "saved.json", 1.0);
     let now = folder.file("now.json");
     let ended = emulate(&format!(
-        "--kernel naive --size 64 --baseline {file} --floor 900 --json {now}"
+        "--kernel naive --shape 64 --baseline {file} --floor 900 --json {now}"
     ));
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(ended.last_line().contains("1 no change"), "{ended:?}");
-    let records: Vec<Value> =
-        serde_json::from_str(&std::fs::read_to_string(&now).unwrap()).unwrap();
+    let records = parse(&std::fs::read_to_string(&now).unwrap());
     let baseline = &records[0]["baseline"];
     assert_eq!(baseline["change"], "no_change", "{baseline}");
     let number = |field: &str| baseline[field].as_f64().unwrap();
@@ -53,7 +55,7 @@ fn what_was_not_saved_alike_is_not_compared_and_says_why() {
     let folder = Folder::new("baseline-other");
     let file = saved(&folder, "saved.json", 1.0);
     let ended = emulate(&format!(
-        "--kernel naive,tiled_16 --size 64 --reps 3 --baseline {file}"
+        "--kernel naive,tiled_16 --shape 64 --reps 3 --baseline {file}"
     ));
     assert_eq!(ended.status, Some(0), "{ended:?}");
     for line in [
@@ -69,7 +71,7 @@ fn what_was_not_saved_alike_is_not_compared_and_says_why() {
 fn what_is_no_saved_run_is_refused() {
     let folder = Folder::new("baseline-refused");
     let file = folder.file("other.json");
-    let run = || end(program().args(["--kernel", "naive", "--size", "8", "--baseline", &file]));
+    let run = || end(program().args(["--kernel", "naive", "--shape", "8", "--baseline", &file]));
     run().assert_refused(&["cannot read", "other.json"]);
     std::fs::write(&file, "{}").unwrap();
     run().assert_refused(&[
@@ -84,10 +86,10 @@ fn what_is_no_saved_run_is_refused() {
 
 #[test]
 fn samples_go_on_until_the_median_is_precise_or_time_is_up() {
-    let ended = emulate("--kernel naive --size 16 --precision 1e-9 --time-limit 0.2 --csv -");
+    let ended = emulate("--kernel naive --shape 16 --precision 1e-9 --time-limit 0.2 --csv -");
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(ended.stdout.contains(",time_limit,"), "{ended:?}");
-    let ended = emulate("--kernel naive --size 16 --reps 6 --precision 1e9 --csv -");
+    let ended = emulate("--kernel naive --shape 16 --reps 6 --precision 1e9 --csv -");
     assert!(ended.stdout.contains(",6,precision,"), "{ended:?}");
-    emulate("--kernel naive --size 16 --cache cold").assert_refused(&["no caches"]);
+    emulate("--kernel naive --shape 16 --cache cold").assert_refused(&["no caches"]);
 }

@@ -153,7 +153,10 @@ mod with_a_gpu {
                     "{ended:?}"
                 );
                 let devices = warpladder("devices --json");
-                assert_eq!((devices.status, devices.stdout.as_str()), (Some(0), "[]\n"));
+                assert_eq!(
+                    (devices.status, parse(&devices.stdout)),
+                    (Some(0), Vec::new())
+                );
             },
         );
     }
@@ -182,7 +185,7 @@ mod with_a_gpu {
             "command_line::devices::with_a_gpu::more_memory_than_the_gpu_has_is_refused",
             &[],
             || {
-                let ended = warpladder("--engine gpu --kernel naive --size 1024");
+                let ended = warpladder("--engine gpu --kernel naive --shape 1024");
                 ended.assert_refused(&["bytes of device memory, 1048576 are free"]);
             },
         );

@@ -5,7 +5,7 @@ use serde_json::Value;
 use warpladder_lab::catalogue::{self, Implementation};
 
 /// The fields of a record of `--json` and `--csv`, in order.
-const RECORD: [&str; 37] = [
+const RECORD: [&str; 48] = [
     "schema",
     "kernel",
     "family",
@@ -43,10 +43,21 @@ const RECORD: [&str; 37] = [
     "power_limit_w",
     "throttled",
     "complaint",
+    "roof_pct",
+    "emulator_ms",
+    "predicted_device",
+    "predicted_m",
+    "predicted_n",
+    "predicted_k",
+    "predicted_ms",
+    "predicted_gflops",
+    "predicted_gbs",
+    "predicted_bound",
+    "predicted_roof_pct",
 ];
 
 /// What a record of `--json` has after them.
-const DETAILS: [&str; 2] = ["times_ms", "baseline"];
+const DETAILS: [&str; 4] = ["times_ms", "baseline", "emulator_times_ms", "step"];
 
 /// The fields of an entry of `list --json`, in order.
 const ENTRY: [&str; 13] = [
@@ -68,23 +79,23 @@ const ENTRY: [&str; 13] = [
 /// The keys of an object in the order of the text, which a parsed object does not keep.
 fn keys(json: &str) -> Vec<&str> {
     json.lines()
-        .filter_map(|line| line.strip_prefix("    \"")?.split_once("\": "))
+        .filter_map(|line| line.strip_prefix("      \"")?.split_once("\": "))
         .map(|(key, _)| key)
         .collect()
 }
 
 #[test]
 fn json_on_standard_output_has_the_documented_fields_alone() {
-    let ended = emulate("--kernel naive --m 3 --n 4 --k 5 --reps 2 --json -");
+    let ended = emulate("--kernel naive --shape 3x4x5 --reps 2 --json -");
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert_eq!(ended.stderr.lines().last(), Some("all 1 checks passed"));
+    assert_eq!(ended.stderr.lines().last(), Some("1 check passed"));
     assert_eq!(keys(&ended.stdout), [&RECORD[..], &DETAILS].concat());
     let records = parse(&ended.stdout);
     let [record] = &records[..] else {
         panic!("{records:?}");
     };
     for (field, value) in [
-        ("schema", 2.into()),
+        ("schema", 3.into()),
         ("kernel", "naive".into()),
         ("family", "matmul".into()),
         ("element", "f32".into()),
@@ -109,17 +120,57 @@ fn json_on_standard_output_has_the_documented_fields_alone() {
             .unwrap_or_else(|| panic!("{field}: {record}"))
     };
     assert!(number("error") <= number("tolerance"));
-    assert!(number("min_ms") <= number("median_ms") && number("median_ms") <= number("max_ms"));
-    let gflops = 2.0 * 3.0 * 4.0 * 5.0 / (number("median_ms") * 1e-3) * 1e-9;
+    // What the emulator took is no time of a device, and has no rates.
+    for field in [
+        "median_ms",
+        "min_ms",
+        "max_ms",
+        "gflops",
+        "gbs",
+        "host_to_host_ms",
+    ] {
+        assert_eq!(record[field], Value::Null, "{field}");
+    }
+    assert!(number("emulator_ms") > 0.0);
+    assert_eq!(record["emulator_times_ms"].as_array().unwrap().len(), 2);
+    // What the model says is of another device, and named so.
+    assert_eq!(record["predicted_device"], "H200");
+    let predicted = ["predicted_m", "predicted_n", "predicted_k"].map(number);
+    assert_eq!(predicted, [3.0, 4.0, 5.0]);
+    rates_are_those_of_the_time(record, "predicted_");
+}
+
+/// Asserts the rates of a product of 3 × 4 × 5.
+fn rates_are_those_of_the_time(record: &Value, prefix: &str) {
+    let number = |field: &str| record[format!("{prefix}{field}")].as_f64().unwrap();
+    let ms = match prefix {
+        "" => number("median_ms"),
+        _ => number("ms"),
+    };
+    let gflops = 2.0 * 3.0 * 4.0 * 5.0 / (ms * 1e-3) * 1e-9;
     assert!((number("gflops") / gflops - 1.0).abs() < 1e-9);
-    let gbs = 4.0 * (15.0 + 20.0 + 12.0) / (number("median_ms") * 1e-3) * 1e-9;
+    let gbs = 4.0 * (15.0 + 20.0 + 12.0) / (ms * 1e-3) * 1e-9;
     assert!((number("gbs") / gbs - 1.0).abs() < 1e-9);
-    assert!(number("host_to_host_ms") > 0.0 && number("noise_pct") >= 0.0);
+}
+
+#[test]
+fn what_the_cpu_computes_itself_is_measured() {
+    let ended = emulate("--kernel cpu_naive --shape 3x4x5 --reps 2 --json -");
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let record = &parse(&ended.stdout)[0];
+    let number = |field: &str| record[field].as_f64().unwrap();
+    assert_eq!(record["engine"], "cpu");
+    assert!(number("min_ms") <= number("median_ms") && number("median_ms") <= number("max_ms"));
+    assert!(number("noise_pct") >= 0.0);
+    rates_are_those_of_the_time(record, "");
+    for field in ["emulator_ms", "predicted_ms"] {
+        assert_eq!(record[field], Value::Null, "{field}");
+    }
 }
 
 #[test]
 fn csv_on_standard_output_has_the_documented_fields_alone() {
-    let ended = emulate("--kernel wolfe_dispatch,cpu_naive --size 5 --csv -");
+    let ended = emulate("--kernel wolfe_dispatch,cpu_naive --shape 5 --csv -");
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert_eq!(ended.stderr.lines().last(), Some("all 2 checks passed"));
     let mut reader = csv::Reader::from_reader(ended.stdout.as_bytes());
@@ -148,6 +199,8 @@ fn list_names_every_kernel_with_the_documented_fields() {
     assert!(fields.chunks(ENTRY.len()).all(|fields| fields == ENTRY));
     let text = warpladder("list");
     assert_eq!((text.status, text.stderr.as_str()), (Some(0), ""));
+    let wide = warpladder("list --wide");
+    assert_eq!((wide.status, wide.stderr.as_str()), (Some(0), ""));
     for (rung, entry) in catalogue::rungs().zip(&entries) {
         assert_eq!(entry["name"], rung.name);
         // A plan's block depends on the size.
@@ -159,6 +212,13 @@ fn list_names_every_kernel_with_the_documented_fields() {
         assert!(
             text.stdout.lines().any(|line| line.starts_with(&row)),
             "no row {row:?}"
+        );
+        let sizes = entry["sizes"].as_str().unwrap();
+        assert!(
+            wide.stdout
+                .lines()
+                .any(|line| line.starts_with(&row) && line.contains(sizes)),
+            "no wide row {row:?}"
         );
     }
 }

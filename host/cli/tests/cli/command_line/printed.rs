@@ -42,6 +42,7 @@ const NOT_RUN: &[(&str, Needs)] = &[
         "cargo run --release\n",
         Needs::More("it runs the whole ladder, for minutes where nothing is optimised"),
     ),
+    ("git clone", Needs::More("there is a clone already")),
     ("cargo install", Needs::More("it changes the machine")),
     (
         "cargo test --workspace",

@@ -25,7 +25,7 @@ fn a_size_that_a_kernel_does_not_take_is_refused_with_one_that_does() {
         if rung.precondition.takes(rung.operation, shape) {
             continue;
         }
-        let ended = emulate(&format!("--kernel {} --size 1", rung.name));
+        let ended = emulate(&format!("--kernel {} --shape 1", rung.name));
         ended.assert_refused(&[&format!("{} takes ", rung.name), "not 1 x 1"]);
         let has_alternative = catalogue::rungs().any(|other| {
             other.operation == rung.operation
@@ -38,10 +38,10 @@ fn a_size_that_a_kernel_does_not_take_is_refused_with_one_that_does() {
         };
         if has_alternative {
             let name = advice.split(',').next().unwrap();
-            emulate(&format!("--kernel {name} --size 1")).assert_passed(1);
+            emulate(&format!("--kernel {name} --shape 1")).assert_passed(1);
         }
     }
-    let ended = emulate("--kernel naive,tiled_32 --size 33");
+    let ended = emulate("--kernel naive,tiled_32 --shape 33");
     ended.assert_refused(&["tiled_32 takes multiples of 32", "tiled_guarded_32"]);
 }
 
@@ -52,12 +52,12 @@ fn more_memory_than_there_is_is_refused_before_anything_is_allocated() {
     for size in ["4000000000", "4294967295"] {
         // Linux grants memory that is not there: allocating first would show as a long time or a
         // killed process.
-        let ended = emulate(&format!("--kernel naive --size {size} --json {file}"));
+        let ended = emulate(&format!("--kernel naive --shape {size} --json {file}"));
         ended.assert_refused(&["naive at ", "bytes of device memory", "use a smaller size"]);
         assert!(!Path::new(&file).exists());
     }
-    emulate("--size 4000000000").assert_refused(&["use a smaller size"]);
-    emulate("--family transpose --size 4000000000").assert_refused(&["use a smaller size"]);
+    emulate("--shape 4000000000").assert_refused(&["use a smaller size"]);
+    emulate("--family transpose --shape 4000000000").assert_refused(&["use a smaller size"]);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn no_gpu_is_an_error_where_one_is_asked_for() {
         println!("skipped: there is a GPU");
         return;
     }
-    warpladder("--engine gpu --kernel naive --size 8").assert_refused(&[]);
+    warpladder("--engine gpu --kernel naive --shape 8").assert_refused(&[]);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn auto_says_why_it_takes_the_emulator() {
         println!("skipped: there is a GPU");
         return;
     }
-    let ended = warpladder("--kernel naive --size 8");
+    let ended = warpladder("--kernel naive --shape 8");
     ended.assert_passed(1);
     assert!(ended.stderr.starts_with("no GPU: "), "{ended:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
@@ -86,12 +86,15 @@ fn wrong_usage_is_exit_2() {
     for args in [
         "--reps 0",
         "--reps x",
-        "--size -1",
-        "--size 4294967296",
-        "--size 8 --m 8",
+        "--shape -1",
+        "--shape 0",
+        "--shape 8x0",
+        "--size 8",
+        "--shape 4294967296",
+        "--shape 8 --m 8",
         "--engine tpu",
         "--family fft",
-        "list --size 8",
+        "list --shape 8",
         "devices --csv -",
         "doctor now",
         "frobnicate",
@@ -104,7 +107,7 @@ fn wrong_usage_is_exit_2() {
         "explain",
         "explain cpu_naive",
         "explain naife",
-        "explain tiled_32 --size 33",
+        "explain tiled_32 --shape 33",
         "explain naive --device GT9",
     ] {
         warpladder(args).assert_refused(&[]);

@@ -30,6 +30,8 @@ pub enum Of {
     Console(&'static str),
     /// The same, from the line that begins so to before the one that begins so.
     Excerpt(&'static str, &'static str, Option<&'static str>),
+    /// A recording of the first minutes in a terminal of so many columns.
+    FirstMinutes(u32),
     /// PTX of a module and a kernel, from the line that contains this to the one that contains
     /// that.
     Ptx(&'static str, &'static str, &'static str, &'static str),
@@ -62,6 +64,7 @@ fn text(of: Of) -> String {
         Calibrated(names) => results::calibrated(names),
         Console(command) => terminal::console(command, "", None),
         Excerpt(command, from, until) => terminal::console(command, from, until),
+        FirstMinutes(columns) => terminal::first_minutes(columns),
         Ptx(module, kernel, from, until) => terminal::ptx(module, kernel, from, until),
     }
 }

@@ -1,11 +1,14 @@
 //! Fragments of the chapters on transposes, Wolfe's kernels, tensor cores and tools.
 
 use super::Of::{
-    self, Compared, Console, Counters, CountersOfTwo, Excerpt, Measured, Ptx, SomeSources, Sources,
+    self, Compared, Console, Counters, CountersOfTwo, Excerpt, FirstMinutes, Measured, Ptx,
+    SomeSources, Sources,
 };
 use super::cube;
 
 pub const FRAGMENTS: &[(&str, Of)] = &[
+    ("first-minutes-80.md", FirstMinutes(80)),
+    ("first-minutes-120.md", FirstMinutes(120)),
     ("transpose-sources.md", Sources("003", "transposes")),
     (
         "transpose-shared.md",
@@ -18,7 +21,7 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "transpose-shared-lines.md",
         Excerpt(
-            "warpladder profile transpose_coalesced --size 64",
+            "warpladder profile transpose_coalesced --shape 64",
             " line ",
             None,
         ),

@@ -27,11 +27,11 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     ),
     (
         "profile-naive.md",
-        Console("warpladder profile naive --size 64"),
+        Console("warpladder profile naive --shape 64"),
     ),
     (
         "predict-tiled.md",
-        Console("warpladder predict tiled_16 --device H200 --size 4096"),
+        Console("warpladder predict tiled_16 --device H200 --shape 4096"),
     ),
     ("naive.md", Counters(&["naive", "naive_f64"], cube(256))),
     ("naive-measured.md", Measured(&["naive", "naive_f64"])),
@@ -50,7 +50,7 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "naive-uncoalesced-lines.md",
         Excerpt(
-            "warpladder profile naive_uncoalesced --size 64",
+            "warpladder profile naive_uncoalesced --shape 64",
             " line ",
             Some("left out"),
         ),
@@ -107,19 +107,19 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "roofline-levels.md",
         Excerpt(
-            "warpladder explain tiled_16 --device H200 --size 4096",
+            "warpladder explain tiled_16 --device H200 --shape 4096",
             "| level",
             Some("The peak"),
         ),
     ),
     (
         "roofline-predict.md",
-        Console("warpladder predict outputs_8 --device H200 --size 4096"),
+        Console("warpladder predict outputs_8 --device H200 --shape 4096"),
     ),
     (
         "occupancy.md",
         Excerpt(
-            "warpladder predict tiled_32 --device H200 --size 4096",
+            "warpladder predict tiled_32 --device H200 --shape 4096",
             "",
             Some(" bound"),
         ),

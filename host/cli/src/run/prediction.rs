@@ -1,0 +1,135 @@
+//! What the model says of a kernel on a GPU that is not there.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder_lab::catalogue::Rung;
+use warpladder_lab::predict::{self, ForecastError};
+use warpladder_lab::problem::Shape;
+use warpladder_lab::run::Predicted;
+use warpladder_models::Bound;
+use warpladder_models::devices::{self, DeviceModel};
+use warpladder_results::h200;
+
+/// The GPU of the predictions that ship.
+const SHIPPED: &str = "H200";
+
+/// A row of results/h200/predict.json: what `predict` said, and of which PTX.
+#[derive(serde::Deserialize)]
+struct Row {
+    kernel: String,
+    m: u32,
+    n: u32,
+    k: Option<u32>,
+    predicted_ms: f64,
+    bound: Bound,
+    /// See [`predict::fingerprint`]; in hexadecimal digits.
+    ptx: String,
+}
+
+/// A kernel and a size.
+type Key = (String, u32, u32, Option<u32>);
+
+/// The predictions that ship, by kernel and size.
+static ROWS: LazyLock<HashMap<Key, Row>> = LazyLock::new(|| {
+    // A test reads them.
+    let rows: Vec<Row> = warpladder_lab::results::read(h200::PREDICT).unwrap_or_default();
+    let key = |row: &Row| (row.kernel.clone(), row.m, row.n, row.k);
+    rows.into_iter().map(|row| (key(&row), row)).collect()
+});
+
+/// Predicts a kernel. To count one at a large size takes seconds, so that a prediction that ships
+/// is taken where there is one of the same PTX.
+pub(super) fn predicted(
+    emulator: &EmulatorEngine,
+    device: &DeviceModel,
+    rung: &'static Rung,
+    shape: Shape,
+    seed: u64,
+) -> Result<Predicted, ForecastError> {
+    match shipped(device, rung, shape) {
+        Some(predicted) => Ok(predicted),
+        None => {
+            let forecast = predict::forecast(emulator, device, rung, shape, seed)?;
+            Ok(forecast.predicted(device))
+        }
+    }
+}
+
+/// The prediction that ships, of this very PTX and device.
+pub(super) fn shipped(
+    device: &DeviceModel,
+    rung: &'static Rung,
+    shape: Shape,
+) -> Option<Predicted> {
+    if device.name != SHIPPED || devices::find(SHIPPED).ok() != Some(device) {
+        return None;
+    }
+    let k = rung.operation.uses_k().then_some(shape.k);
+    let row = ROWS.get(&(rung.name.to_owned(), shape.m, shape.n, k))?;
+    let now = predict::fingerprint(device, rung, shape).ok()?;
+    if format!("{now:016x}") != row.ptx {
+        return None;
+    }
+    let ms = row.predicted_ms;
+    let rate = |count: f64| count / ms / 1e6;
+    let flops = rung.operation.flops(shape);
+    let bytes = rung.operation.elements_moved(shape) * rung.element.bytes() as f64;
+    Some(Predicted {
+        device: device.name.to_string(),
+        shape,
+        ms,
+        gflops: (flops > 0.0).then(|| rate(flops)),
+        gbs: rate(bytes),
+        bound: row.bound,
+        roof_pct: predict::roof_pct(device, rung, shape, ms),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpladder_lab::catalogue;
+
+    #[test]
+    fn what_ships_is_of_the_ptx_in_the_program() {
+        let device = devices::find(SHIPPED).unwrap();
+        let mut stale = Vec::new();
+        for row in ROWS.values() {
+            let rung = catalogue::find(&row.kernel).unwrap();
+            let shape = Shape {
+                m: row.m,
+                n: row.n,
+                k: row.k.unwrap_or(row.n),
+            };
+            if shipped(device, rung, shape).is_none() {
+                stale.push(format!("{} at {}", row.kernel, row.m));
+            }
+        }
+        assert!(ROWS.len() > 200, "{}", ROWS.len());
+        assert!(
+            stale.is_empty(),
+            "run `WARPLADDER_UPDATE=predictions cargo test --release -p warpladder-cli --test cli \
+             predictions`: {}",
+            stale.join(", ")
+        );
+    }
+
+    #[test]
+    fn another_gpu_or_size_does_not_ship() {
+        let naive = catalogue::find("naive").unwrap();
+        let shape = |size| Shape {
+            m: size,
+            n: size,
+            k: size,
+        };
+        let h200 = devices::find(SHIPPED).unwrap();
+        assert!(shipped(h200, naive, shape(4096)).is_some());
+        assert!(shipped(h200, naive, shape(4095)).is_none());
+        let v100 = devices::find("V100").unwrap();
+        assert!(shipped(v100, naive, shape(4096)).is_none());
+        let mut faster = h200.clone();
+        faster.clock_mhz.value += 1.0;
+        assert!(shipped(&faster, naive, shape(4096)).is_none());
+    }
+}

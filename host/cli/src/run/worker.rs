@@ -1,0 +1,109 @@
+//! The work of a run: on a thread of its own, case by case.
+
+use super::cases::Case;
+use super::prediction;
+use crate::interrupt::Results;
+use std::time::Instant;
+use warpladder::engine::Engine;
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder_lab::catalogue::{Implementation, Rung};
+use warpladder_lab::ladder::{self, Tally};
+use warpladder_lab::predict;
+use warpladder_lab::run::{Problems, Record, Sampling};
+use warpladder_models::devices::DeviceModel;
+
+/// What the work hands over.
+pub(super) enum Progress {
+    /// A case begins.
+    Begun(usize),
+    /// A case is done; with why it could not be predicted.
+    Done(usize, Box<Record>, Option<String>),
+    /// What a case does to the machine.
+    Counted(usize, Tally),
+}
+
+/// The work of a run.
+pub(super) struct Work {
+    pub engine: Box<dyn Engine>,
+    pub cases: Vec<Case>,
+    /// The GPU that is predicted.
+    pub device: Option<DeviceModel>,
+    /// The GPU that is measured.
+    pub measured: Option<DeviceModel>,
+    pub sampling: Sampling,
+    /// When the whole run ends.
+    pub deadline: Option<Instant>,
+    pub seed: u64,
+}
+
+impl Work {
+    pub(super) fn run(self, results: &Results<Progress>) -> anyhow::Result<()> {
+        let emulator = EmulatorEngine::new();
+        let mut problems = Problems::new(self.seed);
+        for (index, case) in self.cases.iter().enumerate() {
+            if results.hand(Progress::Begun(index)).is_break() {
+                break;
+            }
+            let (predicted, refused) = match &self.device {
+                Some(device) if !case.admitted.is_on_host() => {
+                    let (rung, shape) = (case.rung(), case.predicted);
+                    match prediction::predicted(&emulator, device, rung, shape, self.seed) {
+                        Ok(predicted) => (Some(predicted), None),
+                        Err(refused) => (None, Some(refused.to_string())),
+                    }
+                }
+                _ => (None, None),
+            };
+            let sampling = self.share(index);
+            let mut record = problems.run(&*self.engine, &case.admitted, sampling)?;
+            if let Some(predicted) = predicted {
+                record.predicted(predicted);
+            }
+            if let (Some(device), Some(ms)) = (&self.measured, record.median_ms)
+                && !case.admitted.is_on_host()
+            {
+                let (rung, shape) = (case.rung(), case.admitted.shape());
+                record.roof_pct = predict::roof_pct(device, rung, shape, ms);
+            }
+            let done = Progress::Done(index, Box::new(record), refused);
+            if results.hand(done).is_break() {
+                break;
+            }
+            // Counters explain steps, and cost nothing where there are none.
+            let has_step = |other: &Case| is_step(other.rung(), case.rung());
+            let others = self.cases.iter().filter(|other| has_step(other)).count();
+            if others > 1 && !matches!(case.rung().implementation, Implementation::Cpu(_)) {
+                let shape = case.admitted.shape();
+                let tally = ladder::tally(&emulator, case.rung(), shape, self.seed)?;
+                if results.hand(Progress::Counted(index, tally)).is_break() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How a case is timed: of the time that is left, it gets an equal share.
+    fn share(&self, index: usize) -> Sampling {
+        let left = self.deadline.map(|deadline| {
+            let cases = u32::try_from(self.cases.len() - index).unwrap_or(u32::MAX);
+            deadline.saturating_duration_since(Instant::now()) / cases
+        });
+        let limit = match (self.sampling.time_limit, left) {
+            (Some(own), Some(left)) => Some(own.min(left)),
+            (one, other) => one.or(other),
+        };
+        Sampling {
+            time_limit: limit,
+            ..self.sampling
+        }
+    }
+}
+
+/// Whether one rung can be a step over the other: they compute the same, on the same kind of
+/// machine.
+pub(super) fn is_step(one: &Rung, other: &Rung) -> bool {
+    let is_on_host = |rung: &Rung| matches!(rung.implementation, Implementation::Cpu(_));
+    let both_on_host = is_on_host(one) && is_on_host(other);
+    one.is_comparable(other) || both_on_host && one.operation == other.operation
+}
