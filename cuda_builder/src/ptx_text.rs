@@ -21,8 +21,8 @@ const ASM_END: &str = "// end inline asm";
 /// which they are written.
 const DIRECTIVES: [&str; 3] = ["maxntid", "minnctapersm", "maxnreg"];
 
-/// Functions that the driver defines (CUDA C++ programming guide, "Dynamic Global Memory Allocation"
-/// and "Formatted Output"; PTX Interoperability, "System Calls").
+/// Functions that the driver defines (CUDA C++ programming guide, "Dynamic Global Memory
+/// Allocation" and "Formatted Output"; PTX Interoperability, "System Calls").
 const SYSTEM_CALLS: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
 
 /// PTX that is ready to load, and what it says about its kernels.

@@ -96,7 +96,8 @@ macro_rules! functions {
                     let address = ADDRESS.load(Ordering::Acquire);
                     // SAFETY: the address is either the resolver's or that of the driver's function
                     // of this name, and both have this type.
-                    let function = unsafe { core::mem::transmute::<*mut c_void, Function>(address) };
+                    let function =
+                        unsafe { core::mem::transmute::<*mut c_void, Function>(address) };
                     // SAFETY: the caller vouches for the arguments.
                     unsafe { function($($argument),*) }
                 }

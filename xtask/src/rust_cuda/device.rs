@@ -8,7 +8,7 @@ use ptx_emulator::{Args, LaunchConfig, Memory, Module, Sanitizer};
 const CAPACITY: u64 = 1 << 30;
 
 /// Device memory and the arguments of the next launch.
-pub struct Device<'a> {
+pub struct Emulated<'a> {
     module: &'a Module,
     memory: Memory,
     args: Args,
@@ -22,9 +22,9 @@ pub struct Array {
     bytes: usize,
 }
 
-impl<'a> Device<'a> {
+impl<'a> Emulated<'a> {
     pub fn new(module: &'a Module) -> Self {
-        Device {
+        Emulated {
             module,
             memory: Memory::with_capacity(CAPACITY),
             args: Args::new(),

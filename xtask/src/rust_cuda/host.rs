@@ -61,7 +61,7 @@ pub fn run(checkout: &Path, root: &Path, folder: &Path) -> Result<String> {
         return Ok(format!("links, and runs on this machine's GPU: {last}"));
     }
     match problem.lines().find(|line| line.starts_with(NO_DRIVER)) {
-        Some(line) => Ok(format!("links and starts; without a GPU: \"{line}\"")),
+        Some(line) => Ok(format!("links and starts; without a GPU:\n{line}")),
         None => bail!("it does not run: {}", super::kernel::first_error(&problem)),
     }
 }

@@ -2,7 +2,7 @@
 //! same crate on the CPU.
 
 use super::cpu::{f32_bytes, f32_values};
-use super::device::Device;
+use super::device::Emulated;
 use anyhow::{Context, Result, bail, ensure};
 use cuda_builder::Toolchain;
 use ptx_emulator::Module;
@@ -18,8 +18,8 @@ const SAMPLES: u32 = 4;
 /// Threads of a block in each direction.
 const BLOCK: u32 = 16;
 
-/// A ray that passes a sphere's edge by a rounding error goes another way: so many pixels of a
-/// thousand may differ by more than [`TOLERANCE`].
+/// Pixels of a thousand that may differ by more than [`TOLERANCE`]: a ray that passes a sphere's
+/// edge by a rounding error goes another way.
 const STRAY_PER_MILLE: usize = 20;
 /// Of a colour's component, from 0 to 1.
 const TOLERANCE: f32 = 1e-3;
@@ -35,7 +35,7 @@ struct Scene {
 
 pub fn run(module: &Module, stage: &Path) -> Result<String> {
     let scene = render_on_cpu(stage)?;
-    let mut device = Device::new(module);
+    let mut device = Emulated::new(module);
     let pixels = (WIDTH * HEIGHT) as usize;
     let accumulated = device.place(&vec![0; pixels * 12])?;
     let objects = device.place(&scene.objects)?;
@@ -76,7 +76,7 @@ pub fn run(module: &Module, stage: &Path) -> Result<String> {
         .collect();
     ensure!(device.read(image)? == want, "postprocess gives other bytes");
     Ok(format!(
-        "{WIDTH} × {HEIGHT} pixels, {SAMPLES} samples: {} of {pixels} within {TOLERANCE} of the CPU",
+        "{WIDTH} × {HEIGHT} pixels, {SAMPLES} samples: {} of {pixels} within {TOLERANCE}",
         pixels - stray
     ))
 }

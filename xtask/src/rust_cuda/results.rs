@@ -2,7 +2,7 @@
 
 use super::checkout::Unit;
 use super::cpu::{self, Numbers, f32_bytes, f32_values, u128_bytes};
-use super::device::Device;
+use super::device::Emulated;
 use super::kernel::Built;
 use super::path_tracer;
 use anyhow::Result;
@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256, Sha512};
 use std::path::Path;
 
 /// One run: the unit, its name, and what says which values were compared.
-struct Case {
+struct ExampleRun {
     unit: &'static str,
     name: &'static str,
     run: fn(&Module, &Path) -> Result<String>,
 }
 
-const CASES: &[Case] = &[
+const CASES: &[ExampleRun] = &[
     case("examples/vecadd/kernels", "vecadd", |module, _| {
         vecadd(module)
     }),
@@ -79,8 +79,8 @@ const fn case(
     unit: &'static str,
     name: &'static str,
     run: fn(&Module, &Path) -> Result<String>,
-) -> Case {
-    Case { unit, name, run }
+) -> ExampleRun {
+    ExampleRun { unit, name, run }
 }
 
 /// The runs of a unit's kernels.
@@ -100,14 +100,14 @@ fn vecadd(module: &Module) -> Result<String> {
     const N: usize = 1000;
     let mut numbers = Numbers::new();
     let (a, b) = (numbers.floats(N), numbers.floats(N));
-    let mut device = Device::new(module);
+    let mut device = Emulated::new(module);
     let c = device.allocate(N * 4)?;
     let (a_there, b_there) = (device.place(&f32_bytes(&a))?, device.place(&f32_bytes(&b))?);
     device.slice(a_there, 4).slice(b_there, 4).pointer(c);
     device.launch("vecadd", [8, 1, 1], [128, 1, 1])?;
     let want: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
     cpu::same(&device.read(c)?, &f32_bytes(&want))?;
-    Ok(format!("{N} sums, every bit"))
+    Ok(format!("{N} elements, every bit"))
 }
 
 fn gemm(module: &Module, entry: &str) -> Result<String> {
@@ -122,7 +122,7 @@ fn gemm(module: &Module, entry: &str) -> Result<String> {
         numbers.floats(K * N),
         numbers.floats(M * N),
     );
-    let mut device = Device::new(module);
+    let mut device = Emulated::new(module);
     let (a_there, b_there) = (device.place(&f32_bytes(&a))?, device.place(&f32_bytes(&b))?);
     let c_there = device.place(&f32_bytes(&c))?;
     device.slice(a_there, 4).slice(b_there, 4).pointer(c_there);
@@ -146,7 +146,7 @@ fn matmul(module: &Module) -> Result<String> {
         numbers.floats(HEIGHT * WIDTH_A),
         numbers.floats(WIDTH_A * WIDTH_B),
     );
-    let mut device = Device::new(module);
+    let mut device = Emulated::new(module);
     let c = device.allocate(HEIGHT * WIDTH_B * 4)?;
     let (a_there, b_there) = (device.place(&f32_bytes(&a))?, device.place(&f32_bytes(&b))?);
     device.pointer(c).slice(a_there, 4).slice(b_there, 4);
@@ -161,7 +161,7 @@ fn increment(module: &Module) -> Result<String> {
     const N: u32 = 512;
     let bytes =
         |added: u32| -> Vec<u8> { (0..N).flat_map(|i| (i + added).to_le_bytes()).collect() };
-    let mut device = Device::new(module);
+    let mut device = Emulated::new(module);
     let data = device.place(&bytes(0))?;
     device.pointer(data).u32(26);
     device.launch("increment", [4, 1, 1], [128, 1, 1])?;
@@ -190,7 +190,7 @@ fn i128_ops(module: &Module) -> Result<String> {
     let mut numbers = Numbers::new();
     let a = numbers.wide(N);
     let b: Vec<u128> = numbers.wide(N).into_iter().map(|b| b | 1).collect();
-    let mut device = Device::new(module);
+    let mut device = Emulated::new(module);
     let (a_there, b_there) = (
         device.place(&u128_bytes(&a))?,
         device.place(&u128_bytes(&b))?,
@@ -218,7 +218,7 @@ fn sha2(module: &Module) -> Result<String> {
     const MORE: usize = 77;
     let text = Numbers::new().bytes(BYTES + MORE);
     let (first, more) = text.split_at(BYTES);
-    let mut device = Device::new(module);
+    let mut device = Emulated::new(module);
     let mut check = |entry: &str, parts: &[&[u8]], want: &[u8]| {
         for part in parts {
             let part = device.place(part)?;
@@ -238,7 +238,7 @@ fn sha2(module: &Module) -> Result<String> {
 
 /// A kernel that adds up the numbers of the target features that are set.
 fn target_features(module: &Module, entry: &str, want: f32) -> Result<String> {
-    let mut device = Device::new(module);
+    let mut device = Emulated::new(module);
     let output = device.allocate(4)?;
     device.pointer(output);
     device.launch(entry, [1, 1, 1], [1, 1, 1])?;

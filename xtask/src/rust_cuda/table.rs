@@ -63,12 +63,12 @@ pub fn document(outcomes: &[Outcome], host: &Result<String, String>, commit: &st
     let fine = outcomes.iter().filter(|outcome| is_fine(outcome)).count();
     let mut text = format!(
         "# Rust-CUDA's kernels, built here\n\n\
-         The kernels of [Rust-CUDA](https://github.com/Rust-GPU/rust-cuda), commit {commit}: \
-         examples,\nsamples and compile tests, sources and manifests unchanged. {fine} of {} came \
-         out as expected.\nRuns are on the emulator, under all sanitizers.\n\n\
+         The kernels of [Rust-CUDA](https://github.com/Rust-GPU/rust-cuda), commit {commit}:\n\
+         examples, samples and compile tests, sources and manifests unchanged. {fine} of {} came \
+         out as\nexpected. Runs are on the emulator, under all sanitizers.\n\n\
          ```console\n$ cargo xtask rust-cuda CHECKOUT --write COMMIT\n```\n\n\
          \"Whole program\" says that the crate by itself left functions unresolved, so that it \
-         was\ncompiled together with all that it calls. Compile tests without a generation of \
+         was compiled\ntogether with all that it calls. Compile tests without a generation of \
          their own are for\n`compute_75`, as Rust-CUDA compiles them; crates are for the \
          builder's default.\n\n\
          | kernels of | for | outcome | PTX bytes |\n|---|---|---|--:|\n",
@@ -99,7 +99,7 @@ pub fn document(outcomes: &[Outcome], host: &Result<String, String>, commit: &st
     let _ = write!(
         text,
         "\n## Host program\n\n`examples/vecadd`, sources and build script unchanged, with `cust` \
-         0.3.2 from crates.io and\n`[patch]` lines in `Cargo.toml`:\n\n> {host}\n"
+         0.3.2 from crates.io and\n`[patch]` lines in `Cargo.toml`:\n\n```text\n{host}\n```\n"
     );
     text
 }

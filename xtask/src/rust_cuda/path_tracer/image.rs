@@ -1,4 +1,4 @@
-// Renders Rust-CUDA's path tracer on the CPU. `cargo xtask rust-cuda` compiles this file against the
+// Renders Rust-CUDA's path tracer on the CPU. `cargo xtask rust-cuda` compiles this file with the
 // checkout's crate of kernels, for the host. The loop is that of the example's `src/cpu/mod.rs`.
 //
 // Standard output: the arguments of the kernels and the image, each with its length in bytes in
