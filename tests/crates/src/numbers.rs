@@ -85,7 +85,7 @@ pub unsafe fn with_half(output: *mut u16, a: f32, b: f32) {
     unsafe { output.cast::<[u16; 2]>().write([half.to_bits(), brain.to_bits()]) };
 }
 
-/// fixed: a quotient and a square root of numbers with 16 bits behind the point.
+/// fixed: a quotient and a product of numbers with 16 bits behind the point.
 ///
 /// # Safety
 /// `output` has 2 elements.

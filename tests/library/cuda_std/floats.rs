@@ -88,7 +88,7 @@ fn in_table(name: &str) -> f64 {
 }
 
 #[test]
-fn errors_are_no_larger_than_in_the_table_and_than_cudas() {
+fn errors_are_no_larger_than_in_the_table() {
     // Some of the floats that the table was made of: every 101st.
     const STEP: u64 = 101 * 1297;
     for function in &FUNCTIONS {

@@ -15,7 +15,7 @@ use warpladder::engine::{Buffer, Engine};
 use warpladder::launch::{Arg, Dim3, Launch};
 
 /// Calls `test` with the emulator and, where there is one, with the GPU.
-fn on_every_engine(test: impl Fn(&dyn Engine)) {
+pub(crate) fn on_every_engine(test: impl Fn(&dyn Engine)) {
     let emulator: Box<dyn Engine> = Box::new(EmulatorEngine::new());
     for engine in [Some(emulator), first_gpu::open()].into_iter().flatten() {
         // Shown where the test fails.
@@ -25,14 +25,17 @@ fn on_every_engine(test: impl Fn(&dyn Engine)) {
 }
 
 /// A buffer that holds `values`.
-fn buffer<'e, T: bytemuck::NoUninit>(engine: &'e dyn Engine, values: &[T]) -> Buffer<'e> {
+pub(crate) fn buffer<'e, T: bytemuck::NoUninit>(
+    engine: &'e dyn Engine,
+    values: &[T],
+) -> Buffer<'e> {
     let buffer = Buffer::new(engine, size_of_val(values)).unwrap();
     buffer.upload(values).unwrap();
     buffer
 }
 
 /// The first `len` elements of a buffer.
-fn read<T: bytemuck::Pod>(buffer: &Buffer<'_>, len: usize) -> Vec<T> {
+pub(crate) fn read<T: bytemuck::Pod>(buffer: &Buffer<'_>, len: usize) -> Vec<T> {
     let mut values = vec![T::zeroed(); len];
     buffer.download(&mut values).unwrap();
     values
@@ -44,7 +47,7 @@ fn run(engine: &dyn Engine, entry: &str, grid: Dim3, block: Dim3, args: &[Arg<'_
 }
 
 /// Runs the kernel `entry` of a module.
-fn run_of(
+pub(crate) fn run_of(
     engine: &dyn Engine,
     ptx: &'static str,
     entry: &str,
@@ -80,7 +83,7 @@ fn rows(
     words.chunks(columns).map(<[u32]>::to_vec).collect()
 }
 
-const fn along_x(x: u32) -> Dim3 {
+pub(crate) const fn along_x(x: u32) -> Dim3 {
     Dim3::new(x, 1, 1)
 }
 
