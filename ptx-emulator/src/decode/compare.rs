@@ -342,6 +342,7 @@ impl CompareName {
                 "le" => (FloatLessEqual, false, false),
                 "gt" => (FloatLess, false, true),
                 "ge" => (FloatLessEqual, false, true),
+                "equ" => (FloatNotEqual, true, false),
                 "neu" => (FloatEqual, true, false),
                 "ltu" => (FloatLessEqual, true, true),
                 "leu" => (FloatLess, true, true),

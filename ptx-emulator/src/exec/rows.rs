@@ -225,6 +225,35 @@ fn flush(bits: u32) -> u32 {
     }
 }
 
+/// Sums and products of f32, with or without `.ftz`.
+#[inline(always)]
+fn arithmetic<const FLUSH: bool>(
+    function: FloatFunction,
+    [a, b, c]: Operands<'_>,
+) -> Option<Lanes32> {
+    let read = |bits: u32| if FLUSH { flush(bits) } else { bits };
+    let of = |bits: u32| f32::from_bits(read(bits));
+    match function {
+        FloatFunction::Add => map(|i| read(bits32(of(a[i]) + of(b[i])))),
+        FloatFunction::Sub => map(|i| read(bits32(of(a[i]) - of(b[i])))),
+        FloatFunction::Mul => map(|i| read(bits32(of(a[i]) * of(b[i])))),
+        FloatFunction::Fma => map(|i| read(bits32(of(a[i]).mul_add(of(b[i]), of(c[i]))))),
+        FloatFunction::Exp2 => map(|i| {
+            let value = series::exp2(f64::from(of(a[i])));
+            read(bits32(value as f32))
+        }),
+        FloatFunction::Log2 => map(|i| {
+            let value = series::log2(f64::from(of(a[i])));
+            read(bits32(value as f32))
+        }),
+        FloatFunction::Tanh => map(|i| {
+            let value = series::tanh(f64::from(of(a[i])));
+            read(bits32(value as f32))
+        }),
+        _ => None,
+    }
+}
+
 /// f32 rounded to nearest.
 #[inline(always)]
 fn float(function: FloatFunction, format: FloatFormat, x: Operands<'_>) -> Option<Lanes32> {
@@ -239,6 +268,15 @@ fn float(function: FloatFunction, format: FloatFormat, x: Operands<'_>) -> Optio
     } = format;
     if rounding != Rounding::NearestEven || relu || nan_wins || xor_sign {
         return None;
+    }
+    // The most frequent ones without a question in each lane.
+    let frequent = match (flushes, saturate) {
+        (true, false) => arithmetic::<true>(function, x),
+        (false, false) => arithmetic::<false>(function, x),
+        _ => None,
+    };
+    if frequent.is_some() {
+        return frequent;
     }
     let [a, b, c] = x;
     let read = |bits: u32| if flushes { flush(bits) } else { bits };
