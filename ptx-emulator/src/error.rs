@@ -286,6 +286,8 @@ pub struct Fault {
     pub block: [u32; 3],
     /// Index of the thread in its block, where one is to blame.
     pub thread: Option<[u32; 3]>,
+    /// Where the threads of the block are, of a launch whose budget is used up.
+    pub waiting: Option<String>,
 }
 
 impl fmt::Display for AccessFault {
@@ -367,6 +369,9 @@ impl fmt::Display for Fault {
         write!(f, ", block {:?}", self.block)?;
         if let Some(thread) = self.thread {
             write!(f, ", thread {thread:?}")?;
+        }
+        if let Some(waiting) = &self.waiting {
+            write!(f, ": {waiting}")?;
         }
         Ok(())
     }

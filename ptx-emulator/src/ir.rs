@@ -23,8 +23,8 @@ pub(crate) use instruction::Info;
 pub use instruction::{InstructionClass, InstructionId, SourceLocation};
 pub(crate) use lane::{
     ByteConversion, Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction,
-    LaneFunction, LaneOp, Part, PermuteMode, Rounding, SecondOperation, Video, VideoFunction,
-    is_float,
+    LaneFunction, LaneOp, Part, PermuteMode, Rounding, SecondOperation, Video, VideoComparison,
+    VideoFunction, is_float,
 };
 pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
 pub use memory::{AccessKind, Space};

@@ -68,8 +68,8 @@ const FORMS: &[(&str, &str)] = &[
     ("[not|cnot].b16", "h,h"),
     ("[not|cnot].b32", "r,r"),
     ("[not|cnot].b64", "x,x"),
-    ("lop3.b32", "r,r,r,r,0x1e"),
-    ("lop3.[or|and].b32", "r|p,r,r,r,0x1e,p"),
+    ("lop3.b32", "r,r,r,r,30"),
+    ("lop3.[or|and].b32", "r|p,r,r,r,30,p"),
     ("shf.[l|r].[clamp|wrap].b32", "r,r,r,r"),
     ("shl.b16", "h,h,r"),
     ("shl.b32", "r,r,r"),
@@ -653,11 +653,13 @@ pub fn table() -> String {
     }
     let mut text = String::from(
         "# Forms of instructions\n\n\
-         Made by `cargo run -p ptx-emulator --example conformance`, from the decoder itself. A form is \
-         an opcode\nwith its modifiers and types, and the kinds of its operands. *Exact*: the result \
-         is that of the PTX ISA, or\nwhere that leaves it open, of an H200 or of what ptxas writes for \
-         one. *Within ulp*: computed in double\nprecision and rounded once, within the error that the \
-         ISA states. *Refused*: the kernel is refused, with the\nname of the form.\n\n",
+         Made by `cargo run -p ptx-emulator --example conformance` from the decoder itself. A form is an\n\
+         opcode with its modifiers and types, and the kinds of its operands.\n\n\
+         - *Exact*: the result is that of the PTX ISA; where that leaves it open, that of an H200, or what\n  \
+         ptxas computes for one. `README.md` says which forms were measured.\n\
+         - *Within ulp*: computed in double precision and rounded once, within the error that the ISA\n  \
+         states.\n\
+         - *Refused*: the kernel is refused, with the name of the form.\n\n",
     );
     let total = all.exact + all.approximate + all.refused;
     _ = writeln!(

@@ -307,7 +307,7 @@ impl Builder<'_, '_> {
             "sqrt" | "rcp" | "rsqrt" | "sin" | "cos" | "ex2" | "lg2" | "tanh" => {
                 self.float_function(base, mods, operands)
             }
-            "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" => {
+            "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vset" => {
                 self.video(base, mods, operands)
             }
             "testp" => self.test_property(mods, operands),

@@ -3,7 +3,9 @@
 
 use super::builder::Builder;
 use super::modifiers::{Failure, Modifiers};
-use crate::ir::{LaneFunction, Part, Register, SecondOperation, Video, VideoFunction};
+use crate::ir::{
+    LaneFunction, Part, Register, SecondOperation, Video, VideoComparison, VideoFunction,
+};
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
@@ -55,6 +57,7 @@ impl Builder<'_, '_> {
             "vmax" => VideoFunction::Max,
             "vshl" => VideoFunction::ShiftLeft,
             "vshr" => VideoFunction::ShiftRight,
+            "vset" => VideoFunction::Set(VideoComparison::Equal),
             _ => return Err(Failure::Unknown),
         };
         let is_shift = matches!(
@@ -65,6 +68,10 @@ impl Builder<'_, '_> {
         while let Some(ty) = mods.take_first(Type::parse) {
             types.push(ty);
         }
+        if let VideoFunction::Set(_) = function {
+            // Its result is 0 or 1.
+            types.insert(0, Type::U32);
+        }
         let &[of_d, of_a, of_b] = types.as_slice() else {
             return Err(Failure::Unknown);
         };
@@ -73,6 +80,26 @@ impl Builder<'_, '_> {
             return Err(Failure::Unknown);
         }
         let saturates = mods.take("sat");
+        let function = match function {
+            VideoFunction::Set(_) => {
+                let compare = mods.take_first(|name| {
+                    Some(match name {
+                        "eq" => VideoComparison::Equal,
+                        "ne" => VideoComparison::NotEqual,
+                        "lt" => VideoComparison::Less,
+                        "le" => VideoComparison::LessEqual,
+                        "gt" => VideoComparison::Greater,
+                        "ge" => VideoComparison::GreaterEqual,
+                        _ => return None,
+                    })
+                });
+                if saturates {
+                    return Err(Failure::Unknown);
+                }
+                VideoFunction::Set(compare.ok_or(Failure::Unknown)?)
+            }
+            function => function,
+        };
         let clamps = mods.take("clamp");
         let wraps = mods.take("wrap");
         if is_shift != (clamps || wraps) {

@@ -23,21 +23,29 @@ fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
     sum
 }
 
-/// e^x - 1 for |x| up to 0.35: Taylor's series.
+/// 1/(first)!, 1/(first + 2)! and so on.
+const fn factorials<const N: usize>(first: usize) -> [f64; N] {
+    let mut terms = [0.0; N];
+    let (mut factorial, mut number, mut at) = (1.0, 0, 0);
+    while at < N {
+        while number < first + 2 * at {
+            number += 1;
+            factorial *= number as f64;
+        }
+        terms[at] = 1.0 / factorial;
+        at += 1;
+    }
+    terms
+}
+
+/// e^x - 1 for |x| up to 0.35: Taylor's series, its odd and its even terms apart. The compiler
+/// unrolls short loops only.
 #[inline(always)]
 fn expm1(x: f64) -> f64 {
-    const SERIES: [f64; 13] = {
-        let mut terms = [0.0; 13];
-        let mut factorial = 1.0;
-        let mut at = 0;
-        while at < terms.len() {
-            factorial *= (at + 1) as f64;
-            terms[at] = 1.0 / factorial;
-            at += 1;
-        }
-        terms
-    };
-    x * polynomial(x, SERIES)
+    const ODD: [f64; 7] = factorials(1);
+    const EVEN: [f64; 6] = factorials(2);
+    let square = x * x;
+    x * polynomial(square, ODD) + square * polynomial(square, EVEN)
 }
 
 /// 2^n for whole n from -1022 to 1023.
@@ -60,19 +68,23 @@ pub(super) fn exp2(x: f64) -> f64 {
     if x.is_nan() { x } else { value }
 }
 
+/// The terms 2/(2k + 1) of the series of the logarithm, from k on.
+const fn reciprocals<const N: usize>(from: usize) -> [f64; N] {
+    let mut terms = [0.0; N];
+    let mut at = 0;
+    while at < N {
+        terms[at] = 2.0 / (2 * (from + at) + 1) as f64;
+        at += 1;
+    }
+    terms
+}
+
 /// The logarithm to the base 2.
 #[inline(always)]
 pub(super) fn log2(x: f64) -> f64 {
     const FRACTION: u64 = (1 << 52) - 1;
-    const SERIES: [f64; 12] = {
-        let mut terms = [0.0; 12];
-        let mut at = 0;
-        while at < terms.len() {
-            terms[at] = 2.0 / (2 * at + 1) as f64;
-            at += 1;
-        }
-        terms
-    };
+    const LOW: [f64; 6] = reciprocals(0);
+    const HIGH: [f64; 6] = reciprocals(6);
     let bits = x.to_bits();
     let fraction = f64::from_bits(bits & FRACTION | 1f64.to_bits());
     // From 2^-0.5 to 2^0.5.
@@ -80,7 +92,10 @@ pub(super) fn log2(x: f64) -> f64 {
     let fraction = if is_large { 0.5 * fraction } else { fraction };
     let exponent = (bits >> 52) as i32 - 1023 + i32::from(is_large);
     let s = (fraction - 1.0) / (fraction + 1.0);
-    let value = f64::from(exponent) + s * polynomial(s * s, SERIES) * LOG2_E;
+    let square = s * s;
+    let cube = square * square * square;
+    let series = polynomial(square, LOW) + cube * cube * polynomial(square, HIGH);
+    let value = f64::from(exponent) + s * series * LOG2_E;
     let value = if x == 0.0 { f64::NEG_INFINITY } else { value };
     let value = if x < 0.0 { f64::NAN } else { value };
     // Infinity, and NaN.

@@ -230,23 +230,7 @@ impl<O: Observer> Worker<'_, '_, O> {
                 .map(|warp| warp.live.count_ones())
                 .sum::<u32>();
         });
-        let kernel = self.launch.kernel;
-        let mut text: Vec<String> = places
-            .iter()
-            .take(4)
-            .map(|(count, info, what)| {
-                let known = (*info as usize) < kernel.instruction_count();
-                let line = if known {
-                    kernel.instruction(InstructionId(*info)).line()
-                } else {
-                    0
-                };
-                format!("{count} threads wait for {what} at PTX line {line}")
-            })
-            .collect();
-        if places.len() > 4 {
-            text.push(format!("and at {} more places", places.len() - 4));
-        }
+        let mut text = self.describe(&places);
         let threads = self.launch.threads * self.block_count();
         if live < threads {
             text.push(format!("{} threads have exited", threads - live));
@@ -259,6 +243,38 @@ impl<O: Observer> Worker<'_, '_, O> {
         self.fault(raw, None, places.first().map(|place| place.1))
     }
 
+    /// Where the threads of the block are when the budget is used up; `last` is the instruction that
+    /// the warp `running` executed last.
+    pub(super) fn whereabouts(&self, running: usize, last: u32) -> String {
+        let mut places = Vec::new();
+        self.waiting_threads(&mut places);
+        let mut text = self.describe(&places);
+        if (last as usize) < self.launch.kernel.instruction_count() {
+            let line = self.launch.kernel.instruction(InstructionId(last)).line();
+            text.insert(0, format!("warp {running} runs at PTX line {line}"));
+        }
+        text.join("; ")
+    }
+
+    /// Some places in words.
+    fn describe(&self, places: &[(u32, u32, String)]) -> Vec<String> {
+        const SHOWN: usize = 4;
+        let kernel = self.launch.kernel;
+        let place = |(count, info, name): &(u32, u32, String)| {
+            let known = (*info as usize) < kernel.instruction_count();
+            let line = match known {
+                true => kernel.instruction(InstructionId(*info)).line(),
+                false => 0,
+            };
+            format!("{count} threads {name} at PTX line {line}")
+        };
+        let mut text: Vec<String> = places.iter().take(SHOWN).map(place).collect();
+        if places.len() > SHOWN {
+            text.push(format!("and at {} more places", places.len() - SHOWN));
+        }
+        text
+    }
+
     /// Adds the waiting threads of the block: their number, their instruction, and what they wait
     /// for.
     fn waiting_threads(&self, places: &mut Vec<(u32, u32, String)>) {
@@ -267,18 +283,22 @@ impl<O: Observer> Worker<'_, '_, O> {
             for split in &warp.splits {
                 let block = &program.blocks[split.block as usize];
                 let (info, what) = match split.state {
-                    State::Barrier(id) => (block.terminator_info, format!("barrier {id}")),
+                    State::Barrier(id) => (block.terminator_info, format!("wait for barrier {id}")),
                     State::Phase(address) => (
                         block.terminator_info,
-                        format!("the mbarrier at {address:#x}"),
+                        format!("wait for the mbarrier at {address:#x}"),
                     ),
                     State::Cluster => (
                         block.terminator_info,
-                        "the barrier of the cluster".to_string(),
+                        "wait for the barrier of the cluster".to_string(),
                     ),
-                    State::Members { .. } | State::Ready => (
+                    State::Members { .. } => (
                         program.code.get(block.start as usize).map(|inst| inst.info),
-                        "the other lanes of its mask".to_string(),
+                        "wait for the other lanes of its mask".to_string(),
+                    ),
+                    State::Ready => (
+                        program.code.get(block.start as usize).map(|inst| inst.info),
+                        "go on".to_string(),
                     ),
                 };
                 let info = info.unwrap_or(u32::MAX);

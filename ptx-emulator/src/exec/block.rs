@@ -274,12 +274,18 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
         let outcome = simd::segment(launch.level, full, &mut run, split.block, split.mask, limit);
         let info = run.info;
         outcome.map_err(|fault| {
+            let last = info;
             // The budget is used up between instructions.
             let info = match fault.kind {
                 FaultKind::Budget(_) => None,
                 _ => Some(info),
             };
-            self.fault(*fault, Some(index), info)
+            let is_endless = info.is_none();
+            let mut fault = self.fault(*fault, Some(index), info);
+            if is_endless {
+                fault.waiting = Some(self.whereabouts(index, last));
+            }
+            fault
         })
     }
 
@@ -313,6 +319,7 @@ impl<'w, 'l, O: Observer> Worker<'w, 'l, O> {
             location: instruction.and_then(|instruction| instruction.location()),
             block: self.block,
             thread,
+            waiting: None,
         })
     }
 

@@ -13,13 +13,16 @@ use ptx_syntax::ast::Type;
 /// The operands: words of all lanes.
 pub(super) type Operands<'a> = [&'a Lanes32; 3];
 
-#[inline(always)]
-fn map(f: impl Fn(usize) -> u32) -> Option<Lanes32> {
-    let mut row = [0; LANES];
-    for (lane, to) in row.iter_mut().enumerate() {
-        *to = f(lane);
-    }
-    Some(row)
+/// A row from an expression of each lane. A closure might be left as a call, and the loop then has
+/// no vector instructions.
+macro_rules! row {
+    (|$lane:ident| $value:expr) => {{
+        let mut row = [0; LANES];
+        for ($lane, to) in row.iter_mut().enumerate() {
+            *to = $value;
+        }
+        Some(row)
+    }};
 }
 
 /// The result of all lanes, those that do not execute it among them; none where the operation is
@@ -39,23 +42,23 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
             short(function, ty.is_signed(), x)
         }
         LaneFunction::Convert(conversion) => convert(conversion, a),
-        LaneFunction::FunnelLeft(true) => map(|i| {
+        LaneFunction::FunnelLeft(true) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
             (both << c[i].min(32) >> 32) as u32
         }),
-        LaneFunction::FunnelLeft(false) => map(|i| {
+        LaneFunction::FunnelLeft(false) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
             (both << (c[i] & 31) >> 32) as u32
         }),
-        LaneFunction::FunnelRight(true) => map(|i| {
+        LaneFunction::FunnelRight(true) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
             (both >> c[i].min(32)) as u32
         }),
-        LaneFunction::FunnelRight(false) => map(|i| {
+        LaneFunction::FunnelRight(false) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
             (both >> (c[i] & 31)) as u32
         }),
-        LaneFunction::Permute(PermuteMode::Default) => map(|i| {
+        LaneFunction::Permute(PermuteMode::Default) => row!(|i| {
             let both = u64::from(b[i]) << 32 | u64::from(a[i]);
             let mut word = 0;
             for place in 0..4 {
@@ -71,7 +74,7 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
         LaneFunction::Logic3(table) => {
             let term = |index: u32| 0u32.wrapping_sub(u32::from(table) >> index & 1);
             let terms: [u32; 8] = std::array::from_fn(|index| term(index as u32));
-            map(|i| {
+            row!(|i| {
                 let (a, b, c) = (a[i], b[i], c[i]);
                 (terms[0] & !a & !b & !c)
                     | (terms[1] & !a & !b & c)
@@ -91,7 +94,7 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
                     false => i32::from(byte),
                 }
             };
-            map(|i| {
+            row!(|i| {
                 let mut sum = c[i];
                 for at in 0..4 {
                     let product = byte(a[i], at, signed_a) * byte(b[i], at, signed_b);
@@ -102,28 +105,24 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
         }
         LaneFunction::InsertBits { shift, bits } if shift + bits <= 32 => {
             let mask = u32::MAX >> (32 - bits) << shift;
-            map(|i| a[i] & !mask | b[i] << shift & mask)
+            row!(|i| a[i] & !mask | b[i] << shift & mask)
         }
         LaneFunction::ExtractBits {
             shift,
             bits,
             signed: false,
-        } if shift + bits <= 32 => map(|i| a[i] >> shift & (u32::MAX >> (32 - bits))),
+        } if shift + bits <= 32 => row!(|i| a[i] >> shift & (u32::MAX >> (32 - bits))),
         LaneFunction::ExtractBits { shift, bits, .. } if shift + bits <= 32 => {
             let up = 32 - shift - bits;
-            map(|i| ((a[i] << up) as i32 >> (32 - bits)) as u32)
+            row!(|i| ((a[i] << up) as i32 >> (32 - bits)) as u32)
         }
-        LaneFunction::CompareHalf(format, comparison, negated) if format.ty == Type::F32 => {
-            let read = |bits: u32| f32::from_bits(if format.flush { flush(bits) } else { bits });
-            compare(comparison, negated, |i| (read(a[i]), read(b[i])))
-        }
-        LaneFunction::CompareHalf(format, comparison, negated) if !format.flush => {
-            match format.ty {
-                Type::F16 => compare(comparison, negated, |i| (from_f16(a[i]), from_f16(b[i]))),
-                Type::Bf16 => compare(comparison, negated, |i| (from_bf16(a[i]), from_bf16(b[i]))),
-                _ => None,
-            }
-        }
+        LaneFunction::CompareHalf(format, comparison, negated) => match (format.ty, format.flush) {
+            (Type::F32, true) => compare(comparison, negated, [a, b], from_flushed),
+            (Type::F32, false) => compare(comparison, negated, [a, b], f32::from_bits),
+            (Type::F16, false) => compare(comparison, negated, [a, b], from_f16),
+            (Type::Bf16, false) => compare(comparison, negated, [a, b], from_bf16),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -133,20 +132,24 @@ pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes3
 fn compare(
     comparison: Comparison,
     negated: bool,
-    pair: impl Fn(usize) -> (f32, f32),
+    [a, b]: [&Lanes32; 2],
+    read: impl Fn(u32) -> f32,
 ) -> Option<Lanes32> {
-    let with = |holds: &dyn Fn(f32, f32) -> bool| -> Option<Lanes32> {
-        map(|i| {
-            let (a, b) = pair(i);
-            u32::from(holds(a, b) != negated)
-        })
-    };
+    macro_rules! holds {
+        (|$a:ident, $b:ident| $holds:expr) => {
+            row!(|i| {
+                let ($a, $b) = (read(a[i]), read(b[i]));
+                let holds: bool = $holds;
+                u32::from(holds != negated)
+            })
+        };
+    }
     match comparison {
-        Comparison::FloatEqual => with(&|a, b| a == b),
-        Comparison::FloatNotEqual => with(&|a, b| (a < b) | (a > b)),
-        Comparison::FloatLess => with(&|a, b| a < b),
-        Comparison::FloatLessEqual => with(&|a, b| a <= b),
-        Comparison::FloatUnordered => with(&|a, b| a.is_nan() | b.is_nan()),
+        Comparison::FloatEqual => holds!(|x, y| x == y),
+        Comparison::FloatNotEqual => holds!(|x, y| (x < y) | (x > y)),
+        Comparison::FloatLess => holds!(|x, y| x < y),
+        Comparison::FloatLessEqual => holds!(|x, y| x <= y),
+        Comparison::FloatUnordered => holds!(|x, y| x.is_nan() | y.is_nan()),
         _ => None,
     }
 }
@@ -154,18 +157,18 @@ fn compare(
 #[inline(always)]
 fn unsigned(function: IntegerFunction, [a, b, c]: Operands<'_>) -> Option<Lanes32> {
     match function {
-        IntegerFunction::PopulationCount => map(|i| a[i].count_ones()),
-        IntegerFunction::LeadingZeros => map(|i| a[i].leading_zeros()),
-        IntegerFunction::ReverseBits => map(|i| a[i].reverse_bits()),
-        IntegerFunction::Div => map(|i| a[i].checked_div(b[i]).unwrap_or(u32::MAX)),
-        IntegerFunction::Rem => map(|i| a[i].checked_rem(b[i]).unwrap_or(u32::MAX)),
-        IntegerFunction::ExtractField => map(|i| {
+        IntegerFunction::PopulationCount => row!(|i| a[i].count_ones()),
+        IntegerFunction::LeadingZeros => row!(|i| a[i].leading_zeros()),
+        IntegerFunction::ReverseBits => row!(|i| a[i].reverse_bits()),
+        IntegerFunction::Div => row!(|i| a[i].checked_div(b[i]).unwrap_or(u32::MAX)),
+        IntegerFunction::Rem => row!(|i| a[i].checked_rem(b[i]).unwrap_or(u32::MAX)),
+        IntegerFunction::ExtractField => row!(|i| {
             let (position, length) = (b[i] & 0xff, c[i] & 0xff);
             let field = a[i].checked_shr(position).unwrap_or(0);
             field & 1u32.checked_shl(length).unwrap_or(0).wrapping_sub(1)
         }),
         IntegerFunction::SumOfAbsoluteDifferences => {
-            map(|i| a[i].abs_diff(b[i]).wrapping_add(c[i]))
+            row!(|i| a[i].abs_diff(b[i]).wrapping_add(c[i]))
         }
         _ => None,
     }
@@ -178,13 +181,17 @@ fn signed(function: IntegerFunction, [a, b, c]: Operands<'_>) -> Option<Lanes32>
         b => f(a as i32, b as i32) as u32,
     };
     match function {
-        IntegerFunction::Abs => map(|i| (a[i] as i32).wrapping_abs() as u32),
-        IntegerFunction::Div => map(|i| divided(a[i], b[i], i32::wrapping_div)),
-        IntegerFunction::Rem => map(|i| divided(a[i], b[i], i32::wrapping_rem)),
-        IntegerFunction::AddSaturating => map(|i| (a[i] as i32).saturating_add(b[i] as i32) as u32),
-        IntegerFunction::SubSaturating => map(|i| (a[i] as i32).saturating_sub(b[i] as i32) as u32),
+        IntegerFunction::Abs => row!(|i| (a[i] as i32).wrapping_abs() as u32),
+        IntegerFunction::Div => row!(|i| divided(a[i], b[i], i32::wrapping_div)),
+        IntegerFunction::Rem => row!(|i| divided(a[i], b[i], i32::wrapping_rem)),
+        IntegerFunction::AddSaturating => {
+            row!(|i| (a[i] as i32).saturating_add(b[i] as i32) as u32)
+        }
+        IntegerFunction::SubSaturating => {
+            row!(|i| (a[i] as i32).saturating_sub(b[i] as i32) as u32)
+        }
         IntegerFunction::SumOfAbsoluteDifferences => {
-            map(|i| (a[i] as i32).abs_diff(b[i] as i32).wrapping_add(c[i]))
+            row!(|i| (a[i] as i32).abs_diff(b[i] as i32).wrapping_add(c[i]))
         }
         _ => None,
     }
@@ -196,23 +203,25 @@ fn short(function: IntegerFunction, signed: bool, [a, b, c]: Operands<'_>) -> Op
     const LOW: u32 = 0xffff;
     let extend = |x: u32| x as i16 as i32;
     match (function, signed) {
-        (IntegerFunction::Add, _) => map(|i| a[i].wrapping_add(b[i]) & LOW),
-        (IntegerFunction::Sub, _) => map(|i| a[i].wrapping_sub(b[i]) & LOW),
-        (IntegerFunction::MulLow, _) => map(|i| a[i].wrapping_mul(b[i]) & LOW),
-        (IntegerFunction::MadLow, _) => map(|i| a[i].wrapping_mul(b[i]).wrapping_add(c[i]) & LOW),
-        (IntegerFunction::MulWide, false) => map(|i| (a[i] & LOW) * (b[i] & LOW)),
-        (IntegerFunction::MulWide, true) => map(|i| (extend(a[i]) * extend(b[i])) as u32),
-        (IntegerFunction::And, _) => map(|i| a[i] & b[i] & LOW),
-        (IntegerFunction::Or, _) => map(|i| (a[i] | b[i]) & LOW),
-        (IntegerFunction::Xor, _) => map(|i| (a[i] ^ b[i]) & LOW),
-        (IntegerFunction::Not, _) => map(|i| !a[i] & LOW),
-        (IntegerFunction::Min, false) => map(|i| (a[i] & LOW).min(b[i] & LOW)),
-        (IntegerFunction::Max, false) => map(|i| (a[i] & LOW).max(b[i] & LOW)),
-        (IntegerFunction::Min, true) => map(|i| extend(a[i]).min(extend(b[i])) as u32 & LOW),
-        (IntegerFunction::Max, true) => map(|i| extend(a[i]).max(extend(b[i])) as u32 & LOW),
-        (IntegerFunction::ShiftLeft, _) => map(|i| a[i] << b[i].min(16) & LOW),
-        (IntegerFunction::ShiftRight, false) => map(|i| (a[i] & LOW) >> b[i].min(16)),
-        (IntegerFunction::ShiftRight, true) => map(|i| (extend(a[i]) >> b[i].min(16)) as u32 & LOW),
+        (IntegerFunction::Add, _) => row!(|i| a[i].wrapping_add(b[i]) & LOW),
+        (IntegerFunction::Sub, _) => row!(|i| a[i].wrapping_sub(b[i]) & LOW),
+        (IntegerFunction::MulLow, _) => row!(|i| a[i].wrapping_mul(b[i]) & LOW),
+        (IntegerFunction::MadLow, _) => row!(|i| a[i].wrapping_mul(b[i]).wrapping_add(c[i]) & LOW),
+        (IntegerFunction::MulWide, false) => row!(|i| (a[i] & LOW) * (b[i] & LOW)),
+        (IntegerFunction::MulWide, true) => row!(|i| (extend(a[i]) * extend(b[i])) as u32),
+        (IntegerFunction::And, _) => row!(|i| a[i] & b[i] & LOW),
+        (IntegerFunction::Or, _) => row!(|i| (a[i] | b[i]) & LOW),
+        (IntegerFunction::Xor, _) => row!(|i| (a[i] ^ b[i]) & LOW),
+        (IntegerFunction::Not, _) => row!(|i| !a[i] & LOW),
+        (IntegerFunction::Min, false) => row!(|i| (a[i] & LOW).min(b[i] & LOW)),
+        (IntegerFunction::Max, false) => row!(|i| (a[i] & LOW).max(b[i] & LOW)),
+        (IntegerFunction::Min, true) => row!(|i| extend(a[i]).min(extend(b[i])) as u32 & LOW),
+        (IntegerFunction::Max, true) => row!(|i| extend(a[i]).max(extend(b[i])) as u32 & LOW),
+        (IntegerFunction::ShiftLeft, _) => row!(|i| a[i] << b[i].min(16) & LOW),
+        (IntegerFunction::ShiftRight, false) => row!(|i| (a[i] & LOW) >> b[i].min(16)),
+        (IntegerFunction::ShiftRight, true) => {
+            row!(|i| (extend(a[i]) >> b[i].min(16)) as u32 & LOW)
+        }
         _ => None,
     }
 }
@@ -225,13 +234,62 @@ fn flush(bits: u32) -> u32 {
     }
 }
 
+#[inline(always)]
+fn from_flushed(bits: u32) -> f32 {
+    f32::from_bits(flush(bits))
+}
+
+/// How an operation reads its operands and finishes its result.
+#[derive(Clone, Copy)]
+struct Numbers {
+    flushes: bool,
+    saturates: bool,
+}
+
+impl Numbers {
+    #[inline(always)]
+    fn read(self, bits: u32) -> u32 {
+        if self.flushes { flush(bits) } else { bits }
+    }
+
+    #[inline(always)]
+    fn single(self, bits: u32) -> f32 {
+        f32::from_bits(self.read(bits))
+    }
+
+    #[inline(always)]
+    fn double(self, bits: u32) -> f64 {
+        f64::from(self.single(bits))
+    }
+
+    #[inline(always)]
+    fn finish(self, bits: u32) -> u32 {
+        let bits = self.read(bits);
+        match self.saturates {
+            false => bits,
+            true if f32::from_bits(bits) > 0.0 => bits.min(1f32.to_bits()),
+            true => 0,
+        }
+    }
+
+    #[inline(always)]
+    fn result(self, value: f32) -> u32 {
+        self.finish(bits32(value))
+    }
+
+    #[inline(always)]
+    fn narrow(self, value: f64) -> u32 {
+        self.result(value as f32)
+    }
+}
+
 /// f32 rounded to nearest.
 #[inline(always)]
 fn float(function: FloatFunction, format: FloatFormat, x: Operands<'_>) -> Option<Lanes32> {
     let FloatFormat {
         rounding,
         flush: flushes,
-        saturate,
+        saturate: saturates,
         relu,
         nan_wins,
         xor_sign,
@@ -240,49 +298,59 @@ fn float(function: FloatFunction, format: FloatFormat, x: Operands<'_>) -> Optio
     if rounding != Rounding::NearestEven || relu || nan_wins || xor_sign {
         return None;
     }
-    let [a, b, c] = x;
-    let read = |bits: u32| if flushes { flush(bits) } else { bits };
-    let finish = |bits: u32| {
-        let bits = read(bits);
-        let value = f32::from_bits(bits);
-        match saturate {
-            false => bits,
-            true if value > 0.0 => bits.min(1f32.to_bits()),
-            true => 0,
-        }
+    // The most frequent ones without a question in each lane.
+    let of = |flushes| Numbers {
+        flushes,
+        saturates: false,
     };
-    let of = |bits: u32| f32::from_bits(read(bits));
-    let wide = |bits: u32| f64::from(of(bits));
-    let narrow = |value: f64| finish(bits32(value as f32));
+    match (flushes, saturates) {
+        (true, false) => single(function, of(true), x),
+        (false, false) => single(function, of(false), x),
+        _ => {
+            let numbers = Numbers { flushes, saturates };
+            single(function, numbers, x)
+        }
+    }
+}
+
+#[inline(always)]
+fn single(function: FloatFunction, f: Numbers, [a, b, c]: Operands<'_>) -> Option<Lanes32> {
     match function {
-        FloatFunction::Add => map(|i| finish(bits32(of(a[i]) + of(b[i])))),
-        FloatFunction::Sub => map(|i| finish(bits32(of(a[i]) - of(b[i])))),
-        FloatFunction::Mul => map(|i| finish(bits32(of(a[i]) * of(b[i])))),
-        FloatFunction::Fma => map(|i| finish(bits32(of(a[i]).mul_add(of(b[i]), of(c[i]))))),
-        FloatFunction::Min => map(|i| finish(min32(read(a[i]), read(b[i])))),
-        FloatFunction::Max => map(|i| finish(max32(read(a[i]), read(b[i])))),
-        FloatFunction::Div => map(|i| finish(bits32(of(a[i]) / of(b[i])))),
-        FloatFunction::DivApprox => map(|i| {
-            let (a, b) = (of(a[i]), of(b[i]));
+        FloatFunction::Add => row!(|i| f.result(f.single(a[i]) + f.single(b[i]))),
+        FloatFunction::Sub => row!(|i| f.result(f.single(a[i]) - f.single(b[i]))),
+        FloatFunction::Mul => row!(|i| f.result(f.single(a[i]) * f.single(b[i]))),
+        FloatFunction::Fma => row!(|i| {
+            let sum = f.single(a[i]).mul_add(f.single(b[i]), f.single(c[i]));
+            f.result(sum)
+        }),
+        FloatFunction::Min => row!(|i| f.finish(min32(f.read(a[i]), f.read(b[i])))),
+        FloatFunction::Max => row!(|i| f.finish(max32(f.read(a[i]), f.read(b[i])))),
+        FloatFunction::Div => row!(|i| f.result(f.single(a[i]) / f.single(b[i]))),
+        FloatFunction::DivApprox => row!(|i| {
+            let (a, b) = (f.single(a[i]), f.single(b[i]));
             // The approximation does not reach divisors beyond 2^126.
             let lost = match a.is_infinite() {
                 true => f32::NAN,
                 false => (a * 0.0).copysign(a) * b.signum(),
             };
             let is_far = b.is_finite() & (b.abs() > f32::from_bits(0x7e80_0000));
-            finish(bits32(if is_far { lost } else { a / b }))
+            f.result(if is_far { lost } else { a / b })
         }),
-        FloatFunction::Rcp | FloatFunction::RcpApprox => map(|i| finish(bits32(1.0 / of(a[i])))),
-        FloatFunction::Sqrt | FloatFunction::SqrtApprox => map(|i| finish(bits32(of(a[i]).sqrt()))),
-        FloatFunction::RsqrtApprox => map(|i| narrow(1.0 / wide(a[i]).sqrt())),
-        FloatFunction::Exp2 => map(|i| narrow(series::exp2(wide(a[i])))),
-        FloatFunction::Log2 => map(|i| narrow(series::log2(wide(a[i])))),
-        FloatFunction::Tanh => map(|i| narrow(series::tanh(wide(a[i])))),
+        FloatFunction::Rcp | FloatFunction::RcpApprox => {
+            row!(|i| f.result(1.0 / f.single(a[i])))
+        }
+        FloatFunction::Sqrt | FloatFunction::SqrtApprox => {
+            row!(|i| f.result(f.single(a[i]).sqrt()))
+        }
+        FloatFunction::RsqrtApprox => row!(|i| f.narrow(1.0 / f.double(a[i]).sqrt())),
+        FloatFunction::Exp2 => row!(|i| f.narrow(series::exp2(f.double(a[i])))),
+        FloatFunction::Log2 => row!(|i| f.narrow(series::log2(f.double(a[i])))),
+        FloatFunction::Tanh => row!(|i| f.narrow(series::tanh(f.double(a[i])))),
         FloatFunction::Sin if series::are_small_angles(a) => {
-            map(|i| narrow(series::small_sin(wide(a[i]))))
+            row!(|i| f.narrow(series::small_sin(f.double(a[i]))))
         }
         FloatFunction::Cos if series::are_small_angles(a) => {
-            map(|i| narrow(series::small_cos(wide(a[i]))))
+            row!(|i| f.narrow(series::small_cos(f.double(a[i]))))
         }
         _ => None,
     }
@@ -387,24 +455,38 @@ fn halves(
     read: impl Fn(u32) -> f32,
     write: impl Fn(f32) -> u32,
 ) -> Option<Lanes32> {
-    let on_halves = |f: &dyn Fn(u32, u32, u32) -> u32| -> Option<Lanes32> {
-        map(|i| {
-            let low = f(a[i] & 0xffff, b[i] & 0xffff, c[i] & 0xffff);
+    macro_rules! on_halves {
+        (|$x:ident, $y:ident, $z:ident| $value:expr) => {
             match is_pair {
-                true => low | f(a[i] >> 16, b[i] >> 16, c[i] >> 16) << 16,
-                false => low,
+                true => row!(|i| {
+                    let ($x, $y, $z) = (
+                        read(a[i] & 0xffff),
+                        read(b[i] & 0xffff),
+                        read(c[i] & 0xffff),
+                    );
+                    let low = write($value);
+                    let ($x, $y, $z) = (read(a[i] >> 16), read(b[i] >> 16), read(c[i] >> 16));
+                    low | write($value) << 16
+                }),
+                false => row!(|i| {
+                    let ($x, $y, $z) = (
+                        read(a[i] & 0xffff),
+                        read(b[i] & 0xffff),
+                        read(c[i] & 0xffff),
+                    );
+                    write($value)
+                }),
             }
-        })
-    };
+        };
+    }
     // 24 bits are enough for one operation on 11 bits, rounded twice.
     match function {
-        FloatFunction::Add => on_halves(&|x, y, _| write(read(x) + read(y))),
-        FloatFunction::Sub => on_halves(&|x, y, _| write(read(x) - read(y))),
-        FloatFunction::Mul => on_halves(&|x, y, _| write(read(x) * read(y))),
-        FloatFunction::Fma => on_halves(&|x, y, z| {
-            let product = f64::from(read(x)) * f64::from(read(y));
-            write(odd_sum(product, f64::from(read(z))))
-        }),
+        FloatFunction::Add => on_halves!(|x, y, _z| x + y),
+        FloatFunction::Sub => on_halves!(|x, y, _z| x - y),
+        FloatFunction::Mul => on_halves!(|x, y, _z| x * y),
+        FloatFunction::Fma => {
+            on_halves!(|x, y, z| odd_sum(f64::from(x) * f64::from(y), f64::from(z)))
+        }
         _ => None,
     }
 }
@@ -429,27 +511,27 @@ fn convert(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
     }
     let nearest = rounding == Rounding::NearestEven && !to_integral;
     match (from, to) {
-        (Type::S32, Type::F32) if nearest => map(|i| (a[i] as i32 as f32).to_bits()),
-        (Type::U32, Type::F32) if nearest => map(|i| (a[i] as f32).to_bits()),
+        (Type::S32, Type::F32) if nearest => row!(|i| (a[i] as i32 as f32).to_bits()),
+        (Type::U32, Type::F32) if nearest => row!(|i| (a[i] as f32).to_bits()),
         // NaN becomes 0, and what is too large the largest.
         (Type::F32, Type::S32) if rounding == Rounding::Zero => {
-            map(|i| f32::from_bits(a[i]) as i32 as u32)
+            row!(|i| f32::from_bits(a[i]) as i32 as u32)
         }
         (Type::F32, Type::U32) if rounding == Rounding::Zero => {
-            map(|i| f32::from_bits(a[i]) as u32)
+            row!(|i| f32::from_bits(a[i]) as u32)
         }
-        (Type::F16, Type::F32) if nearest => map(|i| bits32(from_f16(a[i]))),
-        (Type::Bf16, Type::F32) if nearest => map(|i| a[i] << 16),
-        (Type::F32, Type::F16) if nearest => map(|i| to_f16(f32::from_bits(a[i]))),
-        (Type::F32, Type::Bf16) if nearest => map(|i| to_bf16(f32::from_bits(a[i]))),
+        (Type::F16, Type::F32) if nearest => row!(|i| bits32(from_f16(a[i]))),
+        (Type::Bf16, Type::F32) if nearest => row!(|i| a[i] << 16),
+        (Type::F32, Type::F16) if nearest => row!(|i| to_f16(f32::from_bits(a[i]))),
+        (Type::F32, Type::Bf16) if nearest => row!(|i| to_bf16(f32::from_bits(a[i]))),
         (Type::U8 | Type::B8, Type::U16 | Type::S16 | Type::U32 | Type::S32) => {
-            map(|i| a[i] & 0xff)
+            row!(|i| a[i] & 0xff)
         }
-        (Type::U16 | Type::B16, Type::U32 | Type::S32) => map(|i| a[i] & 0xffff),
-        (Type::S16, Type::S32 | Type::U32) => map(|i| a[i] as i16 as u32),
-        (Type::S8, Type::S32 | Type::U32) => map(|i| a[i] as i8 as u32),
-        (Type::U32 | Type::S32, Type::U16) => map(|i| a[i] & 0xffff),
-        (Type::U32 | Type::S32, Type::U8) => map(|i| a[i] & 0xff),
+        (Type::U16 | Type::B16, Type::U32 | Type::S32) => row!(|i| a[i] & 0xffff),
+        (Type::S16, Type::S32 | Type::U32) => row!(|i| a[i] as i16 as u32),
+        (Type::S8, Type::S32 | Type::U32) => row!(|i| a[i] as i8 as u32),
+        (Type::U32 | Type::S32, Type::U16) => row!(|i| a[i] & 0xffff),
+        (Type::U32 | Type::S32, Type::U8) => row!(|i| a[i] & 0xff),
         _ => None,
     }
 }

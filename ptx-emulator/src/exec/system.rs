@@ -36,7 +36,8 @@ struct PrintArguments<'a, 'r, 'l, O> {
 
 impl<O: Observer> PrintArguments<'_, '_, '_, O> {
     fn next(&mut self, bytes: u32) -> Result<u64, Box<RawFault>> {
-        let address = self.at.next_multiple_of(u64::from(bytes));
+        let address = self.at.checked_next_multiple_of(u64::from(bytes));
+        let address = address.unwrap_or(u64::MAX - 7);
         self.at = address.wrapping_add(u64::from(bytes));
         self.run.read_generic(address, bytes, self.lane)
     }

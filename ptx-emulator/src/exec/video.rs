@@ -1,7 +1,7 @@
 //! Scalar video instructions on one lane.
 
 use super::convert::{sign_extend, truncate};
-use crate::ir::{Part, SecondOperation, Video, VideoFunction};
+use crate::ir::{Part, SecondOperation, Video, VideoComparison, VideoFunction};
 
 fn extract(value: u64, part: Part, signed: bool) -> i64 {
     let value = truncate(value >> part.shift, part.bits);
@@ -28,6 +28,14 @@ pub(super) fn evaluate(video: Video, x: [u64; 4]) -> u64 {
         // The result has 33 bits at most.
         VideoFunction::ShiftLeft => a << amount,
         VideoFunction::ShiftRight => a >> amount,
+        VideoFunction::Set(comparison) => i64::from(match comparison {
+            VideoComparison::Equal => a == b,
+            VideoComparison::NotEqual => a != b,
+            VideoComparison::Less => a < b,
+            VideoComparison::LessEqual => a <= b,
+            VideoComparison::Greater => a > b,
+            VideoComparison::GreaterEqual => a >= b,
+        }),
     };
     let width = video.merged.map_or(32, |part| part.bits);
     if video.saturates {

@@ -1,6 +1,6 @@
 //! Operations in which the lanes of a warp see each other's values.
 
-use super::vector::{LANES, Registers, collect};
+use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32};
 use crate::ir::{Predicate, ReduceMode, Reg32, Register, Shuffle, ShuffleMode, VoteMode};
 
 /// The lanes of a mask, lowest first.
@@ -36,34 +36,66 @@ pub(crate) fn write(r: &mut Registers<'_>, register: Register, lane: usize, valu
 /// The lane from which each lane of a shuffle reads, and the lanes for which that is in range. PTX
 /// ISA, "shfl.sync": `c` holds the clamp value in bits 0-4 and the segment mask in bits 8-12.
 pub(crate) fn shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u8; LANES], u32) {
-    let lane_operand = r.regs32[op.lane.0 as usize];
-    let clamp_operand = r.regs32[op.clamp.0 as usize];
+    let offsets = &r.regs32[op.lane.0 as usize];
+    let clamps = &r.regs32[op.clamp.0 as usize];
+    match op.mode {
+        // Up compares with the clamp value as a lower bound.
+        ShuffleMode::Up => sources_of(offsets, clamps, mask, |lane| {
+            let source = lane.own.wrapping_sub(lane.offset);
+            (source, source as i32 >= lane.most as i32)
+        }),
+        ShuffleMode::Down => sources_of(offsets, clamps, mask, |lane| {
+            let source = lane.own + lane.offset;
+            (source, source <= lane.most)
+        }),
+        ShuffleMode::Butterfly => sources_of(offsets, clamps, mask, |lane| {
+            let source = lane.own ^ lane.offset;
+            (source, source <= lane.most)
+        }),
+        ShuffleMode::Index => sources_of(offsets, clamps, mask, |lane| {
+            let source = lane.least | lane.offset & !lane.segment;
+            (source, source <= lane.most)
+        }),
+    }
+}
+
+/// What a lane of a shuffle computes its source from.
+struct ShuffleLane {
+    own: u32,
+    offset: u32,
+    segment: u32,
+    /// Bounds of the segment and of the clamp value.
+    least: u32,
+    most: u32,
+}
+
+#[inline(always)]
+fn sources_of(
+    offsets: &Lanes32,
+    clamps: &Lanes32,
+    mask: u32,
+    find: impl Fn(ShuffleLane) -> (u32, bool),
+) -> ([u8; LANES], u32) {
     let mut in_range = 0u32;
-    let mut sources = std::array::from_fn(|lane| lane as u8);
-    for lane in lanes(mask) {
-        let offset = lane_operand[lane] & 0x1f;
-        let clamp = clamp_operand[lane] & 0x1f;
-        let segment = clamp_operand[lane] >> 8 & 0x1f;
+    let mut sources = [0; LANES];
+    for (lane, to) in sources.iter_mut().enumerate() {
         let own = lane as u32;
-        let most = (own & segment) | (clamp & !segment);
-        let least = own & segment;
-        let (source, valid) = match op.mode {
-            // Up compares with the clamp value as a lower bound.
-            ShuffleMode::Up => {
-                let source = own.wrapping_sub(offset);
-                (source, (source as i32) >= most as i32)
-            }
-            ShuffleMode::Down => (own + offset, own + offset <= most),
-            ShuffleMode::Butterfly => (own ^ offset, own ^ offset <= most),
-            ShuffleMode::Index => {
-                let source = least | (offset & !segment);
-                (source, source <= most)
-            }
+        let clamp = clamps[lane] & 0x1f;
+        let segment = clamps[lane] >> 8 & 0x1f;
+        let (source, valid) = find(ShuffleLane {
+            own,
+            offset: offsets[lane] & 0x1f,
+            segment,
+            least: own & segment,
+            most: (own & segment) | (clamp & !segment),
+        });
+        let valid = valid & (mask >> lane & 1 != 0);
+        *to = if valid {
+            source as u8 & 0x1f
+        } else {
+            lane as u8
         };
-        if valid {
-            sources[lane] = source as u8 & 0x1f;
-            in_range |= 1 << lane;
-        }
+        in_range |= u32::from(valid) << lane;
     }
     (sources, in_range)
 }
@@ -71,9 +103,8 @@ pub(crate) fn shuffle_sources(r: &Registers<'_>, op: &Shuffle, mask: u32) -> ([u
 pub(crate) fn shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) {
     let value = r.regs32[op.value.0 as usize];
     let (sources, in_range) = shuffle_sources(r, op, mask);
-    for lane in lanes(mask) {
-        r.regs32[op.destination.0 as usize][lane] = value[usize::from(sources[lane])];
-    }
+    let to = &mut r.regs32[op.destination.0 as usize];
+    store_lanes32::<false>(to, mask, |lane| value[usize::from(sources[lane]) % LANES]);
     if let Some(Predicate(p)) = op.in_range {
         r.set_predicate(mask, p, in_range);
     }

@@ -214,6 +214,17 @@ pub(crate) enum VideoFunction {
     Max,
     ShiftLeft,
     ShiftRight,
+    Set(VideoComparison),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VideoComparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
 }
 
 /// What a video instruction does with its result and its third operand.

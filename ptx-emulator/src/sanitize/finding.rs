@@ -293,7 +293,13 @@ impl Finding {
             FaultKind::BadBarrier(what) => {
                 (Problem::BadBarrier, None, "barrier", Some(what.clone()))
             }
-            other => (Problem::Stopped, None, "stopped", Some(other.to_string())),
+            other => {
+                let mut text = other.to_string();
+                if let Some(waiting) = &fault.waiting {
+                    text += &format!(": {waiting}");
+                }
+                (Problem::Stopped, None, "stopped", Some(text))
+            }
         };
         let mut first = match fault.id {
             Some(id) => geometry.site(action, id, fault.block, None),

@@ -5,7 +5,7 @@ use super::launch_geometry::{LaunchGeometry, flatten};
 use super::shadow_memory::Origin;
 use super::shape::{LANES, Shape, Shapes, lanes};
 use super::written::{Area, BEFORE, Marks};
-use crate::error::Fault;
+use crate::error::{Fault, FaultKind};
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
@@ -311,8 +311,11 @@ impl Initcheck {
                 launch.memory.mark_written(address, bytes);
             }
         }
-        if fault.is_some() {
-            self.tally.clear();
+        if let Some(fault) = fault {
+            // What was found before the budget was used up stays.
+            if !matches!(fault.kind, FaultKind::Budget(_)) {
+                self.tally.clear();
+            }
         } else {
             self.judge_early_reads();
         }

@@ -248,6 +248,24 @@ fn an_infinite_loop_uses_up_the_budget() {
 }
 
 #[test]
+fn a_launch_without_an_end_says_where_its_threads_are() {
+    let body = "setp.lt.u32 %p1, %thread, 32; @%p1 bra L; bar.sync 0; bra.uni END;
+        L: add.u32 %r1, %r1, 1;
+        bra L;
+        END:";
+    let mut config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
+    config.instruction_budget = 1_000_000;
+    let fault = fault(&module(body), &config);
+    let waiting = fault.waiting.as_deref().expect("a description");
+    assert!(waiting.contains("warp 0 runs at PTX line"), "{waiting}");
+    assert!(
+        waiting.contains("32 threads wait for barrier 0"),
+        "{waiting}"
+    );
+    assert!(fault.to_string().contains(waiting), "{fault}");
+}
+
+#[test]
 fn the_budget_suffices_to_the_instruction() {
     // Parameter load, thread index, ten instructions and `ret`, per warp.
     let text = module("add.u32 %r1, %r1, 1; ".repeat(10).as_str());

@@ -421,6 +421,21 @@ fn video_instructions() {
 }
 
 #[test]
+fn video_comparisons_and_unordered_equality() {
+    check(
+        "vset.s32.u32.ge.add %r0, %r1.b1, %r2.b2, %r3;",
+        |a, b, c| {
+            let holds = i64::from((a >> 8) as i8) >= i64::from((b >> 16) as u8);
+            c.wrapping_add(u64::from(holds)) & LOW
+        },
+    );
+    check("setp.equ.f32 %p0, %r1, %r2;", |a, b, _| {
+        let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
+        u64::from(a == b || a.is_nan() || b.is_nan())
+    });
+}
+
+#[test]
 fn clocks_have_upper_halves() {
     let text =
         module("mov.u32 %r1, %clock_hi; mov.u32 %r2, %globaltimer_hi; mov.u64 %x1, %clock64;");

@@ -16,7 +16,7 @@ use super::shadow_memory::ShadowMemory;
 use super::shadow_view::ShadowView;
 use super::shape::{LANES, Shape, Shapes, lanes};
 use super::sync_table::{BlockSet, SyncTable};
-use crate::error::Fault;
+use crate::error::{Fault, FaultKind};
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::observer::{
@@ -235,8 +235,11 @@ impl Racecheck {
     }
 
     fn launch_end(&mut self, fault: Option<&Fault>) {
-        if fault.is_some() {
-            self.tally.clear();
+        if let Some(fault) = fault {
+            // What was found before the budget was used up stays.
+            if !matches!(fault.kind, FaultKind::Budget(_)) {
+                self.tally.clear();
+            }
         } else {
             for area in self.global.iter().flatten() {
                 let cross_block = &area.cross_block;
