@@ -117,7 +117,7 @@ const BEST: [(&str, u32, &str, Option<&str>); 4] = [
         Some("matvec_lcs_32"),
     ),
     // The GPU does not run what is faster elsewhere.
-    ("naive_f64", 1024, "V100", Some("tiled_32_f64")),
+    ("naive_f64", 1024, "V100", Some("tiled_16_f64")),
     ("mma_bf16", 1024, "A100", None),
 ];
 
