@@ -81,13 +81,14 @@ pub fn metric(rung: &Rung) -> Metric {
     ladder(rung).2
 }
 
-/// The value that is drawn, and that of a time of the same work.
+/// The value that is drawn, and that of a time of the same work: what a device reached, or else
+/// what is predicted, but never what the emulator took.
 fn values(metric: Metric, measured: &Record, ms: Option<f64>) -> Option<(f64, Option<f64>)> {
     let value = match metric {
-        Metric::Gflops => measured.gflops,
-        Metric::Gbs => measured.gbs,
+        Metric::Gflops => measured.gflops.or(measured.predicted_gflops),
+        Metric::Gbs => measured.gbs.or(measured.predicted_gbs),
     }?;
-    let median = measured.median_ms?;
+    let median = measured.ranked_ms()?;
     Some((value, ms.map(|ms| value * median / ms)))
 }
 
@@ -108,7 +109,13 @@ pub fn ladders(data: &Data) -> Vec<Plot> {
                 let predicted = data.prediction(measured);
                 let predicted = predicted.map(|predicted| predicted.predicted_ms);
                 let (value, predicted) = values(metric, measured, predicted)?;
-                size = Some(describe(rung.operation, shape(measured)));
+                size = Some(match (&measured.predicted_device, measured.median_ms) {
+                    (Some(device), None) => {
+                        let size = describe(rung.operation, predicted_shape(measured));
+                        format!("{size}, predicted for {device}")
+                    }
+                    _ => describe(rung.operation, shape(measured)),
+                });
                 Some(Bar {
                     label: measured.kernel.clone(),
                     value,
@@ -141,6 +148,16 @@ pub fn shape(measured: &Record) -> warpladder_lab::problem::Shape {
         m: measured.m,
         n: measured.n,
         k: measured.k.unwrap_or(measured.n),
+    }
+}
+
+/// The size of a prediction, which may be larger than the one that was run.
+fn predicted_shape(measured: &Record) -> warpladder_lab::problem::Shape {
+    let n = measured.predicted_n.unwrap_or(measured.n);
+    warpladder_lab::problem::Shape {
+        m: measured.predicted_m.unwrap_or(measured.m),
+        n,
+        k: measured.predicted_k.unwrap_or(n),
     }
 }
 
