@@ -109,7 +109,7 @@ fn size(rung: &Rung, record: &PeerComparison) -> String {
 }
 
 /// What fits a terminal.
-fn narrow_table(comparisons: &[(&Rung, PeerComparison)]) -> Table {
+fn compact_table(comparisons: &[(&Rung, PeerComparison)]) -> Table {
     let mut table = table::new(&["kernel", "size", "check", "peer", "ms", "peer ms", "ratio"]);
     for (rung, record) in comparisons {
         table.add_row([
@@ -169,7 +169,7 @@ fn print(
     }
     let table = match wide {
         true => wide_table(comparisons),
-        false => narrow_table(comparisons),
+        false => compact_table(comparisons),
     };
     writeln!(to, "{table}")?;
     writeln!(

@@ -139,7 +139,8 @@ mod tests {
         let start = Instant::now();
         let slow = |results: &Results<u32>| {
             _ = results.hand(1);
-            thread::sleep(Duration::from_secs(60));
+            // Nothing unparks it.
+            thread::park_timeout(Duration::from_secs(60));
             Ok(())
         };
         let mut seen = 0;

@@ -48,7 +48,7 @@ use std::process::ExitCode;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  warpladder --shape 64
+  warpladder --family transpose
   warpladder explain tiled_32
   warpladder profile naive --shape 64
 

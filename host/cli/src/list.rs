@@ -87,14 +87,14 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     }
     let text = match args.wide {
         true => wide(entries),
-        false => narrow(entries),
+        false => compact(entries),
     };
     writeln!(stdout, "{text}")?;
     Ok(Outcome::Done)
 }
 
 /// What a reader chooses by.
-fn narrow(entries: Vec<Entry>) -> String {
+fn compact(entries: Vec<Entry>) -> String {
     let mut table = table::new(&["kernel", "family", "element", "what it is"]);
     for entry in entries {
         table.add_row([

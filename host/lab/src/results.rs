@@ -13,7 +13,7 @@ use serde_json::Value;
 /// one each. Other commands wrote arrays, or a record alone, without a number.
 pub const SCHEMA: u32 = 3;
 
-/// What a command writes: who wrote it, and its records.
+/// What a command writes: its name and version, and its records.
 #[derive(Clone, Debug, Serialize)]
 pub struct Envelope<'a, R> {
     /// [`SCHEMA`].

@@ -49,8 +49,8 @@ pub struct Candidate {
     pub verdict: Verdict,
 }
 
-/// All candidates that were timed with inputs drawn by `seed`, the fastest of those with right results first, and those with
-/// wrong ones last.
+/// All candidates that were timed with inputs drawn by `seed`: the fastest of those with right
+/// results first, and those with wrong ones last.
 ///
 /// # Errors
 /// See [`TuneError`].

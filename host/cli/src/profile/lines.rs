@@ -20,8 +20,8 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::
     };
     let shown: Vec<&LineCounts> = record.lines.iter().filter(is_shown).collect();
     // Where the terminal is narrow, names are short, and the source gets the rest.
-    let is_narrow = table::terminal_width().is_some_and(|width| width < WIDE);
-    let mut table = table::new(match is_narrow {
+    let is_compact = table::terminal_width().is_some_and(|width| width < WIDE);
+    let mut table = table::new(match is_compact {
         false => &[
             "line",
             "instructions",
@@ -43,7 +43,7 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::
             record,
             &mut sources,
         );
-        shorten(&mut cells, is_narrow);
+        shorten(&mut cells, is_compact);
         table.add_row(cells);
         for inlined in line.inlined.iter().filter(|_| all) {
             let parts = [&inlined.counts];
@@ -55,7 +55,7 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::
                 record,
                 &mut sources,
             );
-            shorten(&mut cells, is_narrow);
+            shorten(&mut cells, is_compact);
             table.add_row(cells);
         }
     }
@@ -79,8 +79,8 @@ pub(super) fn print(to: &mut dyn Write, record: &Measurement, all: bool) -> io::
 const WIDE: usize = 140;
 
 /// Leaves of a row what a narrow terminal has room for: the file without its folders.
-fn shorten(cells: &mut [String; 6], is_narrow: bool) {
-    if !is_narrow {
+fn shorten(cells: &mut [String; 6], is_compact: bool) {
+    if !is_compact {
         return;
     }
     let indent = cells[0].len() - cells[0].trim_start().len();

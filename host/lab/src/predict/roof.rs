@@ -5,9 +5,9 @@ use crate::problem::{Operation, Shape};
 use warpladder::element::{ElementType, TensorInput};
 use warpladder_models::devices::DeviceModel;
 
-/// The least time for a problem, in seconds: its arithmetic at the peak of the fastest units that do
-/// it, or every input read once and the output written once, whichever takes longer. Data that the
-/// L2 cache holds from one launch to the next moves at the rate of that cache.
+/// The least time for a problem, in seconds: its arithmetic at the peak of the fastest units that
+/// do it, or every input read once and the output written once, whichever takes longer. Data that
+/// the L2 cache holds from one launch to the next moves at the rate of that cache.
 ///
 /// `None` where the figures of the device are not known.
 pub fn least_seconds(device: &DeviceModel, rung: &Rung, shape: Shape) -> Option<f64> {

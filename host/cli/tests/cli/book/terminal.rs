@@ -61,8 +61,8 @@ const FIRST_MINUTES: [&str; 4] = [
     "sanitize transpose_padded",
 ];
 
-/// A recording of the first minutes in a terminal of so many columns, without what differs from
-/// machine to machine.
+/// A recording of the first minutes in a terminal with this number of columns, without what
+/// differs from machine to machine.
 pub fn first_minutes(columns: u32) -> String {
     let mut text = "```console\n".to_owned();
     for arguments in FIRST_MINUTES {

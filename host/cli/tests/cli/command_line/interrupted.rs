@@ -116,7 +116,7 @@ fn ctrl_c_leaves_no_file_of_a_command_that_keeps_nothing() {
         };
         while !is_open() {
             assert!(opened.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::park_timeout(Duration::from_millis(20));
         }
         signal(&child, "INT");
         assert_eq!(child.wait().unwrap().code(), Some(130));

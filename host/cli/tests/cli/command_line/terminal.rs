@@ -77,14 +77,14 @@ fn no_number_is_cut_in_two() {
         "sanitize naive,tiled_32,sgemm",
         "profile transpose_coalesced --shape 64",
     ] {
-        let (narrow, whole) = (at(80, args), at(10_000, args));
+        let (cut, whole) = (at(80, args), at(10_000, args));
         // Lines of source are shortened; the figures above them are all there.
         let figures = |text: &str| text.split("\n\n").next().unwrap_or_default().to_owned();
-        let (narrow, whole) = (figures(&narrow.stdout), figures(&whole.stdout));
-        let (mut narrow, mut whole) = (numbers(&narrow), numbers(&whole));
-        narrow.sort_unstable();
+        let (cut, whole) = (figures(&cut.stdout), figures(&whole.stdout));
+        let (mut cut, mut whole) = (numbers(&cut), numbers(&whole));
+        cut.sort_unstable();
         whole.sort_unstable();
-        assert_eq!(narrow, whole, "{args}");
+        assert_eq!(cut, whole, "{args}");
     }
 }
 
@@ -110,7 +110,7 @@ fn wide_shows_everything_however_narrow_the_terminal_is() {
     ] {
         assert!(header.contains(title), "{title}: {header}");
     }
-    let narrow = at(80, "list");
+    let cut = at(80, "list");
     let wide = at(80, "list --wide");
-    assert!(!narrow.stdout.contains("engines") && wide.stdout.contains("engines"));
+    assert!(!cut.stdout.contains("engines") && wide.stdout.contains("engines"));
 }

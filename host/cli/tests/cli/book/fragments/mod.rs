@@ -30,7 +30,7 @@ pub enum Of {
     Console(&'static str),
     /// The same, from the line that begins so to before the one that begins so.
     Excerpt(&'static str, &'static str, Option<&'static str>),
-    /// A recording of the first minutes in a terminal of so many columns.
+    /// A recording of the first minutes in a terminal with this number of columns.
     FirstMinutes(u32),
     /// PTX of a module and a kernel, from the line that contains this to the one that contains
     /// that.
