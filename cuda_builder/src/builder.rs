@@ -58,8 +58,8 @@ pub struct CudaBuilder {
     final_module_path: Option<PathBuf>,
     pub(crate) build_args: Vec<String>,
     target_dir: Option<PathBuf>,
-    /// Whether a lock file of the crate's workspace must be as it is. Without it a dependency can be
-    /// added at any time.
+    /// Whether a lock file of the crate's workspace must be as it is. Without it a dependency can
+    /// be added at any time.
     pub(crate) locked: bool,
     /// What was asked for and is not done, in the order of the calls.
     pub(crate) warnings: Vec<&'static str>,

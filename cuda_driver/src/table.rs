@@ -60,6 +60,7 @@ macro_rules! functions {
         $(
             #[allow(non_snake_case, clippy::too_many_arguments, reason = "the C interface's names and arguments")]
             pub(crate) mod $name {
+                use core::mem::transmute;
                 use core::sync::atomic::{AtomicPtr, Ordering};
 
                 #[allow(unused_imports, reason = "most functions need only some of the types")]
@@ -96,8 +97,7 @@ macro_rules! functions {
                     let address = ADDRESS.load(Ordering::Acquire);
                     // SAFETY: the address is either the resolver's or that of the driver's function
                     // of this name, and both have this type.
-                    let function =
-                        unsafe { core::mem::transmute::<*mut c_void, Function>(address) };
+                    let function = unsafe { transmute::<*mut c_void, Function>(address) };
                     // SAFETY: the caller vouches for the arguments.
                     unsafe { function($($argument),*) }
                 }

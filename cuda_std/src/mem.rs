@@ -12,7 +12,7 @@ use core::ffi::c_void;
 
 #[cfg(target_arch = "nvptx64")]
 unsafe extern "C" {
-    /// Allocates `size` bytes in the heap of the device, aligned to 16; null where there is no room.
+    /// Allocates `size` bytes in the heap of the device, aligned to 16; null where the heap is full.
     pub fn malloc(size: usize) -> *mut c_void;
 
     /// Frees what [`malloc`] has returned.
@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for CUDAAllocator {
             return whole;
         }
         // SAFETY: the next multiple of `align` is between `MALLOC_ALIGN` and `align` bytes on, so
-        // there is room for a pointer before the block, and for `size` bytes in it.
+        // a pointer fits before the block, and `size` bytes into it.
         unsafe {
             let block = whole.add(align - whole.addr() % align);
             block.cast::<*mut u8>().sub(1).write(whole);

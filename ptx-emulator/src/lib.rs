@@ -33,8 +33,9 @@ pub use ptx_syntax::ParseError;
 pub use sanitize::Sanitizer;
 pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle};
 
-/// Whether this crate was compiled with optimisation. Without it kernels run many times as long:
-/// a program's `[profile.dev.package."*"]` with `opt-level = 3` has it optimised in debug builds too.
+/// Whether this crate was compiled with optimisation. Without it kernels run many times as long: a
+/// program's `[profile.dev.package."*"]` with `opt-level = 3` has it optimised in debug builds
+/// too.
 pub const OPTIMISED: bool = cfg!(optimised);
 
 /// Most bytes of shared memory that a block can have (compute capability 9.0).

@@ -39,8 +39,8 @@ const FILES: &[(&str, &str)] = &[
     ("tests/kernels.rs", include_str!("new/tests.rs")),
 ];
 
-/// Words that cargo refuses as the name of a package that is built: keywords of Rust, and names that
-/// the crate's own dependencies have.
+/// Words that cargo refuses as the name of a package that is built: keywords of Rust, and names
+/// that the crate's own dependencies have.
 const TAKEN: &[&str] = &[
     "as",
     "async",

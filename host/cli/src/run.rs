@@ -12,7 +12,7 @@ use super::shape::{ByEngine, Shapes};
 use super::{baseline, conditions, select, table, units};
 use crate::outcome::Outcome;
 use anyhow::bail;
-use cases::{Case, Conditions, Named, Selection, about};
+use cases::{Conditions, Named, RunCase, Selection, about};
 use indicatif::{ProgressBar, ProgressStyle};
 use rows::{Row, RunTable};
 use std::io::Write;
@@ -313,10 +313,10 @@ struct Shown<'a> {
 
 /// What is done.
 struct Done<'a> {
-    cases: Vec<&'a Case>,
+    cases: Vec<&'a RunCase>,
     records: Vec<Record>,
     tallies: Vec<Option<Tally>>,
-    refused: Vec<(&'a Case, String)>,
+    refused: Vec<(&'a RunCase, String)>,
 }
 
 impl<'a> Shown<'a> {
@@ -436,7 +436,7 @@ fn millis(seconds: f64) -> u64 {
 
 /// The step of a case over the last one before it that computes the same at the same size, and
 /// which one that is.
-fn step<C: std::borrow::Borrow<Case>>(
+fn step<C: std::borrow::Borrow<RunCase>>(
     cases: &[C],
     records: &[Option<Record>],
     index: usize,
@@ -559,7 +559,7 @@ fn print_steps(
 /// Which kernels did not get their turn, and why.
 fn print_missing(to: &mut dyn Write, finished: &Finished<'_>) -> anyhow::Result<()> {
     let Done { cases, .. } = &finished.done;
-    let is_done = |case: &&Case| cases.iter().any(|done| std::ptr::eq(*done, *case));
+    let is_done = |case: &&RunCase| cases.iter().any(|done| std::ptr::eq(*done, *case));
     let missing = finished.selection.run.iter().filter(|case| !is_done(case));
     let names: Vec<&str> = missing.map(|case| case.rung().name).collect();
     let why = match finished.ending {
@@ -584,7 +584,7 @@ mod tests {
 
     fn selection(names: &[&str]) -> Selection {
         let engine = EmulatorEngine::new();
-        let run = names.iter().map(|name| Case {
+        let run = names.iter().map(|name| RunCase {
             admitted: preflight(&engine, catalogue::find(name).unwrap(), SHAPE).unwrap(),
             predicted: SHAPE,
             group: 0,

@@ -144,8 +144,8 @@ impl Folder {
         self.write(PROGRESS, &(text + "\n"))
     }
 
-    /// Puts an exercise's file back as it was at the start, and keeps the learner's beside it; gives
-    /// the name of that.
+    /// Puts an exercise's file back as it was at the start, and keeps the learner's beside it;
+    /// gives the name of that.
     ///
     /// # Errors
     /// [`FolderError::NotStarted`], and [`FolderError::Io`] where a file cannot be written.

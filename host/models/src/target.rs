@@ -16,7 +16,7 @@ use std::fmt;
 /// A target of PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Target {
-    /// Compute capability times ten: 90 for 9.0.
+    /// Compute capability as `10 * major + minor`: 90 for 9.0.
     pub compute_capability: u32,
     /// Which others run it.
     pub reach: Reach,
@@ -57,7 +57,7 @@ impl Target {
         })
     }
 
-    /// Whether a GPU of this compute capability, times ten, runs it.
+    /// Whether a GPU of this compute capability, `10 * major + minor`, runs it.
     pub const fn runs_on(self, compute_capability: u32) -> bool {
         match self.reach {
             Reach::Later => compute_capability >= self.compute_capability,

@@ -83,7 +83,7 @@ pub struct Predicted {
 pub struct Data {
     /// Where the measurements are from, in words.
     pub origin: String,
-    /// Whether these are the results that ship with the program, and nobody's own.
+    /// Whether these are the results that ship with the program, and not the user's own.
     pub is_shipped: bool,
     /// Files that do not hold all that was asked for, since their run was interrupted.
     pub incomplete: Vec<String>,

@@ -1,8 +1,8 @@
 //! The part of the page that is about one kernel.
 
-use super::cells::cell;
 use super::content::Content;
 use super::counted::Counted;
+use super::html_table::cell;
 use super::ladders::{key, predicted_shape, shape};
 use crate::numbers;
 use maud::{Markup, html};

@@ -1,7 +1,7 @@
 //! The table of all kernels, then each of them.
 
-use super::cells::{cell, kernel_link};
 use super::content::Content;
+use super::html_table::{cell, kernel_link};
 use super::kernel;
 use super::ladders::{Ladder, key, ladders, metric, predicted_shape, shape};
 use crate::numbers;

@@ -5,13 +5,13 @@
 //! results, so it needs no GPU; what each line of a kernel does is counted on the emulator while it
 //! is made.
 
-mod cells;
 mod content;
 mod counted;
 mod curves;
 pub mod data;
 pub mod explain;
 mod facts;
+mod html_table;
 mod kernel;
 mod kernels;
 mod ladders;

@@ -1,9 +1,9 @@
 //! The page as a whole.
 
-use super::cells::cell;
 use super::content::Content;
 use super::curves;
 use super::facts::facts;
+use super::html_table::cell;
 use super::kernels::kernels;
 use super::ladders::{Ladder, ladders};
 use super::sources::sources;

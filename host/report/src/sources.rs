@@ -1,7 +1,7 @@
 //! The tables of the sources, beside what came out here.
 
-use super::cells::kernel_link;
 use super::content::Content;
+use super::html_table::kernel_link;
 use crate::numbers;
 use maud::{Markup, html};
 

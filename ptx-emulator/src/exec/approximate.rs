@@ -113,7 +113,7 @@ pub(super) fn tanh(x: f64) -> f64 {
     if x.is_nan() { x } else { value }
 }
 
-/// The sine of x plus so many right angles, for |x| up to [`MAX_ANGLE`].
+/// The sine of x plus a number of right angles, for |x| up to [`MAX_ANGLE`].
 #[inline(always)]
 fn sine(x: f64, right_angles: i64) -> f64 {
     const SINE: [f64; 9] = alternating::<9>(1);

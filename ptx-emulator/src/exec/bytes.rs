@@ -67,7 +67,7 @@ pub(super) fn convert(conversion: ByteConversion, x: [u64; 2]) -> u64 {
         relu,
     } = conversion;
     // Of two f32, the first goes into the upper half.
-    let part = |at: u32| -> f64 {
+    let field = |at: u32| -> f64 {
         match (narrows, other) {
             (true, Type::F32) => to_f64(x[1 - at as usize], Type::F32),
             (true, _) => to_f64(truncate(x[0] >> (16 * at), 16), Type::F16),
@@ -75,7 +75,7 @@ pub(super) fn convert(conversion: ByteConversion, x: [u64; 2]) -> u64 {
         }
     };
     let half = |at: u32| {
-        let value = part(at);
+        let value = field(at);
         let value = if relu && value <= 0.0 { 0.0 } else { value };
         match narrows {
             true => narrow(value, bytes) << (8 * at),

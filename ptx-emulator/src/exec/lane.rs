@@ -55,7 +55,7 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
             signed_a,
             signed_b,
         } => {
-            let part = |value: u64, bits: u32, index: u32, signed: bool| {
+            let field = |value: u64, bits: u32, index: u32, signed: bool| {
                 let part = truncate(value >> (bits * index), bits);
                 match signed {
                     true => sign_extend(part, bits),
@@ -64,7 +64,7 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
             };
             let first = if upper { 2 } else { 0 };
             let product = |index: u32| {
-                part(x[0], 16, index, signed_a) * part(x[1], 8, first + index, signed_b)
+                field(x[0], 16, index, signed_a) * field(x[1], 8, first + index, signed_b)
             };
             let sum = product(0) + product(1);
             plain(truncate(x[2].wrapping_add(sum as u64), 32))
@@ -74,10 +74,10 @@ pub(crate) fn evaluate(function: LaneFunction, x: [u64; 4]) -> (u64, bool) {
                 true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
                 false => (0, (1i64 << bits) - 1),
             };
-            let part =
+            let field =
                 |value: u64| truncate(sign_extend(value, 32).clamp(least, most) as u64, bits);
             let above = x[2] << (2 * bits);
-            plain(truncate(above | part(x[0]) << bits | part(x[1]), 32))
+            plain(truncate(above | field(x[0]) << bits | field(x[1]), 32))
         }
         LaneFunction::Video(video) => plain(video::evaluate(video, x)),
         LaneFunction::ConvertBytes(conversion) => plain(bytes::convert(conversion, [x[0], x[1]])),

@@ -170,15 +170,15 @@ fn pairs_are_compared_half_by_half() {
             bits([less, !less].map(|holds| holds && c & 1 != 0))
         },
     );
-    let spread = |[low, high]: [bool; 2], truth: u64| {
+    let masks = |[low, high]: [bool; 2], truth: u64| {
         let of = |holds: bool| if holds { truth } else { 0 };
         of(low) | of(high) << 16
     };
     check("set.lt.u32.f16x2 %r0, %r1, %r2;", |a, b, _| {
-        spread(less(a, b), 0xffff)
+        masks(less(a, b), 0xffff)
     });
     check("set.lt.f16x2.f16x2 %r0, %r1, %r2;", |a, b, _| {
-        spread(less(a, b), 0x3c00)
+        masks(less(a, b), 0x3c00)
     });
     check("set.lt.u16.f16 %h0, %h1, %h2;", |a, b, _| {
         if less(a, b)[0] { 0xffff } else { 0 }
@@ -189,7 +189,7 @@ fn pairs_are_compared_half_by_half() {
     check("set.ge.bf16x2.bf16x2 %r0, %r1, %r2;", |a, b, _| {
         let of = |bits: u64| [bits as u16, (bits >> 16) as u16].map(bf16::from_bits);
         let (a, b) = (of(a), of(b));
-        spread([a[0] >= b[0], a[1] >= b[1]], 0x3f80)
+        masks([a[0] >= b[0], a[1] >= b[1]], 0x3f80)
     });
     check("setp.eq.ftz.f16 %p0, %h1, 0;", |a, _, _| {
         u64::from(a & 0x7c00 == 0)

@@ -25,7 +25,7 @@ const PREDICTED: Shape = Shape {
 
 /// A kernel at a size.
 #[derive(Clone)]
-pub(super) struct Case {
+pub(super) struct RunCase {
     pub admitted: Admitted,
     /// The size that is predicted.
     pub predicted: Shape,
@@ -37,7 +37,7 @@ pub(super) struct Case {
     pub seconds: f64,
 }
 
-impl Case {
+impl RunCase {
     pub(super) fn rung(&self) -> &'static Rung {
         self.admitted.rung()
     }
@@ -47,7 +47,7 @@ impl Case {
 #[derive(Default)]
 pub(super) struct Selection {
     /// What runs, size by size.
-    pub run: Vec<Case>,
+    pub run: Vec<RunCase>,
     /// Those that do not take the size.
     pub unsupported: Vec<&'static Rung>,
     /// Products on the host that would take long.
@@ -127,7 +127,7 @@ pub(super) fn split(
                 continue;
             }
             let is_predicted_larger = !is_given && check_shape(rung, PREDICTED).is_ok();
-            selection.run.push(Case {
+            selection.run.push(RunCase {
                 admitted: preflight(engine, rung, shape)?,
                 predicted: match is_predicted_larger {
                     true => PREDICTED,
@@ -184,7 +184,7 @@ const GPU_SHARE: f64 = 0.05;
 const OTHER_LAUNCHES: usize = 7;
 
 /// Fills in how long each case will take. Small ones together are not looked at closely.
-pub(super) fn estimate(cases: &mut [Case], on: &Conditions<'_>) -> anyhow::Result<()> {
+pub(super) fn estimate(cases: &mut [RunCase], on: &Conditions<'_>) -> anyhow::Result<()> {
     if on.engine.kind() == EngineKind::Gpu {
         for case in cases {
             let least = on.measured.and_then(|device| {
@@ -278,7 +278,7 @@ impl Selection {
 
     /// Leaves out what would take longer than the limit by itself.
     pub(super) fn within(&mut self, limit: Duration) -> anyhow::Result<()> {
-        let (within, over): (Vec<Case>, Vec<Case>) = std::mem::take(&mut self.run)
+        let (within, over): (Vec<RunCase>, Vec<RunCase>) = std::mem::take(&mut self.run)
             .into_iter()
             .partition(|case| case.seconds <= limit.as_secs_f64().max(ROUGH_SECONDS));
         self.run = within;

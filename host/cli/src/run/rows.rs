@@ -1,6 +1,6 @@
 //! The table of a run, row by row, and what stands below it.
 
-use super::cases::{Case, Selection, about};
+use super::cases::{RunCase, Selection, about};
 use crate::table::{Column, Rows, figure};
 use std::io::{self, Write};
 use warpladder::engine::EngineKind;
@@ -9,7 +9,7 @@ use warpladder_lab::run::{Record, Step, describe};
 
 /// A row's parts.
 pub(super) struct Row<'a> {
-    pub case: &'a Case,
+    pub case: &'a RunCase,
     pub record: &'a Record,
     pub step: Option<&'a Step>,
 }
@@ -36,7 +36,7 @@ fn measured_or_predicted(record: &Record) -> (Option<f64>, Option<f64>, Option<f
 }
 
 /// A rate: of arithmetic for products and chains of it, of data for everything else.
-fn rate(case: &Case, gflops: Option<f64>, gbs: Option<f64>) -> String {
+fn rate(case: &RunCase, gflops: Option<f64>, gbs: Option<f64>) -> String {
     let (value, units) = match (case.rung().operation.uses_k(), gflops, gbs) {
         (true, Some(gflops), _) => (gflops, ["GFLOP/s", "TFLOP/s"]),
         (_, _, Some(gbs)) => (gbs, ["GB/s", "TB/s"]),
@@ -209,7 +209,7 @@ impl Builder {
 }
 
 /// The size of a case in words.
-pub(super) fn size(case: &Case) -> String {
+pub(super) fn size(case: &RunCase) -> String {
     describe(case.rung().operation, case.admitted.shape())
 }
 

@@ -1,6 +1,6 @@
 //! The work of a run: on a thread of its own, case by case.
 
-use super::cases::Case;
+use super::cases::RunCase;
 use super::prediction;
 use crate::interrupt::Results;
 use std::time::Instant;
@@ -25,7 +25,7 @@ pub(super) enum Progress {
 /// The work of a run.
 pub(super) struct Work {
     pub engine: Box<dyn Engine>,
-    pub cases: Vec<Case>,
+    pub cases: Vec<RunCase>,
     /// The GPU that is predicted.
     pub device: Option<DeviceModel>,
     /// The GPU that is measured.
@@ -70,7 +70,7 @@ impl Work {
                 break;
             }
             // Counters explain steps, and cost nothing where there are none.
-            let has_step = |other: &Case| is_step(other.rung(), case.rung());
+            let has_step = |other: &RunCase| is_step(other.rung(), case.rung());
             let others = self.cases.iter().filter(|other| has_step(other)).count();
             if others > 1 && !matches!(case.rung().implementation, Implementation::Cpu(_)) {
                 let shape = case.admitted.shape();

@@ -62,7 +62,7 @@ fn obstacle(device: &DeviceModel, rung: &Rung) -> Option<String> {
     (!needs.runs_on(has)).then(|| format!("its {} needs {needs}", shortened(opcode)))
 }
 
-/// The lowest compute capability of the PTX that ships, times ten.
+/// The lowest compute capability of the PTX that ships, as `10 * major + minor`.
 const OLDEST: u32 = 70;
 
 /// The target of a module: its name ends in it.
@@ -81,12 +81,12 @@ fn instruction(module: &PtxModule, rung: &Rung) -> Option<String> {
 
 /// An opcode without its types and shapes.
 fn shortened(opcode: &str) -> &str {
-    let dots = opcode.match_indices('.').map(|(at, _)| at);
-    dots.take(2).nth(1).map_or(opcode, |at| &opcode[..at])
+    let periods = opcode.match_indices('.').map(|(at, _)| at);
+    periods.take(2).nth(1).map_or(opcode, |at| &opcode[..at])
 }
 
 /// The rung nearest in the catalogue that the device can run at this size: of those that compute
-/// the same, else of those that multiply the same inputs, else of f32 products.
+/// the same, else of those of products of the same inputs, else of f32 products.
 fn nearest(device: &DeviceModel, rung: &'static Rung, shape: Shape) -> Option<&'static Rung> {
     let place = |rung: &Rung| catalogue::rungs().position(|other| other.name == rung.name);
     let here = place(rung)?;

@@ -241,7 +241,7 @@ impl DeviceModel {
         Some(self.gflops_of(of(&self.architecture.lanes?.value)?))
     }
 
-    /// GFLOP/s of units that do so many multiply-adds per cycle and multiprocessor.
+    /// GFLOP/s of units by their multiply-adds per cycle and multiprocessor.
     fn gflops_of(&self, lanes: u32) -> f64 {
         2.0 * f64::from(lanes * self.multiprocessors.value) * self.clock_ghz()
     }

@@ -65,7 +65,7 @@ impl Hover {
         }
     }
 
-    /// As a rectangle that nobody sees, with a title.
+    /// As an invisible rectangle with a title.
     fn svg(&self) -> String {
         let (x, y) = self.at;
         let (width, height) = self.extent;
@@ -209,7 +209,7 @@ fn attribute(svg: &str, name: &str) -> Option<u32> {
     rest.split_once('"')?.0.parse().ok()
 }
 
-/// A text in lines of at most so many characters, broken between words.
+/// A text in lines of at most a number of characters, broken between words.
 fn lines(text: &str, most: u32) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
