@@ -5,14 +5,14 @@
 //! Allocation and Operations"). Between two blocks there is a gap, and addresses are used again only
 //! when all of them have been used once, so that an access to a freed block is found.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::address_space::HEAP_BASE;
+use crate::allocation::Allocation;
 use crate::ir::InstructionId;
-use crate::kernel::Kernel;
-use crate::memory::Allocation;
 
 /// Bytes of the heap unless the host sets them: CUDA's default of `cudaLimitMallocHeapSize`.
 pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
@@ -20,19 +20,11 @@ pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
 /// Alignment of blocks, and the smallest gap between two of them, in bytes.
 const ALIGN: u64 = 16;
 
-/// The launch that an allocation belongs to.
-#[derive(Clone, Debug)]
-pub(crate) struct HeapLaunch {
-    pub kernel: Kernel,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub cluster: [u32; 3],
-}
-
 /// The call of `malloc` that made a block.
 #[derive(Clone, Debug)]
 pub(crate) struct HeapSite {
-    pub launch: Arc<HeapLaunch>,
+    /// The launch, of which the heap itself knows nothing: a `HeapLaunch`.
+    pub launch: Arc<dyn Any + Send + Sync>,
     pub instruction: InstructionId,
     pub block: [u32; 3],
     /// Linear index in the block.

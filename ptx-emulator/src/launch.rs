@@ -113,6 +113,15 @@ impl LaunchConfig {
     }
 }
 
+/// The launch that made blocks of the device heap.
+#[derive(Clone, Debug)]
+pub(crate) struct HeapLaunch {
+    pub kernel: Kernel,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub cluster: [u32; 3],
+}
+
 /// What a launch did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

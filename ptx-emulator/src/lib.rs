@@ -2,6 +2,7 @@
 
 mod address_space;
 mod aligned;
+mod allocation;
 pub mod counters;
 mod decode;
 mod error;

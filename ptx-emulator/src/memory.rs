@@ -5,11 +5,11 @@
 //! bytes by compare-and-swap, and 64-bit atomics hold one of a set of locks.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::address_space::{CONST_BASE, GLOBAL_BASE, GLOBAL_END, WINDOW};
-use crate::aligned::Aligned;
+use crate::allocation::Allocation;
 use crate::error::MemoryError;
 use crate::heap::{DEFAULT_HEAP_BYTES, FreeError, Heap, HeapSite};
 use crate::ranges::Ranges;
@@ -23,77 +23,6 @@ pub(crate) const MAX_LOCAL_BYTES: u64 = 512 * 1024;
 
 /// Most bytes of the device heap.
 const MAX_HEAP_BYTES: u64 = 1 << 38;
-
-/// An allocation of device memory.
-#[derive(Debug)]
-pub(crate) struct Allocation {
-    pub base: u64,
-    pub bytes: u64,
-    /// Whether it is the storage of the device heap, of which only the blocks may be accessed.
-    pub is_heap: bool,
-    words: Aligned<AtomicU32>,
-}
-
-impl Allocation {
-    fn new(base: u64, bytes: u64) -> Option<Self> {
-        let count = usize::try_from(bytes.div_ceil(4)).ok()?;
-        Some(Allocation {
-            base,
-            bytes,
-            is_heap: false,
-            words: Aligned::try_new(count, || AtomicU32::new(0))?,
-        })
-    }
-
-    pub(crate) fn of_heap(base: u64, bytes: u64) -> Option<Self> {
-        let is_heap = true;
-        Some(Allocation {
-            is_heap,
-            ..Allocation::new(base, bytes)?
-        })
-    }
-
-    #[inline]
-    pub(crate) fn words(&self) -> &[AtomicU32] {
-        &self.words
-    }
-
-    /// Whether all of `bytes` bytes at `address` belong to the allocation.
-    pub(crate) fn contains(&self, address: u64, bytes: u64) -> bool {
-        address >= self.base
-            && address - self.base <= self.bytes
-            && bytes <= self.bytes - (address - self.base)
-    }
-
-    /// A value of 1, 2, 4 or 8 bytes at an aligned offset inside the allocation.
-    pub(crate) fn read(&self, offset: usize, bytes: u32) -> u64 {
-        let low = u64::from(self.words[offset / 4].load(Relaxed));
-        match bytes {
-            8 => low | u64::from(self.words[offset / 4 + 1].load(Relaxed)) << 32,
-            4 => low,
-            _ => (low >> (8 * (offset % 4))) & (u64::MAX >> (64 - 8 * bytes)),
-        }
-    }
-
-    /// Stores a value of 1, 2, 4 or 8 bytes at an aligned offset inside the allocation.
-    pub(crate) fn write(&self, offset: usize, bytes: u32, value: u64) {
-        let word = &self.words[offset / 4];
-        match bytes {
-            8 => {
-                word.store(value as u32, Relaxed);
-                self.words[offset / 4 + 1].store((value >> 32) as u32, Relaxed);
-            }
-            4 => word.store(value as u32, Relaxed),
-            _ => {
-                let shift = 8 * (offset % 4);
-                let mask = ((1u32 << (8 * bytes)) - 1) << shift;
-                let value = ((value as u32) << shift) & mask;
-                // The closure never declines, so the update cannot fail.
-                let _ = word.fetch_update(Relaxed, Relaxed, |old| Some(old & !mask | value));
-            }
-        }
-    }
-}
 
 /// A module's number, and where the variable of a function stands in its text; none for the
 /// variables of the module itself.
@@ -315,7 +244,7 @@ impl Memory {
         let mut done = 0;
         while done < to.len() {
             let at = offset + done;
-            let bytes = allocation.words[at / 4].load(Relaxed).to_le_bytes();
+            let bytes = allocation.words()[at / 4].load(Relaxed).to_le_bytes();
             let part = &bytes[at % 4..];
             let length = part.len().min(to.len() - done);
             to[done..done + length].copy_from_slice(&part[..length]);
@@ -340,7 +269,7 @@ impl Memory {
         let mut words = rest.chunks_exact(4);
         for (index, word) in words.by_ref().enumerate() {
             let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            allocation.words[start / 4 + index].store(word, Relaxed);
+            allocation.words()[start / 4 + index].store(word, Relaxed);
         }
         let tail = words.remainder();
         for (index, &byte) in tail.iter().enumerate() {
@@ -362,7 +291,7 @@ impl Memory {
         let mut at = offset;
         while at < end {
             if at.is_multiple_of(4) && end - at >= 4 {
-                allocation.words[at / 4].store(u32::from_ne_bytes([value; 4]), Relaxed);
+                allocation.words()[at / 4].store(u32::from_ne_bytes([value; 4]), Relaxed);
                 at += 4;
             } else {
                 allocation.write(at, 1, u64::from(value));

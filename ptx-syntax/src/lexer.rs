@@ -88,11 +88,6 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Goes on at a byte position within the last token, where a character begins.
-    pub(crate) fn go_to(&mut self, at: usize) {
-        self.at = at;
-    }
-
     /// The byte position behind the last token.
     pub fn at(&self) -> usize {
         self.at

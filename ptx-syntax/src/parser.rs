@@ -177,7 +177,7 @@ impl<'a> Parser<'a> {
         if let Some(dot) = self.current().get(1..).and_then(|rest| rest.find('.')) {
             let end = self.span.start as usize + 1 + dot;
             self.span = Span::new(self.span.start as usize, end);
-            self.lexer.go_to(end);
+            self.lexer = Lexer::new(self.text, end);
         }
         Ok(())
     }

@@ -5,11 +5,11 @@ use std::sync::atomic::{Ordering, fence};
 use super::lane;
 use super::run::{Outcome, Run};
 use super::warp_ops::{lanes, read, write};
+use crate::allocation::Allocation;
 use crate::ir::{
     AccessKind, Atomic, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
     Space,
 };
-use crate::memory::Allocation;
 use crate::observer::Observer;
 
 impl<O: Observer> Run<'_, '_, O> {

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use super::system::Printed;
 use super::{convert, simd};
+use crate::allocation::Allocation;
 use crate::error::LaunchError;
-use crate::heap::HeapLaunch;
 use crate::ir::{Constant, LaneMask, Special, SystemFunction};
 use crate::kernel::Kernel;
-use crate::launch::{Args, LaunchConfig};
-use crate::memory::{Allocation, Memory};
+use crate::launch::{Args, HeapLaunch, LaunchConfig};
+use crate::memory::Memory;
 
 /// Instructions that a worker takes from the budget at a time.
 const FUEL_STEP: u64 = 1 << 16;

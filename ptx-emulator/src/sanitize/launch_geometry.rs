@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use super::finding::{Region, Site};
 use crate::address_space::of_cluster;
 use crate::counters::lines::{self, Owner};
-use crate::heap::HeapLaunch;
 use crate::ir::{InstructionClass, InstructionId, Space};
 use crate::kernel::Kernel;
+use crate::launch::HeapLaunch;
 use crate::observer::{LaunchContext, MemoryAccess, WarpContext};
 
 /// An access to the shared memory of a cluster, with its addresses in the concatenation of the

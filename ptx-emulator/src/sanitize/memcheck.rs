@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::finding::{Finding, Problem, Tool};
 use super::launch_geometry::LaunchGeometry;
 use crate::heap::{HeapBlock, HeapSite};
+use crate::launch::HeapLaunch;
 use crate::memory::Memory;
 use crate::observer::{Event, Interest, Observer};
 
@@ -59,18 +60,19 @@ fn leaks(memory: &Memory) -> Vec<Finding> {
             }
         }
     }
-    let finding = |(site, count, bytes): (HeapSite, u64, u64)| {
+    let finding = |(site, count, bytes): (HeapSite, u64, u64)| -> Option<Finding> {
         let HeapSite {
             launch,
             instruction,
             block,
             thread,
         } = site;
-        let geometry = LaunchGeometry::of_heap(&launch);
+        let launch = launch.downcast_ref::<HeapLaunch>()?;
+        let geometry = LaunchGeometry::of_heap(launch);
         let mut first = geometry.site("allocation", instruction, block, None);
         let [x, y, _] = launch.block.map(|extent| extent.max(1));
         first.thread = Some([thread % x, thread / x % y, thread / x / y]);
-        Finding {
+        Some(Finding {
             problem: Problem::Leak,
             kernel: geometry.kernel_name(),
             region: None,
@@ -78,9 +80,9 @@ fn leaks(memory: &Memory) -> Vec<Finding> {
             first,
             second: None,
             count,
-        }
+        })
     };
-    let mut findings: Vec<Finding> = calls.into_iter().map(finding).collect();
+    let mut findings: Vec<Finding> = calls.into_iter().filter_map(finding).collect();
     findings.sort_by_key(|finding| (finding.kernel.clone(), finding.first.ptx_line));
     findings
 }

@@ -191,3 +191,21 @@ fn blocks_see_what_others_have_released() {
     let found = last_of_blocks(fence, strong, fence, "7");
     assert_eq!(found, [Problem::RaceBetweenBlocks]);
 }
+
+/// A histogram without a barrier between the atomics and the reads of its bins.
+#[test]
+fn an_atomic_races_with_a_plain_read() {
+    let histogram = |barrier: &str, read: &str| {
+        problems(&format!(
+            ".shared .align 4 .b32 bins[64]; mov.u32 %r1, bins; and.b32 %r2, %thread, 63;
+             mad.lo.u32 %r3, %r2, 4, %r1; st.shared.u32 [%r3], 0; bar.sync 0;
+             red.shared.add.u32 [%r1+8], 1; {barrier} {read}"
+        ))
+    };
+    let read = "ld.shared.u32 %r4, [%r3];";
+    assert_eq!(histogram("bar.sync 0;", read), []);
+    assert_eq!(histogram("", read), [Problem::RaceInBlock]);
+    // Atomics and other strong accesses do not race with each other.
+    assert_eq!(histogram("", "ld.volatile.shared.u32 %r4, [%r3];"), []);
+    assert_eq!(histogram("", "atom.shared.add.u32 %r4, [%r1], 1;"), []);
+}

@@ -4,6 +4,7 @@ mod accesses;
 mod deferred_reads;
 mod fine_grained;
 mod settled_reads;
+mod updates;
 
 use std::collections::HashMap;
 
@@ -25,6 +26,7 @@ use crate::observer::{
 };
 use deferred_reads::DeferredReads;
 use settled_reads::{Key, SettledReads};
+use updates::Updates;
 
 /// Finds data races on shared and on global memory; an [`Observer`].
 ///
@@ -34,7 +36,8 @@ use settled_reads::{Key, SettledReads};
 /// `bar.warp.sync` orders the lanes of a warp as well (shuffles and votes order no memory
 /// accesses), and nothing orders the blocks of a grid. Lanes of a warp that write the same value to
 /// the same address by one instruction do not race: one of the writes is performed, and it does not
-/// matter which (CUDA C++ Programming Guide, "SIMT Architecture").
+/// matter which (CUDA C++ Programming Guide, "SIMT Architecture"). An atomic races with a plain read
+/// too; of these, the ones on a block's own shared memory are found.
 ///
 /// Finer order comes from releases and acquires: an arrival at an mbarrier and a wait for its
 /// phase; a releasing and an acquiring operation on the same address; relaxed operations on it,
@@ -82,6 +85,8 @@ pub struct Racecheck {
     /// Bytes of shared memory that asynchronous operations of the block may access at any time.
     in_flight: u64,
     sync_table: SyncTable,
+    /// Atomics on shared memory, and plain reads.
+    updates: Updates,
     /// By block: the blocks whose releases it has acquired, if any.
     seen: HashMap<u32, BlockSet>,
     tally: Tally,
@@ -133,6 +138,7 @@ impl Racecheck {
             .map_or(0, Kernel::instruction_count);
         let threads = geometry.block.iter().product();
         Racecheck {
+            updates: Updates::of_kernel(geometry.kernel.as_ref()),
             synchronises: semantics.iter().any(|semantics| semantics.synchronises()),
             relaxes: semantics.iter().any(|semantics| semantics.arrives_relaxed),
             semantics,
@@ -258,6 +264,7 @@ impl Racecheck {
             return;
         }
         self.deferred.clear();
+        self.updates.clear();
         self.renew_stamps();
         self.block.clocks.start_block();
         self.block.at = block;
@@ -434,6 +441,7 @@ impl Racecheck {
         match barrier.whole_block && self.geometry.cluster_blocks() == 1 {
             true => {
                 self.deferred.clear();
+                self.updates.clear();
                 self.block.clocks.synchronise_block();
                 if self.block.clocks.stamps_exhausted() {
                     self.renew_stamps();
@@ -496,11 +504,16 @@ impl Observer for Racecheck {
             Event::LaunchEnd { fault, .. } => self.launch_end(fault),
             Event::BlockStart { block, .. } => self.block_start(block),
             Event::BlockEnd { block, .. } => self.block_end(block),
-            Event::Access { warp, accesses } => match accesses.0 {
-                Form::Full(access) => self.memory_access(warp, access),
-                Form::Repeated(access) => self.repeated_access(warp, access),
-                Form::Loads(loads) => self.repeated_loads(warp, loads),
-            },
+            Event::Access { warp, accesses } => {
+                if self.updates.is_active {
+                    accesses.for_each(|access| self.note_update(warp, access));
+                }
+                match accesses.0 {
+                    Form::Full(access) => self.memory_access(warp, access),
+                    Form::Repeated(access) => self.repeated_access(warp, access),
+                    Form::Loads(loads) => self.repeated_loads(warp, loads),
+                }
+            }
             Event::AsyncAccess { warp, access } => self.async_access(warp, access),
             Event::Fence {
                 warp,
