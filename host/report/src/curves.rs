@@ -93,7 +93,8 @@ pub fn roofline(
              memory, sector by sector, as the \
              emulator counts it: a kernel above the slope of a memory is served by a cache before \
              it. Names are left out \
-             where they would touch: a pointer that rests on a mark shows it, and the table below has \
+             where they would touch: a pointer that rests on a mark shows it, and the table below \
+             has \
              all of them.{}",
             match data.is_emulated() {
                 true => "Circles are predicted; nothing was measured. ",

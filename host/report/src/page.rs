@@ -155,7 +155,9 @@ fn notices(report: &Content, ladders: &[Ladder<'_>]) -> Markup {
             }
         }
         @if !data.incomplete.is_empty() {
-            p.notice { "Interrupted, and so without all kernels: " (data.incomplete.join(", ")) "." }
+            p.notice {
+                "Interrupted, and so without all kernels: " (data.incomplete.join(", ")) "."
+            }
         }
         @if !refused.is_empty() && !data.is_emulated() {
             p.notice {

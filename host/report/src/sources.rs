@@ -20,7 +20,8 @@ pub fn sources(report: &Content) -> Option<Markup> {
                 Some(device) => { "came out on the " (device) }
                 None => { "the emulator counted: no GPU was measured" }
             }
-            " (" code { "warpladder reproduce" } "). A step is how many times better a rung is than the one before; figures of old \
+            " (" code { "warpladder reproduce" } "). A step is how many times better a rung is than \
+             the one before; figures of old \
              hardware do not come out again, \
              their steps should, or a reason for which they do not."
         }
@@ -35,7 +36,7 @@ pub fn sources(report: &Content) -> Option<Markup> {
                         th scope="col" { "rung" }
                         th.n scope="col" { "source" }
                         th.n scope="col" { "its step" }
-                        th.n scope="col" { @if let Some(device) = device { (device) } @else { "counted" } }
+                        th.n scope="col" { (device.unwrap_or("counted")) }
                         th.n scope="col" { "its step" }
                     } }
                     tbody {

@@ -1,4 +1,4 @@
-//! `predict`, `explain` and `sweep`: what a GPU cannot run is refused, and advice names what it can.
+//! `predict`, `explain` and `sweep`: what a GPU cannot run is refused; advice names what it can.
 
 use std::process::{Command, Output, Stdio};
 

@@ -38,7 +38,8 @@ struct Tag<'a> {
 /// Elements without an end tag.
 const VOID: [&str; 4] = ["meta", "link", "br", "hr"];
 
-/// All start tags of a page whose elements are properly nested; the style sheet and the script are text.
+/// All start tags of a page whose elements are properly nested; the style sheet and the script are
+/// text.
 fn tags(html: &str) -> Vec<Tag<'_>> {
     let mut tags = Vec::new();
     let mut open: Vec<&str> = Vec::new();

@@ -86,7 +86,7 @@ fn shortened(opcode: &str) -> &str {
 }
 
 /// The rung nearest in the catalogue that the device can run at this size: of those that compute
-/// the same, else of those of products of the same inputs, else of f32 products.
+/// the same, else of GEMM kernels with the same inputs, else of those of f32.
 fn nearest(device: &DeviceModel, rung: &'static Rung, shape: Shape) -> Option<&'static Rung> {
     let place = |rung: &Rung| catalogue::rungs().position(|other| other.name == rung.name);
     let here = place(rung)?;
@@ -162,10 +162,10 @@ mod tests {
             let message = refused.to_string();
             assert!(message.contains(reason), "{message}");
             assert!(!message.contains('\n') && message.contains(&*device.name));
-            assert!(
-                matches!(refused, ForecastError::CannotRun { instead: found, .. } if found == instead),
-                "{message}"
-            );
+            let ForecastError::CannotRun { instead: found, .. } = refused else {
+                panic!("{message}");
+            };
+            assert_eq!(found, instead, "{message}");
         }
     }
 

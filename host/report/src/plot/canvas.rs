@@ -85,9 +85,15 @@ pub(super) const TEXT: u32 = 13;
 /// Width of a character of a wide font, in pixels: plots are laid out without the reader's.
 pub(super) const CHARACTER: f64 = 7.9;
 
+/// The same of a capital.
+const CAPITAL: f64 = 10.0;
+
 /// Width of a text, in pixels, and a little more.
 pub(super) fn width_of(text: &str) -> i32 {
-    (text.chars().count() as f64 * CHARACTER).ceil() as i32
+    let width = |c: char| {
+        if c.is_uppercase() { CAPITAL } else { CHARACTER }
+    };
+    text.chars().map(width).sum::<f64>().ceil() as i32
 }
 
 /// The style of text in this colour.

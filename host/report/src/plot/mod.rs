@@ -71,7 +71,8 @@ impl Hover {
         let (width, height) = self.extent;
         let text = escaped(&self.text);
         format!(
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"><title>{text}</title></rect>\n"
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\">\
+             <title>{text}</title></rect>\n"
         )
     }
 }
