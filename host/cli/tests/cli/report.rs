@@ -153,6 +153,9 @@ fn a_report_of_the_emulator_is_made_from_its_file() {
         "naive,transpose_padded,cpu_naive",
         "--shape",
         "32",
+        // What is predicted names its GPU; results of an H200 must not be there.
+        "--device",
+        "V100",
     ];
     let ended = warpladder(&[&["--engine", "emulator", "--json", &run], &kernels[..]].concat());
     assert!(ended.status.success(), "{ended:?}");
