@@ -61,8 +61,8 @@
 //!   `rust-cuda` has Rust-CUDA's own.
 //! - `#[address_space(constant)]` statics stay in global memory: stock rustc cannot place a static
 //!   with a value elsewhere.
-//! - There are no modules `atomic::mid` and `atomic::intrinsics`: the types of [`atomic`] have these
-//!   operations as methods.
+//! - There are no modules `atomic::mid` and `atomic::intrinsics`: the types of [`atomic`] have
+//!   these operations as methods.
 //! - There are no modules `rt`, `optix` and `cfg`.
 //!
 //! # What a kernel crate has to enable
