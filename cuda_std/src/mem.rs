@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for CUDAAllocator {
             return whole;
         }
         // SAFETY: the next multiple of `align` is between `MALLOC_ALIGN` and `align` bytes on, so
-        // there is room for a pointer before the block, and for `size` bytes in it.
+        // a pointer fits before the block, and `size` bytes fit in it.
         unsafe {
             let block = whole.add(align - whole.addr() % align);
             block.cast::<*mut u8>().sub(1).write(whole);
