@@ -10,6 +10,9 @@ use warpladder::launch::Arg;
 
 const TABLE: &str = include_str!("../../../docs/float-accuracy.md");
 
+/// A kernel, and what it computes.
+type Named<T> = (&'static str, fn(T) -> T);
+
 /// Floats of every exponent and either sign, the special ones among them.
 fn sample() -> Vec<f32> {
     let special = [
@@ -52,7 +55,7 @@ fn results_have_the_bits_of_the_hosts() {
     let of_one = FUNCTIONS
         .iter()
         .filter_map(|function| Some((function.entry?, function.single)));
-    let others: [(&str, fn(f32) -> f32); 4] = [
+    let others: [Named<f32>; 4] = [
         ("float_powf", |x| single::powf(x, 1.75 * x)),
         ("float_round", f32::round),
         ("float_fract", |x| x - x.trunc()),
@@ -139,7 +142,7 @@ fn powf_has_the_special_cases_of_c99() {
 #[test]
 fn fast_functions_are_near() {
     let input: Vec<f32> = (1..2000).map(|i| i as f32 / 300.0).collect();
-    let functions: [(&str, fn(f64) -> f64); 11] = [
+    let functions: [Named<f64>; 11] = [
         ("fast_exp", f64::exp),
         ("fast_exp10", |x| 10_f64.powf(x)),
         ("fast_ln", f64::ln),
