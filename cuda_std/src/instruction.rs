@@ -39,7 +39,7 @@ macro_rules! instructions {
     };
     (@host $name:ident $($arg:ident)*; ) => {{
         $(let _ = $arg;)*
-        panic!(concat!("cuda_std: ", stringify!($name), " runs on a GPU or on the PTX emulator only"))
+        panic!(concat!("cuda_std: ", stringify!($name), " needs a GPU or the PTX emulator"))
     }};
     (@host $name:ident $($arg:ident)*; $host:expr) => { ($host)($($arg),*) };
 }

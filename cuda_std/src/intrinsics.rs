@@ -4,8 +4,8 @@
 //! instruction is that instruction, the rest is [`float`](crate::float)'s and the crate `libm`'s.
 //! [`GpuFloat`] and [`FloatExt`](crate::float::FloatExt) have most of these functions as methods.
 //!
-//! The signatures are Rust-CUDA's: unsigned integers are passed as signed ones of the same bits, and
-//! a second result goes through a pointer.
+//! The signatures are Rust-CUDA's: unsigned integers are passed as signed ones of the same bits,
+//! and a second result goes through a pointer.
 
 use crate::float::{FloatExt, GpuFloat, fast, single};
 
@@ -196,7 +196,7 @@ pub fn nanf(_tagp: *mut i8) -> f32 {
 
 /// Functions whose second result goes through a pointer.
 macro_rules! through_pointers {
-    ($($name:ident($($arg:ident: $ty:ty),*; $($to:ident: $out:ty),*) -> $ret:ty = $body:expr;)*) => {
+    ($($name:ident($($arg:ident: $ty:ty),*; $($to:ident: $out:ty),*) -> $ret:ty = $is:expr;)*) => {
         $(
             #[doc = concat!("libdevice's `__nv_", stringify!($name), "`.")]
             ///
@@ -204,7 +204,7 @@ macro_rules! through_pointers {
             /// The pointers are aligned and valid for writes.
             #[inline]
             pub unsafe fn $name($($arg: $ty,)* $($to: *mut $out),*) -> $ret {
-                through_pointers!(@body $body, $($to),*)
+                through_pointers!(@body $is, $($to),*)
             }
         )*
     };

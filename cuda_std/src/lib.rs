@@ -25,7 +25,7 @@
 //! | [`shared`] | shared memory: [`shared_array!`], dynamic shared memory |
 //! | [`vector`] | 64- and 128-bit loads and stores that stay one instruction |
 //! | [`atomic`] | atomic types of a block, a device and all devices |
-//! | [`float`] | [`GpuFloat`](float::GpuFloat): functions of floats, accurate and fast ones |
+//! | [`float`] | [`GpuFloat`]: functions of floats, accurate and fast ones |
 //! | `intrinsics` | libdevice's functions under their names |
 //! | [`io`] | [`print!`], [`println!`], [`assert!`] and others, with a message |
 //! | [`mem`] | the device's allocator, sizes of shared memory |
@@ -61,8 +61,8 @@
 //!   `rust-cuda` has Rust-CUDA's own.
 //! - `#[address_space(constant)]` statics stay in global memory: stock rustc cannot place a static
 //!   with a value elsewhere.
-//! - There are no modules `atomic::mid` and `atomic::intrinsics`: the types of [`atomic`] have these
-//!   operations as methods.
+//! - There are no modules `atomic::mid` and `atomic::intrinsics`: the types of [`atomic`] have
+//!   these operations as methods.
 //! - There are no modules `rt`, `optix` and `cfg`.
 //!
 //! # What a kernel crate has to enable

@@ -1,8 +1,8 @@
 //! Memory: the sizes of a block's shared memory, and the allocator of the device.
 //!
 //! With the feature `alloc` this crate registers [`CUDAAllocator`] as the global allocator of a
-//! kernel crate, so `Box`, `Vec`, `String` and `format!` work in kernels. Every allocation is a call
-//! of the driver's `malloc` (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation"): the
+//! kernel crate, so `Box`, `Vec`, `String` and `format!` work in kernels. Every allocation is a
+//! call of the driver's `malloc` (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation"): the
 //! heap is 8 MiB unless the host sets another limit, and stays after the kernel has ended.
 
 #[cfg(target_arch = "nvptx64")]
@@ -12,7 +12,7 @@ use core::ffi::c_void;
 
 #[cfg(target_arch = "nvptx64")]
 unsafe extern "C" {
-    /// Allocates `size` bytes in the heap of the device, aligned to 16; null where the heap is full.
+    /// Allocates `size` bytes in the heap of the device, aligned to 16; null where it is full.
     pub fn malloc(size: usize) -> *mut c_void;
 
     /// Frees what [`malloc`] has returned.
@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for CUDAAllocator {
             return whole;
         }
         // SAFETY: the next multiple of `align` is between `MALLOC_ALIGN` and `align` bytes on, so
-        // a pointer fits before the block, and `size` bytes into it.
+        // a pointer fits before the block, and `size` bytes fit in it.
         unsafe {
             let block = whole.add(align - whole.addr() % align);
             block.cast::<*mut u8>().sub(1).write(whole);

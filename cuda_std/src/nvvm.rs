@@ -109,11 +109,11 @@ intrinsics! {
 
 /// Arithmetic, which runs on a host as well.
 macro_rules! arithmetic {
-    ($($link_name:literal => fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $host:expr;)*) => {
+    ($($link:literal => fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $host:expr;)*) => {
         #[cfg(target_arch = "nvptx64")]
         unsafe extern "unadjusted" {
             $(
-                #[link_name = $link_name]
+                #[link_name = $link]
                 pub fn $name($($arg: $ty),*) -> $ret;
             )*
         }

@@ -58,10 +58,10 @@ mod raw {
     }
 
     spaces! {
-        is_global, to_global, from_global = "global";
-        is_shared, to_shared, from_shared = "shared";
-        is_constant, to_constant, from_constant = "const";
-        is_local, to_local, from_local = "local";
+        is_global, to_global, of_global = "global";
+        is_shared, to_shared, of_shared = "shared";
+        is_constant, to_constant, of_constant = "const";
+        is_local, to_local, of_local = "local";
     }
 }
 
@@ -111,10 +111,10 @@ pub unsafe fn convert_specific_address_space_to_generic<T>(
 ) -> *const T {
     let address = ptr.addr() as u64;
     let address = match address_space {
-        AddressSpace::Global => raw::from_global(address),
-        AddressSpace::Shared => raw::from_shared(address),
-        AddressSpace::Constant => raw::from_constant(address),
-        AddressSpace::Local => raw::from_local(address),
+        AddressSpace::Global => raw::of_global(address),
+        AddressSpace::Shared => raw::of_shared(address),
+        AddressSpace::Constant => raw::of_constant(address),
+        AddressSpace::Local => raw::of_local(address),
     };
     core::ptr::with_exposed_provenance(address as usize)
 }

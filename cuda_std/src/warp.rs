@@ -285,15 +285,16 @@ macro_rules! reduce_values {
                 #[inline(always)]
                 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_80"))]
                 unsafe fn reduce(mask: u32, value: Self, op: WarpReductionOp) -> Self {
+                    let bits = value as u32;
                     // SAFETY: the contract says that all lanes of the mask execute it.
                     unsafe {
                         match op {
-                            WarpReductionOp::Add => intrinsics::redux_add(value as u32, mask) as Self,
+                            WarpReductionOp::Add => intrinsics::redux_add(bits, mask) as Self,
                             WarpReductionOp::Min => intrinsics::$min(value, mask),
                             WarpReductionOp::Max => intrinsics::$max(value, mask),
-                            WarpReductionOp::And => intrinsics::redux_and(value as u32, mask) as Self,
-                            WarpReductionOp::Or => intrinsics::redux_or(value as u32, mask) as Self,
-                            WarpReductionOp::Xor => intrinsics::redux_xor(value as u32, mask) as Self,
+                            WarpReductionOp::And => intrinsics::redux_and(bits, mask) as Self,
+                            WarpReductionOp::Or => intrinsics::redux_or(bits, mask) as Self,
+                            WarpReductionOp::Xor => intrinsics::redux_xor(bits, mask) as Self,
                         }
                     }
                 }

@@ -4,7 +4,7 @@
 //! cargo run --release -p warpladder-cuda-std-device-tests --example float_accuracy -- STEP
 //! ```
 //!
-//! Every `STEP`th float is taken: 1 takes an hour of a processor.
+//! One in `STEP` floats is taken: 1 takes hours of a processor, 101 some minutes.
 
 use device_tests::accuracy::{
     CUDA_POWF, FUNCTIONS, Function, largest_error, largest_error_of_powf,
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     match step {
         1 => println!("All floats were taken; of `powf`, 200 million pairs of numbers."),
         _ => println!(
-            "Every {step}th float was taken, in the order of their bits; of `powf`, 200 million \
+            "One in {step} floats was taken, in the order of their bits; of `powf`, 200 million \
              pairs of numbers."
         ),
     }

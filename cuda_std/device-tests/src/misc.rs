@@ -60,8 +60,8 @@ pub unsafe fn of_the_block(output: *mut u32) {
         thread::sync_threads();
         misc::profiler_counter(1);
         let generic: *const u32 = NUMBERS[31 - i].as_ptr();
-        let specific = ptr::convert_generic_to_specific_address_space(generic, Shared);
-        let back = ptr::convert_specific_address_space_to_generic(specific, Shared);
+        let shared = ptr::convert_generic_to_specific_address_space(generic, Shared);
+        let back = ptr::convert_specific_address_space_to_generic(shared, Shared);
         put(output, 5, 0, back.read());
         put(output, 5, 1, mem::dynamic_smem_size());
         put(

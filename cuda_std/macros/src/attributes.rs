@@ -42,8 +42,8 @@ fn shared(item: &ItemStatic) -> syn::Result<TokenStream> {
         #[cfg(target_arch = "nvptx64")]
         #(#attrs)*
         #[allow(non_snake_case, unused_unsafe)]
-        // SAFETY: the array is of this type's size, and every thread of the block reaches it through
-        // this reference, as it would through a `static mut`.
+        // SAFETY: the array is of this type's size, and every thread of the block reaches it
+        // through this reference, as it would through a `static mut`.
         let #ident: &'static mut #ty = unsafe { &mut *::cuda_std::shared_array![#ty; 1] };
 
         #[cfg(not(target_arch = "nvptx64"))]

@@ -175,8 +175,8 @@ macro_rules! common_methods {
             let order = stronger(success, failure);
             #[cfg(target_arch = "nvptx64")]
             {
-                // SAFETY: the cell is aligned and lives as long as `self`; it is accessed atomically
-                // only.
+                // SAFETY: the cell is aligned and lives as long as `self`; all accesses are
+                // atomic.
                 let before: $ty = unsafe {
                     ordered!(atom self.value.get(), order, $scope, $cas, $class, current, new)
                 };
@@ -199,8 +199,8 @@ macro_rules! common_methods {
             #[cfg(target_arch = "nvptx64")]
             {
                 let value;
-                // SAFETY: the cell is aligned and lives as long as `self`; it is accessed atomically
-                // only.
+                // SAFETY: the cell is aligned and lives as long as `self`; all accesses are
+                // atomic.
                 unsafe {
                     match order {
                         Ordering::Relaxed => ordered!(@load ".relaxed.", value, self.value.get(),
@@ -386,8 +386,8 @@ macro_rules! atomics {
             atomic! {
                 #[doc = concat!("An `", stringify!($ty), "` for the threads of a block (`.cta`).")]
                 ///
-                /// Its methods are unsafe: all threads that use it while others do have to be of one
-                /// block.
+                /// Its methods are unsafe: all threads that use it at the same time have to be of
+                /// one block.
                 $block: $ty, $align, "cta", unsafe
             }
             atomic! {

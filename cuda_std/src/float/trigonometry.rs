@@ -34,8 +34,8 @@ fn reduce(x: f32) -> Reduced {
     reduce_large(x)
 }
 
-/// By as many bits of 1/(2π) as the result needs (Payne and Hanek, "Radian Reduction for Trigonometric
-/// Functions", 1983).
+/// By as many bits of 1/(2π) as the result needs (Payne and Hanek, "Radian Reduction for
+/// Trigonometric Functions", 1983).
 #[inline]
 fn reduce_large(x: f32) -> Reduced {
     /// The first 224 bits of 1/(2π), which is 2/π with two bits more before it.

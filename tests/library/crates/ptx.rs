@@ -46,7 +46,7 @@ fn the_checked_in_ptx_is_that_of_the_sources() {
     let now = std::fs::read_to_string(workspace.join("tests/crates/ptx/crates_sm_70.ptx"));
     assert!(
         now.unwrap() == PTX,
-        "the PTX was not that of the sources and has been rebuilt: run the tests again, and commit it"
+        "the PTX was stale and has been rebuilt: run the tests again, and commit it"
     );
 }
 

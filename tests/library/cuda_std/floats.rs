@@ -8,13 +8,10 @@ use device_tests::accuracy::{FUNCTIONS, error_in_ulp, largest_error, largest_err
 use warpladder::engine::Engine;
 use warpladder::launch::Arg;
 
-/// A function of one `f32`, on the host.
-type Single = fn(f32) -> f32;
-
-/// A function of one `f64`, on the host.
-type Double = fn(f64) -> f64;
-
 const TABLE: &str = include_str!("../../../docs/float-accuracy.md");
+
+/// A kernel, and what it computes.
+type Named<T> = (&'static str, fn(T) -> T);
 
 /// Floats of every exponent and either sign, the special ones among them.
 fn sample() -> Vec<f32> {
@@ -58,7 +55,7 @@ fn results_have_the_bits_of_the_hosts() {
     let of_one = FUNCTIONS
         .iter()
         .filter_map(|function| Some((function.entry?, function.single)));
-    let others: [(&str, Single); 4] = [
+    let others: [Named<f32>; 4] = [
         ("float_powf", |x| single::powf(x, 1.75 * x)),
         ("float_round", f32::round),
         ("float_fract", |x| x - x.trunc()),
@@ -89,7 +86,7 @@ fn in_table(name: &str) -> f64 {
 
 #[test]
 fn errors_are_no_larger_than_in_the_table() {
-    // Some of the floats that the table was made of: every 101st.
+    // Some of the floats that the table was made of, which are one in 101.
     const STEP: u64 = 101 * 1297;
     for function in &FUNCTIONS {
         let (error, x) = largest_error(function, 0, 1 << 32, STEP);
@@ -145,7 +142,7 @@ fn powf_has_the_special_cases_of_c99() {
 #[test]
 fn fast_functions_are_near() {
     let input: Vec<f32> = (1..2000).map(|i| i as f32 / 300.0).collect();
-    let functions: [(&str, Double); 11] = [
+    let functions: [Named<f64>; 11] = [
         ("fast_exp", f64::exp),
         ("fast_exp10", |x| 10_f64.powf(x)),
         ("fast_ln", f64::ln),
@@ -177,5 +174,27 @@ fn accurate_functions_use_no_approximation() {
         let body = &text[..text.find("\n}").expect(entry)];
         assert!(!body.contains(".approx"), "{entry}");
         assert!(!body.contains("call"), "{entry}");
+    }
+}
+
+#[test]
+fn the_table_has_the_instructions_of_the_ptx() {
+    let instructions = |entry: &str| {
+        let header = format!(".visible .entry {entry}(");
+        let text = &PTX[PTX.find(&header).expect(entry)..];
+        let body = &text[..text.find("\n}").expect(entry)];
+        let lines = body.lines().map(str::trim);
+        lines
+            .filter(|line| line.ends_with(';') && !line.starts_with('.'))
+            .count()
+    };
+    for function in &FUNCTIONS {
+        let start = format!("| `{}` | ", function.name);
+        let line = TABLE.lines().find(|line| line.starts_with(&start));
+        let cell = line.and_then(|line| line.split('|').nth(4)).map(str::trim);
+        let counted = function.entry.map_or(String::new(), |entry| {
+            (instructions(entry) - instructions("float_same")).to_string()
+        });
+        assert_eq!(cell, Some(counted.as_str()), "{}", function.name);
     }
 }
