@@ -172,7 +172,10 @@ pub enum PtxTextError {
     )]
     Unresolved(Vec<String>),
     /// Functions are called that no crate of the whole program defines.
-    #[error("it calls functions that no crate defines: {}; take the calls out", .0.join(", "))]
+    #[error(
+        "it calls functions that are not in it: {}; no crate defines them: take the calls out",
+        .0.join(", ")
+    )]
     Undefined(Vec<String>),
     /// An atomic instruction on local memory, which PTX does not have.
     #[error(
