@@ -33,7 +33,7 @@ fn numbers(text: &str) -> Vec<&str> {
 fn every_table_fits_80_and_120_columns() {
     for columns in [80, 120] {
         for args in [
-            "--engine emulator --kernel matvec*,naive,wgmma_bf16*,copy --shape 32 --reps 1",
+            "--engine emulator --kernel matvec_fast,naive*,transpose* --shape 32 --reps 1",
             "list",
             "profile transpose_coalesced --shape 64",
             "profile tiled_32 --shape 64 --lines",
