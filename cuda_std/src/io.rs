@@ -1,9 +1,9 @@
 //! Printing from kernels, and assertions with a message.
 //!
 //! [`print!`](crate::print) and [`println!`](crate::println) take what `std`'s do, and write
-//! through the driver's `vprintf` (CUDA C++ Programming Guide, "Formatted Output"): the text goes into a
+//! through the driver's `vprintf` (CUDA Programming Guide, "Formatted Output"): the text goes to a
 //! buffer of 1 MiB on the device, unless the host sets another limit, and reaches the standard
-//! output when the host synchronises. They need no heap: text is formatted in the thread's local memory.
+//! output when the host synchronises. They need no heap: the text is made in local memory.
 //!
 //! [`assert!`](crate::assert), [`assert_eq!`](crate::assert_eq) and
 //! [`assert_ne!`](crate::assert_ne) of this crate call the driver's `__assertfail`: the message,

@@ -2,7 +2,7 @@
 //!
 //! With the feature `alloc` this crate registers [`CUDAAllocator`] as the global allocator of a
 //! kernel crate, so `Box`, `Vec`, `String` and `format!` work in kernels. Every allocation is a
-//! call of the driver's `malloc` (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation"): the
+//! call of the driver's `malloc` (CUDA Programming Guide, "Dynamic Global Memory Allocation"). Its
 //! heap is 8 MiB unless the host sets another limit, and stays after the kernel has ended.
 
 #[cfg(target_arch = "nvptx64")]

@@ -2,8 +2,8 @@
 //!
 //! Its blocks lie in one range of addresses that nothing else has. A block outlives the launch that
 //! made it, and any later kernel may free it (CUDA C++ Programming Guide, "Dynamic Global Memory
-//! Allocation and Operations"). Between two blocks there is a gap, and addresses are used again only
-//! when all of them have been used once, so that an access to a freed block is found.
+//! Allocation and Operations"). Between two blocks there is a gap, and addresses are used again
+//! only when all of them have been used once, so that an access to a freed block is found.
 
 use std::any::Any;
 use std::collections::BTreeMap;

@@ -317,8 +317,8 @@ pub(crate) struct Program {
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
     pub system_calls: Vec<SystemCall>,
-    /// `.global` and `.const` variables that its functions declare; they are numbered behind those of
-    /// the module.
+    /// `.global` and `.const` variables that its functions declare; they are numbered behind those
+    /// of the module.
     pub variables: Vec<Variable>,
     /// Number of lane offsets, besides number 0.
     pub lane_offsets: u32,

@@ -184,8 +184,8 @@ impl Kernel {
         self.0.module.tree.functions[self.0.function].required_threads
     }
 
-    /// `.reqnctapercluster`: the blocks that every cluster must have. A launch that names no cluster
-    /// has clusters of these.
+    /// `.reqnctapercluster`: the blocks that every cluster must have. A launch that names no
+    /// cluster has clusters of these.
     pub fn required_cluster(&self) -> Option<[u32; 3]> {
         self.0.module.tree.functions[self.0.function].required_cluster
     }

@@ -83,9 +83,9 @@ pub struct LaunchConfig {
     pub grid: [u32; 3],
     /// Threads of a block; at most 1024 in all.
     pub block: [u32; 3],
-    /// Blocks of a thread block cluster: divisors of the grid's extents, at most 8 in all. None for
-    /// a launch without clusters, in which every block is a cluster of its own, unless the kernel
-    /// names the extents of its clusters.
+    /// Blocks of a thread block cluster: divisors of the grid's extents, at most 8 in all. None
+    /// for a launch without clusters, in which every block is a cluster of its own, unless the
+    /// kernel names the extents of its clusters.
     pub cluster: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared_bytes: u32,

@@ -238,8 +238,8 @@ pub enum Operand {
     Pair(Span, Span),
     /// `(a, b)` of a call.
     List(Elements),
-    /// An element of a register of several (`.reg .v4`), which is named as a whole. The parser makes
-    /// none: it has `v.x` as a name.
+    /// An element of a register of several (`.reg .v4`), which is named as a whole. The parser
+    /// makes none: it has `v.x` as a name.
     Component(Span, u32),
     /// `_`: a result that is thrown away.
     Sink,
@@ -287,8 +287,8 @@ pub enum Statement {
     Instruction(Instruction),
     /// A name for some of the body's branch targets, the first and the one behind the last.
     BranchTargets(Span, (u32, u32)),
-    /// `.callprototype` or `.calltargets`. Calls check their arguments against the function that they
-    /// reach, not against this.
+    /// `.callprototype` or `.calltargets`. Calls check their arguments against the function that
+    /// they reach, not against this.
     CallPrototype(Span),
 }
 

@@ -38,7 +38,7 @@ pub unsafe fn device_atomics(
     unsafe { put(before, 2, 1, old as u32) };
 }
 
-/// A block sums up in shared memory with a block's atomics, and in global memory with a system's.
+/// Counts in shared memory with a block's atomics, and in global memory with a system's.
 ///
 /// # Safety
 /// Each parameter points to one element.

@@ -1,7 +1,7 @@
 //! Prints the table of the forms of instructions that the emulator decodes: `conformance`.
 //!
-//! `conformance --ptxas PROGRAM` compares the decoder with NVIDIA's assembler instead: it prints the
-//! forms that one of the two takes and the other refuses, for compute capability 9.0.
+//! `conformance --ptxas PROGRAM` compares the decoder with NVIDIA's assembler instead: it prints
+//! the forms that one of the two takes and the other refuses, for compute capability 9.0.
 
 mod table;
 

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use ptx_emulator::Module;
 
-/// Families of forms: an opcode with alternatives in brackets, `|` between them and nothing for none,
-/// and its operands. Letters stand for registers: `h` of 16, `r` of 32, `x` of 64 bits, `p`
+/// Families of forms: an opcode with alternatives in brackets, `|` between them and nothing for
+/// none, and its operands. Letters stand for registers: `h` of 16, `r` of 32, `x` of 64 bits, `p`
 /// predicates, `R` addresses; anything else is text.
 const FORMS: &[(&str, &str)] = &[
     // Integer arithmetic.

@@ -85,8 +85,8 @@ impl AddAssign for SharedCounts {
 pub struct ConstantCounts {
     /// Warp instructions that loaded in at least one lane.
     pub requests: u64,
-    /// Distinct addresses, counted anew for each request: the constant cache delivers one at a time
-    /// (CUDA C++ Programming Guide, "Device Memory Accesses", "Constant Memory").
+    /// Distinct addresses, counted anew for each request: the constant cache delivers one at a
+    /// time (CUDA C++ Programming Guide, "Device Memory Accesses", "Constant Memory").
     pub addresses: u64,
     /// Bytes that the lanes access.
     pub bytes: u64,

@@ -57,8 +57,8 @@ pub(crate) struct Scope<'a> {
     /// Whether there are names that begin as those of registers do.
     pub(super) any_percent: bool,
     pub(super) ranges: Vec<Range<'a>>,
-    /// `.reg .v4 .b32 %v<16>`: prefix, number, elements and type of each; a vector is among the names
-    /// from its first use on.
+    /// `.reg .v4 .b32 %v<16>`: prefix, number, elements and type of each; a vector is among the
+    /// names from its first use on.
     pub(super) vectors: Vec<(&'a str, u32, u32, Type)>,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Which lane holds which element of a fragment is not specified, so that a kernel can but load
 //! fragments, multiply and store them. Here element number `e` of a matrix, row by row, is in lane
-//! `e / n`, where each lane has `n` elements; further registers of a fragment repeat the first ones.
+//! `e / n`, where each lane has `n` elements; further registers of a fragment repeat the first
+//! ones.
 
 use super::builder::Builder;
 use super::memory::take_space;

@@ -243,8 +243,8 @@ impl<O: Observer> Worker<'_, '_, O> {
         self.fault(raw, None, places.first().map(|place| place.1))
     }
 
-    /// Where the threads of the block are when the budget is used up; `last` is the instruction that
-    /// the warp `running` executed last.
+    /// Where the threads of the block are when the budget is used up; `last` is the instruction
+    /// that the warp `running` executed last.
     pub(super) fn whereabouts(&self, running: usize, last: u32) -> String {
         let mut places = Vec::new();
         self.waiting_threads(&mut places);

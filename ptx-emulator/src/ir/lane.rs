@@ -28,8 +28,8 @@ pub(crate) enum LaneFunction {
     Pair(IntegerFunction, Type),
     /// Sum of four products of bytes; whether `a` and `b` are signed.
     DotProduct4(bool, bool),
-    /// `dp2a`: sum of two products of a 16-bit half and a byte, of the upper two bytes where `true`;
-    /// whether `a` and `b` are signed.
+    /// `dp2a`: sum of two products of a 16-bit half and a byte, of the upper two bytes where
+    /// `true`; whether `a` and `b` are signed.
     DotProduct2 {
         upper: bool,
         signed_a: bool,

@@ -194,8 +194,8 @@ impl ModuleInner {
         })
     }
 
-    /// The addresses of the module's variables and, behind them, those of variables that its functions
-    /// declare.
+    /// The addresses of the module's variables and, behind them, those of variables that its
+    /// functions declare.
     pub(crate) fn all_variables(
         &self,
         memory: &Memory,

@@ -37,8 +37,8 @@ pub(super) struct LaunchGeometry {
     /// Global memory by address: (address, bytes). The device heap, if there is one, is the last.
     pub allocations: Vec<(u64, u64)>,
     /// Of the device heap: whether addresses have been used twice. Nothing orders the accesses to
-    /// one block with those to a later one at the same address but `free` and `malloc`, so they are
-    /// not followed from then on.
+    /// one block with those to a later one at the same address but `free` and `malloc`, so they
+    /// are not followed from then on.
     heap_reuses: Option<Arc<AtomicBool>>,
     /// For which source line each instruction counts.
     owners: Arc<OnceLock<Vec<Option<Owner>>>>,

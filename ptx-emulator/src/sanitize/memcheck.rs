@@ -12,8 +12,8 @@ use crate::observer::{Event, Interest, Observer};
 /// Turns the fault that ended a launch into a finding; an [`Observer`].
 ///
 /// The executor itself checks bounds, alignment and lifetime of every access, and ends the launch
-/// at the first violation: that of the lowest block, for any number of worker threads. Blocks of the
-/// device heap that are left after a launch are leaks, unless a later launch frees them.
+/// at the first violation: that of the lowest block, for any number of worker threads. Blocks of
+/// the device heap that are left after a launch are leaks, unless a later launch frees them.
 #[derive(Clone, Debug, Default)]
 pub struct Memcheck {
     finding: Option<Finding>,

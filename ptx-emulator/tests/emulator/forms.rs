@@ -1,6 +1,7 @@
 //! Forms of instructions that compilers rarely write, against the PTX ISA's own definitions.
 //!
-//! Where the ISA leaves something open, ptxas decides: what it folds, and what it writes for a form.
+//! Where the ISA leaves something open, ptxas decides: what it folds, and what it writes for a
+//! form.
 
 use crate::common::{check, evaluate, kernel, module, operands};
 use half::{bf16, f16};

@@ -38,8 +38,9 @@
 //!
 //! A bound whose rate the device table does not know is left out and named in
 //! [`Prediction::unknown`], unless it is of the units that do the arithmetic: without their rate
-//! what is left is no prediction ([`PredictError::UnknownRate`]). What the model does not see: instructions that the assembler adds or
-//! removes, dependent instructions unless a latency is given, throttled clocks.
+//! what is left is no prediction ([`PredictError::UnknownRate`]). What the model does not see:
+//! instructions that the assembler adds or removes, dependent instructions unless a latency is
+//! given, throttled clocks.
 
 mod rates;
 mod work;

@@ -36,8 +36,8 @@ use updates::Updates;
 /// `bar.warp.sync` orders the lanes of a warp as well (shuffles and votes order no memory
 /// accesses), and nothing orders the blocks of a grid. Lanes of a warp that write the same value to
 /// the same address by one instruction do not race: one of the writes is performed, and it does not
-/// matter which (CUDA C++ Programming Guide, "SIMT Architecture"). An atomic races with a plain read
-/// too; of these, the ones on a block's own shared memory are found.
+/// matter which (CUDA C++ Programming Guide, "SIMT Architecture"). An atomic races with a plain
+/// read too; of these, the ones on a block's own shared memory are found.
 ///
 /// Finer order comes from releases and acquires: an arrival at an mbarrier and a wait for its
 /// phase; a releasing and an acquiring operation on the same address; relaxed operations on it,
@@ -65,8 +65,8 @@ pub struct Racecheck {
     semantics: Vec<Semantics>,
     /// Whether there is anything in the kernel by which threads order more than by barriers.
     synchronises: bool,
-    /// Whether threads arrive at the barrier of the cluster and release what precedes a fence: then
-    /// the fence after the initialisation of mbarriers counts as one.
+    /// Whether threads arrive at the barrier of the cluster and release what precedes a fence:
+    /// then the fence after the initialisation of mbarriers counts as one.
     relaxes: bool,
     shapes: Shapes,
     /// The allocation that each instruction accessed last.

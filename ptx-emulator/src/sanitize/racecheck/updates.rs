@@ -1,5 +1,5 @@
-//! Atomics on shared memory against plain reads: which nothing orders, as where a barrier is missing
-//! behind a histogram.
+//! Atomics on shared memory against plain reads: which nothing orders, as where a barrier is
+//! missing behind a histogram.
 //!
 //! Atomics do not race with each other, and count as reads elsewhere. Here they are compared with
 //! plain reads, in kernels that have atomics on shared memory; other kernels pay nothing.
@@ -29,7 +29,7 @@ struct Past {
 
 /// The atomics and the plain reads of a word since the last barrier of the block.
 #[derive(Clone, Debug, Default)]
-struct Word {
+struct Accesses {
     atomics: Vec<Past>,
     reads: Vec<Past>,
 }
@@ -39,7 +39,7 @@ struct Word {
 pub(super) struct Updates {
     /// Whether the kernel has atomics on shared memory.
     pub(super) is_active: bool,
-    words: HashMap<u64, Word>,
+    words: HashMap<u64, Accesses>,
 }
 
 impl Updates {
