@@ -10,6 +10,7 @@ use crate::builder::{CudaBuilder, EmitOption};
 use crate::error::{self, CudaBuilderError, PtxTextError};
 use crate::manifest;
 use crate::ptx_text::{self, PtxOutput};
+use crate::stable_names::stable_names;
 use crate::toolchain::Toolchain;
 
 /// Settings of the release profile that shape the PTX. They are given on the command line, which
@@ -168,6 +169,9 @@ impl Build<'_> {
             },
         })?;
         output.whole_program = linkage == Linkage::WholeProgram;
+        if output.whole_program {
+            output.text = stable_names(&output.text);
+        }
         output
             .warnings
             .extend(self.builder.warnings.iter().map(|text| (*text).to_owned()));

@@ -14,7 +14,8 @@ Examples:
   warpladder report --out report.html
   warpladder run --family transpose --json run.json
   warpladder report --from run.json --out report.html
-  warpladder report --from run.json compare.json sweep.json --out report.html")]
+
+--from takes several files: those of compare, sweep, reproduce, calibrate and devices as well.")]
 pub(super) struct ReportArgs {
     /// Where the page goes; - is standard output
     #[arg(long, value_name = "FILE", default_value = "report.html")]

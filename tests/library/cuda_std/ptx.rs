@@ -21,6 +21,7 @@ const INPUTS: &[&str] = &[
     "cuda_std/macros/Cargo.toml",
     "cuda_std/macros/src",
     "cuda_builder/src/ptx_text.rs",
+    "cuda_builder/src/stable_names.rs",
     "ptx-syntax/src/lexer.rs",
     "ptx-syntax/src/signature.rs",
 ];

@@ -54,13 +54,13 @@ fn a_kernel_is_refused_on_a_gpu_that_cannot_run_it() {
 
 #[test]
 fn what_a_gpu_could_run_if_it_were_compiled_for_it_is_predicted_as_that() {
-    let ended = warpladder("predict transpose_padded --device k80 --size 1024");
+    let ended = warpladder("predict transpose_padded --device k80 --shape 1024");
     let text = String::from_utf8(ended.stdout).unwrap();
     assert!(
         text.ends_with("this is of the same kernel, compiled for 3.7\n"),
         "{text}"
     );
-    let ended = warpladder("predict transpose_padded --device v100 --size 1024");
+    let ended = warpladder("predict transpose_padded --device v100 --shape 1024");
     assert!(
         !String::from_utf8(ended.stdout)
             .unwrap()
@@ -72,7 +72,7 @@ fn what_a_gpu_could_run_if_it_were_compiled_for_it_is_predicted_as_that() {
 /// units.
 #[test]
 fn no_rate_is_invented() {
-    let ended = warpladder("predict naive_f64 --device b200 --size 1024 --json -");
+    let ended = warpladder("predict naive_f64 --device b200 --shape 1024 --json -");
     let json: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     let gflops = json
         .pointer("/0/gflops")
@@ -82,7 +82,7 @@ fn no_rate_is_invented() {
 
 #[test]
 fn an_explanation_is_text_that_names_chapter_and_exercise() {
-    let args = "explain transpose_coalesced --device a100 --size 1024";
+    let args = "explain transpose_coalesced --device a100 --shape 1024";
     let text = String::from_utf8(warpladder(args).stdout).unwrap();
     for part in [
         "\nWhat would help most\n",

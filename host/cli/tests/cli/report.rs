@@ -452,7 +452,7 @@ fn in_a_browser_nothing_is_cut_off_or_covered_and_axe_finds_nothing_serious() {
     let kernels = [
         "--kernel",
         "naive,tiled_32,transpose_padded,copy",
-        "--size",
+        "--shape",
         "64",
     ];
     let ended = warpladder(&[&["--engine", "emulator", "--json", run], &kernels[..]].concat());

@@ -96,7 +96,7 @@ fn wrong_usage_is_exit_2() {
         "--family fft",
         "list --shape 8",
         "devices --csv -",
-        "doctor now",
+        "doctor now later",
         "frobnicate",
         "profile",
         "emulate no-such.ptx entry",

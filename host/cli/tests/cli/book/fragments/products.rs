@@ -107,7 +107,7 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "roofline-levels.md",
         Excerpt(
-            "warpladder explain tiled_16 --device H200 --shape 4096",
+            "warpladder explain tiled_16 --device H200 --shape 4096 --markdown",
             "| level",
             Some("The peak"),
         ),
