@@ -1,10 +1,10 @@
 //! Names of a whole program that do not depend on where it was built.
 //!
-//! A whole program has functions and constants of many crates, whose names hold hashes: each crate's
-//! disambiguator (Rust's v0 mangling, "Identifier") and the hash of rustc's anonymous constants. Of
-//! crates at a path both depend on that path. Here each is replaced by a number: the first hash of a
-//! crate's name that the text has becomes 0, another one of the same name 1, and so on. The names
-//! stay valid and distinct.
+//! A whole program has functions and constants of many crates, whose names hold hashes: each
+//! crate's disambiguator (Rust's v0 mangling, "Identifier") and the hash of rustc's anonymous
+//! constants. Of crates at a path both depend on that path. Here a number replaces each hash: the
+//! first one of a crate's name becomes 0, another one of the same name 1, and so on. The names stay
+//! valid and distinct.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
