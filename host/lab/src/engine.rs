@@ -4,7 +4,7 @@
 //! to build. cust wants a CUDA installation, or the setting of this repository's
 //! `.cargo/config.toml` that names a folder in its place. What runs on its stream is the same.
 
-use warpladder::engine::{Engine, EngineChoice, open_with};
+use warpladder::engine::{Engine, EngineChoice};
 use warpladder::error::EngineError;
 
 /// Opens an engine, as [`warpladder::engine::open`] does.
@@ -13,7 +13,7 @@ use warpladder::error::EngineError;
 /// [`EngineError::Unavailable`] where a GPU is wanted and there is none.
 pub fn open(choice: EngineChoice) -> Result<(Box<dyn Engine>, Option<EngineError>), EngineError> {
     #[cfg(all(target_os = "linux", feature = "gpu"))]
-    return open_with(choice, || Ok(Box::new(gpu(0)?)));
+    return warpladder::engine::open_with(choice, || Ok(Box::new(gpu(0)?)));
     #[cfg(not(all(target_os = "linux", feature = "gpu")))]
     warpladder::engine::open(choice)
 }
