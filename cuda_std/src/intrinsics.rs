@@ -2,7 +2,7 @@
 //!
 //! libdevice is LLVM bitcode of the CUDA toolkit. Nothing of it is used here: what is one PTX
 //! instruction is that instruction, the rest is [`float`](crate::float)'s and the crate `libm`'s.
-//! [`GpuFloat`] and [`FloatExt`](crate::float::FloatExt) have most of these functions as methods.
+//! [`GpuFloat`] and [`FloatExt`] have most of these functions as methods.
 //!
 //! The signatures are Rust-CUDA's: unsigned integers are passed as signed ones of the same bits,
 //! and a second result goes through a pointer.
