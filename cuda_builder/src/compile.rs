@@ -312,6 +312,13 @@ fn rustflags(builder: &CudaBuilder, toolchain: &Toolchain, workspace: &Path) -> 
         flag.push(to);
         flags.push(flag);
     };
+    // Crates at a path may lie beside the workspace: they are named from there, too.
+    let above: Vec<&Path> = workspace.ancestors().collect();
+    for (depth, folder) in above.iter().enumerate().skip(1).rev() {
+        if folder.parent().is_some() {
+            remap(folder, &vec![".."; depth].join("/"));
+        }
+    }
     if let Some(home) = cargo_home() {
         remap(&home, "/cargo");
     }
