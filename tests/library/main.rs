@@ -1,5 +1,6 @@
 //! Tests of the library, as programs use it.
 
+mod checked_in;
 mod crates;
 mod cuda_std;
 mod downstream;

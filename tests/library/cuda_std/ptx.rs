@@ -1,42 +1,23 @@
 //! The PTX of the device tests, kept beside them: whether it is that of the sources, and what is in
 //! it.
-//!
-//! To build it from source, run these tests with `WARPLADDER_PTX=rebuild`.
 
-use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch};
-use std::path::Path;
+use crate::checked_in::TestKernels;
+use cuda_builder::{ModuleSpec, NvvmArch};
 
 pub const PTX: &str = include_str!("../../../cuda_std/device-tests/ptx/device_tests_sm_70.ptx");
 /// What needs compute capability 9.0.
 pub const PTX_90: &str = include_str!("../../../cuda_std/device-tests/ptx/device_tests_sm_90a.ptx");
 const MANIFEST: &str = include_str!("../../../cuda_std/device-tests/ptx/manifest.json");
 
-/// What the PTX depends on.
-const INPUTS: &[&str] = &[
-    "cuda_std/device-tests/Cargo.toml",
-    "cuda_std/device-tests/rust-toolchain.toml",
-    "cuda_std/device-tests/src",
-    "cuda_std/Cargo.toml",
-    "cuda_std/src",
-    "cuda_std/macros/Cargo.toml",
-    "cuda_std/macros/src",
-    "cuda_builder/src/ptx_text.rs",
-    "cuda_builder/src/stable_names.rs",
-    "ptx-syntax/src/lexer.rs",
-    "ptx-syntax/src/signature.rs",
-];
-
 #[test]
 fn the_checked_in_ptx_is_that_of_the_sources() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"));
-    if !workspace.join("Cargo.toml").is_file() {
-        println!("left out: the sources are not on this machine");
-        return;
-    }
-    let ptx = CheckedInPtx {
-        workspace: workspace.to_owned(),
+    let kernels = TestKernels {
         kernels: "cuda_std/device-tests",
-        inputs: INPUTS,
+        inputs: &[
+            "cuda_std/device-tests/Cargo.toml",
+            "cuda_std/device-tests/rust-toolchain.toml",
+            "cuda_std/device-tests/src",
+        ],
         ptx_dir: "cuda_std/device-tests/ptx",
         modules: &[
             ModuleSpec {
@@ -49,25 +30,14 @@ fn the_checked_in_ptx_is_that_of_the_sources() {
             },
         ],
         // Where the build script of the workspace compiles: core is built already.
-        target_dir: Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .parent()
-            .map(|target| target.join("ptx-build")),
+        build_folder: "ptx-build",
+        files: &[
+            ("device_tests_sm_70.ptx", PTX),
+            ("device_tests_sm_90a.ptx", PTX_90),
+            ("manifest.json", MANIFEST),
+        ],
     };
-    let brought = Mode::from_env().and_then(|mode| ptx.bring_up_to_date(mode));
-    let outcome = brought.unwrap_or_else(|error| panic!("{error}"));
-    println!("{outcome:?}");
-    for (file, text) in [
-        ("device_tests_sm_70.ptx", PTX),
-        ("device_tests_sm_90a.ptx", PTX_90),
-        ("manifest.json", MANIFEST),
-    ] {
-        let now = std::fs::read_to_string(workspace.join(ptx.ptx_dir).join(file)).unwrap();
-        assert!(
-            now == text,
-            "{}/{file} was not that of the sources and has been rebuilt: run the tests again, and commit it",
-            ptx.ptx_dir
-        );
-    }
+    kernels.check();
 }
 
 #[test]
