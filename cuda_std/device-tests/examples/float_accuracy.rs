@@ -20,7 +20,7 @@ const HEAD: &str = "\
 
 The largest error of each function of `cuda_std` that was found, in units in the last place (ulp) of
 the exact value. Half an ulp is what rounding alone gives. CUDA's errors are those of the \"CUDA C++
-Programming Guide\", \"Mathematical Functions Appendix\".
+Programming Guide\", \"Mathematical Functions Appendix\", in its edition for CUDA 11.
 
 The functions have the same bits on every GPU, on the emulator and on a host, since they are made of
 additions, multiplications, FMA, divisions and square roots that round to nearest. So they are

@@ -137,8 +137,11 @@ fn powf_has_the_special_cases_of_c99() {
     }
 }
 
-/// The emulator's results of instructions with `.approx` are the nearest ones: what is tested is
-/// which function each is.
+/// Largest error of `sin.approx` and `cos.approx` up to 2π, on a GPU (PTX ISA, "sin", "cos").
+const ERROR_OF_SIN_AND_COS: f64 = 0.000_000_675; // 2^-20.5
+
+/// The emulator's results of instructions with `.approx` are the nearest ones, those of a GPU have
+/// the errors that the PTX ISA states: what is tested is which function each is.
 #[test]
 fn fast_functions_are_near() {
     let input: Vec<f32> = (1..2000).map(|i| i as f32 / 300.0).collect();
@@ -159,7 +162,13 @@ fn fast_functions_are_near() {
         for (entry, exact) in functions {
             for (&x, found) in input.iter().zip(apply(engine, entry, &input)) {
                 let exact = exact(x.into());
-                let near = (f64::from(found) - exact).abs() <= 1e-5 * exact.abs().max(1.0);
+                let error = match entry {
+                    // A quotient, whose divisor goes to 0: the errors of both over it.
+                    "fast_tan" => 2.0 * ERROR_OF_SIN_AND_COS * (1.0 + exact * exact),
+                    _ => 0.0,
+                };
+                let tolerance = (1e-5 * exact.abs().max(1.0)).max(error);
+                let near = (f64::from(found) - exact).abs() <= tolerance;
                 assert!(near, "{entry} of {x}: {found}, not {exact}");
             }
         }

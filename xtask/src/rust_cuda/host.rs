@@ -26,12 +26,12 @@ fn manifest(root: &str) -> String {
     )
 }
 
-/// Builds the program and runs it; what it printed.
+/// Builds the program.
 ///
 /// # Errors
 ///
-/// Where it does not link or does not start, or ends without a GPU and does not say why.
-pub fn run(checkout: &Path, root: &Path, folder: &Path) -> Result<String> {
+/// Where it does not link.
+pub fn build(checkout: &Path, root: &Path, folder: &Path) -> Result<()> {
     copy_folder(&checkout.join(EXAMPLE), folder)?;
     std::fs::write(folder.join("Cargo.toml"), manifest(&root.to_string_lossy()))?;
     let kernels = folder.join("kernels/Cargo.toml");
@@ -45,12 +45,31 @@ pub fn run(checkout: &Path, root: &Path, folder: &Path) -> Result<String> {
 
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let output = Command::new(cargo)
-        .args(["run", "--quiet"])
+        .args(["build", "--quiet"])
         .current_dir(folder)
         // As on a machine that knows nothing of CUDA.
         .env_remove("CUDA_LIBRARY_PATH")
         .output()
         .context("cannot run cargo")?;
+    let problem = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "it does not build: {}",
+        super::kernel::first_error(&problem)
+    );
+    Ok(())
+}
+
+/// Runs the program; what it printed.
+///
+/// # Errors
+///
+/// Where it does not start, or ends without a GPU and does not say why.
+pub fn run(folder: &Path) -> Result<String> {
+    let program = folder.join("target/debug/vecadd");
+    let output = Command::new(&program)
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))?;
     let (said, problem) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
@@ -58,7 +77,7 @@ pub fn run(checkout: &Path, root: &Path, folder: &Path) -> Result<String> {
     if output.status.success() {
         let last = said.lines().last().unwrap_or_default();
         ensure!(last.contains(" = "), "it ends with {last:?}");
-        return Ok(format!("links, and runs on this machine's GPU: {last}"));
+        return Ok(format!("links, and runs on this machine's GPU:\n{last}"));
     }
     match problem.lines().find(|line| line.starts_with(NO_DRIVER)) {
         Some(line) => Ok(format!("links and starts; without a GPU:\n{line}")),

@@ -106,11 +106,38 @@ pub fn build(unit: &Unit, stage: &Path, folder: &Path) -> Result<Built, String> 
     }
     let description = serde_json::from_slice(&output.stdout).map_err(|error| failed(&error))?;
     let ptx = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
-    Ok(Built {
+    let built = Built {
         description,
         ptx,
         path,
         seconds: begun.elapsed().as_secs_f64(),
+    };
+    let kept = serde_json::to_string(&(&built.description, built.seconds));
+    kept.map_err(|error| failed(&error))
+        .and_then(|text| {
+            std::fs::write(built.path.with_extension("json"), text).map_err(|error| failed(&error))
+        })
+        .map(|()| built)
+}
+
+/// What a build before left of a unit.
+pub fn built_before(unit: &Unit, folder: &Path) -> Result<Built, String> {
+    let path = folder.join("ptx").join(unit.word()).with_extension("ptx");
+    let text = |path: &Path| {
+        std::fs::read_to_string(path)
+            .map_err(|error| format!("error: cannot read {}: {error}", path.display()))
+    };
+    let Ok(ptx) = std::fs::read_to_string(&path) else {
+        return Err(text(&path.with_extension("log"))?);
+    };
+    let kept = text(&path.with_extension("json"))?;
+    let (description, seconds) =
+        serde_json::from_str(&kept).map_err(|error| format!("error: {error}"))?;
+    Ok(Built {
+        description,
+        ptx,
+        path,
+        seconds,
     })
 }
 

@@ -1,5 +1,5 @@
 //! `cargo xtask rust-cuda`: builds the kernels of a checkout of Rust-CUDA, unchanged, and runs
-//! those of its examples on the emulator.
+//! those of its examples on the emulator, and on a GPU where there is one.
 //!
 //! The checkout is copied into the target folder. There Rust-CUDA's `cuda_std` is replaced by the
 //! package of that name in `rust-cuda/`; sources and manifests of kernels stay as they are. Each
@@ -8,6 +8,7 @@
 mod checkout;
 mod cpu;
 mod device;
+mod gpu;
 mod host;
 mod kernel;
 mod path_tracer;
@@ -19,7 +20,9 @@ use crate::output;
 use crate::repository::Repository;
 use anyhow::{Context, Result, bail};
 use checkout::{Expected, Unit};
+use gpu::Gpu;
 use kernel::Built;
+use results::Run;
 use std::path::{Path, PathBuf};
 
 pub use kernel::{KernelArguments, compile};
@@ -32,6 +35,9 @@ const DOCUMENT: &str = "docs/rust-cuda.md";
 pub struct Arguments {
     /// Folder of the checkout.
     checkout: PathBuf,
+    /// Build nothing: take what a build before left, as on a machine with a GPU and without Rust.
+    #[arg(long)]
+    built: bool,
     /// Build only what has this in its path.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
@@ -50,8 +56,8 @@ pub struct Outcome {
     pub built: Result<Built, String>,
     /// Empty where it is as expected; else what is not.
     pub problem: String,
-    /// Runs of its kernels on the emulator: what was compared, or what was wrong.
-    pub runs: Vec<(String, Result<String, String>)>,
+    /// Runs of its kernels.
+    pub runs: Vec<Run>,
 }
 
 /// Builds and runs everything and says what is not as it should be.
@@ -70,13 +76,27 @@ pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>
         bail!("no kernels have {:?} in their path", arguments.only);
     }
     let folder = repository.root().join("target/rust-cuda");
-    let stage = stage::copy(&checkout, repository.root(), &folder.join("stage"), &units)?;
+    let stage = folder.join("stage");
+    if !arguments.built {
+        stage::copy(&checkout, repository.root(), &stage, &units)?;
+    }
+    let gpu = Gpu::open();
+    if let Err(reason) = &gpu {
+        output::print(&format!("left out on a GPU: {reason:#}\n"));
+    }
     let ptx = folder.join("ptx");
     std::fs::create_dir_all(&ptx).with_context(|| ptx.display().to_string())?;
 
     let mut outcomes = Vec::new();
     for unit in units {
-        let mut outcome = outcome(unit, &stage, &folder);
+        let built = match arguments.built {
+            true => kernel::built_before(&unit, &folder),
+            false => kernel::build(&unit, &stage, &folder),
+        };
+        if unit.name == path_tracer::UNIT && !arguments.built {
+            path_tracer::build(&stage)?;
+        }
+        let mut outcome = outcome(unit, built, &stage, gpu.as_ref().ok());
         if let (Ok(built), Some(ptxas)) = (&outcome.built, &arguments.ptxas) {
             let refused = built.assemble(ptxas, outcome.unit.arch)?;
             outcome.problem.push_str(&refused);
@@ -85,7 +105,12 @@ pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>
         outcomes.push(outcome);
     }
     output::print(&table::summary(&outcomes));
-    let host = host::run(&checkout, repository.root(), &folder.join("host"));
+    let program = folder.join("host");
+    let host = match arguments.built {
+        true => Ok(()),
+        false => host::build(&checkout, repository.root(), &program),
+    };
+    let host = host.and_then(|()| host::run(&program));
     let host = host.map_err(|error| format!("{error:#}"));
     let (Ok(text) | Err(text)) = &host;
     output::print(&format!("vecadd's host program, with cust 0.3.2: {text}\n"));
@@ -102,8 +127,7 @@ pub fn run(repository: &Repository, arguments: &Arguments) -> Result<Vec<String>
     Ok(findings.chain(host).collect())
 }
 
-fn outcome(unit: Unit, stage: &Path, folder: &Path) -> Outcome {
-    let built = kernel::build(&unit, stage, folder);
+fn outcome(unit: Unit, built: Result<Built, String>, stage: &Path, gpu: Option<&Gpu>) -> Outcome {
     let problem = match (&built, &unit.expected) {
         (Ok(_), Expected::Builds | Expected::BuildsHere { .. }) => String::new(),
         (Ok(_), Expected::Fails { code }) => format!("builds, and should fail with {code}"),
@@ -116,7 +140,7 @@ fn outcome(unit: Unit, stage: &Path, folder: &Path) -> Outcome {
         (Err(log), _) => kernel::first_error(log),
     };
     let runs = match &built {
-        Ok(built) => results::runs(&unit, built, stage),
+        Ok(built) => results::runs(&unit, built, stage, gpu),
         Err(_) => Vec::new(),
     };
     Outcome {

@@ -1,16 +1,20 @@
-//! The path tracer of Rust-CUDA's examples: rendered by its kernels on the emulator, and by the
-//! same crate on the CPU.
+//! The path tracer of Rust-CUDA's examples: rendered by its kernels, and by the same crate on the
+//! CPU.
 
 use super::cpu::{f32_bytes, f32_values};
-use super::device::Emulated;
+use super::device::{Launcher, Program};
 use anyhow::{Context, Result, bail, ensure};
 use cuda_builder::Toolchain;
-use ptx_emulator::Module;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The program that renders on the CPU.
 const IMAGE: &str = include_str!("path_tracer/image.rs");
+
+const PROGRAM: &str = "path-tracer-image";
+
+/// The example.
+pub const UNIT: &str = "crates/optix/examples/path_tracer/kernels";
 
 const WIDTH: u32 = 48;
 const HEIGHT: u32 = 32;
@@ -33,9 +37,9 @@ struct Scene {
     colours: Vec<f32>,
 }
 
-pub fn run(module: &Module, stage: &Path) -> Result<String> {
+pub fn run(program: &Program, stage: &Path) -> Result<String> {
     let scene = render_on_cpu(stage)?;
-    let mut device = Emulated::new(module);
+    let mut device = Launcher::new(program);
     let pixels = (WIDTH * HEIGHT) as usize;
     let accumulated = device.place(&vec![0; pixels * 12])?;
     let objects = device.place(&scene.objects)?;
@@ -93,36 +97,56 @@ fn stray_pixels(got: &[f32], want: &[f32]) -> usize {
         .count()
 }
 
-/// Compiles and runs the program that renders on the CPU, with the compiler of the kernels: both
-/// must agree on how `Object` and `MaterialKind` lie in memory.
-fn render_on_cpu(stage: &Path) -> Result<Scene> {
-    let folder = stage.join("../path-tracer-image");
-    let kernels = "crates/optix/examples/path_tracer/kernels";
+/// Compiles the program that renders on the CPU, with the compiler of the kernels: both must agree
+/// on how `Object` and `MaterialKind` lie in memory.
+///
+/// # Errors
+///
+/// Where it does not build.
+pub fn build(stage: &Path) -> Result<()> {
+    let folder = image_folder(stage);
     let manifest = format!(
-        "[package]\nname = \"path-tracer-image\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+        "[package]\nname = \"{PROGRAM}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
          [dependencies]\nglam = {{ version = \"0.30\", features = [\"cuda\"] }}\n\
          gpu_rand = {{ path = \"../stage/crates/gpu_rand\" }}\n\
-         path-tracer-kernels = {{ path = \"../stage/{kernels}\" }}\n\n[workspace]\n"
+         path-tracer-kernels = {{ path = \"../stage/{UNIT}\" }}\n\n[workspace]\n"
     );
     std::fs::create_dir_all(folder.join("src"))?;
     std::fs::write(folder.join("Cargo.toml"), manifest)?;
     std::fs::write(folder.join("src/main.rs"), IMAGE)?;
     std::fs::copy(stage.join("Cargo.lock"), folder.join("Cargo.lock"))?;
-    let toolchain = Toolchain::find(&stage.join(kernels))?;
+    let toolchain = Toolchain::find(&stage.join(UNIT))?;
     let program = |name: &str| toolchain.sysroot.join("bin").join(name);
     let output = Command::new(program("cargo"))
-        .args(["run", "--quiet", "--release", "--"])
-        .args([WIDTH, HEIGHT, SAMPLES].map(|n| n.to_string()))
+        .args(["build", "--quiet", "--release"])
         .current_dir(&folder)
         .env("RUSTC", program("rustc"))
         .output()
         .context("cannot run cargo")?;
     if !output.status.success() {
         bail!(
-            "the path tracer does not run on the CPU: {}",
+            "the path tracer does not build for the CPU: {}",
             super::kernel::first_error(&String::from_utf8_lossy(&output.stderr))
         );
     }
+    Ok(())
+}
+
+fn image_folder(stage: &Path) -> PathBuf {
+    stage.with_file_name(PROGRAM)
+}
+
+fn render_on_cpu(stage: &Path) -> Result<Scene> {
+    let program = image_folder(stage).join("target/release").join(PROGRAM);
+    let output = Command::new(&program)
+        .args([WIDTH, HEIGHT, SAMPLES].map(|n| n.to_string()))
+        .output()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    ensure!(
+        output.status.success(),
+        "the path tracer does not run on the CPU: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let mut rest = &output.stdout[..];
     let mut part = || -> Option<Vec<u8>> {
         let (length, behind) = rest.split_first_chunk()?;

@@ -1,12 +1,13 @@
-//! What the examples' kernels compute, on the emulator under all sanitizers, beside the CPU.
+//! What the examples' kernels compute, beside the CPU: on the emulator under all sanitizers, and
+//! then on a GPU where there is one.
 
 use super::checkout::Unit;
 use super::cpu::{self, Numbers, f32_bytes, f32_values, u128_bytes};
-use super::device::Emulated;
+use super::device::{Launcher, Program};
+use super::gpu::Gpu;
 use super::kernel::Built;
 use super::path_tracer;
 use anyhow::Result;
-use ptx_emulator::Module;
 use sha2::{Digest, Sha256, Sha512};
 use std::path::Path;
 
@@ -14,63 +15,63 @@ use std::path::Path;
 struct ExampleRun {
     unit: &'static str,
     name: &'static str,
-    run: fn(&Module, &Path) -> Result<String>,
+    run: fn(&Program, &Path) -> Result<String>,
 }
 
 const CASES: &[ExampleRun] = &[
-    case("examples/vecadd/kernels", "vecadd", |module, _| {
-        vecadd(module)
+    case("examples/vecadd/kernels", "vecadd", |program, _| {
+        vecadd(program)
     }),
-    case("examples/gemm/kernels", "gemm_naive", |module, _| {
-        gemm(module, "gemm_naive")
+    case("examples/gemm/kernels", "gemm_naive", |program, _| {
+        gemm(program, "gemm_naive")
     }),
-    case("examples/gemm/kernels", "gemm_tiled", |module, _| {
-        gemm(module, "gemm_tiled")
+    case("examples/gemm/kernels", "gemm_tiled", |program, _| {
+        gemm(program, "gemm_tiled")
     }),
-    case("examples/i128_demo/kernels", "i128_ops", |module, _| {
-        i128_ops(module)
+    case("examples/i128_demo/kernels", "i128_ops", |program, _| {
+        i128_ops(program)
     }),
     case(
         "examples/sha2_crates_io/kernels",
         "SHA-256, SHA-512",
-        |module, _| sha2(module),
+        |program, _| sha2(program),
     ),
     case(
         "samples/introduction/async_api/kernels",
         "increment",
-        |module, _| increment(module),
+        |program, _| increment(program),
     ),
     case(
         "samples/introduction/matmul/kernels",
         "matrix_mul_cuda",
-        |module, _| matmul(module),
+        |program, _| matmul(program),
     ),
     case(
-        "crates/optix/examples/path_tracer/kernels",
+        path_tracer::UNIT,
         "render, scale_buffer, postprocess",
         path_tracer::run,
     ),
     case(
         "tests/compiletests/ui/dis/target_feature_base_cc.rs",
         "compute_70",
-        |module, _| target_features(module, "test_base_cc_70", 70.0 + 60.0),
+        |program, _| target_features(program, "test_base_cc_70", 70.0 + 60.0),
     ),
     case(
         "tests/compiletests/ui/dis/target_feature_arch_cc.rs",
         "compute_120a",
-        |module, _| {
+        |program, _| {
             let older = 120.0 + 100.0 + 90.0 + 80.0 + 70.0;
-            target_features(module, "test_arch_cc_120a", older)
+            target_features(program, "test_arch_cc_120a", older)
         },
     ),
     case(
         "tests/compiletests/ui/dis/target_feature_family_cc.rs",
         "compute_101f",
-        |module, _| {
+        |program, _| {
             // With `compute_100f`, which Rust-CUDA's own rule gives it: the test's comment does
             // not.
             let older = 101.0 + 100.0 + 90.0 + 80.0 + 70.0;
-            target_features(module, "test_family_cc_101f", older + 100.5)
+            target_features(program, "test_family_cc_101f", older + 100.5)
         },
     ),
 ];
@@ -78,29 +79,51 @@ const CASES: &[ExampleRun] = &[
 const fn case(
     unit: &'static str,
     name: &'static str,
-    run: fn(&Module, &Path) -> Result<String>,
+    run: fn(&Program, &Path) -> Result<String>,
 ) -> ExampleRun {
     ExampleRun { unit, name, run }
 }
 
-/// The runs of a unit's kernels.
-pub fn runs(unit: &Unit, built: &Built, stage: &Path) -> Vec<(String, Result<String, String>)> {
-    let own = CASES.iter().filter(|case| case.unit == unit.name);
-    own.map(|case| {
-        let result = Module::parse(&built.ptx)
-            .map_err(anyhow::Error::from)
-            .and_then(|module| (case.run)(&module, stage));
-        let result = result.map_err(|error| format!("{error:#}"));
-        (case.name.to_owned(), result)
-    })
-    .collect()
+/// A run that was made.
+pub struct Run {
+    pub name: &'static str,
+    /// `emulator`, or the name of the GPU.
+    pub on: String,
+    /// What was compared, or what is wrong.
+    pub result: Result<String, String>,
 }
 
-fn vecadd(module: &Module) -> Result<String> {
+/// The runs of a unit's kernels.
+pub fn runs(unit: &Unit, built: &Built, stage: &Path, gpu: Option<&Gpu>) -> Vec<Run> {
+    // What a GPU is not made for stays on the emulator.
+    let gpu = gpu.filter(|gpu| gpu.runs(&unit.arch.target_cpu()));
+    let mut runs = Vec::new();
+    for case in CASES.iter().filter(|case| case.unit == unit.name) {
+        let mut run = |on: &str, gpu| {
+            let result =
+                Program::load(&built.ptx, gpu).and_then(|program| (case.run)(&program, stage));
+            let right = result.is_ok();
+            runs.push(Run {
+                name: case.name,
+                on: on.to_owned(),
+                result: result.map_err(|error| format!("{error:#}")),
+            });
+            right
+        };
+        if run("emulator", None)
+            && let Some(gpu) = gpu
+        {
+            run(gpu.name(), Some(gpu));
+        }
+    }
+    runs
+}
+
+fn vecadd(program: &Program) -> Result<String> {
     const N: usize = 1000;
     let mut numbers = Numbers::new();
     let (a, b) = (numbers.floats(N), numbers.floats(N));
-    let mut device = Emulated::new(module);
+    let mut device = Launcher::new(program);
     let c = device.allocate(N * 4)?;
     let (a_there, b_there) = (device.place(&f32_bytes(&a))?, device.place(&f32_bytes(&b))?);
     device.slice(a_there, 4).slice(b_there, 4).pointer(c);
@@ -110,7 +133,7 @@ fn vecadd(module: &Module) -> Result<String> {
     Ok(format!("{N} elements, every bit"))
 }
 
-fn gemm(module: &Module, entry: &str) -> Result<String> {
+fn gemm(program: &Program, entry: &str) -> Result<String> {
     const M: usize = 40;
     const N: usize = 36;
     const K: usize = 52;
@@ -122,7 +145,7 @@ fn gemm(module: &Module, entry: &str) -> Result<String> {
         numbers.floats(K * N),
         numbers.floats(M * N),
     );
-    let mut device = Emulated::new(module);
+    let mut device = Launcher::new(program);
     let (a_there, b_there) = (device.place(&f32_bytes(&a))?, device.place(&f32_bytes(&b))?);
     let c_there = device.place(&f32_bytes(&c))?;
     device.slice(a_there, 4).slice(b_there, 4).pointer(c_there);
@@ -137,7 +160,7 @@ fn gemm(module: &Module, entry: &str) -> Result<String> {
     Ok(format!("{M} × {N} × {K}, within 1e-4"))
 }
 
-fn matmul(module: &Module) -> Result<String> {
+fn matmul(program: &Program) -> Result<String> {
     const WIDTH_A: usize = 64;
     const WIDTH_B: usize = 96;
     const HEIGHT: usize = 64;
@@ -146,7 +169,7 @@ fn matmul(module: &Module) -> Result<String> {
         numbers.floats(HEIGHT * WIDTH_A),
         numbers.floats(WIDTH_A * WIDTH_B),
     );
-    let mut device = Emulated::new(module);
+    let mut device = Launcher::new(program);
     let c = device.allocate(HEIGHT * WIDTH_B * 4)?;
     let (a_there, b_there) = (device.place(&f32_bytes(&a))?, device.place(&f32_bytes(&b))?);
     device.pointer(c).slice(a_there, 4).slice(b_there, 4);
@@ -157,11 +180,11 @@ fn matmul(module: &Module) -> Result<String> {
     Ok(format!("{HEIGHT} × {WIDTH_B} × {WIDTH_A}, within 1e-4"))
 }
 
-fn increment(module: &Module) -> Result<String> {
+fn increment(program: &Program) -> Result<String> {
     const N: u32 = 512;
     let bytes =
         |added: u32| -> Vec<u8> { (0..N).flat_map(|i| (i + added).to_le_bytes()).collect() };
-    let mut device = Emulated::new(module);
+    let mut device = Launcher::new(program);
     let data = device.place(&bytes(0))?;
     device.pointer(data).u32(26);
     device.launch("increment", [4, 1, 1], [128, 1, 1])?;
@@ -185,12 +208,12 @@ const WIDE_OPERATIONS: [fn(u128, u128) -> u128; 12] = [
     |a, b| (a as i128).wrapping_rem(b as i128) as u128,
 ];
 
-fn i128_ops(module: &Module) -> Result<String> {
+fn i128_ops(program: &Program) -> Result<String> {
     const N: usize = 64;
     let mut numbers = Numbers::new();
     let a = numbers.wide(N);
     let b: Vec<u128> = numbers.wide(N).into_iter().map(|b| b | 1).collect();
-    let mut device = Emulated::new(module);
+    let mut device = Launcher::new(program);
     let (a_there, b_there) = (
         device.place(&u128_bytes(&a))?,
         device.place(&u128_bytes(&b))?,
@@ -212,13 +235,13 @@ fn i128_ops(module: &Module) -> Result<String> {
     Ok(format!("{operations} operations on {N} pairs, every bit"))
 }
 
-fn sha2(module: &Module) -> Result<String> {
+fn sha2(program: &Program) -> Result<String> {
     const BYTES: usize = 300;
     /// Of the second part of what is hashed in two.
     const MORE: usize = 77;
     let text = Numbers::new().bytes(BYTES + MORE);
     let (first, more) = text.split_at(BYTES);
-    let mut device = Emulated::new(module);
+    let mut device = Launcher::new(program);
     let mut check = |entry: &str, parts: &[&[u8]], want: &[u8]| {
         for part in parts {
             let part = device.place(part)?;
@@ -237,8 +260,8 @@ fn sha2(module: &Module) -> Result<String> {
 }
 
 /// A kernel that adds up the numbers of the target features that are set.
-fn target_features(module: &Module, entry: &str, want: f32) -> Result<String> {
-    let mut device = Emulated::new(module);
+fn target_features(program: &Program, entry: &str, want: f32) -> Result<String> {
+    let mut device = Launcher::new(program);
     let output = device.allocate(4)?;
     device.pointer(output);
     device.launch(entry, [1, 1, 1], [1, 1, 1])?;

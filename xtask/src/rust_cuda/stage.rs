@@ -2,7 +2,7 @@
 
 use super::checkout::{Source, TESTS, Unit};
 use anyhow::{Context, Result, bail};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// What kernels and their path dependencies need of the checkout.
@@ -13,7 +13,7 @@ const COPIED: [&str; 4] = ["crates", "examples", "samples", TESTS];
 /// # Errors
 ///
 /// Where files cannot be copied or cargo cannot resolve the dependencies.
-pub fn copy(checkout: &Path, root: &Path, stage: &Path, units: &[Unit]) -> Result<PathBuf> {
+pub fn copy(checkout: &Path, root: &Path, stage: &Path, units: &[Unit]) -> Result<()> {
     for folder in COPIED {
         copy_folder(&checkout.join(folder), &stage.join(folder))?;
     }
@@ -39,7 +39,7 @@ pub fn copy(checkout: &Path, root: &Path, stage: &Path, units: &[Unit]) -> Resul
     }
     write(&stage.join("Cargo.toml"), &workspace(checkout, units)?)?;
     lock(checkout, stage)?;
-    Ok(stage.to_owned())
+    Ok(())
 }
 
 /// The manifest of a compile test's crate.

@@ -23,9 +23,9 @@ pub fn line(outcome: &Outcome) -> String {
     if !outcome.problem.is_empty() {
         let _ = write!(line, ": {}", outcome.problem);
     }
-    for (name, run) in &outcome.runs {
-        let (Ok(text) | Err(text)) = run;
-        let _ = write!(line, "\n      {name}: {text}");
+    for run in &outcome.runs {
+        let (Ok(text) | Err(text)) = &run.result;
+        let _ = write!(line, "\n      {}, {}: {text}", run.name, run.on);
     }
     line + "\n"
 }
@@ -50,7 +50,7 @@ pub fn findings(outcome: &Outcome) -> Vec<String> {
     let runs = outcome
         .runs
         .iter()
-        .filter_map(|(_, run)| run.as_ref().err());
+        .filter_map(|run| run.result.as_ref().err());
     problem
         .into_iter()
         .chain(runs)
@@ -65,7 +65,7 @@ pub fn document(outcomes: &[Outcome], host: &Result<String, String>, commit: &st
         "# Rust-CUDA's kernels, built here\n\n\
          The kernels of [Rust-CUDA](https://github.com/Rust-GPU/rust-cuda), commit {commit}:\n\
          examples, samples and compile tests, sources and manifests unchanged. {fine} of {} came \
-         out as\nexpected. Runs are on the emulator, under all sanitizers.\n\n\
+         out as\nexpected. Runs are on the emulator, under all sanitizers,\nand on a GPU that can run the PTX.\n\n\
          ```console\n$ cargo xtask rust-cuda CHECKOUT --write COMMIT\n```\n\n\
          \"Whole program\" says that the crate by itself left functions unresolved, so that it \
          was compiled\ntogether with all that it calls. Compile tests without a generation of \
@@ -88,11 +88,13 @@ pub fn document(outcomes: &[Outcome], host: &Result<String, String>, commit: &st
             words(outcome)
         );
     }
-    text += "\n## Results\n\n| kernels of | run | compared with the CPU |\n|---|---|---|\n";
+    text +=
+        "\n## Results\n\n| kernels of | run | on | compared with the CPU |\n|---|---|---|---|\n";
     for outcome in outcomes {
-        for (name, run) in &outcome.runs {
-            let (Ok(result) | Err(result)) = run;
-            let _ = writeln!(text, "| `{}` | {name} | {result} |", outcome.unit.name);
+        for run in &outcome.runs {
+            let (Ok(result) | Err(result)) = &run.result;
+            let (unit, name, on) = (&outcome.unit.name, run.name, &run.on);
+            let _ = writeln!(text, "| `{unit}` | {name} | {on} | {result} |");
         }
     }
     let (Ok(host) | Err(host)) = host;
