@@ -33,5 +33,9 @@ pub mod ptx;
 mod sync;
 pub mod timing;
 
+/// The crate whose matrices [`gpu`] takes and returns: types of another version of it are other
+/// types.
+pub use nalgebra;
+
 /// Where the workspace's sources were when this was built.
 pub const SOURCE_ROOT: &str = env!("CARGO_MANIFEST_DIR");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PROGRAM: &str = r#"
-use nalgebra::DMatrix;
 use warpladder::gpu::{Error, Gpu};
+use warpladder::nalgebra::DMatrix;
 
 fn main() -> Result<(), Error> {
     let _other = Gpu::new_or_emulated();
@@ -18,10 +18,6 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 "#;
-
-/// With the features that this workspace has: those of others are perhaps not on this machine.
-const NALGEBRA: &str =
-    r#"nalgebra = { version = "0.35", default-features = false, features = ["std"] }"#;
 
 /// A crate in a folder of its own, which goes away again.
 struct Downstream(PathBuf);
@@ -36,7 +32,7 @@ impl Downstream {
         let dependency = dependency.replace("../warpladder", root);
         let manifest = format!(
             "[package]\nname = \"downstream\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-             [dependencies]\n{NALGEBRA}\n{dependency}\n\n[profile.dev]\ndebug = false\n"
+             [dependencies]\n{dependency}\n\n[profile.dev]\ndebug = false\n"
         );
         std::fs::write(folder.join("Cargo.toml"), manifest).unwrap();
         std::fs::write(folder.join("src/main.rs"), PROGRAM).unwrap();
