@@ -53,6 +53,7 @@ pub struct CudaBuilder {
     fast_div: bool,
     fma_contraction: bool,
     pub(crate) whole_program: Option<bool>,
+    panic_messages: bool,
     unroll_threshold: Option<u32>,
     emit: Option<EmitOption>,
     final_module_path: Option<PathBuf>,
@@ -78,6 +79,7 @@ impl CudaBuilder {
             fast_div: false,
             fma_contraction: false,
             whole_program: None,
+            panic_messages: false,
             unroll_threshold: None,
             emit: None,
             final_module_path: None,
@@ -143,6 +145,28 @@ impl CudaBuilder {
     pub fn whole_program(mut self, whole_program: bool) -> Self {
         self.whole_program = Some(whole_program);
         self
+    }
+
+    /// Whether a panic prints its message, file and line before it ends the kernel, as a failed
+    /// assertion of `cuda_std` does. The crate is then compiled as a whole program.
+    ///
+    /// Off by default: a panic is then a trap without a call. The messages cost registers, local
+    /// memory and PTX text.
+    pub fn panic_messages(mut self, panic_messages: bool) -> Self {
+        self.panic_messages = panic_messages;
+        self
+    }
+
+    /// How calls between crates are resolved, where that is said.
+    pub(crate) fn linkage(&self) -> Option<Linkage> {
+        let wanted = self.panic_messages.then_some(true).or(self.whole_program);
+        wanted.map(|whole| {
+            if whole {
+                Linkage::WholeProgram
+            } else {
+                Linkage::OneCrate
+            }
+        })
     }
 
     /// The cost up to which LLVM unrolls a loop entirely (LLVM's option `unroll-threshold`).
@@ -301,11 +325,12 @@ impl CudaBuilder {
     }
 
     pub(crate) fn rustc_flags(&self) -> Vec<String> {
-        let mut flags = vec![
+        let panic = match self.panic_messages {
+            true => "-Cpanic=abort",
             // Panics become a trap: no formatting code, and no call into core that nothing links.
-            "-Zunstable-options".to_owned(),
-            "-Cpanic=immediate-abort".to_owned(),
-        ];
+            false => "-Cpanic=immediate-abort",
+        };
+        let mut flags = vec!["-Zunstable-options".to_owned(), panic.to_owned()];
         let mut llvm = |wanted: bool, option: &str| {
             if wanted {
                 flags.push(format!("-Cllvm-args={option}"));

@@ -113,9 +113,8 @@ pub(crate) fn run(
         target_dir,
         arch,
     };
-    let compilation = match builder.whole_program {
-        Some(true) => build.compile(Linkage::WholeProgram),
-        Some(false) => build.compile(Linkage::OneCrate),
+    let compilation = match builder.linkage() {
+        Some(linkage) => build.compile(linkage),
         None => match build.compile(Linkage::OneCrate) {
             Err(CudaBuilderError::PtxText {
                 source: PtxTextError::Unresolved(_),

@@ -35,7 +35,7 @@
 //!
 //! Three things need not stand in the sources, as with Rust-CUDA's builder: `#![no_std]`, the
 //! features that `#[kernel]` and `shared_array!` ask for, and a panic handler, which `cuda_std`
-//! has.
+//! has. A panic is a trap, or says what and where, by [`CudaBuilder::panic_messages`].
 //!
 //! # `cfg`
 //!

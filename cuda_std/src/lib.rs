@@ -148,10 +148,13 @@ pub mod prelude {
     pub use crate::warp;
 }
 
-/// Where a panic ends the kernel. `cuda_builder` makes panics end it at once, without a call.
+/// Where a panic ends the kernel, with its message, file and line. `cuda_builder` makes panics end it
+/// at once, without a call, unless `CudaBuilder::panic_messages` asks for this.
 #[cfg(target_arch = "nvptx64")]
 #[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    // SAFETY: ends the kernel.
-    unsafe { core::arch::asm!("trap;", options(noreturn)) }
+fn panic(panic: &core::panic::PanicInfo<'_>) -> ! {
+    let (file, line) = panic
+        .location()
+        .map_or(("", 0), |location| (location.file(), location.line()));
+    io::fail(format_args!("{}", panic.message()), file, line)
 }
