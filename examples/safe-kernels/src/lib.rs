@@ -8,4 +8,4 @@
 
 pub mod kernels;
 
-//cuda_std::include_ptx!();
+cuda_std::include_ptx!();
