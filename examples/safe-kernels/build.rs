@@ -20,6 +20,7 @@ const INPUTS: &[&str] = &[
     "examples/safe-kernels/rust-toolchain.toml",
     "examples/safe-kernels/src/kernels",
     "examples/safe-kernels/src/lib.rs",
+    "examples/safe-kernels/src/with_unsafe.rs",
     "cuda_std/Cargo.toml",
     "cuda_std/src",
     "cuda_std/macros/Cargo.toml",

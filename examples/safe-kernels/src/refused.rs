@@ -1,0 +1,1 @@
+//! Launches that do not compile.
