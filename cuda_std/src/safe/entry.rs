@@ -5,6 +5,10 @@ use core::panic::RefUnwindSafe;
 
 pub(super) mod sealed {
     pub trait Sealed {}
+
+    /// That all threads of the block have passed a barrier, which `Block::sync` alone says.
+    #[derive(Clone, Copy)]
+    pub struct Passed(pub(in crate::safe) ());
 }
 
 /// What arrays and tiles of safe kernels are made of: plain numbers, any bits of which are a value.

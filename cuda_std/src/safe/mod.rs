@@ -53,8 +53,18 @@
 //!
 //! - Warp shuffles, MMA, asynchronous copies and clusters: they need `unsafe` kernels, which can
 //!   stand beside safe ones in a crate.
-//! - Reductions across blocks and any output whose index is computed from data.
-//! - Matrices with gaps between their rows, and column-major ones.
+//! - Reductions across blocks, and any output whose index is computed from data.
+//! - Matrices with gaps between their rows, and column-major ones; arrays of 16-bit floats.
+//! - Instances that the host's calls alone name: PTX is compiled before the host's code, so a
+//!   generic kernel lists its instances. A launch of another one does not compile.
+//! - PTX for several GPU generations in one program.
+//!
+//! # How others do it
+//!
+//! In NVIDIA's [cuda-oxide](https://nvlabs.github.io/cuda-oxide/gpu-safety/the-safety-model.html) a
+//! thread gets an opaque index, and by it one element of a `DisjointSlice`; shared memory takes
+//! `unsafe`. Here the body has no index of a thread at all, so that barriers and shared tiles are
+//! safe as well. The price is that code that differs between threads stands in closures.
 
 mod block;
 mod entry;

@@ -34,9 +34,9 @@ pub trait Phase: sealed::Sealed {
     /// The same tiles behind the barrier.
     type Next;
 
-    /// Behind a barrier.
+    /// Behind the barrier that has been passed.
     #[doc(hidden)]
-    fn next(self) -> Self::Next;
+    fn behind(self, barrier: sealed::Passed) -> Self::Next;
 }
 
 impl<T: Element, const ROWS: usize, const COLUMNS: usize, const PADDING: usize>
@@ -107,7 +107,7 @@ macro_rules! phases {
                 type Next = $to<T, ROWS, COLUMNS, PADDING>;
 
                 #[inline(always)]
-                fn next(self) -> Self::Next {
+                fn behind(self, _: sealed::Passed) -> Self::Next {
                     $next(self.0)
                 }
             }
@@ -128,10 +128,10 @@ macro_rules! tuples {
             type Next = ($($name::Next,)*);
 
             #[inline(always)]
-            fn next(self) -> Self::Next {
+            fn behind(self, barrier: sealed::Passed) -> Self::Next {
                 #[expect(non_snake_case, reason = "elements go by the names of their types")]
                 let ($($name,)*) = self;
-                ($($name.next(),)*)
+                ($($name.behind(barrier),)*)
             }
         }
     };

@@ -3,7 +3,7 @@
 use safe_kernels::PTX;
 use safe_kernels::compare::{self, Sizes};
 use safe_kernels::kernels::{scale, tiled, transpose_padded, vecadd};
-use warpladder::gpu::{Error, Gpu, Layout, TypedKernel};
+use warpladder::gpu::{Error, Gpu, Layout};
 
 /// Odd ones, around the width of a warp and of the tiles, and primes.
 const EXTENTS: [usize; 8] = [1, 2, 16, 31, 32, 33, 61, 97];
@@ -67,54 +67,33 @@ fn a_generic_kernel_has_the_instances_of_its_list() {
     });
 }
 
-fn transposes<const MULTIPLE: usize>(
-    gpu: &Gpu,
-    kernel: &TypedKernel<transpose_padded::transpose_padded<MULTIPLE>>,
-    [height, width]: [usize; 2],
-) -> Result<(), Error>
-where
-    transpose_padded::transpose_padded<MULTIPLE>: cuda_std::safe::Entry<
-            Parameters = (
-                cuda_std::safe::Matrix<
-                    f32,
-                    transpose_padded::Height,
-                    transpose_padded::Width,
-                    MULTIPLE,
-                >,
-                cuda_std::safe::MatrixMut<
-                    f32,
-                    transpose_padded::Width,
-                    transpose_padded::Height,
-                    cuda_std::safe::TilesDown<32, 32>,
-                    MULTIPLE,
-                >,
-            ),
-        >,
-{
-    let input = values(height * width, 3);
-    let transposed = |i: usize| input[i % height * width + i / height];
-    let expected: Vec<f32> = (0..height * width).map(transposed).collect();
-    let input = gpu.upload(&input)?;
-    let mut output = gpu.upload(&vec![f32::NAN; height * width])?;
-    let from = input.matrix(Layout::row_major(height, width))?;
-    let to = output.matrix_mut(Layout::row_major(width, height))?;
-    kernel.launch(gpu, (from, to))?;
-    assert_eq!(output.download()?, expected, "{height} x {width}");
-    Ok(())
+/// A transpose by the instance `$multiple`.
+macro_rules! transpose {
+    ($gpu:expr, $multiple:literal, $size:expr) => {{
+        let (gpu, [height, width]): (&Gpu, [usize; 2]) = ($gpu, $size);
+        let input = values(height * width, 3);
+        let transposed = |i: usize| input[i % height * width + i / height];
+        let expected: Vec<f32> = (0..height * width).map(transposed).collect();
+        let input = gpu.upload(&input)?;
+        let mut output = gpu.upload(&vec![f32::NAN; height * width])?;
+        let kernel = gpu.typed_kernel::<transpose_padded::transpose_padded<$multiple>>(&PTX)?;
+        let from = input.matrix(Layout::row_major(height, width))?;
+        let to = output.matrix_mut(Layout::row_major(width, height))?;
+        kernel.launch(gpu, (from, to))?;
+        assert_eq!(output.download()?, expected, "{height} x {width}");
+    }};
 }
 
 #[test]
 fn matrices_of_any_size_are_transposed() {
     on_every_engine(|gpu| {
-        let guarded = gpu.typed_kernel(&PTX)?;
         for height in EXTENTS {
             for width in EXTENTS {
-                transposes::<1>(gpu, &guarded, [height, width])?;
+                transpose!(gpu, 1, [height, width]);
             }
         }
-        let whole = gpu.typed_kernel(&PTX)?;
         for size in [[32, 32], [96, 64], [32, 160]] {
-            transposes::<32>(gpu, &whole, size)?;
+            transpose!(gpu, 32, size);
         }
         Ok(())
     });
