@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::NvvmArch;
 use crate::compile::{self, Linkage};
-use crate::embed;
 use crate::error::{self, CudaBuilderError};
 use crate::ptx_text::PtxOutput;
+use crate::safe_kernels;
 use crate::toolchain::{self, Toolchain};
 
 /// How much a debugger or a profiler learns of the source.
@@ -93,7 +93,7 @@ impl CudaBuilder {
     /// A builder for the package whose build script calls this: host and kernels in one crate.
     ///
     /// To compile the package for the GPU is to run its build script once more, for that target.
-    /// There it is `None`, and the script has nothing to do:
+    /// There it is `None`, and the script ends:
     ///
     /// ```no_run
     /// # use cuda_builder::{CudaBuilder, CudaBuilderError};
@@ -293,12 +293,13 @@ impl CudaBuilder {
     ///
     /// # Errors
     ///
-    /// Those of [`build`](Self::build), and [`CudaBuilderError::NoOutDir`] outside of build scripts.
+    /// Those of [`build`](Self::build), and [`CudaBuilderError::NoOutDir`] outside of build
+    /// scripts.
     pub fn embed(self) -> Result<(), CudaBuilderError> {
         let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or(CudaBuilderError::NoOutDir)?);
         let path = folder.join("safe_kernels.ptx");
         self.copy_to(&path).build()?;
-        embed::write_safe_kernels(&folder, &path)
+        safe_kernels::write(&folder, &path)
     }
 
     /// Compiles and returns the PTX with what it says about its kernels. Prints nothing.

@@ -84,29 +84,6 @@ impl CheckedInPtx {
         );
         error::write(&folder.join("ptx_modules.rs"), &source)
     }
-
-    /// Writes what `cuda_std::safe::include_ptx!` includes into `folder`, which is cargo's
-    /// `OUT_DIR`: the PTX of this module, whose kernels are those of the package that is built.
-    ///
-    /// # Errors
-    ///
-    /// Those of writing files.
-    pub fn embed_module(&self, folder: &Path, module: &ModuleSpec) -> Result<(), CudaBuilderError> {
-        write_safe_kernels(folder, &self.module_path(module))
-    }
-}
-
-/// Writes `safe_kernels.rs`, which makes `PTX` of the text at `ptx`.
-pub(crate) fn write_safe_kernels(folder: &Path, ptx: &Path) -> Result<(), CudaBuilderError> {
-    let source = format!(
-        "/// The PTX of this package's kernels.\n\
-         #[allow(unsafe_code)]\n\
-         // SAFETY: the build script compiled the text from this package.\n\
-         pub static PTX: ::cuda_std::safe::Ptx = unsafe {{\n    \
-         ::cuda_std::safe::Ptx::of_package(include_str!({ptx:?}), env!(\"CARGO_PKG_NAME\"))\n\
-         }};\n"
-    );
-    error::write(&folder.join("safe_kernels.rs"), &source)
 }
 
 impl<'a> Embedded<'a> {

@@ -74,6 +74,7 @@ mod error;
 mod local_atomics;
 mod manifest;
 mod ptx_text;
+mod safe_kernels;
 mod stable_names;
 mod toolchain;
 

@@ -74,8 +74,8 @@ impl<const X: usize, const Y: usize> Block<X, Y> {
         }
     }
 
-    /// The barrier of the block (`bar.sync 0`), which ends a phase of shared tiles: what was written
-    /// may then be read, and what was read may be written again. A tuple of tiles goes through one
+    /// The barrier of the block (`bar.sync 0`), which ends a phase of tiles: what was written may
+    /// then be read, and what was read may be written again. A tuple of tiles goes through one
     /// barrier together.
     #[inline(always)]
     pub fn sync<P: Phase>(&self, tiles: P) -> P::Next {

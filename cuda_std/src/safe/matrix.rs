@@ -27,8 +27,8 @@ pub struct MatrixMut<T, R, C, S, const MULTIPLE: usize = 1> {
 /// Tiles of `ROWS` × `COLUMNS`, the grid's x along the columns of the matrix.
 pub enum Tiles<const ROWS: usize, const COLUMNS: usize> {}
 
-/// Tiles of `ROWS` × `COLUMNS`, the grid's x along the rows of the matrix: blocks that run one after
-/// the other are below each other.
+/// Tiles of `ROWS` × `COLUMNS`, the grid's x along the rows of the matrix: blocks that run one
+/// after the other are below each other.
 pub enum TilesDown<const ROWS: usize, const COLUMNS: usize> {}
 
 /// How the blocks of a grid share a matrix.
@@ -43,8 +43,8 @@ pub trait Tiling: sealed::Sealed {
 
 /// An element of a tile of `ROWS` × `COLUMNS`, and the thread that writes it.
 ///
-/// Thread (x, y) has the elements in rows y, y + `Y` … and columns x, x + `X` …: one where the block
-/// is of the tile's size.
+/// Thread (x, y) has the elements in rows y, y + `Y` … and columns x, x + `X` …: one where the
+/// block is of the tile's size.
 pub struct Slot<const ROWS: usize, const COLUMNS: usize, const X: usize, const Y: usize> {
     down: usize,
     across: usize,
@@ -290,7 +290,7 @@ impl<T: Element, R, C, const MULTIPLE: usize> Parameter for Matrix<T, R, C, MULT
 
     #[inline(always)]
     unsafe fn from_entry(elements: &'static T, rows: u32, columns: u32) -> Self {
-        // SAFETY: the caller's contract.
+        // SAFETY: these are the matrix's extents, and multiples of `MULTIPLE` (`Parameter`).
         let (rows, columns) =
             unsafe { (Extent::new(rows as usize), Extent::new(columns as usize)) };
         Matrix {
@@ -311,7 +311,7 @@ impl<T: Element, R, C, S: Tiling, const MULTIPLE: usize> Parameter
 
     #[inline(always)]
     unsafe fn from_entry(elements: *mut T, rows: u32, columns: u32) -> Self {
-        // SAFETY: the caller's contract.
+        // SAFETY: these are the matrix's extents, and multiples of `MULTIPLE` (`Parameter`).
         let (rows, columns) =
             unsafe { (Extent::new(rows as usize), Extent::new(columns as usize)) };
         MatrixMut {

@@ -117,7 +117,7 @@ impl<T: Element, N, const MULTIPLE: usize> Parameter for Vector<T, N, MULTIPLE> 
     unsafe fn from_entry(elements: &'static T, length: u32, (): ()) -> Self {
         Vector {
             elements,
-            // SAFETY: the caller's contract.
+            // SAFETY: this is the array's length, a multiple of `MULTIPLE` (`Parameter`).
             extent: unsafe { Extent::new(length as usize) },
         }
     }
@@ -133,7 +133,7 @@ impl<T: Element, N, const MULTIPLE: usize> Parameter for VectorMut<T, N, MULTIPL
     unsafe fn from_entry(elements: *mut T, length: u32, (): ()) -> Self {
         VectorMut {
             elements,
-            // SAFETY: the caller's contract.
+            // SAFETY: this is the array's length, a multiple of `MULTIPLE` (`Parameter`).
             extent: unsafe { Extent::new(length as usize) },
         }
     }

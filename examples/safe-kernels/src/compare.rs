@@ -80,6 +80,7 @@ impl Comparison {
             })
         };
         let ratio = self.ratio();
+        let interval = ratio.and_then(|(_, interval)| interval);
         json!({
             "kernel": self.kernel,
             "size": self.size,
@@ -87,7 +88,7 @@ impl Comparison {
             "unsafe_ms": times(&self.unsafe_ms),
             "safe_over_unsafe": {
                 "median": ratio.map(|(median, _)| median),
-                "interval_95": ratio.and_then(|(_, interval)| interval).map(|(low, high)| [low, high]),
+                "interval_95": interval.map(|(low, high)| [low, high]),
             },
             "right": self.complaint.is_none(),
             "complaint": self.complaint,

@@ -39,13 +39,14 @@ fn options() -> Result<Options, String> {
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
-        let value = words.next().ok_or(format!("{word} takes a value"))?;
+        let mut value = || words.next().ok_or(format!("{word} takes a value"));
         match word.as_str() {
             "--rounds" => {
+                let value = value()?;
                 let rounds = value.parse().ok().filter(|&rounds| rounds > 0);
                 options.rounds = rounds.ok_or(format!("--rounds {value}: give a number from 1"))?;
             }
-            "--json" => options.json = Some(value),
+            "--json" => options.json = Some(value()?),
             _ => {
                 return Err(format!(
                     "unknown argument {word}: use --rounds N, --json FILE"

@@ -1,5 +1,5 @@
-//! `vecadd` of the other form, which `compare` times the safe one beside. Those of the transpose and
-//! of the product are in warpladder's own PTX.
+//! `vecadd` with `unsafe`, for `compare`. The transpose and the product with `unsafe` are in
+//! warpladder's own PTX.
 
 use cuda_std::prelude::*;
 

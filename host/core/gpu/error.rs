@@ -154,7 +154,8 @@ pub enum Error {
     Engine(#[from] EngineError),
 }
 
-/// What a typed launch refuses. Arguments are counted from 0, without block and shared tiles.
+/// What a typed launch refuses. Arguments are counted from 0; the block and tiles in shared memory
+/// are none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractError {

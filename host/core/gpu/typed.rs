@@ -17,8 +17,8 @@ const MAX_EXTENTS: usize = 32;
 
 /// A kernel of the safe form that is loaded: [`Gpu::typed_kernel`].
 ///
-/// Its arguments are a tuple, in the order of the kernel's parameters without block and shared
-/// tiles:
+/// Its arguments are a tuple, in the order of the kernel's parameters. The block and tiles in shared
+/// memory are no arguments:
 ///
 /// | parameter of the kernel | argument |
 /// |---|---|
@@ -139,11 +139,12 @@ impl<K: Entry<Parameters: TypedArguments>> TypedKernel<K> {
         let Some(grid) = grid else {
             return Err(Error::Contract(ContractError::Empty { kernel: K::NAME }));
         };
-        // SAFETY: as in `launch`, for each of the launches.
+        // SAFETY: the PTX is of the kernel's package, and the contract has been checked, which
+        // holds for each of the launches: extents and borrows stay as they are.
         unsafe { self.kernel.time_list(gpu, grid, &list, &sampling.into()) }
     }
 
-    /// The grid, `None` where there is nothing to do, and the arguments of a launch that keeps the
+    /// The grid, `None` where outputs have no elements, and the arguments of a launch that keeps the
     /// kernel's contract.
     fn check<'a>(
         gpu: &'a Gpu,
