@@ -17,8 +17,8 @@ const MAX_EXTENTS: usize = 32;
 
 /// A kernel of the safe form that is loaded: [`Gpu::typed_kernel`].
 ///
-/// Its arguments are a tuple, in the order of the kernel's parameters. The block and tiles in shared
-/// memory are no arguments:
+/// Its arguments are a tuple, in the order of the kernel's parameters. The block and tiles in
+/// shared memory are no arguments:
 ///
 /// | parameter of the kernel | argument |
 /// |---|---|
@@ -144,8 +144,8 @@ impl<K: Entry<Parameters: TypedArguments>> TypedKernel<K> {
         unsafe { self.kernel.time_list(gpu, grid, &list, &sampling.into()) }
     }
 
-    /// The grid, `None` where outputs have no elements, and the arguments of a launch that keeps the
-    /// kernel's contract.
+    /// The grid, `None` where outputs have no elements, and the arguments of a launch that keeps
+    /// the kernel's contract.
     fn check<'a>(
         gpu: &'a Gpu,
         arguments: &<K::Parameters as TypedArguments>::Given<'_>,
