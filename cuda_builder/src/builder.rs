@@ -1,5 +1,6 @@
 //! What a build is asked for.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use crate::NvvmArch;
 use crate::compile::{self, Linkage};
 use crate::error::{self, CudaBuilderError};
 use crate::ptx_text::PtxOutput;
+use crate::safe_kernels;
 use crate::toolchain::{self, Toolchain};
 
 /// How much a debugger or a profiler learns of the source.
@@ -88,6 +90,25 @@ impl CudaBuilder {
             locked: false,
             warnings: Vec::new(),
         }
+    }
+
+    /// A builder for the package whose build script calls this: host and kernels in one crate.
+    ///
+    /// To compile the package for the GPU is to run its build script once more, for that target.
+    /// There it is `None`, and the script ends:
+    ///
+    /// ```no_run
+    /// # use cuda_builder::{CudaBuilder, CudaBuilderError};
+    /// fn main() -> Result<(), CudaBuilderError> {
+    ///     match CudaBuilder::this_crate() {
+    ///         Some(builder) => builder.embed(),
+    ///         None => Ok(()),
+    ///     }
+    /// }
+    /// ```
+    pub fn this_crate() -> Option<Self> {
+        let folder = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
+        (!is_for_gpu()).then(|| Self::new(folder))
     }
 
     /// The GPU generation to compile for; [`NvvmArch::Compute70`] where this is not called.
@@ -291,6 +312,20 @@ impl CudaBuilder {
         Ok(path.to_owned())
     }
 
+    /// [`build`](Self::build) for kernels of the safe form: writes the PTX to the build script's
+    /// `OUT_DIR`, and with it what `cuda_std::safe::include_ptx!` includes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Self::build), and [`CudaBuilderError::NoOutDir`] outside of build
+    /// scripts.
+    pub fn embed(self) -> Result<(), CudaBuilderError> {
+        let folder = PathBuf::from(env::var_os("OUT_DIR").ok_or(CudaBuilderError::NoOutDir)?);
+        let path = folder.join("safe_kernels.ptx");
+        self.copy_to(&path).build()?;
+        safe_kernels::write(&folder, &path)
+    }
+
     /// Compiles and returns the PTX with what it says about its kernels. Prints nothing.
     ///
     /// # Errors
@@ -368,9 +403,14 @@ impl CudaBuilder {
     pub(crate) fn target_dir_or_default(&self) -> PathBuf {
         self.target_dir
             .clone()
-            .or_else(|| std::env::var_os("OUT_DIR").map(beside_build_products))
+            .or_else(|| env::var_os("OUT_DIR").map(beside_build_products))
             .unwrap_or_else(|| self.path_to_crate.join("target").join("ptx-build"))
     }
+}
+
+/// Whether the build script that calls this is that of a crate that is being compiled for the GPU.
+pub fn is_for_gpu() -> bool {
+    env::var_os("CARGO_CFG_TARGET_ARCH").is_some_and(|arch| arch == "nvptx64")
 }
 
 /// `ptx-build` in the target folder that holds a build script's `OUT_DIR`, so that all profiles

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use crate::error::{self, CudaBuilderError};
 use crate::manifest::{self, Compiler, Manifest, Module};
+use crate::safe_kernels;
 use crate::toolchain::{self, Toolchain};
 use crate::{CudaBuilder, NvvmArch, PtxOutput, compile};
 
@@ -153,6 +154,16 @@ impl CheckedInPtx {
         };
         let warnings = self.rebuild(&toolchain, inputs, manifest.ok().as_ref())?;
         Ok(Outcome::Rebuilt { warnings })
+    }
+
+    /// Writes what `cuda_std::safe::include_ptx!` includes into `folder`, which is cargo's
+    /// `OUT_DIR`: the PTX of this module, whose kernels are those of the package that is built.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing files.
+    pub fn embed_module(&self, folder: &Path, module: &ModuleSpec) -> Result<(), CudaBuilderError> {
+        safe_kernels::write(folder, &self.module_path(module))
     }
 
     /// The files and folders whose change may make the PTX stale, and the PTX itself.

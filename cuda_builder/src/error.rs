@@ -84,6 +84,9 @@ pub enum CudaBuilderError {
     /// The environment asks for something unknown.
     #[error("WARPLADDER_PTX={0} is unknown: set it to auto, rebuild or checked-in")]
     UnknownMode(String),
+    /// The variable that says where a build script writes is not set.
+    #[error("OUT_DIR is not set: call this in a build script, which cargo sets it for")]
+    NoOutDir,
     /// A program could not be run, or did not say what it was asked for.
     #[error("{program} {problem}")]
     Program {

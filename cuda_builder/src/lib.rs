@@ -74,11 +74,12 @@ mod error;
 mod local_atomics;
 mod manifest;
 mod ptx_text;
+mod safe_kernels;
 mod stable_names;
 mod toolchain;
 
 pub use arch::{NvvmArch, UnknownArch};
-pub use builder::{CudaBuilder, DebugInfo, EmitOption};
+pub use builder::{CudaBuilder, DebugInfo, EmitOption, is_for_gpu};
 pub use checked_in::{CheckedInPtx, Mode, ModuleSpec, Outcome};
 pub use error::{CudaBuilderError, PtxTextError, ToolchainError};
 pub use manifest::{Compiler, Manifest, Module};

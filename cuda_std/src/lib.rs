@@ -23,6 +23,7 @@
 //! | [`thread`] | thread, block and grid indices; block barriers; fences |
 //! | [`warp`] | lane index, shuffles, votes, matches, warp barrier |
 //! | [`shared`] | shared memory: [`shared_array!`], dynamic shared memory |
+//! | [`safe`] | kernels without `unsafe`, and their typed launches |
 //! | [`vector`] | 64- and 128-bit loads and stores that stay one instruction |
 //! | [`atomic`] | atomic types of a block, a device and all devices |
 //! | [`float`] | [`GpuFloat`]: functions of floats, accurate and fast ones |
@@ -120,6 +121,7 @@ pub mod misc;
 pub mod mma;
 mod nvvm;
 pub mod ptr;
+pub mod safe;
 pub mod shared;
 pub mod thread;
 pub mod tma;

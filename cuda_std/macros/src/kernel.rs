@@ -14,6 +14,9 @@ const BOUNDS: [(&str, &str); 3] = [
     ("max_registers", "maxnreg"),
 ];
 
+/// A launch bound: the word in the PTX, and its value.
+pub type Bound = (&'static str, Expr);
+
 pub fn expand(attr: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     let bounds = parse_bounds(attr)?;
     let function: ItemFn = syn::parse2(item)?;
@@ -35,11 +38,7 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> syn::Result<TokenStream> 
         rebuild.extend(statement);
     }
     let statements = &block.stmts;
-    let markers = bounds.iter().map(|(word, value)| {
-        let marker = format_ident!("{word}");
-        quote!(::cuda_std::launch_bounds::#marker::<{ #value }>();)
-    });
-
+    let markers = markers(&bounds);
     let values = bounds.iter().map(|(_, value)| value);
 
     Ok(quote! {
@@ -64,31 +63,43 @@ pub fn expand(attr: TokenStream, item: TokenStream) -> syn::Result<TokenStream> 
     })
 }
 
-fn parse_bounds(attr: TokenStream) -> syn::Result<Vec<(&'static str, Expr)>> {
+/// What leaves the bounds in the PTX.
+pub fn markers(bounds: &[Bound]) -> Vec<TokenStream> {
+    let markers = bounds.iter().map(|(word, value)| {
+        let marker = format_ident!("{word}");
+        quote!(::cuda_std::launch_bounds::#marker::<{ #value }>();)
+    });
+    markers.collect()
+}
+
+fn parse_bounds(attr: TokenStream) -> syn::Result<Vec<Bound>> {
     let pairs = Punctuated::<MetaNameValue, Token![,]>::parse_terminated.parse2(attr)?;
+    let known = BOUNDS.map(|(key, _)| key).join(", ");
     pairs
         .into_iter()
-        .map(|pair| {
-            BOUNDS
-                .iter()
-                .find(|(key, _)| pair.path.is_ident(key))
-                .map(|(_, word)| (*word, pair.value.clone()))
-                .ok_or_else(|| {
-                    let keys = BOUNDS.map(|(key, _)| key).join(", ");
-                    syn::Error::new_spanned(
-                        &pair.path,
-                        format!("unknown launch bound; #[kernel] takes {keys}"),
-                    )
-                })
-        })
+        .map(|pair| parse_bound(&pair.path, pair.value, &known))
         .collect()
+}
+
+/// The bound of this key; `known` are the keys that the attribute takes.
+pub fn parse_bound(key: &impl quote::ToTokens, value: Expr, known: &str) -> syn::Result<Bound> {
+    let name = key.to_token_stream().to_string();
+    match BOUNDS.iter().find(|(known, _)| *known == name) {
+        Some((_, word)) => Ok((*word, value)),
+        None => refuse(
+            key,
+            &format!("unknown launch bound; #[kernel] takes {known}"),
+        ),
+    }
+}
+
+/// An error at these tokens.
+pub fn refuse<T>(tokens: &impl quote::ToTokens, why: &str) -> syn::Result<T> {
+    Err(syn::Error::new_spanned(tokens.to_token_stream(), why))
 }
 
 fn check_signature(function: &ItemFn) -> syn::Result<()> {
     let sig = &function.sig;
-    let refuse = |tokens: &dyn quote::ToTokens, why: &str| {
-        Err(syn::Error::new_spanned(tokens.to_token_stream(), why))
-    };
     if sig.unsafety.is_none() {
         return refuse(
             &sig.fn_token,
@@ -120,7 +131,8 @@ fn check_signature(function: &ItemFn) -> syn::Result<()> {
     Ok(())
 }
 
-fn parameter(input: &FnArg) -> syn::Result<(&Ident, &Type)> {
+/// A parameter's name and type.
+pub fn parameter(input: &FnArg) -> syn::Result<(&Ident, &Type)> {
     match input {
         FnArg::Typed(typed) => match &*typed.pat {
             Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {

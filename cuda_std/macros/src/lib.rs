@@ -5,6 +5,7 @@
 
 mod attributes;
 mod kernel;
+mod safe;
 
 use proc_macro::TokenStream;
 
@@ -43,6 +44,45 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
     kernel::expand(attr.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Turns a `fn` into a GPU kernel of the safe form: `cuda_std::safe::kernel`.
+///
+/// ```text
+/// #[kernel]
+/// pub fn add(block: Block<256>, a: Vector<f32, N>, mut c: VectorMut<f32, N>) { /* … */ }
+///
+/// #[kernel(instances(scale_f32 = <f32>, scale_f64 = <f64>))]
+/// pub fn scale<T: Element + Mul<Output = T>>(
+///     block: Block<256>,
+///     factor: T,
+///     mut x: VectorMut<T, N>,
+/// ) { /* … */ }
+/// ```
+///
+/// The first parameter is the block. Those marked `#[shared]` are shared tiles, which a launch does
+/// not pass. Each other one is passed by the host, as its type says (`cuda_std::safe::Parameter`).
+///
+/// On the GPU target it makes a PTX entry of the function's name, or one of each instance's name.
+/// On a host target it makes a type of the function's name, which the launch names:
+/// `gpu.typed_kernel::<add>(&PTX)`, `gpu.typed_kernel::<scale<f32>>(&PTX)`. A launch of an instance
+/// that is not in the list does not compile.
+///
+/// # Launch bounds
+///
+/// The block's type becomes `.maxntid`; `min_blocks = N` and `max_registers = N` are those of the
+/// other `#[kernel]`.
+///
+/// # Errors
+///
+/// A function that is `unsafe`, returns a value, is `async`, `const` or a method, has lifetimes, or
+/// is generic without instances is refused at compile time, as is an instance with more or fewer
+/// arguments than the function has generic parameters.
+#[proc_macro_attribute]
+pub fn safe_kernel(attr: TokenStream, item: TokenStream) -> TokenStream {
+    safe::expand(attr.into(), item.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -65,7 +65,11 @@ impl<'a> ArgList<'a> {
         &self.args[..self.count]
     }
 
-    fn add(&mut self, arg: Arg<'a>) -> Result<(), Error> {
+    pub(super) fn engine(&self) -> &'a Arc<dyn Engine> {
+        self.engine
+    }
+
+    pub(super) fn add(&mut self, arg: Arg<'a>) -> Result<(), Error> {
         let place = self.args.get_mut(self.count).ok_or(Error::TooMany)?;
         *place = arg;
         self.count += 1;

@@ -143,10 +143,114 @@ pub enum Error {
         /// Elements that are expected.
         expected: usize,
     },
+    /// Arguments that break the contract of a kernel of the safe form.
+    #[error(transparent)]
+    Contract(#[from] ContractError),
     /// No kernel computes this.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The device, or the emulator, refused something or failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
+}
+
+/// What a typed launch refuses. Arguments are counted from 0; the block and tiles in shared memory
+/// are none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContractError {
+    /// Two extents along one dimension.
+    #[error(
+        "argument {argument} of {kernel} has {extent} elements along {dimension}, argument {other} has {expected}: give both the same"
+    )]
+    Extent {
+        /// The kernel.
+        kernel: &'static str,
+        /// The argument.
+        argument: usize,
+        /// The dimension.
+        dimension: &'static str,
+        /// The argument's extent.
+        extent: usize,
+        /// The argument that came first along this dimension.
+        other: usize,
+        /// Its extent.
+        expected: usize,
+    },
+    /// An extent that the kernel has no guards for.
+    #[error(
+        "argument {argument} of {kernel} has {extent} elements along {dimension}, no multiple of {multiple}: pad it, or launch an instance with guards"
+    )]
+    Multiple {
+        /// The kernel.
+        kernel: &'static str,
+        /// The argument.
+        argument: usize,
+        /// The dimension.
+        dimension: &'static str,
+        /// Its extent.
+        extent: usize,
+        /// What it must be a multiple of.
+        multiple: usize,
+    },
+    /// An extent that kernels have 32 bits for.
+    #[error(
+        "argument {argument} of {kernel} has {extent} elements along {dimension}, the kernels count up to {}: split the launch",
+        u32::MAX
+    )]
+    TooLong {
+        /// The kernel.
+        kernel: &'static str,
+        /// The argument.
+        argument: usize,
+        /// The dimension.
+        dimension: &'static str,
+        /// Its extent.
+        extent: usize,
+    },
+    /// A matrix whose rows are not one behind the other.
+    #[error(
+        "argument {argument} of {kernel} is {layout}, not row-major without gaps: copy it together, or use `Layout::row_major`"
+    )]
+    Order {
+        /// The kernel.
+        kernel: &'static str,
+        /// The argument.
+        argument: usize,
+        /// Its layout.
+        layout: Layout,
+    },
+    /// Outputs that are not of as many blocks.
+    #[error(
+        "argument {argument} of {kernel} takes {} x {} blocks, the output before it {} x {}: give outputs of as many tiles",
+        .blocks[0], .blocks[1], .first[0], .first[1]
+    )]
+    Grids {
+        /// The kernel.
+        kernel: &'static str,
+        /// The argument.
+        argument: usize,
+        /// Its blocks in x and y.
+        blocks: [usize; 2],
+        /// Those of the first output.
+        first: [usize; 2],
+    },
+    /// PTX of another package.
+    #[error(
+        "{kernel} is a kernel of {package}, the PTX is of {given}: load it from its package's PTX"
+    )]
+    Package {
+        /// The kernel.
+        kernel: &'static str,
+        /// Its package.
+        package: &'static str,
+        /// The package of the PTX.
+        given: &'static str,
+    },
+    /// Outputs without elements, where a launch is to be timed.
+    #[error("{kernel} has nothing to write: time it with outputs that have elements")]
+    Empty {
+        /// The kernel.
+        kernel: &'static str,
+    },
 }

@@ -100,15 +100,12 @@ impl Kernel {
         &self,
         gpu: &Gpu,
         grid: Grid,
-        args: &impl KernelArgs,
+        list: &ArgList<'_>,
         action: impl FnOnce(&Launch<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let engine = &gpu.queue.engine;
-        if !Arc::ptr_eq(engine, &self.gpu.queue.engine) {
+        if !Arc::ptr_eq(&gpu.queue.engine, &self.gpu.queue.engine) {
             return Err(Error::WrongDevice { what: "the kernel" });
         }
-        let mut list = ArgList::new(engine);
-        args.push(&mut list)?;
         list.check(&self.name, &self.parameters)?;
         action(&Launch {
             kernel: self.id,
@@ -130,9 +127,25 @@ impl Kernel {
         grid: Grid,
         args: &impl KernelArgs,
     ) -> Result<(), Error> {
+        let mut list = ArgList::new(&gpu.queue.engine);
+        args.push(&mut list)?;
+        // SAFETY: the same contract.
+        unsafe { self.start_list(gpu, grid, &list) }
+    }
+
+    /// Starts the kernel with these arguments.
+    ///
+    /// # Safety
+    /// As [`Gpu::launch`].
+    pub(super) unsafe fn start_list(
+        &self,
+        gpu: &Gpu,
+        grid: Grid,
+        list: &ArgList<'_>,
+    ) -> Result<(), Error> {
         // SAFETY: the same contract; arrays are freed by functions that wait for the device.
         let start = |launch: &Launch<'_>| Ok(unsafe { gpu.queue.enqueue(launch) }?);
-        self.with_launch(gpu, grid, args, start)
+        self.with_launch(gpu, grid, list, start)
     }
 
     /// Times the kernel.
@@ -146,8 +159,25 @@ impl Kernel {
         args: &impl KernelArgs,
         sampling: &Sampling,
     ) -> Result<Timing, Error> {
+        let mut list = ArgList::new(&gpu.queue.engine);
+        args.push(&mut list)?;
+        // SAFETY: the same contract.
+        unsafe { self.time_list(gpu, grid, &list, sampling) }
+    }
+
+    /// Times the kernel with these arguments.
+    ///
+    /// # Safety
+    /// As [`Gpu::time`].
+    pub(super) unsafe fn time_list(
+        &self,
+        gpu: &Gpu,
+        grid: Grid,
+        list: &ArgList<'_>,
+        sampling: &Sampling,
+    ) -> Result<Timing, Error> {
         gpu.queue.synchronize()?;
-        self.with_launch(gpu, grid, args, |launch| {
+        self.with_launch(gpu, grid, list, |launch| {
             // SAFETY: the same contract.
             let timed = unsafe { sampling.time(&*gpu.queue.engine, &[*launch]) };
             let (times_ms, stop) = timed?;

@@ -110,6 +110,12 @@ impl Layout {
         }
     }
 
+    /// Whether it is one matrix, row behind row without gaps.
+    pub(super) fn is_dense_by_rows(self) -> bool {
+        let dense = self.leading_of_rows() == Some(self.columns);
+        self.batch == 1 && (self.is_empty() || dense || (self.rows == 1 && self.column_stride == 1))
+    }
+
     /// The vectors of a batch as the columns of one matrix, where their elements are neighbours.
     pub(super) const fn side_by_side(self) -> Option<Self> {
         if self.columns != 1 || self.row_stride != 1 {

@@ -86,15 +86,17 @@ mod notice;
 mod product;
 mod queue;
 mod transpose;
+mod typed;
 
 pub use args::{ArgList, ByValue, KernelArg, KernelArgs, Slice};
 pub use array::DeviceArray;
-pub use error::Error;
+pub use error::{ContractError, Error};
 pub use kernel::{Grid, Kernel, Module, Timing};
 pub use layout::Layout;
 pub use matrix::{DeviceMatrix, MatrixMut, MatrixRef};
 pub use ptx_emulator::sanitize::Finding;
 pub use queue::Event;
+pub use typed::{TypedArgument, TypedArguments, TypedKernel, TypedLaunch};
 
 use crate::engine::emulator::EmulatorEngine;
 use crate::engine::{self, Engine, EngineKind};
@@ -102,6 +104,7 @@ use crate::gemm::{DeviceLimits, GemmInto};
 use crate::timing::Sampling;
 use bytemuck::Pod;
 use cuda_std::float::GpuFloat;
+use cuda_std::safe::{Entry, Ptx};
 use nalgebra::{DMatrix, Dim, Matrix, RawStorage};
 use product::Products;
 use ptx_emulator::sanitize::Tool;
@@ -449,6 +452,18 @@ impl Gpu {
     ) -> Result<(), Error> {
         // SAFETY: the same contract.
         unsafe { kernel.start(self, grid, &args) }
+    }
+
+    /// Loads a kernel of the safe form (`cuda_std::safe`), which `K` names, from its package's PTX.
+    /// Its launches are safe: [`TypedKernel::launch`].
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where the PTX is of another package, and those of [`Module::kernel`].
+    pub fn typed_kernel<K>(&self, ptx: &Ptx) -> Result<TypedKernel<K>, Error>
+    where
+        K: Entry<Parameters: TypedArguments>,
+    {
+        TypedKernel::load(self, ptx)
     }
 
     /// Times a kernel as `warpladder run` does: after warm-up, each launch between two events on a
