@@ -67,14 +67,19 @@ fn check(rung: &Rung, explanation: &Explanation) {
 fn every_rung_is_explained() {
     // Each predicts all rungs that compute the same: few sizes.
     let explainers = [64, 256].map(|size| (size, explainer(size)));
-    for rung in catalogue::rungs().filter(is_kernel) {
+    let sample = Sample::from_env();
+    let rungs: Vec<&'static Rung> = catalogue::rungs().filter(is_kernel).collect();
+    let all = rungs.len();
+    let drawn = sample.draw(rungs, all.div_ceil(4), |rung| rung.name.to_owned());
+    sample.report(drawn.len(), all, "kernels explained");
+    for rung in drawn {
         // The least size that it takes.
         let takes = |(size, _): &&(u32, Explainer)| check_shape(rung, cube(*size)).is_ok();
         let (_, explainer) = explainers.iter().find(takes).unwrap();
         let explanation = explainer.explain(rung);
         check(
             rung,
-            &explanation.unwrap_or_else(|error| panic!("{}: {error}", rung.name)),
+            &explanation.unwrap_or_else(|error| panic!("{} ({sample}): {error}", rung.name)),
         );
     }
 }
