@@ -1,9 +1,10 @@
 //! Which cases of a long test run: all of them, or a sample that a seed draws.
 //!
 //! `WARPLADDER_TEST=full` runs all cases, `WARPLADDER_TEST=sample` a sample of them, and without
-//! the variable, or with `WARPLADDER_TEST=quick`, a quarter of that runs. The seed is the text of `WARPLADDER_SAMPLE_SEED`: the
-//! same text draws the same sample, on every machine. `.ci/run` asks for the
-//! sample and sets the seed to the hash of the commit, so that those of successive commits differ.
+//! the variable, or with `WARPLADDER_TEST=quick`, a quarter of that runs. The seed is the text of
+//! `WARPLADDER_SAMPLE_SEED`: the same text draws the same sample, on every machine. `.ci/run` asks
+//! for the sample and sets the seed to the hash of the commit, so that those of successive commits
+//! differ.
 //!
 //! Every test prints how many of its cases it ran, and the seed.
 
