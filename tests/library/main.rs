@@ -11,3 +11,4 @@ mod first_gpu;
 mod gpu;
 #[cfg(gpu)]
 mod gpu_engine;
+mod outside;

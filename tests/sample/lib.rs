@@ -1,16 +1,17 @@
 //! Which cases of a long test run: all of them, or a sample that a seed draws.
 //!
-//! `WARPLADDER_TEST=full` runs all cases. Without it a test runs a sample, and with
-//! `WARPLADDER_TEST=quick` a quarter of that. The seed is the text of `WARPLADDER_SAMPLE_SEED`: the
-//! same text draws the same sample, on every machine. `.ci/run` sets it to the hash of the commit,
-//! so that the samples of successive commits differ.
+//! `WARPLADDER_TEST=full` runs all cases, `WARPLADDER_TEST=sample` a sample of them, and without
+//! the variable, or with `WARPLADDER_TEST=quick`, a quarter of that runs. The seed is the text of
+//! `WARPLADDER_SAMPLE_SEED`: the same text draws the same sample, on every machine. `.ci/run` asks
+//! for the sample and sets the seed to the hash of the commit, so that those of successive commits
+//! differ.
 //!
 //! Every test prints how many of its cases it ran, and the seed.
 
 use std::fmt;
 use std::io::Write;
 
-/// The variable that says how much runs: `full`, `sample`, which is the default, or `quick`.
+/// The variable that says how much runs: `full`, `sample` or `quick`, which is the default.
 const EXTENT: &str = "WARPLADDER_TEST";
 
 /// The variable with the seed: any text.
@@ -41,8 +42,8 @@ impl Sample {
         let seed = variable(SEED);
         match variable(EXTENT).as_str() {
             "full" => Sample::Full,
-            "" | "sample" => Sample::Drawn { seed, one_in: 1 },
-            "quick" => Sample::Drawn { seed, one_in: 4 },
+            "sample" => Sample::Drawn { seed, one_in: 1 },
+            "" | "quick" => Sample::Drawn { seed, one_in: 4 },
             other => panic!("{EXTENT}={other} is unknown: use `full`, `sample` or `quick`"),
         }
     }

@@ -9,6 +9,8 @@ mod emulate;
 mod fake_driver;
 mod learn;
 mod new;
+#[path = "../../../../tests/library/outside.rs"]
+mod outside;
 mod predictions;
 mod readme;
 mod report;

@@ -79,24 +79,10 @@ fn the_crate_builds_runs_and_passes_its_test() {
     std::fs::write(crate_folder.join("Cargo.lock"), lock("Cargo.lock")).unwrap();
     std::fs::write(crate_folder.join("kernels/Cargo.lock"), of_kernels).unwrap();
     let cargo = |command: &str| {
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = crate::outside::cargo(command, &crate_folder);
         cargo
-            .args([command, "--offline", "--quiet"])
             .args(["--config", "profile.dev.package.\"*\".opt-level=0"])
-            .args(["--config", "profile.dev.debug=false"])
-            .current_dir(&crate_folder)
-            .env(
-                "CARGO_TARGET_DIR",
-                Path::new(env!("CARGO_TARGET_TMPDIR")).join("downstream"),
-            )
-            .env("WARPLADDER_PTX", "checked-in");
-        // What cargo tells a test of this workspace would reach the build scripts.
-        for (name, _) in std::env::vars() {
-            let of_build = name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-            if of_build || name.starts_with("CUDA_") {
-                cargo.env_remove(name);
-            }
-        }
+            .args(["--config", "profile.dev.debug=false"]);
         let output = cargo.output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "cargo {command}: {errors}");

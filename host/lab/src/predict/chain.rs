@@ -21,6 +21,7 @@ use ptx_emulator::{
     AccessKind, Event, Instruction, InstructionClass, InstructionId, Interest, Kernel,
     LaunchContext, MemoryAccess, Observer, Space, WarpContext,
 };
+use rustc_hash::FxHashSet;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ pub struct Chain {
     /// constant bank.
     operands: f64,
     /// The registers that name these parameters in PTX.
-    parameters: HashSet<u32>,
+    parameters: FxHashSet<u32>,
     warps_per_block: u32,
     program: Arc<Vec<Static>>,
     blocks: Arc<Vec<Block>>,
@@ -116,7 +117,7 @@ struct Warp {
     /// When the L1 cache has taken all that it has asked for.
     taken: [f64; 2],
     /// Sectors that it has loaded.
-    loaded: HashSet<u64>,
+    loaded: FxHashSet<u64>,
 }
 
 /// When a warp has issued since its basic block began: spans of cycles, in order.
@@ -156,7 +157,7 @@ impl Chain {
             cycles,
             total: [0.0; 2],
             operands: 0.0,
-            parameters: HashSet::new(),
+            parameters: FxHashSet::default(),
             warps_per_block: 0,
             program: Arc::default(),
             blocks: Arc::default(),
@@ -340,7 +341,7 @@ impl Observer for Chain {
         Chain {
             total: [0.0; 2],
             operands: 0.0,
-            parameters: HashSet::new(),
+            parameters: FxHashSet::default(),
             ..self.clone()
         }
     }

@@ -16,7 +16,8 @@
 //! none of these.
 
 use ptx_emulator::{Instruction, InstructionId, Kernel, MemoryAccess};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::chain::reads_and_writes;
@@ -40,10 +41,10 @@ pub(super) struct Constants {
     /// Words that they ask for.
     words: u64,
     /// The distinct ones of these.
-    touched: HashSet<u64>,
-    program: Arc<HashMap<InstructionId, Indexed>>,
+    touched: FxHashSet<u64>,
+    program: Arc<FxHashMap<InstructionId, Indexed>>,
     /// What the lanes of each warp of the block at hand have asked for last with each load.
-    last: HashMap<(u32, InstructionId), [u64; 32]>,
+    last: FxHashMap<(u32, InstructionId), [u64; 32]>,
 }
 
 /// What is known beforehand of a load.
@@ -101,7 +102,7 @@ impl Constants {
         {
             return;
         }
-        let addresses: HashSet<u64> = lanes.map(|lane| asked[lane]).collect();
+        let addresses: FxHashSet<u64> = lanes.map(|lane| asked[lane]).collect();
         if few && before.is_none() {
             self.ahead += addresses.len() as u64;
             return;
@@ -125,9 +126,9 @@ pub(super) fn far_share(bytes: f64) -> f64 {
 }
 
 /// The loads of a kernel from constant memory and from parameters at addresses that lanes compute.
-fn indexed(kernel: &Kernel) -> HashMap<InstructionId, Indexed> {
+fn indexed(kernel: &Kernel) -> FxHashMap<InstructionId, Indexed> {
     let mut sums = Sums::default();
-    let mut found = HashMap::new();
+    let mut found = FxHashMap::default();
     for block in kernel.basic_blocks() {
         let mut loads: Vec<(InstructionId, Sum)> = Vec::new();
         for id in block.instructions() {

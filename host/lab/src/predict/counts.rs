@@ -359,15 +359,12 @@ fn counts_of<T: Element>(
 ) -> Result<Vec<Counts>, RunError> {
     let emulator = EmulatorEngine::new();
     let problem = admitted.problem::<T>(seed);
-    let counters = observed(&emulator, Counters::new(), |engine| {
-        run::launch(engine, admitted, &*problem)
-    })?;
     let others = (Traffic::default(), Chain::new(cycles));
-    let others = observed(&emulator, others, |engine| {
+    let launches = observed(&emulator, (Counters::new(), others), |engine| {
         run::launch(engine, admitted, &*problem)
     })?;
-    let launches = counters.iter().zip(&others);
     Ok(launches
+        .iter()
         .map(|(counters, (traffic, chain))| of_launch(counters, traffic, chain))
         .collect())
 }

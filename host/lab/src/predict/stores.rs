@@ -8,7 +8,8 @@
 //! The three constants are fitted to what an H200 measured: the sweep of `matvec_lcs` over warps,
 //! which is fastest with 4, and `matvec_lcs` with 4 to 16 rows at full occupancy.
 
-use std::collections::{HashMap, VecDeque};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::ops::{Add, Mul, Sub};
 
 use super::traffic::{LINE_BYTES, SECTOR_BYTES};
@@ -118,7 +119,7 @@ pub(super) struct Stores {
     pub stored: Stored,
     /// Of each warp, the lines, the one that it stored to last at the end, with a bit for each
     /// byte in flight.
-    pending: [HashMap<u32, VecDeque<(u64, u128)>>; STORING.len()],
+    pending: [FxHashMap<u32, VecDeque<(u64, u128)>>; STORING.len()],
 }
 
 impl Stores {

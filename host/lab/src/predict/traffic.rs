@@ -4,7 +4,7 @@
 use ptx_emulator::{
     AccessKind, AsyncAccess, Event, Interest, MemoryAccess, Observer, Progress, Space, WarpContext,
 };
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::constants::Constants;
 use super::stores::{Stored, Stores};
@@ -42,14 +42,15 @@ impl Passes {
         let lanes_at_once = (PASS_BYTES / bytes.max(4)).clamp(1, 32) as usize;
         let bytes = u64::from(bytes.max(1));
         let mut passes = Passes::default();
+        let mut words = Vec::with_capacity(2 * 32);
         for first in (0..32).step_by(lanes_at_once) {
-            let lanes = (first..first + lanes_at_once).filter(|lane| mask >> lane & 1 == 1);
-            let mut words: Vec<u64> = lanes
-                .map(|lane| addresses[lane])
-                .flat_map(|start| start / WORD_BYTES..=(start + bytes - 1) / WORD_BYTES)
-                .collect();
-            words.sort_unstable();
-            words.dedup();
+            words.clear();
+            for (lane, start) in (first..).zip(&addresses[first..first + lanes_at_once]) {
+                if mask >> lane & 1 == 1 {
+                    words.extend(start / WORD_BYTES..=(start + bytes - 1) / WORD_BYTES);
+                }
+            }
+            sort_and_dedup(&mut words);
             let mut banks = [0; BANKS];
             for word in &words {
                 banks[*word as usize % BANKS] += 1;
@@ -97,9 +98,11 @@ pub struct Traffic {
     /// Requests for constants.
     constants: Constants,
     /// The sectors that the block at hand has loaded.
-    loaded: HashSet<u64>,
+    loaded: FxHashSet<u64>,
     /// What its lanes store.
     stores: Stores,
+    /// The sectors of the access at hand: kept for its allocation.
+    sectors: Vec<u64>,
     /// Whether the block has accessed global memory.
     accessed: bool,
 }
@@ -108,7 +111,8 @@ impl Traffic {
     /// What the copy engine fetches passes the L1 caches by, and what it stores is whole.
     fn bulk(&mut self, access: &MemoryAccess<'_>) {
         let lanes = (0..32).filter(|lane| access.mask >> lane & 1 == 1);
-        let sectors = sectors(access, lanes, u64::from(access.bytes.max(1))).len() as u64;
+        sectors_of(access, lanes, &mut self.sectors);
+        let sectors = self.sectors.len() as u64;
         match access.kind {
             AccessKind::Load => self.read_sectors += sectors,
             AccessKind::Store | AccessKind::Atomic => self.write_sectors += sectors,
@@ -126,16 +130,27 @@ impl Traffic {
     }
 }
 
-/// The distinct sectors that these lanes access, `bytes` bytes each.
-fn sectors(access: &MemoryAccess<'_>, lanes: impl Iterator<Item = usize>, bytes: u64) -> Vec<u64> {
-    let of_lane = |lane: usize| {
+/// Finds the distinct sectors that these lanes access, in order.
+fn sectors_of(
+    access: &MemoryAccess<'_>,
+    lanes: impl Iterator<Item = usize>,
+    sectors: &mut Vec<u64>,
+) {
+    let bytes = u64::from(access.bytes.max(1));
+    sectors.clear();
+    for lane in lanes {
         let start = access.addresses[lane];
-        start / SECTOR_BYTES..=(start + bytes - 1) / SECTOR_BYTES
-    };
-    let mut sectors: Vec<u64> = lanes.flat_map(of_lane).collect();
-    sectors.sort_unstable();
-    sectors.dedup();
-    sectors
+        sectors.extend(start / SECTOR_BYTES..=(start + bytes - 1) / SECTOR_BYTES);
+    }
+    sort_and_dedup(sectors);
+}
+
+/// Neighbouring lanes mostly access neighbouring addresses: then there is nothing to sort.
+fn sort_and_dedup(numbers: &mut Vec<u64>) {
+    if !numbers.is_sorted() {
+        numbers.sort_unstable();
+    }
+    numbers.dedup();
 }
 
 impl Traffic {
@@ -167,17 +182,17 @@ impl Traffic {
         }
         let active = |lane: &usize| access.mask >> lane & 1 == 1;
         for half in [0..16, 16..32] {
-            let bytes = u64::from(access.bytes.max(1));
-            self.half_warp_sectors += sectors(access, half.filter(active), bytes).len() as u64;
-        }
-        for lane in (0..32).filter(active) {
-            let (start, bytes) = (access.addresses[lane], u64::from(access.bytes.max(1)));
+            sectors_of(access, half.filter(active), &mut self.sectors);
+            self.half_warp_sectors += self.sectors.len() as u64;
             if access.kind == AccessKind::Load {
-                let end = start + bytes - 1;
-                self.loaded
-                    .extend(start / SECTOR_BYTES..=end / SECTOR_BYTES);
-            } else {
-                self.stores.store(context.warp, start, bytes);
+                self.loaded.extend(&self.sectors);
+            }
+        }
+        if access.kind != AccessKind::Load {
+            let bytes = u64::from(access.bytes.max(1));
+            for lane in (0..32).filter(active) {
+                self.stores
+                    .store(context.warp, access.addresses[lane], bytes);
             }
         }
     }

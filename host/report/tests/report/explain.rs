@@ -67,14 +67,19 @@ fn check(rung: &Rung, explanation: &Explanation) {
 fn every_rung_is_explained() {
     // Each predicts all rungs that compute the same: few sizes.
     let explainers = [64, 256].map(|size| (size, explainer(size)));
-    for rung in catalogue::rungs().filter(is_kernel) {
+    let sample = Sample::from_env();
+    let rungs: Vec<&'static Rung> = catalogue::rungs().filter(is_kernel).collect();
+    let all = rungs.len();
+    let drawn = sample.draw(rungs, all.div_ceil(4), |rung| rung.name.to_owned());
+    sample.report(drawn.len(), all, "kernels explained");
+    for rung in drawn {
         // The least size that it takes.
         let takes = |(size, _): &&(u32, Explainer)| check_shape(rung, cube(*size)).is_ok();
         let (_, explainer) = explainers.iter().find(takes).unwrap();
         let explanation = explainer.explain(rung);
         check(
             rung,
-            &explanation.unwrap_or_else(|error| panic!("{}: {error}", rung.name)),
+            &explanation.unwrap_or_else(|error| panic!("{} ({sample}): {error}", rung.name)),
         );
     }
 }
@@ -124,10 +129,12 @@ const BEST: [(&str, u32, &str, Option<&str>); 4] = [
 #[test]
 fn the_best_rung_is_the_fastest_that_the_gpu_can_run() {
     let sample = Sample::from_env();
-    let drawn = |(index, _): &(usize, &(&str, u32, &str, Option<&str>))| {
-        *index > 0 || sample.takes("the best f32 product", 8)
-    };
-    for (_, &(kernel, size, device, best)) in BEST.iter().enumerate().filter(drawn) {
+    // For the first, all products of f32 are predicted at a large size.
+    let (first, others) = BEST.split_first().unwrap();
+    let mut drawn = sample.draw(others.to_vec(), others.len(), |best| best.0.to_owned());
+    drawn.extend(sample.takes("the best f32 product", 8).then_some(*first));
+    sample.report(drawn.len(), BEST.len(), "fastest rungs");
+    for (kernel, size, device, best) in drawn {
         let device = devices::find(device).unwrap().clone();
         let explainer = Explainer::new(device, cube(size));
         let explanation = explainer.explain(catalogue::find(kernel).unwrap()).unwrap();

@@ -1,9 +1,10 @@
-//! What is printed for people to type: every example of every `--help`, and every command of the
-//! README, is run as it stands.
+//! What is printed for people to type: the examples of every `--help`, of which the seed draws a
+//! sample, and every command of the README, are run as they stand.
 
 use super::{Ended, Folder, end};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use test_sample::Sample;
 
 /// Why a command is not run here.
 #[derive(Clone, Copy, Debug)]
@@ -165,8 +166,16 @@ fn has_gpu() -> bool {
 #[test]
 fn the_examples_of_every_help_work() {
     let folder = clone_like("help");
-    for (name, examples) in of_help(&warpladder_cli::command()) {
+    let all = of_help(&warpladder_cli::command());
+    for (name, examples) in &all {
         assert!(!examples.is_empty(), "{name} --help has no example");
+    }
+    // Many predict, and so count kernels at eight sizes. What one example writes the next one of
+    // the same command may read, so commands are drawn.
+    let (sample, count) = (Sample::from_env(), all.len());
+    let drawn = sample.draw(all, count.div_ceil(2), |(name, _)| name.clone());
+    sample.report(drawn.len(), count, "commands with their examples");
+    for (_, examples) in drawn {
         run_all(&folder, &examples);
     }
 }

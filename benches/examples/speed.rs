@@ -1,6 +1,6 @@
 //! Times the emulator on GEMMs of the workspace's PTX, checks the results, and prints figures.
 //!
-//! `cargo run --release -p ptx-emulator --example speed [FILE.ptx] [WORKERS] [SIZE] [KERNEL]`
+//! `cargo run --release -p warpladder-benches --example speed [FILE.ptx] [WORKERS] [SIZE] [KERNEL]`
 //!
 //! With `loading` instead of a file: how long it takes to parse and decode all of the workspace's
 //! PTX.
