@@ -1,6 +1,7 @@
 //! The table of a run, row by row, and what stands below it.
 
-use super::cases::{RunCase, Selection, about};
+use super::cases::{RunCase, Selection};
+use crate::estimate::about;
 use crate::table::{Column, Rows, figure};
 use std::io::{self, Write};
 use warpladder::engine::EngineKind;
