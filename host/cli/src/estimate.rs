@@ -2,6 +2,8 @@
 
 use super::{output, select};
 use std::io::Write;
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
 use std::time::Instant;
 use warpladder::engine::Engine;
 use warpladder_lab::catalogue::Rung;
@@ -109,6 +111,16 @@ impl<'e> EmulatorSpeed<'e> {
     /// Seconds of a prediction, for which blocks of several sizes are counted.
     pub(super) fn prediction(&self, rung: &Rung, shape: Shape) -> f64 {
         COUNTING * self.rate * work(rung, at_most(shape, COUNTED))
+    }
+
+    /// Seconds of several predictions, made at the same time on all cores.
+    pub(super) fn predictions_by_all_cores(
+        &self,
+        of: impl Iterator<Item = (&'static Rung, Shape)>,
+    ) -> f64 {
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+        let seconds: f64 = of.map(|(rung, shape)| self.prediction(rung, shape)).sum();
+        seconds / cores as f64
     }
 
     /// Seconds of one run.

@@ -4,9 +4,9 @@ mod lines;
 mod totals;
 
 use super::output::{self, Destination, human_output};
+use super::shape::{Emulated, Shapes};
 use super::{progress, select};
 use crate::estimate::{self, EmulatorSpeed};
-use super::shape::{Emulated, Shapes};
 use crate::outcome::Outcome;
 use std::io::{self, Write};
 use warpladder::engine::emulator::EmulatorEngine;

@@ -95,13 +95,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             }
         }
         if !points.is_empty() {
-            sweeps.push(sweep::curve(
-                &device.name,
-                rung,
-                args.over,
-                shape,
-                points,
-            ));
+            sweeps.push(sweep::curve(&device.name, rung, args.over, shape, points));
         }
     }
     if sweeps.is_empty() && ending == Ending::Complete {

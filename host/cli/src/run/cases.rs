@@ -170,9 +170,9 @@ const OTHER_LAUNCHES: usize = 7;
 pub(super) fn estimate(cases: &mut [RunCase], on: &Conditions<'_>) -> anyhow::Result<()> {
     if on.engine.kind() == EngineKind::Gpu {
         for case in cases {
-            let launch = on.measured.map(|device| {
-                estimate::on_gpu(device, case.rung(), case.admitted.shape())
-            });
+            let launch = on
+                .measured
+                .map(|device| estimate::on_gpu(device, case.rung(), case.admitted.shape()));
             let launches = (on.reps + OTHER_LAUNCHES) as f64;
             case.seconds = launches * launch.unwrap_or_default();
         }
