@@ -23,7 +23,7 @@ const OTHERS: f64 = 4.0;
 
 /// Times of an emulated run that counting takes for a prediction, and the extents of a problem that
 /// is as much work as all that are counted for it.
-const COUNTING: f64 = 150.0;
+const COUNTING: f64 = 40.0;
 const COUNTED: u32 = 384;
 
 /// Extents of a small run: of a product, and of what has no third dimension.

@@ -106,9 +106,11 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         let rows: Vec<&Row> = results.iter().flatten().collect();
         json.write_records("reproduce", results.len() == all, &rows)?;
     }
-    let outcome = conclude(to, &results)?;
     if ending == Ending::Complete {
-        return Ok(outcome);
+        return conclude(to, &results);
+    }
+    if !results.is_empty() {
+        conclude(to, &results)?;
     }
     let tables = units::count(all, "table");
     writeln!(to, "interrupted: {} of {tables} done", results.len())?;

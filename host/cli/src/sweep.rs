@@ -69,7 +69,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     };
     estimate::announce(
         work.seconds()?,
-        "a smaller --shape takes less, and Ctrl-C keeps what is done",
+        "Ctrl-C keeps what is done",
     )?;
     let progress = progress::of_pieces(work.pieces())?;
     progress.set_message(rung.name);

@@ -29,7 +29,8 @@ pub fn all_passed(checks: usize) -> String {
 
 /// The first cause of a message of several, which are parted by colons.
 pub fn first_cause(message: &str) -> &str {
-    message.split(": ").next().unwrap_or(message)
+    let end = [": ", " ("].iter().filter_map(|mark| message.find(mark));
+    &message[..end.min().unwrap_or(message.len())]
 }
 
 #[cfg(test)]

@@ -22,7 +22,16 @@ pub fn article(report: &Content, rung: &'static Rung) -> Markup {
             p.muted {
                 (rung.family) ", " (rung.element)
                 @if rung.source != "-" { ", sources " (rung.source) }
-                ", takes " (rung.precondition.describe(rung.operation)) "."
+                ", takes " (rung.precondition.describe(rung.operation))
+                @if let Some(base) = rung.improves_on() {
+                    ", changes "
+                    @if report.data.measured.iter().any(|record| record.kernel == base.name) {
+                        a href={ "#kernel-" (base.name) } { code { (base.name) } }
+                    } @else {
+                        code { (base.name) }
+                    }
+                }
+                "."
             }
             (times(report, rung))
             @if let Some(reason) = report.refused.get(rung.name) {

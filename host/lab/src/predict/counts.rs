@@ -35,6 +35,10 @@ use warpladder::plan::Plan;
 /// a block is a small part of the whole.
 const MIN_EXTENT: u32 = 128;
 
+/// Where no small size has the kernels of a plan, problems up to this are run as they are: 1024 ×
+/// 1024 × 1024, half a minute.
+const WHOLE_FLOPS: f64 = 2.0 * 1024.0 * 1024.0 * 1024.0;
+
 /// Declares the counts of a launch with the line through two of them, so that no field is
 /// forgotten.
 macro_rules! counts {
@@ -156,6 +160,8 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
                     run(multiprocessors, shape)
                 })?)
             }
+            // It takes seconds, but is exact.
+            None if rung.operation.flops(shape) <= WHOLE_FLOPS => Ok(run_whole()?),
             None => Err(ForecastError::ChosenAtNoSmallSize(rung.name)),
         },
         _ => {

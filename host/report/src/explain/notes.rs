@@ -119,6 +119,39 @@ mod tests {
     }
 
     #[test]
+    fn the_catalogue_and_the_kernels_agree_on_what_each_rung_changes() {
+        let mut compared = 0;
+        for rung in catalogue::rungs() {
+            let (Implementation::Kernel { .. }, Some(base)) =
+                (rung.implementation, rung.improves_on())
+            else {
+                continue;
+            };
+            let (file, notes) = notes(rung.name, rung.name);
+            let is = |note: &&Note| note.title == "What changed since the rung before";
+            let text = &notes.iter().find(is).unwrap().text;
+            // Variants that differ by a constant are in one file.
+            if file == super::notes(base.name, base.name).0 {
+                continue;
+            }
+            // As in "Against `a` and `b`: …".
+            let Some(named) = text.strip_prefix("Against ") else {
+                assert!(text.contains(&format!("`{}`", base.name)), "{}", rung.name);
+                continue;
+            };
+            let named = named.split(':').next().unwrap();
+            let mut names = named.split('`').skip(1).step_by(2);
+            let is_base = |name: &str| {
+                let rest = base.name.strip_prefix(name);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+            };
+            assert!(names.any(is_base), "{}: {named}", rung.name);
+            compared += 1;
+        }
+        assert!(compared > 20, "{compared}");
+    }
+
+    #[test]
     fn a_kernel_is_found_by_its_name_or_by_what_names_it() {
         for (entry, file) in [
             ("tiled_32", "kernels-gpu/src/ladder/matmul/tiled.rs"),
