@@ -67,10 +67,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         shapes: shapes.clone(),
         seed: args.shapes.seed,
     };
-    estimate::announce(
-        work.seconds()?,
-        "Ctrl-C keeps what is done",
-    )?;
+    estimate::announce(work.seconds()?, "Ctrl-C keeps what is done")?;
     let progress = progress::of_pieces(work.pieces())?;
     progress.set_message(rung.name);
     let ending = interrupt::attend(

@@ -117,3 +117,28 @@ fn predict(device: &DeviceModel, rung: &'static Rung, shape: Shape) -> Result<Pr
         bound: forecast.longest().prediction.bound,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Report;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_kernel_that_is_counted_or_predicted_is_told() {
+        let mut data = Data::shipped().unwrap();
+        data.measured
+            .retain(|record| ["copy", "transpose_padded"].contains(&record.kernel.as_str()));
+        // Nothing is predicted for results that ship.
+        data.is_shipped = false;
+        data.predicted.clear();
+        let kernels = Content::to_count(&data).len();
+        let predicted = Content::to_predict(&data).len();
+        assert!(kernels == 2 && predicted >= 2, "{kernels} {predicted}");
+        let told = AtomicUsize::new(0);
+        let pieces = Report::pieces(&data);
+        Report::with_progress(data, &|_| _ = told.fetch_add(1, Ordering::Relaxed));
+        let all = kernels + predicted;
+        assert_eq!((told.into_inner(), pieces), (all, all));
+    }
+}

@@ -213,6 +213,23 @@ mod tests {
     }
 
     #[test]
+    fn kernels_that_are_not_predicted_for_one_reason_are_one_line() {
+        let selection = selection(&["naive", "tiled_guarded_16", "tiled_guarded_32"]);
+        let reasons = ["has no work", "has no work", "needs sm_80"];
+        let cases = selection.run.iter().zip(reasons);
+        let refused: Vec<_> = cases
+            .map(|(case, why)| (case, format!("{} {why}", case.rung().name)))
+            .collect();
+        let mut text = Vec::new();
+        print_refused(&mut text, &refused).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "not predicted (has no work): naive, tiled_guarded_16\n\
+             not predicted (needs sm_80): tiled_guarded_32\n"
+        );
+    }
+
+    #[test]
     fn steps_are_over_the_rung_before_and_by_predicted_times() {
         let selection = selection(&["naive", "naive_f64", "tiled_guarded_16"]);
         let mut records = records(&selection);

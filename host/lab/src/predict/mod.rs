@@ -484,6 +484,26 @@ mod tests {
         }
     }
 
+    /// Kernels are chosen by the size: at these no smaller one has the same.
+    #[test]
+    fn general_products_are_predicted_at_every_small_size() {
+        let emulator = EmulatorEngine::new();
+        let shape = Shape {
+            m: 300,
+            n: 300,
+            k: 40,
+        };
+        for (name, device) in [("sgemm", "H200"), ("dgemm", "A100"), ("wgmma_bf16", "H200")] {
+            let (rung, device) = (
+                catalogue::find(name).unwrap(),
+                devices::find(device).unwrap(),
+            );
+            let forecast = forecast(&emulator, device, rung, shape, 1).unwrap();
+            let peak = roof_pct(device, rung, shape, forecast.seconds() * 1e3);
+            assert!(peak.is_some_and(|share| share < 100.0), "{name}: {peak:?}");
+        }
+    }
+
     #[test]
     fn tiles_are_faster_than_none_and_blocking_in_registers_is_faster_still() {
         let emulator = EmulatorEngine::new();
