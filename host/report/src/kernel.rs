@@ -21,7 +21,10 @@ pub fn article(report: &Content, rung: &'static Rung) -> Markup {
             p { (rung.summary) "." }
             p.muted {
                 (rung.family) ", " (rung.element)
-                @if rung.source != "-" { ", sources " (rung.source) }
+                @if rung.source != "-" {
+                    @let word = if rung.source.contains(',') { "sources" } else { "source" };
+                    ", " (word) " " (rung.source)
+                }
                 ", takes " (rung.precondition.describe(rung.operation))
                 @if let Some(base) = rung.improves_on() {
                     ", changes "

@@ -3,6 +3,7 @@
 use super::cases::{RunCase, Selection};
 use super::rows;
 use super::shown::Done;
+use super::worker::Caveat;
 use crate::interrupt::Ending;
 use crate::outcome::Outcome;
 use crate::{conditions, table, units};
@@ -26,7 +27,7 @@ pub(super) fn print_below(
     let Done {
         cases,
         records,
-        refused,
+        caveats,
         ..
     } = &finished.done;
     print_legend(to, records)?;
@@ -35,7 +36,7 @@ pub(super) fn print_below(
     }
     print_steps(to, records, steps)?;
     rows::print_left_out(to, finished.selection)?;
-    print_refused(to, refused)?;
+    print_caveats(to, caveats)?;
     let failed: Vec<&Record> = records.iter().filter(|record| !record.ok).collect();
     for record in &failed {
         let complaint = record.complaint.as_deref().unwrap_or("the output is wrong");
@@ -95,20 +96,33 @@ fn print_steps(
     Ok(())
 }
 
-/// Which kernels are not predicted: those with the same reason in one line.
-fn print_refused(to: &mut dyn Write, refused: &[(&RunCase, String)]) -> anyhow::Result<()> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (case, why) in refused {
+/// What is to be said of predictions: of kernels for which it is the same in one line.
+fn print_caveats(to: &mut dyn Write, caveats: &[(&RunCase, Caveat)]) -> anyhow::Result<()> {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for (case, caveat) in caveats {
         let name = case.rung().name;
-        // Reasons begin with the kernel.
-        let reason = why.strip_prefix(name).map_or(why.as_str(), str::trim_start);
-        match reasons.iter_mut().find(|(other, _)| *other == reason) {
+        let said = match caveat {
+            Caveat::Refused(why) => {
+                // Reasons begin with the kernel.
+                let why = why.strip_prefix(name).map_or(why.as_str(), str::trim_start);
+                format!("not predicted ({why})")
+            }
+            Caveat::Least(unknown) => {
+                let unknown: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+                let unknown = unknown.join(", ");
+                format!("at least the time above (without {unknown}, whose rate is not known)")
+            }
+            Caveat::Short => "without what a launch costs there, which is not known: \
+                              microseconds, and so much of the time"
+                .to_owned(),
+        };
+        match lines.iter_mut().find(|(other, _)| *other == said) {
             Some((_, names)) => names.push(name),
-            None => reasons.push((reason, vec![name])),
+            None => lines.push((said, vec![name])),
         }
     }
-    for (reason, names) in reasons {
-        let line = format!("not predicted ({reason}): {}", names.join(", "));
+    for (said, names) in lines {
+        let line = format!("{said}: {}", names.join(", "));
         writeln!(to, "{}", table::wrapped(&line, 2))?;
     }
     Ok(())
@@ -138,6 +152,7 @@ mod tests {
     use warpladder_lab::catalogue;
     use warpladder_lab::problem::Shape;
     use warpladder_lab::run::{Problems, preflight};
+    use warpladder_models::Bound;
 
     const SHAPE: Shape = Shape { m: 3, n: 4, k: 5 };
 
@@ -173,7 +188,7 @@ mod tests {
                 cases: selection.run.iter().take(records.len()).collect(),
                 records: records.to_vec(),
                 tallies: vec![None; records.len()],
-                refused: Vec::new(),
+                caveats: Vec::new(),
             },
         };
         let steps = finished.done.steps();
@@ -213,19 +228,24 @@ mod tests {
     }
 
     #[test]
-    fn kernels_that_are_not_predicted_for_one_reason_are_one_line() {
+    fn kernels_of_which_the_same_is_said_are_one_line() {
         let selection = selection(&["naive", "tiled_guarded_16", "tiled_guarded_32"]);
-        let reasons = ["has no work", "has no work", "needs sm_80"];
-        let cases = selection.run.iter().zip(reasons);
-        let refused: Vec<_> = cases
-            .map(|(case, why)| (case, format!("{} {why}", case.rung().name)))
-            .collect();
+        let caveats = [
+            Caveat::Refused("naive has no work".to_owned()),
+            Caveat::Refused("tiled_guarded_16 has no work".to_owned()),
+            Caveat::Least(vec![Bound::L2]),
+        ];
+        let caveats: Vec<_> = selection.run.iter().zip(caveats).collect();
         let mut text = Vec::new();
-        print_refused(&mut text, &refused).unwrap();
+        print_caveats(&mut text, &caveats).unwrap();
         assert_eq!(
             String::from_utf8(text).unwrap(),
-            "not predicted (has no work): naive, tiled_guarded_16\n\
-             not predicted (needs sm_80): tiled_guarded_32\n"
+            format!(
+                "not predicted (has no work): naive, tiled_guarded_16\n\
+                 at least the time above (without {}, whose rate is not known): \
+                 tiled_guarded_32\n",
+                Bound::L2
+            )
         );
     }
 

@@ -2,7 +2,7 @@
 
 use super::cases::{RunCase, Selection};
 use super::rows::{Row, RunTable};
-use super::worker::{self, Progress};
+use super::worker::{self, Caveat, Progress};
 use crate::progress::{self, millis};
 use crate::table;
 use indicatif::ProgressBar;
@@ -19,7 +19,7 @@ pub(super) struct Shown<'a> {
     /// The group of the last row.
     group: Option<usize>,
     records: Vec<Option<Record>>,
-    refused: Vec<(usize, String)>,
+    caveats: Vec<(usize, Caveat)>,
     tallies: Vec<Option<Tally>>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Done<'a> {
     pub cases: Vec<&'a RunCase>,
     pub records: Vec<Record>,
     pub tallies: Vec<Option<Tally>>,
-    pub refused: Vec<(&'a RunCase, String)>,
+    pub caveats: Vec<(&'a RunCase, Caveat)>,
 }
 
 impl<'a> Shown<'a> {
@@ -46,7 +46,7 @@ impl<'a> Shown<'a> {
             device,
             group: None,
             records: vec![None; cases],
-            refused: Vec::new(),
+            caveats: Vec::new(),
             tallies: vec![None; cases],
         })
     }
@@ -82,8 +82,8 @@ impl<'a> Shown<'a> {
                 self.progress.tick();
             }
             Progress::Counted(index, tally) => self.tallies[index] = Some(tally),
-            Progress::Done(index, record, refused) => {
-                self.refused.extend(refused.map(|why| (index, why)));
+            Progress::Done(index, record, caveat) => {
+                self.caveats.extend(caveat.map(|caveat| (index, caveat)));
                 self.records[index] = Some(*record);
                 let step = self.step(index);
                 let case = &cases[index];
@@ -125,10 +125,10 @@ impl<'a> Shown<'a> {
             cases: Vec::new(),
             records: Vec::new(),
             tallies: Vec::new(),
-            refused: Vec::new(),
+            caveats: Vec::new(),
         };
-        for (index, why) in self.refused {
-            done.refused.push((&cases[index], why));
+        for (index, caveat) in self.caveats {
+            done.caveats.push((&cases[index], caveat));
         }
         let all = cases.iter().zip(self.records).zip(self.tallies);
         for ((case, record), tally) in all {

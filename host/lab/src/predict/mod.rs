@@ -33,6 +33,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
 use warpladder::plan::PlannedLaunch;
 use warpladder::ptx;
+use warpladder_models::Bound;
 use warpladder_models::Figure;
 use warpladder_models::devices::{DeviceModel, Queried};
 use warpladder_models::occupancy::Launch;
@@ -94,7 +95,20 @@ impl Forecast {
             gbs: self.gbs(),
             bound: self.longest().prediction.bound,
             roof_pct: roof_pct(device, self.rung, self.shape, ms),
+            unknown: self.unknown(),
+            has_launch: device.calibration.launch_us.is_some(),
         }
+    }
+
+    /// What the device has no known rate for: times are without it, and so the least.
+    pub fn unknown(&self) -> Vec<Bound> {
+        let mut unknown = Vec::new();
+        for bound in self.launches.iter().flat_map(|of| &of.prediction.unknown) {
+            if !unknown.contains(bound) {
+                unknown.push(*bound);
+            }
+        }
+        unknown
     }
 
     /// The launch that takes longest.

@@ -82,8 +82,8 @@ impl Ladder<'_> {
         }
         caption += ". Longer is faster.";
         if self.steps.iter().any(|step| self.base(step).is_some()) {
-            caption += " Each rung stands after the one that it changes, which it names under the \
-                        pointer.";
+            caption += " Each rung stands after the one that it changes, which the part on the \
+                        kernel names.";
         }
         if let Some(peak) = &self.peak {
             caption += &format!(" Percentages are of the {}.", peak.name);
