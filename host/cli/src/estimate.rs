@@ -84,7 +84,7 @@ impl<'e> EmulatorSpeed<'e> {
         Ok(speed)
     }
 
-    /// Seconds of so many runs of a kernel. What seems to take long is run once at a small size.
+    /// Seconds of `runs` runs of a kernel. What seems to take long is run once at a small size.
     pub(super) fn runs(
         &self,
         rung: &'static Rung,

@@ -3,10 +3,10 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// How often the clock on it moves while one piece of work takes long.
+/// How often the clock on it moves while one step takes long.
 const TICK: Duration = Duration::from_millis(500);
 
-/// A bar of `all` pieces of work. It draws on standard error, and only where that is a terminal.
+/// A bar of `all` steps. It draws on standard error, and only where that is a terminal.
 pub(super) fn of_pieces(all: usize) -> anyhow::Result<ProgressBar> {
     styled(
         all as u64,
@@ -14,7 +14,7 @@ pub(super) fn of_pieces(all: usize) -> anyhow::Result<ProgressBar> {
     )
 }
 
-/// A bar of so much estimated time, which is at least a millisecond.
+/// A bar of estimated time, which is at least a millisecond.
 pub(super) fn of_time(seconds: f64) -> anyhow::Result<ProgressBar> {
     styled(
         millis(seconds),

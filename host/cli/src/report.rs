@@ -127,7 +127,7 @@ fn made(data: Data) -> anyhow::Result<Option<Report>> {
     let bar = progress::of_pieces(pieces)?;
     let work = move |results: &interrupt::Results<Progress>| {
         let each = |rung| {
-            // What is under way goes on until the program ends.
+            // Kernels that are being counted go on until the program ends.
             _ = results.hand(Progress::Done(rung));
         };
         let report = Report::with_progress(data, &each);

@@ -184,10 +184,10 @@ fn notices(report: &Content, ladders: &[Ladder<'_>]) -> Markup {
 
 /// The names of kernels, the first few of many.
 fn some(names: &[&str]) -> String {
-    const MOST: usize = 6;
-    match names.len().saturating_sub(MOST) {
+    const MAX_NAMES: usize = 6;
+    match names.len().saturating_sub(MAX_NAMES) {
         0 | 1 => names.join(", "),
-        more => format!("{} and {more} more", names[..MOST].join(", ")),
+        more => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
     }
 }
 

@@ -116,7 +116,7 @@ fn print_caveats(to: &mut dyn Write, caveats: &[(&RunCase, Caveat)]) -> anyhow::
                 format!("at least the time above (without {unknown}, whose rate is not known)")
             }
             Caveat::Short => "without what a launch costs there, which is not known: \
-                              microseconds, and so much of the time"
+                              microseconds, a large share of the time"
                 .to_owned(),
         };
         match lines.iter_mut().find(|(other, _)| *other == said) {
