@@ -24,7 +24,9 @@ pub enum LoadError {
     #[error("no CUDA on this operating system: the GPU engine needs Linux")]
     Unsupported,
     /// There is no driver library, or the dynamic linker refuses it.
-    #[error("no NVIDIA driver: {reason}: install the driver, or add its folder to LD_LIBRARY_PATH")]
+    #[error(
+        "no NVIDIA driver ({reason}): install the driver, or add its folder to LD_LIBRARY_PATH"
+    )]
     NotFound {
         /// The dynamic linker's message.
         reason: String,

@@ -95,9 +95,9 @@ mod library {
             }
         };
         for part in [
-            c"no NVIDIA driver: ",
+            c"no NVIDIA driver (",
             reason,
-            c": install the driver, or add its folder to LD_LIBRARY_PATH\n",
+            c"): install the driver, or add its folder to LD_LIBRARY_PATH\n",
         ] {
             // SAFETY: the bytes are those of the text.
             unsafe { write(STANDARD_ERROR, part.as_ptr().cast(), strlen(part.as_ptr())) };

@@ -310,7 +310,7 @@ fn the_table_by_itself_is_a_library_that_a_program_links() {
     let (codes, reason) = run(&folder);
     if codes == "(34, 34) -1" {
         assert!(
-            reason.starts_with("no NVIDIA driver: libcuda.so.1: "),
+            reason.starts_with("no NVIDIA driver (libcuda.so.1: "),
             "{reason}"
         );
         assert_eq!(reason.lines().count(), 1, "said once: {reason}");

@@ -4,13 +4,13 @@ use super::choices::{PEERS, one_of};
 use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
 use super::shape::ProblemArgs;
-use super::{select, table, units};
+use super::{estimate, progress, select, table, units};
 use crate::outcome::Outcome;
 use comfy_table::Table;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::Duration;
+use warpladder::gemm::layout::Layout;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::compare::{Comparer, Options, Peer, PeerComparison};
 use warpladder_lab::engine;
@@ -62,9 +62,20 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         seed: args.problems.shapes.seed,
     };
     let all = cases.len();
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, about {eta} left")?;
-    // Draws on standard error, and only where that is a terminal.
-    let progress = ProgressBar::new(all as u64).with_style(style);
+    // Without a GPU the comparison itself says so.
+    if warpladder::device::devices().is_ok_and(|gpus| !gpus.is_empty()) {
+        let device = select::device(None)?;
+        // Kernel and peer in turn, each after the pause.
+        let samples = 2.0 * (options.reps + OTHER_LAUNCHES) as f64;
+        let seconds = |&(rung, shape, ..): &(&Rung, Shape, Layout, Peer)| {
+            samples * (options.rest.as_secs_f64() + estimate::on_gpu(&device, rung, shape))
+        };
+        estimate::announce(
+            cases.iter().map(seconds).sum(),
+            "fewer sizes, less --reps or --rest take less, and Ctrl-C keeps what is done",
+        )?;
+    }
+    let progress = progress::of_pieces(all)?;
     let mut comparisons = Vec::new();
     let work = move |results: &Results<(&'static Rung, PeerComparison)>| {
         let engine = engine::gpu(0)?;
@@ -97,6 +108,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     writeln!(human, "interrupted: {} of {all} done", comparisons.len())?;
     Ok(Outcome::Interrupted)
 }
+
+/// Launches beside the samples: checks and warm-ups.
+const OTHER_LAUNCHES: usize = 7;
 
 /// The size of a comparison.
 fn size(rung: &Rung, record: &PeerComparison) -> String {

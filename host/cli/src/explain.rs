@@ -1,9 +1,12 @@
 //! `warpladder explain`.
 
 use super::output::{Destination, human_output};
+use super::progress;
 use super::select::{self, Target};
+use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use std::io::Write;
+use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_report::explain::{Explainer, page, terminal};
 
 #[derive(clap::Args)]
@@ -28,7 +31,21 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rung = select::kernel(&args.kernel)?;
     let device = args.target.device()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let explanation = Explainer::new(device, args.target.shape(rung)?).explain(rung)?;
+    let explainer = Explainer::new(device, args.target.shape(rung)?);
+    let kernels = explainer.to_predict(rung);
+    let emulator = EmulatorEngine::new();
+    let speed = EmulatorSpeed::measure(&emulator, args.target.shapes.seed)?;
+    let predictions = kernels.iter().map(|of| (*of, explainer.shape()));
+    estimate::announce(
+        speed.predictions_by_all_cores(predictions),
+        "kernels that compute the same are predicted as well; a smaller --shape takes less",
+    )?;
+    let progress = progress::of_pieces(kernels.len())?;
+    let explanation = explainer.explain_with_progress(rung, &|of| {
+        progress.set_message(of.name);
+        progress.inc(1);
+    })?;
+    progress.finish_and_clear();
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {
         json.write_records("explain", true, &[&explanation])?;

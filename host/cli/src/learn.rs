@@ -146,18 +146,20 @@ fn attempt(args: &Attempt) -> anyhow::Result<Outcome> {
     }
 }
 
+/// The words that may stand in the place of an exercise.
+const COMMANDS: [&str; 3] = ["list", "start", "reset"];
+
 /// The exercise of this name.
 fn exercise(name: &str) -> anyhow::Result<&'static Exercise> {
     warpladder_learn::find(name).ok_or_else(|| {
-        let likeness = |exercise: &&Exercise| strsim::jaro_winkler(exercise.name, name);
-        let like = ALL
-            .iter()
+        let likeness = |known: &&str| strsim::jaro_winkler(known, name);
+        let exercises = ALL.iter().map(|exercise| exercise.name);
+        let like = exercises
+            .chain(COMMANDS)
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
             // What is further off is no misspelling.
-            .filter(|exercise| likeness(exercise) >= 0.8);
-        let meant = like.map_or(String::new(), |like| {
-            format!("did you mean {}? ", like.name)
-        });
+            .filter(|known| likeness(known) >= 0.8);
+        let meant = like.map_or(String::new(), |like| format!("did you mean {like}? "));
         anyhow!("there is no exercise {name:?}: {meant}`warpladder learn list` has all")
     })
 }

@@ -2,7 +2,8 @@
 
 use super::output::{Destination, human_output};
 use super::select::{self, Target};
-use super::table;
+use super::{progress, table};
+use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder::device::ComputeCapability;
@@ -106,13 +107,27 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let shapes = &args.target.shapes;
     let emulator = EmulatorEngine::new();
-    let mut forecasts = Vec::new();
+    let mut cases = Vec::new();
     for &rung in &rungs {
         for asked in shapes.each(select::PREDICTED_SIZE) {
-            let shape = asked.of(rung)?;
-            forecasts.push(forecast(&emulator, &device, rung, shape, shapes.seed)?);
+            cases.push((rung, asked.of(rung)?));
         }
     }
+    let speed = EmulatorSpeed::measure(&emulator, shapes.seed)?;
+    let predictions = cases.iter();
+    let seconds = predictions.map(|(rung, shape)| speed.prediction(rung, *shape));
+    estimate::announce(
+        seconds.sum(),
+        "fewer kernels and a smaller --shape take less",
+    )?;
+    let progress = progress::of_pieces(cases.len())?;
+    let mut forecasts = Vec::new();
+    for (rung, shape) in cases {
+        progress.set_message(rung.name);
+        forecasts.push(forecast(&emulator, &device, rung, shape, shapes.seed)?);
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
     let records: Vec<PredictionRecord<'_>> = forecasts
         .iter()
         .map(|forecast| PredictionRecord::new(&device, forecast))

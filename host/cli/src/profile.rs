@@ -4,8 +4,9 @@ mod lines;
 mod totals;
 
 use super::output::{self, Destination, human_output};
-use super::select;
 use super::shape::{Emulated, Shapes};
+use super::{progress, select};
+use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use std::io::{self, Write};
 use warpladder::engine::emulator::EmulatorEngine;
@@ -33,6 +34,9 @@ pub(super) struct Args {
 
 const DEFAULT_SIZE: u32 = 256;
 
+/// Runs that take as long as one that is checked and counted.
+const COUNTED_RUNS: usize = 2;
+
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rung = select::kernel(&args.kernel)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
@@ -43,9 +47,19 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         .into_iter()
         .map(|asked| preflight(&engine, rung, asked.of(rung)?))
         .collect::<Result<Vec<Admitted>, _>>()?;
+    let speed = EmulatorSpeed::measure(&engine, args.shapes.seed)?;
+    let seconds = admitted
+        .iter()
+        .map(|admitted| speed.runs(rung, admitted.shape(), COUNTED_RUNS))
+        .sum::<Result<f64, _>>()?;
+    estimate::announce(seconds, "a smaller --shape takes less")?;
+    let progress = progress::of_pieces(admitted.len())?;
     let mut profiles = Vec::new();
     for admitted in &admitted {
-        match profile::profile(&engine, admitted, args.shapes.seed) {
+        progress.set_message(describe(rung.operation, admitted.shape()));
+        let profile = profile::profile(&engine, admitted, args.shapes.seed);
+        progress.inc(1);
+        match profile {
             // A kernel that fails is a failed check, as in `run`.
             Err(RunError::Engine(error @ EngineError::Launch { .. })) => {
                 writeln!(output::stdout(), "{error}")?;
@@ -54,6 +68,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             outcome => profiles.push(outcome?),
         }
     }
+    progress.finish_and_clear();
     let records: Vec<ProfileRecord> = profiles.iter().map(ProfileRecord::from).collect();
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     if let Some(json) = json {

@@ -1,10 +1,15 @@
 //! `warpladder report` and `warpladder plot`.
 
+use super::interrupt::{self, Ending};
 use super::output::{self, Destination, human_output};
+use super::{progress, units};
+use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use warpladder::engine::emulator::EmulatorEngine;
+use warpladder_lab::catalogue::Rung;
 use warpladder_report::plot::Plot;
 use warpladder_report::{Data, DataError, Report};
 
@@ -89,28 +94,75 @@ impl Results {
             files => Data::from_files(files, self.device.as_deref()),
         }
     }
+}
 
-    /// Says what takes time, where anything does.
-    fn announce(data: &Data) -> std::io::Result<()> {
-        let kernels = Report::to_predict(data).len();
-        let model = data.model().filter(|_| kernels > 1);
-        match model {
-            Some(device) => writeln!(
-                output::stderr(),
-                "predicting {kernels} kernels for the {}, about a second of a core for each",
+/// Seed of the run that the speed of the emulator is measured by.
+const SEED: u64 = 1;
+
+/// What the work on a report hands over.
+enum Progress {
+    /// A kernel is counted or predicted.
+    Done(&'static Rung),
+    /// Everything is.
+    Made(Box<Report>),
+}
+
+/// Counts and predicts what a report needs, with its progress on the terminal. `None` where Ctrl-C
+/// ends that: a page of half of it would mislead.
+fn made(data: Data) -> anyhow::Result<Option<Report>> {
+    let to_predict = Report::to_predict(&data);
+    let pieces = Report::pieces(&data);
+    if let Some(device) = data.model().filter(|_| !to_predict.is_empty()) {
+        let emulator = EmulatorEngine::new();
+        let speed = EmulatorSpeed::measure(&emulator, SEED)?;
+        let kernels = units::count(to_predict.len(), "kernel");
+        estimate::announce(
+            speed.predictions_by_all_cores(to_predict.into_iter()),
+            &format!(
+                "{kernels} are predicted for the {}; files with fewer take less",
                 device.name
             ),
-            None => Ok(()),
-        }
+        )?;
     }
+    let bar = progress::of_pieces(pieces)?;
+    let work = move |results: &interrupt::Results<Progress>| {
+        let each = |rung| {
+            // Kernels that are being counted go on until the program ends.
+            _ = results.hand(Progress::Done(rung));
+        };
+        let report = Report::with_progress(data, &each);
+        _ = results.hand(Progress::Made(Box::new(report)));
+        Ok(())
+    };
+    let mut made = None;
+    let ending = interrupt::attend(None, work, |progress| {
+        match progress {
+            Progress::Done(rung) => {
+                bar.set_message(rung.name);
+                bar.inc(1);
+            }
+            Progress::Made(report) => made = Some(*report),
+        }
+        Ok(())
+    });
+    bar.finish_and_clear();
+    Ok(match ending? {
+        Ending::Complete => made,
+        Ending::Interrupted | Ending::TimeUp => {
+            writeln!(output::stderr(), "interrupted: nothing is written")?;
+            None
+        }
+    })
 }
 
 pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Outcome> {
     let data = args.results.read()?;
     let out = Destination::open(&args.out)?;
-    Results::announce(&data)?;
     let to_stdout = out.is_stdout();
-    let html = Report::new(data).html()?;
+    let Some(report) = made(data)? else {
+        return Ok(Outcome::Interrupted);
+    };
+    let html = report.html()?;
     out.write(html.as_bytes())?;
     let mut human = human_output(to_stdout);
     if !to_stdout {
@@ -131,13 +183,15 @@ pub(super) fn plot(args: &PlotArgs) -> anyhow::Result<Outcome> {
     let cannot_write =
         |path: &Path| format!("cannot write {}: choose another folder", path.display());
     std::fs::create_dir_all(&args.out).with_context(|| cannot_write(&args.out))?;
-    Results::announce(&data)?;
     let is_wanted =
         |plot: &Plot| args.kinds.is_empty() || args.kinds.iter().any(|kind| kind.is_of(plot));
     let all = match args.kinds[..] {
         // Ladders alone need no counting, which takes long.
         [Kind::Ladder] => warpladder_report::ladders(&data),
-        _ => Report::new(data).plots(),
+        _ => match made(data)? {
+            Some(report) => report.plots(),
+            None => return Ok(Outcome::Interrupted),
+        },
     };
     let plots: Vec<Plot> = all.into_iter().filter(is_wanted).collect();
     if plots.is_empty() {

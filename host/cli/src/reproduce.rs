@@ -6,10 +6,10 @@ use super::output::{Destination, human_output};
 use super::run::open_engine;
 use super::shape::{OfSources, Shapes};
 use super::table::{self, Column, Rows};
-use super::units;
+use super::{progress, select, units};
+use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use anyhow::anyhow;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -48,6 +48,9 @@ const SUITS_ALL: u32 = 256;
 /// Timed runs unasked: products on the host take at most 3 of them.
 const DEFAULT_REPS: usize = 20;
 
+/// Runs that take as long as one that is checked and counted.
+const COUNTED_RUNS: usize = 2;
+
 /// A table of a source.
 type Table = (Source, &'static Group);
 
@@ -73,12 +76,13 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         seed: args.shapes.seed,
         reps: args.reps.map_or(DEFAULT_REPS, NonZeroUsize::get),
     };
-    work.preflight()?;
+    let seconds = work.preflight()?;
+    estimate::announce(
+        seconds,
+        "one --source or a smaller --shape takes less, and Ctrl-C keeps what is done",
+    )?;
     let all = work.sizes.len() * work.tables.len();
-
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}, about {eta} left")?;
-    // Draws on standard error, and only where that is a terminal.
-    let progress = ProgressBar::new(all as u64).with_style(style);
+    let progress = progress::of_pieces(all)?;
     let to = &mut *human_output(json.iter().any(Destination::is_stdout));
     let mut results: Vec<Vec<Row>> = Vec::new();
     let ending = interrupt::attend(
@@ -102,9 +106,11 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         let rows: Vec<&Row> = results.iter().flatten().collect();
         json.write_records("reproduce", results.len() == all, &rows)?;
     }
-    let outcome = conclude(to, &results)?;
     if ending == Ending::Complete {
-        return Ok(outcome);
+        return conclude(to, &results);
+    }
+    if !results.is_empty() {
+        conclude(to, &results)?;
     }
     let tables = units::count(all, "table");
     writeln!(to, "interrupted: {} of {tables} done", results.len())?;
@@ -138,16 +144,30 @@ impl Work {
         }
     }
 
-    /// Refuses tables that cannot run here, before any does.
-    fn preflight(&self) -> anyhow::Result<()> {
+    /// Refuses tables that cannot run here, before any does. Returns how long they take, in
+    /// seconds, as far as that is known before.
+    fn preflight(&self) -> anyhow::Result<f64> {
         let emulator = EmulatorEngine::new();
+        let device = select::device(None)?;
+        let speed = EmulatorSpeed::measure(&emulator, self.seed)?;
+        let mut seconds = 0.0;
         for &size in &self.sizes {
             let mut bench = self.bench(&emulator, size);
             for (_, group) in &self.tables {
                 bench.preflight(group).map_err(refused)?;
             }
+            for admitted in bench.admitted() {
+                let (rung, shape) = (admitted.rung(), admitted.shape());
+                let is_timed_on_gpu =
+                    self.engine.kind() == EngineKind::Gpu && !admitted.is_on_host();
+                seconds += match is_timed_on_gpu {
+                    true => self.reps as f64 * estimate::on_gpu(&device, rung, shape),
+                    // Counting takes as long as another run.
+                    false => speed.runs(rung, shape, COUNTED_RUNS)?,
+                };
+            }
         }
-        Ok(())
+        Ok(seconds)
     }
 
     fn run(self, results: &Results<Progress>) -> anyhow::Result<()> {

@@ -1,30 +1,32 @@
 //! `warpladder run`.
 
+mod below;
 mod cases;
 mod prediction;
 mod rows;
+mod shown;
 mod worker;
 
 use super::choices::{CACHES, ENGINES, FAMILIES, one_of};
+use super::estimate::{self, SAID_FROM};
 use super::interrupt::{self, Ending};
 use super::output::{self, Destination, human_output};
 use super::shape::{ByEngine, Shapes};
-use super::{baseline, conditions, select, table, units};
+use super::{baseline, select, units};
 use crate::outcome::Outcome;
 use anyhow::bail;
-use cases::{Conditions, Named, RunCase, Selection, about};
-use indicatif::{ProgressBar, ProgressStyle};
-use rows::{Row, RunTable};
+use below::{Finished, print_below};
+use cases::{Conditions, Named, Selection};
+use shown::{Done, Shown};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 use warpladder::engine::{Engine, EngineChoice, EngineKind};
 use warpladder_lab::catalogue::Family;
 use warpladder_lab::engine;
-use warpladder_lab::ladder::{self, Tally};
-use warpladder_lab::run::{Cache, Detailed, Record, Sampling, Step};
+use warpladder_lab::run::{Cache, Detailed, Record, Sampling};
 use warpladder_models::devices::{self, DeviceModel};
-use worker::{Progress, Work};
+use worker::Work;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -87,9 +89,6 @@ pub(super) struct Args {
     #[command(flatten)]
     baseline: baseline::BaselineArgs,
 }
-
-/// Where it takes longer than this, in seconds, that is said before.
-const SAID_FROM: f64 = 60.0;
 
 /// How much longer than the limit is waited for what is running.
 const GRACE: Duration = Duration::from_secs(1);
@@ -156,7 +155,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         move |results| work.run(results),
         |progress| shown.show(&mut human, progress),
     );
-    shown.progress.finish_and_clear();
+    shown.end();
     let finished = Finished {
         selection: &selection,
         ending: ending?,
@@ -182,26 +181,14 @@ fn announce(args: &Args, selection: &mut Selection, on: &Conditions<'_>) -> anyh
     if let Some(limit) = args.time_limit {
         selection.within(limit)?;
     }
-    let seconds = selection.seconds();
-    let bounded = args
-        .time_limit
-        .is_some_and(|limit| limit.as_secs_f64() < SAID_FROM);
-    if seconds > SAID_FROM && !bounded {
-        writeln!(
-            output::stderr(),
-            "this takes about {}: --kernel and --shape choose less, --time-limit ends it, and \
-             Ctrl-C keeps what is done",
-            about(seconds)
-        )?;
+    let is_bounded = |limit: Duration| limit.as_secs_f64() < SAID_FROM;
+    if args.time_limit.is_some_and(is_bounded) {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// What came of a run.
-struct Finished<'a> {
-    selection: &'a Selection,
-    ending: Ending,
-    done: Done<'a>,
+    estimate::announce(
+        selection.seconds(),
+        "--kernel and --shape choose less, --time-limit ends it, and Ctrl-C keeps what is done",
+    )
 }
 
 /// Writes the records, and what stands below the table.
@@ -296,374 +283,4 @@ fn to_csv(records: &[Record]) -> anyhow::Result<Vec<u8>> {
         writer.serialize(record)?;
     }
     Ok(writer.into_inner()?)
-}
-
-/// The table, while it grows.
-struct Shown<'a> {
-    selection: &'a Selection,
-    table: RunTable,
-    progress: ProgressBar,
-    device: Option<&'a str>,
-    /// The group of the last row.
-    group: Option<usize>,
-    records: Vec<Option<Record>>,
-    refused: Vec<(usize, String)>,
-    tallies: Vec<Option<Tally>>,
-}
-
-/// What is done.
-struct Done<'a> {
-    cases: Vec<&'a RunCase>,
-    records: Vec<Record>,
-    tallies: Vec<Option<Tally>>,
-    refused: Vec<(&'a RunCase, String)>,
-}
-
-impl<'a> Shown<'a> {
-    fn new(
-        selection: &'a Selection,
-        device: Option<&'a str>,
-        on_gpu: bool,
-        wide: bool,
-    ) -> anyhow::Result<Self> {
-        let style = ProgressStyle::with_template("{bar:30} {msg}, {elapsed}, about {eta} left")?;
-        // Draws on standard error, and only where that is a terminal.
-        let progress = ProgressBar::new(millis(selection.seconds())).with_style(style);
-        let cases = selection.run.len();
-        Ok(Shown {
-            selection,
-            table: RunTable::new(selection, device, on_gpu, wide),
-            progress,
-            device,
-            group: None,
-            records: vec![None; cases],
-            refused: Vec::new(),
-            tallies: vec![None; cases],
-        })
-    }
-
-    /// Prints what stands above the rows.
-    fn begin(&mut self, to: &mut dyn Write) -> anyhow::Result<()> {
-        if let Some(device) = self.device {
-            let mut cases = self.selection.run.iter();
-            let larger = cases.find(|case| case.predicted != case.admitted.shape());
-            let line = match larger {
-                Some(case) => format!(
-                    "times are predicted for {device} at {}, from counters; outputs are checked \
-                     here at {}",
-                    case.predicted.m,
-                    case.admitted.shape().m
-                ),
-                None => format!("times are predicted for {device}, from counters"),
-            };
-            writeln!(to, "{}", table::wrapped(&line, 2))?;
-        }
-        writeln!(to, "{}", self.table.header())?;
-        Ok(())
-    }
-
-    /// Shows what the work hands over.
-    fn show(&mut self, to: &mut dyn Write, progress: Progress) -> anyhow::Result<()> {
-        let cases = &self.selection.run;
-        match progress {
-            Progress::Begun(index) => {
-                let name = cases[index].rung().name;
-                let message = format!("{} of {}: {name}", index + 1, cases.len());
-                self.progress.set_message(message);
-                self.progress.tick();
-            }
-            Progress::Counted(index, tally) => self.tallies[index] = Some(tally),
-            Progress::Done(index, record, refused) => {
-                self.refused.extend(refused.map(|why| (index, why)));
-                self.records[index] = Some(*record);
-                let step = self.step(index);
-                let case = &cases[index];
-                let Some(record) = &self.records[index] else {
-                    return Ok(());
-                };
-                let row = self.table.row(&Row {
-                    case,
-                    record,
-                    step: step.as_ref(),
-                });
-                let heading = (self.group != Some(case.group)).then(|| case.heading.clone());
-                self.group = Some(case.group);
-                self.progress.inc(millis(case.seconds));
-                self.progress.suspend(|| {
-                    if let Some(heading) = heading.flatten() {
-                        writeln!(to, "{heading}")?;
-                    }
-                    writeln!(to, "{row}")?;
-                    to.flush()
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn step(&self, index: usize) -> Option<Step> {
-        step(&self.selection.run, &self.records, index).map(|(step, _)| step)
-    }
-
-    fn done(self) -> Done<'a> {
-        let cases = &self.selection.run;
-        let mut done = Done {
-            cases: Vec::new(),
-            records: Vec::new(),
-            tallies: Vec::new(),
-            refused: Vec::new(),
-        };
-        for (index, why) in self.refused {
-            done.refused.push((&cases[index], why));
-        }
-        let all = cases.iter().zip(self.records).zip(self.tallies);
-        for ((case, record), tally) in all {
-            let Some(record) = record else {
-                continue;
-            };
-            done.cases.push(case);
-            done.records.push(record);
-            done.tallies.push(tally);
-        }
-        done
-    }
-}
-
-/// Milliseconds, at least one.
-fn millis(seconds: f64) -> u64 {
-    1 + (seconds * 1e3) as u64
-}
-
-/// The step of a case over the last one before it that computes the same at the same size, and
-/// which one that is.
-fn step<C: std::borrow::Borrow<RunCase>>(
-    cases: &[C],
-    records: &[Option<Record>],
-    index: usize,
-) -> Option<(Step, usize)> {
-    let record = |index: usize| records[index].as_ref().filter(|record| record.ok);
-    let (case, now) = (cases[index].borrow(), record(index)?);
-    let is_before = |&other: &usize| {
-        let other = cases[other].borrow();
-        worker::is_step(other.rung(), case.rung())
-            && other.predicted == case.predicted
-            && other.admitted.shape() == case.admitted.shape()
-    };
-    let before = (0..index).rev().find(is_before)?;
-    let times = record(before)?.ranked_ms()? / now.ranked_ms()?;
-    let over = cases[before].borrow().rung().name.to_owned();
-    let step = Step {
-        over,
-        times,
-        why: None,
-    };
-    Some((step, before))
-}
-
-impl Done<'_> {
-    /// The step of each record, with what the counters say of it.
-    fn steps(&self) -> Vec<Option<Step>> {
-        let records: Vec<Option<Record>> = self.records.iter().cloned().map(Some).collect();
-        let of = |index| {
-            let (mut step, before) = step(&self.cases, &records, index)?;
-            if let (Some(before), Some(now)) = (&self.tallies[before], &self.tallies[index]) {
-                step.why = ladder::why(before, now, step.times);
-            }
-            Some(step)
-        };
-        (0..self.cases.len()).map(of).collect()
-    }
-}
-
-/// Prints what stands below the table.
-fn print_below(
-    to: &mut dyn Write,
-    finished: &Finished<'_>,
-    steps: &[Option<Step>],
-) -> anyhow::Result<Outcome> {
-    let Done {
-        cases,
-        records,
-        refused,
-        ..
-    } = &finished.done;
-    print_legend(to, records)?;
-    if let Some(conditions) = conditions::conditions(records) {
-        writeln!(to, "{}", table::wrapped(&conditions, 2))?;
-    }
-    print_steps(to, records, steps)?;
-    rows::print_left_out(to, finished.selection)?;
-    for (case, why) in refused {
-        let line = format!("{} is not predicted: {why}", case.rung().name);
-        writeln!(to, "{}", table::wrapped(&line, 2))?;
-    }
-    let failed: Vec<&Record> = records.iter().filter(|record| !record.ok).collect();
-    for record in &failed {
-        let complaint = record.complaint.as_deref().unwrap_or("the output is wrong");
-        writeln!(to, "{}: {complaint}", record.kernel)?;
-    }
-    let all = finished.selection.run.len();
-    if cases.len() < all {
-        print_missing(to, finished)?;
-    }
-    if failed.is_empty() {
-        writeln!(to, "{}", units::all_passed(records.len()))?;
-        Ok(Outcome::Done)
-    } else {
-        let checks = units::count(records.len(), "check");
-        writeln!(to, "{} of {checks} failed", failed.len())?;
-        Ok(Outcome::ChecksFailed)
-    }
-}
-
-/// What the columns are.
-fn print_legend(to: &mut dyn Write, records: &[Record]) -> anyhow::Result<()> {
-    let has = |of: fn(&Record) -> bool| records.iter().any(of);
-    let mut parts = Vec::new();
-    if has(|record| record.ranked_ms().is_some()) {
-        parts.push("x: times as fast as the rung before it that computes the same");
-    }
-    if has(|record| record.roof_pct.or(record.predicted_roof_pct).is_some()) {
-        parts.push("roof %: share of what the GPU's peaks allow for the problem");
-    }
-    if has(|record| record.engine != EngineKind::Gpu) {
-        parts.push("CPU ms: what this machine's CPU took, which says nothing of a GPU");
-    }
-    for part in parts {
-        writeln!(to, "{}", table::wrapped(part, 2))?;
-    }
-    Ok(())
-}
-
-/// A sentence for each step that the counters explain.
-fn print_steps(
-    to: &mut dyn Write,
-    records: &[Record],
-    steps: &[Option<Step>],
-) -> anyhow::Result<()> {
-    let mut lines = records.iter().zip(steps).filter_map(|(record, step)| {
-        let Step { over, times, why } = step.as_ref()?;
-        let (kernel, why) = (&record.kernel, why.as_ref()?);
-        Some(format!("  {kernel} {times:.2}x over {over}: {why}"))
-    });
-    if let Some(first) = lines.next() {
-        writeln!(to, "\nsteps that the counters explain:")?;
-        for line in std::iter::once(first).chain(lines) {
-            writeln!(to, "{}", table::wrapped(&line, 4))?;
-        }
-        writeln!(to)?;
-    }
-    Ok(())
-}
-
-/// Which kernels did not get their turn, and why.
-fn print_missing(to: &mut dyn Write, finished: &Finished<'_>) -> anyhow::Result<()> {
-    let Done { cases, .. } = &finished.done;
-    let is_done = |case: &&RunCase| cases.iter().any(|done| std::ptr::eq(*done, *case));
-    let missing = finished.selection.run.iter().filter(|case| !is_done(case));
-    let names: Vec<&str> = missing.map(|case| case.rung().name).collect();
-    let why = match finished.ending {
-        Ending::TimeUp => "the time is up",
-        Ending::Interrupted | Ending::Complete => "interrupted",
-    };
-    let (done, all) = (cases.len(), finished.selection.run.len());
-    let line = format!("{why}: {done} of {all} done; missing: {}", names.join(", "));
-    writeln!(to, "{}", table::wrapped(&line, 2))?;
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use warpladder::engine::emulator::EmulatorEngine;
-    use warpladder_lab::catalogue;
-    use warpladder_lab::problem::Shape;
-    use warpladder_lab::run::{Problems, preflight};
-
-    const SHAPE: Shape = Shape { m: 3, n: 4, k: 5 };
-
-    fn selection(names: &[&str]) -> Selection {
-        let engine = EmulatorEngine::new();
-        let run = names.iter().map(|name| RunCase {
-            admitted: preflight(&engine, catalogue::find(name).unwrap(), SHAPE).unwrap(),
-            predicted: SHAPE,
-            group: 0,
-            heading: None,
-            seconds: 0.0,
-        });
-        Selection {
-            run: run.collect(),
-            ..Selection::default()
-        }
-    }
-
-    fn records(selection: &Selection) -> Vec<Record> {
-        let engine = EmulatorEngine::new();
-        let mut problems = Problems::new(1);
-        let cases = selection.run.iter();
-        cases
-            .map(|case| problems.run(&engine, &case.admitted, 1).unwrap())
-            .collect()
-    }
-
-    fn printed(selection: &Selection, records: &[Record], ending: Ending) -> (Outcome, String) {
-        let finished = Finished {
-            selection,
-            ending,
-            done: Done {
-                cases: selection.run.iter().take(records.len()).collect(),
-                records: records.to_vec(),
-                tallies: vec![None; records.len()],
-                refused: Vec::new(),
-            },
-        };
-        let steps = finished.done.steps();
-        let mut text = Vec::new();
-        let outcome = print_below(&mut text, &finished, &steps).unwrap();
-        (outcome, String::from_utf8(text).unwrap())
-    }
-
-    #[test]
-    fn one_wrong_record_makes_the_run_fail_and_is_named() {
-        let selection = selection(&["naive", "tiled_guarded_16"]);
-        let mut records = records(&selection);
-        let (outcome, text) = printed(&selection, &records, Ending::Complete);
-        assert!(matches!(outcome, Outcome::Done), "{text}");
-        assert!(text.ends_with("\nall 2 checks passed\n"), "{text}");
-
-        records[1].ok = false;
-        records[1].complaint = Some("element (0, 1) is NaN, not 3".to_owned());
-        let (outcome, text) = printed(&selection, &records, Ending::Complete);
-        assert!(matches!(outcome, Outcome::ChecksFailed), "{text}");
-        let end = "\ntiled_guarded_16: element (0, 1) is NaN, not 3\n1 of 2 checks failed\n";
-        assert!(text.ends_with(end), "{text}");
-    }
-
-    #[test]
-    fn what_did_not_get_its_turn_is_named() {
-        let selection = selection(&["naive", "tiled_guarded_16", "tiled_guarded_32"]);
-        let records = &records(&selection)[..1];
-        let (_, text) = printed(&selection, records, Ending::Interrupted);
-        let missing = "1 of 3 done; missing: tiled_guarded_16, tiled_guarded_32\n1 check passed\n";
-        assert!(text.ends_with(&format!("interrupted: {missing}")), "{text}");
-        let (_, text) = printed(&selection, records, Ending::TimeUp);
-        assert!(
-            text.ends_with(&format!("the time is up: {missing}")),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn steps_are_over_the_rung_before_and_by_predicted_times() {
-        let selection = selection(&["naive", "naive_f64", "tiled_guarded_16"]);
-        let mut records = records(&selection);
-        for (record, ms) in records.iter_mut().zip([8.0, 16.0, 2.0]) {
-            record.predicted_ms = Some(ms);
-        }
-        let records: Vec<Option<Record>> = records.into_iter().map(Some).collect();
-        let of = |index| step(&selection.run, &records, index).map(|(step, _)| step);
-        assert_eq!((of(0), of(1)), (None, None));
-        let over_naive = of(2).unwrap();
-        assert_eq!((over_naive.over.as_str(), over_naive.times), ("naive", 4.0));
-    }
 }

@@ -2,7 +2,8 @@
 
 use super::output::{Destination, human_output};
 use super::shape::{Awkward, Shapes};
-use super::{select, table, units};
+use super::{progress, select, table, units};
+use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use ptx_emulator::sanitize::{Finding, Tool};
 use std::io::Write;
@@ -93,25 +94,40 @@ impl From<Finding> for FindingRecord {
 /// Largest extent of a random size.
 const LARGEST: u32 = 128;
 
+/// Runs that take about as long as one under the sanitizers.
+const SANITIZED_RUNS: usize = 10;
+
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let emulator = EmulatorEngine::new();
     let cases = select(args, &emulator)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
+    let speed = EmulatorSpeed::measure(&emulator, args.shapes.seed)?;
+    let seconds = cases
+        .iter()
+        .map(|case| speed.runs(case.rung(), case.shape(), SANITIZED_RUNS))
+        .sum::<Result<f64, _>>()?;
+    estimate::announce(seconds, "fewer kernels and a smaller --shape take less")?;
+    let progress = progress::of_pieces(cases.len())?;
     let mut records = Vec::new();
     let (mut faulty, mut total) = (0, 0);
     for admitted in &cases {
         let (rung, shape) = (admitted.rung(), admitted.shape());
+        progress.set_message(rung.name);
         let findings = sanitize(&emulator, admitted, args.shapes.seed, args.tool.tools())?;
         if !findings.is_empty() {
             faulty += 1;
             total += findings.len();
             let size = describe(rung.operation, shape);
-            writeln!(human, "{} at {size}:", rung.name)?;
-            for finding in &findings {
-                writeln!(human, "  {}", finding.to_string().replace('\n', "\n  "))?;
-            }
+            progress.suspend(|| {
+                writeln!(human, "{} at {size}:", rung.name)?;
+                for finding in &findings {
+                    writeln!(human, "  {}", finding.to_string().replace('\n', "\n  "))?;
+                }
+                human.flush()
+            })?;
         }
+        progress.inc(1);
         let ran = admitted.runs().name;
         records.push(SanitizeRecord {
             kernel: rung.name,
@@ -122,6 +138,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             findings: findings.into_iter().map(FindingRecord::from).collect(),
         });
     }
+    progress.finish_and_clear();
     if let Some(json) = json {
         json.write_records("sanitize", true, &records)?;
     }

@@ -4,16 +4,17 @@ use super::choices::{SWEPT, one_of};
 use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
 use super::shape::{Large, Shapes};
-use super::{select, table};
+use super::{progress, select, table};
+use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use anyhow::bail;
-use indicatif::ProgressBar;
 use std::io::Write;
 use warpladder::engine::EngineChoice;
+use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::engine;
 use warpladder_lab::problem::Shape;
-use warpladder_lab::sweep::{self, Over, Point, Sweep};
+use warpladder_lab::sweep::{self, Over, Sweep, SweepRequest, Swept};
 use warpladder_models::devices::DeviceModel;
 
 #[derive(clap::Args)]
@@ -57,8 +58,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
                 .collect::<Result<_, _>>()?
         }
     };
-    let mut points: Vec<Vec<Point>> = vec![Vec::new(); shapes.len()];
-    let progress = ProgressBar::new_spinner();
+    let mut curves: Vec<Vec<Swept>> = shapes.iter().map(|_| Vec::new()).collect();
     let work = Work {
         device: device.clone(),
         has_gpu,
@@ -67,23 +67,34 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         shapes: shapes.clone(),
         seed: args.shapes.seed,
     };
+    estimate::announce(work.seconds()?, "Ctrl-C keeps what is done")?;
+    let progress = progress::of_pieces(work.pieces())?;
+    progress.set_message(rung.name);
     let ending = interrupt::attend(
         None,
         move |results| work.run(results),
-        |(index, point)| {
-            progress.set_message(format!("{} at {}", rung.name, point.x));
-            progress.tick();
-            points[index].push(point);
+        |(index, swept)| {
+            progress.inc(1);
+            curves[index].push(swept);
             Ok(())
         },
     );
     progress.finish_and_clear();
     let ending = ending?;
-    let shapes = shapes.into_iter();
-    let curves = shapes.zip(points).filter(|(_, points)| !points.is_empty());
-    let sweeps: Vec<Sweep> = curves
-        .map(|(shape, points)| sweep::curve(&device.name, rung, args.over, shape, points))
-        .collect();
+    let mut not_predicted = Vec::new();
+    let mut sweeps: Vec<Sweep> = Vec::new();
+    for (shape, curve) in shapes.into_iter().zip(curves) {
+        let mut points = Vec::new();
+        for swept in curve {
+            match swept {
+                Swept::Point(point) => points.push(point),
+                Swept::NotPredicted { x, why } => not_predicted.push((x, why.to_string())),
+            }
+        }
+        if !points.is_empty() {
+            sweeps.push(sweep::curve(&device.name, rung, args.over, shape, points));
+        }
+    }
     if sweeps.is_empty() && ending == Ending::Complete {
         bail!("not one warp of {} fits: choose another device", rung.name);
     }
@@ -96,6 +107,10 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     }
     for sweep in &sweeps {
         print(&mut human, sweep)?;
+    }
+    for (x, why) in not_predicted {
+        let line = format!("left out: {x}: {why}");
+        writeln!(human, "{}", table::wrapped(&line, 2))?;
     }
     if ending == Ending::Complete {
         return Ok(Outcome::Done);
@@ -115,18 +130,56 @@ struct Work {
 }
 
 impl Work {
+    /// How long it takes, in seconds, as far as that is known before. To predict launches of one
+    /// size, a kernel is counted once, which takes no time to speak of.
+    fn seconds(&self) -> anyhow::Result<f64> {
+        let sizes: Vec<Shape> = match self.over {
+            Over::Size => sweep::sizes(self.rung).collect(),
+            Over::Warps | Over::Block => self.shapes.clone(),
+        };
+        let mut seconds = 0.0;
+        if self.over == Over::Size {
+            let emulator = EmulatorEngine::new();
+            let speed = EmulatorSpeed::measure(&emulator, self.seed)?;
+            let predictions = sizes.iter();
+            seconds += predictions
+                .map(|&shape| speed.prediction(self.rung, shape))
+                .sum::<f64>();
+        }
+        if self.has_gpu {
+            let launch = |&shape: &Shape| estimate::on_gpu(&self.device, self.rung, shape);
+            let points = self.pieces() / sizes.len().max(1);
+            let launches = (sweep::SAMPLES * points) as f64;
+            seconds += launches * sizes.iter().map(launch).sum::<f64>();
+        }
+        Ok(seconds)
+    }
+
+    /// How many points it has at most.
+    fn pieces(&self) -> usize {
+        match self.over {
+            Over::Size => sweep::sizes(self.rung).count(),
+            Over::Warps => self.shapes.len() * sweep::WARPS.len(),
+            Over::Block => self.shapes.len() * sweep::BLOCKS.len(),
+        }
+    }
+
     /// Hands over each point with the number of its curve.
-    fn run(self, results: &Results<(usize, Point)>) -> anyhow::Result<()> {
+    fn run(self, results: &Results<(usize, Swept)>) -> anyhow::Result<()> {
         let gpu = match self.has_gpu {
             true => Some(engine::open(EngineChoice::Gpu)?.0),
             false => None,
         };
         for (index, &shape) in self.shapes.iter().enumerate() {
-            let mut each = |point| results.hand((index, point));
-            let (device, gpu) = (&self.device, gpu.as_deref());
-            sweep::sweep_each(
-                device, gpu, self.rung, self.over, shape, self.seed, &mut each,
-            )?;
+            let request = SweepRequest {
+                device: &self.device,
+                gpu: gpu.as_deref(),
+                rung: self.rung,
+                over: self.over,
+                shape,
+                seed: self.seed,
+            };
+            sweep::sweep_each(&request, &mut |swept| results.hand((index, swept)))?;
         }
         Ok(())
     }

@@ -4,13 +4,13 @@ use super::choices::{ENGINES, one_of};
 use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
 use super::run::open_engine;
-use super::shape::ProblemArgs;
-use super::{table, units};
+use super::shape::{AskedShape, ProblemArgs};
+use super::{progress, select, table, units};
+use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
 use std::num::NonZeroUsize;
-use warpladder::engine::{Engine, EngineChoice};
+use warpladder::engine::{Engine, EngineChoice, EngineKind};
 use warpladder::gemm::GemmElement;
 use warpladder::gemm::layout::Layout;
 use warpladder::gemm::tuning::{self, Tuned};
@@ -61,9 +61,11 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let problems = args.problems.each();
     let all = problems.len();
     let (element, reps, seed) = (args.element, args.reps, args.problems.shapes.seed);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len}, about {eta} left")?;
-    // Draws on standard error, and only where that is a terminal.
-    let progress = ProgressBar::new(all as u64).with_style(style);
+    estimate::announce(
+        seconds(&*engine, args, &problems)?,
+        "fewer sizes and less --reps take less, and Ctrl-C keeps what is done",
+    )?;
+    let progress = progress::of_pieces(all)?;
     let work = move |results: &Results<Found>| {
         for (asked, layout) in problems {
             let shape = asked.any();
@@ -109,6 +111,41 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         0 => Outcome::Done,
         _ => Outcome::ChecksFailed,
     })
+}
+
+/// How long it takes, in seconds, as far as that is known before.
+fn seconds(
+    engine: &dyn Engine,
+    args: &Args,
+    problems: &[(AskedShape, Layout)],
+) -> anyhow::Result<f64> {
+    let rung = select::kernel(match args.element {
+        ElementArg::F32 => "sgemm",
+        ElementArg::F64 => "dgemm",
+    })?;
+    // One run checks a candidate.
+    let runs = 1 + args.reps.get();
+    let speed = match engine.kind() {
+        EngineKind::Gpu => None,
+        _ => Some(EmulatorSpeed::measure(engine, args.problems.shapes.seed)?),
+    };
+    let device = select::device(None)?;
+    let mut seconds = 0.0;
+    for &(asked, layout) in problems {
+        let (shape, transposed) = (asked.any(), layout.transposed());
+        let candidates = match args.element {
+            ElementArg::F32 => tune::count::<f32>(engine, shape, transposed)?,
+            ElementArg::F64 => tune::count::<f64>(engine, shape, transposed)?,
+        };
+        seconds += match &speed {
+            Some(speed) => speed.runs(rung, shape, runs * candidates)?,
+            None => {
+                let sample = estimate::on_gpu(&device, rung, shape) + tune::SAMPLE_SECONDS;
+                (runs * candidates) as f64 * sample
+            }
+        };
+    }
+    Ok(seconds)
 }
 
 /// The candidates of one product, and what is kept of the fastest; of none that is wrong.

@@ -27,9 +27,10 @@ pub fn all_passed(checks: usize) -> String {
     }
 }
 
-/// The first cause of a message of several, which are parted by colons.
+/// The first cause of a message of several, up to its first colon or parenthesis.
 pub fn first_cause(message: &str) -> &str {
-    message.split(": ").next().unwrap_or(message)
+    let end = [": ", " ("].iter().filter_map(|mark| message.find(mark));
+    &message[..end.min().unwrap_or(message.len())]
 }
 
 #[cfg(test)]
@@ -56,5 +57,19 @@ mod tests {
     fn one_is_singular() {
         assert_eq!(count(1, "kernel"), "1 kernel");
         assert_eq!(count(0, "kernel"), "0 kernels");
+    }
+
+    #[test]
+    fn the_first_cause_ends_where_a_colon_or_a_parenthesis_begins() {
+        for (message, first) in [
+            ("no NVIDIA driver (a: b): install it", "no NVIDIA driver"),
+            (
+                "the driver does not start: 999: look",
+                "the driver does not start",
+            ),
+            ("one", "one"),
+        ] {
+            assert_eq!(first_cause(message), first);
+        }
     }
 }

@@ -104,34 +104,73 @@ pub enum SweepError {
 }
 
 /// Warps of a multiprocessor that are sampled, up to what the device can have.
-const WARPS: [u32; 12] = [1, 2, 3, 4, 6, 8, 16, 24, 32, 40, 48, 64];
+pub const WARPS: [u32; 12] = [1, 2, 3, 4, 6, 8, 16, 24, 32, 40, 48, 64];
 
 /// Threads of a block that are sampled.
-const BLOCKS: [u32; 6] = [32, 64, 96, 128, 192, 256];
+pub const BLOCKS: [u32; 6] = [32, 64, 96, 128, 192, 256];
 
 /// Extents that are sampled.
 const SIZES: [u32; 8] = [128, 256, 512, 1024, 2048, 3072, 4096, 8192];
 
 /// Timed runs of each point.
-const SAMPLES: usize = 15;
+pub const SAMPLES: usize = 15;
 
-/// Sweeps a rung on a device, which `gpu` is where it can be measured.
+/// What is swept, and on what.
+#[derive(Clone, Copy)]
+pub struct SweepRequest<'a> {
+    /// The GPU that is predicted.
+    pub device: &'a DeviceModel,
+    /// The same GPU, where it is there and can be measured.
+    pub gpu: Option<&'a dyn Engine>,
+    /// The kernel.
+    pub rung: &'static Rung,
+    /// What is varied.
+    pub over: Over,
+    /// The problem; a sweep over sizes has its own.
+    pub shape: Shape,
+    /// Seed of the inputs.
+    pub seed: u64,
+}
+
+/// What comes of one x of a sweep.
+#[derive(Debug)]
+pub enum Swept {
+    /// A point of the curve.
+    Point(Point),
+    /// No point: there is no prediction.
+    NotPredicted {
+        /// Where.
+        x: u32,
+        /// Why.
+        why: ForecastError,
+    },
+}
+
+/// The sizes of a sweep over sizes: those that the rung takes.
+pub fn sizes(rung: &Rung) -> impl Iterator<Item = Shape> {
+    let shapes = SIZES.into_iter().map(square);
+    shapes.filter(move |&shape| check_shape(rung, shape).is_ok())
+}
+
+/// Sweeps a rung.
 ///
 /// # Errors
 /// See [`SweepError`].
-pub fn sweep(
-    device: &DeviceModel,
-    gpu: Option<&dyn Engine>,
-    rung: &'static Rung,
-    over: Over,
-    shape: Shape,
-    seed: u64,
-) -> Result<Sweep, SweepError> {
+pub fn sweep(request: &SweepRequest<'_>) -> Result<Sweep, SweepError> {
     let mut points = Vec::new();
-    sweep_each(device, gpu, rung, over, shape, seed, &mut |point| {
-        points.push(point);
+    sweep_each(request, &mut |swept| {
+        if let Swept::Point(point) = swept {
+            points.push(point);
+        }
         ControlFlow::Continue(())
     })?;
+    let SweepRequest {
+        device,
+        rung,
+        over,
+        shape,
+        ..
+    } = *request;
     Ok(curve(&device.name, rung, over, shape, points))
 }
 
@@ -140,17 +179,12 @@ pub fn sweep(
 /// # Errors
 /// See [`SweepError`].
 pub fn sweep_each(
-    device: &DeviceModel,
-    gpu: Option<&dyn Engine>,
-    rung: &'static Rung,
-    over: Over,
-    shape: Shape,
-    seed: u64,
-    each: &mut dyn FnMut(Point) -> ControlFlow<()>,
+    request: &SweepRequest<'_>,
+    each: &mut dyn FnMut(Swept) -> ControlFlow<()>,
 ) -> Result<(), SweepError> {
-    match over {
-        Over::Size => sizes(device, gpu, rung, seed, each),
-        Over::Warps | Over::Block => launches(device, gpu, rung, over, shape, seed, each),
+    match request.over {
+        Over::Size => each_size(request, each),
+        Over::Warps | Over::Block => each_launch(request, each),
     }
 }
 
@@ -219,23 +253,38 @@ fn point(rung: &Rung, x: u32, forecast: &Forecast, measured_ms: Option<[f64; 3]>
     }
 }
 
-/// One rung at several sizes.
-fn sizes(
-    device: &DeviceModel,
-    gpu: Option<&dyn Engine>,
-    rung: &'static Rung,
-    seed: u64,
-    each: &mut dyn FnMut(Point) -> ControlFlow<()>,
+/// One rung at several sizes. Where none can be predicted, that is an error.
+fn each_size(
+    request: &SweepRequest<'_>,
+    each: &mut dyn FnMut(Swept) -> ControlFlow<()>,
 ) -> Result<(), SweepError> {
+    let SweepRequest {
+        device,
+        gpu,
+        rung,
+        seed,
+        ..
+    } = *request;
     let emulator = EmulatorEngine::new();
-    let mut is_any_taken = false;
-    for size in SIZES {
-        let shape = square(size);
-        if check_shape(rung, shape).is_err() {
-            continue;
-        }
-        is_any_taken = true;
-        let forecast = predict::forecast(&emulator, device, rung, shape, seed)?;
+    let sizes: Vec<Shape> = sizes(rung).collect();
+    if sizes.is_empty() {
+        return Err(SweepError::NoSize(rung.name));
+    }
+    let mut is_any_predicted = false;
+    for (index, &shape) in sizes.iter().enumerate() {
+        let x = shape.m;
+        let forecast = match predict::forecast(&emulator, device, rung, shape, seed) {
+            Ok(forecast) => forecast,
+            Err(why) if index + 1 == sizes.len() && !is_any_predicted => return Err(why.into()),
+            Err(why @ ForecastError::ChosenAtNoSmallSize(_)) => {
+                if each(Swept::NotPredicted { x, why }).is_break() {
+                    return Ok(());
+                }
+                continue;
+            }
+            Err(why) => return Err(why.into()),
+        };
+        is_any_predicted = true;
         let measured = gpu.map(|gpu| {
             let admitted = preflight(gpu, rung, shape)?;
             Problems::new(seed).run(gpu, &admitted, SAMPLES)
@@ -243,19 +292,17 @@ fn sizes(
         let measured = measured.transpose()?.map(|record| {
             if !record.ok {
                 let complaint = record.complaint.unwrap_or_default();
-                return Err(wrong(rung, size, complaint));
+                return Err(wrong(rung, x, complaint));
             }
             let times = [record.min_ms, record.median_ms, record.max_ms];
             Ok(times.map(Option::unwrap_or_default))
         });
-        if each(point(rung, size, &forecast, measured.transpose()?)).is_break() {
+        let point = point(rung, x, &forecast, measured.transpose()?);
+        if each(Swept::Point(point)).is_break() {
             return Ok(());
         }
     }
-    match is_any_taken {
-        true => Ok(()),
-        false => Err(SweepError::NoSize(rung.name)),
-    }
+    Ok(())
 }
 
 fn wrong(rung: &Rung, x: u32, complaint: String) -> SweepError {
@@ -267,15 +314,18 @@ fn wrong(rung: &Rung, x: u32, complaint: String) -> SweepError {
 }
 
 /// A grid-stride loop with several launches of one size.
-fn launches(
-    device: &DeviceModel,
-    gpu: Option<&dyn Engine>,
-    rung: &'static Rung,
-    over: Over,
-    shape: Shape,
-    seed: u64,
-    each: &mut dyn FnMut(Point) -> ControlFlow<()>,
+fn each_launch(
+    request: &SweepRequest<'_>,
+    each: &mut dyn FnMut(Swept) -> ControlFlow<()>,
 ) -> Result<(), SweepError> {
+    let SweepRequest {
+        device,
+        gpu,
+        rung,
+        over,
+        shape,
+        seed,
+    } = *request;
     let Implementation::Kernel {
         geometry: Geometry::GridStride { block: widest },
         ..
@@ -319,7 +369,7 @@ fn launches(
             break;
         }
         let measured = times.as_ref().map(|times| times[index]);
-        if each(point(rung, x, &forecast, measured)).is_break() {
+        if each(Swept::Point(point(rung, x, &forecast, measured))).is_break() {
             break;
         }
     }

@@ -22,7 +22,7 @@ const MAX_CANDIDATES: usize = 32;
 
 /// A sample is of as many products as take this long, in seconds: well above the cost of waiting
 /// for them.
-const SAMPLE_SECONDS: f64 = 1e-3;
+pub const SAMPLE_SECONDS: f64 = 1e-3;
 
 /// Why nothing was found.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +96,20 @@ pub fn candidates<T: GemmElement>(
             .expect("times are numbers")
     });
     Ok(candidates)
+}
+
+/// How many candidates are timed for a problem.
+///
+/// # Errors
+/// See [`TuneError`].
+pub fn count<T: GemmElement>(
+    engine: &dyn Engine,
+    shape: Shape,
+    transposed: [bool; 2],
+) -> Result<usize, TuneError> {
+    let description = Description::<T>::dense([shape.m, shape.n, shape.k], transposed);
+    description.check()?;
+    Ok(shortlist(&description, DeviceLimits::of(engine)).len())
 }
 
 /// What is kept of the fastest candidate, for the tuning file.

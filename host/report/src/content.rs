@@ -31,22 +31,22 @@ const SEED: u64 = 1;
 impl Content {
     /// Counts the kernels of these results on the emulator, and predicts those of
     /// [`Content::to_predict`].
-    pub fn new(mut data: Data) -> Self {
-        let measured = data.measured.iter();
-        let mut rungs: Vec<&'static Rung> = measured
-            .filter_map(|measured| catalogue::find(&measured.kernel))
-            .collect();
-        let mut seen = HashSet::new();
-        rungs.retain(|rung| seen.insert(rung.name));
-        let counted = count(&rungs);
+    ///
+    /// `each` is called with every kernel that is done.
+    pub fn new(mut data: Data, each: &(dyn Fn(&'static Rung) + Sync)) -> Self {
+        let counted = count(&Content::to_count(&data), each);
         let model = data.model();
         let mut refused = HashMap::new();
         if let Some(device) = &model {
             let made: Vec<_> = Content::to_predict(&data)
                 .into_par_iter()
-                .map(|(rung, shape)| (rung, shape, predict(device, rung, shape)))
+                .map(|(rung, shape)| {
+                    let made = predict(device, rung, shape);
+                    each(rung);
+                    (rung, made)
+                })
                 .collect();
-            for (rung, _, made) in made {
+            for (rung, made) in made {
                 match made {
                     Ok(predicted) => data.predicted.push(predicted),
                     Err(reason) => _ = refused.insert(rung.name.to_owned(), reason),
@@ -59,6 +59,17 @@ impl Content {
             counted,
             refused,
         }
+    }
+
+    /// The kernels of these results: each is counted.
+    pub fn to_count(data: &Data) -> Vec<&'static Rung> {
+        let measured = data.measured.iter();
+        let mut rungs: Vec<&'static Rung> = measured
+            .filter_map(|measured| catalogue::find(&measured.kernel))
+            .collect();
+        let mut seen = HashSet::new();
+        rungs.retain(|rung| seen.insert(rung.name));
+        rungs
     }
 
     /// The kernels, with their sizes, whose predictions are not among the results: they are made
@@ -105,4 +116,29 @@ fn predict(device: &DeviceModel, rung: &'static Rung, shape: Shape) -> Result<Pr
         predicted_ms: forecast.seconds() * 1e3,
         bound: forecast.longest().prediction.bound,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Report;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_kernel_that_is_counted_or_predicted_is_told() {
+        let mut data = Data::shipped().unwrap();
+        data.measured
+            .retain(|record| ["copy", "transpose_padded"].contains(&record.kernel.as_str()));
+        // Nothing is predicted for results that ship.
+        data.is_shipped = false;
+        data.predicted.clear();
+        let kernels = Content::to_count(&data).len();
+        let predicted = Content::to_predict(&data).len();
+        assert!(kernels == 2 && predicted >= 2, "{kernels} {predicted}");
+        let told = AtomicUsize::new(0);
+        let pieces = Report::pieces(&data);
+        Report::with_progress(data, &|_| _ = told.fetch_add(1, Ordering::Relaxed));
+        let all = kernels + predicted;
+        assert_eq!((told.into_inner(), pieces), (all, all));
+    }
 }

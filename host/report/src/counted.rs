@@ -40,11 +40,15 @@ pub struct Counted {
 }
 
 /// Counts these rungs, each at a small size; those that are functions of the host, or that fail,
-/// are left out.
-pub fn count(rungs: &[&'static Rung]) -> HashMap<String, Counted> {
+/// are left out. `each` is called with every one that is done.
+pub fn count(
+    rungs: &[&'static Rung],
+    each: &(dyn Fn(&'static Rung) + Sync),
+) -> HashMap<String, Counted> {
     let counted = rungs.par_iter().filter_map(|rung| {
-        let counted = count_one(rung)?;
-        Some((rung.name.to_owned(), counted))
+        let counted = count_one(rung);
+        each(rung);
+        Some((rung.name.to_owned(), counted?))
     });
     counted.collect()
 }

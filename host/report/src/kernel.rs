@@ -21,8 +21,20 @@ pub fn article(report: &Content, rung: &'static Rung) -> Markup {
             p { (rung.summary) "." }
             p.muted {
                 (rung.family) ", " (rung.element)
-                @if rung.source != "-" { ", sources " (rung.source) }
-                ", takes " (rung.precondition.describe(rung.operation)) "."
+                @if rung.source != "-" {
+                    @let word = if rung.source.contains(',') { "sources" } else { "source" };
+                    ", " (word) " " (rung.source)
+                }
+                ", takes " (rung.precondition.describe(rung.operation))
+                @if let Some(base) = rung.improves_on() {
+                    ", changes "
+                    @if report.data.measured.iter().any(|record| record.kernel == base.name) {
+                        a href={ "#kernel-" (base.name) } { code { (base.name) } }
+                    } @else {
+                        code { (base.name) }
+                    }
+                }
+                "."
             }
             (times(report, rung))
             @if let Some(reason) = report.refused.get(rung.name) {

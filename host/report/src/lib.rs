@@ -49,9 +49,20 @@ impl Report {
     /// Counts the kernels of these results on the emulator, and predicts those of
     /// [`Report::to_predict`].
     pub fn new(data: Data) -> Self {
+        Report::with_progress(data, &|_| {})
+    }
+
+    /// The same; `each` is called from any thread, with every kernel that is counted or predicted,
+    /// [`Report::pieces`] times in all.
+    pub fn with_progress(data: Data, each: &(dyn Fn(&'static Rung) + Sync)) -> Self {
         Report {
-            content: Content::new(data),
+            content: Content::new(data, each),
         }
+    }
+
+    /// How many kernels are counted and how many predicted for the page, together.
+    pub fn pieces(data: &Data) -> usize {
+        Content::to_count(data).len() + Content::to_predict(data).len()
     }
 
     /// The kernels, with their sizes, whose predictions are not among the results: they are made

@@ -161,14 +161,14 @@ fn notices(report: &Content, ladders: &[Ladder<'_>]) -> Markup {
         }
         @if !refused.is_empty() && !data.is_emulated() {
             p.notice {
-                "By its PTX this GPU cannot run " (refused.join(", "))
+                "By its PTX this GPU cannot run " (some(&refused))
                 ", which these results say it did: was the device renamed?"
             }
         }
         @if !above.is_empty() {
             p.notice {
                 "Faster than the peaks that the table of devices has for "
-                (report.device().unwrap_or("this GPU")) ": " (above.join(", "))
+                (report.device().unwrap_or("this GPU")) ": " (some(&above))
                 ". Is it that GPU, and that model of it? The output of "
                 code { "warpladder devices --json" } " among the files says."
             }
@@ -179,6 +179,15 @@ fn notices(report: &Content, ladders: &[Ladder<'_>]) -> Markup {
                  peaks: add the output of " code { "warpladder devices --json" } "."
             }
         }
+    }
+}
+
+/// The names of kernels, the first few of many.
+fn some(names: &[&str]) -> String {
+    const MAX_NAMES: usize = 6;
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 | 1 => names.join(", "),
+        more => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
     }
 }
 

@@ -1,15 +1,15 @@
 //! What a run consists of: kernels at sizes, and how long that will take.
 
 use super::prediction;
+use crate::estimate::{self, EmulatorSpeed, ROUGH_SECONDS, about};
 use crate::select;
 use crate::shape::AskedShape;
 use anyhow::bail;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use warpladder::engine::{Engine, EngineKind};
 use warpladder_lab::catalogue::{self, Family, Implementation, Rung};
-use warpladder_lab::predict;
 use warpladder_lab::problem::Shape;
-use warpladder_lab::run::{Admitted, Problems, check_shape, preflight};
+use warpladder_lab::run::{Admitted, check_shape, preflight};
 use warpladder_models::devices::DeviceModel;
 
 /// Products on the host run unasked up to this much work: 512 × 512 × 512, about a second for the
@@ -163,23 +163,6 @@ pub(super) struct Conditions<'a> {
     pub seed: u64,
 }
 
-/// How many times as long as the simplest kernel others take for a multiply-add, as a rule.
-const OTHERS: f64 = 4.0;
-
-/// Times of an emulated run that counting takes for a prediction, and the extents of a problem that
-/// is as much work as all that are counted for it.
-const COUNTING: f64 = 150.0;
-const COUNTED: u32 = 384;
-
-/// Estimates above this, in seconds, are made more precise by a small run of the kernel.
-const ROUGH_SECONDS: f64 = 2.0;
-
-/// Extents of such a run: of a product, and of what has no third dimension.
-const SAMPLES: [u32; 2] = [128, 1024];
-
-/// Share of its roof that a kernel on a GPU reaches at least, but for the first ones of a ladder.
-const GPU_SHARE: f64 = 0.05;
-
 /// Launches on a GPU beside the samples: the check, the warm-up, and those with transfers.
 const OTHER_LAUNCHES: usize = 7;
 
@@ -187,87 +170,27 @@ const OTHER_LAUNCHES: usize = 7;
 pub(super) fn estimate(cases: &mut [RunCase], on: &Conditions<'_>) -> anyhow::Result<()> {
     if on.engine.kind() == EngineKind::Gpu {
         for case in cases {
-            let least = on.measured.and_then(|device| {
-                predict::least_seconds(device, case.rung(), case.admitted.shape())
-            });
+            let launch = on
+                .measured
+                .map(|device| estimate::on_gpu(device, case.rung(), case.admitted.shape()));
             let launches = (on.reps + OTHER_LAUNCHES) as f64;
-            case.seconds = launches * least.unwrap_or_default() / GPU_SHARE;
+            case.seconds = launches * launch.unwrap_or_default();
         }
         return Ok(());
     }
-    let Some(rate) = rate(on)? else {
-        return Ok(());
-    };
+    let speed = EmulatorSpeed::measure(on.engine, on.seed)?;
     for case in cases {
-        let (rung, shape) = (case.rung(), case.admitted.shape());
-        let runs = (1 + on.reps) as f64;
-        let mut seconds = OTHERS * rate * runs * work(rung, shape);
-        if seconds > ROUGH_SECONDS {
-            let [product, flat] = SAMPLES;
-            let most = if rung.operation.uses_k() {
-                product
-            } else {
-                flat
-            };
-            let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent.min(most));
-            let small = Shape { m, n, k };
-            let small = rung.precondition.round_up(rung.operation, small);
-            let took = run_once(on, rung, small)?;
-            seconds = took * runs * work(rung, shape) / work(rung, small);
-        }
+        let rung = case.rung();
+        case.seconds = speed.runs(rung, case.admitted.shape(), 1 + on.reps)?;
         let is_counted = on.device.is_some_and(|device| {
             !case.admitted.is_on_host()
                 && prediction::shipped(device, rung, case.predicted).is_none()
         });
         if is_counted {
-            let Shape { m, n, k } = case.predicted;
-            let [m, n, k] = [m, n, k].map(|extent| extent.min(COUNTED));
-            seconds += COUNTING * rate * work(rung, Shape { m, n, k });
+            case.seconds += speed.prediction(rung, case.predicted);
         }
-        case.seconds = seconds;
     }
     Ok(())
-}
-
-/// Multiply-adds of a problem, or elements that it moves.
-fn work(rung: &Rung, shape: Shape) -> f64 {
-    let flops = rung.operation.flops(shape) / 2.0;
-    flops.max(rung.operation.elements_moved(shape)).max(1.0)
-}
-
-/// Seconds in which the emulator does a multiply-add of the simplest kernel here, in this build.
-fn rate(on: &Conditions<'_>) -> anyhow::Result<Option<f64>> {
-    const EXTENT: u32 = 96;
-    let Some(simplest) = catalogue::find("naive") else {
-        return Ok(None);
-    };
-    let shape = Shape {
-        m: EXTENT,
-        n: EXTENT,
-        k: EXTENT,
-    };
-    Ok(Some(run_once(on, simplest, shape)? / work(simplest, shape)))
-}
-
-/// Seconds of one run.
-fn run_once(on: &Conditions<'_>, rung: &'static Rung, shape: Shape) -> anyhow::Result<f64> {
-    let admitted = preflight(on.engine, rung, shape)?;
-    let start = Instant::now();
-    let record = Problems::new(on.seed).run(on.engine, &admitted, 1)?;
-    let checked_and_timed = start.elapsed().as_secs_f64() / 2.0;
-    Ok(record
-        .own_median_ms()
-        .map_or(checked_and_timed, |ms| ms / 1e3))
-}
-
-/// A duration in words that are as precise as an estimate: "40 s", "3 min", "5 h".
-pub(super) fn about(seconds: f64) -> String {
-    match seconds {
-        ..90.0 => format!("{:.0} s", seconds.ceil()),
-        ..5400.0 => format!("{:.0} min", seconds / 60.0),
-        ..172_800.0 => format!("{:.0} h", seconds / 3600.0),
-        _ => format!("{:.0} days", seconds / 86_400.0),
-    }
 }
 
 impl Selection {
@@ -293,23 +216,5 @@ impl Selection {
             );
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_as_precise_as_estimates() {
-        for (seconds, words) in [
-            (0.2, "1 s"),
-            (61.0, "61 s"),
-            (120.0, "2 min"),
-            (7200.0, "2 h"),
-            (864_000.0, "10 days"),
-        ] {
-            assert_eq!(about(seconds), words);
-        }
     }
 }

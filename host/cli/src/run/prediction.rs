@@ -83,6 +83,9 @@ pub(super) fn shipped(
         gbs: rate(bytes),
         bound: row.bound,
         roof_pct: predict::roof_pct(device, rung, shape, ms),
+        // It is calibrated, and everything is known of it.
+        unknown: Vec::new(),
+        has_launch: true,
     })
 }
 

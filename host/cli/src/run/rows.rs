@@ -1,6 +1,7 @@
 //! The table of a run, row by row, and what stands below it.
 
-use super::cases::{RunCase, Selection, about};
+use super::cases::{RunCase, Selection};
+use crate::estimate::about;
 use crate::table::{Column, Rows, figure};
 use std::io::{self, Write};
 use warpladder::engine::EngineKind;
@@ -38,13 +39,14 @@ fn measured_or_predicted(record: &Record) -> (Option<f64>, Option<f64>, Option<f
 /// A rate: of arithmetic for products and chains of it, of data for everything else.
 fn rate(case: &RunCase, gflops: Option<f64>, gbs: Option<f64>) -> String {
     let (value, units) = match (case.rung().operation.uses_k(), gflops, gbs) {
-        (true, Some(gflops), _) => (gflops, ["GFLOP/s", "TFLOP/s"]),
-        (_, _, Some(gbs)) => (gbs, ["GB/s", "TB/s"]),
+        (true, Some(gflops), _) => (gflops, ["MFLOP/s", "GFLOP/s", "TFLOP/s"]),
+        (_, _, Some(gbs)) => (gbs, ["MB/s", "GB/s", "TB/s"]),
         _ => return "-".to_owned(),
     };
     let (value, unit) = match value {
-        1000.0.. => (value / 1e3, units[1]),
-        _ => (value, units[0]),
+        1000.0.. => (value / 1e3, units[2]),
+        1.0.. => (value, units[1]),
+        _ => (value * 1e3, units[0]),
     };
     let decimals = match value {
         100.0.. => 0,

@@ -9,17 +9,40 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::{Implementation, Rung};
 use warpladder_lab::ladder::{self, Tally};
 use warpladder_lab::predict;
-use warpladder_lab::run::{Problems, Record, Sampling};
+use warpladder_lab::run::{Predicted, Problems, Record, Sampling};
+use warpladder_models::Bound;
 use warpladder_models::devices::DeviceModel;
 
 /// What the work hands over.
 pub(super) enum Progress {
     /// A case begins.
     Begun(usize),
-    /// A case is done; with why it could not be predicted.
-    Done(usize, Box<Record>, Option<String>),
+    /// A case is done; with what is to be said of its prediction.
+    Done(usize, Box<Record>, Option<Caveat>),
     /// What a case does to the machine.
     Counted(usize, Tally),
+}
+
+/// What is to be said of a prediction.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Caveat {
+    /// There is none, for this reason.
+    Refused(String),
+    /// It is without these, whose rates are not known of the GPU, and so is the least time.
+    Least(Vec<Bound>),
+    /// It is so short that what a launch costs, which is not known of the GPU, would be much of it.
+    Short,
+}
+
+impl Caveat {
+    fn of(predicted: &Predicted) -> Option<Self> {
+        const LAUNCHES_ARE_MUCH_OF_MS: f64 = 0.05;
+        if !predicted.unknown.is_empty() {
+            return Some(Caveat::Least(predicted.unknown.clone()));
+        }
+        let is_short = !predicted.has_launch && predicted.ms < LAUNCHES_ARE_MUCH_OF_MS;
+        is_short.then_some(Caveat::Short)
+    }
 }
 
 /// The work of a run.
@@ -44,12 +67,15 @@ impl Work {
             if results.hand(Progress::Begun(index)).is_break() {
                 break;
             }
-            let (predicted, refused) = match &self.device {
+            let (predicted, caveat) = match &self.device {
                 Some(device) if !case.admitted.is_on_host() => {
                     let (rung, shape) = (case.rung(), case.predicted);
                     match prediction::predicted(&emulator, device, rung, shape, self.seed) {
-                        Ok(predicted) => (Some(predicted), None),
-                        Err(refused) => (None, Some(refused.to_string())),
+                        Ok(predicted) => {
+                            let caveat = Caveat::of(&predicted);
+                            (Some(predicted), caveat)
+                        }
+                        Err(refused) => (None, Some(Caveat::Refused(refused.to_string()))),
                     }
                 }
                 _ => (None, None),
@@ -65,7 +91,7 @@ impl Work {
                 let (rung, shape) = (case.rung(), case.admitted.shape());
                 record.roof_pct = predict::roof_pct(device, rung, shape, ms);
             }
-            let done = Progress::Done(index, Box::new(record), refused);
+            let done = Progress::Done(index, Box::new(record), caveat);
             if results.hand(done).is_break() {
                 break;
             }

@@ -159,6 +159,11 @@ fn what_cannot_be_is_refused_in_one_line() {
         (true, &["add_two"], &["no exercise \"add_two\"", "add_one"]),
         (
             true,
+            &["strat"],
+            &["no exercise \"strat\"", "did you mean start?"],
+        ),
+        (
+            true,
             &["nosuch"],
             &["no exercise \"nosuch\": `warpladder learn list`"],
         ),

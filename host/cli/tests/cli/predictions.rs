@@ -14,7 +14,7 @@ use warpladder_lab::catalogue::{self, Implementation};
 use warpladder_lab::predict::{self, Forecast, ForecastError, forecast};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::results;
-use warpladder_lab::sweep::{Over, Point, Sweep, sweep};
+use warpladder_lab::sweep::{Over, Point, Sweep, SweepRequest, sweep};
 use warpladder_models::devices;
 
 /// A rung at a size: measured, and predicted by `warpladder predict --json`, of which these fields
@@ -163,7 +163,15 @@ fn sweep_again() {
     sweeps().into_par_iter().for_each(|file| {
         let before = saved(&file);
         let rung = catalogue::find(&before.kernel).unwrap();
-        let again = sweep(h200, None, rung, before.over, before.shape, 1).unwrap();
+        let again = sweep(&SweepRequest {
+            device: h200,
+            gpu: None,
+            rung,
+            over: before.over,
+            shape: before.shape,
+            seed: 1,
+        })
+        .unwrap();
         let points = before.points.iter().map(|point| {
             let predicted = again.points.iter().find(|again| again.x == point.x);
             Point {
@@ -294,7 +302,15 @@ fn knees_of_the_gtx_1080_are_those_of_the_source() {
     };
     let curve = |kernel| {
         let rung = catalogue::find(kernel).unwrap();
-        sweep(gtx_1080, None, rung, Over::Warps, shape, 1).unwrap()
+        sweep(&SweepRequest {
+            device: gtx_1080,
+            gpu: None,
+            rung,
+            over: Over::Warps,
+            shape,
+            seed: 1,
+        })
+        .unwrap()
     };
     let lcs = curve("matvec_lcs").points;
     let peak = lcs

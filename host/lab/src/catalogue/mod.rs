@@ -9,6 +9,7 @@ mod matmul;
 mod matvec;
 mod precondition;
 mod request;
+mod steps;
 mod stream;
 mod transpose;
 mod wgmma;
@@ -175,7 +176,8 @@ impl Rung {
     }
 }
 
-/// The tables, family by family, each rung after the one that it improves on.
+/// The tables, family by family, each rung after the one that it improves on
+/// ([`Rung::improves_on`]).
 const TABLES: [&[Rung]; 4] = [
     matmul::RUNGS,
     transpose::RUNGS,

@@ -35,6 +35,14 @@ use warpladder::plan::Plan;
 /// a block is a small part of the whole.
 const MIN_EXTENT: u32 = 128;
 
+/// Arithmetic of the runs from which a product is extrapolated, at least: the sum of two extents in
+/// each direction.
+const SAMPLES_FLOPS: f64 = 2.0 * 384.0 * 384.0 * 384.0;
+
+/// Where no small size has the kernels of a plan, problems up to this are run as they are: 1024 ×
+/// 1024 × 1024, half a minute.
+const WHOLE_FLOPS: f64 = 2.0 * 1024.0 * 1024.0 * 1024.0;
+
 /// Declares the counts of a launch with the line through two of them, so that no field is
 /// forgotten.
 macro_rules! counts {
@@ -143,9 +151,8 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
                 _ => Ok(run_whole()?),
             }
         }
-        Implementation::Planned { .. } if is_within(rung, shape, [2 * MIN_EXTENT; 3]) => {
-            Ok(run_whole()?)
-        }
+        // Where the samples would be more work, it is run as it is.
+        _ if (1.0..=SAMPLES_FLOPS).contains(&rung.operation.flops(shape)) => Ok(run_whole()?),
         Implementation::Planned { plan, .. } => match small_plans(plan, whole, request) {
             Some((multiprocessors, least)) => {
                 let samples = least.map(|extent| Samples {
@@ -156,6 +163,8 @@ pub fn at(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
                     run(multiprocessors, shape)
                 })?)
             }
+            // It takes seconds, but is exact.
+            None if rung.operation.flops(shape) <= WHOLE_FLOPS => Ok(run_whole()?),
             None => Err(ForecastError::ChosenAtNoSmallSize(rung.name)),
         },
         _ => {

@@ -33,6 +33,7 @@ use warpladder::engine::emulator::EmulatorEngine;
 use warpladder::error::EngineError;
 use warpladder::plan::PlannedLaunch;
 use warpladder::ptx;
+use warpladder_models::Bound;
 use warpladder_models::Figure;
 use warpladder_models::devices::{DeviceModel, Queried};
 use warpladder_models::occupancy::Launch;
@@ -94,7 +95,20 @@ impl Forecast {
             gbs: self.gbs(),
             bound: self.longest().prediction.bound,
             roof_pct: roof_pct(device, self.rung, self.shape, ms),
+            unknown: self.unknown(),
+            has_launch: device.calibration.launch_us.is_some(),
         }
+    }
+
+    /// What the device has no known rate for: times are without it, and so the least.
+    pub fn unknown(&self) -> Vec<Bound> {
+        let mut unknown = Vec::new();
+        for bound in self.launches.iter().flat_map(|of| &of.prediction.unknown) {
+            if !unknown.contains(bound) {
+                unknown.push(*bound);
+            }
+        }
+        unknown
     }
 
     /// The launch that takes longest.
@@ -481,6 +495,26 @@ mod tests {
             );
             let loads = total.global_loads.sectors as f64;
             assert!(extrapolated.read_sectors <= loads, "{name}");
+        }
+    }
+
+    /// Kernels are chosen by the size: at these no smaller one has the same.
+    #[test]
+    fn general_products_are_predicted_at_every_small_size() {
+        let emulator = EmulatorEngine::new();
+        let shape = Shape {
+            m: 300,
+            n: 300,
+            k: 40,
+        };
+        for (name, device) in [("sgemm", "H200"), ("dgemm", "A100"), ("wgmma_bf16", "H200")] {
+            let (rung, device) = (
+                catalogue::find(name).unwrap(),
+                devices::find(device).unwrap(),
+            );
+            let forecast = forecast(&emulator, device, rung, shape, 1).unwrap();
+            let peak = roof_pct(device, rung, shape, forecast.seconds() * 1e3);
+            assert!(peak.is_some_and(|share| share < 100.0), "{name}: {peak:?}");
         }
     }
 

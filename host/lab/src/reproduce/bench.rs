@@ -120,6 +120,11 @@ impl<'e> Bench<'e> {
         }
     }
 
+    /// What the preflight admitted: each is measured once.
+    pub fn admitted(&self) -> impl Iterator<Item = &Admitted> {
+        self.admitted.values()
+    }
+
     /// Admits a rung, or remembers that it was admitted.
     fn admit(&mut self, rung: &'static Rung, shape: Shape) -> Result<Admitted, RunError> {
         if let Some(admitted) = self.admitted.get(&(rung.name, shape)) {

@@ -160,6 +160,10 @@ pub struct Predicted {
     pub bound: Bound,
     /// The least time that the GPU's peaks allow, in percent of the predicted one.
     pub roof_pct: Option<f64>,
+    /// What the GPU has no known rate for: the time is without it, and so the least.
+    pub unknown: Vec<Bound>,
+    /// Whether the time has what a launch costs, which is known of calibrated GPUs.
+    pub has_launch: bool,
 }
 
 const fn first_schema() -> u32 {

@@ -82,9 +82,10 @@ fn next(
             .map(|launch| launch.prediction.seconds_of_resource(bound))
             .sum()
     };
-    let later = catalogue::rungs().skip_while(|other| other.name != rung.name);
+    let place = |name: &str| catalogue::rungs().position(|other| other.name == name);
+    let is_later = |other: &&Rung| place(other.name) > place(rung.name);
     let mut faster = None;
-    for other in comparable(explainer, rung, later.skip(1)) {
+    for other in comparable(explainer, rung).into_iter().filter(is_later) {
         // One that cannot be predicted, or cannot run there, is no answer.
         let Ok(theirs) = explainer.forecast(other) else {
             continue;
@@ -107,9 +108,7 @@ pub(super) fn best(
     rung: &'static Rung,
     forecast: &Forecast,
 ) -> Option<OtherRung> {
-    let others: Vec<_> = comparable(explainer, rung, catalogue::rungs()).collect();
-    explainer.forecast_all(&others);
-    let predicted = others
+    let predicted = comparable(explainer, rung)
         .into_iter()
         .filter_map(|other| Some((other, explainer.forecast(other).ok()?)));
     let seconds = |(_, forecast): &(_, std::rc::Rc<Forecast>)| forecast.seconds();
@@ -144,16 +143,13 @@ fn found(
 }
 
 /// Those of the rungs that compute the same as this one, and take the size.
-fn comparable<'e>(
-    explainer: &'e Explainer,
-    rung: &'static Rung,
-    rungs: impl Iterator<Item = &'static Rung> + 'e,
-) -> impl Iterator<Item = &'static Rung> + 'e {
-    rungs.filter(move |other| {
+pub(super) fn comparable(explainer: &Explainer, rung: &'static Rung) -> Vec<&'static Rung> {
+    let others = catalogue::rungs().filter(|other| {
         other.name != rung.name
             && is_comparable(rung, other)
             && check_shape(other, explainer.shape).is_ok()
-    })
+    });
+    others.collect()
 }
 
 /// Whether both compute the same, from and to the same element types.

@@ -193,8 +193,23 @@ impl Explainer {
     /// See [`ExplainError`]: where it takes no such size, is a function of the host, or cannot be
     /// predicted.
     pub fn explain(&self, rung: &'static Rung) -> Result<Explanation, ExplainError> {
+        self.explain_with_progress(rung, &|_| {})
+    }
+
+    /// The same; `each` is called from any thread, with every one of [`Explainer::to_predict`] that
+    /// is done.
+    ///
+    /// # Errors
+    /// See [`ExplainError`].
+    pub fn explain_with_progress(
+        &self,
+        rung: &'static Rung,
+        each: &(dyn Fn(&'static Rung) + Sync),
+    ) -> Result<Explanation, ExplainError> {
         let Explainer { device, shape, .. } = self;
         let forecast = self.forecast(rung)?;
+        each(rung);
+        self.forecast_all(&change::comparable(self, rung), each);
         let runs = rung.resolve(*shape);
         let admitted = preflight(&self.emulator, rung, self.counted(rung))?;
         let profile = profile(&self.emulator, &admitted, SEED)?;
@@ -236,6 +251,17 @@ impl Explainer {
         })
     }
 
+    /// The kernels that are predicted to explain one: itself, and those that compute the same.
+    pub fn to_predict(&self, rung: &'static Rung) -> Vec<&'static Rung> {
+        let others = change::comparable(self, rung);
+        std::iter::once(rung).chain(others).collect()
+    }
+
+    /// The size at which everything is predicted.
+    pub const fn shape(&self) -> Shape {
+        self.shape
+    }
+
     /// The prediction for a rung, made when it is asked for first.
     fn forecast(&self, rung: &'static Rung) -> Result<Rc<Forecast>, ForecastError> {
         if let Some(forecast) = self.forecasts.borrow().get(rung.name) {
@@ -249,7 +275,7 @@ impl Explainer {
     }
 
     /// Makes the predictions for these rungs, as many at a time as there are cores.
-    fn forecast_all(&self, rungs: &[&'static Rung]) {
+    fn forecast_all(&self, rungs: &[&'static Rung], each: &(dyn Fn(&'static Rung) + Sync)) {
         let missing: Vec<&'static Rung> = {
             let forecasts = self.forecasts.borrow();
             let known = |rung: &&&Rung| !forecasts.contains_key(rung.name);
@@ -260,6 +286,7 @@ impl Explainer {
             .par_iter()
             .filter_map(|rung| {
                 let made = forecast(&EmulatorEngine::new(), device, rung, *shape, SEED);
+                each(rung);
                 Some((rung.name, made.ok()?))
             })
             .collect();

@@ -185,10 +185,13 @@ impl Roofline {
             names.keep_line_free(from, to);
         }
         for (name, from, to) in peaks {
-            let right = (HPos::Right, (to.0, to.1 - 10));
-            let under = (HPos::Right, (to.0, to.1 + 11));
-            let left = (HPos::Left, (from.0 + 10, from.1 - 10));
-            names.place(Ink::Muted, &[right, under, left], name)?;
+            // At its right end, else further along the line, above or under it.
+            let along = |step: i32| {
+                let x = to.0 - (to.0 - from.0) * step / 20;
+                [(HPos::Right, (x, to.1 - 10)), (HPos::Right, (x, to.1 + 11))]
+            };
+            let places: Vec<_> = (0..20).flat_map(along).collect();
+            names.place(Ink::Muted, &places, name)?;
         }
         for (name, from, to) in slopes {
             let along = |step: i32| {

@@ -104,7 +104,7 @@ fn ctrl_c_leaves_no_file_of_a_command_that_keeps_nothing() {
     let (page, old) = (folder.file("report.html"), folder.file("old.html"));
     std::fs::write(&old, "old").unwrap();
     for file in [&page, &old] {
-        let mut child = start(&format!("report --out {file}"));
+        let child = start(&format!("report --out {file}"));
         // Once the place for the page is open, it counts kernels for long.
         let opened = Instant::now();
         let is_open = || {
@@ -119,7 +119,13 @@ fn ctrl_c_leaves_no_file_of_a_command_that_keeps_nothing() {
             std::thread::park_timeout(Duration::from_millis(20));
         }
         signal(&child, "INT");
-        assert_eq!(child.wait().unwrap().code(), Some(130));
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(130));
+        let stderr = String::from_utf8(ended.stderr).unwrap();
+        assert!(
+            stderr.ends_with("interrupted: nothing is written\n"),
+            "{stderr}"
+        );
         assert!(!is_open());
     }
     assert!(!std::path::Path::new(&page).exists());
@@ -146,12 +152,33 @@ fn what_would_take_longer_than_the_limit_is_left_out_before_it_starts() {
 #[test]
 #[cfg(unix)]
 fn what_takes_longer_than_a_minute_says_so_before() {
-    let mut child = start("--engine emulator --kernel naive --shape 20000 --device none");
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let text = wait_for(&mut stderr, "this takes about ");
-    signal(&child, "INT");
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
-    assert!(text.contains("--time-limit"), "{text}");
+    for (args, advice) in [
+        (
+            "--engine emulator --kernel naive --shape 20000 --device none",
+            "--time-limit",
+        ),
+        (
+            "tune --engine emulator --shape 4096 --dry-run",
+            "Ctrl-C keeps what is done",
+        ),
+        (
+            "reproduce --engine emulator --shape 4096",
+            "Ctrl-C keeps what is done",
+        ),
+        ("profile naive --shape 8192", "a smaller --shape"),
+        ("sanitize naive --shape 4096", "a smaller --shape"),
+    ] {
+        let mut child = start(args);
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let text = wait_for(&mut stderr, "this takes about ");
+        signal(&child, "INT");
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(130), "{text}");
+        assert!(text.contains(advice), "{text}");
+        // Of nothing there is nothing to say.
+        let stdout = String::from_utf8(ended.stdout).unwrap();
+        assert!(!stdout.contains("checks passed"), "{stdout}");
+    }
 }
 
 #[test]

@@ -1,141 +1,20 @@
 //! Ladders: the rungs for one problem at one size, with what they are compared with.
 
+mod bars;
+mod class;
+
+pub use class::{Class, Metric, metric};
+
 use super::data::{Data, Predicted};
 use crate::numbers;
-use crate::plot::{Bar, Bars, Chart, Ink, Level, Plot};
 use warpladder::element::{ElementType, TensorInput};
 use warpladder::engine::EngineKind;
 use warpladder::gemm::layout::Layout;
-use warpladder_lab::catalogue::{self, Implementation, Rung};
+use warpladder_lab::catalogue::{self, Rung};
 use warpladder_lab::compare::PeerComparison;
 use warpladder_lab::problem::{Operation, Shape};
 use warpladder_lab::run::{Record, describe};
 use warpladder_models::devices::DeviceModel;
-
-/// What a ladder is drawn by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metric {
-    /// 10⁹ operations per second.
-    Gflops,
-    /// 10⁹ bytes per second.
-    Gbs,
-}
-
-impl Metric {
-    /// Its unit.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Metric::Gflops => "GFLOP/s",
-            Metric::Gbs => "GB/s",
-        }
-    }
-
-    /// A thousand of it.
-    const fn large_unit(self) -> &'static str {
-        match self {
-            Metric::Gflops => "TFLOP/s",
-            Metric::Gbs => "TB/s",
-        }
-    }
-
-    /// The rate of a rung that takes so long, in its unit.
-    pub fn rate(self, rung: &Rung, shape: Shape, ms: f64) -> f64 {
-        let work = match self {
-            Metric::Gflops => rung.operation.flops(shape),
-            Metric::Gbs => rung.operation.elements_moved(shape) * rung.element.bytes() as f64,
-        };
-        work / ms / 1e6
-    }
-}
-
-/// The problem that a rung solves, whatever the size: rungs of one problem compare.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// A name for files and links.
-    name: String,
-    /// In words.
-    title: String,
-    /// What its ladders are drawn by.
-    metric: Metric,
-}
-
-impl Class {
-    /// The class of a rung.
-    pub fn of(rung: &Rung) -> Self {
-        const GEMM: &str = "Matrix multiplication (GEMM)";
-        let input = |input: TensorInput| match input {
-            TensorInput::F16 => "f16",
-            TensorInput::Bf16 => "bf16",
-            TensorInput::Tf32 => "TF32",
-        };
-        let element = rung.element;
-        let (name, title, metric) = match rung.operation {
-            _ if matches!(rung.implementation, Implementation::Cpu(_)) => (
-                "products-cpu".to_owned(),
-                format!("{GEMM} on the CPU"),
-                Metric::Gflops,
-            ),
-            Operation::Product => (
-                format!("products-{element}"),
-                format!("{GEMM}, {element}"),
-                Metric::Gflops,
-            ),
-            Operation::TensorProduct(of) => (
-                format!("products-tensor-{}", input(of).to_lowercase()),
-                format!("{GEMM} on tensor cores, {} in, f32 out", input(of)),
-                Metric::Gflops,
-            ),
-            Operation::TensorProduct16(of) => (
-                format!("products-tensor-{}-out", input(of)),
-                format!("{GEMM} on tensor cores, {} in and out", input(of)),
-                Metric::Gflops,
-            ),
-            Operation::ColumnMajorProduct => (
-                "products-wolfe".to_owned(),
-                format!("{GEMM}, column-major: Wolfe's series and Volkov's"),
-                Metric::Gflops,
-            ),
-            Operation::Copy | Operation::Transpose => (
-                format!("transposes-{element}"),
-                match element {
-                    ElementType::F32 => "Transposes, f32, and the copy that bounds them".to_owned(),
-                    _ => format!("Transposes, {element}"),
-                },
-                Metric::Gbs,
-            ),
-            Operation::StreamCopy => (
-                "streams".to_owned(),
-                "Copies of an array".to_owned(),
-                Metric::Gbs,
-            ),
-            Operation::AddOne => (
-                "add-one".to_owned(),
-                "Adding 1 to an array".to_owned(),
-                Metric::Gbs,
-            ),
-            Operation::FmaChains { .. } => (
-                "chains".to_owned(),
-                "Chains of multiply-adds".to_owned(),
-                Metric::Gflops,
-            ),
-            Operation::MatVec { rows, columns, .. } => (
-                format!("matvec-{rows}x{columns}"),
-                format!("Many products of a {rows} x {columns} matrix and a vector"),
-                Metric::Gbs,
-            ),
-        };
-        Class {
-            name,
-            title,
-            metric,
-        }
-    }
-}
-
-/// What a rung is drawn by.
-pub fn metric(rung: &Rung) -> Metric {
-    Class::of(rung).metric
-}
 
 /// A rung of a ladder.
 pub struct Step<'d> {
@@ -358,6 +237,12 @@ impl Ladder<'_> {
         self.steps.iter().all(|step| step.value.is_none())
     }
 
+    /// The rung of this ladder that another one changes.
+    fn base(&self, step: &Step<'_>) -> Option<&Step<'_>> {
+        let base = step.rung.improves_on()?;
+        self.steps.iter().find(|other| other.rung.name == base.name)
+    }
+
     /// Percent of the peak; `None` where there is none.
     pub fn percent(&self, step: &Step<'_>) -> Option<f64> {
         Some(100.0 * step.rank()? / self.peak.as_ref()?.value)
@@ -427,95 +312,12 @@ impl Ladder<'_> {
         let first = self.steps.first()?;
         Some(describe(first.rung.operation, self.shape))
     }
-
-    /// As bars.
-    pub fn plot(&self, device: Option<&str>) -> Plot {
-        let metric = self.class.metric;
-        let levels = self.peers.iter().map(|(_, rate)| *rate);
-        let levels = levels.chain(self.peak.iter().map(|peak| peak.value));
-        let ranks = self.steps.iter().filter_map(Step::rank);
-        let most = ranks.chain(levels).fold(0.0, f64::max);
-        let (unit, scale) = match most >= 1e4 {
-            true => (metric.large_unit(), 1e-3),
-            false => (metric.unit(), 1.0),
-        };
-        let scaled = |value: Option<f64>| value.map(|value| value * scale);
-        let bars = self.steps.iter().map(|step| Bar {
-            label: step.rung.name.to_owned(),
-            value: scaled(step.value),
-            predicted: scaled(step.predicted),
-            percent: self.percent(step),
-            hover: self.hover(step, unit, scale),
-        });
-        let level = |name: String, value: f64, ink| Level {
-            name: format!("{name}, {} {unit}", numbers::short(value * scale)),
-            value: value * scale,
-            ink,
-        };
-        let peers = self.peers.iter();
-        let peers = peers.map(|(of, rate)| level(of.peer.clone(), *rate, Ink::Second));
-        let peak = self.peak.as_ref();
-        let peak = peak.map(|peak| level(peak.name.to_owned(), peak.value, Ink::Muted));
-        let bars = Bars {
-            unit,
-            bars: bars.collect(),
-            levels: peers.chain(peak).collect(),
-        };
-        Plot {
-            name: format!("ladder-{}", self.class.name),
-            title: self.class.title.clone(),
-            caption: self.caption(&bars, device),
-            chart: Chart::Bars(bars),
-        }
-    }
-
-    fn hover(&self, step: &Step<'_>, unit: &str, scale: f64) -> String {
-        let mut text = format!("{}: {}", step.rung.name, step.rung.summary);
-        for (value, what) in [(step.value, "measured"), (step.predicted, "predicted")] {
-            if let Some(value) = value {
-                text += &format!("; {} {unit} {what}", numbers::short(value * scale));
-            }
-        }
-        if let (Some(percent), Some(peak)) = (self.percent(step), &self.peak) {
-            text += &format!("; {} % of the {}", numbers::percent(percent), peak.name);
-        }
-        let first = self.steps.first().and_then(Step::rank);
-        if let (Some(first), Some(own)) = (first, step.rank()) {
-            let name = self.steps[0].rung.name;
-            text += &format!("; {} times {name}", numbers::short(own / first));
-        }
-        text
-    }
-
-    fn caption(&self, bars: &Bars, device: Option<&str>) -> String {
-        let mut caption = format!("{} at {}", bars.unit, self.size().unwrap_or_default());
-        match (self.is_predicted(), device) {
-            (true, Some(device)) => caption += &format!(", predicted for the {device}"),
-            (false, Some(device)) if self.class.name != "products-cpu" => {
-                caption += &format!(", measured on the {device}");
-            }
-            _ => {}
-        }
-        caption += ". Longer is faster; the order is that of the catalogue.";
-        if let Some(peak) = &self.peak {
-            caption += &format!(" Percentages are of the {}.", peak.name);
-        }
-        if bars.is_logarithmic() {
-            caption += " The axis is logarithmic.";
-        }
-        if self.others > 0 {
-            caption += &match self.others {
-                1 => " Another size stands with the kernels below.".to_owned(),
-                more => format!(" {more} more sizes stand with the kernels below."),
-            };
-        }
-        caption
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::Chart;
     use std::collections::HashSet;
 
     fn shipped() -> (Data, DeviceModel) {
@@ -537,6 +339,15 @@ mod tests {
                 .map(|step| place(step.rung.name))
                 .collect();
             assert!(places.is_sorted(), "{}", ladder.class.name);
+            // Each rung after the one that it changes, which stands in the same ladder.
+            for (index, step) in ladder.steps.iter().enumerate() {
+                let Some(base) = step.rung.improves_on() else {
+                    continue;
+                };
+                let before = &ladder.steps[..index];
+                let is_there = before.iter().any(|other| other.rung.name == base.name);
+                assert!(is_there, "{} after {}", step.rung.name, base.name);
+            }
             for step in &ladder.steps {
                 assert_eq!(shape(step.record), ladder.shape, "{}", step.rung.name);
             }

@@ -1,0 +1,207 @@
+//! Operations on words whose lanes are evaluated together: the frequent ones of those that
+//! [`super::lane`] evaluates one by one, with the same results.
+
+use super::float::bits32;
+use super::vector::{LANES, Lanes32};
+use crate::ir::{Comparison, Conversion, LaneFunction, PermuteMode, Rounding};
+use ptx_syntax::ast::Type;
+
+/// The operands: words of all lanes.
+pub(super) type Operands<'a> = [&'a Lanes32; 3];
+
+/// A row from an expression of each lane. A closure might be left as a call, and the loop then has
+/// no vector instructions.
+macro_rules! row {
+    (|$lane:ident| $value:expr) => {{
+        let mut row = [0; LANES];
+        for ($lane, to) in row.iter_mut().enumerate() {
+            *to = $value;
+        }
+        Some(row)
+    }};
+}
+
+// After the macro, which they use.
+mod float;
+mod half;
+mod integer;
+#[cfg(test)]
+mod tests;
+
+use float::{float, from_flushed};
+use half::{from_bf16, from_f16, half, to_bf16, to_f16};
+use integer::{short, signed, unsigned};
+
+/// The result of all lanes, those that do not execute it among them; none where the operation is
+/// not one of these.
+#[inline(always)]
+pub(super) fn evaluate(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> {
+    let [a, b, c] = x;
+    match function {
+        LaneFunction::Float(function, format) => match format.ty {
+            Type::F32 => float(function, format, x),
+            Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 => half(function, format, x),
+            _ => None,
+        },
+        LaneFunction::Integer(function, Type::U32 | Type::B32) => unsigned(function, x),
+        LaneFunction::Integer(function, Type::S32) => signed(function, x),
+        LaneFunction::Integer(function, ty @ (Type::U16 | Type::S16 | Type::B16)) => {
+            short(function, ty.is_signed(), x)
+        }
+        LaneFunction::Convert(conversion) => convert(conversion, a),
+        LaneFunction::FunnelLeft(true) => row!(|i| {
+            let both = u64::from(b[i]) << 32 | u64::from(a[i]);
+            (both << c[i].min(32) >> 32) as u32
+        }),
+        LaneFunction::FunnelLeft(false) => row!(|i| {
+            let both = u64::from(b[i]) << 32 | u64::from(a[i]);
+            (both << (c[i] & 31) >> 32) as u32
+        }),
+        LaneFunction::FunnelRight(true) => row!(|i| {
+            let both = u64::from(b[i]) << 32 | u64::from(a[i]);
+            (both >> c[i].min(32)) as u32
+        }),
+        LaneFunction::FunnelRight(false) => row!(|i| {
+            let both = u64::from(b[i]) << 32 | u64::from(a[i]);
+            (both >> (c[i] & 31)) as u32
+        }),
+        LaneFunction::Permute(PermuteMode::Default) => row!(|i| {
+            let both = u64::from(b[i]) << 32 | u64::from(a[i]);
+            let mut word = 0;
+            for place in 0..4 {
+                let selector = c[i] >> (4 * place) & 0xf;
+                let byte = (both >> (8 * (selector & 7))) as u8;
+                // Bit 3 replicates the byte's sign.
+                let signs = (byte as i8 >> 7) as u8;
+                let byte = if selector & 8 == 0 { byte } else { signs };
+                word |= u32::from(byte) << (8 * place);
+            }
+            word
+        }),
+        LaneFunction::Logic3(table) => {
+            let term = |index: u32| 0u32.wrapping_sub(u32::from(table) >> index & 1);
+            let terms: [u32; 8] = std::array::from_fn(|index| term(index as u32));
+            row!(|i| {
+                let (a, b, c) = (a[i], b[i], c[i]);
+                (terms[0] & !a & !b & !c)
+                    | (terms[1] & !a & !b & c)
+                    | (terms[2] & !a & b & !c)
+                    | (terms[3] & !a & b & c)
+                    | (terms[4] & a & !b & !c)
+                    | (terms[5] & a & !b & c)
+                    | (terms[6] & a & b & !c)
+                    | (terms[7] & a & b & c)
+            })
+        }
+        LaneFunction::DotProduct4(signed_a, signed_b) => {
+            let byte = |word: u32, at: usize, signed: bool| {
+                let byte = (word >> (8 * at)) as u8;
+                match signed {
+                    true => i32::from(byte as i8),
+                    false => i32::from(byte),
+                }
+            };
+            row!(|i| {
+                let mut sum = c[i];
+                for at in 0..4 {
+                    let product = byte(a[i], at, signed_a) * byte(b[i], at, signed_b);
+                    sum = sum.wrapping_add(product as u32);
+                }
+                sum
+            })
+        }
+        LaneFunction::InsertBits { shift, bits } if shift + bits <= 32 => {
+            let mask = u32::MAX >> (32 - bits) << shift;
+            row!(|i| a[i] & !mask | b[i] << shift & mask)
+        }
+        LaneFunction::ExtractBits {
+            shift,
+            bits,
+            signed: false,
+        } if shift + bits <= 32 => row!(|i| a[i] >> shift & (u32::MAX >> (32 - bits))),
+        LaneFunction::ExtractBits { shift, bits, .. } if shift + bits <= 32 => {
+            let up = 32 - shift - bits;
+            row!(|i| ((a[i] << up) as i32 >> (32 - bits)) as u32)
+        }
+        LaneFunction::CompareHalf(format, comparison, negated) => match (format.ty, format.flush) {
+            (Type::F32, true) => compare(comparison, negated, [a, b], from_flushed),
+            (Type::F32, false) => compare(comparison, negated, [a, b], f32::from_bits),
+            (Type::F16, false) => compare(comparison, negated, [a, b], from_f16),
+            (Type::Bf16, false) => compare(comparison, negated, [a, b], from_bf16),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// 1 in the lanes for which a comparison of floats holds.
+#[inline(always)]
+fn compare(
+    comparison: Comparison,
+    negated: bool,
+    [a, b]: [&Lanes32; 2],
+    read: impl Fn(u32) -> f32,
+) -> Option<Lanes32> {
+    macro_rules! holds {
+        (|$a:ident, $b:ident| $holds:expr) => {
+            row!(|i| {
+                let ($a, $b) = (read(a[i]), read(b[i]));
+                let holds: bool = $holds;
+                u32::from(holds != negated)
+            })
+        };
+    }
+    match comparison {
+        Comparison::FloatEqual => holds!(|x, y| x == y),
+        Comparison::FloatNotEqual => holds!(|x, y| (x < y) | (x > y)),
+        Comparison::FloatLess => holds!(|x, y| x < y),
+        Comparison::FloatLessEqual => holds!(|x, y| x <= y),
+        Comparison::FloatUnordered => holds!(|x, y| x.is_nan() | y.is_nan()),
+        _ => None,
+    }
+}
+
+/// Conversions between words.
+#[inline(always)]
+fn convert(conversion: Conversion, a: &Lanes32) -> Option<Lanes32> {
+    let Conversion {
+        to,
+        from,
+        rounding,
+        to_integral,
+        flush,
+        saturate,
+        finite,
+        relu,
+        register_bits,
+    } = conversion;
+    let plain = !(flush || saturate || finite || relu);
+    if !plain || register_bits > 32 {
+        return None;
+    }
+    let nearest = rounding == Rounding::NearestEven && !to_integral;
+    match (from, to) {
+        (Type::S32, Type::F32) if nearest => row!(|i| (a[i] as i32 as f32).to_bits()),
+        (Type::U32, Type::F32) if nearest => row!(|i| (a[i] as f32).to_bits()),
+        // NaN becomes 0, and what is too large the largest.
+        (Type::F32, Type::S32) if rounding == Rounding::Zero => {
+            row!(|i| f32::from_bits(a[i]) as i32 as u32)
+        }
+        (Type::F32, Type::U32) if rounding == Rounding::Zero => {
+            row!(|i| f32::from_bits(a[i]) as u32)
+        }
+        (Type::F16, Type::F32) if nearest => row!(|i| bits32(from_f16(a[i]))),
+        (Type::Bf16, Type::F32) if nearest => row!(|i| a[i] << 16),
+        (Type::F32, Type::F16) if nearest => row!(|i| to_f16(f32::from_bits(a[i]))),
+        (Type::F32, Type::Bf16) if nearest => row!(|i| to_bf16(f32::from_bits(a[i]))),
+        (Type::U8 | Type::B8, Type::U16 | Type::S16 | Type::U32 | Type::S32) => {
+            row!(|i| a[i] & 0xff)
+        }
+        (Type::U16 | Type::B16, Type::U32 | Type::S32) => row!(|i| a[i] & 0xffff),
+        (Type::S16, Type::S32 | Type::U32) => row!(|i| a[i] as i16 as u32),
+        (Type::S8, Type::S32 | Type::U32) => row!(|i| a[i] as i8 as u32),
+        (Type::U32 | Type::S32, Type::U16) => row!(|i| a[i] & 0xffff),
+        (Type::U32 | Type::S32, Type::U8) => row!(|i| a[i] & 0xff),
+        _ => None,
+    }
+}

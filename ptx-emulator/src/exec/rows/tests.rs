@@ -1,0 +1,227 @@
+//! Rows against their lanes.
+
+use super::super::lane;
+use super::super::simd::{self, Level};
+use super::*;
+use crate::ir::{FloatFormat, FloatFunction, IntegerFunction};
+
+/// Operands with many corner cases, of 32 and of 16 bits.
+fn words() -> Vec<u32> {
+    let mut all = vec![
+        0,
+        1,
+        2,
+        31,
+        32,
+        33,
+        0x7f,
+        0x80,
+        0xff,
+        0x7fff,
+        0x8000,
+        0xffff,
+        0x7fff_ffff,
+        0x8000_0000,
+        u32::MAX,
+        0x3f80_0000,
+        0xbfc0_0000,
+        0x0080_0000,
+        0x007f_ffff,
+        0x7f7f_ffff,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0001,
+        0x4b00_0001,
+        0x477f_efff,
+        0x477f_f000,
+        0x3380_0000,
+        0x3300_0000,
+        0x3300_0001,
+        0x387f_ffff,
+        0x7e90_0000,
+        0x7c00_3c00,
+        0xfc00_0001,
+        0x7e00_03ff,
+        0x0400_7bff,
+    ];
+    let mut state = 0x9e37_79b9u32;
+    for _ in 0..600 {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        all.push(state);
+        // Floats near 1, and halves near 1.
+        all.push(state & 0x81ff_ffff | 0x3e00_0000);
+        all.push(state & 0x87ff_87ff | 0x3800_3800);
+    }
+    all
+}
+
+fn functions() -> Vec<LaneFunction> {
+    use FloatFunction::*;
+    let mut all = Vec::new();
+    for function in [
+        Add,
+        Sub,
+        Mul,
+        Fma,
+        Div,
+        DivApprox,
+        Sqrt,
+        SqrtApprox,
+        Rcp,
+        RcpApprox,
+        RsqrtApprox,
+        Sin,
+        Cos,
+        Exp2,
+        Log2,
+        Tanh,
+        Min,
+        Max,
+    ] {
+        for flags in 0..4 {
+            let format = FloatFormat {
+                saturate: flags & 2 != 0,
+                ..FloatFormat::new(Type::F32).flushing(flags & 1 != 0)
+            };
+            all.push(LaneFunction::Float(function, format));
+        }
+    }
+    for ty in [Type::F16, Type::F16x2, Type::Bf16, Type::Bf16x2] {
+        for function in [Add, Sub, Mul, Fma] {
+            all.push(LaneFunction::Float(function, FloatFormat::new(ty)));
+        }
+    }
+    use IntegerFunction as I;
+    for function in [
+        I::PopulationCount,
+        I::LeadingZeros,
+        I::ReverseBits,
+        I::Div,
+        I::Rem,
+        I::ExtractField,
+        I::SumOfAbsoluteDifferences,
+        I::Abs,
+        I::AddSaturating,
+        I::SubSaturating,
+    ] {
+        all.push(LaneFunction::Integer(function, Type::U32));
+        all.push(LaneFunction::Integer(function, Type::S32));
+    }
+    for function in [
+        I::Add,
+        I::Sub,
+        I::MulLow,
+        I::MadLow,
+        I::MulWide,
+        I::And,
+        I::Or,
+        I::Xor,
+        I::Not,
+        I::Min,
+        I::Max,
+        I::ShiftLeft,
+        I::ShiftRight,
+    ] {
+        all.push(LaneFunction::Integer(function, Type::U16));
+        all.push(LaneFunction::Integer(function, Type::S16));
+    }
+    for flag in [false, true] {
+        all.push(LaneFunction::FunnelLeft(flag));
+        all.push(LaneFunction::FunnelRight(flag));
+        all.push(LaneFunction::DotProduct4(flag, !flag));
+        all.push(LaneFunction::DotProduct4(flag, flag));
+        for comparison in [
+            Comparison::FloatEqual,
+            Comparison::FloatNotEqual,
+            Comparison::FloatLess,
+            Comparison::FloatLessEqual,
+            Comparison::FloatUnordered,
+        ] {
+            for ty in [Type::F32, Type::F16, Type::Bf16] {
+                let format = FloatFormat::new(ty).flushing(flag && ty == Type::F32);
+                all.push(LaneFunction::CompareHalf(format, comparison, flag));
+            }
+        }
+        let (shift, bits) = (8, 16);
+        all.push(LaneFunction::ExtractBits {
+            shift,
+            bits,
+            signed: flag,
+        });
+        all.push(LaneFunction::InsertBits { shift, bits });
+    }
+    all.push(LaneFunction::Permute(PermuteMode::Default));
+    all.extend([0x00, 0x1e, 0x80, 0x96, 0xe8, 0xff].map(LaneFunction::Logic3));
+    let types = [
+        Type::U8,
+        Type::S8,
+        Type::U16,
+        Type::S16,
+        Type::U32,
+        Type::S32,
+        Type::F16,
+        Type::Bf16,
+        Type::F32,
+    ];
+    for from in types {
+        for to in types {
+            for rounding in [Rounding::NearestEven, Rounding::Zero] {
+                all.push(LaneFunction::Convert(Conversion {
+                    to,
+                    from,
+                    rounding,
+                    to_integral: rounding == Rounding::Zero,
+                    flush: false,
+                    saturate: false,
+                    finite: false,
+                    relu: false,
+                    register_bits: 32,
+                }));
+            }
+        }
+    }
+    all
+}
+
+/// Every operation gives the bits that its lanes give one by one, with all vector instructions.
+#[test]
+fn rows_are_their_lanes() {
+    let words = words();
+    let mut known = 0;
+    for function in functions() {
+        let bits = match function {
+            LaneFunction::Integer(_, ty)
+            | LaneFunction::CompareHalf(FloatFormat { ty, .. }, ..) => 8 * ty.bytes(),
+            LaneFunction::Float(_, format) => 8 * format.ty.bytes(),
+            LaneFunction::Convert(conversion) => 8 * conversion.from.bytes(),
+            _ => 32,
+        };
+        let mask = u32::MAX >> (32 - bits);
+        for level in Level::available() {
+            for (start, stride) in [(0, 1), (7, 31), (100, 77)] {
+                for base in (0..words.len()).step_by(LANES) {
+                    let word = |at: usize| words[at % words.len()] & mask;
+                    let a = std::array::from_fn(|lane| word(base + lane));
+                    let b = std::array::from_fn(|lane| word(start + (base + lane) * stride));
+                    let c = std::array::from_fn(|lane| word(base + 5 * lane + start));
+                    let Some(row) = simd::lane_row(level, function, [&a, &b, &c]) else {
+                        continue;
+                    };
+                    known += 1;
+                    for lane in 0..LANES {
+                        let x = [a[lane], b[lane], c[lane], 0].map(u64::from);
+                        let wanted = lane::evaluate(function, x).0 as u32;
+                        assert_eq!(
+                            row[lane], wanted,
+                            "{function:?} {level:?} {x:x?}: {:#x}, not {wanted:#x}",
+                            row[lane]
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(known > 10_000, "{known}");
+}
