@@ -185,6 +185,14 @@ impl<T: Element, R, C, const MULTIPLE: usize> ops::Index<(Index<R>, Index<C>)>
     }
 }
 
+/// What each thread writes of a [`MatrixMut`]: its elements of the block's tile.
+pub struct Elements<'m, T, R, C, S, const MULTIPLE: usize, const X: usize, const Y: usize> {
+    matrix: &'m mut MatrixMut<T, R, C, S, MULTIPLE>,
+    block: &'m Block<X, Y>,
+    /// The one in the thread's first slot.
+    first: *mut T,
+}
+
 impl<T, R, C, S, const MULTIPLE: usize> MatrixMut<T, R, C, S, MULTIPLE> {
     /// Its rows.
     #[inline(always)]
@@ -226,6 +234,27 @@ macro_rules! tiles {
                 unsafe { self.columns.span(block.$column() * COLUMNS) }
             }
 
+            /// The elements of each thread in the block's tile, with their addresses: a kernel that
+            /// asks for them in front of a barrier has them when the barrier is passed.
+            #[inline(always)]
+            pub fn elements<'m, const X: usize, const Y: usize>(
+                &'m mut self,
+                block: &'m Block<X, Y>,
+            ) -> Elements<'m, T, R, C, $tiling<ROWS, COLUMNS>, MULTIPLE, X, Y> {
+                let thread = Thread::<X, Y>::this();
+                let row = block.$row() * ROWS + thread.y().get();
+                let column = block.$column() * COLUMNS + thread.x().get();
+                // It may lie beyond the matrix: `own` compares before it is used.
+                let first = self
+                    .elements
+                    .wrapping_add(row * self.columns.get() + column);
+                Elements {
+                    matrix: self,
+                    block,
+                    first,
+                }
+            }
+
             /// Each thread stores what `value` returns for its elements of the block's tile. For
             /// those beyond the matrix it is not called.
             #[inline(always)]
@@ -234,13 +263,7 @@ macro_rules! tiles {
                 block: &Block<X, Y>,
                 value: impl Fn(Slot<ROWS, COLUMNS, X, Y>) -> T + UnwindSafe,
             ) {
-                Slot::for_each(|slot| {
-                    if let Some(element) = self.own(block, slot) {
-                        let value = value(slot);
-                        // SAFETY: the element is inside of the matrix, and this thread's alone.
-                        unsafe { *element = value };
-                    }
-                });
+                self.elements(block).store(value);
             }
 
             /// Each thread replaces its elements of the block's tile by what `value` returns for
@@ -251,26 +274,56 @@ macro_rules! tiles {
                 block: &Block<X, Y>,
                 value: impl Fn(Slot<ROWS, COLUMNS, X, Y>, T) -> T + UnwindSafe,
             ) {
+                self.elements(block).update(value);
+            }
+        }
+
+        impl<
+            T: Element,
+            R,
+            C,
+            const ROWS: usize,
+            const COLUMNS: usize,
+            const MULTIPLE: usize,
+            const X: usize,
+            const Y: usize,
+        > Elements<'_, T, R, C, $tiling<ROWS, COLUMNS>, MULTIPLE, X, Y>
+        {
+            /// Each thread stores what `value` returns for its elements. For those beyond the
+            /// matrix it is not called.
+            #[inline(always)]
+            pub fn store(self, value: impl Fn(Slot<ROWS, COLUMNS, X, Y>) -> T + UnwindSafe) {
                 Slot::for_each(|slot| {
-                    if let Some(element) = self.own(block, slot) {
+                    if let Some(element) = self.own(slot) {
+                        let value = value(slot);
+                        // SAFETY: the element is inside of the matrix, and this thread's alone.
+                        unsafe { *element = value };
+                    }
+                });
+            }
+
+            /// Each thread replaces its elements by what `value` returns for them and their old
+            /// values.
+            #[inline(always)]
+            pub fn update(self, value: impl Fn(Slot<ROWS, COLUMNS, X, Y>, T) -> T + UnwindSafe) {
+                Slot::for_each(|slot| {
+                    if let Some(element) = self.own(slot) {
                         // SAFETY: the element is inside of the matrix, and this thread's alone.
                         unsafe { *element = value(slot, *element) };
                     }
                 });
             }
 
-            /// The element of this thread at `slot` of the block's tile.
+            /// The element of this thread at `slot`, where it is one of the matrix's.
             #[inline(always)]
-            fn own<const X: usize, const Y: usize>(
-                &self,
-                block: &Block<X, Y>,
-                slot: Slot<ROWS, COLUMNS, X, Y>,
-            ) -> Option<*mut T> {
-                let row = self.tile_rows(block).get(slot.row())?;
-                let column = self.tile_columns(block).get(slot.column())?;
-                let element = row.get() * self.columns.get() + column.get();
-                // SAFETY: the indices are below the extents of R and C, which are this matrix's.
-                Some(unsafe { self.elements.add(element) })
+            fn own(&self, slot: Slot<ROWS, COLUMNS, X, Y>) -> Option<*mut T> {
+                self.matrix.tile_rows(self.block).get(slot.row())?;
+                self.matrix.tile_columns(self.block).get(slot.column())?;
+                let (rows, columns) = (slot.down() * Y, slot.across() * X);
+                Some(
+                    self.first
+                        .wrapping_add(rows * self.matrix.columns.get() + columns),
+                )
             }
         }
     };

@@ -77,7 +77,7 @@ pub use block::{Block, PerThread, Thread};
 pub use cuda_std_macros::safe_kernel as kernel;
 pub use entry::{BlockShape, Element, Entry, Parameter, Ptx};
 pub use index::{Below, Extent, Index, Span};
-pub use matrix::{Matrix, MatrixMut, Slot, Tiles, TilesDown, Tiling};
+pub use matrix::{Elements, Matrix, MatrixMut, Slot, Tiles, TilesDown, Tiling};
 pub use tile::{FilledTile, Phase, SharedTile, WrittenTile};
 pub use vector::{Vector, VectorMut};
 

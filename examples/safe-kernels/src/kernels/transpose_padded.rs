@@ -31,7 +31,8 @@ pub fn transpose_padded<const MULTIPLE: usize>(
     let tile = tile.write(&block, |slot| {
         input.or_zero(rows.get(slot.row()), columns.get(slot.column()))
     });
+    let elements = output.elements(&block);
     let tile = block.sync(tile);
-    output.store(&block, |slot| tile[(slot.column(), slot.row())]);
+    elements.store(|slot| tile[(slot.column(), slot.row())]);
 }
 // ANCHOR_END: kernel
