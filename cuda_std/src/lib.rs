@@ -150,8 +150,8 @@ pub mod prelude {
     pub use crate::warp;
 }
 
-/// Where a panic ends the kernel, with its message, file and line. `cuda_builder` makes panics end it
-/// at once, without a call, unless `CudaBuilder::panic_messages` asks for this.
+/// Where a panic ends the kernel, with its message, file and line. `cuda_builder` makes panics end
+/// it at once, without a call, unless `CudaBuilder::panic_messages` asks for this.
 #[cfg(target_arch = "nvptx64")]
 #[panic_handler]
 fn panic(panic: &core::panic::PanicInfo<'_>) -> ! {

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuda_builder::{CudaBuilder, CudaBuilderError, NvvmArch, PtxTextError, Toolchain};
+use ptx_emulator::{Args, LaunchConfig, Memory, Module};
+use test_sample::Sample;
 
 const KERNELS: &str = r#"
 #[panic_handler]
@@ -42,6 +44,16 @@ fn package(folder: &Path, manifest: &str, text: &str) {
     fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     fs::write(folder.join("src/lib.rs"), text).unwrap();
 }
+
+const PANICS: &str = r#"
+use cuda_std::prelude::*;
+
+#[kernel]
+pub unsafe fn pick(input: &[f32], index: u32, output: *mut f32) {
+    let value = input[index as usize];
+    unsafe { *output = value };
+}
+"#;
 
 /// The crate of kernels, which outlives the test so that core is compiled once.
 fn foreign_crate() -> PathBuf {
@@ -100,4 +112,52 @@ fn calls_into_other_crates_are_resolved() {
     for arch in known {
         assert!(arch.parse::<NvvmArch>().is_ok(), "{arch} has no name here");
     }
+}
+
+/// It compiles `core` once more, for panics that are not a trap.
+#[test]
+fn a_panic_says_what_and_where() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("panics");
+    if !matches!(Sample::from_env(), Sample::Full) {
+        println!("left out: WARPLADDER_TEST=full compiles it");
+        return;
+    }
+    if let Err(reason) = Toolchain::find(&folder) {
+        println!("skipped: {reason}");
+        return;
+    }
+    let manifest = format!(
+        "[package]\nname = \"kernels\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\ncuda_std = {{ package = \"warpladder-cuda-std\", path = \"{}\" }}\n\n\
+         [workspace]\n",
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../cuda_std")
+            .display()
+    );
+    package(&folder, &manifest, PANICS);
+    let quiet = CudaBuilder::new(&folder).compile().unwrap();
+    assert!(!quiet.text.contains("__assertfail"), "{}", quiet.text);
+    let output = CudaBuilder::new(&folder)
+        .panic_messages(true)
+        .compile()
+        .unwrap();
+    assert!(output.whole_program);
+    let module = Module::parse(&output.text).unwrap();
+    let kernel = module.kernel("pick").unwrap();
+    let memory = Memory::with_capacity(1 << 20);
+    let (input, found) = (memory.alloc(16).unwrap(), memory.alloc(4).unwrap());
+    memory.write(input, &[0; 16]).unwrap();
+    let run = |index: u32| {
+        let mut args = Args::new();
+        args.push_u64(input)
+            .push_u64(4)
+            .push_u32(index)
+            .push_u64(found);
+        kernel.launch(&memory, &LaunchConfig::new([1, 1, 1], [1, 1, 1]), &args)
+    };
+    assert!(run(3).is_ok());
+    let error = run(4).unwrap_err().to_string();
+    assert!(error.contains("src/lib.rs:6"), "{error}");
+    let message = "index out of bounds: the len is 4 but the index is 4";
+    assert!(error.contains(message), "{error}");
 }

@@ -119,24 +119,24 @@ fn compare_vecadd(gpu: &Gpu, len: usize, rounds: usize) -> Result<Comparison, Er
     let (a, b) = (values(len, 1), values(len, 2));
     let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
     let (a, b) = (gpu.upload(&a)?, gpu.upload(&b)?);
-    let [mut c, mut c_unsafe] = poisoned(gpu, len)?;
+    let mut outputs = poisoned(gpu, len)?;
 
     let safe = gpu.typed_kernel::<vecadd::vecadd>(&PTX)?;
     let other = gpu.module(PTX.text())?.kernel("vecadd_with_unsafe")?;
-    let [safe_ms, unsafe_ms] = times(gpu, rounds, |is_safe| {
+    let [safe_ms, unsafe_ms] = times(gpu, rounds, &mut outputs, |is_safe, c| {
         if is_safe {
-            return safe.launch(gpu, (&a, &b, &mut c));
+            return safe.launch(gpu, (&a, &b, c));
         }
         let grid = Grid::covering(len, 256);
         // SAFETY: all three have `len` elements, and the grid covers them.
-        unsafe { gpu.launch(&other, grid, (Slice(&a), Slice(&b), &mut c_unsafe)) }
+        unsafe { gpu.launch(&other, grid, (Slice(&a), Slice(&b), c)) }
     })?;
     Ok(Comparison {
         kernel: "vecadd",
         size: len.to_string(),
         safe_ms,
         unsafe_ms,
-        complaint: complaint(&c, &c_unsafe, |c| differs(c, &expected))?,
+        complaint: complaint(&outputs, |c| differs(c, &expected))?,
     })
 }
 
@@ -153,24 +153,19 @@ fn compare_transpose(
         }
     }
     let input = gpu.upload(&input)?;
-    let [mut output, mut output_unsafe] = poisoned(gpu, height * width)?;
+    let mut outputs = poisoned(gpu, height * width)?;
 
     let safe =
         gpu.typed_kernel::<transpose_padded::transpose_padded<{ transpose_padded::TILE }>>(&PTX)?;
     let other = ladder(gpu, "transpose_padded")?;
-    let [safe_ms, unsafe_ms] = times(gpu, rounds, |is_safe| {
+    let [safe_ms, unsafe_ms] = times(gpu, rounds, &mut outputs, |is_safe, output| {
         if is_safe {
             let from = input.matrix(Layout::row_major(height, width))?;
             let to = output.matrix_mut(Layout::row_major(width, height))?;
             return safe.launch(gpu, (from, to));
         }
         let grid = Grid::new([width as u32 / 32, height as u32 / 32], [32, 32]);
-        let args = (
-            Slice(&input),
-            &mut output_unsafe,
-            width as u32,
-            height as u32,
-        );
+        let args = (Slice(&input), output, width as u32, height as u32);
         // SAFETY: both have height · width elements, and both extents are multiples of 32.
         unsafe { gpu.launch(&other, grid, args) }
     })?;
@@ -179,7 +174,7 @@ fn compare_transpose(
         size: format!("{height} x {width}"),
         safe_ms,
         unsafe_ms,
-        complaint: complaint(&output, &output_unsafe, |output| differs(output, &expected))?,
+        complaint: complaint(&outputs, |output| differs(output, &expected))?,
     })
 }
 
@@ -191,11 +186,11 @@ macro_rules! compare_tiled {
             let (a, b) = (values(m * k, 4), values(k * n, 5));
             let (on_host_a, on_host_b) = (a.clone(), b.clone());
             let (a, b) = (gpu.upload(&a)?, gpu.upload(&b)?);
-            let [mut c, mut c_unsafe] = poisoned(gpu, m * n)?;
+            let mut outputs = poisoned(gpu, m * n)?;
 
             let safe = gpu.typed_kernel::<tiled::tiled<$tile, $tile>>(&PTX)?;
             let other = ladder(gpu, $name)?;
-            let [safe_ms, unsafe_ms] = times(gpu, rounds, |is_safe| {
+            let [safe_ms, unsafe_ms] = times(gpu, rounds, &mut outputs, |is_safe, c| {
                 if is_safe {
                     let a = a.matrix(Layout::row_major(m, k))?;
                     let b = b.matrix(Layout::row_major(k, n))?;
@@ -203,7 +198,7 @@ macro_rules! compare_tiled {
                 }
                 let grid = Grid::new([n as u32 / $tile, m as u32 / $tile], [$tile, $tile]);
                 let [m, n, k] = size.map(|extent| extent as u32);
-                let args = (Slice(&a), Slice(&b), &mut c_unsafe, m, n, k);
+                let args = (Slice(&a), Slice(&b), c, m, n, k);
                 // SAFETY: the arrays have m · k, k · n and m · n elements, and the extents are
                 // multiples of the tile's.
                 unsafe { gpu.launch(&other, grid, args) }
@@ -213,9 +208,7 @@ macro_rules! compare_tiled {
                 size: format!("{m} x {n} x {k}"),
                 safe_ms,
                 unsafe_ms,
-                complaint: complaint(&c, &c_unsafe, |c| {
-                    wrong_product(&on_host_a, &on_host_b, c, size)
-                })?,
+                complaint: complaint(&outputs, |c| wrong_product(&on_host_a, &on_host_b, c, size))?,
             })
         }
     };
@@ -247,38 +240,46 @@ fn poisoned(gpu: &Gpu, len: usize) -> Result<[DeviceArray<f32>; 2], Error> {
 }
 
 /// Milliseconds of the launches of both forms, which alternate; which one comes first alternates
-/// from round to round. `launch` starts the safe form where its argument is true.
+/// from round to round, and so does which array it writes: some lie better in memory than others.
+/// `launch` starts the safe form where its argument is true. At the end the first array is the safe
+/// form's, the second the other's.
 fn times(
     gpu: &Gpu,
     rounds: usize,
-    mut launch: impl FnMut(bool) -> Result<(), Error>,
+    outputs: &mut [DeviceArray<f32>; 2],
+    mut launch: impl FnMut(bool, &mut DeviceArray<f32>) -> Result<(), Error>,
 ) -> Result<[Vec<f64>; 2], Error> {
     for _ in 0..WARM_UP {
-        launch(true)?;
-        launch(false)?;
+        launch(true, &mut outputs[0])?;
+        launch(false, &mut outputs[1])?;
     }
     gpu.synchronize()?;
     let (start, stop) = (gpu.event()?, gpu.event()?);
     let mut times = [const { Vec::new() }; 2];
     for round in 0..rounds {
         let safe_first = round % 2 == 0;
+        let swapped = round / 2 % 2 == 1;
         for is_safe in [safe_first, !safe_first] {
             // The launch before the timed one keeps the GPU busy until that is in the stream, and
             // leaves the caches as that does.
-            launch(is_safe)?;
+            let output = &mut outputs[usize::from(is_safe == swapped)];
+            launch(is_safe, output)?;
             gpu.record(&start)?;
-            launch(is_safe)?;
+            launch(is_safe, output)?;
             gpu.record(&stop)?;
             times[usize::from(!is_safe)].push(stop.elapsed_ms_since(&start)?);
         }
+    }
+    for (output, is_safe) in outputs.iter_mut().zip([true, false]) {
+        *output = gpu.upload(&vec![f32::NAN; output.len()])?;
+        launch(is_safe, output)?;
     }
     Ok(times)
 }
 
 /// What is wrong: an output is not right, or they differ.
 fn complaint(
-    safe: &DeviceArray<f32>,
-    other: &DeviceArray<f32>,
+    [safe, other]: &[DeviceArray<f32>; 2],
     wrong: impl Fn(&[f32]) -> Option<String>,
 ) -> Result<Option<String>, Error> {
     let (safe, other) = (safe.download()?, other.download()?);

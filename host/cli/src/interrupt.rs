@@ -21,6 +21,9 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 /// Whether the command keeps what is done.
 static KEEPS: AtomicBool = AtomicBool::new(false);
 
+/// Whether the thread of a command was left at its work.
+static LEFT: AtomicBool = AtomicBool::new(false);
+
 /// How long the thread may take to come to the end of what it does when it is asked to.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -37,11 +40,30 @@ pub(super) fn install() {
         let again = ASKED.swap(true, Ordering::SeqCst);
         if again || !KEEPS.load(Ordering::SeqCst) {
             output::remove_temporary_files();
-            std::process::exit(EXIT_STATUS.into());
+            end_at_once(EXIT_STATUS);
         }
     };
     // Where signals cannot be taken over, Ctrl-C ends the program as it always does.
     _ = ctrlc::set_handler(handler);
+}
+
+/// Ends the program with `status` where a thread was left at its work; else returns.
+pub(super) fn end_without_thread(status: u8) {
+    if LEFT.load(Ordering::SeqCst) {
+        end_at_once(status);
+    }
+}
+
+/// Ends the program without what libraries do at an exit: a thread may be inside of one, such as
+/// the GPU's driver, which would take away what that thread uses.
+fn end_at_once(status: u8) -> ! {
+    #[cfg(unix)]
+    // SAFETY: `_exit` takes any number, ends the process, and reads none of its memory.
+    unsafe {
+        libc::_exit(status.into())
+    }
+    #[cfg(not(unix))]
+    std::process::exit(status.into())
 }
 
 /// How work ended.
@@ -94,6 +116,7 @@ pub(super) fn attend<T: Send + 'static>(
         }
         let now = Instant::now();
         if last.is_some_and(|last| now >= last) {
+            LEFT.store(true, Ordering::SeqCst);
             return Ok(ending);
         }
         if last.is_none() && ASKED.load(Ordering::SeqCst) {

@@ -124,7 +124,11 @@ pub fn command() -> clap::Command {
 pub fn main() -> ExitCode {
     interrupt::install();
     match Cli::try_parse() {
-        Ok(cli) => ExitCode::from(exit_status(execute(cli))),
+        Ok(cli) => {
+            let status = exit_status(execute(cli));
+            interrupt::end_without_thread(status);
+            ExitCode::from(status)
+        }
         // Help and the version are asked for as an error, too.
         Err(answer) if !answer.use_stderr() => {
             // A closed standard error is no failure.
