@@ -7,6 +7,7 @@ use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder::engine::emulator::EmulatorEngine;
+use warpladder_lab::predict::check_forecast;
 use warpladder_report::explain::{Explainer, page, terminal};
 
 #[derive(clap::Args)]
@@ -31,7 +32,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rung = select::kernel(&args.kernel)?;
     let device = args.target.device()?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
-    let explainer = Explainer::new(device, args.target.shape(rung)?);
+    let shape = args.target.shape(rung)?;
+    check_forecast(&device, rung, shape)?;
+    let explainer = Explainer::new(device, shape);
     let kernels = explainer.to_predict(rung);
     let emulator = EmulatorEngine::new();
     let speed = EmulatorSpeed::measure(&emulator, args.target.shapes.seed)?;

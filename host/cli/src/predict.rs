@@ -8,7 +8,9 @@ use crate::outcome::Outcome;
 use std::io::Write;
 use warpladder::device::ComputeCapability;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder_lab::predict::{Forecast, LaunchForecast, forecast, is_older_than_the_ptx};
+use warpladder_lab::predict::{
+    Forecast, LaunchForecast, check_forecast, forecast, is_older_than_the_ptx,
+};
 use warpladder_lab::run::describe;
 use warpladder_models::Bound;
 use warpladder_models::devices::DeviceModel;
@@ -110,7 +112,9 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let mut cases = Vec::new();
     for &rung in &rungs {
         for asked in shapes.each(select::PREDICTED_SIZE) {
-            cases.push((rung, asked.of(rung)?));
+            let shape = asked.of(rung)?;
+            check_forecast(&device, rung, shape)?;
+            cases.push((rung, shape));
         }
     }
     let speed = EmulatorSpeed::measure(&emulator, shapes.seed)?;

@@ -21,7 +21,7 @@ pub use traffic::Traffic;
 
 use crate::catalogue::{PlanRequest, Rung};
 use crate::problem::{Operation, Shape};
-use crate::run::{Predicted, RunError, check_shape, preflight_elsewhere};
+use crate::run::{Admitted, Predicted, RunError, check_shape, preflight_elsewhere};
 use std::sync::OnceLock;
 use traffic::SECTOR_BYTES;
 use warpladder::device::ComputeCapability;
@@ -180,21 +180,9 @@ pub fn forecast(
     shape: Shape,
     seed: u64,
 ) -> Result<Forecast, ForecastError> {
-    check_shape(rung, shape)?;
-    requirement::check(device, rung, shape)?;
-    let request = PlanRequest {
-        operation: rung.operation,
-        shape,
-        multiprocessors: device.multiprocessors.value,
-        compute_capability: device.architecture.compute_capability.into(),
-        transposed: [false; 2],
-    };
-    let admitted = preflight_elsewhere(rung, &request)?;
+    let admitted = admitted(device, rung, shape)?;
     let runs = admitted.runs();
     let planned = &admitted.planned()?.1.launches;
-    if planned.iter().all(|launch| launch.grid.contains(&0)) {
-        return Err(ForecastError::Nothing(rung.name));
-    }
     let counts = counts::at(&admitted, cycles(device), seed)?;
     let mut launches = Vec::new();
     for (planned, counts) in planned.iter().zip(&counts) {
@@ -210,6 +198,40 @@ pub fn forecast(
         shape,
         launches,
     })
+}
+
+/// Whether a rung can be predicted, as far as that shows before anything is counted.
+///
+/// # Errors
+/// Those of [`forecast`] that need no counting.
+pub fn check_forecast(
+    device: &DeviceModel,
+    rung: &'static Rung,
+    shape: Shape,
+) -> Result<(), ForecastError> {
+    admitted(device, rung, shape).map(drop)
+}
+
+fn admitted(
+    device: &DeviceModel,
+    rung: &'static Rung,
+    shape: Shape,
+) -> Result<Admitted, ForecastError> {
+    check_shape(rung, shape)?;
+    requirement::check(device, rung, shape)?;
+    let request = PlanRequest {
+        operation: rung.operation,
+        shape,
+        multiprocessors: device.multiprocessors.value,
+        compute_capability: device.architecture.compute_capability.into(),
+        transposed: [false; 2],
+    };
+    let admitted = preflight_elsewhere(rung, &request)?;
+    let mut launches = admitted.planned()?.1.launches.iter();
+    if launches.all(|launch| launch.grid.contains(&0)) {
+        return Err(ForecastError::Nothing(rung.name));
+    }
+    Ok(admitted)
 }
 
 fn predicted(
