@@ -171,9 +171,18 @@ fn the_examples_of_every_help_work() {
         assert!(!examples.is_empty(), "{name} --help has no example");
     }
     // Many predict, and so count kernels at eight sizes. What one example writes the next one of
-    // the same command may read, so commands are drawn.
-    let (sample, count) = (Sample::from_env(), all.len());
-    let drawn = sample.draw(all, count.div_ceil(2), |(name, _)| name.clone());
+    // the same command may read, as may commands below it, so whole commands are drawn.
+    let command = warpladder_cli::command();
+    let own = all.into_iter().take(1);
+    let below = command.get_subcommands().map(|below| {
+        let examples = of_help(below)
+            .into_iter()
+            .flat_map(|(_, examples)| examples);
+        (below.get_name().to_owned(), examples.collect())
+    });
+    let commands: Vec<(String, Vec<String>)> = own.chain(below).collect();
+    let (sample, count) = (Sample::from_env(), commands.len());
+    let drawn = sample.draw(commands, count.div_ceil(2), |(name, _)| name.clone());
     sample.report(drawn.len(), count, "commands with their examples");
     for (_, examples) in drawn {
         run_all(&folder, &examples);
