@@ -9,7 +9,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch, Outcome};
+use cuda_builder::{CheckedInPtx, ModuleSpec, NvvmArch};
 
 /// The GPU generations that the kernels are built for, oldest first: the only list of them.
 const MODULES: &[ModuleSpec] = &[
@@ -27,20 +27,11 @@ const MODULES: &[ModuleSpec] = &[
     },
 ];
 
-/// What the PTX depends on.
+/// What of the kernels' crate the PTX depends on.
 const INPUTS: &[&str] = &[
     "kernels-gpu/Cargo.toml",
     "kernels-gpu/rust-toolchain.toml",
     "kernels-gpu/src",
-    "cuda_std/Cargo.toml",
-    "cuda_std/src",
-    "cuda_std/macros/Cargo.toml",
-    "cuda_std/macros/src",
-    // Not the whole builder: the rest of it shapes the PTX through the flags that the manifest
-    // records.
-    "cuda_builder/src/ptx_text.rs",
-    "ptx-syntax/src/lexer.rs",
-    "ptx-syntax/src/signature.rs",
 ];
 
 /// Public for the test that runs this script on copies of the workspace
@@ -63,17 +54,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         println!("cargo::rustc-cfg=gpu");
     }
     let ptx = checked_in_ptx(env::var("CARGO_MANIFEST_DIR")?.into());
-    for path in ptx.watched() {
-        println!("cargo::rerun-if-changed={}", path.display());
-    }
-    for variable in CheckedInPtx::watched_variables() {
-        println!("cargo::rerun-if-env-changed={variable}");
-    }
-    if let Outcome::Rebuilt { warnings } = ptx.bring_up_to_date(Mode::from_env()?)? {
-        for warning in warnings {
-            println!("cargo::warning={warning}");
-        }
-    }
+    ptx.bring_up_to_date_in_build_script()?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     ptx.embed(&out, is_wanted)?;
     Ok(())

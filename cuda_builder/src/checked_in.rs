@@ -19,6 +19,20 @@ const MODE: &str = "WARPLADDER_PTX";
 
 const MANIFEST: &str = "manifest.json";
 
+/// What the PTX of every crate of kernels of this workspace depends on, besides the crate.
+///
+/// Not the whole builder: the rest of it shapes the PTX through the flags that the manifest records.
+const COMMON_INPUTS: [&str; 8] = [
+    "cuda_std/Cargo.toml",
+    "cuda_std/src",
+    "cuda_std/macros/Cargo.toml",
+    "cuda_std/macros/src",
+    "cuda_builder/src/ptx_text.rs",
+    "cuda_builder/src/stable_names.rs",
+    "ptx-syntax/src/lexer.rs",
+    "ptx-syntax/src/signature.rs",
+];
+
 /// A folder of PTX modules that are kept under version control together with the sources they come
 /// from.
 ///
@@ -30,7 +44,8 @@ pub struct CheckedInPtx {
     pub workspace: PathBuf,
     /// The crate of kernels.
     pub kernels: &'static str,
-    /// The files and folders that the PTX depends on. They include the crate's own.
+    /// The files and folders of the crate that the PTX depends on. Where `workspace` holds
+    /// `cuda_std` and this builder as well, theirs are added.
     pub inputs: &'static [&'static str],
     /// The folder of the PTX.
     pub ptx_dir: &'static str,
@@ -129,7 +144,8 @@ impl CheckedInPtx {
                 })
             };
         }
-        let inputs = manifest::hash_files(&self.workspace, self.inputs)?;
+        let inputs: Vec<&str> = self.all_inputs().collect();
+        let inputs = manifest::hash_files(&self.workspace, &inputs)?;
         let reasons = match &manifest {
             Ok(manifest) => self.stale_reasons(manifest, &inputs),
             Err(problem) => vec![problem.clone()],
@@ -156,6 +172,27 @@ impl CheckedInPtx {
         Ok(Outcome::Rebuilt { warnings })
     }
 
+    /// As [`bring_up_to_date`](Self::bring_up_to_date) with [`Mode::from_env`], in a build script:
+    /// tells cargo what to watch, and what is worth knowing about new PTX.
+    ///
+    /// # Errors
+    ///
+    /// Those of the two.
+    pub fn bring_up_to_date_in_build_script(&self) -> Result<(), CudaBuilderError> {
+        for path in self.watched() {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+        for variable in [MODE, toolchain::OVERRIDE] {
+            println!("cargo::rerun-if-env-changed={variable}");
+        }
+        if let Outcome::Rebuilt { warnings } = self.bring_up_to_date(Mode::from_env()?)? {
+            for warning in warnings {
+                println!("cargo::warning={warning}");
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what `cuda_std::safe::include_ptx!` includes into `folder`, which is cargo's
     /// `OUT_DIR`: the PTX of this module, whose kernels are those of the package that is built.
     ///
@@ -167,18 +204,18 @@ impl CheckedInPtx {
     }
 
     /// The files and folders whose change may make the PTX stale, and the PTX itself.
-    pub fn watched(&self) -> Vec<PathBuf> {
-        let paths = self.inputs.iter().chain([&self.ptx_dir]);
-        paths
+    fn watched(&self) -> Vec<PathBuf> {
+        self.all_inputs()
+            .chain([self.ptx_dir])
             .map(|path| self.workspace.join(path))
             // Cargo takes a path that is not there for one that always changes.
             .filter(|path| path.exists())
             .collect()
     }
 
-    /// The environment variables that [`Mode::from_env`] and [`Toolchain::find`] read.
-    pub fn watched_variables() -> [&'static str; 2] {
-        [MODE, toolchain::OVERRIDE]
+    /// The files and folders that the PTX depends on.
+    fn all_inputs(&self) -> impl Iterator<Item = &'static str> {
+        self.inputs.iter().copied().chain(COMMON_INPUTS)
     }
 
     pub(crate) fn manifest_path(&self) -> PathBuf {

@@ -7,28 +7,20 @@ use std::env;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use cuda_builder::{CheckedInPtx, Mode, ModuleSpec, NvvmArch, Outcome};
+use cuda_builder::{CheckedInPtx, ModuleSpec, NvvmArch};
 
 const MODULE: ModuleSpec = ModuleSpec {
     name: "safe_kernels_sm_70",
     arch: NvvmArch::Compute70,
 };
 
-/// What the PTX depends on.
+/// What of this package the PTX depends on.
 const INPUTS: &[&str] = &[
     "examples/safe-kernels/Cargo.toml",
     "examples/safe-kernels/rust-toolchain.toml",
     "examples/safe-kernels/src/kernels",
     "examples/safe-kernels/src/lib.rs",
     "examples/safe-kernels/src/with_unsafe.rs",
-    "cuda_std/Cargo.toml",
-    "cuda_std/src",
-    "cuda_std/macros/Cargo.toml",
-    "cuda_std/macros/src",
-    "cuda_builder/src/ptx_text.rs",
-    "cuda_builder/src/stable_names.rs",
-    "ptx-syntax/src/lexer.rs",
-    "ptx-syntax/src/signature.rs",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -46,17 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         modules: &[MODULE],
         target_dir: None,
     };
-    for path in ptx.watched() {
-        println!("cargo::rerun-if-changed={}", path.display());
-    }
-    for variable in CheckedInPtx::watched_variables() {
-        println!("cargo::rerun-if-env-changed={variable}");
-    }
-    if let Outcome::Rebuilt { warnings } = ptx.bring_up_to_date(Mode::from_env()?)? {
-        for warning in warnings {
-            println!("cargo::warning={warning}");
-        }
-    }
+    ptx.bring_up_to_date_in_build_script()?;
     ptx.embed_module(Path::new(&env::var("OUT_DIR")?), &MODULE)?;
     Ok(())
 }

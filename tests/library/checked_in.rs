@@ -5,18 +5,6 @@
 use cuda_builder::{CheckedInPtx, Mode, ModuleSpec};
 use std::path::Path;
 
-/// What the PTX of every crate of kernels depends on, besides the crate.
-const COMMON_INPUTS: &[&str] = &[
-    "cuda_std/Cargo.toml",
-    "cuda_std/src",
-    "cuda_std/macros/Cargo.toml",
-    "cuda_std/macros/src",
-    "cuda_builder/src/ptx_text.rs",
-    "cuda_builder/src/stable_names.rs",
-    "ptx-syntax/src/lexer.rs",
-    "ptx-syntax/src/signature.rs",
-];
-
 /// A crate of kernels with its PTX.
 pub struct TestKernels {
     /// The crate's folder.
@@ -43,7 +31,7 @@ impl TestKernels {
         let ptx = CheckedInPtx {
             workspace: workspace.to_owned(),
             kernels: self.kernels,
-            inputs: [self.inputs, COMMON_INPUTS].concat().leak(),
+            inputs: self.inputs,
             ptx_dir: self.ptx_dir,
             modules: self.modules,
             target_dir: Path::new(env!("CARGO_TARGET_TMPDIR"))
