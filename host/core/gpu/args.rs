@@ -166,7 +166,22 @@ impl KernelArg for DevicePtr {
     }
 }
 
-macro_rules! numbers {
+/// Gives the types of numbers, each with the function that makes it an [`Arg`], to a macro.
+macro_rules! for_numbers {
+    ($implement:ident) => {
+        $implement! {
+            u32 => Arg::U32;
+            i32 => |number: i32| Arg::U32(number.cast_unsigned());
+            u64 => Arg::U64;
+            i64 => |number: i64| Arg::U64(number.cast_unsigned());
+            f32 => Arg::F32;
+            f64 => Arg::F64;
+        }
+    };
+}
+pub(super) use for_numbers;
+
+macro_rules! implement {
     ($($number:ty => $arg:expr;)*) => {
         $(impl KernelArg for $number {
             fn push<'a>(&'a self, list: &mut ArgList<'a>) -> Result<(), Error> {
@@ -176,14 +191,7 @@ macro_rules! numbers {
     };
 }
 
-numbers! {
-    u32 => Arg::U32;
-    i32 => |number: i32| Arg::U32(number.cast_unsigned());
-    u64 => Arg::U64;
-    i64 => |number: i64| Arg::U64(number.cast_unsigned());
-    f32 => Arg::F32;
-    f64 => Arg::F64;
-}
+for_numbers!(implement);
 
 macro_rules! tuples {
     ($($first:ident $($rest:ident)*)?) => {

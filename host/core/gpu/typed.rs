@@ -1,7 +1,7 @@
 //! Launches whose arguments have the types of the kernel's parameters: kernels of the safe form.
 
 use super::Timing;
-use super::args::ArgList;
+use super::args::{ArgList, for_numbers};
 use super::{ContractError, DeviceArray, Error, Gpu, Grid, Kernel, Layout, MatrixMut, MatrixRef};
 use crate::engine::Engine;
 use crate::launch::{Arg, DevicePtr};
@@ -350,7 +350,7 @@ where
     }
 }
 
-macro_rules! numbers {
+macro_rules! implement {
     ($($number:ty => $arg:expr;)*) => {
         $(
             impl TypedArgument for $number {
@@ -364,14 +364,7 @@ macro_rules! numbers {
     };
 }
 
-numbers! {
-    u32 => Arg::U32;
-    i32 => |number: i32| Arg::U32(number.cast_unsigned());
-    u64 => Arg::U64;
-    i64 => |number: i64| Arg::U64(number.cast_unsigned());
-    f32 => Arg::F32;
-    f64 => Arg::F64;
-}
+for_numbers!(implement);
 
 macro_rules! tuples {
     ($($first:ident $($rest:ident)*)?) => {
