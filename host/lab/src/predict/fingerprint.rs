@@ -1,8 +1,8 @@
 //! What a saved prediction was made of: whether it still is that of the kernels in the program.
 
-use crate::catalogue::{PlanRequest, Rung};
+use crate::catalogue::Rung;
 use crate::problem::Shape;
-use crate::run::{RunError, preflight_elsewhere};
+use crate::run::RunError;
 use warpladder::ptx;
 use warpladder_models::devices::DeviceModel;
 
@@ -16,14 +16,7 @@ pub fn fingerprint(
     rung: &'static Rung,
     shape: Shape,
 ) -> Result<u64, RunError> {
-    let request = PlanRequest {
-        operation: rung.operation,
-        shape,
-        multiprocessors: device.multiprocessors.value,
-        compute_capability: device.architecture.compute_capability.into(),
-        transposed: [false; 2],
-    };
-    let admitted = preflight_elsewhere(rung, &request)?;
+    let admitted = super::preflight_for(device, rung, shape)?;
     let mut hash = Fnv::new();
     for launch in &admitted.planned()?.1.launches {
         hash.add(launch.entry.as_bytes());

@@ -219,6 +219,20 @@ fn admitted(
 ) -> Result<Admitted, ForecastError> {
     check_shape(rung, shape)?;
     requirement::check(device, rung, shape)?;
+    let admitted = preflight_for(device, rung, shape)?;
+    let mut launches = admitted.planned()?.1.launches.iter();
+    if launches.all(|launch| launch.grid.contains(&0)) {
+        return Err(ForecastError::Nothing(rung.name));
+    }
+    Ok(admitted)
+}
+
+/// The launches of a rung on a device that is described, not there.
+fn preflight_for(
+    device: &DeviceModel,
+    rung: &'static Rung,
+    shape: Shape,
+) -> Result<Admitted, RunError> {
     let request = PlanRequest {
         operation: rung.operation,
         shape,
@@ -226,12 +240,7 @@ fn admitted(
         compute_capability: device.architecture.compute_capability.into(),
         transposed: [false; 2],
     };
-    let admitted = preflight_elsewhere(rung, &request)?;
-    let mut launches = admitted.planned()?.1.launches.iter();
-    if launches.all(|launch| launch.grid.contains(&0)) {
-        return Err(ForecastError::Nothing(rung.name));
-    }
-    Ok(admitted)
+    preflight_elsewhere(rung, &request)
 }
 
 fn predicted(
