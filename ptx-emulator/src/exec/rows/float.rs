@@ -58,7 +58,7 @@ impl Numbers {
     }
 
     #[inline(always)]
-    fn narrow(self, value: f64) -> u32 {
+    fn rounded(self, value: f64) -> u32 {
         self.result(value as f32)
     }
 }
@@ -126,15 +126,15 @@ fn single(function: FloatFunction, f: Numbers, [a, b, c]: Operands<'_>) -> Optio
         FloatFunction::Sqrt | FloatFunction::SqrtApprox => {
             row!(|i| f.result(f.single(a[i]).sqrt()))
         }
-        FloatFunction::RsqrtApprox => row!(|i| f.narrow(1.0 / f.double(a[i]).sqrt())),
-        FloatFunction::Exp2 => row!(|i| f.narrow(series::exp2(f.double(a[i])))),
-        FloatFunction::Log2 => row!(|i| f.narrow(series::log2(f.double(a[i])))),
-        FloatFunction::Tanh => row!(|i| f.narrow(series::tanh(f.double(a[i])))),
+        FloatFunction::RsqrtApprox => row!(|i| f.rounded(1.0 / f.double(a[i]).sqrt())),
+        FloatFunction::Exp2 => row!(|i| f.rounded(series::exp2(f.double(a[i])))),
+        FloatFunction::Log2 => row!(|i| f.rounded(series::log2(f.double(a[i])))),
+        FloatFunction::Tanh => row!(|i| f.rounded(series::tanh(f.double(a[i])))),
         FloatFunction::Sin if series::are_small_angles(a) => {
-            row!(|i| f.narrow(series::small_sin(f.double(a[i]))))
+            row!(|i| f.rounded(series::small_sin(f.double(a[i]))))
         }
         FloatFunction::Cos if series::are_small_angles(a) => {
-            row!(|i| f.narrow(series::small_cos(f.double(a[i]))))
+            row!(|i| f.rounded(series::small_cos(f.double(a[i]))))
         }
         _ => None,
     }
