@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`ladder`] | what a reader climbs: short rungs, one idea each, in order |
 //! | [`history`] | the sources' series that stand for themselves: Volkov, Wolfe, interval analysis |
-//! | [`gemm`], [`ampere`], [`hopper`] | what programs use: GEMM, C ← α · op(A) · op(B) + β · C |
+//! | [`gemm`] | what programs use: GEMM, C ← α · op(A) · op(B) + β · C |
 //! | [`calibrate`] | micro-benchmarks, which measure a device for the models |
 //! | [`geometry`] | what a launch has to know of a kernel |
 //!
@@ -51,12 +51,3 @@ pub mod ladder;
 pub mod calibrate;
 #[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
 pub mod history;
-
-#[cfg(any(
-    not(target_arch = "nvptx64"),
-    all(target_feature = "sm_80", not(target_feature = "sm_86"))
-))]
-pub mod ampere;
-
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
-pub mod hopper;

@@ -185,8 +185,8 @@ fn print(
         "of the best by the model",
     ]);
     for candidate in candidates {
-        let split = match candidate.choice.cut {
-            Some(cut) => format!("{} of the last {} tiles", cut.parts, cut.tiles),
+        let split = match candidate.choice.stream_k {
+            Some(stream_k) => format!("{} of the last {} tiles", stream_k.splits, stream_k.tiles),
             None => candidate.choice.splits.to_string(),
         };
         table.add_row([

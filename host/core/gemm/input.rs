@@ -10,8 +10,8 @@ use crate::plan::Plan;
 use crate::ptx;
 use cuda_std::float::GpuFloat;
 use half::{bf16, f16};
-use kernels_gpu::gemm::choose::{
-    DGEMM, DGEMM_90, DGEMM_PORTABLE, Instances, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
+use kernels_gpu::gemm::planner::tiles::{
+    DGEMM, DGEMM_90, DGEMM_PORTABLE, KernelSet, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
     SGEMM, SGEMM_PORTABLE,
 };
 
@@ -25,12 +25,12 @@ pub trait GemmInput: bytemuck::Pod {
     /// Its name.
     const NAME: &'static str;
 
-    /// The instances for a compute capability and a [16-bit C](Description::c_16bit) or not, and
+    /// The kernels for a compute capability and a [16-bit C](Description::c_16bit) or not, and
     /// the compute capability of the module in which their tiles are, which is embedded.
-    fn instances(
+    fn kernels(
         compute_capability: ComputeCapability,
         c_16bit: bool,
-    ) -> (&'static Instances, ComputeCapability);
+    ) -> (&'static KernelSet, ComputeCapability);
 
     /// The launches of a product whose operands the kernels can address.
     fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
@@ -80,10 +80,10 @@ impl GemmInput for f32 {
     type Output = f32;
     const NAME: &'static str = "f32";
 
-    fn instances(
+    fn kernels(
         compute_capability: ComputeCapability,
         _: bool,
-    ) -> (&'static Instances, ComputeCapability) {
+    ) -> (&'static KernelSet, ComputeCapability) {
         match newest(compute_capability, &[COMPUTE_CAPABILITY]) {
             PORTABLE => (&SGEMM_PORTABLE, PORTABLE),
             module => (&SGEMM, module),
@@ -95,10 +95,10 @@ impl GemmInput for f64 {
     type Output = f64;
     const NAME: &'static str = "f64";
 
-    fn instances(
+    fn kernels(
         compute_capability: ComputeCapability,
         _: bool,
-    ) -> (&'static Instances, ComputeCapability) {
+    ) -> (&'static KernelSet, ComputeCapability) {
         match newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]) {
             PORTABLE => (&DGEMM_PORTABLE, PORTABLE),
             HOPPER => (&DGEMM_90, HOPPER),
@@ -111,9 +111,9 @@ impl GemmInput for f16 {
     type Output = f32;
     const NAME: &'static str = "f16";
 
-    fn instances(_: ComputeCapability, c_16bit: bool) -> (&'static Instances, ComputeCapability) {
-        let instances = if c_16bit { &OF_F16_TO_F16 } else { &OF_F16 };
-        (instances, PORTABLE)
+    fn kernels(_: ComputeCapability, c_16bit: bool) -> (&'static KernelSet, ComputeCapability) {
+        let kernels = if c_16bit { &OF_F16_TO_F16 } else { &OF_F16 };
+        (kernels, PORTABLE)
     }
 
     fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
@@ -126,9 +126,9 @@ impl GemmInput for bf16 {
     type Output = f32;
     const NAME: &'static str = "bf16";
 
-    fn instances(_: ComputeCapability, c_16bit: bool) -> (&'static Instances, ComputeCapability) {
-        let instances = if c_16bit { &OF_BF16_TO_BF16 } else { &OF_BF16 };
-        (instances, PORTABLE)
+    fn kernels(_: ComputeCapability, c_16bit: bool) -> (&'static KernelSet, ComputeCapability) {
+        let kernels = if c_16bit { &OF_BF16_TO_BF16 } else { &OF_BF16 };
+        (kernels, PORTABLE)
     }
 
     fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
@@ -160,13 +160,13 @@ fn by_instances<T: GemmInput>(
     device: DeviceLimits,
     tuned: &Choices,
 ) -> Plan {
-    let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
+    let (kernels, _) = T::kernels(device.compute_capability, product.c_16bit);
     let request = product.request(device);
     let measured = tuned.get(&ProblemKey::of(product)).and_then(|tuned| {
-        let mut candidates = instances.candidates(&request);
+        let mut candidates = kernels.candidates(&request);
         candidates.find(|(_, choice)| tuned.is(choice))
     });
-    let choice = measured.map_or_else(|| instances.choose(&request), |(_, choice)| choice);
+    let choice = measured.map_or_else(|| kernels.plan(&request), |(_, choice)| choice);
     plan_choice(product, device, &choice)
 }
 

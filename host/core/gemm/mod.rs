@@ -17,12 +17,12 @@ use crate::engine::Engine;
 use crate::launch::Dim3;
 use crate::launch::Param;
 use crate::plan::{Plan, PlannedLaunch};
-use kernels_gpu::gemm::choose::{
-    Choice, DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
-    Request, SGEMM, SGEMM_PORTABLE,
+use kernels_gpu::gemm::planner::tiles::{
+    DGEMM, DGEMM_90, DGEMM_PORTABLE, GemmProblem, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
+    SGEMM, SGEMM_PORTABLE, TilePlan,
 };
-use kernels_gpu::gemm::meet::COUNTED_BYTES;
-use kernels_gpu::gemm::{Gemm, MAX_LEADING, partials_pitch};
+use kernels_gpu::gemm::reduction::last_block::COUNTER_BYTES;
+use kernels_gpu::gemm::{GemmParams, MAX_LEADING, partials_pitch};
 use tuning::Choices;
 
 /// The oldest generation that runs a GEMM.
@@ -107,7 +107,7 @@ pub enum PlanError {
 impl<T: GemmInput> Description<T> {
     /// op(A) · op(B) of dense matrices at aligned addresses.
     pub fn dense(extents: [u32; 3], transposed: [bool; 2]) -> Self {
-        let dense = Gemm::<T::Output>::dense(extents, transposed);
+        let dense = GemmParams::<T::Output>::dense(extents, transposed);
         Description {
             extents,
             transposed,
@@ -152,9 +152,9 @@ impl<T: GemmInput> Description<T> {
     }
 
     /// What the choice of an instance depends on.
-    pub fn request(&self, device: DeviceLimits) -> Request {
+    pub fn request(&self, device: DeviceLimits) -> GemmProblem {
         let [m, n, k] = self.extents;
-        Request {
+        GemmProblem {
             extents: [m.max(1), n.max(1), k],
             transposed: self.transposed,
             vectors: self.vectors(),
@@ -184,13 +184,13 @@ pub fn plan<T: GemmInput>(
 pub fn plan_choice<T: GemmInput>(
     description: &Description<T>,
     device: DeviceLimits,
-    choice: &Choice,
+    choice: &TilePlan,
 ) -> Plan {
-    let (instances, tiles) = T::instances(device.compute_capability, description.c_16bit);
+    let (kernels, tiles) = T::kernels(device.compute_capability, description.c_16bit);
     let [m, n, k] = description.extents;
     let empty = m == 0 || n == 0 || description.batch == 0;
     let grid = |grid: [u64; 3]| if empty { [0; 3] } else { grid };
-    let parameters = Param::Product(bytes(&Gemm {
+    let parameters = Param::Product(bytes(&GemmParams {
         m,
         n,
         k,
@@ -201,12 +201,14 @@ pub fn plan_choice<T: GemmInput>(
         transpose_b: description.transposed[1].into(),
         splits: choice.splits,
         k_per_split: choice.k_per_split,
-        whole: choice.cut.map_or(u32::MAX, |cut| cut.whole),
-        cut: choice.cut.map_or(1, |cut| cut.tiles),
-        parts: choice.cut.map_or(1, |cut| cut.parts),
-        k_first: choice.cut.map_or(k, |cut| cut.k_first),
-        k_rest: choice.cut.map_or(0, |cut| cut.k_rest),
-        slice: choice.slice,
+        data_parallel_tiles: choice
+            .stream_k
+            .map_or(u32::MAX, |stream_k| stream_k.data_parallel_tiles),
+        stream_k_tiles: choice.stream_k.map_or(1, |stream_k| stream_k.tiles),
+        stream_k_splits: choice.stream_k.map_or(1, |stream_k| stream_k.splits),
+        stream_k_first: choice.stream_k.map_or(k, |stream_k| stream_k.k_first),
+        stream_k_rest: choice.stream_k.map_or(0, |stream_k| stream_k.k_rest),
+        promotion_interval: choice.promotion_interval,
         stride_a: description.strides[0],
         stride_b: description.strides[1],
         stride_c: description.strides[2],
@@ -214,10 +216,12 @@ pub fn plan_choice<T: GemmInput>(
         beta: description.beta,
     }));
     // Elements in the workspace of tiles whose splits are reduced in the same launch.
-    let reduced = choice.meeting.or(choice.cut.map(|cut| cut.elements));
+    let reduced = choice
+        .gemv_workspace
+        .or(choice.stream_k.map(|stream_k| stream_k.workspace_elements));
     let mut launches = vec![PlannedLaunch {
         entry: choice.entry,
-        compute_capability: if instances
+        compute_capability: if kernels
             .portable_entries()
             .any(|entry| entry == choice.entry)
         {
@@ -235,19 +239,19 @@ pub fn plan_choice<T: GemmInput>(
             Param::Output,
             // Counts of arrivals lie before what the splits accumulated.
             match reduced {
-                Some(_) => Param::WorkspaceAt(COUNTED_BYTES as u64),
+                Some(_) => Param::WorkspaceAt(COUNTER_BYTES as u64),
                 None => Param::Workspace,
             },
             parameters.clone(),
         ],
     }];
-    let zeroed_bytes = reduced.map_or(0, |_| COUNTED_BYTES as u64);
+    let zeroed_bytes = reduced.map_or(0, |_| COUNTER_BYTES as u64);
     let mut workspace_bytes = zeroed_bytes + reduced.unwrap_or(0) * size_of::<T::Output>() as u64;
-    if choice.splits > 1 && choice.meeting.is_none() {
+    if choice.splits > 1 && choice.gemv_workspace.is_none() {
         let (blocks, [width, lanes]) =
-            instances.reduce_launch(description.extents, description.batch, choice.splits);
+            kernels.reduce_launch(description.extents, description.batch, choice.splits);
         launches.push(PlannedLaunch {
-            entry: instances.reduce,
+            entry: kernels.reduce,
             compute_capability: PORTABLE,
             grid: grid(blocks),
             block: Dim3::new(width, lanes, 1),
@@ -266,11 +270,14 @@ pub fn plan_choice<T: GemmInput>(
 }
 
 /// The parameters as the kernel reads them.
-fn bytes<T: GemmElement>(gemm: &Gemm<T>) -> Vec<u8> {
-    const { assert!(size_of::<Gemm<T>>() == 16 * 4 + 3 * 8 + 2 * size_of::<T>()) };
+fn bytes<T: GemmElement>(gemm: &GemmParams<T>) -> Vec<u8> {
+    const { assert!(size_of::<GemmParams<T>>() == 16 * 4 + 3 * 8 + 2 * size_of::<T>()) };
     // SAFETY: a `repr(C)` struct without padding, by the assertion, is as many initialised bytes.
     unsafe {
-        std::slice::from_raw_parts(std::ptr::from_ref(gemm).cast::<u8>(), size_of::<Gemm<T>>())
+        std::slice::from_raw_parts(
+            std::ptr::from_ref(gemm).cast::<u8>(),
+            size_of::<GemmParams<T>>(),
+        )
     }
     .to_vec()
 }
@@ -288,13 +295,13 @@ pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
         (OF_F16_TO_F16, PORTABLE),
         (OF_BF16_TO_BF16, PORTABLE),
     ];
-    let tiles = tiles.into_iter().flat_map(|(instances, capability)| {
-        let tiles = instances.tiles.iter();
+    let tiles = tiles.into_iter().flat_map(|(kernels, capability)| {
+        let tiles = kernels.tiles.iter();
         tiles.map(move |tile| (tile.entry, capability))
     });
     let portable = [SGEMM, DGEMM, OF_F16_TO_F16, OF_BF16_TO_BF16];
-    let portable = portable.into_iter().flat_map(|instances| {
-        let entries: Vec<&str> = instances.portable_entries().collect();
+    let portable = portable.into_iter().flat_map(|kernels| {
+        let entries: Vec<&str> = kernels.portable_entries().collect();
         entries
     });
     tiles.chain(portable.map(|entry| (entry, PORTABLE)))

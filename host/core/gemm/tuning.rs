@@ -8,7 +8,7 @@
 use super::{Description, GemmInput};
 use crate::engine::Engine;
 use crate::ptx;
-use kernels_gpu::gemm::choose::{Choice, Cut};
+use kernels_gpu::gemm::planner::tiles::{StreamK, TilePlan};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -177,26 +177,32 @@ pub fn of_environment(tuned: Vec<Tuned>, environment: &Environment) -> Choices {
 
 impl Tuned {
     /// A choice as the file has it.
-    pub fn new(environment: Environment, key: ProblemKey, choice: &Choice, ms: f64) -> Self {
+    pub fn new(environment: Environment, key: ProblemKey, choice: &TilePlan, ms: f64) -> Self {
         Tuned {
             environment,
             key,
             entry: choice.entry.to_owned(),
             splits: choice.splits,
-            cut: choice.cut.map(numbers),
+            cut: choice.stream_k.map(numbers),
             ms,
         }
     }
 
     /// Whether a choice is this one.
-    pub fn is(&self, choice: &Choice) -> bool {
+    pub fn is(&self, choice: &TilePlan) -> bool {
         (choice.entry, choice.splits) == (&*self.entry, self.splits)
-            && choice.cut.map(numbers) == self.cut
+            && choice.stream_k.map(numbers) == self.cut
     }
 }
 
-fn numbers(cut: Cut) -> [u32; 5] {
-    [cut.whole, cut.tiles, cut.parts, cut.k_first, cut.k_rest]
+fn numbers(stream_k: StreamK) -> [u32; 5] {
+    [
+        stream_k.data_parallel_tiles,
+        stream_k.tiles,
+        stream_k.splits,
+        stream_k.k_first,
+        stream_k.k_rest,
+    ]
 }
 
 #[cfg(test)]

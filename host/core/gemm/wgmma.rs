@@ -7,16 +7,17 @@ use crate::element::TensorInput;
 use crate::launch::Dim3;
 use crate::launch::{Param, Region, TensorMap};
 use crate::plan::{Plan, PlannedLaunch};
-use kernels_gpu::gemm::Gemm;
-use kernels_gpu::gemm::choose::Request;
-use kernels_gpu::hopper::choose::{Choice, choose};
-use kernels_gpu::hopper::pack::{self, Pack};
-use kernels_gpu::hopper::schedule::Schedule;
-use kernels_gpu::hopper::store::{box_columns, box_rows};
-use kernels_gpu::hopper::wgmma::{
-    Instance, MOST_ROWS as MAX_ROWS, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
+use kernels_gpu::gemm::GemmParams;
+use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
+use kernels_gpu::gemm::planner::tiles::GemmProblem;
+use kernels_gpu::gemm::planner::wgmma::{self as planner, WgmmaPlan};
+use kernels_gpu::gemm::reduction::stream_k;
+use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
+use kernels_gpu::gemm::wgmma::kernels::{
+    MAX_ROWS, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32, TileConfig,
 };
-use kernels_gpu::hopper::{pair, parts, tiles, wgmma};
+use kernels_gpu::gemm::wgmma::pack::{self, Pack};
+use kernels_gpu::gemm::wgmma::{multicast, stage};
 use kernels_gpu::ladder::transpose::transpose_fast;
 
 /// The generation that has `wgmma`.
@@ -45,7 +46,7 @@ pub struct TensorGemm {
     /// Elements of A and B.
     pub input: TensorInput,
     /// Sizes, layouts and factors. How k is split is not looked at.
-    pub gemm: Gemm<f32>,
+    pub gemm: GemmParams<f32>,
     /// Matrices in the batch.
     pub batch: u32,
     /// Whether A, B and C begin at multiples of 16 bytes.
@@ -76,7 +77,7 @@ impl TensorGemm {
         let [stride_a, stride_b, stride_c] = product.strides;
         TensorGemm {
             input,
-            gemm: Gemm {
+            gemm: GemmParams {
                 lda,
                 ldb,
                 ldc,
@@ -85,7 +86,7 @@ impl TensorGemm {
                 stride_c,
                 alpha: product.alpha,
                 beta: product.beta,
-                ..Gemm::dense(product.extents, product.transposed)
+                ..GemmParams::dense(product.extents, product.transposed)
             },
             batch: product.batch,
             aligned: product.aligned,
@@ -162,7 +163,7 @@ impl Oriented {
         let [a, b, c] = product.aligned;
         Oriented {
             product: TensorGemm {
-                gemm: Gemm {
+                gemm: GemmParams {
                     m: gemm.n,
                     n: gemm.m,
                     lda: gemm.ldb,
@@ -182,7 +183,7 @@ impl Oriented {
     }
 
     fn plan(&self, multiprocessors: u32) -> Plan {
-        let Gemm { m, n, k, .. } = self.product.gemm;
+        let GemmParams { m, n, k, .. } = self.product.gemm;
         let mut plan = Plan {
             launches: Vec::new(),
             workspace_bytes: 0,
@@ -192,7 +193,7 @@ impl Oriented {
             return plan;
         }
         let transposed = [!self.is_k_major(0), self.is_k_major(1)];
-        let request = Request {
+        let request = GemmProblem {
             extents: [m, n, k],
             transposed,
             vectors: [true; 2],
@@ -200,8 +201,8 @@ impl Oriented {
             multiprocessors,
             shared_bytes: SHARED_BYTES,
         };
-        let bk = tiles::depth(self.product.input.bytes() as usize);
-        let choice = choose(self.instances(), &request, bk as u32, self.bulk());
+        let bk = stage::block_k(self.product.input.bytes() as usize);
+        let choice = planner::plan(self.configs(), &request, bk as u32, self.bulk());
         plan.zeroed_bytes = choice.zeroed_bytes;
         plan.workspace_bytes = choice.workspace_bytes;
         let operands = [0, 1].map(|side| {
@@ -220,7 +221,7 @@ impl Oriented {
         plan
     }
 
-    fn instances(&self) -> &'static [Instance] {
+    fn configs(&self) -> &'static [TileConfig] {
         match (self.product.input, self.product.c_16bit) {
             (TensorInput::Bf16, false) => OF_BF16,
             (TensorInput::Bf16, true) => OF_BF16_TO_BF16,
@@ -293,7 +294,7 @@ impl Oriented {
             let from_registers = self.is_transposed && side == 0;
             return !from_registers;
         }
-        let of_box = tiles::depth(self.product.input.bytes() as usize) as u32;
+        let of_box = stage::block_k(self.product.input.bytes() as usize) as u32;
         let (extent, ..) = self.stored(side);
         let is_little_of_boxes = match side {
             0 => extent < MAX_ROWS && !extent.is_multiple_of(of_box),
@@ -394,22 +395,22 @@ impl Oriented {
         }
     }
 
-    fn launch(&self, choice: &Choice, operands: &[Operand; 2]) -> PlannedLaunch {
+    fn launch(&self, choice: &WgmmaPlan, operands: &[Operand; 2]) -> PlannedLaunch {
         let [a, b] = operands;
         let input = self.product.input;
-        let Instance {
+        let TileConfig {
             rows,
             columns,
-            blocks,
+            cluster_size,
             ..
-        } = *choice.instance;
-        let Gemm { m, n, .. } = self.product.gemm;
+        } = *choice.config;
+        let GemmParams { m, n, .. } = self.product.gemm;
         let mut maps = vec![
             a.map(input, [m, rows], 1),
-            b.map(input, [n, columns], blocks),
+            b.map(input, [n, columns], cluster_size),
         ];
         if self.bulk() {
-            let Gemm { m, n, ldc, .. } = self.product.gemm;
+            let GemmParams { m, n, ldc, .. } = self.product.gemm;
             let element_bytes = self.product.output_bytes();
             let [rows, columns] = if self.is_transposed { [n, m] } else { [m, n] };
             maps.push(TensorMap {
@@ -428,43 +429,43 @@ impl Oriented {
             });
         }
         PlannedLaunch {
-            entry: choice.instance.entry,
+            entry: choice.config.entry,
             compute_capability: COMPUTE_CAPABILITY,
             grid: [choice.blocks.into(), 1, 1],
-            block: Dim3::new(choice.instance.threads, 1, 1),
+            block: Dim3::new(choice.config.threads, 1, 1),
             cluster: Dim3::new(choice.cluster(), 1, 1),
-            shared_bytes: choice.instance.shared_bytes,
+            shared_bytes: choice.config.shared_bytes,
             params: vec![
                 Param::TensorMaps(maps),
                 Param::Output,
                 Param::Workspace,
                 Param::Product(super::bytes(&self.product.gemm)),
-                Param::Bytes(bytes_of_schedule(&choice.schedule)),
+                Param::Bytes(bytes_of_scheduler(&choice.scheduler)),
             ],
         }
     }
 
     /// The launch of the split-K reduction kernel, where there is one.
-    fn reduction(&self, choice: &Choice) -> Option<PlannedLaunch> {
+    fn reduction(&self, choice: &WgmmaPlan) -> Option<PlannedLaunch> {
         let entry = match (self.product.c_16bit, self.product.input) {
             (false, _) | (_, TensorInput::Tf32) => "add_parts_f32",
             (true, TensorInput::Bf16) => "add_parts_bf16",
             (true, TensorInput::F16) => "add_parts_f16",
         };
-        choice.adding.map(|blocks| PlannedLaunch {
+        choice.reduction_blocks.map(|blocks| PlannedLaunch {
             entry,
             compute_capability: COMPUTE_CAPABILITY,
             grid: [blocks.into(), 1, 1],
-            block: Dim3::new(parts::threads(choice.schedule.parts), 1, 1),
+            block: Dim3::new(stream_k::threads(choice.scheduler.splits), 1, 1),
             cluster: Dim3::ONE,
             shared_bytes: 0,
             params: vec![
                 Param::Output,
                 Param::Workspace,
                 Param::Product(super::bytes(&self.product.gemm)),
-                Param::Bytes(bytes_of_schedule(&choice.schedule)),
-                Param::U32(choice.instance.rows),
-                Param::U32(choice.instance.columns),
+                Param::Bytes(bytes_of_scheduler(&choice.scheduler)),
+                Param::U32(choice.config.rows),
+                Param::U32(choice.config.columns),
                 Param::U32(self.is_transposed.into()),
             ],
         })
@@ -500,10 +501,10 @@ impl Operand {
     /// `blocks` blocks of a cluster load together.
     fn map(&self, input: TensorInput, [extent, of_tile]: [u32; 2], blocks: u32) -> TensorMap {
         let element_bytes = input.bytes();
-        let bk = tiles::depth(element_bytes as usize) as u32;
-        let together = tiles::fetched_together(element_bytes as usize, self.k_major, blocks);
+        let bk = stage::block_k(element_bytes as usize) as u32;
+        let together = stage::loaded_multiple(element_bytes as usize, self.k_major, blocks);
         let [box_columns, box_rows] = match self.k_major {
-            true => [bk, tiles::fetched(extent, of_tile, together)],
+            true => [bk, stage::loaded(extent, of_tile, together)],
             false => [bk, bk],
         };
         // An empty matrix cannot be mapped, and is not loaded.
@@ -521,29 +522,38 @@ impl Operand {
                 _ => self.stride.max(vector.into()),
             },
             box_columns,
-            box_rows: pair::box_rows(box_rows, blocks),
+            box_rows: multicast::box_rows(box_rows, blocks),
         }
     }
 }
 
 /// The parameters as the kernel reads them: the fields in their order.
-fn bytes_of_schedule(schedule: &Schedule) -> Vec<u8> {
-    const { assert!(size_of::<Schedule>() == 8 * 4) };
-    let Schedule {
+fn bytes_of_scheduler(scheduler: &TileSchedulerParams) -> Vec<u8> {
+    const { assert!(size_of::<TileSchedulerParams>() == 8 * 4) };
+    let TileSchedulerParams {
         batch,
-        whole,
-        parts,
-        head,
-        bulk,
-        adder,
-        group,
-        partials,
-    } = *schedule;
-    let adder = adder as u32;
-    bytemuck::bytes_of(&[batch, whole, parts, head, bulk, adder, group, partials]).to_vec()
+        data_parallel_tiles,
+        splits,
+        head_k_tiles,
+        tma_store,
+        reduction,
+        group_m,
+        partials_offset,
+    } = *scheduler;
+    bytemuck::bytes_of(&[
+        batch,
+        data_parallel_tiles,
+        splits,
+        head_k_tiles,
+        tma_store,
+        reduction as u32,
+        group_m,
+        partials_offset,
+    ])
+    .to_vec()
 }
 
-/// See [`bytes_of_schedule`].
+/// See [`bytes_of_scheduler`].
 fn bytes_of_pack(pack: &Pack) -> Vec<u8> {
     const { assert!(size_of::<Pack>() == 4 * 4 + 2 * 8) };
     let sizes = [pack.rows, pack.columns, pack.from_pitch, pack.to_pitch];
@@ -557,7 +567,7 @@ pub fn entries() -> impl Iterator<Item = &'static str> {
     products
         .into_iter()
         .flatten()
-        .map(|instance: &wgmma::Instance| instance.entry)
+        .map(|config: &TileConfig| config.entry)
         .chain(["pack_16", "pack_32"])
         .chain(["pack_transposed_16", "pack_transposed_32"])
         .chain(["add_parts_f32", "add_parts_f16", "add_parts_bf16"])

@@ -27,10 +27,6 @@ fn plan<T: GemmElement>(request: &PlanRequest) -> Plan {
     };
     let product = Description::<T>::dense([m, n, k], request.transposed);
     // The preflight has compared the device's compute capability with that of the rung.
-    let (instances, _) = T::instances(device.compute_capability, product.c_16bit);
-    plan_choice(
-        &product,
-        device,
-        &instances.choose(&product.request(device)),
-    )
+    let (kernels, _) = T::kernels(device.compute_capability, product.c_16bit);
+    plan_choice(&product, device, &kernels.plan(&product.request(device)))
 }

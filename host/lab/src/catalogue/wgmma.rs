@@ -2,7 +2,7 @@
 
 use super::PlanRequest;
 use crate::problem::{Operation, Shape};
-use kernels_gpu::hopper::tiles;
+use kernels_gpu::gemm::wgmma::stage;
 use kernels_gpu::ladder::sm_90a::{wgmma_persistent, wgmma_single};
 use warpladder::element::TensorInput;
 use warpladder::gemm::Description;
@@ -81,7 +81,7 @@ fn dense(
             box_rows: box_rows as u32,
         }
     };
-    let bk = tiles::depth(ELEMENT_BYTES as usize);
+    let bk = stage::block_k(ELEMENT_BYTES as usize);
     let mut launch = PlannedLaunch {
         entry,
         compute_capability: COMPUTE_CAPABILITY,

@@ -1,10 +1,10 @@
-//! `wgmma_bf16_specialised`, `wgmma_bf16_persistent`: a producer warp, two consumer warpgroups,
+//! `wgmma_bf16_specialised`, `wgmma_bf16_persistent`: a producer warp, two consumer consumers,
 //! persistent blocks.
 //!
 //! # Idea
 //! In `wgmma_bf16_single` the same threads start copies and MMAs, and all wait for each other at
 //! every k-tile. Warp specialisation gives each role threads of its own. The producer, one thread,
-//! prefetches as far ahead as there are stages. The consumers are two warpgroups. Each of their
+//! prefetches as far ahead as there are stages. The consumers are two consumers. Each of their
 //! warps arrives at the stage's empty barrier when it has read the stage, and no consumer waits for
 //! another one. This is `wgmma_bf16_specialised`, with a block for each tile.
 //!
@@ -14,7 +14,7 @@
 //! run at the same time share rows of A and columns of B in the cache.
 //!
 //! # Thread mapping
-//! 384 threads: warpgroup 0 is the producer, with one thread of it; warpgroups 1 and 2 are the
+//! 384 threads: warpgroup 0 is the producer, with one thread of it; consumers 1 and 2 are the
 //! consumers and own 64 rows each of a block tile of 128 × 256. The producer warpgroup releases
 //! registers, which the consumers request.
 //!
@@ -27,16 +27,16 @@
 //! # Source
 //! Beyond the sources. The scheme is CUTLASS's "warp-specialised persistent cooperative" kernel.
 
-use crate::hopper::ring::{Ring, Stages};
-use crate::hopper::schedule::Tiles;
-use crate::hopper::store;
-use crate::hopper::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
+use crate::gemm::epilogue::tma_store;
+use crate::gemm::pipeline::tma::{Pipeline, Stages};
+use crate::gemm::scheduler::persistent::TileGrid;
+use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps, WARPGROUP, WM};
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
 use cuda_std::tma;
 use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR, MN_MAJOR};
 
-/// Consumer warpgroups.
+/// Consumer consumers.
 pub const CONSUMERS: usize = 2;
 
 /// Consumer warps: 8.
@@ -46,7 +46,7 @@ pub const CONSUMER_WARPS: u32 = (CONSUMERS * WARPGROUP / 32) as u32;
 pub const THREADS: usize = (1 + CONSUMERS) * WARPGROUP;
 
 /// The block tile: 128 × 256 elements of C. Its rows are also those of a box of A.
-pub const BM: usize = CONSUMERS * ROWS;
+pub const BM: usize = CONSUMERS * WM;
 
 /// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch
 /// gives each 168.
@@ -60,15 +60,15 @@ type Accumulators = [f32; 128];
 /// See [`BM`].
 pub const BN: usize = Accumulators::COLUMNS;
 
-/// Elements along k of a stage, the k-tile: 64.
-const BK: usize = tiles::depth(Bf16::BYTES);
+/// OutputElements along k of a stage, the k-tile: 64.
+const BK: usize = stage::block_k(Bf16::BYTES);
 
 /// As many stages as fit into shared memory.
 struct Four;
 
 impl Stages for Four {
     const COUNT: usize = 4;
-    const BYTES: usize = tiles::stage_bytes(CONSUMERS, BN);
+    const BYTES: usize = stage::stage_bytes(CONSUMERS, BN);
 }
 
 /// Dynamic shared memory.
@@ -76,12 +76,12 @@ pub const SHARED_BYTES: usize = Four::TOTAL_BYTES;
 
 /// The kernel's parameters, the tile scheduler and the number of k-tiles.
 struct Params {
-    maps: *const Maps,
+    maps: *const TensorMaps,
     c: *mut f32,
     m: u32,
     n: u32,
     k: u32,
-    tiles: Tiles,
+    tiles: TileGrid,
     /// Stages that one tile passes: the k-tiles of A and B.
     k_tiles: u32,
 }
@@ -93,26 +93,26 @@ impl Params {
     /// # Safety
     /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
     #[inline(always)]
-    unsafe fn produce(&self, mut ring: Ring<Four>) {
-        let load = tiles::fetch::<Bf16, CONSUMERS, K_MAJOR, MN_MAJOR>;
+    unsafe fn produce(&self, mut pipeline: Pipeline<Four>) {
+        let load = stage::load::<Bf16, CONSUMERS, K_MAJOR, MN_MAJOR>;
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
-            let tile_offset = self.tiles.corner(tile);
+            let tile_offset = self.tiles.coord(tile);
             for k_tile in 0..self.k_tiles {
-                let at = Place {
+                let at = StageCoord {
                     top: tile_offset.row,
                     left: tile_offset.column,
-                    fetched: [CONSUMERS * ROWS, BN].map(|extent| extent as u32),
-                    start: tiles::start(self.k, BK, k_tile),
+                    loaded: [CONSUMERS * WM, BN].map(|extent| extent as u32),
+                    start: stage::k_offset(self.k, BK, k_tile),
                     matrices: [0; 2],
                 };
                 // SAFETY: the stage is empty when all consumer warps have arrived at its empty
                 // barrier.
                 unsafe {
-                    ring.wait_until_empty();
-                    load(ring.stage(), self.maps, at, ring.full());
+                    pipeline.producer_acquire();
+                    load(pipeline.stage(), self.maps, at, pipeline.full());
                 }
-                ring.advance();
+                pipeline.advance();
             }
             tile += thread::grid_dim_x();
         }
@@ -126,33 +126,33 @@ impl Params {
     /// All 128 threads of the warpgroup execute it, while the producer executes
     /// [`produce`](Self::produce).
     #[inline(always)]
-    unsafe fn consume(&self, mut ring: Ring<Four>, warpgroup: usize) {
-        let operands = |ring: &Ring<Four>| {
-            Operands::<K_MAJOR, MN_MAJOR>::new(ring.stage(), CONSUMERS, warpgroup)
+    unsafe fn consume(&self, mut pipeline: Pipeline<Four>, warpgroup: usize) {
+        let operands = |pipeline: &Pipeline<Four>| {
+            Operands::<K_MAJOR, MN_MAJOR>::new(pipeline.stage(), CONSUMERS, warpgroup)
         };
         let mut tile = thread::block_idx_x();
         while tile < self.tiles.count() {
             // SAFETY: a stage is read when it is full, and released when its MMAs are complete: one
             // k-tile later, so that there are always MMAs in flight.
             unsafe {
-                ring.wait_until_full();
-                let mut accumulators: Accumulators = operands(&ring).multiply::<Bf16, _>();
-                let mut used = ring.used();
-                ring.advance();
+                pipeline.consumer_wait();
+                let mut accumulators: Accumulators = operands(&pipeline).mma::<Bf16, _>();
+                let mut used = pipeline.used();
+                pipeline.advance();
                 for _ in 1..self.k_tiles {
-                    ring.wait_until_full();
-                    operands(&ring).multiply_add::<Bf16, _>(&mut accumulators);
+                    pipeline.consumer_wait();
+                    operands(&pipeline).mma_add::<Bf16, _>(&mut accumulators);
                     wgmma::wait_group::<1>();
-                    used.give_back();
-                    used = ring.used();
-                    ring.advance();
+                    used.release();
+                    used = pipeline.used();
+                    pipeline.advance();
                 }
                 accumulators.wait_all();
-                used.give_back();
-                let tile_offset = self.tiles.corner(tile);
+                used.release();
+                let tile_offset = self.tiles.coord(tile);
                 let size = [self.m as usize, self.n as usize];
-                let top = tile_offset.row as usize + warpgroup * ROWS;
-                store::pairs(
+                let top = tile_offset.row as usize + warpgroup * WM;
+                tma_store::store_vec2s(
                     &accumulators,
                     self.c,
                     size,
@@ -170,21 +170,21 @@ impl Params {
 /// Inputs are bfloat16.
 ///
 /// # Safety
-/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`Maps`] says,
+/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`TensorMaps`] says,
 /// with boxes of [`BM`] rows; `c` is a row-major array of m × n elements; blocks have
 /// [`THREADS`] threads and [`SHARED_BYTES`] of dynamic shared memory, in a grid of any number of
 /// them.
 #[cuda_std::kernel(max_threads = 384, min_blocks = 1)]
-pub unsafe fn wgmma_bf16_persistent(maps: *const Maps, c: *mut f32, m: u32, n: u32, k: u32) {
-    let base = tiles::stages();
+pub unsafe fn wgmma_bf16_persistent(maps: *const TensorMaps, c: *mut f32, m: u32, n: u32, k: u32) {
+    let base = stage::stages();
     let params = Params {
         maps,
         c,
         m,
         n,
         k,
-        tiles: Tiles::new([m, n], [BM as u32, BN as u32], 1),
-        k_tiles: tiles::steps(k, BK),
+        tiles: TileGrid::new([m, n], [BM as u32, BN as u32], 1),
+        k_tiles: stage::k_tiles(k, BK),
     };
     // SAFETY: all lanes of a warp shuffle. `warp` is the same in a warp, and `warp < 4` in a
     // warpgroup.
@@ -192,18 +192,18 @@ pub unsafe fn wgmma_bf16_persistent(maps: *const Maps, c: *mut f32, m: u32, n: u
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
         if thread::thread_idx_x() == 0 {
-            Ring::<Four>::init(base, CONSUMER_WARPS);
+            Pipeline::<Four>::init(base, CONSUMER_WARPS);
             tma::fence_barrier_init();
         }
         thread::sync_threads();
         if warp < 4 {
             wgmma::setmaxnreg_dec::<PRODUCER_REGISTERS>();
             if warp == 0 && tma::elect_sync() {
-                params.produce(Ring::new(base));
+                params.produce(Pipeline::new(base));
             }
         } else {
             wgmma::setmaxnreg_inc::<CONSUMER_REGISTERS>();
-            params.consume(Ring::new(base), warp as usize / 4 - 1);
+            params.consume(Pipeline::new(base), warp as usize / 4 - 1);
         }
     }
 }

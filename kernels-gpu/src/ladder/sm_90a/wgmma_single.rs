@@ -23,9 +23,9 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "wgmma.mma_async", "cp.async.bulk.tensor".
 
+use crate::gemm::epilogue::tma_store;
+use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps, WARPGROUP, WM};
 use crate::geometry::Geometry;
-use crate::hopper::store;
-use crate::hopper::tiles::{self, Maps, Operands, Place, ROWS, WARPGROUP};
 use cuda_std::mbarrier::Barrier;
 use cuda_std::mma::Bf16;
 use cuda_std::prelude::*;
@@ -39,19 +39,19 @@ type Accumulators = [f32; 128];
 const BN: usize = Accumulators::COLUMNS;
 
 /// Bytes of a stage.
-const STAGE_BYTES: usize = tiles::stage_bytes(1, BN);
+const STAGE_BYTES: usize = stage::stage_bytes(1, BN);
 
 /// Stages: one is used, the others are in flight.
 const STAGES: usize = 4;
 
 /// 128 threads for 64 × 256 elements of C.
-pub const GEOMETRY: Geometry = Geometry::tiles([WARPGROUP, 1], [BN, ROWS]);
+pub const GEOMETRY: Geometry = Geometry::tiles([WARPGROUP, 1], [BN, WM]);
 
-/// Elements along k of a stage, the k-tile: 64.
-const BK: usize = tiles::depth(Bf16::BYTES);
+/// OutputElements along k of a stage, the k-tile: 64.
+const BK: usize = stage::block_k(Bf16::BYTES);
 
 /// Rows of the block tile, which are those of a box of A: 64.
-pub const BM: usize = ROWS;
+pub const BM: usize = WM;
 
 /// Dynamic shared memory: the stages and a barrier for each.
 pub const SHARED_BYTES: usize = STAGES * (STAGE_BYTES + 8);
@@ -60,29 +60,29 @@ pub const SHARED_BYTES: usize = STAGES * (STAGE_BYTES + 8);
 /// Inputs are bfloat16.
 ///
 /// # Safety
-/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`Maps`] says,
+/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`TensorMaps`] says,
 /// with boxes of [`BM`] rows; `c` is a row-major array of m × n elements; grid and block are
 /// those of [`GEOMETRY`], with [`SHARED_BYTES`] of dynamic shared memory.
 #[cuda_std::kernel(max_threads = 128, min_blocks = 1)]
-pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, k: u32) {
-    let stages = tiles::stages();
+pub unsafe fn wgmma_bf16_single(maps: *const TensorMaps, c: *mut f32, m: u32, n: u32, k: u32) {
+    let stages = stage::stages();
     let stage = |index: u32| stages.at(index % STAGES as u32 * STAGE_BYTES as u32);
     let full = |index: u32| {
         let barriers = STAGES * STAGE_BYTES;
         Barrier::new(stages.at(barriers as u32 + index % STAGES as u32 * Barrier::BYTES))
     };
-    let top = thread::block_idx_y() * ROWS as u32;
+    let top = thread::block_idx_y() * WM as u32;
     let left = thread::block_idx_x() * BN as u32;
-    let at = |k_tile: u32| Place {
+    let at = |k_tile: u32| StageCoord {
         top,
         left,
-        fetched: [ROWS, BN].map(|extent| extent as u32),
-        start: tiles::start(k, BK, k_tile),
+        loaded: [WM, BN].map(|extent| extent as u32),
+        start: stage::k_offset(k, BK, k_tile),
         matrices: [0; 2],
     };
-    let k_tiles = tiles::steps(k, BK);
+    let k_tiles = stage::k_tiles(k, BK);
     let leader = thread::thread_idx_x() == 0;
-    let load = tiles::fetch::<Bf16, 1, K_MAJOR, MN_MAJOR>;
+    let load = stage::load::<Bf16, 1, K_MAJOR, MN_MAJOR>;
     let operands = |k_tile: u32| Operands::<K_MAJOR, MN_MAJOR>::new(stage(k_tile), 1, 0);
     // SAFETY: a stage is copied to again only after all threads have waited for the MMAs that read
     // it.
@@ -100,7 +100,7 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
             }
         }
         full(0).try_wait_loop(0);
-        let mut accumulators: Accumulators = operands(0).multiply::<Bf16, _>();
+        let mut accumulators: Accumulators = operands(0).mma::<Bf16, _>();
         for k_tile in 1..k_tiles {
             // All MMAs that read the stage before are complete: it is copied to again.
             accumulators.wait_all();
@@ -110,11 +110,11 @@ pub unsafe fn wgmma_bf16_single(maps: *const Maps, c: *mut f32, m: u32, n: u32, 
                 load(stage(next), maps, at(next), full(next));
             }
             full(k_tile).try_wait_loop(k_tile / STAGES as u32 % 2);
-            operands(k_tile).multiply_add::<Bf16, _>(&mut accumulators);
+            operands(k_tile).mma_add::<Bf16, _>(&mut accumulators);
         }
         accumulators.wait_all();
         let size = [m as usize, n as usize];
-        store::pairs(&accumulators, c, size, top as usize, left as usize);
+        tma_store::store_vec2s(&accumulators, c, size, top as usize, left as usize);
     }
 }
 // ANCHOR_END: kernel

@@ -1,0 +1,5 @@
+//! The planner.
+
+mod cost;
+pub mod tiles;
+pub mod wgmma;

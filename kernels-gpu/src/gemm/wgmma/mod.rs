@@ -1,0 +1,8 @@
+//! GEMMs on tensor cores by consumers: `wgmma`.
+
+pub mod kernels;
+pub mod multicast;
+pub mod pack;
+pub mod rs;
+pub mod source;
+pub mod stage;
