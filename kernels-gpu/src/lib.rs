@@ -28,14 +28,13 @@
 //!
 //! Every kernel states its launch bounds. `min_blocks = 1` says that registers go before occupancy:
 //! without it `ptxas` for some generations spills to fit more blocks than a rung wants.
-
+//!
 //! # Generations
 //!
-//! A kernel is in one PTX module only: that of the oldest GPU generation that can run it, which is
-//! told by its folder. `ladder/sm_80` and `ampere` may use what compute capability 8.0 brought
-//! (asynchronous copies, `mma.sync` of all types), `ladder/sm_90a` and `hopper` what 9.0a has (TMA,
-//! `wgmma`, clusters). All else runs from 7.0 on. The modules are listed in the workspace's
-//! `build.rs`.
+//! A kernel is in one PTX module only: that of the oldest GPU generation that can run it. The `cfg`
+//! of its Rust module says which. `sm_80` brought asynchronous copies and `mma.sync` of all types;
+//! `sm_90a` has TMA, `wgmma` and clusters. All else runs from `sm_70` on. The PTX modules are listed
+//! in the workspace's `build.rs`.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]

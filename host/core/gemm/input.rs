@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::ptx;
 use cuda_std::float::GpuFloat;
 use half::{bf16, f16};
-use kernels_gpu::gemm::planner::tiles::{
+use kernels_gpu::gemm::planner::kernel_set::{
     DGEMM, DGEMM_90, DGEMM_PORTABLE, KernelSet, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
     SGEMM, SGEMM_PORTABLE,
 };

@@ -17,10 +17,12 @@ use crate::engine::Engine;
 use crate::launch::Dim3;
 use crate::launch::Param;
 use crate::plan::{Plan, PlannedLaunch};
-use kernels_gpu::gemm::planner::tiles::{
-    DGEMM, DGEMM_90, DGEMM_PORTABLE, GemmProblem, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
-    SGEMM, SGEMM_PORTABLE, TilePlan,
+use kernels_gpu::gemm::planner::GemmProblem;
+use kernels_gpu::gemm::planner::kernel_set::{
+    DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, SGEMM,
+    SGEMM_PORTABLE,
 };
+use kernels_gpu::gemm::planner::tiles::TilePlan;
 use kernels_gpu::gemm::reduction::last_block::COUNTER_BYTES;
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING, partials_pitch};
 use tuning::Choices;

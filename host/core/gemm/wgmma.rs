@@ -9,7 +9,7 @@ use crate::launch::{Param, Region, TensorMap};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::GemmParams;
 use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
-use kernels_gpu::gemm::planner::tiles::GemmProblem;
+use kernels_gpu::gemm::planner::GemmProblem;
 use kernels_gpu::gemm::planner::wgmma::{self as planner, WgmmaPlan};
 use kernels_gpu::gemm::reduction::stream_k;
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;

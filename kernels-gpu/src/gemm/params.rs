@@ -1,9 +1,9 @@
-//! The parameters of a GEMM, as kernels take them.
+//! The parameters of a GEMM, as every kernel of the library takes them.
 
 use super::simt::promotion;
 use cuda_std::prelude::*;
 
-/// Parameters of a product, passed by value. Sizes and distances are in elements.
+/// C ← α · op(A) · op(B) + β · C, passed by value. Sizes and distances are in elements.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GemmParams<T> {
@@ -13,37 +13,39 @@ pub struct GemmParams<T> {
     pub n: u32,
     /// Columns of op(A), rows of op(B).
     pub k: u32,
-    /// Distance of two rows of A as it is stored; at most [`MAX_LEADING`].
+    /// Leading dimension of A: from one row to the next as it is stored; at most [`MAX_LEADING`].
     pub lda: u32,
-    /// Distance of two rows of B as it is stored; at most [`MAX_LEADING`].
+    /// Leading dimension of B, at most [`MAX_LEADING`].
     pub ldb: u32,
-    /// Distance of two rows of C.
+    /// Leading dimension of C.
     pub ldc: u32,
     /// 1 where A is stored as k × m.
     pub transpose_a: u32,
     /// 1 where B is stored as n × k.
     pub transpose_b: u32,
-    /// Into how many parts k is split; at least 1.
+    /// Split-K factor; at least 1.
     pub splits: u32,
-    /// Extent of a part along k.
+    /// Elements along k of a split.
     pub k_per_split: u32,
-    /// Tiles that one block computes; [`u32::MAX`] where none is cut. Otherwise `splits` and the batch are 1.
+    /// Data-parallel tiles: each has one block. [`u32::MAX`] where there are no stream-K tiles;
+    /// otherwise `splits` and the batch are 1.
     pub data_parallel_tiles: u32,
-    /// The number of the other tiles; at least 1.
+    /// Stream-K tiles: the other ones, each of which has several blocks; at least 1.
     pub stream_k_tiles: u32,
-    /// Into how many parts along k these are cut.
+    /// Work units of a stream-K tile.
     pub stream_k_splits: u32,
-    /// Extent of the first part of a tile along k.
+    /// Elements along k of a stream-K tile's first work unit.
     pub stream_k_first: u32,
-    /// Extent of its other parts.
+    /// Elements along k of each of its other work units.
     pub stream_k_rest: u32,
-    /// Extent along k of what `sgemm` accumulators in one chain: a power of two that its tiles' depth divides. See [`slices`].
+    /// Elements along k after which `sgemm` promotes its accumulators: a power of two that BK
+    /// divides. See [`promotion`].
     pub promotion_interval: u32,
-    /// Distance of two matrices A of a batch.
+    /// From one matrix A of a batch to the next.
     pub stride_a: u64,
-    /// Distance of two matrices B of a batch.
+    /// From one matrix B of a batch to the next.
     pub stride_b: u64,
-    /// Distance of two matrices C of a batch.
+    /// From one matrix C of a batch to the next.
     pub stride_c: u64,
     /// α.
     pub alpha: T,
@@ -51,16 +53,16 @@ pub struct GemmParams<T> {
     pub beta: T,
 }
 
-/// The largest leading dimension of A and B: 256 rows of a tile are told apart by 32 bits.
+/// The largest leading dimension of A and B: offsets of 256 rows fit in 32 bits.
 pub const MAX_LEADING: u32 = 1 << 24;
 
-/// Distance of two rows of partial products of `n` columns: whole vectors, whatever `n` is.
+/// Leading dimension of the partial sums of `n` columns in the workspace: whole vectors of 4.
 pub const fn partials_pitch(n: u32) -> usize {
     (n as usize).next_multiple_of(4)
 }
 
 impl<T: GpuFloat> GemmParams<T> {
-    /// The product of one pair of dense matrices, op(A) · op(B).
+    /// op(A) · op(B) of dense matrices, not batched.
     pub const fn dense([m, n, k]: [u32; 3], [transpose_a, transpose_b]: [bool; 2]) -> Self {
         GemmParams {
             m,

@@ -1,95 +1,96 @@
-//! Linear combination: C ← α · accumulators + β · C, or partial accumulators to the workspace.
+//! The epilogue of one thread: C ← α · accumulators + β · C, or partial sums to the workspace.
 
 use crate::gemm::element::{Output, Scalar};
 use crate::gemm::scheduler::grid::{StreamKUnit, WorkTile};
 use crate::gemm::{GemmParams, partials_pitch};
 use cuda_std::prelude::*;
 
-/// Where a block's accumulators go: C, or the partial accumulators of its part of k.
+/// The matrix that a block stores its accumulators to: C, or partial sums in the workspace, for
+/// which α is 1 and β is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearCombination<C: Output> {
-    /// First element of the matrix.
+    /// Element (0, 0) of the matrix.
     pub start: *mut C,
-    /// Distance of two rows.
+    /// Its leading dimension.
     pub leading: usize,
-    /// Rows and columns of the matrix.
+    /// Its rows.
     pub rows: usize,
-    /// See `rows`.
+    /// Its columns.
     pub columns: usize,
-    /// Factor of the accumulators.
+    /// α.
     pub alpha: C::Wide,
-    /// Factor of what was there.
+    /// β.
     pub beta: C::Wide,
 }
 
 impl<T: Scalar> LinearCombination<T> {
-    /// The epilogue of this tile, whose tile has so many rows and columns, where accumulators and C are of one type.
+    /// The epilogue of a work tile of `BM` × `BN`, where C has the type of the accumulators.
     #[inline(always)]
     pub fn new(
-        gemm: &GemmParams<T>,
+        params: &GemmParams<T>,
         work: &WorkTile,
         c: *mut T,
-        partials: *mut T,
+        workspace: *mut T,
         tile: [usize; 2],
     ) -> Self {
-        if let Some(unit) = StreamKUnit::of_this_block(gemm) {
-            Self::of_unit(gemm, work, unit, partials, tile)
-        } else if gemm.splits > 1 {
-            Self::of_split(gemm, [work.batch, work.split], partials)
+        if let Some(unit) = StreamKUnit::of_this_block(params) {
+            Self::of_unit(params, work, unit, workspace, tile)
+        } else if params.splits > 1 {
+            Self::of_split(params, [work.batch, work.split], workspace)
         } else {
-            Self::of_c(gemm, work.batch, c)
+            Self::of_c(params, work.batch, c)
         }
     }
 
-    /// The epilogue of this tile where it is not C: where there are others for the same tile.
+    /// The epilogue of a work tile that shares its tile with other blocks: it stores partial sums.
     #[inline(always)]
     pub fn of_partial_sums(
-        gemm: &GemmParams<T>,
+        params: &GemmParams<T>,
         work: &WorkTile,
-        partials: *mut T,
+        workspace: *mut T,
         tile: [usize; 2],
     ) -> Option<Self> {
-        if let Some(unit) = StreamKUnit::of_this_block(gemm) {
-            Some(Self::of_unit(gemm, work, unit, partials, tile))
-        } else if gemm.splits > 1 {
-            Some(Self::of_split(gemm, [work.batch, work.split], partials))
+        if let Some(unit) = StreamKUnit::of_this_block(params) {
+            Some(Self::of_unit(params, work, unit, workspace, tile))
+        } else if params.splits > 1 {
+            Some(Self::of_split(params, [work.batch, work.split], workspace))
         } else {
             None
         }
     }
 
-    /// The accumulators of a unit of this tile's tile.
+    /// The partial sums of a work unit of a stream-K tile.
     #[inline(always)]
     fn of_unit(
-        gemm: &GemmParams<T>,
+        params: &GemmParams<T>,
         work: &WorkTile,
         unit: StreamKUnit,
-        partials: *mut T,
-        [tile_rows, tile_columns]: [usize; 2],
+        workspace: *mut T,
+        [bm, bn]: [usize; 2],
     ) -> Self {
         let (row, column) = (work.row as usize, work.column as usize);
-        let place = unit.place(gemm, partials, tile_rows * tile_columns);
+        let partials = unit.partials(params, workspace, bm * bn);
         LinearCombination {
-            // Counted from the start of a matrix, as all tiles are.
-            start: place.wrapping_sub(row * tile_columns + column),
-            leading: tile_columns,
-            rows: row + tile_rows,
-            columns: column + tile_columns,
+            // Element (0, 0) of a matrix in which the tile lies where it lies in C.
+            start: partials.wrapping_sub(row * bn + column),
+            leading: bn,
+            rows: row + bm,
+            columns: column + bn,
             alpha: T::ONE,
             beta: T::ZERO,
         }
     }
 
-    /// The partial accumulators of a part of k of a product of the batch.
+    /// The partial sums of a split of a GEMM of the batch.
     #[inline(always)]
-    pub fn of_split(gemm: &GemmParams<T>, [batch, split]: [u32; 2], partials: *mut T) -> Self {
-        let index = batch as usize * gemm.splits as usize + split as usize;
-        let (rows, leading) = (gemm.m as usize, partials_pitch(gemm.n));
+    pub fn of_split(params: &GemmParams<T>, [batch, split]: [u32; 2], workspace: *mut T) -> Self {
+        let index = batch as usize * params.splits as usize + split as usize;
+        let (rows, leading) = (params.m as usize, partials_pitch(params.n));
         LinearCombination {
-            start: partials.wrapping_add(index * rows * leading),
+            start: workspace.wrapping_add(index * rows * leading),
             leading,
             rows,
-            // Those beyond n are written too: it costs nothing, and vectors are whole.
+            // Columns from n on are stored as well: vectors then stay whole.
             columns: leading,
             alpha: T::ONE,
             beta: T::ZERO,
@@ -98,30 +99,31 @@ impl<T: Scalar> LinearCombination<T> {
 }
 
 impl<C: Output> LinearCombination<C> {
-    /// C of a product of the batch.
+    /// C of a GEMM of the batch.
     #[inline(always)]
-    pub fn of_c(gemm: &GemmParams<C::Wide>, batch: u32, c: *mut C) -> Self {
+    pub fn of_c(params: &GemmParams<C::Wide>, batch: u32, c: *mut C) -> Self {
         LinearCombination {
-            start: c.wrapping_add(batch as usize * gemm.stride_c as usize),
-            leading: gemm.ldc as usize,
-            rows: gemm.m as usize,
-            columns: gemm.n as usize,
-            alpha: gemm.alpha,
-            beta: gemm.beta,
+            start: c.wrapping_add(batch as usize * params.stride_c as usize),
+            leading: params.ldc as usize,
+            rows: params.m as usize,
+            columns: params.n as usize,
+            alpha: params.alpha,
+            beta: params.beta,
         }
     }
 
-    /// Stores a sum, if there is such an element.
+    /// Stores an accumulator, if the matrix has the element.
     ///
     /// # Safety
-    /// The epilogue is a matrix of `rows` × `columns` elements, this one nobody else's.
+    /// `start`, `leading`, `rows` and `columns` describe a matrix in device memory. No other thread
+    /// stores the element.
     #[inline(always)]
-    pub unsafe fn store(&self, row: usize, column: usize, sum: C::Wide) {
+    pub unsafe fn store(&self, row: usize, column: usize, accumulator: C::Wide) {
         if row < self.rows && column < self.columns {
-            // SAFETY: inside of the matrix by the test, and the caller's.
+            // SAFETY: the element is inside of the matrix by the test above.
             unsafe {
                 let to = self.start.add(row * self.leading + column);
-                let scaled = sum * self.alpha;
+                let scaled = accumulator * self.alpha;
                 *to = C::from_wide(if self.beta == C::Wide::ZERO {
                     scaled
                 } else {
@@ -131,10 +133,11 @@ impl<C: Output> LinearCombination<C> {
         }
     }
 
-    /// Stores four accumulators of a row from a multiple of 4 on, as far as there are such elements; there is the first.
+    /// Stores four accumulators of a row, from a multiple of 4 on, as far as the matrix has the
+    /// elements.
     ///
     /// # Safety
-    /// The epilogue is a matrix of `rows` × `columns` elements, these nobody else's; the first is one of them.
+    /// As for [`store`](Self::store); the matrix has the first of the elements.
     #[inline(always)]
     pub unsafe fn store_4(&self, row: usize, column: usize, accumulators: [C::Wide; 4]) {
         if self.beta == C::Wide::ZERO
@@ -142,18 +145,20 @@ impl<C: Output> LinearCombination<C> {
             && self.columns.is_multiple_of(4)
             && self.leading.is_multiple_of(4)
         {
-            let scaled = accumulators.map(|sum| sum * self.alpha);
-            // SAFETY: inside of the matrix because rows are of whole vectors, and aligned because all are.
+            let scaled = accumulators.map(|accumulator| accumulator * self.alpha);
+            // SAFETY: rows are of whole vectors, so the matrix has all four elements; every row
+            // starts at a multiple of 16 bytes.
             unsafe { C::store_4(self.start.add(row * self.leading + column), scaled) };
         } else {
-            for (q, sum) in accumulators.into_iter().enumerate() {
-                // SAFETY: passed on to the caller.
-                unsafe { self.store(row, column + q, sum) };
+            for (q, accumulator) in accumulators.into_iter().enumerate() {
+                // SAFETY: the matrix and its elements are those of this function's contract.
+                unsafe { self.store(row, column + q, accumulator) };
             }
         }
     }
 
-    /// Whether rows start at multiples of 16 bytes and end with a whole vector of 4 `f32`, 2 `f64` or 8 of 16 bits.
+    /// Whether rows start at multiples of 16 bytes and end with a whole vector of 16 bytes: 4 `f32`,
+    /// 2 `f64` or 8 elements of 16 bits.
     #[inline(always)]
     pub fn vectors(&self) -> bool {
         let vector = 16 / size_of::<C>();
@@ -161,7 +166,7 @@ impl<C: Output> LinearCombination<C> {
             && (self.start.addr() | (self.columns * size_of::<C>())).is_multiple_of(16)
     }
 
-    /// The new element for a sum that was multiplied by α: `scaled` + β · `old`.
+    /// `scaled` + β · `old`, where `scaled` is an accumulator times α.
     #[inline(always)]
     pub fn combine(&self, scaled: C::Wide, old: C::Wide) -> C::Wide {
         if self.beta == C::Wide::ZERO {

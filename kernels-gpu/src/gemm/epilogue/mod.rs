@@ -1,4 +1,11 @@
-//! Epilogues: from accumulators in registers to C in global memory.
+//! Epilogues: accumulators on their way from registers to C.
+//!
+//! | file | kernels | how |
+//! |---|---|---|
+//! | [`linear`] | SIMT, `mma.sync` and reductions | each thread stores to C or to the workspace |
+//! | [`tma_store`] | `wgmma` | through shared memory, by TMA, while the next work unit is computed |
+//!
+//! Every one computes C ← α · accumulators + β · C, reads C only where β is not 0, and rounds once.
 
 pub mod linear;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]

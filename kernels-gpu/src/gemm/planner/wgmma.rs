@@ -1,10 +1,11 @@
-//! Which config computes a product on tensor cores, and how its tiles are shared among blocks.
+//! Plans of the `wgmma` kernels: a tile configuration, and a decomposition of C's tiles.
 //!
-//! Each candidate is given the time that it would take, in clocks of a multiprocessor: so many steps along k come to each
-//! block, a tile takes a while to store, and the parts of shared tiles are written and read again. The constants are
-//! fitted to times on an H200.
+//! A decomposition gives k-tiles to blocks: data-parallel, stream-K with one of the
+//! [reductions](crate::gemm::reduction), or split-K of all tiles. The time of a plan, in clocks of an
+//! SM, adds up the k-tiles of the busiest block, the epilogues that no MMA hides, and the traffic of
+//! partial sums. The constants are fitted to times on an H200.
 
-use crate::gemm::planner::tiles::GemmProblem;
+use crate::gemm::planner::GemmProblem;
 use crate::gemm::reduction::stream_k;
 use crate::gemm::reduction::workspace::partial_elements;
 use crate::gemm::scheduler::persistent::{
@@ -13,20 +14,20 @@ use crate::gemm::scheduler::persistent::{
 use crate::gemm::wgmma::kernels::{MAX_ROWS, TileConfig};
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
 
-/// How to launch a product.
+/// How to launch a GEMM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WgmmaPlan {
     /// The kernel.
     pub config: &'static TileConfig,
     /// Blocks of the grid.
     pub blocks: u32,
-    /// The tiles' stream_k.
+    /// The tile scheduler.
     pub scheduler: TileSchedulerParams,
-    /// Blocks of the launch behind it that adds up the parts, where there is one.
+    /// Blocks of the reduction kernel behind the GEMM, where there is one.
     pub reduction_blocks: Option<u32>,
-    /// Bytes of workspace that are 0 before the launch and after it.
+    /// Bytes at the start of the workspace that are 0 before the launch and after it.
     pub zeroed_bytes: u64,
-    /// Bytes of workspace with those.
+    /// Bytes of the workspace, with those.
     pub workspace_bytes: u64,
 }
 
@@ -40,116 +41,124 @@ impl WgmmaPlan {
     }
 }
 
-/// The fastest plan by the model, for elements of which a stage has `depth` along k. The operands lie as the problem says,
-/// with rows at multiples of 16 bytes; `bulk` says whether C can be stored by bulk copies.
+/// The plan with the least predicted time, for stages of `bk` elements along k. The operands lie as
+/// the problem says, in rows at multiples of 16 bytes; `tma_store` says whether TMA can store C.
 ///
 /// # Panics
 /// Where `configs` have none for the layout.
 pub fn plan(
     configs: &'static [TileConfig],
     problem: &GemmProblem,
-    depth: u32,
-    bulk: bool,
+    bk: u32,
+    tma_store: bool,
 ) -> WgmmaPlan {
     let [m, n, k] = problem.extents;
     let mn_major = [problem.transposed[0], !problem.transposed[1]];
-    let steps = k_tiles(k, depth as usize);
-    let processors = problem.multiprocessors.max(1);
+    let k_tiles = k_tiles(k, bk as usize);
+    let sms = problem.multiprocessors.max(1);
     let work = Work {
         rows: m,
-        steps,
-        bytes: (f64::from(m) + f64::from(n)) * f64::from(k) * (ROW_BYTES as f64 / f64::from(depth)),
-        processors,
+        k_tiles,
+        bytes: (f64::from(m) + f64::from(n)) * f64::from(k) * (ROW_BYTES as f64 / f64::from(bk)),
+        sms,
     };
     let mut best: Option<(f64, WgmmaPlan)> = None;
     for config in configs.iter().filter(|one| one.mn_major == mn_major) {
         let tiles = config.tiles([m, n], problem.batch).count();
-        for decomposition in decompositions(config.cluster_size, tiles, steps, processors) {
+        for decomposition in decompositions(config.cluster_size, tiles, k_tiles, sms) {
             let clocks = decomposition.clocks(config, &work);
             if best.is_none_or(|(least, _)| clocks < least) {
                 best = Some((
                     clocks,
-                    decomposition.launch(config, problem.batch, steps, bulk),
+                    decomposition.launch(config, problem.batch, k_tiles, tma_store),
                 ));
             }
         }
     }
-    best.expect("there are configs for every layout").1
+    best.expect("there are configurations for every layout").1
 }
 
-/// What is to be done, and by how many.
+/// What is to be computed, and on which device.
 struct Work {
     /// Rows of C.
     rows: u32,
-    /// Steps along k of a tile.
-    steps: u32,
-    /// Bytes of A and B, of one matrix of a batch.
+    /// k-tiles of a tile.
+    k_tiles: u32,
+    /// Bytes of A and B, of one GEMM of a batch.
     bytes: f64,
-    /// Multiprocessors.
-    processors: u32,
+    /// SMs.
+    sms: u32,
 }
 
-/// How tiles are dealt out.
+/// Which blocks compute which tiles.
 #[derive(Clone, Copy, Debug)]
 struct Decomposition {
-    /// TileGrid, and those of them that are not shared.
+    /// All tiles.
     tiles: u32,
-    whole: u32,
-    /// Blocks, and how many of them share each of the other tiles.
+    /// Those of them that are data-parallel; the others are stream-K tiles.
+    data_parallel: u32,
+    /// Blocks of the grid.
     blocks: u32,
-    parts: u32,
-    /// Where the parts are a head and a tail: tails for each of the multiprocessors that have no head. Otherwise 0.
+    /// Splits of each stream-K tile.
+    splits: u32,
+    /// Where each stream-K tile has a long head split and a short tail split: tail splits for each
+    /// SM that has no head. Otherwise 0.
     tails: u32,
-    /// Who adds up the parts.
+    /// What adds up the partial sums.
     reduction: ReductionMode,
 }
 
-/// Most blocks of a cluster that run on every device with clusters (CUDA C++ Programming Guide, "Thread Block Clusters").
-const MAX_OF_CLUSTER: u32 = 8;
+/// The most blocks of a cluster that every device with clusters runs (CUDA C++ Programming Guide,
+/// "Thread Block Clusters").
+const MAX_CLUSTER: u32 = 8;
 
-/// Whether so many clusters surely run at the same time. The multiprocessors of a cluster are neighbours, in groups of different sizes: pairs
-/// always find each other, of larger clusters some groups have a remainder. On an H200, 24 clusters of 4 fit, 24 of 5 and 32 of 4 do not.
-const fn fit(clusters: u32, blocks: u32, processors: u32) -> bool {
+/// Whether `clusters` clusters surely run at the same time. The SMs of a cluster are neighbours, in
+/// GPCs of different sizes: clusters of 2 always fit, and of larger ones some GPCs have a remainder.
+/// On an H200, 24 clusters of 4 fit; 24 of 5 and 32 of 4 do not.
+const fn clusters_fit(clusters: u32, blocks: u32, sms: u32) -> bool {
     match blocks {
-        ..=2 => clusters * blocks <= processors,
-        3..=MAX_OF_CLUSTER => clusters * blocks <= processors / 4 * 3,
+        ..=2 => clusters * blocks <= sms,
+        3..=MAX_CLUSTER => clusters * blocks <= sms / 4 * 3,
         _ => false,
     }
 }
 
-/// No shared tiles, or those of the last rounds, each by the same number of blocks; all of them also by clusters, with a launch that adds up
-/// their parts, or as heads and tails. Blocks that [load together](crate::gemm::wgmma::multicast) have whole tiles.
+/// The decompositions that are tried, in this order: stream-K of the tiles of the last, partial wave,
+/// with each reduction that can follow; heads and tails; data-parallel.
+///
+/// A reduction kernel, clusters, and heads and tails need that all tiles are stream-K tiles. Blocks of
+/// a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
 fn decompositions(
-    together: u32,
+    cluster_size: u32,
     tiles: u32,
-    steps: u32,
-    processors: u32,
+    k_tiles: u32,
+    sms: u32,
 ) -> impl Iterator<Item = Decomposition> {
-    let processors = (processors / together * together).max(together);
-    let blocks = tiles.min(processors);
-    let alone = Decomposition {
+    let sms = (sms / cluster_size * cluster_size).max(cluster_size);
+    let blocks = tiles.min(sms);
+    let data_parallel = Decomposition {
         tiles,
-        whole: tiles,
+        data_parallel: tiles,
         blocks,
-        parts: 1,
+        splits: 1,
         tails: 0,
         reduction: ReductionMode::LastBlock,
     };
-    let whole = tiles / processors * processors;
-    let shared = tiles - whole;
-    let most = match together {
-        1 => processors.checked_div(shared).unwrap_or(0).min(steps),
+    let in_full_waves = tiles / sms * sms;
+    let in_last_wave = tiles - in_full_waves;
+    let max_splits = match cluster_size {
+        1 => sms.checked_div(in_last_wave).unwrap_or(0).min(k_tiles),
         _ => 1,
     };
-    let cut = (2..=most).flat_map(move |parts| {
-        let counted = Decomposition {
-            whole,
-            blocks: blocks.max(parts * shared),
-            parts,
-            ..alone
+    let stream_k = (2..=max_splits).flat_map(move |splits| {
+        let by_last_block = Decomposition {
+            data_parallel: in_full_waves,
+            blocks: blocks.max(splits * in_last_wave),
+            splits,
+            ..data_parallel
         };
-        let all = whole == 0;
-        let fit = all && fit(shared, parts, processors);
+        let all = in_full_waves == 0;
+        let fit = all && clusters_fit(in_last_wave, splits, sms);
         [
             Some(ReductionMode::LastBlock),
             all.then_some(ReductionMode::Kernel),
@@ -159,36 +168,37 @@ fn decompositions(
         .flatten()
         .map(move |reduction| Decomposition {
             reduction,
-            ..counted
+            ..by_last_block
         })
     });
-    let left = processors - blocks;
-    let has_tails = together == 1 && steps > 1 && (1..tiles).contains(&left);
+    let idle = sms - blocks;
+    let has_tails = cluster_size == 1 && k_tiles > 1 && (1..tiles).contains(&idle);
     let with_tails = has_tails.then(|| Decomposition {
-        whole: 0,
+        data_parallel: 0,
         blocks: 2 * tiles,
-        parts: 2,
-        tails: tiles.div_ceil(left),
-        ..alone
+        splits: 2,
+        tails: tiles.div_ceil(idle),
+        ..data_parallel
     });
-    cut.chain(with_tails).chain([alone])
+    stream_k.chain(with_tails).chain([data_parallel])
 }
 
 /// Clocks of a launch and of filling the first stages.
 const START: f64 = 4000.0;
 
-/// Clocks until the blocks of a pair have met.
-const PAIR: f64 = 760.0;
+/// Clocks of the barrier of a multicast cluster.
+const CLUSTER_BARRIER: f64 = 760.0;
 
-/// What a column of a tile takes, in clocks: a stage of it, and to store it. Narrow tiles are held up by shared memory.
-struct OfColumn {
-    step: f64,
-    store: f64,
+/// What a column of a tile takes, in clocks: of a k-tile, and of the epilogue. Narrow tiles are bound
+/// by shared memory.
+struct ColumnClocks {
+    k_tile: f64,
+    epilogue: f64,
 }
 
-/// That of tiles of so many rows and columns.
-const fn of_column(rows: u32, columns: u32) -> OfColumn {
-    let (step, store) = match (rows, columns) {
+/// That of tiles of BM × BN.
+const fn column_clocks(bm: u32, bn: u32) -> ColumnClocks {
+    let (k_tile, epilogue) = match (bm, bn) {
         (128.., 256..) => (4.43, 25.4),
         (128.., 192..) => (4.35, 30.7),
         (128.., 128..) => (4.85, 30.3),
@@ -197,159 +207,178 @@ const fn of_column(rows: u32, columns: u32) -> OfColumn {
         (_, 96..) => (3.75, 21.0),
         _ => (3.94, 21.4),
     };
-    OfColumn { step, store }
+    ColumnClocks { k_tile, epilogue }
 }
 
-/// Clocks until the last part of a tile knows that it is, and of writing a column of a part, or reading one.
-const MEET: f64 = 1800.0;
-const PART: f64 = 12.5;
-/// Clocks of a tail besides its steps: of a block that begins, and of its part.
-const OF_TAIL: f64 = 7000.0;
-/// [`PART`] where blocks of a cluster read each other's.
-const PART_OF_CLUSTER: f64 = 10.5;
-/// The same where a launch behind the product adds up the parts: until it has begun and ended, of each [round](stream_k::rounds) of parts that its
-/// threads read, and of an element of a part, which all multiprocessors write and read. Blocks for which multiprocessors without a block of the
-/// product have room are there when it ends.
-const LAUNCH: f64 = 6700.0;
-const LAUNCH_BESIDE: f64 = 3200.0;
-const ROUND: f64 = 1500.0;
-const ELEMENT: f64 = 0.0031;
+/// Clocks until the last block of a tile knows that it is the last.
+const ARRIVAL: f64 = 1800.0;
+/// Clocks of a column of a split's partial sums, written or read through the workspace.
+const PARTIAL_COLUMN: f64 = 12.5;
+/// The same where blocks of a cluster read each other's shared memory.
+const PARTIAL_COLUMN_OF_CLUSTER: f64 = 10.5;
+/// Clocks of a tail split besides its k-tiles: its block's prologue and its partial sums.
+const TAIL: f64 = 7000.0;
+/// Clocks of the reduction kernel's launch and end.
+const REDUCTION_KERNEL: f64 = 6700.0;
+/// The same where its blocks fit beside those of the GEMM: they have started when it ends.
+const REDUCTION_KERNEL_BESIDE: f64 = 3200.0;
+/// Clocks of each [round](stream_k::rounds) of partial sums that its threads have in flight.
+const REDUCTION_ROUND: f64 = 1500.0;
+/// Clocks of an element of partial sums, which all SMs write and read.
+const REDUCTION_ELEMENT: f64 = 0.0031;
 
-/// Bytes of A and B that come from memory in a clock.
+/// Bytes of A and B that come from device memory in a clock.
 const BYTES_PER_CLOCK: f64 = 2100.0;
 
-/// What a row of a box that is not in A takes in a step, where A has fewer rows than the highest tiles, and boxes are loaded as a whole.
+/// Clocks of a row of a TMA box that A does not have, in each k-tile. Boxes are loaded as a whole where
+/// A has fewer rows than the highest tiles.
 const ABSENT_ROW: f64 = 3.0;
 
-/// What a column's step takes in addition where blocks are at different places along k, and find less in the cache.
-const APART_STEP: f64 = 0.1;
-/// The same, and what its part takes in addition, where tiles are shared before others that are not: blocks are then anywhere
-/// along k for a while.
-const SPREAD_STEP: f64 = 1.9;
-const SPREAD_PART: f64 = 10.8;
+/// What a column takes longer in a k-tile where blocks are at different k, and hit the L2 cache less.
+const COLUMN_AT_OTHER_K: f64 = 0.1;
+/// The same where stream-K tiles come before data-parallel ones: blocks are then at any k for a while.
+const COLUMN_AT_ANY_K: f64 = 1.9;
+/// What a column of partial sums takes longer then.
+const PARTIAL_COLUMN_AT_ANY_K: f64 = 10.8;
 
-/// Clocks of two that go on at the same time: the longer, and an eighth more where they are equal, as they wait for each other at times.
-fn together(one: f64, other: f64) -> f64 {
+/// Clocks of two activities at the same time: those of the longer, and an eighth more where both take
+/// as long, as each waits for the other at times.
+fn overlapped(one: f64, other: f64) -> f64 {
     let (longer, shorter) = (one.max(other), one.min(other));
     let ratio = shorter / longer.max(1.0);
     longer + shorter * ratio * ratio * ratio / 8.0
 }
 
 impl Decomposition {
-    /// TileGrid that are shared.
-    const fn shared(&self) -> u32 {
-        self.tiles - self.whole
+    /// Stream-K tiles.
+    const fn stream_k_tiles(&self) -> u32 {
+        self.tiles - self.data_parallel
     }
 
-    /// Columns that are moved of a shared tile: one block writes a part of it, and reads all of them.
-    fn moved(&self, config: &TileConfig) -> f64 {
-        f64::from(1 + self.parts) * f64::from(config.columns)
+    /// Columns of partial sums of a stream-K tile that its last block moves: it writes one split and
+    /// reads all of them.
+    fn partial_columns(&self, config: &TileConfig) -> f64 {
+        f64::from(1 + self.splits) * f64::from(config.columns)
     }
 
-    /// Clocks of the product.
+    /// Clocks of the GEMM.
     fn clocks(&self, config: &TileConfig, work: &Work) -> f64 {
         let columns = f64::from(config.columns);
-        let OfColumn { step, store } = of_column(config.rows, config.columns);
-        let (step, store) = (columns * step, columns * store);
-        let rounds = f64::from(self.whole.div_ceil(self.blocks));
-        let mut multiplying = rounds * f64::from(work.steps) * step;
-        let mut clocks = START + rounds * store;
+        let ColumnClocks { k_tile, epilogue } = column_clocks(config.rows, config.columns);
+        let (k_tile, epilogue) = (columns * k_tile, columns * epilogue);
+        let waves = f64::from(self.data_parallel.div_ceil(self.blocks));
+        let mut main_loop = waves * f64::from(work.k_tiles) * k_tile;
+        let mut clocks = START + waves * epilogue;
         if config.cluster_size > 1 {
-            clocks += PAIR;
+            clocks += CLUSTER_BARRIER;
         }
-        if self.shared() > 0 {
-            let share = f64::from(match self.head(config, work.steps) {
-                0 => work.steps.div_ceil(self.parts),
+        if self.stream_k_tiles() > 0 {
+            let k_tiles = f64::from(match self.head(config, work.k_tiles) {
+                0 => work.k_tiles.div_ceil(self.splits),
                 head => head,
             });
-            multiplying += share * (step + columns * APART_STEP);
-            clocks += self.reduction_blocks(config, work.processors);
-            if self.whole > 0 {
-                clocks += share * columns * SPREAD_STEP + self.moved(config) * SPREAD_PART;
+            main_loop += k_tiles * (k_tile + columns * COLUMN_AT_OTHER_K);
+            clocks += self.reduction_clocks(config, work.sms);
+            if self.data_parallel > 0 {
+                clocks += k_tiles * columns * COLUMN_AT_ANY_K
+                    + self.partial_columns(config) * PARTIAL_COLUMN_AT_ANY_K;
             }
         }
         if (config.rows + 1..MAX_ROWS).contains(&work.rows) {
             let absent = work.rows.next_multiple_of(config.rows) - work.rows;
-            multiplying += f64::from(work.steps) * f64::from(absent) * ABSENT_ROW;
+            main_loop += f64::from(work.k_tiles) * f64::from(absent) * ABSENT_ROW;
         }
-        clocks + together(multiplying, work.bytes / BYTES_PER_CLOCK)
+        clocks + overlapped(main_loop, work.bytes / BYTES_PER_CLOCK)
     }
 
-    /// Clocks from the last steps of shared tiles on: everybody writes a part, and somebody reads all of a tile's. In a cluster all read, and
-    /// store.
-    fn reduction_blocks(&self, config: &TileConfig, processors: u32) -> f64 {
+    /// Clocks of a stream-K tile behind its last k-tile: partial sums are written, added up, and C is
+    /// stored. In a cluster all blocks add up and store.
+    fn reduction_clocks(&self, config: &TileConfig, sms: u32) -> f64 {
         let columns = f64::from(config.columns);
-        let store = columns * of_column(config.rows, config.columns).store;
-        let moved = self.moved(config);
+        let epilogue = columns * column_clocks(config.rows, config.columns).epilogue;
+        let partial_columns = self.partial_columns(config);
         match self.reduction {
-            ReductionMode::LastBlock => store + MEET + moved * PART,
+            ReductionMode::LastBlock => epilogue + ARRIVAL + partial_columns * PARTIAL_COLUMN,
             ReductionMode::Cluster => {
-                store / f64::from(self.parts) + MEET + moved * PART_OF_CLUSTER
+                epilogue / f64::from(self.splits)
+                    + ARRIVAL
+                    + partial_columns * PARTIAL_COLUMN_OF_CLUSTER
             }
             ReductionMode::Kernel => {
-                let elements = f64::from(self.parts * self.shared() * config.rows) * columns;
-                let blocks = stream_k::blocks(self.shared(), [config.rows, config.columns]);
-                let idle = processors.saturating_sub(self.blocks);
-                // More than half of what there seems to be room for comes later.
-                let launch = match 2 * blocks <= idle * stream_k::resident(self.parts) {
-                    true => LAUNCH_BESIDE,
-                    false => LAUNCH,
+                let rows = self.splits * self.stream_k_tiles() * config.rows;
+                let elements = f64::from(rows) * columns;
+                let tile = [config.rows, config.columns];
+                let blocks = stream_k::blocks(self.stream_k_tiles(), tile);
+                let idle = sms.saturating_sub(self.blocks);
+                // More than half of the blocks for which there seems to be room start later.
+                let kernel = match 2 * blocks <= idle * stream_k::resident(self.splits) {
+                    true => REDUCTION_KERNEL_BESIDE,
+                    false => REDUCTION_KERNEL,
                 };
-                launch + f64::from(stream_k::rounds(self.parts)) * ROUND + elements * ELEMENT
+                kernel
+                    + f64::from(stream_k::rounds(self.splits)) * REDUCTION_ROUND
+                    + elements * REDUCTION_ELEMENT
             }
         }
     }
 
-    /// Steps of a head, which takes as long as the tails of a multiprocessor; 0 where there are none.
-    fn head(&self, config: &TileConfig, steps: u32) -> u32 {
+    /// k-tiles of a head split, which takes as long as the tail splits of an SM; 0 where splits are
+    /// equal.
+    fn head(&self, config: &TileConfig, k_tiles: u32) -> u32 {
         if self.tails == 0 {
             return 0;
         }
         let columns = f64::from(config.columns);
-        let step = columns * of_column(config.rows, config.columns).step;
+        let k_tile = columns * column_clocks(config.rows, config.columns).k_tile;
         let tails = f64::from(self.tails);
-        let head = (f64::from(steps) + OF_TAIL / step) * tails / (tails + 1.0);
-        (head as u32).clamp(1, steps - 1)
+        let head = (f64::from(k_tiles) + TAIL / k_tile) * tails / (tails + 1.0);
+        (head as u32).clamp(1, k_tiles - 1)
     }
 
     /// Rows of tiles in a group.
-    fn group(&self) -> u32 {
-        if self.whole == self.tiles && self.blocks == self.tiles {
+    fn group_m(&self) -> u32 {
+        if self.data_parallel == self.tiles && self.blocks == self.tiles {
             GROUP_ONE_WAVE
         } else {
             GROUP
         }
     }
 
-    fn launch(&self, config: &'static TileConfig, batch: u32, steps: u32, bulk: bool) -> WgmmaPlan {
-        let shared = self.shared();
-        let in_workspace = shared > 0 && self.reduction != ReductionMode::Cluster;
+    fn launch(
+        &self,
+        config: &'static TileConfig,
+        batch: u32,
+        k_tiles: u32,
+        tma_store: bool,
+    ) -> WgmmaPlan {
+        let stream_k_tiles = self.stream_k_tiles();
+        let has_workspace = stream_k_tiles > 0 && self.reduction != ReductionMode::Cluster;
         let consumers = config.rows as usize / WM;
         let zeroed_bytes = match self.reduction {
-            ReductionMode::LastBlock => counters(shared, consumers) * 4,
+            ReductionMode::LastBlock => counters(stream_k_tiles, consumers) * 4,
             _ => 0,
         };
         let partials = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
-        let parts = u64::from(self.parts * shared) * consumers as u64;
-        let part_bytes = partial_elements(config.columns as usize) as u64 * 4;
+        let count = u64::from(self.splits * stream_k_tiles) * consumers as u64;
+        let bytes = partial_elements(config.columns as usize) as u64 * 4;
         WgmmaPlan {
             config,
             blocks: self.blocks,
             scheduler: TileSchedulerParams {
                 batch,
-                data_parallel_tiles: self.whole,
-                splits: self.parts,
-                head_k_tiles: self.head(config, steps),
-                tma_store: bulk.into(),
+                data_parallel_tiles: self.data_parallel,
+                splits: self.splits,
+                head_k_tiles: self.head(config, k_tiles),
+                tma_store: tma_store.into(),
                 reduction: self.reduction,
-                group_m: self.group(),
+                group_m: self.group_m(),
                 partials_offset: (partials / 4) as u32,
             },
             reduction_blocks: (self.reduction == ReductionMode::Kernel)
-                .then(|| stream_k::blocks(shared, [config.rows, config.columns])),
+                .then(|| stream_k::blocks(stream_k_tiles, [config.rows, config.columns])),
             zeroed_bytes,
-            workspace_bytes: if in_workspace {
-                partials + parts * part_bytes
+            workspace_bytes: if has_workspace {
+                partials + count * bytes
             } else {
                 0
             },
@@ -357,7 +386,7 @@ impl Decomposition {
     }
 }
 
-/// Alignment of the parts, in bytes.
+/// Alignment of the partial sums, in bytes.
 const PARTIALS_ALIGN: u64 = 256;
 
 #[cfg(test)]
@@ -374,11 +403,11 @@ mod tests {
         shared_bytes: 227 << 10,
     };
 
-    fn chosen(extents: [u32; 3]) -> WgmmaPlan {
-        chosen_of(extents, [false; 2])
+    fn planned(extents: [u32; 3]) -> WgmmaPlan {
+        planned_of(extents, [false; 2])
     }
 
-    fn chosen_of(extents: [u32; 3], transposed: [bool; 2]) -> WgmmaPlan {
+    fn planned_of(extents: [u32; 3], transposed: [bool; 2]) -> WgmmaPlan {
         let problem = GemmProblem {
             extents,
             transposed,
@@ -389,23 +418,23 @@ mod tests {
 
     #[test]
     fn tiles_are_as_narrow_as_it_takes_to_fill_the_gpu() {
-        let columns = |extents| chosen(extents).config.columns;
+        let columns = |extents| planned(extents).config.columns;
         assert_eq!(columns([8, 8, 1024]), 64);
         assert!(columns([8192, 8192, 8192]) > 128);
         assert_eq!(columns([4096, 768, 3072]), 192);
     }
 
     #[test]
-    fn few_tiles_of_many_steps_are_shared() {
-        let plan = chosen([333, 777, 12345]);
+    fn few_tiles_of_many_k_tiles_are_stream_k_tiles() {
+        let plan = planned([333, 777, 12345]);
         assert_eq!(plan.scheduler.reduction, ReductionMode::LastBlock);
         assert!(plan.zeroed_bytes > 0, "{plan:?}");
-        assert_eq!(chosen([1024, 1024, 1024]).workspace_bytes, 0);
+        assert_eq!(planned([1024, 1024, 1024]).workspace_bytes, 0);
     }
 
     #[test]
-    fn a_launch_adds_up_what_is_much_to_read() {
-        let plan = chosen([768, 768, 16384]);
+    fn many_partial_sums_are_added_up_by_a_reduction_kernel() {
+        let plan = planned([768, 768, 16384]);
         assert_eq!(plan.scheduler.splits, 5);
         // 24 tiles of 2 × 24 vectors of the threads of a block.
         assert_eq!(
@@ -414,21 +443,21 @@ mod tests {
         );
         assert_eq!(plan.zeroed_bytes, 0);
         assert!(plan.workspace_bytes > 0);
-        assert_eq!(chosen([333, 777, 12345]).reduction_blocks, None);
+        assert_eq!(planned([333, 777, 12345]).reduction_blocks, None);
     }
 
     #[test]
-    fn few_tiles_of_few_parts_are_shared_by_clusters() {
-        let plan = chosen([1024, 1024, 4096]);
+    fn few_tiles_of_few_splits_are_reduced_by_clusters() {
+        let plan = planned([1024, 1024, 4096]);
         assert_eq!([plan.cluster(), plan.scheduler.splits], [2, 2]);
         assert_eq!(plan.workspace_bytes, 0);
-        assert_eq!(chosen([768, 768, 16384]).cluster(), 1);
-        assert_eq!(chosen([4096; 3]).cluster(), 1);
+        assert_eq!(planned([768, 768, 16384]).cluster(), 1);
+        assert_eq!(planned([4096; 3]).cluster(), 1);
     }
 
     #[test]
-    fn multiprocessors_without_a_tile_take_tails() {
-        let plan = chosen([768, 3072, 16384]);
+    fn idle_sms_take_tail_splits() {
+        let plan = planned([768, 3072, 16384]);
         assert_eq!([plan.blocks, plan.scheduler.splits], [192, 2]);
         assert!(
             (192..200).contains(&plan.scheduler.head_k_tiles),
@@ -437,67 +466,67 @@ mod tests {
     }
 
     #[test]
-    fn pairs_compute_what_they_nearly_fill_the_gpu_with() {
+    fn multicast_clusters_compute_what_nearly_fills_the_gpu_with_them() {
         for (extents, columns) in [([512, 768, 3072], 64), ([2048, 768, 3072], 192)] {
-            let plan = chosen(extents);
+            let plan = planned(extents);
             assert_eq!([plan.cluster(), plan.scheduler.splits], [2, 1]);
             assert_eq!(plan.config.columns, columns);
         }
-        // Of 96 columns there are tiles where B lies along k.
+        // There are tiles of 96 columns where B is K-major.
         for (transposed, columns) in [([false, true], 96), ([true, true], 96), ([false; 2], 64)] {
-            let plan = chosen_of([1024, 768, 3072], transposed);
+            let plan = planned_of([1024, 768, 3072], transposed);
             assert_eq!(plan.config.columns, columns);
         }
     }
 
     #[test]
-    fn what_memory_bounds_is_not_cut_further() {
+    fn memory_bound_gemms_are_not_split() {
         for extents in [[8, 4096, 4096], [4096, 64, 4096], [128, 4096, 4096]] {
-            let plan = chosen(extents);
+            let plan = planned(extents);
             assert_eq!((plan.config.rows, plan.scheduler.splits), (64, 1));
         }
-        // Half of the rows of the second tile would come late.
-        assert_eq!(chosen([100, 4096, 4096]).config.rows, 128);
-        // Blocks of the launch that adds up find idle multiprocessors.
-        let plan = chosen([128, 128, 65536]);
+        // Half of the rows of a second tile of 64 would be absent.
+        assert_eq!(planned([100, 4096, 4096]).config.rows, 128);
+        // Blocks of the reduction kernel find idle SMs.
+        let plan = planned([128, 128, 65536]);
         assert_eq!(plan.scheduler.reduction, ReductionMode::Kernel);
         assert!(plan.blocks < H200.multiprocessors * 3 / 4, "{plan:?}");
     }
 
     #[test]
-    fn tiles_that_are_computed_at_once_are_in_lower_groups() {
+    fn tiles_of_one_wave_are_in_lower_groups() {
         for extents in [[1024, 768, 3072], [512, 768, 3072], [8, 8, 64]] {
-            assert_eq!(chosen(extents).scheduler.group_m, GROUP_ONE_WAVE);
+            assert_eq!(planned(extents).scheduler.group_m, GROUP_ONE_WAVE);
         }
         for extents in [[4096; 3], [1024, 1024, 4096], [768, 3072, 16384]] {
-            assert_eq!(chosen(extents).scheduler.group_m, GROUP);
+            assert_eq!(planned(extents).scheduler.group_m, GROUP);
         }
     }
 
     #[test]
-    fn every_layout_and_size_has_a_choice() {
+    fn every_layout_and_size_has_a_plan() {
         let sizes = [1, 63, 64, 1000, 50304];
         for m in sizes {
             for n in sizes {
                 for k in [0, 1, 64, 16384] {
                     for transposed in [[false, false], [false, true], [true, false], [true, true]] {
-                        let plan = chosen_of([m, n, k], transposed);
+                        let plan = planned_of([m, n, k], transposed);
                         let tiles = plan.config.tiles([m, n], 1);
                         assert!(plan.scheduler.data_parallel_tiles <= tiles.count());
-                        // Tails come behind as many heads, of which there are fewer than multiprocessors.
-                        let rounds = 1 + (plan.scheduler.head_k_tiles > 0) as u32;
-                        assert!((1..=132 * rounds).contains(&plan.blocks));
+                        // Tails come behind as many heads, of which there are fewer than SMs.
+                        let waves = 1 + (plan.scheduler.head_k_tiles > 0) as u32;
+                        assert!((1..=132 * waves).contains(&plan.blocks));
                         assert!(plan.blocks.is_multiple_of(plan.cluster()));
                     }
                 }
             }
         }
-        let along = GemmProblem {
+        let k_major = GemmProblem {
             transposed: [false, true],
             ..H200
         };
         assert_eq!(
-            plan(OF_TF32, &along, 32, true).config.entry,
+            plan(OF_TF32, &k_major, 32, true).config.entry,
             "wgmma_tf32_nt"
         );
     }

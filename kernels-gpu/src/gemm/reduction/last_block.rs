@@ -1,15 +1,17 @@
-//! Where the blocks of one tile fix_up, each with the accumulators of its part of k.
+//! The fix-up of a stream-K tile by the last of its blocks to arrive.
 //!
 //! # Idea
-//! A GPU computes tiles in rounds of as many as it has room for, and the last round is seldom full: 512 tiles on 132
-//! multiprocessors take four rounds, of which 3 % is idle. Cutting the tiles of the last round, so that the idle
-//! multiprocessors compute a piece of each, takes the idle time away; but then the accumulators of several blocks must come
-//! together. Nobody waits for that: each block leaves its accumulators in memory, and the one that does so last adds them all up, in
-//! the order of the parts, so that the result is the same whoever comes last.
+//! A GPU computes tiles in waves, and the last wave is seldom full: 512 tiles on 132 SMs take four
+//! waves, of which 3 % is idle. Stream-K splits the tiles of the last wave along k, so that the idle
+//! SMs compute a work unit of each. The partial sums of several blocks must then be added up. No
+//! block waits for that. Each one stores its partial sums to the workspace and counts itself, and
+//! the last to arrive adds up all of them. It does so in the order of the units, so the result does
+//! not depend on which block that is.
 //!
 //! # Source
-//! Beyond the sources. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix Multiplication
-//! on the GPU", 2023, cut the last rounds too; there the blocks of a tile wait for each other.
+//! Beyond the sources. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense
+//! Matrix-Matrix Multiplication on the GPU", 2023, split the last waves too; there the blocks of a
+//! tile wait for each other.
 
 use crate::gemm::GemmParams;
 use crate::gemm::element::{Output, Scalar};
@@ -20,106 +22,116 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
 
-/// Bytes before the partial accumulators that count arrivals, 4 for each tile that is cut. They hold zeros between launches.
+/// Bytes of the arrival counters, which lie before the partial sums: 4 for each stream-K tile. They
+/// are zero between launches.
 pub const COUNTER_BYTES: usize = 1 << 15;
 
-/// The most tiles that are cut.
+/// The most stream-K tiles: 8,192.
 pub const MAX_STREAM_K_TILES: u32 = (COUNTER_BYTES / size_of::<u32>()) as u32;
 
-/// Elements that a thread adds up side by side.
+/// Elements of a vector, which a thread loads at once.
 const VECTOR: usize = 4;
 
-/// Counts this block among the `blocks` that fix_up at `count`: whether it is the last of them. What the others have written before
-/// is then visible to all of its threads, and the count is zero again. The whole block calls it, and `memory`, a word of shared
-/// memory, is overwritten.
+/// Counts this block at `counter`, and returns whether it is the last of `blocks` to arrive. What
+/// the others stored before is then visible to all of its threads, and the counter is zero again.
+/// The whole block calls it. It overwrites `memory`, a word of shared memory.
 ///
 /// # Safety
-/// `count` is a word of device memory, zero before the launch, and only for these blocks; nobody uses `memory`.
+/// `counter` is a word of device memory that is zero before the launch and that only these blocks
+/// access. No thread accesses `memory` meanwhile.
 #[inline(always)]
-pub unsafe fn is_last_block(count: *mut u32, blocks: u32, memory: *mut u32) -> bool {
+pub unsafe fn is_last_block(counter: *mut u32, blocks: u32, memory: *mut u32) -> bool {
     thread::device_fence();
     thread::sync_threads();
     if thread::thread_idx_x() == 0 {
-        // SAFETY: the caller ensures both; barriers separate the word from its other uses.
+        // SAFETY: the contract says that both words are there; barriers lie between this use of
+        // `memory` and others.
         unsafe {
-            let count = AtomicU32::from_ptr(count);
-            let before = count.fetch_add(1, AcqRel);
+            let counter = AtomicU32::from_ptr(counter);
+            let before = counter.fetch_add(1, AcqRel);
             if before + 1 == blocks {
-                // Nobody else comes: the count is ready for the next launch.
-                count.store(0, Relaxed);
+                // No other block arrives: the counter is ready for the next launch.
+                counter.store(0, Relaxed);
             }
             *memory = before;
         }
     }
     thread::sync_threads();
-    // SAFETY: written before the barrier.
-    let last = unsafe { *memory } + 1 == blocks;
+    // SAFETY: thread 0 wrote the word before the barrier.
+    let is_last = unsafe { *memory } + 1 == blocks;
     thread::device_fence();
-    last
+    is_last
 }
 
-/// Where the block, of `THREADS` threads, has left the accumulators of a unit of a tile of `ROWS` × `COLUMNS` in memory: counts it in and,
-/// as the last of its tile, computes the tile from the accumulators of all. The whole block calls it, and a word of `memory`, which is
-/// shared memory, is overwritten. As the last one, a thread loads `AHEAD` times 4 elements of a part before it adds the first.
+/// The fix-up of a stream-K tile of `BM` × `BN`: counts this block, whose `THREADS` threads have
+/// stored their partial sums, and if it is the last to arrive, computes the tile of C. A block of a
+/// data-parallel tile returns at once. The whole block calls it. It overwrites a word of `memory`,
+/// which is shared memory. A thread has `IN_FLIGHT` vectors of a work unit in flight.
 ///
 /// # Safety
-/// The block's accumulators are where [`LinearCombination`] said. Before `partials` lie [`COUNTER_BYTES`], zero before the launch;
-/// `c` is the matrix that `gemm` describes.
+/// The block's partial sums are where [`LinearCombination`] stores them. Before `workspace` lie
+/// [`COUNTER_BYTES`], zero before the launch. `c` is the matrix that `params` describes.
 #[inline(always)]
 pub unsafe fn fix_up<
     C: Output<Wide: Scalar>,
-    const ROWS: usize,
-    const COLUMNS: usize,
+    const BM: usize,
+    const BN: usize,
     const THREADS: usize,
-    const AHEAD: usize,
+    const IN_FLIGHT: usize,
 >(
-    gemm: &GemmParams<C::Wide>,
+    params: &GemmParams<C::Wide>,
     work: &WorkTile,
     c: *mut C,
-    partials: *mut C::Wide,
+    workspace: *mut C::Wide,
     memory: *mut u32,
 ) {
-    const { assert!((ROWS * COLUMNS).is_multiple_of(AHEAD * VECTOR * THREADS)) };
-    let Some(unit) = StreamKUnit::of_this_block(gemm) else {
+    const { assert!((BM * BN).is_multiple_of(IN_FLIGHT * VECTOR * THREADS)) };
+    let Some(unit) = StreamKUnit::of_this_block(params) else {
         return;
     };
     let t = thread::thread_idx_x() as usize;
-    let counts = partials.wrapping_byte_sub(COUNTER_BYTES).cast::<u32>();
-    // SAFETY: the caller ensures the counts, and `memory`.
-    if !unsafe { is_last_block(counts.add(unit.tile as usize), gemm.stream_k_splits, memory) } {
+    let counters = workspace.wrapping_byte_sub(COUNTER_BYTES).cast::<u32>();
+    // SAFETY: the contract says that the counters lie there, one for each stream-K tile, and that
+    // `memory` has a word.
+    let is_last = unsafe {
+        let counter = counters.add(unit.tile as usize);
+        is_last_block(counter, params.stream_k_splits, memory)
+    };
+    if !is_last {
         return;
     }
-    let first = StreamKUnit { part: 0, ..unit }.place(gemm, partials, ROWS * COLUMNS);
-    let epilogue = LinearCombination::of_c(gemm, 0, c);
+    let first = StreamKUnit { index: 0, ..unit }.partials(params, workspace, BM * BN);
+    let epilogue = LinearCombination::of_c(params, 0, c);
     let step = THREADS * VECTOR;
-    let mut place = t * VECTOR;
-    while place < ROWS * COLUMNS {
-        let mut accumulators = [[C::Wide::ZERO; VECTOR]; AHEAD];
-        let mut part = 0;
-        while part < gemm.stream_k_splits as usize {
-            let mut others = [[C::Wide::ZERO; VECTOR]; AHEAD];
-            for (ahead, others) in others.iter_mut().enumerate() {
-                // SAFETY: all parts have been left, tiles are of whole steps, and places are multiples of 16 bytes.
-                *others = unsafe {
-                    C::Wide::load_4(first.add(part * ROWS * COLUMNS + place + ahead * step))
-                };
+    let mut element = t * VECTOR;
+    while element < BM * BN {
+        let mut accumulators = [[C::Wide::ZERO; VECTOR]; IN_FLIGHT];
+        let mut unit = 0;
+        while unit < params.stream_k_splits as usize {
+            let mut loaded = [[C::Wide::ZERO; VECTOR]; IN_FLIGHT];
+            for (i, loaded) in loaded.iter_mut().enumerate() {
+                // SAFETY: the blocks of all units have stored their partial sums. Tiles are of
+                // whole steps, and offsets are multiples of 16 bytes.
+                *loaded =
+                    unsafe { C::Wide::load_4(first.add(unit * BM * BN + element + i * step)) };
             }
-            for ahead in 0..AHEAD {
+            for i in 0..IN_FLIGHT {
                 for q in 0..VECTOR {
-                    accumulators[ahead][q] += others[ahead][q];
+                    accumulators[i][q] += loaded[i][q];
                 }
             }
-            part = rolled(part + 1);
+            unit = rolled(unit + 1);
         }
-        for (ahead, accumulators) in accumulators.iter().enumerate() {
-            let place = place + ahead * step;
-            let row = work.row as usize + place / COLUMNS;
-            let column = work.column as usize + place % COLUMNS;
+        for (i, accumulators) in accumulators.iter().enumerate() {
+            let element = element + i * step;
+            let row = work.row as usize + element / BN;
+            let column = work.column as usize + element % BN;
             for q in 0..VECTOR {
-                // SAFETY: no other thread owns the element.
+                // SAFETY: `c` is the matrix that the epilogue describes; each element of the tile
+                // has one thread.
                 unsafe { epilogue.store(row, column + q, accumulators[q]) };
             }
         }
-        place = rolled(place + AHEAD * step);
+        element = rolled(element + IN_FLIGHT * step);
     }
 }

@@ -1,21 +1,23 @@
-//! `sgemm_reduce`, `dgemm_reduce`, `gemm_reduce_to_f16`, `gemm_reduce_to_bf16`: the sum of partial products, C ← α · (P₁ + P₂ + …) + β · C.
+//! `sgemm_reduce`, `dgemm_reduce`, `gemm_reduce_to_f16`, `gemm_reduce_to_bf16`: the split-K reduction
+//! kernel, C ← α · (P₁ + P₂ + …) + β · C.
 //!
 //! # Idea
-//! Where C has fewer tiles than the GPU has multiprocessors, blocks unit a tile and split k. Their accumulators must fix_up: here
-//! in a second kernel, in the order of the parts, so that the result is the same in every run, which atomic additions
-//! would not give.
+//! Where C has fewer tiles than the GPU has SMs, split-K gives each tile several blocks. A second
+//! kernel adds up their partial sums, in the order of the splits. The result is then the same in
+//! every run, which atomic additions would not give.
 //!
 //! # Thread mapping
-//! The partial accumulators of a part lie one behind the other, rows of whole vectors of 4: a thread has a vector. x counts vectors, z the
-//! batch. Where C is small, its vectors would keep few multiprocessors busy, and each thread would wait for one part after the
-//! other; so y counts `lanes` of threads of a block, each of which adds up every `lanes`-th part before their accumulators fix_up in
+//! The partial sums of a split lie one row behind the other, in rows of whole vectors of 4. A thread
+//! has one vector; x counts vectors, z the batch. Where C is small, its vectors would keep few SMs
+//! busy, and each thread would wait for one split after the other. So y counts groups of threads of
+//! a block: group g adds up every split whose index is g modulo their number. Their sums meet in
 //! shared memory.
 //!
 //! # Preconditions
-//! None. The partial products are those of a launch with the same [`GemmParams`].
+//! None. The partial sums are those of a launch with the same [`GemmParams`].
 //!
 //! # What changed since the rung before
-//! It is the second half of a product whose k is split.
+//! It is the second half of a split-K GEMM.
 //!
 //! # Source
 //! Beyond the sources; cuBLAS does the same.
@@ -26,102 +28,111 @@ use crate::gemm::{GemmParams, partials_pitch};
 use cuda_std::float16::{bf16, f16};
 use cuda_std::prelude::*;
 
-/// Threads of a block, of all lanes.
+/// Threads of a block, of all groups.
 pub const THREADS: usize = 256;
 
-/// The most lanes of a block: 16 vectors of f32 are still two whole cache lines.
-pub const MAX_LANES: usize = THREADS / 16;
+/// The most groups of a block: the 16 vectors of f32 of each are then still two cache lines.
+pub const MAX_GROUPS: usize = THREADS / 16;
 
 /// Elements of a vector.
 pub const VECTOR: usize = 4;
 
-/// Partial accumulators that a thread loads before it adds the first.
-pub const AHEAD: usize = 4;
+/// Vectors of partial sums that a thread has in flight.
+pub const IN_FLIGHT: usize = 4;
 
 /// The body of the kernels.
 ///
 /// # Safety
-/// As for the kernels.
+/// `partials`, `c` and `params` are those of the GEMM, and the launch is as the kernels say.
 #[inline(always)]
 pub unsafe fn body<T: Scalar, C: Output<Wide = T>>(
     partials: *const T,
     c: *mut C,
-    gemm: GemmParams<T>,
+    params: GemmParams<T>,
 ) {
-    let meeting = shared_array![T; THREADS * VECTOR];
-    let (x, lane) = (
+    let shared = shared_array![T; THREADS * VECTOR];
+    let (x, group) = (
         thread::thread_idx_x() as usize,
         thread::thread_idx_y() as usize,
     );
-    let (width, lanes) = (
+    let (width, groups) = (
         thread::block_dim_x() as usize,
         thread::block_dim_y() as usize,
     );
     let batch = thread::block_idx_z() as usize;
-    let (rows, splits) = (gemm.m as usize, gemm.splits as usize);
-    let pitch = partials_pitch(gemm.n);
+    let (rows, splits) = (params.m as usize, params.splits as usize);
+    let pitch = partials_pitch(params.n);
     let elements = rows * pitch;
-    let place = (thread::block_idx_x() as usize * width + x) * VECTOR;
+    let element = (thread::block_idx_x() as usize * width + x) * VECTOR;
     let mut accumulators = [T::ZERO; VECTOR];
-    if place < elements {
-        let first = partials.wrapping_add(batch * splits * elements + place);
-        let mut split = lane;
+    if element < elements {
+        let first = partials.wrapping_add(batch * splits * elements + element);
+        let mut split = group;
         while split < splits {
-            let mut loaded = [[T::ZERO; VECTOR]; AHEAD];
-            for i in 0..AHEAD {
-                let split = split + i * lanes;
+            let mut loaded = [[T::ZERO; VECTOR]; IN_FLIGHT];
+            for i in 0..IN_FLIGHT {
+                let split = split + i * groups;
                 if split < splits {
-                    // SAFETY: inside of the partial products by the tests, and aligned because rows are whole vectors.
+                    // SAFETY: element and split are inside of the partial sums by the tests; rows
+                    // are of whole vectors, so the vector is aligned.
                     loaded[i] = unsafe { T::load_4(first.add(split * elements)) };
                 }
             }
-            for i in 0..AHEAD {
+            for i in 0..IN_FLIGHT {
                 for q in 0..VECTOR {
                     accumulators[q] += loaded[i][q];
                 }
             }
-            split += AHEAD * lanes;
+            split += IN_FLIGHT * groups;
         }
     }
-    if lanes > 1 {
-        // SAFETY: each thread has a vector of its own, and the barrier separates writing from reading.
+    if groups > 1 {
+        // SAFETY: each thread has its own vector of `shared`; the barrier lies between the stores
+        // and the loads of other threads.
         unsafe {
-            T::store_4(meeting.add((lane * width + x) * VECTOR), accumulators);
+            T::store_4(shared.add((group * width + x) * VECTOR), accumulators);
             thread::sync_threads();
         }
-        if lane > 0 {
+        if group > 0 {
             return;
         }
-        for other in 1..lanes {
-            // SAFETY: as before.
-            let others = unsafe { T::load_4(meeting.add((other * width + x) * VECTOR)) };
+        for other in 1..groups {
+            // SAFETY: the vector was stored before the barrier.
+            let others = unsafe { T::load_4(shared.add((other * width + x) * VECTOR)) };
             for q in 0..VECTOR {
                 accumulators[q] += others[q];
             }
         }
     }
-    if place < elements {
-        let epilogue = LinearCombination::of_c(&gemm, batch as u32, c);
-        let (row, column) = (place / pitch, place % pitch);
-        // SAFETY: no other thread owns the elements, and the first is one of C's: `pitch` is less than a vector longer than its
-        // rows.
+    if element < elements {
+        let epilogue = LinearCombination::of_c(&params, batch as u32, c);
+        let (row, column) = (element / pitch, element % pitch);
+        // SAFETY: each vector has one thread of group 0. C has its first element: `pitch` is less
+        // than a vector longer than C's rows.
         unsafe { epilogue.store_4(row, column, accumulators) };
     }
 }
 
 macro_rules! reduce_kernels {
-    ($($name:ident: $sum:ty => $output:ty;)*) => {
+    ($($name:ident: $accumulator:ty => $output:ty;)*) => {
         $(
-            #[doc = concat!("Adds up partial products of `", stringify!($sum), "` into a C of `", stringify!($output), "`.")]
+            #[doc = concat!(
+                "Adds up partial sums of `", stringify!($accumulator), "` into a C of `",
+                stringify!($output), "`.",
+            )]
             ///
             /// # Safety
-            /// `partials` holds the partial products of a launch with the same `gemm`, `c` is its C. A block has at most
-            /// [`THREADS`] threads, in y at most [`MAX_LANES`]; the grid has as many in x as there are vectors, or more,
-            /// and the number of matrices in z.
+            /// `partials` holds the partial sums of a launch with the same `params`, and `c` is its
+            /// C. A block has at most [`THREADS`] threads, in y at most [`MAX_GROUPS`]. The grid
+            /// has a thread in x for each vector, and the batch in z.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
-            pub unsafe fn $name(partials: *const $sum, c: *mut $output, gemm: GemmParams<$sum>) {
-                // SAFETY: passed on to the caller.
-                unsafe { body(partials, c, gemm) }
+            pub unsafe fn $name(
+                partials: *const $accumulator,
+                c: *mut $output,
+                params: GemmParams<$accumulator>,
+            ) {
+                // SAFETY: the body has the contract of this kernel.
+                unsafe { body(partials, c, params) }
             }
         )*
     };

@@ -1,4 +1,8 @@
-//! Tile scheduler of grids with one block per work tile.
+//! The tile scheduler of grids with one block for each work tile.
+//!
+//! x and y count tiles of C along n and m, and z counts batch · [`splits`](GemmParams::splits) +
+//! split. Where there are stream-K tiles, the grid is one row of blocks: those of the data-parallel
+//! tiles, then the first work units of all stream-K tiles, then their other work units.
 
 use super::GROUP;
 use crate::gemm::GemmParams;
@@ -8,96 +12,109 @@ use cuda_std::prelude::*;
 /// What a block computes.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkTile {
-    /// First row and column of its tile in C.
+    /// First row of its tile in C.
     pub row: u32,
-    /// See `row`.
+    /// First column of its tile in C.
     pub column: u32,
-    /// Which matrices of the batch.
+    /// The index of the matrices in the batch.
     pub batch: u32,
-    /// Which part of k.
+    /// The index of its split along k.
     pub split: u32,
-    /// First element and extent along k.
+    /// Its first element along k.
     pub start: u32,
-    /// See `start`.
+    /// Its elements along k.
     pub depth: u32,
 }
 
 impl WorkTile {
-    /// The tile of this block, for tiles of `rows` × `columns`.
-    ///
-    /// Blocks start in the order of their numbers. Numbered along the rows of C, those that run together would need all of
-    /// B; so they go down 8 tiles before they go to the next column, and unit what the caches hold of both.
+    /// The work tile of this block, for tiles of `bm` × `bn`.
     #[inline(always)]
-    pub fn of_this_block<T>(gemm: &GemmParams<T>, rows: u32, columns: u32) -> Self {
-        let (across, down) = (gemm.n.div_ceil(columns), gemm.m.div_ceil(rows));
+    pub fn of_this_block<T>(params: &GemmParams<T>, bm: u32, bn: u32) -> Self {
+        let (across, down) = (params.n.div_ceil(bn), params.m.div_ceil(bm));
         let z = thread::block_idx_z();
-        let mut number = thread::block_idx_y() * across + thread::block_idx_x();
-        let (batch, split) = (z / gemm.splits, z % gemm.splits);
-        let (mut start, mut most) = (split * gemm.k_per_split, gemm.k_per_split);
-        // Without branches, which would make the compiler take the depth for another one in each thread.
-        let unit = StreamKUnit::of_block(gemm, number);
-        let (is_cut, is_later) = (number >= gemm.data_parallel_tiles, unit.part > 0);
-        number = if is_cut {
-            gemm.data_parallel_tiles + unit.tile
+        let mut tile = thread::block_idx_y() * across + thread::block_idx_x();
+        let (batch, split) = (z / params.splits, z % params.splits);
+        let (mut start, mut depth) = (split * params.k_per_split, params.k_per_split);
+        // Without branches, after which the compiler would take the extent along k for one that
+        // differs between threads.
+        let unit = StreamKUnit::of_block(params, tile);
+        let (is_stream_k, is_first) = (tile >= params.data_parallel_tiles, unit.index == 0);
+        tile = if is_stream_k {
+            params.data_parallel_tiles + unit.tile
         } else {
-            number
+            tile
         };
-        let later =
-            gemm.stream_k_first + (unit.part.wrapping_sub(1)).wrapping_mul(gemm.stream_k_rest);
-        let of_unit = if is_later {
-            gemm.stream_k_rest
+        let before = unit
+            .index
+            .wrapping_sub(1)
+            .wrapping_mul(params.stream_k_rest);
+        let start_of_unit = params.stream_k_first + before;
+        let depth_of_unit = if is_first {
+            params.stream_k_first
         } else {
-            gemm.stream_k_first
+            params.stream_k_rest
         };
-        start = if is_cut && is_later { later } else { start };
-        most = if is_cut { of_unit } else { most };
-        let first = number / (GROUP * across) * GROUP;
-        let height = GROUP.min(down - first);
-        let within = number - first * across;
+        start = if is_stream_k && !is_first {
+            start_of_unit
+        } else {
+            start
+        };
+        depth = if is_stream_k { depth_of_unit } else { depth };
+        let first = tile / (GROUP * across) * GROUP;
+        // The last group may have fewer rows of tiles.
+        let group = GROUP.min(down - first);
+        let within = tile - first * across;
         WorkTile {
-            row: (first + within % height) * rows,
-            column: within / height * columns,
+            row: (first + within % group) * bm,
+            column: within / group * bn,
             batch,
             split,
             start,
-            depth: most.min(gemm.k.saturating_sub(start)),
+            depth: depth.min(params.k.saturating_sub(start)),
         }
     }
 }
 
-/// A block's unit of a tile that is cut.
+/// A block's work unit of a stream-K tile.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamKUnit {
-    /// Which of the tiles that are cut.
+    /// The index of the tile among the stream-K tiles.
     pub tile: u32,
-    /// Which part of it.
-    pub part: u32,
+    /// The index of the unit in its tile.
+    pub index: u32,
 }
 
 impl StreamKUnit {
-    /// The unit of this block. It is found out by a number that the compiler does not know, so that what was known before the
-    /// main loop holds no registers through it.
+    /// The work unit of this block, if it has one.
+    ///
+    /// It is computed from a block index that is opaque to the compiler: what is known of it before
+    /// the main loop then takes no registers during the loop.
     #[inline(always)]
-    pub fn of_this_block<T>(gemm: &GemmParams<T>) -> Option<Self> {
-        let number = opaque(thread::block_idx_x() as usize) as u32;
-        (number >= gemm.data_parallel_tiles).then(|| Self::of_block(gemm, number))
+    pub fn of_this_block<T>(params: &GemmParams<T>) -> Option<Self> {
+        let block = opaque(thread::block_idx_x() as usize) as u32;
+        (block >= params.data_parallel_tiles).then(|| Self::of_block(params, block))
     }
 
-    /// Where the accumulators of this part lie, row-major, for tiles of `elements` elements. Those of the tile's other parts lie beside
-    /// them.
+    /// Where its partial sums lie in the workspace: `BM` · `BN` elements, row-major. The units of a
+    /// tile lie one behind the other.
     #[inline(always)]
-    pub fn place<T>(&self, gemm: &GemmParams<T>, partials: *mut T, elements: usize) -> *mut T {
-        let part = self.tile as usize * gemm.stream_k_splits as usize + self.part as usize;
-        partials.wrapping_add(part * elements)
+    pub fn partials<T>(
+        &self,
+        params: &GemmParams<T>,
+        workspace: *mut T,
+        elements: usize,
+    ) -> *mut T {
+        let unit = self.tile as usize * params.stream_k_splits as usize + self.index as usize;
+        workspace.wrapping_add(unit * elements)
     }
 
-    /// The unit of the block of this number, which is at least `whole`; otherwise anything.
+    /// The work unit of a block of a stream-K tile; of another block the result means nothing.
     #[inline(always)]
-    fn of_block<T>(gemm: &GemmParams<T>, number: u32) -> Self {
-        let number = number.wrapping_sub(gemm.data_parallel_tiles);
+    fn of_block<T>(params: &GemmParams<T>, block: u32) -> Self {
+        let unit = block.wrapping_sub(params.data_parallel_tiles);
         StreamKUnit {
-            tile: number % gemm.stream_k_tiles,
-            part: number / gemm.stream_k_tiles,
+            tile: unit % params.stream_k_tiles,
+            index: unit / params.stream_k_tiles,
         }
     }
 }

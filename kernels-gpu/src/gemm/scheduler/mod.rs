@@ -1,4 +1,17 @@
 //! Tile schedulers: which block computes which tile of C, and which k-tiles of it.
+//!
+//! | file | kernels | grid |
+//! |---|---|---|
+//! | [`grid`] | SIMT and `mma.sync` | one block for each work tile: the hardware schedules |
+//! | [`persistent`] | `wgmma` | one block for each SM, which takes one work unit after the other |
+//!
+//! Both divide C in three ways. *Data-parallel* tiles have one block for all of k. *Split-K* gives
+//! every tile the same number of blocks. *Stream-K* does so for the tiles of the last, partial wave
+//! alone, so that no SM idles there (Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP
+//! 2023). What several blocks accumulated of a tile is added up by a [reduction](super::reduction).
+//!
+//! Both number the tiles in groups of rows of tiles, column by column in a group: blocks that run
+//! at the same time then share rows of A and columns of B in the L2 cache.
 
 pub mod grid;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
