@@ -30,6 +30,7 @@ const MODULES: &[ModuleSpec] = &[
 /// What of the kernels' crate the PTX depends on.
 const INPUTS: &[&str] = &[
     "kernels-gpu/Cargo.toml",
+    "kernels-gpu/build.rs",
     "kernels-gpu/rust-toolchain.toml",
     "kernels-gpu/src",
 ];

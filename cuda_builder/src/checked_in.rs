@@ -21,7 +21,8 @@ const MANIFEST: &str = "manifest.json";
 
 /// What the PTX of every crate of kernels of this workspace depends on, besides the crate.
 ///
-/// Not the whole builder: the rest of it shapes the PTX through the flags that the manifest records.
+/// Not the whole builder: the rest of it shapes the PTX through the flags that the manifest
+/// records.
 const COMMON_INPUTS: [&str; 8] = [
     "cuda_std/Cargo.toml",
     "cuda_std/src",

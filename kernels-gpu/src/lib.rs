@@ -33,8 +33,8 @@
 //!
 //! A kernel is in one PTX module only: that of the oldest GPU generation that can run it. The `cfg`
 //! of its Rust module says which. `sm_80` brought asynchronous copies and `mma.sync` of all types;
-//! `sm_90a` has TMA, `wgmma` and clusters. All else runs from `sm_70` on. The PTX modules are listed
-//! in the workspace's `build.rs`.
+//! `sm_90a` has TMA, `wgmma` and clusters. All else runs from `sm_70` on. The PTX modules are
+//! listed in the workspace's `build.rs`.
 
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch))]
@@ -46,7 +46,7 @@ pub mod gemm;
 pub mod geometry;
 pub mod ladder;
 
-#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+#[cfg(sm_70_up)]
 pub mod calibrate;
-#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+#[cfg(sm_70_up)]
 pub mod history;

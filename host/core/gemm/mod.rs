@@ -24,7 +24,7 @@ use kernels_gpu::gemm::planner::kernel_set::{
 };
 use kernels_gpu::gemm::planner::tiles::TilePlan;
 use kernels_gpu::gemm::reduction::last_block::COUNTER_BYTES;
-use kernels_gpu::gemm::{GemmParams, MAX_LEADING, partials_pitch};
+use kernels_gpu::gemm::{GemmParams, MAX_LEADING, partial_sums_pitch};
 use tuning::Choices;
 
 /// The oldest generation that runs a GEMM.
@@ -208,8 +208,8 @@ pub fn plan_choice<T: GemmInput>(
             .map_or(u32::MAX, |stream_k| stream_k.data_parallel_tiles),
         stream_k_tiles: choice.stream_k.map_or(1, |stream_k| stream_k.tiles),
         stream_k_splits: choice.stream_k.map_or(1, |stream_k| stream_k.splits),
-        stream_k_first: choice.stream_k.map_or(k, |stream_k| stream_k.k_first),
-        stream_k_rest: choice.stream_k.map_or(0, |stream_k| stream_k.k_rest),
+        stream_k_first: choice.stream_k.map_or(k, |stream_k| stream_k.first_split_k),
+        stream_k_rest: choice.stream_k.map_or(0, |stream_k| stream_k.other_split_k),
         promotion_interval: choice.promotion_interval,
         stride_a: description.strides[0],
         stride_b: description.strides[1],
@@ -262,7 +262,7 @@ pub fn plan_choice<T: GemmInput>(
             params: vec![Param::Workspace, Param::Output, parameters],
         });
         let rows = u64::from(m) * u64::from(choice.splits) * u64::from(description.batch);
-        workspace_bytes = rows * partials_pitch(n) as u64 * size_of::<T::Output>() as u64;
+        workspace_bytes = rows * partial_sums_pitch(n) as u64 * size_of::<T::Output>() as u64;
     }
     Plan {
         launches,

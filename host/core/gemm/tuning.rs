@@ -200,8 +200,8 @@ fn numbers(stream_k: StreamK) -> [u32; 5] {
         stream_k.data_parallel_tiles,
         stream_k.tiles,
         stream_k.splits,
-        stream_k.k_first,
-        stream_k.k_rest,
+        stream_k.first_split_k,
+        stream_k.other_split_k,
     ]
 }
 

@@ -12,8 +12,8 @@
 //! | [`tile_config`], [`element`] | BM, BN, BK of a kernel; element types |
 //!
 //! # Layout
-//! Everything is row-major with leading dimensions: C is m × n with rows `ldc` elements apart. op(A)
-//! is m × k and op(B) is k × n; each operand is stored either as it is used or transposed:
+//! Everything is row-major with leading dimensions: C is m × n with rows `ldc` elements apart.
+//! op(A) is m × k and op(B) is k × n; each operand is stored either as it is used or transposed:
 //!
 //! | `transpose_a` | element (i, l) of op(A) lies at | `transpose_b` | element (l, j) of op(B) lies at |
 //! |---|---|---|---|
@@ -24,7 +24,7 @@
 //!
 //! # Workspace
 //! Where several blocks share a tile, their partial sums go to the workspace without α and β. With
-//! split-K it holds batch · `splits` matrices of m rows, [`partials_pitch`] apart, for the
+//! split-K it holds batch · `splits` matrices of m rows, [`partial_sums_pitch`] apart, for the
 //! [reduction kernel](reduction::split_k). With stream-K it holds a tile for each work unit, behind
 //! the counters of the [fix-up](reduction::last_block).
 
@@ -40,7 +40,7 @@ pub mod reduction;
 pub mod scheduler;
 pub mod simt;
 pub mod tile_config;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+#[cfg(sm_90a)]
 pub mod wgmma;
 
-pub use params::{GemmParams, MAX_LEADING, partials_pitch};
+pub use params::{GemmParams, MAX_LEADING, partial_sums_pitch};

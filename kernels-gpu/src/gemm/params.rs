@@ -57,7 +57,7 @@ pub struct GemmParams<T> {
 pub const MAX_LEADING: u32 = 1 << 24;
 
 /// Leading dimension of the partial sums of `n` columns in the workspace: whole vectors of 4.
-pub const fn partials_pitch(n: u32) -> usize {
+pub const fn partial_sums_pitch(n: u32) -> usize {
     (n as usize).next_multiple_of(4)
 }
 

@@ -11,9 +11,9 @@ use kernels_gpu::history::wolfe::{
     wolfe_k1, wolfe_k2, wolfe_k3, wolfe_k4, wolfe_k4_guarded, wolfe_k5,
 };
 use kernels_gpu::ladder::matmul::{
-    double_buffered, naive, naive_uncoalesced, outputs, register_blocked, tiled, tiled_guarded,
+    cp_async, double_buffered, mma, naive, naive_uncoalesced, outputs, register_blocked, tiled,
+    tiled_guarded,
 };
-use kernels_gpu::ladder::sm_80::{cp_async, mma};
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType::{self, Bf16, F16, F32, F64};
 use warpladder::element::TensorInput;

@@ -3,7 +3,7 @@
 use super::PlanRequest;
 use crate::problem::{Operation, Shape};
 use kernels_gpu::gemm::wgmma::stage;
-use kernels_gpu::ladder::sm_90a::{wgmma_persistent, wgmma_single};
+use kernels_gpu::ladder::matmul::{wgmma_persistent, wgmma_single};
 use warpladder::element::TensorInput;
 use warpladder::gemm::Description;
 use warpladder::gemm::wgmma::TensorGemm;

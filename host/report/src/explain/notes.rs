@@ -178,7 +178,7 @@ mod tests {
             ("naive_f64", "kernels-gpu/src/ladder/matmul/naive.rs"),
             (
                 "wgmma_bf16_single",
-                "kernels-gpu/src/ladder/sm_90a/wgmma_single.rs",
+                "kernels-gpu/src/ladder/matmul/wgmma_single.rs",
             ),
         ] {
             assert_eq!(notes(entry, entry).0.as_deref(), Some(file), "{entry}");

@@ -2,7 +2,7 @@
 
 use crate::gemm::element::{Output, Scalar};
 use crate::gemm::scheduler::grid::{StreamKUnit, WorkTile};
-use crate::gemm::{GemmParams, partials_pitch};
+use crate::gemm::{GemmParams, partial_sums_pitch};
 use cuda_std::prelude::*;
 
 /// The matrix that a block stores its accumulators to: C, or partial sums in the workspace, for
@@ -69,10 +69,10 @@ impl<T: Scalar> LinearCombination<T> {
         [bm, bn]: [usize; 2],
     ) -> Self {
         let (row, column) = (work.row as usize, work.column as usize);
-        let partials = unit.partials(params, workspace, bm * bn);
+        let partial_sums = unit.partial_sums(params, workspace, bm * bn);
         LinearCombination {
             // Element (0, 0) of a matrix in which the tile lies where it lies in C.
-            start: partials.wrapping_sub(row * bn + column),
+            start: partial_sums.wrapping_sub(row * bn + column),
             leading: bn,
             rows: row + bm,
             columns: column + bn,
@@ -85,7 +85,7 @@ impl<T: Scalar> LinearCombination<T> {
     #[inline(always)]
     pub fn of_split(params: &GemmParams<T>, [batch, split]: [u32; 2], workspace: *mut T) -> Self {
         let index = batch as usize * params.splits as usize + split as usize;
-        let (rows, leading) = (params.m as usize, partials_pitch(params.n));
+        let (rows, leading) = (params.m as usize, partial_sums_pitch(params.n));
         LinearCombination {
             start: workspace.wrapping_add(index * rows * leading),
             leading,
@@ -157,8 +157,8 @@ impl<C: Output> LinearCombination<C> {
         }
     }
 
-    /// Whether rows start at multiples of 16 bytes and end with a whole vector of 16 bytes: 4 `f32`,
-    /// 2 `f64` or 8 elements of 16 bits.
+    /// Whether rows start at multiples of 16 bytes and end with a whole vector of 16 bytes: 4
+    /// `f32`, 2 `f64` or 8 elements of 16 bits.
     #[inline(always)]
     pub fn vectors(&self) -> bool {
         let vector = 16 / size_of::<C>();

@@ -1,4 +1,4 @@
-//! Epilogues: accumulators on their way from registers to C.
+//! Epilogues: what happens to accumulators between registers and C.
 //!
 //! | file | kernels | how |
 //! |---|---|---|
@@ -8,5 +8,5 @@
 //! Every one computes C ← α · accumulators + β · C, reads C only where β is not 0, and rounds once.
 
 pub mod linear;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+#[cfg(sm_90a)]
 pub mod tma_store;

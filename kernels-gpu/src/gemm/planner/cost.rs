@@ -4,11 +4,12 @@
 //! configuration was seen to reach; a fixed time for its prologue and epilogue; and the traffic of
 //! partial sums. All times are in clocks.
 //!
-//! The constants are fitted to times on an H200 (`results/h200/tuning/ways-*.txt`: 2,364 launches of
-//! 85 GEMMs), where the planner's choice takes 1.01 times as long as the fastest, on the geometric
-//! mean. The rates of the two large tiles of f32 are those times 1.048 and 1.034, which their loop
-//! over two k gained later. What GEMV T loses when it reads again is fitted to its times since blocks
-//! that read the same start side by side. Other GPUs have other rates, but much the same ratios.
+//! The constants are fitted to times on an H200 (`results/h200/tuning/ways-*.txt`: 2,364 launches
+//! of 85 GEMMs), where the planner's choice takes 1.01 times as long as the fastest, on the
+//! geometric mean. The rates of the two large tiles of f32 are those times 1.048 and 1.034, which
+//! their loop over two k gained later. What GEMV T loses when it reads again is fitted to its times
+//! since blocks that read the same start side by side. Other GPUs have other rates, but much the
+//! same ratios.
 
 use crate::gemm::reduction::split_k;
 use crate::gemm::tile_config::TileConfig;
@@ -22,8 +23,8 @@ const FMAS_PER_CLOCK: f64 = 128.0;
 /// Clocks of a launch.
 pub(super) const START: f64 = 3480.0;
 
-/// Clocks of the reduction kernel: its launch, each time that its threads wait for partial sums, and
-/// bytes that it moves in a clock.
+/// Clocks of the reduction kernel: its launch, each time that its threads wait for partial sums,
+/// and bytes that it moves in a clock.
 const REDUCE_START: f64 = 3130.0;
 const REDUCE_LATENCY: f64 = 370.0;
 const REDUCED_BYTES_PER_CLOCK: f64 = 2250.0;
@@ -35,8 +36,8 @@ pub(super) const FIX_UP: f64 = 6350.0;
 const FIX_UP_BYTES_PER_CLOCK: f64 = 17.2;
 
 /// What tiles lose where accumulators are promoted and both operands are K-major. The promoted
-/// accumulators take the L1 cache from the blocks of the SM, and each copy of a single element holds a
-/// line of it.
+/// accumulators take the L1 cache from the blocks of the SM, and each copy of a single element
+/// holds a line of it.
 pub(super) const PROMOTION_K_MAJOR: f64 = 0.13;
 
 /// Bytes that GEMVs load in a clock, and the blocks on each SM that this takes.
@@ -98,8 +99,8 @@ impl Model {
         }
     }
 
-    /// The time of `blocks` blocks on one SM, over that of a block that keeps the whole SM busy. The
-    /// warp scheduler with the most warps ends last.
+    /// The time of `blocks` blocks on one SM, over that of a block that keeps the whole SM busy.
+    /// The warp scheduler with the most warps ends last.
     pub fn slowdown(&self, tile: &TileConfig, blocks: u64) -> f64 {
         if blocks == 0 {
             return 0.0;

@@ -2,7 +2,7 @@
 
 use super::cost::{F32_MODELS, F64_MODELS, Model};
 use crate::gemm::mma::{dgemm, dgemm_sm_90a};
-use crate::gemm::partials_pitch;
+use crate::gemm::partial_sums_pitch;
 use crate::gemm::reduction::split_k;
 use crate::gemm::simt::{portable, sgemm};
 use crate::gemm::tile_config::TileConfig;
@@ -112,7 +112,7 @@ impl KernelSet {
         batch: u32,
         splits: u32,
     ) -> ([u64; 3], [u32; 2]) {
-        let vectors = u64::from(m) * (partials_pitch(n) / split_k::VECTOR) as u64;
+        let vectors = u64::from(m) * (partial_sums_pitch(n) / split_k::VECTOR) as u64;
         let mut groups = 1;
         while groups < split_k::MAX_GROUPS as u32
             && 2 * groups <= splits

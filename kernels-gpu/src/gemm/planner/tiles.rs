@@ -42,9 +42,9 @@ pub struct StreamK {
     /// Splits of each of them.
     pub splits: u32,
     /// k of a tile's first split.
-    pub k_first: u32,
+    pub first_split_k: u32,
     /// k of each of its other splits.
-    pub k_rest: u32,
+    pub other_split_k: u32,
     /// Elements of the workspace: the partial sums of all splits.
     pub workspace_elements: u64,
 }
@@ -142,20 +142,20 @@ impl KernelSet {
             let each = last.div_ceil(wave - last) as f64;
             (2, (work - each * fixed) / (work * (1.0 + each)))
         };
-        let k_rest = (f64::from(k) * rest / f64::from(bk)) as u32 * bk;
-        let k_first = k.checked_sub((splits - 1) * k_rest)?;
-        if k_rest == 0 || k_first < k_rest {
+        let other_split_k = (f64::from(k) * rest / f64::from(bk)) as u32 * bk;
+        let first_split_k = k.checked_sub((splits - 1) * other_split_k)?;
+        if other_split_k == 0 || first_split_k < other_split_k {
             return None;
         }
         let waves = (tiles / wave) as f64;
         let last_wave = if splits_that_fit >= 2 {
             let busiest = (last * splits_that_fit).div_ceil(u64::from(problem.multiprocessors));
-            model.slowdown(tile, busiest) * model.work(tile, k_first)
+            model.slowdown(tile, busiest) * model.work(tile, first_split_k)
         } else {
-            work * f64::from(k_first) / f64::from(k)
+            work * f64::from(first_split_k) / f64::from(k)
         };
         let partial_sums = f64::from(splits) * f64::from(bm * bn * self.element_bytes);
-        let longest = if last < tiles { k } else { k_first };
+        let longest = if last < tiles { k } else { first_split_k };
         let (promotion_interval, shared_bytes) = self.promotion(tile, problem, longest);
         let clocks = cost::START
             + (waves * work + last_wave) * longer(tile, promotion_interval)
@@ -174,8 +174,8 @@ impl KernelSet {
                 data_parallel_tiles: (tiles - last) as u32,
                 tiles: last as u32,
                 splits,
-                k_first,
-                k_rest,
+                first_split_k,
+                other_split_k,
                 workspace_elements: last * u64::from(splits) * u64::from(bm * bn),
             }),
             gemv_workspace: None,
@@ -247,8 +247,9 @@ impl KernelSet {
         Some((cost.clocks(), plan))
     }
 
-    /// The promotion interval for splits of up to `k`, and the shared memory of a block. Accumulators
-    /// are promoted only where the promoted ones leave room for all blocks that an SM holds without.
+    /// The promotion interval for splits of up to `k`, and the shared memory of a block.
+    /// Accumulators are promoted only where the promoted ones fit beside all blocks that an SM
+    /// holds without.
     fn promotion(&self, tile: &TileConfig, problem: &GemmProblem, k: u32) -> (u32, u32) {
         let [bm, bn, _] = tile.tile;
         let bytes = tile.shared_bytes + bm * bn * self.element_bytes;
@@ -282,8 +283,8 @@ impl KernelSet {
     }
 }
 
-/// Bytes of shared memory that each block takes beside its own, and that an SM has beyond the most of
-/// a single block (CUDA programming guide, "Compute Capabilities").
+/// Bytes of shared memory that each block takes beside its own, and that an SM has beyond the most
+/// of a single block (CUDA programming guide, "Compute Capabilities").
 const RESERVED_BYTES: u32 = 1 << 10;
 
 /// The split-K factors that are tried.
@@ -300,8 +301,8 @@ const MAX_GRID_Y: u32 = 65_535;
 /// The most blocks of a grid in z: batch times split-K factor.
 const MAX_GRID_Z: u32 = 65_535;
 
-/// The split-K factor nearest to `wanted`, and the k of a split, a multiple of `unit`. `None` where k
-/// is too short.
+/// The split-K factor nearest to `wanted`, and the k of a split, a multiple of `unit`. `None` where
+/// k is too short.
 fn split(k: u32, wanted: u32, unit: u32) -> Option<(u32, u32)> {
     if wanted == 1 {
         return Some((1, k.max(1)));
@@ -369,7 +370,10 @@ mod tests {
         // 512 tiles on 132 SMs: 116 are left for the last wave, in which 16 SMs would idle.
         let stream_k = large.stream_k.unwrap();
         assert_eq!((stream_k.data_parallel_tiles, stream_k.splits), (396, 2));
-        assert!(8 * stream_k.k_rest <= stream_k.k_first, "{stream_k:?}");
+        assert!(
+            8 * stream_k.other_split_k <= stream_k.first_split_k,
+            "{stream_k:?}"
+        );
     }
 
     #[test]
@@ -442,10 +446,11 @@ mod tests {
                             let plan = kernels.plan(&problem);
                             if let Some(stream_k) = plan.stream_k {
                                 assert_eq!(
-                                    stream_k.k_first + (stream_k.splits - 1) * stream_k.k_rest,
+                                    stream_k.first_split_k
+                                        + (stream_k.splits - 1) * stream_k.other_split_k,
                                     k
                                 );
-                                assert!(stream_k.k_rest > 0 && plan.splits == 1);
+                                assert!(stream_k.other_split_k > 0 && plan.splits == 1);
                             }
                             assert!(
                                 u64::from(plan.splits) * u64::from(plan.k_per_split)

@@ -1,9 +1,9 @@
 //! Plans of the `wgmma` kernels: a tile configuration, and a decomposition of C's tiles.
 //!
 //! A decomposition gives k-tiles to blocks: data-parallel, stream-K with one of the
-//! [reductions](crate::gemm::reduction), or split-K of all tiles. The time of a plan, in clocks of an
-//! SM, adds up the k-tiles of the busiest block, the epilogues that no MMA hides, and the traffic of
-//! partial sums. The constants are fitted to times on an H200.
+//! [reductions](crate::gemm::reduction), or split-K of all tiles. The time of a plan, in clocks of
+//! an SM, adds up the k-tiles of the busiest block, the epilogues that no MMA hides, and the
+//! traffic of partial sums. The constants are fitted to times on an H200.
 
 use crate::gemm::planner::GemmProblem;
 use crate::gemm::reduction::stream_k;
@@ -113,8 +113,8 @@ struct Decomposition {
 const MAX_CLUSTER: u32 = 8;
 
 /// Whether `clusters` clusters surely run at the same time. The SMs of a cluster are neighbours, in
-/// GPCs of different sizes: clusters of 2 always fit, and of larger ones some GPCs have a remainder.
-/// On an H200, 24 clusters of 4 fit; 24 of 5 and 32 of 4 do not.
+/// GPCs of different sizes: clusters of 2 always fit, and of larger ones some GPCs have a
+/// remainder. On an H200, 24 clusters of 4 fit; 24 of 5 and 32 of 4 do not.
 const fn clusters_fit(clusters: u32, blocks: u32, sms: u32) -> bool {
     match blocks {
         ..=2 => clusters * blocks <= sms,
@@ -123,11 +123,11 @@ const fn clusters_fit(clusters: u32, blocks: u32, sms: u32) -> bool {
     }
 }
 
-/// The decompositions that are tried, in this order: stream-K of the tiles of the last, partial wave,
-/// with each reduction that can follow; heads and tails; data-parallel.
+/// The decompositions that are tried, in this order: stream-K of the tiles of the last, partial
+/// wave, with each reduction that can follow; heads and tails; data-parallel.
 ///
-/// A reduction kernel, clusters, and heads and tails need that all tiles are stream-K tiles. Blocks of
-/// a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
+/// A reduction kernel, clusters, and heads and tails need that all tiles are stream-K tiles. Blocks
+/// of a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
 fn decompositions(
     cluster_size: u32,
     tiles: u32,
@@ -189,8 +189,8 @@ const START: f64 = 4000.0;
 /// Clocks of the barrier of a multicast cluster.
 const CLUSTER_BARRIER: f64 = 760.0;
 
-/// What a column of a tile takes, in clocks: of a k-tile, and of the epilogue. Narrow tiles are bound
-/// by shared memory.
+/// What a column of a tile takes, in clocks: of a k-tile, and of the epilogue. Narrow tiles are
+/// bound by shared memory.
 struct ColumnClocks {
     k_tile: f64,
     epilogue: f64,
@@ -230,19 +230,21 @@ const REDUCTION_ELEMENT: f64 = 0.0031;
 /// Bytes of A and B that come from device memory in a clock.
 const BYTES_PER_CLOCK: f64 = 2100.0;
 
-/// Clocks of a row of a TMA box that A does not have, in each k-tile. Boxes are loaded as a whole where
-/// A has fewer rows than the highest tiles.
+/// Clocks of a row of a TMA box that A does not have, in each k-tile. Boxes are loaded as a whole
+/// where A has fewer rows than the highest tiles.
 const ABSENT_ROW: f64 = 3.0;
 
-/// What a column takes longer in a k-tile where blocks are at different k, and hit the L2 cache less.
+/// What a column takes longer in a k-tile where blocks are at different k, and hit the L2 cache
+/// less.
 const COLUMN_AT_OTHER_K: f64 = 0.1;
-/// The same where stream-K tiles come before data-parallel ones: blocks are then at any k for a while.
+/// The same where stream-K tiles come before data-parallel ones: blocks are then at any k for a
+/// while.
 const COLUMN_AT_ANY_K: f64 = 1.9;
 /// What a column of partial sums takes longer then.
 const PARTIAL_COLUMN_AT_ANY_K: f64 = 10.8;
 
-/// Clocks of two activities at the same time: those of the longer, and an eighth more where both take
-/// as long, as each waits for the other at times.
+/// Clocks of two activities at the same time: those of the longer, and an eighth more where both
+/// take as long, as each waits for the other at times.
 fn overlapped(one: f64, other: f64) -> f64 {
     let (longer, shorter) = (one.max(other), one.min(other));
     let ratio = shorter / longer.max(1.0);
@@ -255,8 +257,8 @@ impl Decomposition {
         self.tiles - self.data_parallel
     }
 
-    /// Columns of partial sums of a stream-K tile that its last block moves: it writes one split and
-    /// reads all of them.
+    /// Columns of partial sums of a stream-K tile that its last block moves: it writes one split
+    /// and reads all of them.
     fn partial_columns(&self, config: &TileConfig) -> f64 {
         f64::from(1 + self.splits) * f64::from(config.columns)
     }
@@ -291,8 +293,8 @@ impl Decomposition {
         clocks + overlapped(main_loop, work.bytes / BYTES_PER_CLOCK)
     }
 
-    /// Clocks of a stream-K tile behind its last k-tile: partial sums are written, added up, and C is
-    /// stored. In a cluster all blocks add up and store.
+    /// Clocks of a stream-K tile behind its last k-tile: partial sums are written, added up, and C
+    /// is stored. In a cluster all blocks add up and store.
     fn reduction_clocks(&self, config: &TileConfig, sms: u32) -> f64 {
         let columns = f64::from(config.columns);
         let epilogue = columns * column_clocks(config.rows, config.columns).epilogue;
@@ -358,7 +360,7 @@ impl Decomposition {
             ReductionMode::LastBlock => counters(stream_k_tiles, consumers) * 4,
             _ => 0,
         };
-        let partials = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
+        let partial_sums = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
         let count = u64::from(self.splits * stream_k_tiles) * consumers as u64;
         let bytes = partial_elements(config.columns as usize) as u64 * 4;
         WgmmaPlan {
@@ -372,13 +374,13 @@ impl Decomposition {
                 tma_store: tma_store.into(),
                 reduction: self.reduction,
                 group_m: self.group_m(),
-                partials_offset: (partials / 4) as u32,
+                partials_offset: (partial_sums / 4) as u32,
             },
             reduction_blocks: (self.reduction == ReductionMode::Kernel)
                 .then(|| stream_k::blocks(stream_k_tiles, [config.rows, config.columns])),
             zeroed_bytes,
             workspace_bytes: if has_workspace {
-                partials + count * bytes
+                partial_sums + count * bytes
             } else {
                 0
             },

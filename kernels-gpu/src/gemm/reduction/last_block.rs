@@ -2,11 +2,11 @@
 //!
 //! # Idea
 //! A GPU computes tiles in waves, and the last wave is seldom full: 512 tiles on 132 SMs take four
-//! waves, of which 3 % is idle. Stream-K splits the tiles of the last wave along k, so that the idle
-//! SMs compute a work unit of each. The partial sums of several blocks must then be added up. No
-//! block waits for that. Each one stores its partial sums to the workspace and counts itself, and
-//! the last to arrive adds up all of them. It does so in the order of the units, so the result does
-//! not depend on which block that is.
+//! waves, of which 3 % is idle. Stream-K splits the tiles of the last wave along k, so that the
+//! idle SMs compute a work unit of each. The partial sums of several blocks must then be added up.
+//! No block waits for that. Each one stores its partial sums to the workspace and counts itself,
+//! and the last to arrive adds up all of them. It does so in the order of the units, so the result
+//! does not depend on which block that is.
 //!
 //! # Source
 //! Beyond the sources. Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense
@@ -100,7 +100,7 @@ pub unsafe fn fix_up<
     if !is_last {
         return;
     }
-    let first = StreamKUnit { index: 0, ..unit }.partials(params, workspace, BM * BN);
+    let first = StreamKUnit { index: 0, ..unit }.partial_sums(params, workspace, BM * BN);
     let epilogue = LinearCombination::of_c(params, 0, c);
     let step = THREADS * VECTOR;
     let mut element = t * VECTOR;

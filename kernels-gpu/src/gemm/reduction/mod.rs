@@ -11,12 +11,12 @@
 //! All of them add the partial sums in the order of the splits, so that a GEMM has the same result
 //! in every run. No block waits for another one, but for those of its own cluster.
 
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+#[cfg(sm_90a)]
 pub mod dsmem;
 pub mod last_block;
-#[cfg(any(not(target_arch = "nvptx64"), not(target_feature = "sm_75")))]
+#[cfg(sm_70_up)]
 pub mod split_k;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+#[cfg(sm_90a)]
 pub mod stream_k;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+#[cfg(sm_90a)]
 pub mod workspace;

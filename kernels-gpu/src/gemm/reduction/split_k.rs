@@ -1,5 +1,5 @@
-//! `sgemm_reduce`, `dgemm_reduce`, `gemm_reduce_to_f16`, `gemm_reduce_to_bf16`: the split-K reduction
-//! kernel, C ← α · (P₁ + P₂ + …) + β · C.
+//! `sgemm_reduce`, `dgemm_reduce`, `gemm_reduce_to_f16`, `gemm_reduce_to_bf16`: the split-K
+//! reduction kernel, C ← α · (P₁ + P₂ + …) + β · C.
 //!
 //! # Idea
 //! Where C has fewer tiles than the GPU has SMs, split-K gives each tile several blocks. A second
@@ -7,11 +7,11 @@
 //! every run, which atomic additions would not give.
 //!
 //! # Thread mapping
-//! The partial sums of a split lie one row behind the other, in rows of whole vectors of 4. A thread
-//! has one vector; x counts vectors, z the batch. Where C is small, its vectors would keep few SMs
-//! busy, and each thread would wait for one split after the other. So y counts groups of threads of
-//! a block: group g adds up every split whose index is g modulo their number. Their sums meet in
-//! shared memory.
+//! The partial sums of a split lie one row behind the other, in rows of whole vectors of 4. A
+//! thread has one vector; x counts vectors, z the batch. Where C is small, its vectors would keep
+//! few SMs busy, and each thread would wait for one split after the other. So y counts groups of
+//! threads of a block: group g adds up every split whose index is g modulo their number. Their sums
+//! meet in shared memory.
 //!
 //! # Preconditions
 //! None. The partial sums are those of a launch with the same [`GemmParams`].
@@ -24,7 +24,7 @@
 
 use crate::gemm::element::{Output, Scalar};
 use crate::gemm::epilogue::linear::LinearCombination;
-use crate::gemm::{GemmParams, partials_pitch};
+use crate::gemm::{GemmParams, partial_sums_pitch};
 use cuda_std::float16::{bf16, f16};
 use cuda_std::prelude::*;
 
@@ -43,10 +43,10 @@ pub const IN_FLIGHT: usize = 4;
 /// The body of the kernels.
 ///
 /// # Safety
-/// `partials`, `c` and `params` are those of the GEMM, and the launch is as the kernels say.
+/// `partial_sums`, `c` and `params` are those of the GEMM, and the launch is as the kernels say.
 #[inline(always)]
 pub unsafe fn body<T: Scalar, C: Output<Wide = T>>(
-    partials: *const T,
+    partial_sums: *const T,
     c: *mut C,
     params: GemmParams<T>,
 ) {
@@ -61,12 +61,12 @@ pub unsafe fn body<T: Scalar, C: Output<Wide = T>>(
     );
     let batch = thread::block_idx_z() as usize;
     let (rows, splits) = (params.m as usize, params.splits as usize);
-    let pitch = partials_pitch(params.n);
+    let pitch = partial_sums_pitch(params.n);
     let elements = rows * pitch;
     let element = (thread::block_idx_x() as usize * width + x) * VECTOR;
     let mut accumulators = [T::ZERO; VECTOR];
     if element < elements {
-        let first = partials.wrapping_add(batch * splits * elements + element);
+        let first = partial_sums.wrapping_add(batch * splits * elements + element);
         let mut split = group;
         while split < splits {
             let mut loaded = [[T::ZERO; VECTOR]; IN_FLIGHT];
@@ -122,17 +122,17 @@ macro_rules! reduce_kernels {
             )]
             ///
             /// # Safety
-            /// `partials` holds the partial sums of a launch with the same `params`, and `c` is its
+            /// `partial_sums` are those of a launch with the same `params`, and `c` is its
             /// C. A block has at most [`THREADS`] threads, in y at most [`MAX_GROUPS`]. The grid
             /// has a thread in x for each vector, and the batch in z.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
             pub unsafe fn $name(
-                partials: *const $accumulator,
+                partial_sums: *const $accumulator,
                 c: *mut $output,
                 params: GemmParams<$accumulator>,
             ) {
                 // SAFETY: the body has the contract of this kernel.
-                unsafe { body(partials, c, params) }
+                unsafe { body(partial_sums, c, params) }
             }
         )*
     };

@@ -98,7 +98,7 @@ impl StreamKUnit {
     /// Where its partial sums lie in the workspace: `BM` · `BN` elements, row-major. The units of a
     /// tile lie one behind the other.
     #[inline(always)]
-    pub fn partials<T>(
+    pub fn partial_sums<T>(
         &self,
         params: &GemmParams<T>,
         workspace: *mut T,

@@ -14,7 +14,7 @@
 //! at the same time then share rows of A and columns of B in the L2 cache.
 
 pub mod grid;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
+#[cfg(sm_90a)]
 pub mod persistent;
 
 /// Rows of tiles in a group.

@@ -9,8 +9,13 @@
 //! | [`outputs`] | `outputs_1`, `outputs_2`, `outputs_4`, `outputs_8` |
 //! | [`register_blocked`] | `register_blocked` |
 //! | [`double_buffered`] | `double_buffered` |
+//! | [`cp_async`](mod@cp_async) | `cp_async`: asynchronous copies, from compute capability 8.0 on |
+//! | [`mma`] | `mma_f16`, `mma_bf16`, `mma_tf32`: tensor cores, from 8.0 on |
+//! | [`wgmma_single`] | `wgmma_bf16_single`: one warpgroup, TMA and `wgmma`, on 9.0a |
+//! | [`wgmma_persistent`] | `wgmma_bf16_specialised`, `wgmma_bf16_persistent`: warp specialisation, on 9.0a |
 //!
-//! Matrices are row-major and dense. The ladder goes on in [`sm_80`](super::sm_80).
+//! Matrices are row-major and dense. The rungs of 9.0a use the pipeline, the tile scheduler and the
+//! epilogue of [`gemm`](crate::gemm), where the ladder ends.
 
 // ANCHOR: row_major
 /// Kernels that are instances of one body, with their launch bounds and the parameters of every
@@ -41,11 +46,27 @@ macro_rules! row_major_kernels {
 }
 // ANCHOR_END: row_major
 
+#[cfg(sm_70_up)]
 pub mod blocked;
+#[cfg(sm_80_up)]
+pub mod cp_async;
+#[cfg(sm_70_up)]
 pub mod double_buffered;
+#[cfg(sm_80_up)]
+pub mod mma;
+#[cfg(sm_70_up)]
 pub mod naive;
+#[cfg(sm_70_up)]
 pub mod naive_uncoalesced;
+#[cfg(sm_70_up)]
 pub mod outputs;
+#[cfg(sm_70_up)]
 pub mod register_blocked;
+#[cfg(sm_70_up)]
 pub mod tiled;
+#[cfg(sm_70_up)]
 pub mod tiled_guarded;
+#[cfg(sm_90a)]
+pub mod wgmma_persistent;
+#[cfg(sm_90a)]
+pub mod wgmma_single;

@@ -170,8 +170,8 @@ impl Params {
 /// Inputs are bfloat16.
 ///
 /// # Safety
-/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`TensorMaps`] says,
-/// with boxes of [`BM`] rows; `c` is a row-major array of m × n elements; blocks have
+/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`TensorMaps`]
+/// says, with boxes of [`BM`] rows; `c` is a row-major array of m × n elements; blocks have
 /// [`THREADS`] threads and [`SHARED_BYTES`] of dynamic shared memory, in a grid of any number of
 /// them.
 #[cuda_std::kernel(max_threads = 384, min_blocks = 1)]

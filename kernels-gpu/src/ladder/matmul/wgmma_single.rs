@@ -60,8 +60,8 @@ pub const SHARED_BYTES: usize = STAGES * (STAGE_BYTES + 8);
 /// Inputs are bfloat16.
 ///
 /// # Safety
-/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`TensorMaps`] says,
-/// with boxes of [`BM`] rows; `c` is a row-major array of m × n elements; grid and block are
+/// The maps are those of row-major matrices A of m × k and B of k × n elements, as [`TensorMaps`]
+/// says, with boxes of [`BM`] rows; `c` is a row-major array of m × n elements; grid and block are
 /// those of [`GEOMETRY`], with [`SHARED_BYTES`] of dynamic shared memory.
 #[cuda_std::kernel(max_threads = 128, min_blocks = 1)]
 pub unsafe fn wgmma_bf16_single(maps: *const TensorMaps, c: *mut f32, m: u32, n: u32, k: u32) {
