@@ -7,6 +7,8 @@
 //! | [`tiled`] | `tiled_16`, `tiled_32`, `tiled_16_f64`, `tiled_32_f64` |
 //! | [`tiled_guarded`] | `tiled_guarded_16`, `tiled_guarded_32` |
 //! | [`outputs`] | `outputs_1`, `outputs_2`, `outputs_4`, `outputs_8` |
+//! | [`outputs_8x8`] | `outputs_8x8` |
+//! | [`outputs_8x8_vec4`] | `outputs_8x8_vec4` |
 //! | [`register_blocked`] | `register_blocked` |
 //! | [`double_buffered`] | `double_buffered` |
 //!
@@ -46,6 +48,8 @@ pub mod double_buffered;
 pub mod naive;
 pub mod naive_uncoalesced;
 pub mod outputs;
+pub mod outputs_8x8;
+pub mod outputs_8x8_vec4;
 pub mod register_blocked;
 pub mod tiled;
 pub mod tiled_guarded;
