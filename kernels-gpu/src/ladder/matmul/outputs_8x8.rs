@@ -10,7 +10,7 @@
 //! 256 threads as 16 × 16; thread (x, y) owns rows y, y + 16, …, y + 112 and columns x, x + 16, …,
 //! x + 112 of the block. So the 16 threads along x read neighbouring words of B's tile, and store
 //! neighbouring elements of C. Each thread copies 4 elements of A and 4 of B, one at a time: 8
-//! threads copy the 8 elements along k of a row of A, 128 threads a row of B's tile.
+//! threads copy the 8 elements along k of a row of A, a warp copies a row of B's tile.
 //!
 //! # Preconditions
 //! m and n are multiples of 128, k of 8.
@@ -18,7 +18,9 @@
 //! # What changed since the rung before
 //! Against `outputs_8`: blocking in both directions. The block tile grows with the thread tile (128
 //! × 128 instead of 32 × 32), and the k-tile is thin (8 instead of 32), so that both tiles still
-//! take 8 KiB together.
+//! take 8 KiB together. The compiler merges 4 neighbours of A's row into one 128-bit load, as in
+//! `outputs_8`; a launch bound holds it to 128 registers, so that two blocks fit on a
+//! multiprocessor.
 //!
 //! # Source
 //! Beyond the sources; SGEMM_CUDA (S. Boehm, 2022), kernel 5, "2D blocktiling".
@@ -41,14 +43,14 @@ const THREADS_X: usize = BN / TN;
 const THREADS_Y: usize = BM / TM;
 const THREADS: usize = THREADS_X * THREADS_Y;
 
-/// Rows of A's tile, and of B's, that the block copies at a time.
+/// Rows of A's tile and columns of B's that the block copies at a time.
 const A_ROWS: usize = THREADS / BK;
-const B_ROWS: usize = THREADS / BN;
+const B_COLUMNS: usize = THREADS / BK;
 
 const _: () = assert!(THREADS == 256);
 // Every thread copies the same number of elements of each tile.
-const _: () = assert!(THREADS.is_multiple_of(BK) && BM.is_multiple_of(A_ROWS));
-const _: () = assert!(THREADS.is_multiple_of(BN) && BK.is_multiple_of(B_ROWS));
+const _: () = assert!(THREADS.is_multiple_of(BK));
+const _: () = assert!(BM.is_multiple_of(A_ROWS) && BN.is_multiple_of(B_COLUMNS));
 
 // ANCHOR: body
 #[inline(always)]
@@ -69,20 +71,20 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, _m: usize, n: usize, k: usize)
                 let (row, col) = (t / BK + i * A_ROWS, t % BK);
                 *tile_a.add(row * BK + col) = *a.get_unchecked((top + row) * k + start + col);
             }
-            for i in 0..BK / B_ROWS {
-                let (row, col) = (t / BN + i * B_ROWS, t % BN);
+            for i in 0..BN / B_COLUMNS {
+                let (row, col) = (t / B_COLUMNS, t % B_COLUMNS + i * B_COLUMNS);
                 *tile_b.add(row * BN + col) = *b.get_unchecked((start + row) * n + left + col);
             }
             thread::sync_threads();
             for i in 0..BK {
-                let mut of_a = [0.0; TM];
-                for r in 0..TM {
-                    of_a[r] = *tile_a.add((y + r * THREADS_Y) * BK + i);
-                }
+                let mut of_b = [0.0; TN];
                 for s in 0..TN {
-                    let of_b = *tile_b.add(i * BN + x + s * THREADS_X);
-                    for r in 0..TM {
-                        accumulators[r][s] = of_a[r].mul_add(of_b, accumulators[r][s]);
+                    of_b[s] = *tile_b.add(i * BN + x + s * THREADS_X);
+                }
+                for r in 0..TM {
+                    let of_a = *tile_a.add((y + r * THREADS_Y) * BK + i);
+                    for s in 0..TN {
+                        accumulators[r][s] = of_a.mul_add(of_b[s], accumulators[r][s]);
                     }
                 }
             }
@@ -105,5 +107,5 @@ pub const GEOMETRY: Geometry = Geometry::tiles([THREADS, 1], [BN, BM]);
 
 row_major_kernels! {
     /// 8 × 8 outputs per thread in 128 × 128 × 8 tiles.
-    outputs_8x8, f32, (max_threads = 256, min_blocks = 1) => body;
+    outputs_8x8, f32, (max_threads = 256, min_blocks = 2) => body;
 }
