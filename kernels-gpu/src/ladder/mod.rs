@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`stream`] | [`add_one`](mod@stream::add_one), [`copy_elements`](stream::copy_elements), [`copy_vectors`](stream::copy_vectors), [`fma_ilp`](stream::fma_ilp): what hides latency |
 //! | [`transpose`] | [`copy`](mod@transpose::copy), [`transpose_naive`](mod@transpose::transpose_naive), [`transpose_coalesced`](mod@transpose::transpose_coalesced), [`transpose_padded`](mod@transpose::transpose_padded), [`transpose_swizzled`](mod@transpose::transpose_swizzled), [`transpose_fast`](mod@transpose::transpose_fast): coalescing and banks |
-//! | [`matmul`] | [`naive`](matmul::naive), [`naive_uncoalesced`](matmul::naive_uncoalesced), [`tiled`](matmul::tiled), [`tiled_guarded`](matmul::tiled_guarded), [`outputs`](matmul::outputs), [`outputs_8x8`](mod@matmul::outputs_8x8), [`outputs_8x8_vec4`](mod@matmul::outputs_8x8_vec4), [`register_blocked`](matmul::register_blocked), [`double_buffered`](matmul::double_buffered): reuse |
+//! | [`matmul`] | [`naive`](matmul::naive), [`naive_uncoalesced`](matmul::naive_uncoalesced), [`tiled`](matmul::tiled), [`tiled_guarded`](matmul::tiled_guarded), [`outputs`](matmul::outputs), [`outputs_8x8`](matmul::outputs_8x8), [`outputs_8x8_vec4`](matmul::outputs_8x8_vec4), [`register_blocked`](matmul::register_blocked), [`double_buffered`](matmul::double_buffered): reuse |
 //! | [`sm_80`] | [`cp_async`](mod@sm_80::cp_async), [`mma`](sm_80::mma): the same ladder on compute capability 8.0 |
 //! | [`sm_90a`] | [`wgmma_single`](sm_90a::wgmma_single), [`wgmma_persistent`](sm_90a::wgmma_persistent): and on 9.0a |
 //! | [`matvec`] | [`matvec_fast`](mod@matvec::matvec_fast): many small products, after the series in [`intervals`](crate::history::intervals) |
