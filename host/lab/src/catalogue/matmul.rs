@@ -11,8 +11,8 @@ use kernels_gpu::history::wolfe::{
     wolfe_k1, wolfe_k2, wolfe_k3, wolfe_k4, wolfe_k4_guarded, wolfe_k5,
 };
 use kernels_gpu::ladder::matmul::{
-    cp_async, double_buffered, mma, naive, naive_uncoalesced, outputs, register_blocked, tiled,
-    tiled_guarded,
+    cp_async, double_buffered, mma, naive, naive_uncoalesced, outputs, outputs_8x8,
+    outputs_8x8_vec4, register_blocked, tiled, tiled_guarded,
 };
 use warpladder::device::ComputeCapability;
 use warpladder::element::ElementType::{self, Bf16, F16, F32, F64};
@@ -237,9 +237,14 @@ pub(super) const RUNGS: &[Rung] = &[
         "32 x 32 tiles, 4 outputs per thread"),
     product("outputs_8", F32, "000", outputs::geometry(8), exact(32),
         "32 x 32 tiles, 8 outputs per thread"),
+    product("outputs_8x8", F32, "-", outputs_8x8::GEOMETRY, Multiples { m: 128, n: 128, k: 8 },
+        "128 x 128 tiles, 8 x 8 outputs per thread"),
+    product("outputs_8x8_vec4", F32, "-", outputs_8x8_vec4::GEOMETRY, Multiples { m: 128, n: 128,
+        k: 8 },
+        "outputs_8x8 with 128-bit accesses, A's tile transposed"),
     product("register_blocked", F32, "000", register_blocked::GEOMETRY, Multiples { m: 128, n: 128,
         k: 8 },
-        "8 x 8 outputs per thread, vector accesses"),
+        "8 x 8 outputs per thread, vector accesses without bank conflicts"),
     product("double_buffered", F32, "-", double_buffered::GEOMETRY, Multiples { m: 128, n: 128,
         k: 8 },
         "register_blocked with two stages of shared memory"),

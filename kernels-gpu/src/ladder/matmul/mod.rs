@@ -7,6 +7,8 @@
 //! | [`tiled`] | `tiled_16`, `tiled_32`, `tiled_16_f64`, `tiled_32_f64` |
 //! | [`tiled_guarded`] | `tiled_guarded_16`, `tiled_guarded_32` |
 //! | [`outputs`] | `outputs_1`, `outputs_2`, `outputs_4`, `outputs_8` |
+//! | [`outputs_8x8`] | `outputs_8x8` |
+//! | [`outputs_8x8_vec4`] | `outputs_8x8_vec4` |
 //! | [`register_blocked`] | `register_blocked` |
 //! | [`double_buffered`] | `double_buffered` |
 //! | [`cp_async`](mod@cp_async) | `cp_async`: asynchronous copies, from compute capability 8.0 on |
@@ -60,6 +62,10 @@ pub mod naive;
 pub mod naive_uncoalesced;
 #[cfg(sm_70_up)]
 pub mod outputs;
+#[cfg(sm_70_up)]
+pub mod outputs_8x8;
+#[cfg(sm_70_up)]
+pub mod outputs_8x8_vec4;
 #[cfg(sm_70_up)]
 pub mod register_blocked;
 #[cfg(sm_70_up)]

@@ -1,29 +1,31 @@
-//! `register_blocked`: 8 × 8 outputs per thread.
+//! `register_blocked`: 8 × 8 outputs per thread, vector accesses, no bank conflicts.
 //!
 //! # Idea
-//! Blocking in two directions at once. A thread that owns an 8 × 8 thread tile loads 8 elements of
-//! A's tile and 8 of B's for 64 multiply-adds: a quarter of a load per FMA, against 9/8 in
-//! `outputs_8`, and with 128-bit loads a sixteenth of an instruction. A block of 128 × 128 elements
-//! of C uses every element it brings to shared memory 128 times.
+//! The 128-bit accesses of `outputs_8x8_vec4`, placed so that no two of a warp want the same bank:
+//! the thread tile is split in two halves for the loads, and A's tile is padded for the stores. The
+//! operands of 64 multiply-adds are four instructions, a sixteenth of one per FMA, and take no more
+//! wavefronts than single words do.
 //!
 //! # Thread mapping
 //! 256 threads as 16 × 16; thread (x, y) owns rows 4y … 4y + 3 and 64 + 4y …, columns 4x … 4x + 3
 //! and 64 + 4x … of the block. Split in two halves so, the 16 threads along x read 64 neighbouring
 //! words with 128-bit loads: no bank conflicts. Each thread loads 4 neighbouring elements of A and
 //! of B from global memory with one 128-bit load each. A's tile is stored transposed, k first, so
-//! that its rows can be read as vectors; padding by 4 words keeps these scattered stores at two to
-//! a bank instead of eight.
+//! that its rows can be read as vectors. A warp stores two k-rows of it at a time, 4 apart; padding
+//! by 4 words puts them into different halves of the banks.
 //!
 //! # Preconditions
 //! m and n are multiples of 128, k of 8; A and B are 16-byte aligned (every allocation is).
 //!
 //! # What changed since the rung before
-//! Against `outputs_8`: blocking in both directions, vector accesses, a shallower and wider tile (8
-//! instead of 32 along k).
+//! Against `outputs_8x8_vec4`: where the data lie. The halves of a thread tile are 64 rows and
+//! columns apart, and k-rows of A's tile 132 words instead of 128. Wavefronts of shared memory fall
+//! from 1.67 times (loads) and 1.5 times (stores) the ideal to the ideal, and each store to C fills
+//! its sectors.
 //!
 //! # Source
 //! 000 ("Improving performance using fewer threads": registers instead of occupancy), carried to
-//! 2-D.
+//! 2-D; SGEMM_CUDA (S. Boehm, 2022), kernels 7 and 8, resolves bank conflicts in other ways.
 
 use super::blocked::{Accumulators, BK, Fragment, Position, TILE_A, TILE_B};
 use cuda_std::prelude::*;
@@ -56,6 +58,6 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, _m: usize, n: usize, k: usize)
 pub const GEOMETRY: crate::geometry::Geometry = super::blocked::GEOMETRY;
 
 row_major_kernels! {
-    /// 8 × 8 outputs per thread in 128 × 128 × 8 tiles.
+    /// `outputs_8x8_vec4` without bank conflicts.
     register_blocked, f32, (max_threads = 256, min_blocks = 1) => body;
 }

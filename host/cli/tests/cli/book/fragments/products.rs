@@ -126,11 +126,24 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     ),
     (
         "register-blocked.md",
-        Counters(&["outputs_8", "register_blocked"], cube(256)),
+        Counters(
+            &[
+                "outputs_8",
+                "outputs_8x8",
+                "outputs_8x8_vec4",
+                "register_blocked",
+            ],
+            cube(256),
+        ),
     ),
     (
         "register-blocked-measured.md",
-        Measured(&["outputs_8", "register_blocked"]),
+        Measured(&[
+            "outputs_8",
+            "outputs_8x8",
+            "outputs_8x8_vec4",
+            "register_blocked",
+        ]),
     ),
     (
         "double-buffered.md",
