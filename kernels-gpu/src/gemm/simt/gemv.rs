@@ -26,7 +26,7 @@
 //! None. 128-bit loads where rows are aligned, loads of single elements elsewhere.
 //!
 //! # What changed since the rung before
-//! Against `sgemm`: no reuse from shared memory, but a reduction of partial sums tiles_long threads.
+//! Against `sgemm`: no reuse from shared memory, but a reduction of partial sums across threads.
 //!
 //! # Source
 //! Beyond the sources.
@@ -366,8 +366,8 @@ pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
             thread::sync_threads();
             if t < ROWS_COLUMNS {
                 let mut accumulator = T::ZERO;
-                for split in 0..THREADS_K {
-                    accumulator += *partial_sums.add(split * ROWS_COLUMNS + t);
+                for thread_k in 0..THREADS_K {
+                    accumulator += *partial_sums.add(thread_k * ROWS_COLUMNS + t);
                 }
                 epilogue.store_partial(i, t, accumulator);
             }
