@@ -13,10 +13,10 @@
 //! Only the first k-tile is guarded: it takes what k has beyond a multiple of `BK`, and the rest of
 //! it is zeros. So every later k-tile is a full one.
 //!
-//! At the edges of m and n, threads copy other elements once more instead of those outside, and what
-//! is computed from them is not stored. They must not be one element for all threads of a warp. An
-//! asynchronous copy of one word to 32 addresses takes as long as 32 copies: the blocks at the edge,
-//! for which the whole grid waits, took 12 % longer.
+//! At the edges of m and n, threads copy other elements once more instead of those outside, and
+//! what is computed from them is not stored. They must not be one element for all threads of a
+//! warp. An asynchronous copy of one word to 32 addresses takes as long as 32 copies: the blocks at
+//! the edge, for which the whole grid waits, took 12 % longer.
 
 use cuda_std::async_copy::{self, SharedAddress};
 use cuda_std::prelude::*;
@@ -98,8 +98,9 @@ const MAX_OFFSETS: usize = 16;
 /// sectors.
 const THREADS_ALONG_K: usize = 8;
 
-/// Elements between the end of a k-row and the start of the next in shared memory. K-rows then start
-/// 16 or 32 bytes apart in the banks, which keeps transposing copies and the loads of MMA fragments free of conflicts.
+/// Elements between the end of a k-row and the start of the next in shared memory. K-rows then
+/// start 16 or 32 bytes apart in the banks, which keeps transposing copies and the loads of MMA
+/// fragments free of conflicts.
 pub const PADDING: usize = 4;
 
 /// Copies tiles of `BK` × `BMN` elements, by `THREADS` threads.
@@ -231,8 +232,8 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
     /// Starts to copy the next k-tile, a full one, to `stage`; where not `enabled`, copies nothing.
     ///
     /// # Safety
-    /// Where `enabled`, the k-tile lies inside of the operand along k, and the operand is readable.
-    /// No other access touches the [`BYTES`](Self::BYTES) bytes from `stage` on until the copies are
+    /// Where `enabled`, the operand is readable, and has `BK` k-rows from the next k-tile on. No
+    /// other access touches the [`BYTES`](Self::BYTES) bytes from `stage` on until the copies are
     /// complete.
     #[inline(always)]
     pub unsafe fn copy_if(&mut self, stage: SharedAddress, enabled: bool) {
@@ -272,8 +273,9 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
                 .at(((k * Self::PITCH + i) * size_of::<T>()) as u32)
         };
         let exists = |k: usize| Self::position().k + k < k_extent;
-        // SAFETY: k-rows and passes stay inside of the stage by the assertions of `new`. Its offsets
-        // keep sources inside of the operand along m or n; k-rows beyond `k_extent` are not read.
+        // SAFETY: k-rows and passes stay inside of the stage by the assertions of `new`. Its
+        // offsets keep sources inside of the operand along m or n; k-rows beyond `k_extent` are not
+        // read.
         unsafe {
             match LAYOUT {
                 layout::K_MAJOR => {

@@ -5,14 +5,14 @@ use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, F64x2, U32x2, Vector};
 use cuda_std::warp::WarpShuffleValue;
 
-/// An element of C. Scaled accumulators are rounded to it once, to the nearest; four are stored at a
-/// time.
+/// An element of C. Scaled accumulators are rounded to it once, to the nearest; four are stored at
+/// a time.
 pub trait Output: FromWide<Wide: GpuFloat> {
     /// Stores 4 accumulators.
     ///
     /// # Safety
-    /// The 4 elements at `to` are writable, and no other thread accesses them. `to` is aligned to 16
-    /// bytes, or to 8 where an element has 2 bytes.
+    /// The 4 elements at `to` are writable, and no other thread accesses them. `to` is aligned to
+    /// 16 bytes, or to 8 where an element has 2 bytes.
     unsafe fn store_4(to: *mut Self, accumulators: [Self::Wide; 4]);
 }
 

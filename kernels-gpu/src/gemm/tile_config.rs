@@ -26,8 +26,8 @@ pub struct TileConfig {
     pub shared_bytes: u32,
     /// Blocks that fit on an SM of the largest GPUs.
     pub blocks_per_sm: u32,
-    /// The longest [promotion interval](super::simt::promotion) that it has, if any, in elements along
-    /// k.
+    /// The longest [promotion interval](super::simt::promotion) that it has, if any, in elements
+    /// along k.
     pub promotion_interval: Option<u32>,
     /// Layouts of A and B: constants of [`layout`](crate::gemm::copy::layout).
     pub layouts: [u32; 2],

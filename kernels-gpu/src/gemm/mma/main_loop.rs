@@ -38,8 +38,8 @@ impl Fragments {
     /// Loads the fragments of a k-block.
     ///
     /// # Safety
-    /// `a` and `b` point to this lane's first elements of a k-block in a full stage, and are aligned
-    /// to 16 bytes.
+    /// `a` and `b` point to this lane's first elements of a k-block in a full stage, and are
+    /// aligned to 16 bytes.
     #[inline(always)]
     unsafe fn load(&mut self, a: *const f64, b: *const f64) {
         // SAFETY: the stage is full and the pointers are aligned by the contract of this function.
@@ -188,8 +188,8 @@ pub unsafe fn body<
 /// Stores a lane's accumulators, the first of them at `row` and `column`.
 ///
 /// # Safety
-/// The epilogue is a matrix of `rows` × `columns` elements. No other lane owns the elements of these
-/// accumulators.
+/// The epilogue is a matrix of `rows` × `columns` elements. No other lane owns the elements of
+/// these accumulators.
 #[inline(always)]
 unsafe fn store(
     epilogue: &LinearCombination<f64>,

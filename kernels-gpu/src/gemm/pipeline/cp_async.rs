@@ -1,9 +1,9 @@
-//! A pipeline of stages in shared memory that asynchronous copies fill, each with a full and an empty
-//! barrier.
+//! A pipeline of stages in shared memory that asynchronous copies fill, each with a full and an
+//! empty barrier.
 //!
-//! All threads are producers, and all warps are consumers. A producer acquires a stage when all warps
-//! have released it. A consumer waits for a stage until the copies of all threads have arrived. No
-//! thread waits at a barrier of the whole block.
+//! All threads are producers, and all warps are consumers. A producer acquires a stage when all
+//! warps have released it. A consumer waits for a stage until the copies of all threads have
+//! arrived. No thread waits at a barrier of the whole block.
 
 use crate::gemm::copy::PADDING;
 use cuda_std::async_copy::SharedAddress;
@@ -15,8 +15,7 @@ pub const fn shared_bytes<T>([bm, bn, bk]: [usize; 3], stages: usize) -> usize {
     stages * (bk * (bm + bn + 2 * PADDING) * size_of::<T>() + 2 * Barrier::BYTES as usize)
 }
 
-/// The state of the pipeline: the next stage of the producer, and of the consumer.
-/// The pipeline of stages: which one is next to be producer_commit, and which one to be consumer_stage.
+/// The pipeline, with the next stage of the producer and that of the consumer.
 pub struct Pipeline<const STAGES: usize> {
     full: SharedAddress,
     empty: SharedAddress,
@@ -35,8 +34,8 @@ impl<const STAGES: usize> Pipeline<STAGES> {
     /// consumers. The whole block calls it.
     ///
     /// # Safety
-    /// `barriers` is the address of 2 · `STAGES` barriers' bytes of shared memory, aligned to 8, that
-    /// nothing else uses. The block has `threads` threads.
+    /// `barriers` is the address of 2 · `STAGES` barriers' bytes of shared memory, aligned to 8,
+    /// that nothing else uses. The block has `threads` threads.
     #[inline(always)]
     pub unsafe fn new(barriers: SharedAddress, threads: u32) -> Self {
         let full = barriers;
@@ -65,7 +64,8 @@ impl<const STAGES: usize> Pipeline<STAGES> {
     /// Waits until the producer's next stage is empty.
     ///
     /// # Safety
-    /// This thread called [`new`](Self::new) with its block, and commits each stage that it acquires.
+    /// This thread called [`new`](Self::new) with its block, and commits each stage that it
+    /// acquires.
     #[inline(always)]
     pub unsafe fn producer_acquire(&self) {
         // SAFETY: `new` initialised the barrier. It is at most one phase ahead of the parity: the
@@ -77,15 +77,16 @@ impl<const STAGES: usize> Pipeline<STAGES> {
     }
 
     /// Arrives at the full barrier of the producer's next stage once this thread's copies are
-    /// complete, without waiting for them. The next stage becomes the one behind.
+    /// complete, without waiting for them. The producer then moves on to
+    /// the next stage.
     ///
     /// # Safety
     /// The stage was empty when this thread started its copies. It calls this once for the stage,
     /// after them.
     #[inline(always)]
     pub unsafe fn producer_commit(&mut self) {
-        // SAFETY: `new` initialised the barrier for one arrival of each thread in a phase, and this is
-        // this thread's only one.
+        // SAFETY: `new` initialised the barrier for one arrival of each thread in a phase, and this
+        // is this thread's only one.
         unsafe {
             Barrier::new(self.full.at(Barrier::BYTES * self.producer_stage)).cp_async_arrive_noinc()
         };
@@ -99,12 +100,12 @@ impl<const STAGES: usize> Pipeline<STAGES> {
     /// Waits until the consumer's next stage is full.
     ///
     /// # Safety
-    /// This thread called [`new`](Self::new) with its block, and its warp releases each stage that it
-    /// waits for.
+    /// This thread called [`new`](Self::new) with its block, and its warp releases each stage that
+    /// it waits for.
     #[inline(always)]
     pub unsafe fn consumer_wait(&self) {
-        // SAFETY: `new` initialised the barrier. It is at most one phase ahead of the parity: the next
-        // phase needs this warp's release first.
+        // SAFETY: `new` initialised the barrier. It is at most one phase ahead of the parity: the
+        // next phase needs this warp's release first.
         unsafe {
             Barrier::new(self.full.at(Barrier::BYTES * self.consumer_stage))
                 .wait(self.consumer_parity)
@@ -148,8 +149,8 @@ impl<const STAGES: usize> Pipeline<STAGES> {
         // SAFETY: all lanes of the warp call this function, by its contract.
         unsafe { warp::sync_warp(u32::MAX) };
         if warp::lane_id() == 0 {
-            // SAFETY: `new` initialised the barrier for one arrival of each warp in a phase, and this
-            // is this warp's only one.
+            // SAFETY: `new` initialised the barrier for one arrival of each warp in a phase, and
+            // this is this warp's only one.
             unsafe { Barrier::new(self.empty.at(Barrier::BYTES * stage)).arrive() }
         }
     }

@@ -15,12 +15,12 @@
 //! rows.
 //!
 //! # Thread mapping
-//! GEMV N ([`gemv_n`], the entries `rows`) is for an MN-major long operand: 16 threads of a row of
-//! the block own 4 columns each, and the 16 rows of threads take every 16th k.
+//! GEMV N ([`gemv_n`], the entries `…_rows_…`) is for an MN-major long operand: 16 threads of a row
+//! of the block own 4 columns each, and the 16 rows of threads take every 16th k.
 //!
-//! GEMV T ([`gemv_t`], the entries `dots`) is for a K-major long operand: a warp owns 4 columns, and
-//! each lane takes 4 neighbouring elements along k. Where k is long, up to 8 warps share the
-//! columns, and take 128 elements along k in turn.
+//! GEMV T ([`gemv_t`], the entries `…_dots_…`) is for a K-major long operand: a warp owns 4
+//! columns, and each lane takes 4 neighbouring elements along k. Where k is long, up to 8 warps
+//! share the columns, and take 128 elements along k in turn.
 //!
 //! # Preconditions
 //! None. 128-bit loads where rows are aligned, loads of single elements elsewhere.
@@ -151,8 +151,8 @@ impl<T: Scalar> Gemv<T> {
         let operand_a = Strided::new(a, params.lda, params.transpose_a == 0);
         let operand_b = Strided::new(b, params.ldb, params.transpose_b != 0);
         let swapped = n < m;
-        // Blocks of neighbouring indices read the same elements of the long operand: one block reads
-        // them from memory, the others from the L2 cache.
+        // Blocks of neighbouring indices read the same elements of the long operand: one block
+        // reads them from memory, the others from the L2 cache.
         let tiles_short = thread::grid_dim_y();
         let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
         Gemv {
@@ -219,16 +219,16 @@ struct GemvEpilogue<T: Scalar> {
 }
 
 impl<T: Scalar> GemvEpilogue<T> {
-    /// Stores what this split computed for element (i, x) of the block tile: to C, if it has such an
-    /// element, or to the workspace.
+    /// Stores what this split computed for element (i, x) of the block tile: to C, if it has such
+    /// an element, or to the workspace.
     ///
     /// # Safety
     /// The block tile has the element, and no other thread stores it. C and the workspace are as
     /// [`tile_config`](crate::gemm::tile_config) says.
     #[inline(always)]
     unsafe fn store_partial(&self, i: usize, x: usize, accumulator: T) {
-        // SAFETY: the element is of the block tile, whose partial sums `own_split` has, and no other
-        // thread stores it.
+        // SAFETY: the element is of the block tile, whose partial sums `own_split` has, and no
+        // other thread stores it.
         unsafe {
             if self.splits == 1 {
                 self.store(i, x, accumulator);
@@ -251,20 +251,21 @@ impl<T: Scalar> GemvEpilogue<T> {
         } else {
             (row, column)
         };
-        // SAFETY: `linear` describes C, as the contract says of it, and no other thread stores this element.
+        // SAFETY: `linear` describes C, which is as the contract of this function says, and no
+        // other thread stores this element.
         unsafe { self.linear.store(row, column, accumulator) }
     }
 
-    /// The fix-up: the last block to arrive adds the partial sums of all splits, in their order. The
-    /// whole block calls it, and a word of `memory`, which is shared memory, is overwritten.
+    /// The fix-up: the last block to arrive reduces the partial sums of all splits, in their order.
+    /// The whole block calls it, and a word of `memory`, which is shared memory, is overwritten.
     ///
     /// # Safety
     /// The block has stored all its partial sums. Before the workspace's partial sums lie
     /// [`COUNTER_BYTES`], zero before the launch. No other thread accesses the word of `memory`.
     #[inline(always)]
     unsafe fn fix_up(&self, memory: *mut u32) {
-        // SAFETY: the counter is one of this tile's blocks only, and zero before the launch; no other
-        // thread accesses `memory`.
+        // SAFETY: the counter is one of this tile's blocks only, and zero before the launch; no
+        // other thread accesses `memory`.
         if self.splits == 1 || !unsafe { is_last_block(self.counter, self.splits as u32, memory) } {
             return;
         }
@@ -300,8 +301,8 @@ impl<T: Scalar> GemvEpilogue<T> {
     }
 }
 
-/// GEMV N, for block tiles of `BM` rows: the body of the entries `rows`. `outputs` are C and the
-/// workspace.
+/// GEMV N, for block tiles of `BM` rows: the body of the entries `…_rows_…`. `outputs` are C and
+/// the workspace.
 ///
 /// # Safety
 /// As [`tile_config`](crate::gemm::tile_config) says of the kernels.
@@ -311,7 +312,7 @@ pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
     outputs: [*mut T; 2],
     params: GemmParams<T>,
 ) {
-    let partial_sums = shared_array![T; THREADS * VEC4];
+    let reduction_buffer = shared_array![T; THREADS * VEC4];
     let gemv = Gemv::new(operands, &params, [BM, ROWS_COLUMNS]);
     let t = thread::thread_idx_x() as usize;
     let (x, y) = (t % (ROWS_COLUMNS / VEC4), t / (ROWS_COLUMNS / VEC4));
@@ -361,24 +362,24 @@ pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
         let epilogue = gemv.epilogue(outputs, &params);
         for i in 0..BM {
             for q in 0..VEC4 {
-                *partial_sums.add(y * ROWS_COLUMNS + x * VEC4 + q) = accumulators[i][q];
+                *reduction_buffer.add(y * ROWS_COLUMNS + x * VEC4 + q) = accumulators[i][q];
             }
             thread::sync_threads();
             if t < ROWS_COLUMNS {
                 let mut accumulator = T::ZERO;
                 for thread_k in 0..THREADS_K {
-                    accumulator += *partial_sums.add(thread_k * ROWS_COLUMNS + t);
+                    accumulator += *reduction_buffer.add(thread_k * ROWS_COLUMNS + t);
                 }
                 epilogue.store_partial(i, t, accumulator);
             }
             thread::sync_threads();
         }
-        epilogue.fix_up(partial_sums.cast());
+        epilogue.fix_up(reduction_buffer.cast());
     }
 }
 
-/// GEMV T, for block tiles of `BM` rows: the body of the entries `dots`. `outputs` are C and the
-/// workspace.
+/// GEMV T, for block tiles of `BM` rows: the body of the entries `…_dots_…`. `outputs` are C and
+/// the workspace.
 ///
 /// # Safety
 /// As [`tile_config`](crate::gemm::tile_config) says of the kernels.
@@ -388,7 +389,7 @@ pub unsafe fn gemv_t<T: Scalar, const BM: usize>(
     outputs: [*mut T; 2],
     params: GemmParams<T>,
 ) {
-    let partial_sums = shared_array![T; MAX_SHORT_SIDE * WARPS * WN];
+    let reduction_buffer = shared_array![T; MAX_SHORT_SIDE * WARPS * WN];
     const { assert!(BM <= MAX_SHORT_SIDE) };
     let columns = dots_columns(params.k_per_split);
     let gemv = Gemv::new(operands, &params, [BM, columns]);
@@ -460,20 +461,20 @@ pub unsafe fn gemv_t<T: Scalar, const BM: usize>(
                     accumulator += warp::warp_shuffle_xor(u32::MAX, accumulator, 16 >> step, 32).0;
                 }
                 if lane == 0 {
-                    *partial_sums.add((warp * BM + i) * WN + j) = accumulator;
+                    *reduction_buffer.add((warp * BM + i) * WN + j) = accumulator;
                 }
             }
         }
         thread::sync_threads();
-        // The first of the warps that share columns adds their partial sums.
+        // The first of the warps that share columns reduces their partial sums.
         if warp % warps_k == 0 && lane < BM * WN {
             let mut accumulator = T::ZERO;
             for other in warp..warp + warps_k {
-                accumulator += *partial_sums.add(other * BM * WN + lane);
+                accumulator += *reduction_buffer.add(other * BM * WN + lane);
             }
             epilogue.store_partial(lane / WN, warp_column + lane % WN, accumulator);
         }
-        epilogue.fix_up(partial_sums.cast());
+        epilogue.fix_up(reduction_buffer.cast());
     }
 }
 

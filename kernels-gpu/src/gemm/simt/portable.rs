@@ -3,11 +3,11 @@
 //! generation.
 //!
 //! # Idea
-//! What `register_blocked` does, for any size and layout. A thread's accumulators stay in registers.
-//! Tiles of both operands pass through shared memory, with k first, so that a thread finds its
-//! operands side by side. The elements of the next k-tile are prefetched into registers while this
-//! one is used. There are two stages, so that one barrier separates them. Elements outside of an
-//! operand are zeros.
+//! What `register_blocked` does, for any size and layout. A thread's accumulators stay in
+//! registers. Tiles of both operands pass through shared memory, with k first, so that a thread
+//! finds its operands side by side. The elements of the next k-tile are prefetched into registers
+//! while this one is used. There are two stages, so that one barrier separates them. Elements
+//! outside of an operand are zeros.
 //!
 //! Elements of 16 bits become `f32` when they are stored to shared memory, and accumulators are
 //! `f32`. Where C has 16-bit elements too, a scaled accumulator is rounded when it is stored, and

@@ -24,8 +24,8 @@ pub const NEVER: u32 = 1 << 31;
 /// The shortest promotion interval, in elements along k: shorter ones cost more than a few percent.
 pub const MIN_INTERVAL: u32 = 256;
 
-/// The promotion interval for splits of `k` elements, at most `longest`: the largest power of two of
-/// which k has at least two.
+/// The promotion interval for splits of `k` elements, at most `longest`: the largest power of two
+/// of which k has at least two.
 pub const fn interval(k: u32, longest: u32) -> u32 {
     let mut interval = longest;
     while interval >= k && interval > MIN_INTERVAL {
@@ -34,8 +34,8 @@ pub const fn interval(k: u32, longest: u32) -> u32 {
     interval
 }
 
-/// A thread's promoted accumulators, in shared memory: those of the intervals before. In memory, the
-/// vec4s of all threads of a block lie side by side, then the next vec4 of each.
+/// A thread's promoted accumulators, in shared memory: those of the intervals before. In memory,
+/// the vec4s of all threads of a block lie side by side, then the next vec4 of each.
 pub struct PromotedAccumulators<const TM: usize, const TN: usize, const THREADS: usize> {
     /// The thread's first vec4.
     first: *mut f32,
@@ -63,8 +63,8 @@ impl<const TM: usize, const TN: usize, const THREADS: usize> PromotedAccumulator
     /// Sets all promoted accumulators to zero.
     ///
     /// # Safety
-    /// `memory` of [`new`](Self::new) is [`BYTES`](Self::BYTES) of shared memory, aligned to 16, and
-    /// no other thread accesses the vec4s of this thread.
+    /// `memory` of [`new`](Self::new) is [`BYTES`](Self::BYTES) of shared memory, aligned to 16,
+    /// and no other thread accesses the vec4s of this thread.
     #[inline(always)]
     pub unsafe fn zero(&self) {
         for i in 0..TM {
