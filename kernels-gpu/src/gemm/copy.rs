@@ -1,22 +1,29 @@
-//! One operand's way from global into shared memory, by asynchronous copies.
+//! Asynchronous copies of an operand's tiles from global to shared memory.
 //!
-//! In shared memory a tile of either operand looks the same: [`BK`](TileLoader) rows, one for each k, of `BMN` elements along
-//! m or n, so that a thread finds what it multiplies side by side. In global memory there are three cases: rows along k
-//! (the copies then transpose, an element at a time), rows along m or n that start at multiples of 16 bytes (vectors), and
-//! such rows that start anywhere (elements). Each is an instance of its own: a choice at run
-//! time costs registers that the accumulators need.
+//! In shared memory a tile of either operand looks the same: [`BK`](TileLoader) k-rows, each of
+//! `BMN` elements along m or n, so that a thread finds its operands side by side. `BMN` is BM for A
+//! and BN for B. In global memory there are three [layouts](layout):
 //!
-//! Only the first tile is guarded: it takes what k has beyond a multiple of `BK` and fills up with zeros, so that every
-//! later tile is whole. At the edges of m and n, threads copy something else again instead of what is outside; what is computed
-//! from it is not stored. It must not be the same element for all threads of a warp: an asynchronous copy of one word to 32
-//! places takes as long as 32 copies, and the blocks at the edge, for which the whole grid waits, took 12 % longer.
+//! - K-major: the copies transpose, an element at a time;
+//! - MN-major, with rows that start at multiples of 16 bytes: the copies are of vectors;
+//! - MN-major, with rows that start at any address: the copies are of elements.
+//!
+//! Each is an instance of its own: a choice at run time costs registers that the accumulators need.
+//!
+//! Only the first k-tile is guarded: it takes what k has beyond a multiple of `BK`, and the rest of
+//! it is zeros. So every later k-tile is a full one.
+//!
+//! At the edges of m and n, threads copy other elements once more instead of those outside, and
+//! what is computed from them is not stored. They must not be one element for all threads of a
+//! warp. An asynchronous copy of one word to 32 addresses takes as long as 32 copies: the blocks at
+//! the edge, for which the whole grid waits, took 12 % longer.
 
 use cuda_std::async_copy::{self, SharedAddress};
 use cuda_std::prelude::*;
 
-/// An element that asynchronous copies move.
+/// An element that asynchronous copies transfer.
 pub trait CopyElement: Copy {
-    /// Elements of 16 bytes.
+    /// Elements of a 16-byte vector.
     const VECTOR: usize = 16 / size_of::<Self>();
 
     /// Starts to copy one element, or nothing.
@@ -25,7 +32,7 @@ pub trait CopyElement: Copy {
     /// As for [`async_copy::copy_4_if`].
     unsafe fn copy_if(to: SharedAddress, from: *const Self, enabled: bool);
 
-    /// The same, or zero.
+    /// Starts to copy one element, or writes zero where not `enabled`.
     ///
     /// # Safety
     /// As for [`async_copy::copy_4_or_zero`].
@@ -37,13 +44,13 @@ macro_rules! copy_elements {
         $(impl CopyElement for $element {
             #[inline(always)]
             unsafe fn copy_if(to: SharedAddress, from: *const Self, enabled: bool) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: addresses are as the contract of this function says.
                 unsafe { async_copy::$copy_if(to, from, enabled) }
             }
 
             #[inline(always)]
             unsafe fn copy_or_zero(to: SharedAddress, from: *const Self, enabled: bool) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: addresses are as the contract of this function says.
                 unsafe { async_copy::$copy_or_zero(to, from, enabled) }
             }
         })*
@@ -55,25 +62,26 @@ copy_elements! {
     f64, copy_8_if, copy_8_or_zero;
 }
 
-/// How an operand lies in global memory, as a constant of a kernel.
+/// The layout of an operand in global memory, as a constant of a kernel.
 pub mod layout {
-    /// Rows along k.
+    /// Rows, as they are stored, extend along k.
     pub const K_MAJOR: u32 = 0;
-    /// Rows along m or n, of whole vectors: the leading dimension and the extent are multiples of what 16 bytes hold, the
-    /// address of 16.
+    /// Rows extend along m or n, and consist of whole vectors: the leading dimension and the extent
+    /// are multiples of the number of elements in 16 bytes, the address of 16 bytes.
     pub const MN_MAJOR: u32 = 1;
-    /// Rows along m or n, anywhere.
+    /// Rows extend along m or n, and start at any address.
     pub const MN_MAJOR_UNALIGNED: u32 = 2;
-    /// Any of these, told at run time. Not for a [`TileLoader`](super::TileLoader).
+    /// Any of these, given at run time. Not for a [`TileLoader`](super::TileLoader).
     pub const ANY: u32 = 3;
 }
 
-/// A panel of an operand: `BMN` rows or columns of it from `first` on, and all of k from `start` on.
+/// A panel of an operand: `BMN` rows of A, or columns of B, from `first` on, and all of k from
+/// `start` on.
 #[derive(Clone, Copy, Debug)]
 pub struct Panel<T> {
-    /// First element of the matrix.
+    /// The matrix's first element.
     pub matrix: *const T,
-    /// Distance of two rows as they are stored.
+    /// The leading dimension: distance of two rows as they are stored, in elements.
     pub leading: u32,
     /// Extent of the matrix along m or n.
     pub extent: u32,
@@ -83,30 +91,32 @@ pub struct Panel<T> {
     pub start: u32,
 }
 
-/// Most copies of a thread that need an offset of their own.
+/// The most copies of a thread that need an offset of their own.
 const MAX_OFFSETS: usize = 16;
 
-/// Neighbouring elements along k that neighbouring threads copy where rows run along k: 32 or 64 bytes, whole sectors.
+/// Neighbours along k that neighbouring threads copy of a K-major operand: 32 or 64 bytes, whole
+/// sectors.
 const THREADS_ALONG_K: usize = 8;
 
-/// Elements between two rows of a shared tile beyond its extent: rows then start 16 or 32 bytes apart in the banks, which
-/// keeps transposing copies and the loads of tensor-core fragments free of conflicts.
+/// Elements between the end of a k-row and the start of the next in shared memory. K-rows then
+/// start 16 or 32 bytes apart in the banks, which keeps transposing copies and the loads of MMA
+/// fragments free of conflicts.
 pub const PADDING: usize = 4;
 
-/// Copies tiles of `BK` × `BMN` elements by `THREADS` threads.
+/// Copies tiles of `BK` × `BMN` elements, by `THREADS` threads.
 pub struct TileLoader<T, const LAYOUT: u32, const BMN: usize, const BK: usize, const THREADS: usize>
 {
-    /// This thread's first element of the next tile.
+    /// This thread's first element of the next k-tile.
     from: *const T,
-    /// From one tile to the next.
+    /// Elements from one k-tile to the next.
     advance: u32,
-    /// This thread's copies, from the first one on.
+    /// Offsets of this thread's copies, from the first one on, in elements.
     offsets: [u32; MAX_OFFSETS],
     /// Bytes from the start of a tile in shared memory to this thread's first element.
     to: u32,
 }
 
-/// Where a thread begins in a tile.
+/// A thread's first element in a tile.
 struct Position {
     k: usize,
     i: usize,
@@ -115,20 +125,20 @@ struct Position {
 impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const THREADS: usize>
     TileLoader<T, LAYOUT, BMN, BK, THREADS>
 {
-    /// Distance of two k-rows of a shared tile.
+    /// Distance of two k-rows of a tile in shared memory.
     pub const PITCH: usize = BMN + PADDING;
 
-    /// Bytes of a shared tile.
+    /// Bytes of a tile in shared memory.
     pub const BYTES: usize = BK * Self::PITCH * size_of::<T>();
 
-    /// Rows that one pass of the block copies where rows run along k.
-    const ROWS: usize = THREADS / THREADS_ALONG_K;
+    /// Rows or columns of a K-major operand that the block copies in one pass.
+    const PASS_ROWS: usize = THREADS / THREADS_ALONG_K;
 
-    /// Threads, or copies, of one k-row of vectors.
-    const VECTORS: usize = BMN / T::VECTOR;
+    /// Vectors of a k-row, of which a thread copies one at a time.
+    const ROW_VECTORS: usize = BMN / T::VECTOR;
 
-    /// Elements that a copy takes.
-    const PER_COPY: usize = if LAYOUT == layout::MN_MAJOR {
+    /// Elements of a copy.
+    const COPY_ELEMENTS: usize = if LAYOUT == layout::MN_MAJOR {
         T::VECTOR
     } else {
         1
@@ -141,53 +151,55 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
             assert!(LAYOUT <= layout::MN_MAJOR_UNALIGNED);
             assert!(
                 BK.is_multiple_of(THREADS_ALONG_K)
-                    && BMN.is_multiple_of(Self::ROWS)
-                    && BMN / Self::ROWS <= MAX_OFFSETS
+                    && BMN.is_multiple_of(Self::PASS_ROWS)
+                    && BMN / Self::PASS_ROWS <= MAX_OFFSETS
             );
             assert!(
-                THREADS.is_multiple_of(Self::VECTORS)
-                    && (BK * Self::VECTORS).is_multiple_of(THREADS)
+                THREADS.is_multiple_of(Self::ROW_VECTORS)
+                    && (BK * Self::ROW_VECTORS).is_multiple_of(THREADS)
             );
             assert!(THREADS.is_multiple_of(BMN) || BMN.is_multiple_of(THREADS));
         }
-        let Position { k, i } = Self::place();
+        let Position { k, i } = Self::position();
         let extent = panel.extent as usize;
-        let place = panel.first as usize + i;
-        // From the other edge on, as far as there is something; vectors stay whole, since then the extent is of whole ones.
-        let first = if place < extent {
-            place
+        let index = panel.first as usize + i;
+        // Beyond the edge, a thread begins at the first elements of the matrix, as far as it has
+        // them. Vectors stay whole, since the extent is then of whole ones.
+        let first = if index < extent {
+            index
         } else {
-            (place - extent).min(extent - Self::PER_COPY)
+            (index - extent).min(extent - Self::COPY_ELEMENTS)
         };
-        // A later copy of this thread that would be beyond the edge is that of the first one.
+        // A later copy of this thread that would be beyond the edge takes the first one's offset.
         let inside = |distance: usize| {
-            if place + distance < extent {
+            if index + distance < extent {
                 distance
             } else {
                 0
             }
         };
         let leading = panel.leading as usize;
-        let k_first = panel.start as usize + k;
+        let k_index = panel.start as usize + k;
         let mut offsets = [0; MAX_OFFSETS];
         let (start, advance) = match LAYOUT {
             layout::K_MAJOR => {
-                for pass in 0..BMN / Self::ROWS {
-                    offsets[pass] = (inside(pass * Self::ROWS) * leading) as u32;
+                for pass in 0..BMN / Self::PASS_ROWS {
+                    offsets[pass] = (inside(pass * Self::PASS_ROWS) * leading) as u32;
                 }
-                (first * leading + k_first, BK)
+                (first * leading + k_index, BK)
             }
             layout::MN_MAJOR => {
-                offsets[0] = (THREADS / Self::VECTORS * leading) as u32;
-                (k_first * leading + first, BK * leading)
+                offsets[0] = (THREADS / Self::ROW_VECTORS * leading) as u32;
+                (k_index * leading + first, BK * leading)
             }
             _ => {
-                // A k-row takes several passes where the block is narrower: the other offsets are along the row.
+                // A k-row takes several passes where the block has fewer threads than it has
+                // elements. The other offsets are those along the k-row.
                 offsets[0] = (THREADS.div_ceil(BMN) * leading) as u32;
-                for part in 1..BMN.div_ceil(THREADS) {
-                    offsets[part] = inside(part * THREADS) as u32;
+                for segment in 1..BMN.div_ceil(THREADS) {
+                    offsets[segment] = inside(segment * THREADS) as u32;
                 }
-                (k_first * leading + first, BK * leading)
+                (k_index * leading + first, BK * leading)
             }
         };
         TileLoader {
@@ -199,7 +211,7 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
     }
 
     #[inline(always)]
-    fn place() -> Position {
+    fn position() -> Position {
         let t = thread::thread_idx_x() as usize;
         match LAYOUT {
             layout::K_MAJOR => Position {
@@ -207,8 +219,8 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
                 i: t / THREADS_ALONG_K,
             },
             layout::MN_MAJOR => Position {
-                k: t / Self::VECTORS,
-                i: t % Self::VECTORS * T::VECTOR,
+                k: t / Self::ROW_VECTORS,
+                i: t % Self::ROW_VECTORS * T::VECTOR,
             },
             _ => Position {
                 k: t / BMN,
@@ -217,59 +229,73 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
         }
     }
 
-    /// Starts to copy the next tile, which is whole, to `stage`, or, if not `enabled`, nothing.
+    /// Starts to copy the next k-tile, a full one, to `stage`; where not `enabled`, copies nothing.
     ///
     /// # Safety
-    /// If `enabled`, the tile lies inside of the operand along k. Nobody else touches the [`BYTES`](Self::BYTES) bytes from
-    /// `stage` on until the copies have arrived.
+    /// Where `enabled`, the operand is readable, and has `BK` k-rows from the next k-tile on. No
+    /// other access touches the [`BYTES`](Self::BYTES) bytes from `stage` on until the copies are
+    /// complete.
     #[inline(always)]
     pub unsafe fn copy_if(&mut self, stage: SharedAddress, enabled: bool) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: operand and stage are as the contract of this function says; `BK` k-rows exist.
         unsafe { self.start::<false>(stage, BK, enabled) };
         self.from = self.from.wrapping_add(self.advance as usize);
     }
 
-    /// Starts to copy a tile of `depth` ≤ `BK` k-rows, and zeros for the rest.
+    /// Starts to copy a k-tile of `k_extent` ≤ `BK` k-rows, and writes zeros to the rest.
     ///
     /// # Safety
-    /// As for [`copy_if`](Self::copy_if).
+    /// As for [`copy_if`](Self::copy_if), where enabled, for `k_extent` k-rows.
     #[inline(always)]
-    pub unsafe fn copy_partial(&mut self, stage: SharedAddress, depth: u32) {
-        // SAFETY: passed on to the caller.
-        unsafe { self.start::<true>(stage, depth as usize, true) };
+    pub unsafe fn copy_partial(&mut self, stage: SharedAddress, k_extent: u32) {
+        // SAFETY: operand and stage are as the contract of this function says; `k_extent` k-rows
+        // exist.
+        unsafe { self.start::<true>(stage, k_extent as usize, true) };
         let per_k = self.advance as usize / BK;
-        self.from = self.from.wrapping_add(depth as usize * per_k);
+        self.from = self.from.wrapping_add(k_extent as usize * per_k);
     }
 
+    /// Starts to copy a k-tile, without a step to the next one.
+    ///
+    /// # Safety
+    /// As for [`copy_partial`](Self::copy_partial) where `GUARDED`, otherwise as for
+    /// [`copy_if`](Self::copy_if).
     #[inline(always)]
-    unsafe fn start<const GUARDED: bool>(&self, stage: SharedAddress, depth: usize, enabled: bool) {
+    unsafe fn start<const GUARDED: bool>(
+        &self,
+        stage: SharedAddress,
+        k_extent: usize,
+        enabled: bool,
+    ) {
         let to = |k: usize, i: usize| {
             stage
                 .at(self.to)
                 .at(((k * Self::PITCH + i) * size_of::<T>()) as u32)
         };
-        let present = |k: usize| Self::place().k + k < depth;
-        // SAFETY: all places are inside of the stage, all sources inside of the operand by the offsets, or not read.
+        let exists = |k: usize| Self::position().k + k < k_extent;
+        // SAFETY: k-rows and passes stay inside of the stage by the assertions of `new`. Its
+        // offsets keep sources inside of the operand along m or n; k-rows beyond `k_extent` are not
+        // read.
         unsafe {
             match LAYOUT {
                 layout::K_MAJOR => {
-                    for pass in 0..BMN / Self::ROWS {
+                    for pass in 0..BMN / Self::PASS_ROWS {
                         for k in (0..BK).step_by(THREADS_ALONG_K) {
                             let from = self.from.wrapping_add(self.offsets[pass] as usize + k);
                             if GUARDED {
-                                T::copy_or_zero(to(k, pass * Self::ROWS), from, present(k));
+                                T::copy_or_zero(to(k, pass * Self::PASS_ROWS), from, exists(k));
                             } else {
-                                T::copy_if(to(k, pass * Self::ROWS), from, enabled);
+                                T::copy_if(to(k, pass * Self::PASS_ROWS), from, enabled);
                             }
                         }
                     }
                 }
                 layout::MN_MAJOR => {
-                    for pass in 0..BK * Self::VECTORS / THREADS {
-                        let k = pass * (THREADS / Self::VECTORS);
+                    for pass in 0..BK * Self::ROW_VECTORS / THREADS {
+                        let k = pass * (THREADS / Self::ROW_VECTORS);
                         let from = self.from.wrapping_add(pass * self.offsets[0] as usize);
                         if GUARDED {
-                            async_copy::copy_16_or_zero(to(k, 0), from, present(k));
+                            async_copy::copy_16_or_zero(to(k, 0), from, exists(k));
                         } else {
                             async_copy::copy_16_if(to(k, 0), from, enabled);
                         }
@@ -278,20 +304,20 @@ impl<T: CopyElement, const LAYOUT: u32, const BMN: usize, const BK: usize, const
                 _ => {
                     let passes = BMN.div_ceil(THREADS);
                     for pass in 0..BK * BMN / THREADS {
-                        let (row, part) = (pass / passes, pass % passes);
+                        let (row, segment) = (pass / passes, pass % passes);
                         let k = row * THREADS.div_ceil(BMN);
-                        let along = if part > 0 {
-                            self.offsets[part] as usize
+                        let along_row = if segment > 0 {
+                            self.offsets[segment] as usize
                         } else {
                             0
                         };
                         let from = self
                             .from
-                            .wrapping_add(row * self.offsets[0] as usize + along);
+                            .wrapping_add(row * self.offsets[0] as usize + along_row);
                         if GUARDED {
-                            T::copy_or_zero(to(k, part * THREADS), from, present(k));
+                            T::copy_or_zero(to(k, segment * THREADS), from, exists(k));
                         } else {
-                            T::copy_if(to(k, part * THREADS), from, enabled);
+                            T::copy_if(to(k, segment * THREADS), from, enabled);
                         }
                     }
                 }

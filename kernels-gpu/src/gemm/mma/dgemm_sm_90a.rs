@@ -1,48 +1,53 @@
-//! `dgemm` for compute capability 9.0: products of 16 × 8 × 4.
+//! `dgemm` for compute capability 9.0: MMAs of 16 × 8 × 4.
 //!
 //! # Idea
-//! Hopper's tensor cores take the 8 × 8 × 4 products of the generation before at half of their rate. Products of 16 rows use
-//! all of it; those that are 8 or 16 deep were slower here, because they need more fragments at once.
+//! Hopper's tensor cores take the 8 × 8 × 4 MMAs of the generation before at half of their rate.
+//! MMAs of 16 rows use all of it. Those of k8 and k16 were slower here, because they need more
+//! fragments at once.
 //!
 //! # Thread mapping
-//! As in [`dgemm`](crate::ampere::dgemm): the two pieces of a pair of A are the upper and the lower half of the 16 rows.
+//! As in [`dgemm`](crate::gemm::mma::dgemm): the two fragments of a vec2 of A are the upper and the
+//! lower half of the 16 rows.
 //!
 //! # Preconditions
 //! As for `dgemm`.
 //!
 //! # What changed since the rung before
-//! Against `dgemm`: the shape of the product.
+//! Against `dgemm`: the shape of the MMA.
 //!
 //! # Source
 //! Beyond the sources; PTX ISA, "mma.sync", `.m16n8k4` with `.f64`.
 
-use super::main_loop::{Accumulators, Fragments, PAIRS_A, PAIRS_B, body, dgemm_instances};
+use super::main_loop::{Accumulators, Fragments, VEC2S_A, VEC2S_B, body, dgemm_instances};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::tile_config::TileConfig;
 
-/// Adds the products of fragments by `mma.sync` of 16 × 8 × 4.
+/// Adds A · B to a warp tile's accumulators, for one k-block, by MMAs of 16 × 8 × 4.
 #[inline(always)]
-fn multiply(accumulators: &mut Accumulators, fragments: &Fragments) {
+fn warp_mma(accumulators: &mut Accumulators, fragments: &Fragments) {
     let Fragments { a, b } = *fragments;
-    for i in 0..PAIRS_A {
-        for j in 0..PAIRS_B {
-            for other in 0..2 {
+    for i in 0..VEC2S_A {
+        for j in 0..VEC2S_B {
+            for column in 0..2 {
                 let [upper, lower] = &mut accumulators[i][j];
-                multiply_add(&mut upper[other], &mut lower[other], a[i], b[j][other]);
+                mma_m16n8k4(&mut upper[column], &mut lower[column], a[i], b[j][column]);
             }
         }
     }
 }
 
-/// D = A · B + C of 16 × 8 × 4, accumulators of the upper and the lower 8 rows apart. All lanes of the warp call it together.
+/// One MMA, D = A · B + C of 16 × 8 × 4, with the accumulators of the upper and of the lower 8 rows
+/// in an array each. All lanes of the warp call it together.
 #[inline(always)]
-fn multiply_add(upper: &mut [f64; 2], lower: &mut [f64; 2], a: [f64; 2], b: f64) {
+fn mma_m16n8k4(upper: &mut [f64; 2], lower: &mut [f64; 2], a: [f64; 2], b: f64) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: arithmetic on registers; the kernel calls it without divergence.
+    // SAFETY: arithmetic on registers, without access to memory. All lanes execute it: `body` does
+    // not branch on the lane before its epilogue.
     unsafe {
         core::arch::asm!(
-            "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}}}, {{{6}}}, {{{0}, {1}, {2}, {3}}};",
+            "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {{{0}, {1}, {2}, {3}}}, \
+             {{{4}, {5}}}, {{{6}}}, {{{0}, {1}, {2}, {3}}};",
             inout(reg64) upper[0],
             inout(reg64) upper[1],
             inout(reg64) lower[0],
@@ -61,7 +66,7 @@ fn multiply_add(upper: &mut [f64; 2], lower: &mut [f64; 2], a: [f64; 2], b: f64)
 }
 
 dgemm_instances! {
-    multiply;
+    warp_mma;
     [128, 128], 256, 4, 1 {
         dgemm_90_128x128_nn: K_MAJOR, MN_MAJOR;
         dgemm_90_128x128_nt: K_MAJOR, K_MAJOR;

@@ -1,4 +1,4 @@
-//! The parts of `dgemm` that generations unit: all but the shape of the tensor cores' products.
+//! The parts of `dgemm` that all GPU generations share: all but the shape of the MMA.
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::{PADDING, Panel, TileLoader};
@@ -10,54 +10,61 @@ use cuda_std::async_copy::SharedAddress;
 use cuda_std::prelude::*;
 use cuda_std::vector::{F64x2, Vector};
 
-/// Rows or columns of two pieces of an operand, and their extent along k.
-const PAIR: usize = 16;
-const PIECE_DEPTH: usize = 4;
+/// Rows of A, or columns of B, that a vec2 of each lane covers: two fragments of 8.
+const VEC2_SPAN: usize = 16;
 
-/// The tile of a warp.
-const WARP_ROWS: usize = 64;
-const WARP_COLUMNS: usize = 32;
+/// Elements along k of a k-block, which one MMA takes.
+const MMA_K: usize = 4;
 
-/// Pairs of pieces of A in a warp's tile.
-pub const PAIRS_A: usize = WARP_ROWS / PAIR;
-/// Pairs of pieces of B in a warp's tile.
-pub const PAIRS_B: usize = WARP_COLUMNS / PAIR;
+/// The warp tile.
+const WM: usize = 64;
+const WN: usize = 32;
 
-/// What a lane multiplies for 4 k: an element of each piece.
+/// Vec2s of A of a lane for a k-block.
+pub const VEC2S_A: usize = WM / VEC2_SPAN;
+/// Vec2s of B of a lane for a k-block.
+pub const VEC2S_B: usize = WN / VEC2_SPAN;
+
+/// A lane's operands for a k-block: an element of each fragment.
 #[derive(Clone, Copy)]
 pub struct Fragments {
-    /// Of A, two for each pair.
-    pub a: [[f64; 2]; PAIRS_A],
+    /// Of A, two fragments for each vec2.
+    pub a: [[f64; 2]; VEC2S_A],
     /// Of B.
-    pub b: [[f64; 2]; PAIRS_B],
+    pub b: [[f64; 2]; VEC2S_B],
 }
 
 impl Fragments {
-    /// Loads the fragments of a tile's 4 rows along k.
+    /// Loads the fragments of a k-block.
     ///
     /// # Safety
-    /// The places are in a full stage and 16-byte aligned.
+    /// `a` and `b` point to this lane's first elements of a k-block in a full stage, and are
+    /// aligned to 16 bytes.
     #[inline(always)]
     unsafe fn load(&mut self, a: *const f64, b: *const f64) {
-        // SAFETY: the caller ensures it.
+        // SAFETY: the stage is full and the pointers are aligned by the contract of this function.
+        // Offsets are multiples of 16 elements and stay in the k-row.
         unsafe {
-            for i in 0..PAIRS_A {
-                self.a[i] = F64x2::load(a.add(i * PAIR));
+            for i in 0..VEC2S_A {
+                self.a[i] = F64x2::load(a.add(i * VEC2_SPAN));
             }
-            for j in 0..PAIRS_B {
-                self.b[j] = F64x2::load(b.add(j * PAIR));
+            for j in 0..VEC2S_B {
+                self.b[j] = F64x2::load(b.add(j * VEC2_SPAN));
             }
         }
     }
 }
 
-/// A lane's accumulators: for each pair of A and of B and each of the four products of their pieces, two neighbours in a row.
-pub type Accumulators = [[[[[f64; 2]; 2]; 2]; PAIRS_B]; PAIRS_A];
+/// A lane's accumulators. The indices: vec2 of A, vec2 of B, fragment of A, fragment of B, and two
+/// neighbours in a row of the MMA's result.
+pub type Accumulators = [[[[[f64; 2]; 2]; 2]; VEC2S_B]; VEC2S_A];
 
-/// The product, for k_tiles of `BM` × `BN`, `BK` deep. `multiply` adds the products of fragments.
+/// The GEMM, for block tiles of `BM` × `BN` and k-tiles of `BK`. `warp_mma` adds A · B of one
+/// k-block to the accumulators.
 ///
 /// # Safety
-/// As for the kernels; `memory` has `cp_async::shared_bytes::<f64>([BM, BN, BK], STAGES)` bytes, aligned to 16.
+/// As [`tile_config`](crate::gemm::tile_config) says of the kernels. `memory` has
+/// `cp_async::shared_bytes::<f64>([BM, BN, BK], STAGES)` bytes of shared memory, aligned to 16.
 #[inline(always)]
 pub unsafe fn body<
     const BM: usize,
@@ -70,115 +77,119 @@ pub unsafe fn body<
 >(
     memory: *mut f64,
     [a, b]: [*const f64; 2],
-    [c, partials]: [*mut f64; 2],
-    gemm: GemmParams<f64>,
-    multiply: impl Fn(&mut Accumulators, &Fragments),
+    [c, workspace]: [*mut f64; 2],
+    params: GemmParams<f64>,
+    warp_mma: impl Fn(&mut Accumulators, &Fragments),
 ) {
     const {
-        assert!(BM * BN / (WARP_ROWS * WARP_COLUMNS) * 32 == THREADS);
-        assert!(BK.is_multiple_of(2 * PIECE_DEPTH) && STAGES >= 3);
+        assert!(BM * BN / (WM * WN) * 32 == THREADS);
+        assert!(BK.is_multiple_of(2 * MMA_K) && STAGES >= 3);
     }
-    let work = WorkTile::of_this_block(&gemm, BM as u32, BN as u32);
-    let mut left = TileLoader::<f64, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
-        matrix: a.wrapping_add(work.batch as usize * gemm.stride_a as usize),
-        leading: gemm.lda,
-        extent: gemm.m,
+    let work = WorkTile::of_this_block(&params, BM as u32, BN as u32);
+    let mut loader_a = TileLoader::<f64, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
+        matrix: a.wrapping_add(work.batch as usize * params.stride_a as usize),
+        leading: params.lda,
+        extent: params.m,
         first: work.row,
         start: work.start,
     });
-    let mut right = TileLoader::<f64, LAYOUT_B, BN, BK, THREADS>::new(&Panel {
-        matrix: b.wrapping_add(work.batch as usize * gemm.stride_b as usize),
-        leading: gemm.ldb,
-        extent: gemm.n,
+    let mut loader_b = TileLoader::<f64, LAYOUT_B, BN, BK, THREADS>::new(&Panel {
+        matrix: b.wrapping_add(work.batch as usize * params.stride_b as usize),
+        leading: params.ldb,
+        extent: params.n,
         first: work.column,
         start: work.start,
     });
     let (pitch_a, pitch_b) = (BM + PADDING, BN + PADDING);
-    let words_a = BK * pitch_a;
-    let stage_words = BK * (pitch_a + pitch_b);
+    let elements_a = BK * pitch_a;
+    let stage_elements = BK * (pitch_a + pitch_b);
     let shared = SharedAddress::of(memory);
-    let stage = |index: u32| shared.at(index * (stage_words * size_of::<f64>()) as u32);
-    let right_of = |stage: SharedAddress| stage.at((words_a * size_of::<f64>()) as u32);
+    let stage = |index: u32| shared.at(index * (stage_elements * size_of::<f64>()) as u32);
+    let tile_b = |stage: SharedAddress| stage.at((elements_a * size_of::<f64>()) as u32);
 
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (t / 32, t % 32);
-    let across = BN / WARP_COLUMNS;
-    let (warp_row, warp_column) = (warp / across * WARP_ROWS, warp % across * WARP_COLUMNS);
+    let warps_n = BN / WN;
+    let (warp_row, warp_column) = (warp / warps_n * WM, warp % warps_n * WN);
     let (group, in_group) = (lane / 4, lane % 4);
 
     // SAFETY: zero is a valid float.
     let mut accumulators: Accumulators = unsafe { core::mem::zeroed() };
     let k_tiles = work.depth.div_ceil(BK as u32);
-    // SAFETY: the caller ensures the memory and the operands. Stages are producer_commit only when empty and read only when full,
-    // by the pipeline.
+    // SAFETY: `memory`, operands, C and workspace are as the contract of this function says. The
+    // pipeline's barriers order the stages: one is filled when it is empty, and read when it is
+    // full. Loads after the last k-tile read that stage again.
     unsafe {
         let mut pipeline = Pipeline::<STAGES>::new(
-            SharedAddress::of(memory.add(STAGES * stage_words)),
+            SharedAddress::of(memory.add(STAGES * stage_elements)),
             THREADS as u32,
         );
-        let mut copied = 0;
-        let mut depth = work.depth - k_tiles.saturating_sub(1) * BK as u32;
-        while copied < k_tiles && copied < STAGES as u32 - 2 {
-            left.copy_partial(stage(pipeline.producer_stage), depth);
-            right.copy_partial(right_of(stage(pipeline.producer_stage)), depth);
+        let mut prefetched = 0;
+        let mut k_extent = work.depth - k_tiles.saturating_sub(1) * BK as u32;
+        while prefetched < k_tiles && prefetched < STAGES as u32 - 2 {
+            loader_a.copy_partial(stage(pipeline.producer_stage), k_extent);
+            loader_b.copy_partial(tile_b(stage(pipeline.producer_stage)), k_extent);
             pipeline.producer_commit();
-            depth = BK as u32;
-            copied += 1;
+            k_extent = BK as u32;
+            prefetched += 1;
         }
         if k_tiles > 0 {
             pipeline.consumer_wait();
             let first_a = memory.add(in_group * pitch_a + warp_row + 2 * group);
-            let first_b = memory.add(words_a + in_group * pitch_b + warp_column + 2 * group);
+            let first_b = memory.add(elements_a + in_group * pitch_b + warp_column + 2 * group);
             let (mut from_a, mut from_b) = (first_a, first_b);
-            let steps = BK / PIECE_DEPTH;
+            let k_blocks = BK / MMA_K;
             let mut fragments: [Fragments; 2] = core::mem::zeroed();
             fragments[0].load(from_a, from_b);
             let mut k_tile = 1;
             while k_tile <= k_tiles {
-                let reading = pipeline.consumer_stage;
-                for step in 0..steps {
-                    if step + 1 < steps {
-                        let k = (step + 1) * PIECE_DEPTH;
-                        fragments[(step + 1) % 2]
+                let read_stage = pipeline.consumer_stage;
+                for k_block in 0..k_blocks {
+                    if k_block + 1 < k_blocks {
+                        let k = (k_block + 1) * MMA_K;
+                        fragments[(k_block + 1) % 2]
                             .load(from_a.add(k * pitch_a), from_b.add(k * pitch_b));
                     } else {
                         pipeline.consumer_advance();
-                        // After the last tile the fragments are loaded once more from where they were, for nothing.
+                        // After the last k-tile the fragments are loaded from the same offsets once
+                        // more, and not used.
                         if k_tile < k_tiles {
                             pipeline.wait_for_both();
-                            from_a = first_a.add(pipeline.consumer_stage as usize * stage_words);
-                            from_b = first_b.add(pipeline.consumer_stage as usize * stage_words);
+                            from_a = first_a.add(pipeline.consumer_stage as usize * stage_elements);
+                            from_b = first_b.add(pipeline.consumer_stage as usize * stage_elements);
                         }
                         fragments[0].load(from_a, from_b);
                     }
-                    multiply(&mut accumulators, &fragments[step % 2]);
-                    // In the middle of a tile, into the stage that was waited for with this tile, or that nobody used yet. Predicated,
-                    // so that products lie between the copies.
-                    if step == (steps - 1) / 2 {
-                        let more = copied < k_tiles;
-                        left.copy_if(stage(pipeline.producer_stage), more);
-                        right.copy_if(right_of(stage(pipeline.producer_stage)), more);
-                        // Without more k_tiles nobody waits for the stage.
+                    warp_mma(&mut accumulators, &fragments[k_block % 2]);
+                    // In the middle of a k-tile, a later one is prefetched to the stage that this
+                    // k-tile waited for, or to one that was not used yet. The copies are
+                    // predicated, so that MMAs lie between them.
+                    if k_block == (k_blocks - 1) / 2 {
+                        let more = prefetched < k_tiles;
+                        loader_a.copy_if(stage(pipeline.producer_stage), more);
+                        loader_b.copy_if(tile_b(stage(pipeline.producer_stage)), more);
+                        // Where no k-tile is left, no thread waits for the stage.
                         pipeline.producer_commit();
-                        copied += 1;
+                        prefetched += 1;
                     }
                 }
-                pipeline.consumer_release(reading);
+                pipeline.consumer_release(read_stage);
                 k_tile += 1;
             }
         }
-        let epilogue = LinearCombination::new(&gemm, &work, c, partials, [BM, BN]);
+        let epilogue = LinearCombination::new(&params, &work, c, workspace, [BM, BN]);
         let row = work.row as usize + warp_row + 2 * group;
         let column = work.column as usize + warp_column + 4 * in_group;
         store(&epilogue, &accumulators, row, column);
-        fix_up::<f64, BM, BN, THREADS, 8>(&gemm, &work, c, partials, memory.cast());
+        fix_up::<f64, BM, BN, THREADS, 8>(&params, &work, c, workspace, memory.cast());
     }
 }
 
-/// Stores a lane's accumulators, whose first is at this row and column.
+/// Stores a lane's accumulators, the first of them at `row` and `column`.
 ///
 /// # Safety
-/// The epilogue is a matrix of `rows` × `columns` elements; no other lane owns these ones.
+/// The epilogue is a matrix of `rows` × `columns` elements. No other lane owns the elements of
+/// these accumulators.
 #[inline(always)]
 unsafe fn store(
     epilogue: &LinearCombination<f64>,
@@ -187,20 +198,21 @@ unsafe fn store(
     column: usize,
 ) {
     let vectors = epilogue.vectors();
-    for i in 0..PAIRS_A {
-        for half in 0..2 {
-            for j in 0..PAIRS_B {
-                let row = row + i * PAIR + half;
-                let [even, odd] = accumulators[i][j][half];
+    for i in 0..VEC2S_A {
+        for row_in_vec2 in 0..2 {
+            for j in 0..VEC2S_B {
+                let row = row + i * VEC2_SPAN + row_in_vec2;
+                let [even, odd] = accumulators[i][j][row_in_vec2];
                 let values = [even[0], odd[0], even[1], odd[1]];
                 for q in (0..4).step_by(2) {
-                    let column = column + j * PAIR + q;
+                    let column = column + j * VEC2_SPAN + q;
                     if row >= epilogue.rows || column >= epilogue.columns {
                         continue;
                     }
                     let to = epilogue.start.wrapping_add(row * epilogue.leading + column);
                     let scaled = [values[q] * epilogue.alpha, values[q + 1] * epilogue.alpha];
-                    // SAFETY: inside of the matrix by the tests; vectors are aligned because all rows are.
+                    // SAFETY: the tests keep each access inside of the matrix. A vec2 is aligned
+                    // because all rows are, and `column` is even.
                     unsafe {
                         if vectors {
                             let old = if epilogue.beta == 0.0 {
@@ -231,23 +243,40 @@ unsafe fn store(
     }
 }
 
-/// Kernels of one generation, and the table of them; k_tiles are 16 deep.
+/// Kernels of one GPU generation, and the table of them; BK is 16.
+///
+/// Each line: the block tile, threads, stages, and blocks per SM.
 macro_rules! dgemm_instances {
-    ($multiply:expr; $([$rows:literal, $columns:literal], $threads:literal, $stages:literal, $resident:literal {
-        $($name:ident: $layout_a:ident, $layout_b:ident;)*
-    })*) => {
+    ($warp_mma:expr; $(
+        [$bm:literal, $bn:literal], $threads:literal, $stages:literal, $blocks_per_sm:literal {
+            $($name:ident: $layout_a:ident, $layout_b:ident;)*
+        }
+    )*) => {
         $($(
-            #[doc = concat!("`dgemm` for operands that lie in these layouts: ", stringify!($layout_a), ", ", stringify!($layout_b), ".")]
+            #[doc = concat!(
+                "`dgemm` for layouts ", stringify!($layout_a), " of A and ",
+                stringify!($layout_b), " of B."
+            )]
             ///
             /// # Safety
-            /// See [`instance`](crate::gemm::tile_config).
+            /// See [`tile_config`](crate::gemm::tile_config).
             #[cuda_std::kernel(max_threads = $threads, min_blocks = 1)]
-            pub unsafe fn $name(a: &[f64], b: &[f64], c: *mut f64, partials: *mut f64, gemm: GemmParams<f64>) {
+            pub unsafe fn $name(
+                a: &[f64],
+                b: &[f64],
+                c: *mut f64,
+                workspace: *mut f64,
+                params: GemmParams<f64>,
+            ) {
                 let memory = cuda_std::shared::dynamic_shared_mem();
-                // SAFETY: passed on to the caller.
+                // SAFETY: operands, C and workspace are as the kernel's contract says, and the
+                // plan gives the dynamic shared memory of this instance.
                 unsafe {
-                    body::<$rows, $columns, 16, $threads, $stages, { layout::$layout_a }, { layout::$layout_b }>(
-                        memory, [a.as_ptr(), b.as_ptr()], [c, partials], gemm, $multiply,
+                    body::<
+                        $bm, $bn, 16, $threads, $stages,
+                        { layout::$layout_a }, { layout::$layout_b },
+                    >(
+                        memory, [a.as_ptr(), b.as_ptr()], [c, workspace], params, $warp_mma,
                     )
                 }
             }
@@ -255,7 +284,14 @@ macro_rules! dgemm_instances {
 
         /// The instances.
         pub const INSTANCES: &[TileConfig] = &[$($(
-            TileConfig::new::<f64>(stringify!($name), [$rows, $columns, 16], $threads, $stages, $resident, [layout::$layout_a, layout::$layout_b]),
+            TileConfig::new::<f64>(
+                stringify!($name),
+                [$bm, $bn, 16],
+                $threads,
+                $stages,
+                $blocks_per_sm,
+                [layout::$layout_a, layout::$layout_b],
+            ),
         )*)*];
     };
 }

@@ -1,4 +1,4 @@
-//! GEMMs of f64 on tensor cores: `mma.sync`.
+//! GEMMs of f64 on tensor cores, by `mma.sync`.
 
 #[cfg(sm_80_up)]
 pub mod dgemm;

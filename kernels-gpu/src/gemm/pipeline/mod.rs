@@ -1,4 +1,4 @@
-//! Pipelines: stages of shared memory with full and empty barriers.
+//! Pipelines: stages of shared memory, each with a full and an empty barrier.
 
 pub mod cp_async;
 #[cfg(sm_90a)]

@@ -1,24 +1,32 @@
-//! Products of which one side is short: `sgemm_rows_…` and `sgemm_dots_…`.
+//! GEMV, GEMMs of which one side is short: `sgemm_rows_…` and `sgemm_dots_…`, and those of f64.
 //!
 //! # Idea
-//! Where m or n is small, a product reads the long operand once and does little with it: it is as fast as memory. A tile
-//! would be mostly empty. Here each element of the long operand goes from global memory into a register, is multiplied
-//! with up to `SHORT` elements of the short one, and is forgotten. To have enough bytes on their way, k is split: among the
-//! threads of a block, whose accumulators fix_up in shared memory, and among blocks ([`GemmParams::splits`]). These store_partial their accumulators in memory,
-//! few as they are, and the last one adds them up: a second kernel would take longer than that to start.
+//! Where m or n is small, a GEMM reads the long operand once and does little with it: it is as fast
+//! as memory. Most of a block tile would be empty. Here each element of the long operand goes from
+//! global memory into a register, is multiplied by up to `BM` elements of the short operand, and is
+//! not needed again.
 //!
-//! With n < m the kernels compute Cᵀ = op(B)ᵀ · op(A)ᵀ, so the short side is always that of the rows.
+//! To have enough bytes in flight, k is split: among the threads of a block, which reduce their
+//! partial sums in shared memory, and among blocks ([`GemmParams::splits`]). Blocks store their few
+//! partial sums to the workspace, and the last block to arrive adds them: the fix-up. A reduction
+//! kernel would take longer than that to start.
+//!
+//! With n < m the kernels compute Cᵀ = op(B)ᵀ · op(A)ᵀ, so the short side is always that of the
+//! rows.
 //!
 //! # Thread mapping
-//! `rows` is for a long operand whose rows run along its long side: 16 threads of a row of the block hold 4 columns each, and
-//! the 16 rows of threads take every 16th k. `dots` is for one whose rows run along k: a warp has 4 columns, and each lane
-//! takes 4 neighbouring elements along k; where k is long, up to 8 warps unit the columns and take runs of 128 in turn.
+//! GEMV N ([`gemv_n`], the entries `…_rows_…`) is for an MN-major long operand: 16 threads of a row
+//! of the block own 4 columns each, and the 16 rows of threads take every 16th k.
+//!
+//! GEMV T ([`gemv_t`], the entries `…_dots_…`) is for a K-major long operand: a warp owns 4
+//! columns, and each lane takes 4 neighbouring elements along k. Where k is long, up to 8 warps
+//! share the columns, and take 128 elements along k in turn.
 //!
 //! # Preconditions
-//! None. 128-bit loads where rows are aligned, single ones elsewhere.
+//! None. 128-bit loads where rows are aligned, loads of single elements elsewhere.
 //!
 //! # What changed since the rung before
-//! Against `sgemm`: no reuse from shared memory, only its opposite, the sum across threads.
+//! Against `sgemm`: no reuse from shared memory, but a reduction of partial sums across threads.
 //!
 //! # Source
 //! Beyond the sources.
@@ -33,17 +41,18 @@ use cuda_std::prelude::*;
 /// Threads of a block.
 pub const THREADS: usize = 256;
 
-/// Columns of a block of `rows`.
+/// Columns of a block of GEMV N.
 pub const ROWS_COLUMNS: usize = 64;
 
-/// Columns of a warp of `dots`.
-const DOTS_COLUMNS: usize = 4;
+/// The warp tile of GEMV T has 4 columns.
+const WN: usize = 4;
 
 const WARPS: usize = THREADS / 32;
 
-/// Warps of a block of `dots` that unit columns, for parts of k of this extent: each has 4 runs or more.
-const fn warps_along_k(depth: usize) -> usize {
-    match depth / (4 * RUN) {
+/// Warps of a block of GEMV T that share columns, for splits of `k_per_split` elements: each loads
+/// [`RUN`] elements along k four times or more.
+const fn warps_k(k_per_split: usize) -> usize {
+    match k_per_split / (4 * RUN) {
         0 | 1 => 1,
         2 | 3 => 2,
         4..8 => 4,
@@ -51,73 +60,74 @@ const fn warps_along_k(depth: usize) -> usize {
     }
 }
 
-/// Columns of a block of `dots`, for parts of k of this extent.
+/// Columns of a block of GEMV T, for splits of `k_per_split` elements along k.
 pub const fn dots_columns(k_per_split: u32) -> usize {
-    DOTS_COLUMNS * (WARPS / warps_along_k(k_per_split as usize))
+    WN * (WARPS / warps_k(k_per_split as usize))
 }
 
-/// Elements that a thread loads side by side.
-const VECTOR: usize = 4;
+/// Elements of a vec4, which a thread loads at once.
+const VEC4: usize = 4;
 
-/// Rows of threads in a block of `rows`.
-const ROWS_DEEP: usize = THREADS / (ROWS_COLUMNS / VECTOR);
+/// Rows of threads in a block of GEMV N: each takes every 16th k.
+const THREADS_K: usize = THREADS / (ROWS_COLUMNS / VEC4);
 
-/// Loads of the long operand that a thread of `rows` starts before it uses the first.
-const AHEAD: usize = 4;
+/// Loads of the long operand that a thread of GEMV N has in flight.
+const LOADS_IN_FLIGHT: usize = 4;
 
-/// Elements along k that a warp of `dots` loads at once; parts of k start at multiples of it.
-pub const RUN: usize = 32 * VECTOR;
+/// Elements along k that a warp of GEMV T loads at once; splits of k start at multiples of it.
+pub const RUN: usize = 32 * VEC4;
 
-/// The longest short side.
+/// The longest short side that the kernels take.
 pub const MAX_SHORT_SIDE: usize = 8;
 
-/// A matrix with a stride in each direction.
+/// A matrix with a stride along each dimension, in elements.
 #[derive(Clone, Copy)]
 struct Strided<T> {
     start: *const T,
     /// Distance of two elements along m or n.
-    along: usize,
+    stride_mn: usize,
     /// Distance of two elements along k.
-    along_k: usize,
+    stride_k: usize,
 }
 
 impl<T> Strided<T> {
-    fn new(start: *const T, leading: u32, rows_along_k: bool) -> Self {
-        let (along, along_k) = if rows_along_k {
+    fn new(start: *const T, leading: u32, k_major: bool) -> Self {
+        let (stride_mn, stride_k) = if k_major {
             (leading as usize, 1)
         } else {
             (1, leading as usize)
         };
         Strided {
             start,
-            along,
-            along_k,
+            stride_mn,
+            stride_k,
         }
     }
 
-    /// Whether 4 elements, from a multiple of 4 on, can be loaded as vectors where the other stride is `leading`.
+    /// Whether 4 elements, from a multiple of 4 on, are an aligned vec4 where the leading dimension
+    /// is `leading`.
     #[inline(always)]
     fn vectors(&self, leading: usize) -> bool {
-        self.start.addr().is_multiple_of(16) && leading.is_multiple_of(VECTOR)
+        self.start.addr().is_multiple_of(16) && leading.is_multiple_of(VEC4)
     }
 }
 
-/// Accumulators of other blocks that a thread loads before it adds the first.
-const PARTS_AHEAD: usize = 8;
+/// Partial sums of other blocks that a thread has in flight in a fix-up.
+const SPLITS_IN_FLIGHT: usize = 8;
 
-/// The product with its short side first, and what of it is this block's.
+/// The GEMM with its short side first, and the block tile of this block.
 struct Gemv<T> {
     short: Strided<T>,
     long: Strided<T>,
-    /// Its extents.
+    /// Extents of the GEMM, the short one first.
     rows: usize,
     columns: usize,
-    /// This block's first row and column, and its extents.
+    /// First row and column of the block tile, and its extents.
     first_row: usize,
     first_column: usize,
-    height: usize,
-    width: usize,
-    /// This block's part of k.
+    tile_rows: usize,
+    tile_columns: usize,
+    /// This block's split of k, from `start` to before `end`.
     start: usize,
     end: usize,
     /// Whether the short side is that of the columns.
@@ -125,57 +135,63 @@ struct Gemv<T> {
 }
 
 impl<T: Scalar> Gemv<T> {
-    /// The product, of which a block has `height` × `width` elements.
+    /// The GEMM `params`, for block tiles of `tile_rows` × `tile_columns`.
     #[inline(always)]
-    fn new([a, b]: [*const T; 2], gemm: &GemmParams<T>, [height, width]: [usize; 2]) -> Self {
+    fn new(
+        [a, b]: [*const T; 2],
+        params: &GemmParams<T>,
+        [tile_rows, tile_columns]: [usize; 2],
+    ) -> Self {
         let z = thread::block_idx_z();
-        let (batch, split) = ((z / gemm.splits) as usize, z % gemm.splits);
-        let start = (split * gemm.k_per_split).min(gemm.k);
-        let a = a.wrapping_add(batch * gemm.stride_a as usize);
-        let b = b.wrapping_add(batch * gemm.stride_b as usize);
-        let (m, n) = (gemm.m as usize, gemm.n as usize);
-        let left = Strided::new(a, gemm.lda, gemm.transpose_a == 0);
-        let right = Strided::new(b, gemm.ldb, gemm.transpose_b != 0);
+        let (batch, split) = ((z / params.splits) as usize, z % params.splits);
+        let start = (split * params.k_per_split).min(params.k);
+        let a = a.wrapping_add(batch * params.stride_a as usize);
+        let b = b.wrapping_add(batch * params.stride_b as usize);
+        let (m, n) = (params.m as usize, params.n as usize);
+        let operand_a = Strided::new(a, params.lda, params.transpose_a == 0);
+        let operand_b = Strided::new(b, params.ldb, params.transpose_b != 0);
         let swapped = n < m;
-        // Blocks of neighbouring numbers read the same of the long operand: one of them from memory, the others from the L2 cache.
-        let down = thread::grid_dim_y();
-        let number = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
+        // Blocks of neighbouring indices read the same elements of the long operand: one block
+        // reads them from memory, the others from the L2 cache.
+        let tiles_short = thread::grid_dim_y();
+        let block = thread::block_idx_y() * thread::grid_dim_x() + thread::block_idx_x();
         Gemv {
-            short: if swapped { right } else { left },
-            long: if swapped { left } else { right },
+            short: if swapped { operand_b } else { operand_a },
+            long: if swapped { operand_a } else { operand_b },
             rows: m.min(n),
             columns: m.max(n),
-            first_row: (number % down) as usize * height,
-            first_column: (number / down) as usize * width,
-            height,
-            width,
+            first_row: (block % tiles_short) as usize * tile_rows,
+            first_column: (block / tiles_short) as usize * tile_columns,
+            tile_rows,
+            tile_columns,
             start: start as usize,
-            end: (start + gemm.k_per_split).min(gemm.k) as usize,
+            end: (start + params.k_per_split).min(params.k) as usize,
             swapped,
         }
     }
 
-    /// Where the block's accumulators go. It is found out by a number that the compiler does not know, so that it holds no registers
-    /// through the loop before.
+    /// The epilogue of this block. It is computed from an index that the compiler does not know, so
+    /// that it holds no registers through the loop before.
     #[inline(always)]
-    fn epilogue(&self, [c, partials]: [*mut T; 2], gemm: &GemmParams<T>) -> GemvEpilogue<T> {
+    fn epilogue(&self, [c, workspace]: [*mut T; 2], params: &GemmParams<T>) -> GemvEpilogue<T> {
         let z = opaque(thread::block_idx_z() as usize) as u32;
-        let (batch, split) = (z / gemm.splits, z % gemm.splits);
-        let (across, down) = (thread::grid_dim_x(), thread::grid_dim_y());
-        let block = (batch * down + thread::block_idx_y()) * across + thread::block_idx_x();
-        let elements = self.height * self.width;
-        let parts = partials.wrapping_add(block as usize * gemm.splits as usize * elements);
+        let (batch, split) = (z / params.splits, z % params.splits);
+        let (tiles_long, tiles_short) = (thread::grid_dim_x(), thread::grid_dim_y());
+        let block =
+            (batch * tiles_short + thread::block_idx_y()) * tiles_long + thread::block_idx_x();
+        let elements = self.tile_rows * self.tile_columns;
+        let all_splits = workspace.wrapping_add(block as usize * params.splits as usize * elements);
         GemvEpilogue {
             first_row: self.first_row,
             first_column: self.first_column,
-            height: self.height,
-            width: self.width,
-            epilogue: LinearCombination::of_c(gemm, batch, c),
+            tile_rows: self.tile_rows,
+            tile_columns: self.tile_columns,
+            linear: LinearCombination::of_c(params, batch, c),
             swapped: self.swapped,
-            splits: gemm.splits as usize,
-            parts,
-            part: parts.wrapping_add(split as usize * elements),
-            count: partials
+            splits: params.splits as usize,
+            all_splits,
+            own_split: all_splits.wrapping_add(split as usize * elements),
+            counter: workspace
                 .wrapping_byte_sub(COUNTER_BYTES)
                 .cast::<u32>()
                 .wrapping_add(block as usize),
@@ -183,292 +199,318 @@ impl<T: Scalar> Gemv<T> {
     }
 }
 
-/// Where a block's accumulators go.
+/// The epilogue of a block: C, or the workspace and the fix-up.
 struct GemvEpilogue<T: Scalar> {
     first_row: usize,
     first_column: usize,
-    height: usize,
-    width: usize,
+    tile_rows: usize,
+    tile_columns: usize,
     /// C.
-    epilogue: LinearCombination<T>,
+    linear: LinearCombination<T>,
     swapped: bool,
-    /// Into how many parts k is split. With one there is none of the following.
+    /// The split-K factor. Where it is 1, the fields below are not used.
     splits: usize,
-    /// Accumulators of all parts of k, `height` × `width` each.
-    parts: *mut T,
-    /// Those of this block's.
-    part: *mut T,
-    /// The number of those that are there.
-    count: *mut u32,
+    /// Partial sums of all splits, `tile_rows` × `tile_columns` each.
+    all_splits: *mut T,
+    /// The partial sums of this block's split.
+    own_split: *mut T,
+    /// Counter of the splits whose partial sums are stored.
+    counter: *mut u32,
 }
 
 impl<T: Scalar> GemvEpilogue<T> {
-    /// Leaves the sum for element (i, x) of the block: in C, if there is such an element, or with those of its part of k.
+    /// Stores what this split computed for element (i, x) of the block tile: to C, if it has such
+    /// an element, or to the workspace.
     ///
     /// # Safety
-    /// No other thread owns the element, and the block has it.
+    /// The block tile has the element, and no other thread stores it. C and the workspace are as
+    /// [`tile_config`](crate::gemm::tile_config) says.
     #[inline(always)]
-    unsafe fn store_partial(&self, i: usize, x: usize, sum: T) {
-        // SAFETY: the caller ensures it.
+    unsafe fn store_partial(&self, i: usize, x: usize, accumulator: T) {
+        // SAFETY: the element is of the block tile, whose partial sums `own_split` has, and no
+        // other thread stores it.
         unsafe {
             if self.splits == 1 {
-                self.store(i, x, sum);
+                self.store(i, x, accumulator);
             } else {
-                *self.part.add(i * self.width + x) = sum;
+                *self.own_split.add(i * self.tile_columns + x) = accumulator;
             }
         }
     }
 
-    /// Stores the sum for element (i, x) of the block in C, if there is such an element.
+    /// Stores the accumulator of element (i, x) of the block tile to C, if it has such an element.
     ///
     /// # Safety
-    /// No other thread owns the element.
+    /// No other thread stores the element, and C is as [`tile_config`](crate::gemm::tile_config)
+    /// says.
     #[inline(always)]
-    unsafe fn store(&self, i: usize, x: usize, sum: T) {
+    unsafe fn store(&self, i: usize, x: usize, accumulator: T) {
         let (row, column) = (self.first_row + i, self.first_column + x);
         let (row, column) = if self.swapped {
             (column, row)
         } else {
             (row, column)
         };
-        // SAFETY: passed on to the caller.
-        unsafe { self.epilogue.store(row, column, sum) }
+        // SAFETY: `linear` describes C, which is as the contract of this function says, and no
+        // other thread stores this element.
+        unsafe { self.linear.store(row, column, accumulator) }
     }
 
-    /// Adds up the accumulators of all parts of k, in their order, in the block that has left its own last. The whole block calls it,
-    /// and a word of `memory`, which is shared memory, is overwritten.
+    /// The fix-up: the last block to arrive reduces the partial sums of all splits, in their order.
+    /// The whole block calls it, and a word of `memory`, which is shared memory, is overwritten.
     ///
     /// # Safety
-    /// Every element has been left; before the partial accumulators lie [`COUNTER_BYTES`], zero before the launch.
+    /// The block has stored all its partial sums. Before the workspace's partial sums lie
+    /// [`COUNTER_BYTES`], zero before the launch. No other thread accesses the word of `memory`.
     #[inline(always)]
     unsafe fn fix_up(&self, memory: *mut u32) {
-        // SAFETY: the caller ensures the counts.
-        if self.splits == 1 || !unsafe { is_last_block(self.count, self.splits as u32, memory) } {
+        // SAFETY: the counter is one of this tile's blocks only, and zero before the launch; no
+        // other thread accesses `memory`.
+        if self.splits == 1 || !unsafe { is_last_block(self.counter, self.splits as u32, memory) } {
             return;
         }
-        let elements = self.height * self.width;
+        let elements = self.tile_rows * self.tile_columns;
         let mut element = thread::thread_idx_x() as usize;
         while element < elements {
-            let mut sum = T::ZERO;
-            let mut part = 0;
-            while part < self.splits {
-                let mut others = [T::ZERO; PARTS_AHEAD];
-                for ahead in 0..PARTS_AHEAD {
-                    if part + ahead < self.splits {
-                        // SAFETY: all parts have been left.
-                        others[ahead] =
-                            unsafe { *self.parts.add((part + ahead) * elements + element) };
+            let mut accumulator = T::ZERO;
+            let mut split = 0;
+            while split < self.splits {
+                let mut loaded = [T::ZERO; SPLITS_IN_FLIGHT];
+                for load in 0..SPLITS_IN_FLIGHT {
+                    if split + load < self.splits {
+                        // SAFETY: all splits have arrived, so their partial sums are stored.
+                        loaded[load] =
+                            unsafe { *self.all_splits.add((split + load) * elements + element) };
                     }
                 }
-                for ahead in 0..PARTS_AHEAD {
-                    sum += others[ahead];
+                for load in 0..SPLITS_IN_FLIGHT {
+                    accumulator += loaded[load];
                 }
-                part += PARTS_AHEAD;
+                split += SPLITS_IN_FLIGHT;
             }
-            // SAFETY: each element has one thread of one block.
-            unsafe { self.store(element / self.width, element % self.width, sum) };
+            // SAFETY: one thread of the last block stores each element.
+            unsafe {
+                self.store(
+                    element / self.tile_columns,
+                    element % self.tile_columns,
+                    accumulator,
+                )
+            };
             element += THREADS;
         }
     }
 }
 
-/// The body of `rows`.
+/// GEMV N, for block tiles of `BM` rows: the body of the entries `…_rows_…`. `outputs` are C and
+/// the workspace.
 ///
 /// # Safety
-/// As for the kernels.
+/// As [`tile_config`](crate::gemm::tile_config) says of the kernels.
 #[inline(always)]
-pub unsafe fn rows<T: Scalar, const SHORT: usize>(
+pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
     operands: [*const T; 2],
-    epilogue: [*mut T; 2],
-    gemm: GemmParams<T>,
+    outputs: [*mut T; 2],
+    params: GemmParams<T>,
 ) {
-    let shared_sums = shared_array![T; THREADS * VECTOR];
-    let gemv = Gemv::new(operands, &gemm, [SHORT, ROWS_COLUMNS]);
+    let reduction_buffer = shared_array![T; THREADS * VEC4];
+    let gemv = Gemv::new(operands, &params, [BM, ROWS_COLUMNS]);
     let t = thread::thread_idx_x() as usize;
-    let (x, y) = (t % (ROWS_COLUMNS / VECTOR), t / (ROWS_COLUMNS / VECTOR));
-    let column = gemv.first_column + x * VECTOR;
-    let whole = column + VECTOR <= gemv.columns && gemv.long.vectors(gemv.long.along_k);
-    let mut accumulators = [[T::ZERO; VECTOR]; SHORT];
-    // SAFETY: indices are below the extents by the tests and minima; accumulators fix_up between barriers.
+    let (x, y) = (t % (ROWS_COLUMNS / VEC4), t / (ROWS_COLUMNS / VEC4));
+    let column = gemv.first_column + x * VEC4;
+    let vectors = column + VEC4 <= gemv.columns && gemv.long.vectors(gemv.long.stride_k);
+    let mut accumulators = [[T::ZERO; VEC4]; BM];
+    // SAFETY: operands, C and workspace are as the contract of this function says. The tests and
+    // minima keep indices inside of the operands. Barriers separate writes and reads of the partial
+    // sums in shared memory.
     unsafe {
         let mut k = gemv.start + y;
         while k < gemv.end {
-            let mut long = [[T::ZERO; VECTOR]; AHEAD];
-            for ahead in 0..AHEAD {
-                let k = k + ahead * ROWS_DEEP;
-                let from = gemv.long.start.wrapping_add(k * gemv.long.along_k + column);
+            let mut long = [[T::ZERO; VEC4]; LOADS_IN_FLIGHT];
+            for load in 0..LOADS_IN_FLIGHT {
+                let k = k + load * THREADS_K;
+                let from = gemv
+                    .long
+                    .start
+                    .wrapping_add(k * gemv.long.stride_k + column);
                 if k < gemv.end {
-                    if whole {
-                        long[ahead] = T::load_4(from);
+                    if vectors {
+                        long[load] = T::load_4(from);
                     } else {
-                        for q in 0..VECTOR {
+                        for q in 0..VEC4 {
                             if column + q < gemv.columns {
-                                long[ahead][q] = *from.add(q);
+                                long[load][q] = *from.add(q);
                             }
                         }
                     }
                 }
             }
-            for ahead in 0..AHEAD {
-                let k = (k + ahead * ROWS_DEEP).min(gemv.end - 1);
-                for i in 0..SHORT {
+            for load in 0..LOADS_IN_FLIGHT {
+                let k = (k + load * THREADS_K).min(gemv.end - 1);
+                for i in 0..BM {
                     let row = (gemv.first_row + i).min(gemv.rows - 1);
-                    let factor = *gemv
+                    let short = *gemv
                         .short
                         .start
-                        .add(row * gemv.short.along + k * gemv.short.along_k);
-                    for q in 0..VECTOR {
-                        accumulators[i][q] = factor.mul_add(long[ahead][q], accumulators[i][q]);
+                        .add(row * gemv.short.stride_mn + k * gemv.short.stride_k);
+                    for q in 0..VEC4 {
+                        accumulators[i][q] = short.mul_add(long[load][q], accumulators[i][q]);
                     }
                 }
             }
-            k += AHEAD * ROWS_DEEP;
+            k += LOADS_IN_FLIGHT * THREADS_K;
         }
-        let epilogue = gemv.epilogue(epilogue, &gemm);
-        for i in 0..SHORT {
-            for q in 0..VECTOR {
-                *shared_sums.add(y * ROWS_COLUMNS + x * VECTOR + q) = accumulators[i][q];
+        let epilogue = gemv.epilogue(outputs, &params);
+        for i in 0..BM {
+            for q in 0..VEC4 {
+                *reduction_buffer.add(y * ROWS_COLUMNS + x * VEC4 + q) = accumulators[i][q];
             }
             thread::sync_threads();
             if t < ROWS_COLUMNS {
-                let mut sum = T::ZERO;
-                for part in 0..ROWS_DEEP {
-                    sum += *shared_sums.add(part * ROWS_COLUMNS + t);
+                let mut accumulator = T::ZERO;
+                for thread_k in 0..THREADS_K {
+                    accumulator += *reduction_buffer.add(thread_k * ROWS_COLUMNS + t);
                 }
-                epilogue.store_partial(i, t, sum);
+                epilogue.store_partial(i, t, accumulator);
             }
             thread::sync_threads();
         }
-        epilogue.fix_up(shared_sums.cast());
+        epilogue.fix_up(reduction_buffer.cast());
     }
 }
 
-/// The body of `dots`.
+/// GEMV T, for block tiles of `BM` rows: the body of the entries `…_dots_…`. `outputs` are C and
+/// the workspace.
 ///
 /// # Safety
-/// As for the kernels.
+/// As [`tile_config`](crate::gemm::tile_config) says of the kernels.
 #[inline(always)]
-pub unsafe fn dots<T: Scalar, const SHORT: usize>(
+pub unsafe fn gemv_t<T: Scalar, const BM: usize>(
     operands: [*const T; 2],
-    epilogue: [*mut T; 2],
-    gemm: GemmParams<T>,
+    outputs: [*mut T; 2],
+    params: GemmParams<T>,
 ) {
-    let shared_sums = shared_array![T; MAX_SHORT_SIDE * WARPS * DOTS_COLUMNS];
-    const { assert!(SHORT <= MAX_SHORT_SIDE) };
-    let columns = dots_columns(gemm.k_per_split);
-    let gemv = Gemv::new(operands, &gemm, [SHORT, columns]);
+    let reduction_buffer = shared_array![T; MAX_SHORT_SIDE * WARPS * WN];
+    const { assert!(BM <= MAX_SHORT_SIDE) };
+    let columns = dots_columns(params.k_per_split);
+    let gemv = Gemv::new(operands, &params, [BM, columns]);
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (t / 32, t % 32);
-    let sharing = warps_along_k(gemm.k_per_split as usize);
-    // The warp's columns are from there on in the block's.
-    let first_x = warp / sharing * DOTS_COLUMNS;
-    // Parts of k start at multiples of RUN, so vectors are aligned where rows are.
+    let warps_k = warps_k(params.k_per_split as usize);
+    // First column of the warp tile in the block tile.
+    let warp_column = warp / warps_k * WN;
+    // Splits of k start at multiples of RUN, so vec4s are aligned where rows are.
     let vectors = [
-        gemv.short.along_k == 1 && gemv.short.vectors(gemv.short.along),
-        gemv.long.vectors(gemv.long.along),
+        gemv.short.stride_k == 1 && gemv.short.vectors(gemv.short.stride_mn),
+        gemv.long.vectors(gemv.long.stride_mn),
     ];
     let load = |operand: &Strided<T>, vectors: bool, index: usize, k: usize| {
-        // SAFETY: inside of the operand by the tests.
+        // SAFETY: `index` is below the extent along m or n, and the tests keep k below the split's
+        // end. A vec4 is loaded only where all rows are aligned.
         unsafe {
             let from = operand
                 .start
-                .wrapping_add(index * operand.along + k * operand.along_k);
-            let mut elements = [T::ZERO; VECTOR];
-            if vectors && k + VECTOR <= gemv.end {
+                .wrapping_add(index * operand.stride_mn + k * operand.stride_k);
+            let mut elements = [T::ZERO; VEC4];
+            if vectors && k + VEC4 <= gemv.end {
                 elements = T::load_4(from);
             } else {
-                for q in 0..VECTOR {
+                for q in 0..VEC4 {
                     if k + q < gemv.end {
-                        elements[q] = *from.add(q * operand.along_k);
+                        elements[q] = *from.add(q * operand.stride_k);
                     }
                 }
             }
             elements
         }
     };
-    let mut accumulators = [[T::ZERO; DOTS_COLUMNS]; SHORT];
-    let mut k = gemv.start + warp % sharing * RUN + lane * VECTOR;
+    let mut accumulators = [[T::ZERO; WN]; BM];
+    let mut k = gemv.start + warp % warps_k * RUN + lane * VEC4;
     while k < gemv.end {
-        let mut long = [[T::ZERO; VECTOR]; DOTS_COLUMNS];
-        for j in 0..DOTS_COLUMNS {
+        let mut long = [[T::ZERO; VEC4]; WN];
+        for j in 0..WN {
             long[j] = load(
                 &gemv.long,
                 vectors[1],
-                (gemv.first_column + first_x + j).min(gemv.columns - 1),
+                (gemv.first_column + warp_column + j).min(gemv.columns - 1),
                 k,
             );
         }
-        for i in 0..SHORT {
+        for i in 0..BM {
             let short = load(
                 &gemv.short,
                 vectors[0],
                 (gemv.first_row + i).min(gemv.rows - 1),
                 k,
             );
-            for j in 0..DOTS_COLUMNS {
-                for q in 0..VECTOR {
+            for j in 0..WN {
+                for q in 0..VEC4 {
                     accumulators[i][j] = short[q].mul_add(long[j][q], accumulators[i][j]);
                 }
             }
         }
-        k += sharing * RUN;
+        k += warps_k * RUN;
     }
-    let epilogue = gemv.epilogue(epilogue, &gemm);
-    // SAFETY: all lanes are here; accumulators fix_up before and are read after the barrier.
+    let epilogue = gemv.epilogue(outputs, &params);
+    // SAFETY: all lanes of the warp shuffle. A barrier lies between the writes of the partial sums
+    // and their reads. One lane of one warp stores each element of the block tile.
     unsafe {
-        for i in 0..SHORT {
-            for j in 0..DOTS_COLUMNS {
-                let mut sum = accumulators[i][j];
+        for i in 0..BM {
+            for j in 0..WN {
+                let mut accumulator = accumulators[i][j];
                 for step in 0..5 {
-                    sum += warp::warp_shuffle_xor(u32::MAX, sum, 16 >> step, 32).0;
+                    accumulator += warp::warp_shuffle_xor(u32::MAX, accumulator, 16 >> step, 32).0;
                 }
                 if lane == 0 {
-                    *shared_sums.add((warp * SHORT + i) * DOTS_COLUMNS + j) = sum;
+                    *reduction_buffer.add((warp * BM + i) * WN + j) = accumulator;
                 }
             }
         }
         thread::sync_threads();
-        // The first of the warps that unit columns adds up.
-        if warp % sharing == 0 && lane < SHORT * DOTS_COLUMNS {
-            let mut sum = T::ZERO;
-            for other in warp..warp + sharing {
-                sum += *shared_sums.add(other * SHORT * DOTS_COLUMNS + lane);
+        // The first of the warps that share columns reduces their partial sums.
+        if warp % warps_k == 0 && lane < BM * WN {
+            let mut accumulator = T::ZERO;
+            for other in warp..warp + warps_k {
+                accumulator += *reduction_buffer.add(other * BM * WN + lane);
             }
-            epilogue.store_partial(lane / DOTS_COLUMNS, first_x + lane % DOTS_COLUMNS, sum);
+            epilogue.store_partial(lane / WN, warp_column + lane % WN, accumulator);
         }
-        epilogue.fix_up(shared_sums.cast());
+        epilogue.fix_up(reduction_buffer.cast());
     }
 }
 
-macro_rules! skinny_kernels {
+macro_rules! gemv_kernels {
     ($($body:ident, $element:ty, $short:literal: $name:ident;)*) => {
         $(
-            #[doc = concat!("`", stringify!($body), "` with a short side of up to ", $short, " in a block.")]
+            #[doc = concat!(
+                "[`", stringify!($body), "`] with block tiles of a short side of ", $short, "."
+            )]
             ///
             /// # Safety
-            /// See [`instance`](crate::gemm::tile_config).
+            /// See [`tile_config`](crate::gemm::tile_config).
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
             pub unsafe fn $name(
                 a: &[$element],
                 b: &[$element],
                 c: *mut $element,
-                partials: *mut $element,
-                gemm: GemmParams<$element>,
+                workspace: *mut $element,
+                params: GemmParams<$element>,
             ) {
-                // SAFETY: passed on to the caller.
-                unsafe { $body::<$element, $short>([a.as_ptr(), b.as_ptr()], [c, partials], gemm) }
+                // SAFETY: operands, C and workspace are as the kernel's contract says.
+                unsafe {
+                    $body::<$element, $short>([a.as_ptr(), b.as_ptr()], [c, workspace], params)
+                }
             }
         )*
     };
 }
 
-skinny_kernels! {
-    rows, f32, 1: sgemm_rows_1;
-    rows, f32, 4: sgemm_rows_4;
-    dots, f32, 1: sgemm_dots_1;
-    dots, f32, 4: sgemm_dots_4;
-    rows, f64, 1: dgemm_rows_1;
-    rows, f64, 4: dgemm_rows_4;
-    dots, f64, 1: dgemm_dots_1;
-    dots, f64, 4: dgemm_dots_4;
+gemv_kernels! {
+    gemv_n, f32, 1: sgemm_rows_1;
+    gemv_n, f32, 4: sgemm_rows_4;
+    gemv_t, f32, 1: sgemm_dots_1;
+    gemv_t, f32, 4: sgemm_dots_4;
+    gemv_n, f64, 1: dgemm_rows_1;
+    gemv_n, f64, 4: dgemm_rows_4;
+    gemv_t, f64, 1: dgemm_dots_1;
+    gemv_t, f64, 4: dgemm_dots_4;
 }

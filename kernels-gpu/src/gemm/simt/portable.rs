@@ -1,24 +1,29 @@
-//! `sgemm_portable`, `dgemm_portable`, `gemm_f16_portable`, `gemm_bf16_portable`, `gemm_f16_portable_to_f16`,
-//! `gemm_bf16_portable_to_bf16`: general products by tiles, on GPUs of any generation.
+//! `sgemm_portable`, `dgemm_portable`, `gemm_f16_portable`, `gemm_bf16_portable`,
+//! `gemm_f16_portable_to_f16`, `gemm_bf16_portable_to_bf16`: GEMMs by tiles, on GPUs of any
+//! generation.
 //!
 //! # Idea
-//! What `register_blocked` does, for any size and layout: a thread's accumulators stay in registers, and tiles of both operands pass
-//! through shared memory, with k first, so that a thread finds what it multiplies side by side. The elements of the next
-//! tile are loaded into registers while those of this one are multiplied, and there are two pairs of tiles, so that one
-//! barrier separates them. Elements outside of an operand are zeros.
+//! What `register_blocked` does, for any size and layout. A thread's accumulators stay in
+//! registers. Tiles of both operands pass through shared memory, with k first, so that a thread
+//! finds its operands side by side. The elements of the next k-tile are prefetched into registers
+//! while this one is used. There are two stages, so that one barrier separates them. Elements
+//! outside of an operand are zeros.
 //!
-//! Elements of 16 bits become `f32` on their way into shared memory: products and accumulators are then those of `f32`.
-//! Where C is as narrow as A and B, a scaled sum is rounded when it is stored, and accumulators that must fix_up others stay as they are.
+//! Elements of 16 bits become `f32` when they are stored to shared memory, and accumulators are
+//! `f32`. Where C has 16-bit elements too, a scaled accumulator is rounded when it is stored, and
+//! partial sums stay `f32`.
 //!
 //! # Thread mapping
-//! 256 threads as 16 × 16; thread (x, y) owns 4 × 4 elements of the block's 64 × 64. Where the rows of an operand run along k, 16
-//! threads load neighbours along k, otherwise 64 threads load neighbours along m or n.
+//! 256 threads as 16 × 16; thread (x, y) owns 4 × 4 elements of the block tile of 64 × 64. For a
+//! K-major operand, 16 threads load neighbours along k, otherwise 64 threads load neighbours along
+//! m or n.
 //!
 //! # Preconditions
 //! None.
 //!
 //! # What changed since the rung before
-//! Against `register_blocked`: edges, layouts, α and β, batches, parts of k, and elements of 16 bits; loads of single elements.
+//! Against `register_blocked`: edges, layouts, α and β, batches, split-K, and elements of 16 bits;
+//! loads of single elements.
 //!
 //! # Source
 //! Beyond the sources.
@@ -33,49 +38,49 @@ use crate::gemm::tile_config::TileConfig;
 use cuda_std::float16::{Widen, bf16, f16};
 use cuda_std::prelude::*;
 
-/// Threads of a block, and along each side of its tile.
+/// Threads of a block, and along each side of its block tile.
 const THREADS: usize = 256;
 const THREADS_X: usize = 16;
 
-/// Rows and columns of a tile of C, and its extent along k.
+/// The block tile: BM = BN = 64 elements of C, and the k-tile.
 const BMN: usize = 64;
 const BK: usize = 16;
 
-/// Rows and columns of a thread's accumulators.
+/// The thread tile: TM = TN.
 const TM: usize = BMN / THREADS_X;
 
-/// Elements that a thread loads of a tile: 64 · 16 / 256 = 4.
+/// Elements that a thread loads of a tile of A or B: 64 · 16 / 256 = 4.
 const LOADED: usize = BMN * BK / THREADS;
 
-/// Distance of two k-rows of a shared tile: vectors stay aligned, and where rows of the operand run along k, the 16 threads
-/// that store neighbours along k use 8 banks instead of one.
+/// Distance of two k-rows of a tile in shared memory. Vectors stay aligned. For a K-major operand,
+/// the 16 threads that store neighbours along k use 8 banks instead of one.
 const PITCH: usize = BMN + 4;
 
-/// Elements of the shared tiles of both operands.
-const TILES: usize = 2 * BK * PITCH;
+/// Elements of a stage: a tile of each operand.
+const STAGE_ELEMENTS: usize = 2 * BK * PITCH;
 
 const _: () = assert!(THREADS_X * THREADS_X == THREADS && TM == 4 && THREADS.is_multiple_of(BMN));
 
-/// 64 rows or columns of an operand, and what a thread loads of them.
+/// 64 rows of A or columns of B, and the elements of them that a thread loads.
 struct Panel<I> {
     matrix: *const I,
     /// Distance of two elements along m or n, and along k.
     strides: [usize; 2],
     /// Extent of the matrix along m or n.
     extent: usize,
-    /// The thread's first element along m or n, and along k from the tile's first on.
+    /// The thread's first element along m or n, and along k from the k-tile's first on.
     first: [usize; 2],
-    /// From one of its elements to the next.
+    /// Distance from one of its elements to the next, along m or n, and along k.
     step: [usize; 2],
-    /// Where the first one goes in a shared tile.
+    /// Offset of the first one in a tile in shared memory.
     to: usize,
 }
 
 impl<I: Widen<Wide: GpuFloat>> Panel<I> {
     #[inline(always)]
-    fn new(matrix: *const I, leading: u32, along_k: bool, extent: u32, first: u32) -> Self {
+    fn new(matrix: *const I, leading: u32, k_major: bool, extent: u32, first: u32) -> Self {
         let t = thread::thread_idx_x() as usize;
-        let (strides, [i, k], step) = if along_k {
+        let (strides, [i, k], step) = if k_major {
             let step = [THREADS / BK, 0];
             ([leading as usize, 1], [t / BK, t % BK], step)
         } else {
@@ -92,35 +97,35 @@ impl<I: Widen<Wide: GpuFloat>> Panel<I> {
         }
     }
 
-    /// Loads this thread's elements of the tile from `start` on, and zeros from `end` on.
+    /// Loads this thread's elements of the k-tile from `start` on, and zeros from `end` on.
     ///
     /// # Safety
     /// The operand has `extent` × `end` elements.
     #[inline(always)]
     unsafe fn load(&self, start: usize, end: usize) -> [I::Wide; LOADED] {
         let mut elements = [I::Wide::ZERO; LOADED];
-        for index in 0..LOADED {
-            let i = self.first[0] + index * self.step[0];
-            let k = start + self.first[1] + index * self.step[1];
+        for element in 0..LOADED {
+            let i = self.first[0] + element * self.step[0];
+            let k = start + self.first[1] + element * self.step[1];
             if i < self.extent && k < end {
-                let place = i * self.strides[0] + k * self.strides[1];
-                // SAFETY: inside of the operand by the test.
-                elements[index] = unsafe { *self.matrix.add(place) }.widen();
+                let index = i * self.strides[0] + k * self.strides[1];
+                // SAFETY: the test keeps the index inside of the operand.
+                elements[element] = unsafe { *self.matrix.add(index) }.widen();
             }
         }
         elements
     }
 
-    /// Stores them into a shared tile.
+    /// Stores them to a tile in shared memory.
     ///
     /// # Safety
-    /// The tile has `BK` · `PITCH` elements, and nobody reads it.
+    /// The tile has `BK` · `PITCH` elements, and no other thread reads it before the next barrier.
     #[inline(always)]
     unsafe fn store(&self, tile: *mut I::Wide, elements: [I::Wide; LOADED]) {
-        for index in 0..LOADED {
-            let place = self.to + index * (self.step[0] + self.step[1] * PITCH);
-            // SAFETY: inside of the tile, whose extents the steps divide.
-            unsafe { *tile.add(place) = elements[index] };
+        for element in 0..LOADED {
+            let index = self.to + element * (self.step[0] + self.step[1] * PITCH);
+            // SAFETY: the index is inside of the tile, whose extents the steps divide.
+            unsafe { *tile.add(index) = elements[element] };
         }
     }
 }
@@ -128,76 +133,80 @@ impl<I: Widen<Wide: GpuFloat>> Panel<I> {
 /// The body of the kernels.
 ///
 /// # Safety
-/// As for the kernels; `memory` has two times [`TILES`] elements.
+/// As [`tile_config`](crate::gemm::tile_config) says of the kernels. `memory` has two times
+/// [`STAGE_ELEMENTS`] elements of shared memory, aligned to 16 bytes.
 #[inline(always)]
 unsafe fn body<I: Widen<Wide = T>, T: Scalar, C: Output<Wide = T>>(
     memory: *mut T,
     [a, b]: [*const I; 2],
-    (c, partials): (*mut C, *mut T),
-    gemm: GemmParams<T>,
+    (c, workspace): (*mut C, *mut T),
+    params: GemmParams<T>,
 ) {
-    let work = WorkTile::of_this_block(&gemm, BMN as u32, BMN as u32);
+    let work = WorkTile::of_this_block(&params, BMN as u32, BMN as u32);
     let batch = work.batch as usize;
-    let left = Panel::new(
-        a.wrapping_add(batch * gemm.stride_a as usize),
-        gemm.lda,
-        gemm.transpose_a == 0,
-        gemm.m,
+    let panel_a = Panel::new(
+        a.wrapping_add(batch * params.stride_a as usize),
+        params.lda,
+        params.transpose_a == 0,
+        params.m,
         work.row,
     );
-    let right = Panel::new(
-        b.wrapping_add(batch * gemm.stride_b as usize),
-        gemm.ldb,
-        gemm.transpose_b != 0,
-        gemm.n,
+    let panel_b = Panel::new(
+        b.wrapping_add(batch * params.stride_b as usize),
+        params.ldb,
+        params.transpose_b != 0,
+        params.n,
         work.column,
     );
     let t = thread::thread_idx_x() as usize;
     let (row, column) = (t / THREADS_X * TM, t % THREADS_X * TM);
     let (start, end) = (work.start as usize, (work.start + work.depth) as usize);
     let mut accumulators = [[T::ZERO; TM]; TM];
-    // SAFETY: loads are guarded. Who stores into a tile has met all others at the barrier behind their last look at it: there
-    // are two pairs of tiles, in turn.
+    // SAFETY: operands, C and workspace are as the contract of this function says, and loads are
+    // guarded. Between the last read of a stage and the next store to it lies the barrier of the
+    // other stage.
     unsafe {
-        let mut next = (left.load(start, end), right.load(start, end));
+        let mut prefetched = (panel_a.load(start, end), panel_b.load(start, end));
         let mut k = start;
-        let mut tiles = memory;
-        let mut others = memory.add(TILES);
+        let mut stage = memory;
+        let mut other_stage = memory.add(STAGE_ELEMENTS);
         while k < end {
-            left.store(tiles, next.0);
-            right.store(tiles.add(BK * PITCH), next.1);
+            panel_a.store(stage, prefetched.0);
+            panel_b.store(stage.add(BK * PITCH), prefetched.1);
             thread::sync_threads();
             k += BK;
-            next = (left.load(k, end), right.load(k, end));
-            for depth in 0..BK {
-                let of_a = T::load_4(tiles.add(depth * PITCH + row));
-                let of_b = T::load_4(tiles.add((BK + depth) * PITCH + column));
+            prefetched = (panel_a.load(k, end), panel_b.load(k, end));
+            for k_row in 0..BK {
+                let fragment_a = T::load_4(stage.add(k_row * PITCH + row));
+                let fragment_b = T::load_4(stage.add((BK + k_row) * PITCH + column));
                 for i in 0..TM {
                     for j in 0..TM {
-                        accumulators[i][j] = of_a[i].mul_add(of_b[j], accumulators[i][j]);
+                        accumulators[i][j] =
+                            fragment_a[i].mul_add(fragment_b[j], accumulators[i][j]);
                     }
                 }
             }
-            (tiles, others) = (others, tiles);
+            (stage, other_stage) = (other_stage, stage);
         }
-        let corner = [work.row as usize + row, work.column as usize + column];
-        match LinearCombination::of_partial_sums(&gemm, &work, partials, [BMN; 2]) {
-            Some(epilogue) => store(&epilogue, &accumulators, corner),
+        let coord = [work.row as usize + row, work.column as usize + column];
+        match LinearCombination::of_partial_sums(&params, &work, workspace, [BMN; 2]) {
+            Some(epilogue) => store(&epilogue, &accumulators, coord),
             None => store(
-                &LinearCombination::of_c(&gemm, work.batch, c),
+                &LinearCombination::of_c(&params, work.batch, c),
                 &accumulators,
-                corner,
+                coord,
             ),
         }
-        // The block's barrier inside comes before a word of the tiles is written.
-        fix_up::<C, BMN, BMN, THREADS, 4>(&gemm, &work, c, partials, memory.cast());
+        // `fix_up` has a block barrier before it overwrites a word of the stages.
+        fix_up::<C, BMN, BMN, THREADS, 4>(&params, &work, c, workspace, memory.cast());
     }
 }
 
-/// Stores a thread's accumulators from a row and a column on.
+/// Stores a thread's accumulators, the first of them at `row` and `column`.
 ///
 /// # Safety
-/// The epilogue is a matrix, the elements nobody else's.
+/// The epilogue is a matrix of `rows` × `columns` elements. No other thread owns the elements of
+/// this thread tile.
 #[inline(always)]
 unsafe fn store<C: Output>(
     epilogue: &LinearCombination<C>,
@@ -206,39 +215,47 @@ unsafe fn store<C: Output>(
 ) {
     for i in 0..TM {
         for j in 0..TM {
-            // SAFETY: passed on to the caller.
+            // SAFETY: the epilogue is a matrix, by the contract of this function. The element is of
+            // this thread tile, which no other thread owns.
             unsafe { epilogue.store(row + i, column + j, accumulators[i][j]) };
         }
     }
 }
 
 macro_rules! portable_kernels {
-    ($($name:ident, $instances:ident: $input:ty => $sum:ty => $output:ty, $resident:literal;)*) => {
+    ($(
+        $name:ident, $instances:ident:
+        $input:ty => $accumulator:ty => $output:ty, $blocks_per_sm:literal;
+    )*) => {
         $(
-            #[doc = concat!("Products of `", stringify!($input), "`, summed in `", stringify!($sum), "`, C of `", stringify!($output), "`.")]
+            #[doc = concat!(
+                "GEMM of `", stringify!($input), "`, with accumulators of `",
+                stringify!($accumulator), "` and C of `", stringify!($output), "`."
+            )]
             ///
             /// # Safety
-            /// See [`instance`](crate::gemm::tile_config).
-            #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = $resident)]
+            /// See [`tile_config`](crate::gemm::tile_config).
+            #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = $blocks_per_sm)]
             pub unsafe fn $name(
                 a: &[$input],
                 b: &[$input],
                 c: *mut $output,
-                partials: *mut $sum,
-                gemm: GemmParams<$sum>,
+                workspace: *mut $accumulator,
+                params: GemmParams<$accumulator>,
             ) {
-                let memory = shared_array![$sum; 2 * TILES];
-                // SAFETY: passed on to the caller.
-                unsafe { body(memory, [a.as_ptr(), b.as_ptr()], (c, partials), gemm) }
+                let memory = shared_array![$accumulator; 2 * STAGE_ELEMENTS];
+                // SAFETY: operands, C and workspace are as the kernel's contract says, and
+                // `memory` is an array of two stages.
+                unsafe { body(memory, [a.as_ptr(), b.as_ptr()], (c, workspace), params) }
             }
 
-            #[doc = concat!("`", stringify!($name), "`, which takes operands that lie in any way.")]
+            #[doc = concat!("`", stringify!($name), "`, which takes operands of any layout.")]
             pub const $instances: &[TileConfig] = &[TileConfig {
                 entry: stringify!($name),
                 tile: [BMN as u32, BMN as u32, BK as u32],
                 threads: THREADS as u32,
                 shared_bytes: 0,
-                blocks_per_sm: $resident,
+                blocks_per_sm: $blocks_per_sm,
                 promotion_interval: None,
                 layouts: [layout::ANY; 2],
             }];

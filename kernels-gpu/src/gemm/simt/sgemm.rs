@@ -1,31 +1,40 @@
-//! `sgemm` and its instances: f32 products of any size and layout, at the rate of the FP32 units.
+//! `sgemm` and its instances: f32 GEMMs of any size and layout, at the rate of the FP32 units.
 //!
 //! # Idea
-//! `cp_async` keeps the FP32 units busy for about three quarters of the time. What is left goes to waiting at block barriers
-//! and to loading operands from shared memory. So each thread owns 8 × 16 accumulators: 24 elements from shared memory feed 128
-//! multiply-adds, and the elements of the next k are loaded into a second set of registers while those of this one are
-//! multiplied. Stages of shared memory form a pipeline in which each has two barriers, "full" and "empty": a warp waits for a
-//! stage, never for the other warps. FMAs go through the accumulators in serpentines, so that of the three operands of an
-//! instruction one was an operand of the instruction before: register banks deliver two per cycle. The large k_tiles multiply two
-//! rows along k in a loop that the instruction cache holds; waits and copies lie among the FMAs of the last two. Where k is
-//! long, accumulators are those of [slices](crate::gemm::simt::promotion), which round less.
+//! `cp_async` keeps the FP32 units busy for about three quarters of the time. The rest goes to
+//! block barriers and to loads of operands from shared memory. So each thread owns 8 × 16
+//! accumulators: 24 elements from shared memory feed 128 FMAs. The elements of the next k are
+//! prefetched into a second set of registers meanwhile.
+//!
+//! Stages of shared memory form a pipeline in which each has a full and an empty barrier. A warp
+//! waits for a stage, never for the other warps.
+//!
+//! FMAs go through the accumulators in serpentines. Of the three operands of an instruction, one
+//! was then an operand of the instruction before: register banks deliver two per cycle.
+//!
+//! The large block tiles compute two k-rows at a time, in a loop that the instruction cache holds.
+//! Waits and copies lie among the FMAs of the last two k-rows. Where k is long, accumulation has
+//! [two levels](crate::gemm::simt::promotion), which round less.
 //!
 //! # Thread mapping
-//! A warp owns 8 · `TM` × 4 · `TN` elements of the block's tile of C, a thread `TM` × `TN` of them: 4 × 4 blocks, 32 rows and
-//! 16 columns apart. All threads copy: see [`operand`](crate::gemm::operand).
+//! The warp tile has 8 · `TM` × 4 · `TN` elements of the block tile. The thread tile has `TM` ×
+//! `TN` of them: micro-tiles of 4 × 4 elements, 32 rows and 16 columns apart. All threads copy: see
+//! [`copy`](crate::gemm::copy).
 //!
 //! # Preconditions
-//! None on sizes, beyond [`MAX_LEADING`](crate::gemm::MAX_LEADING). Instances named after a layout (`_nn`: neither operand
-//! transposed) take that layout only, and rows along m or n must be of whole 16-byte vectors: leading dimension and extent
-//! multiples of 4, the address of 16.
+//! None on sizes, beyond [`MAX_LEADING`](crate::gemm::MAX_LEADING). Instances named after a layout
+//! (`_nn`: neither operand transposed) take that layout only. For an MN-major operand, the large
+//! block tiles need whole 16-byte vectors: the leading dimension and the extent are multiples of 4
+//! elements, the address of 16 bytes.
 //!
 //! # What changed since the rung before
-//! Against `cp_async`: barriers for stages instead of the block, twice the accumulators of a thread, fragments in two sets of
-//! registers, the order of the FMAs, α and β, layouts, edges, batches, and parts of k.
+//! Against `cp_async`: barriers for stages instead of the block, twice the accumulators of a
+//! thread, fragments in two sets of registers, the order of the FMAs, α and β, layouts, edges,
+//! batches, split-K and stream-K.
 //!
 //! # Source
-//! Beyond the sources. The blocking is that of CUTLASS's SIMT kernels (Kerr et al., "CUTLASS: Fast Linear Algebra in
-//! CUDA C++", 2017).
+//! Beyond the sources. The blocking is that of CUTLASS's SIMT kernels (Kerr et al., "CUTLASS: Fast
+//! Linear Algebra in CUDA C++", 2017).
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::{PADDING, Panel, TileLoader, layout};
@@ -40,12 +49,12 @@ use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, Vector};
 
-/// Rows and columns of threads in a warp.
-const WARP_ROWS: usize = 8;
-const WARP_COLUMNS: usize = 4;
+/// Threads of a warp along m and along n.
+const WARP_THREADS_M: usize = 8;
+const WARP_THREADS_N: usize = 4;
 
 // ANCHOR: fragments
-/// What a thread multiplies for one k.
+/// A thread's operands for one k.
 #[derive(Clone, Copy)]
 struct Fragments<const TM: usize, const TN: usize> {
     a: [f32; TM],
@@ -54,36 +63,42 @@ struct Fragments<const TM: usize, const TN: usize> {
 // ANCHOR_END: fragments
 
 impl<const TM: usize, const TN: usize> Fragments<TM, TN> {
-    /// Loads blocks of 4 that are one warp of threads apart.
+    /// Loads vec4s that are one row, or column, of the warp's threads apart.
     ///
     /// # Safety
-    /// The places are in a full stage and 16-byte aligned.
+    /// `a` and `b` point to this thread's first elements of a k-row in a full stage, and are
+    /// aligned to 16 bytes.
     #[inline(always)]
     unsafe fn load(&mut self, a: *const f32, b: *const f32) {
-        // SAFETY: the caller ensures it.
+        // SAFETY: the stage is full and the pointers are aligned by the contract of this function.
+        // Offsets are multiples of 4 elements and stay in the k-row.
         unsafe {
             for i in (0..TM).step_by(4) {
                 [self.a[i], self.a[i + 1], self.a[i + 2], self.a[i + 3]] =
-                    F32x4::load(a.add(i * WARP_ROWS));
+                    F32x4::load(a.add(i * WARP_THREADS_M));
             }
             for j in (0..TN).step_by(4) {
                 [self.b[j], self.b[j + 1], self.b[j + 2], self.b[j + 3]] =
-                    F32x4::load(b.add(j * WARP_COLUMNS));
+                    F32x4::load(b.add(j * WARP_THREADS_N));
             }
         }
     }
 }
 
-/// The product, for k_tiles of `BM` × `BN`, `BK` deep, of which `UNROLL` rows are unrolled at a time. `DIRECT` leaves out the
-/// second way of storing, which costs the main loop registers.
+/// The GEMM, for block tiles of `BM` × `BN` and k-tiles of `BK`, of which `UNROLL` k-rows are
+/// unrolled at a time. `DIRECT` leaves out the epilogue through shared memory, which costs the main
+/// loop registers.
 ///
-/// Where warps are few, a loop over two rows keeps them busiest: the instruction cache holds it, and `ptxas` keeps its FMAs in
-/// order and its loads early, which it does not do with 16 rows one behind the other. Copies are then predicated, so
-/// that FMAs lie between them. Where warps are many, they fill each other's gaps, and fewer instructions count for more.
+/// Where warps are few, a loop over two k-rows keeps them busiest. The instruction cache holds it,
+/// and `ptxas` keeps its FMAs in order and its loads early, which it does not do with 16 k-rows one
+/// behind the other. Copies are then predicated, so that FMAs lie between them. Where warps are
+/// many, they fill each other's gaps, and fewer instructions count for more.
 ///
 /// # Safety
-/// As for the kernels; `memory` has `cp_async::shared_bytes::<f32>([BM, BN, BK], STAGES)` bytes, aligned to 16, and where there are
-/// several slices of k, those of [`PromotedAccumulators`] behind them.
+/// As [`tile_config`](crate::gemm::tile_config) says of the kernels. `memory` has
+/// `cp_async::shared_bytes::<f32>([BM, BN, BK], STAGES)` bytes of shared memory, aligned to 16.
+/// Where k is longer than the promotion interval, those of [`PromotedAccumulators`] lie behind
+/// them.
 #[inline(always)]
 unsafe fn body<
     const BM: usize,
@@ -102,14 +117,14 @@ unsafe fn body<
     a: *const f32,
     b: *const f32,
     c: *mut f32,
-    partials: *mut f32,
-    gemm: GemmParams<f32>,
+    workspace: *mut f32,
+    params: GemmParams<f32>,
 ) {
     const {
         assert!(
             BM * BN == THREADS * TM * TN
-                && BM.is_multiple_of(WARP_ROWS * TM)
-                && BN.is_multiple_of(WARP_COLUMNS * TN)
+                && BM.is_multiple_of(WARP_THREADS_M * TM)
+                && BN.is_multiple_of(WARP_THREADS_N * TN)
         );
         assert!(
             TM.is_multiple_of(4)
@@ -119,61 +134,64 @@ unsafe fn body<
                 && STAGES >= 3
         );
     }
-    let rolled_up = const { UNROLL < BK };
-    let work = WorkTile::of_this_block(&gemm, BM as u32, BN as u32);
-    let mut left = TileLoader::<f32, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
-        matrix: a.wrapping_add(work.batch as usize * gemm.stride_a as usize),
-        leading: gemm.lda,
-        extent: gemm.m,
+    let rolls = const { UNROLL < BK };
+    let work = WorkTile::of_this_block(&params, BM as u32, BN as u32);
+    let mut loader_a = TileLoader::<f32, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
+        matrix: a.wrapping_add(work.batch as usize * params.stride_a as usize),
+        leading: params.lda,
+        extent: params.m,
         first: work.row,
         start: work.start,
     });
-    let mut right = TileLoader::<f32, LAYOUT_B, BN, BK, THREADS>::new(&Panel {
-        matrix: b.wrapping_add(work.batch as usize * gemm.stride_b as usize),
-        leading: gemm.ldb,
-        extent: gemm.n,
+    let mut loader_b = TileLoader::<f32, LAYOUT_B, BN, BK, THREADS>::new(&Panel {
+        matrix: b.wrapping_add(work.batch as usize * params.stride_b as usize),
+        leading: params.ldb,
+        extent: params.n,
         first: work.column,
         start: work.start,
     });
     let (pitch_a, pitch_b) = (BM + PADDING, BN + PADDING);
-    let words_a = BK * pitch_a;
-    let stage_words = BK * (pitch_a + pitch_b);
+    let elements_a = BK * pitch_a;
+    let stage_elements = BK * (pitch_a + pitch_b);
     let shared = SharedAddress::of(memory);
-    let stage = |index: u32| shared.at(index * (stage_words * size_of::<f32>()) as u32);
-    let right_of = |stage: SharedAddress| stage.at((words_a * size_of::<f32>()) as u32);
-    let ring_words =
+    let stage = |index: u32| shared.at(index * (stage_elements * size_of::<f32>()) as u32);
+    let tile_b = |stage: SharedAddress| stage.at((elements_a * size_of::<f32>()) as u32);
+    let pipeline_elements =
         const { cp_async::shared_bytes::<f32>([BM, BN, BK], STAGES) / size_of::<f32>() };
 
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (t / 32, t % 32);
-    let across = BN / (WARP_COLUMNS * TN);
+    let warps_n = BN / (WARP_THREADS_N * TN);
     let (warp_row, warp_column) = (
-        warp / across * (WARP_ROWS * TM),
-        warp % across * (WARP_COLUMNS * TN),
+        warp / warps_n * (WARP_THREADS_M * TM),
+        warp % warps_n * (WARP_THREADS_N * TN),
     );
-    let (lane_row, lane_column) = (lane / WARP_COLUMNS * 4, lane % WARP_COLUMNS * 4);
+    let (lane_row, lane_column) = (lane / WARP_THREADS_N * 4, lane % WARP_THREADS_N * 4);
 
-    // SAFETY: zero is a valid float. An array expression would be a loop that LLVM does not unroll in time.
+    // SAFETY: zero is a valid float. An array expression would be a loop that LLVM does not unroll
+    // in time.
     let mut accumulators: [[f32; TN]; TM] = unsafe { core::mem::zeroed() };
     let k_tiles = work.depth.div_ceil(BK as u32);
-    // SAFETY: the caller ensures the memory and the operands. Stages are producer_commit only when empty and read only when full,
-    // by the pipeline.
+    // SAFETY: `memory`, operands, C and workspace are as the contract of this function says. The
+    // pipeline's barriers order the stages: one is filled when it is empty, and read when it is
+    // full. Loads after the last k-tile read that stage again.
     unsafe {
         let mut pipeline = Pipeline::<STAGES>::new(
-            SharedAddress::of(memory.add(STAGES * stage_words)),
+            SharedAddress::of(memory.add(STAGES * stage_elements)),
             THREADS as u32,
         );
-        let mut copied = 0;
-        let mut depth = work.depth - k_tiles.saturating_sub(1) * BK as u32;
-        while copied < k_tiles && copied < STAGES as u32 - 2 {
-            left.copy_partial(stage(pipeline.producer_stage), depth);
-            right.copy_partial(right_of(stage(pipeline.producer_stage)), depth);
+        let mut prefetched = 0;
+        let mut k_extent = work.depth - k_tiles.saturating_sub(1) * BK as u32;
+        while prefetched < k_tiles && prefetched < STAGES as u32 - 2 {
+            loader_a.copy_partial(stage(pipeline.producer_stage), k_extent);
+            loader_b.copy_partial(tile_b(stage(pipeline.producer_stage)), k_extent);
             pipeline.producer_commit();
-            depth = BK as u32;
-            copied += 1;
+            k_extent = BK as u32;
+            prefetched += 1;
         }
-        let promoted = PromotedAccumulators::<TM, TN, THREADS>::new(memory.add(ring_words), t);
-        let promotes = work.depth > gemm.promotion_interval;
+        let promoted =
+            PromotedAccumulators::<TM, TN, THREADS>::new(memory.add(pipeline_elements), t);
+        let promotes = work.depth > params.promotion_interval;
         if promotes {
             promoted.zero();
         }
@@ -181,28 +199,29 @@ unsafe fn body<
             pipeline.consumer_wait();
             let (first_a, first_b) = (
                 memory.add(warp_row + lane_row),
-                memory.add(words_a + warp_column + lane_column),
+                memory.add(elements_a + warp_column + lane_column),
             );
             let (mut from_a, mut from_b) = (first_a, first_b);
             let mut fragments: [Fragments<TM, TN>; 2] = core::mem::zeroed();
             fragments[0].load(from_a, from_b);
             let mut k_tile = 1;
             while k_tile <= k_tiles {
-                let reading = pipeline.consumer_stage;
+                let read_stage = pipeline.consumer_stage;
                 let mut k = UNROLL as u32;
                 while k < BK as u32 {
                     for u in 0..UNROLL {
                         let (next, row) = (&mut fragments[(u + 1) % 2], u + 1);
                         next.load(from_a.add(row * pitch_a), from_b.add(row * pitch_b));
-                        multiply(&mut accumulators, &fragments[u % 2]);
+                        outer_product(&mut accumulators, &fragments[u % 2]);
                     }
                     from_a = from_a.add(UNROLL * pitch_a);
                     from_b = from_b.add(UNROLL * pitch_b);
                     k = rolled(k as usize + UNROLL) as u32;
                 }
-                // The last rows of a tile. Meanwhile a tile is copied; the other warps have left the stage before the last.
-                let more = copied < k_tiles;
-                if rolled_up {
+                // The last k-rows of a k-tile, with the copies of a later one among them. These go
+                // to the stage that was read two k-tiles ago, which the other warps have released.
+                let more = prefetched < k_tiles;
+                if rolls {
                     pipeline.producer_acquire();
                 }
                 for u in 0..UNROLL {
@@ -212,30 +231,32 @@ unsafe fn body<
                         next.load(from_a.add(row * pitch_a), from_b.add(row * pitch_b));
                     } else {
                         pipeline.consumer_advance();
-                        // After the last tile the fragments are loaded once more from where they were, for nothing.
+                        // After the last k-tile the fragments are loaded from the same offsets once
+                        // more, and not used.
                         if k_tile < k_tiles {
                             pipeline.consumer_wait();
-                            from_a = first_a.add(pipeline.consumer_stage as usize * stage_words);
-                            from_b = first_b.add(pipeline.consumer_stage as usize * stage_words);
+                            from_a = first_a.add(pipeline.consumer_stage as usize * stage_elements);
+                            from_b = first_b.add(pipeline.consumer_stage as usize * stage_elements);
                         }
                         next.load(from_a, from_b);
                     }
-                    multiply(&mut accumulators, &fragments[u % 2]);
-                    // All rows are read by now. Earlier would do, and be as fast, but NVIDIA's racecheck knows the order of reads
-                    // and later copies by the arrival behind these copies alone.
-                    if u == UNROLL - 2 && (rolled_up || more) {
-                        if !rolled_up {
+                    outer_product(&mut accumulators, &fragments[u % 2]);
+                    // All k-rows are read by now. Copies could start earlier, and be as fast, but
+                    // NVIDIA's racecheck learns the order of reads and later copies only from the
+                    // arrival behind these copies.
+                    if u == UNROLL - 2 && (rolls || more) {
+                        if !rolls {
                             pipeline.producer_acquire();
                         }
-                        left.copy_if(stage(pipeline.producer_stage), more);
-                        right.copy_if(right_of(stage(pipeline.producer_stage)), more);
-                        // Without more k_tiles nobody waits for the stage.
+                        loader_a.copy_if(stage(pipeline.producer_stage), more);
+                        loader_b.copy_if(tile_b(stage(pipeline.producer_stage)), more);
+                        // Where no k-tile is left, no thread waits for the stage.
                         pipeline.producer_commit();
-                        copied += 1;
+                        prefetched += 1;
                     }
                 }
-                pipeline.consumer_release(reading);
-                if k_tile < k_tiles && (k_tile * BK as u32) & (gemm.promotion_interval - 1) == 0 {
+                pipeline.consumer_release(read_stage);
+                if k_tile < k_tiles && (k_tile * BK as u32) & (params.promotion_interval - 1) == 0 {
                     promoted.promote(&mut accumulators);
                 }
                 k_tile += 1;
@@ -244,57 +265,58 @@ unsafe fn body<
         if promotes {
             promoted.add_to(&mut accumulators);
         }
-        let epilogue = LinearCombination::new(&gemm, &work, c, partials, [BM, BN]);
+        let epilogue = LinearCombination::new(&params, &work, c, workspace, [BM, BN]);
         let (row, column) = (work.row as usize, work.column as usize);
         if DIRECT || epilogue.vectors() {
-            store_directly(
+            store_direct(
                 &epilogue,
                 &accumulators,
                 row + warp_row + lane_row,
                 column + warp_column + lane_column,
             );
         } else {
-            // The stages are no longer needed once every warp is here.
+            // The stages are free once all warps have arrived here: the last reads are done.
             thread::sync_threads();
-            let strip = memory.add(warp * WARP_ROWS * (WARP_COLUMNS * TN + PADDING));
-            store_strips(
+            let staging = memory.add(warp * WARP_THREADS_M * (WARP_THREADS_N * TN + PADDING));
+            store_through_shared(
                 &epilogue,
                 &accumulators,
-                strip,
+                staging,
                 row + warp_row,
                 column + warp_column,
             );
         }
-        fix_up::<f32, BM, BN, THREADS, 8>(&gemm, &work, c, partials, memory.cast());
+        fix_up::<f32, BM, BN, THREADS, 8>(&params, &work, c, workspace, memory.cast());
     }
 }
 
 // ANCHOR: serpentine
-/// Adds the products of one row along k to a thread's accumulators.
+/// Adds the outer product of one k-row of A and of B to a thread's accumulators.
 #[inline(always)]
-fn multiply<const TM: usize, const TN: usize>(
+fn outer_product<const TM: usize, const TN: usize>(
     accumulators: &mut [[f32; TN]; TM],
     Fragments { a, b }: &Fragments<TM, TN>,
 ) {
     for i in 0..TM {
-        for step in 0..TN {
-            let j = if i % 2 == 0 { step } else { TN - 1 - step };
-            multiply_add(a[i], b[j], &mut accumulators[i][j]);
+        for index in 0..TN {
+            let j = if i % 2 == 0 { index } else { TN - 1 - index };
+            fma(a[i], b[j], &mut accumulators[i][j]);
         }
     }
 }
 // ANCHOR_END: serpentine
 
-/// Adds a · b to a sum, as [`f32::mul_add`] does, but where it is written: LLVM would gather the multiply-adds of several rows
-/// behind the waits and copies that lie between them, and nothing would be left to do meanwhile.
+/// Adds a · b to an accumulator, as [`f32::mul_add`] does, but at this point of the program. LLVM
+/// would gather the FMAs of several k-rows behind the waits and copies that lie between them, and
+/// the FP32 units would idle meanwhile.
 #[inline(always)]
-fn multiply_add(a: f32, b: f32, sum: &mut f32) {
+fn fma(a: f32, b: f32, accumulator: &mut f32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: arithmetic on registers.
+    // SAFETY: arithmetic on registers, without access to memory.
     unsafe {
         core::arch::asm!(
-            "fma.rn.f32 {sum}, {a}, {b}, {sum};",
-            sum = inout(reg32) *sum,
+            "fma.rn.f32 {accumulator}, {a}, {b}, {accumulator};",
+            accumulator = inout(reg32) *accumulator,
             a = in(reg32) a,
             b = in(reg32) b,
             options(nomem, nostack, preserves_flags),
@@ -302,16 +324,18 @@ fn multiply_add(a: f32, b: f32, sum: &mut f32) {
     }
     #[cfg(not(target_arch = "nvptx64"))]
     {
-        *sum = a.mul_add(b, *sum);
+        *accumulator = a.mul_add(b, *accumulator);
     }
 }
 
-/// Stores a thread's accumulators, whose first is at this row and column, as vectors where the epilogue's rows are whole ones.
+/// Stores a thread's accumulators, the first of them at `row` and `column`. Rows of whole, aligned
+/// vec4s are stored as such, others by elements.
 ///
 /// # Safety
-/// The epilogue is a matrix of `rows` × `columns` elements; no other thread owns these ones.
+/// The epilogue is a matrix of `rows` × `columns` elements. No other thread owns the elements of
+/// this thread tile.
 #[inline(always)]
-unsafe fn store_directly<const TM: usize, const TN: usize>(
+unsafe fn store_direct<const TM: usize, const TN: usize>(
     epilogue: &LinearCombination<f32>,
     accumulators: &[[f32; TN]; TM],
     row: usize,
@@ -328,15 +352,16 @@ unsafe fn store_directly<const TM: usize, const TN: usize>(
     let vectors =
         leading.is_multiple_of(4) && columns.is_multiple_of(4) && start.addr().is_multiple_of(16);
     for i in 0..TM {
-        let row = row + i / 4 * (4 * WARP_ROWS) + i % 4;
+        let row = row + i / 4 * (4 * WARP_THREADS_M) + i % 4;
         if row >= rows {
             continue;
         }
         for j in (0..TN).step_by(4) {
-            let column = column + j * WARP_COLUMNS;
+            let column = column + j * WARP_THREADS_N;
             let to = start.wrapping_add(row * leading + column);
             let mut values = scaled(&accumulators[i], j, alpha);
-            // SAFETY: inside of the matrix by the tests; vectors are aligned because all rows are.
+            // SAFETY: the tests keep each access inside of the matrix. A vec4 is aligned because
+            // the start and the leading dimension are, and `column` is a multiple of 4.
             unsafe {
                 if !vectors {
                     for q in 0..4 {
@@ -363,8 +388,9 @@ unsafe fn store_directly<const TM: usize, const TN: usize>(
     }
 }
 
-/// Four accumulators from `j` on, times α: in registers of their own. Stored as they are, accumulators would have to lie as the vectors of
-/// B do, in the same register banks, and each FMA of the main loop would wait for a bank.
+/// Four accumulators from `j` on, times α, in registers of their own. To be stored as they are, the
+/// accumulators would have to lie as the vectors of B do, in the same register banks. Each FMA of
+/// the main loop would then wait for a bank.
 #[inline(always)]
 fn scaled<const TN: usize>(accumulators: &[f32; TN], j: usize, alpha: f32) -> [f32; 4] {
     [
@@ -375,43 +401,43 @@ fn scaled<const TN: usize>(accumulators: &[f32; TN], j: usize, alpha: f32) -> [f
     ]
 }
 
-/// Stores a warp's accumulators, whose first is at this row and column, where rows start anywhere: 8 rows at a time go through
-/// shared memory, so that a store covers 32 neighbours.
+/// Stores a warp's accumulators, the first of them at `row` and `column`, where rows start at any
+/// address. 8 rows at a time go through shared memory, so that a store covers 32 neighbours.
 ///
 /// # Safety
-/// The epilogue is a matrix of `rows` × `columns` elements; no other warp owns these ones, or the strip, which has 8 rows of
-/// 4 · `TN` + [`PADDING`] elements.
+/// The epilogue is a matrix of `rows` × `columns` elements. No other warp owns the elements of this
+/// warp tile, or uses `staging`: 8 rows of 4 · `TN` + [`PADDING`] elements of shared memory.
 #[inline(always)]
-unsafe fn store_strips<const TM: usize, const TN: usize>(
+unsafe fn store_through_shared<const TM: usize, const TN: usize>(
     epilogue: &LinearCombination<f32>,
     accumulators: &[[f32; TN]; TM],
-    strip: *mut f32,
+    staging: *mut f32,
     row: usize,
     column: usize,
 ) {
-    let width = WARP_COLUMNS * TN;
+    let width = WARP_THREADS_N * TN;
     let pitch = width + PADDING;
     let lane = warp::lane_id() as usize;
-    let own = strip.wrapping_add(lane / WARP_COLUMNS * pitch + lane % WARP_COLUMNS * 4);
+    let own = staging.wrapping_add(lane / WARP_THREADS_N * pitch + lane % WARP_THREADS_N * 4);
     for i in 0..TM {
-        // SAFETY: the strip is the warp's, and its barriers separate writing and reading. What is stored is inside of the
-        // matrix by the test.
+        // SAFETY: only this warp uses the staging rows, and `sync_warp` separates their writes from
+        // their reads. The test keeps accesses inside of the matrix.
         unsafe {
             for j in (0..TN).step_by(4) {
                 F32x4::store(
-                    own.add(j * WARP_COLUMNS),
+                    own.add(j * WARP_THREADS_N),
                     scaled(&accumulators[i], j, epilogue.alpha),
                 );
             }
             warp::sync_warp(u32::MAX);
-            for y in 0..WARP_ROWS {
-                let row = row + i / 4 * (4 * WARP_ROWS) + y * 4 + i % 4;
+            for y in 0..WARP_THREADS_M {
+                let row = row + i / 4 * (4 * WARP_THREADS_M) + y * 4 + i % 4;
                 for x in (0..width).step_by(32) {
                     let column = column + x + lane;
                     if row < epilogue.rows && column < epilogue.columns {
                         let to = epilogue.start.add(row * epilogue.leading + column);
                         let old = if epilogue.beta == 0.0 { 0.0 } else { *to };
-                        *to = epilogue.combine(*strip.add(y * pitch + x + lane), old);
+                        *to = epilogue.combine(*staging.add(y * pitch + x + lane), old);
                     }
                 }
             }
@@ -421,21 +447,38 @@ unsafe fn store_strips<const TM: usize, const TN: usize>(
 }
 
 macro_rules! instances {
-    ($($tile:literal: [$bm:literal, $bn:literal, $bk:literal], [$tm:literal, $tn:literal], $threads:literal, $stages:literal, $slice:literal, $unroll:literal, $min_blocks:literal, $direct:literal {
-        $($name:ident: $layout_a:ident, $layout_b:ident;)*
-    })*) => {
+    ($(
+        $tile:literal: [$bm:literal, $bn:literal, $bk:literal], [$tm:literal, $tn:literal],
+        $threads:literal, $stages:literal, $promotion_interval:literal, $unroll:literal,
+        $blocks_per_sm:literal, $direct:literal {
+            $($name:ident: $layout_a:ident, $layout_b:ident;)*
+        }
+    )*) => {
         $($(
-            #[doc = concat!("`sgemm` by k_tiles of ", $tile, " for operands that lie in these layouts: ", stringify!($layout_a), ", ", stringify!($layout_b), ".")]
+            #[doc = concat!(
+                "`sgemm` with block tiles of ", $tile, ", for layouts ", stringify!($layout_a),
+                " of A and ", stringify!($layout_b), " of B."
+            )]
             ///
             /// # Safety
-            /// See [`instance`](crate::gemm::tile_config).
-            #[cuda_std::kernel(max_threads = $threads, min_blocks = $min_blocks)]
-            pub unsafe fn $name(a: &[f32], b: &[f32], c: *mut f32, partials: *mut f32, gemm: GemmParams<f32>) {
+            /// See [`tile_config`](crate::gemm::tile_config).
+            #[cuda_std::kernel(max_threads = $threads, min_blocks = $blocks_per_sm)]
+            pub unsafe fn $name(
+                a: &[f32],
+                b: &[f32],
+                c: *mut f32,
+                workspace: *mut f32,
+                params: GemmParams<f32>,
+            ) {
                 let memory = cuda_std::shared::dynamic_shared_mem();
-                // SAFETY: passed on to the caller.
+                // SAFETY: operands, C and workspace are as the kernel's contract says, and the
+                // plan gives the dynamic shared memory of this instance.
                 unsafe {
-                    body::<$bm, $bn, $bk, $tm, $tn, $threads, $stages, $unroll, { layout::$layout_a }, { layout::$layout_b }, $direct>(
-                        memory, a.as_ptr(), b.as_ptr(), c, partials, gemm,
+                    body::<
+                        $bm, $bn, $bk, $tm, $tn, $threads, $stages, $unroll,
+                        { layout::$layout_a }, { layout::$layout_b }, $direct,
+                    >(
+                        memory, a.as_ptr(), b.as_ptr(), c, workspace, params,
                     )
                 }
             }
@@ -444,15 +487,26 @@ macro_rules! instances {
         /// The instances.
         pub const INSTANCES: &[TileConfig] = &[$($(
             TileConfig {
-                promotion_interval: Some($slice),
-                ..TileConfig::new::<f32>(stringify!($name), [$bm, $bn, $bk], $threads, $stages, $min_blocks, [layout::$layout_a, layout::$layout_b])
+                promotion_interval: Some($promotion_interval),
+                ..TileConfig::new::<f32>(
+                    stringify!($name),
+                    [$bm, $bn, $bk],
+                    $threads,
+                    $stages,
+                    $blocks_per_sm,
+                    [layout::$layout_a, layout::$layout_b],
+                )
             },
         )*)*];
     };
 }
 
-// Slices are longest where a block has a multiprocessor to itself: nobody else multiplies while it adds up. Small k_tiles are
-// for products of few k_tiles, where short chains count for more than 2 % of the time.
+// Promotion intervals are longest where a block has a multiprocessor to itself: no other block
+// computes while it promotes. Small block tiles are for GEMMs of few tiles, where the accuracy of
+// short intervals is worth more than the 2 % of the time that they take.
+//
+// Each line: the block tile with its k-tile, the thread tile, threads, stages, promotion interval,
+// unrolled k-rows, blocks per SM, and whether the epilogue is direct only.
 instances! {
     "128 × 256": [128, 256, 16], [8, 16], 256, 4, 1024, 2, 1, true {
         sgemm_128x256_nn: K_MAJOR, MN_MAJOR;
