@@ -198,9 +198,9 @@ impl KernelSet {
         };
         let (splits, k_per_split) = split(k, wanted, gemv::RUN as u32)?;
         let columns = if k_major {
-            gemv::dots_columns(k_per_split)
+            gemv::block_columns_t(k_per_split)
         } else {
-            gemv::ROWS_COLUMNS
+            gemv::BLOCK_COLUMNS_N
         };
         let (kind, height) = match (k_major, short) {
             (false, 1) => (0, 1),

@@ -4,7 +4,7 @@
 //! split. Where there are stream-K tiles, the grid is one row of blocks: those of the data-parallel
 //! tiles, then the first work units of all stream-K tiles, then their other work units.
 
-use super::GROUP;
+use super::GROUP_M;
 use crate::gemm::GemmParams;
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
@@ -21,9 +21,9 @@ pub struct WorkTile {
     /// The index of its split along k.
     pub split: u32,
     /// Its first element along k.
-    pub start: u32,
+    pub k_start: u32,
     /// Its elements along k.
-    pub depth: u32,
+    pub k_extent: u32,
 }
 
 impl WorkTile {
@@ -34,7 +34,7 @@ impl WorkTile {
         let z = thread::block_idx_z();
         let mut tile = thread::block_idx_y() * across + thread::block_idx_x();
         let (batch, split) = (z / params.splits, z % params.splits);
-        let (mut start, mut depth) = (split * params.k_per_split, params.k_per_split);
+        let (mut k_start, mut k_extent) = (split * params.k_per_split, params.k_per_split);
         // Without branches, after which the compiler would take the extent along k for one that
         // differs between threads.
         let unit = StreamKUnit::of_block(params, tile);
@@ -49,28 +49,32 @@ impl WorkTile {
             .wrapping_sub(1)
             .wrapping_mul(params.stream_k_rest);
         let start_of_unit = params.stream_k_first + before;
-        let depth_of_unit = if is_first {
+        let extent_of_unit = if is_first {
             params.stream_k_first
         } else {
             params.stream_k_rest
         };
-        start = if is_stream_k && !is_first {
+        k_start = if is_stream_k && !is_first {
             start_of_unit
         } else {
-            start
+            k_start
         };
-        depth = if is_stream_k { depth_of_unit } else { depth };
-        let first = tile / (GROUP * across) * GROUP;
+        k_extent = if is_stream_k {
+            extent_of_unit
+        } else {
+            k_extent
+        };
+        let first = tile / (GROUP_M * across) * GROUP_M;
         // The last group may have fewer rows of tiles.
-        let group = GROUP.min(down - first);
+        let group_m = GROUP_M.min(down - first);
         let within = tile - first * across;
         WorkTile {
-            row: (first + within % group) * bm,
-            column: within / group * bn,
+            row: (first + within % group_m) * bm,
+            column: within / group_m * bn,
             batch,
             split,
-            start,
-            depth: depth.min(params.k.saturating_sub(start)),
+            k_start,
+            k_extent: k_extent.min(params.k.saturating_sub(k_start)),
         }
     }
 }

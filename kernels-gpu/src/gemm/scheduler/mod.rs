@@ -17,5 +17,5 @@ pub mod grid;
 #[cfg(sm_90a)]
 pub mod persistent;
 
-/// Rows of tiles in a group.
-pub const GROUP: u32 = 8;
+/// Rows of tiles in a group: `GROUP_M` of Triton's tutorials.
+pub const GROUP_M: u32 = 8;

@@ -42,7 +42,7 @@ use cuda_std::prelude::*;
 pub const THREADS: usize = 256;
 
 /// Columns of a block of GEMV N.
-pub const ROWS_COLUMNS: usize = 64;
+pub const BLOCK_COLUMNS_N: usize = 64;
 
 /// The warp tile of GEMV T has 4 columns.
 const WN: usize = 4;
@@ -61,7 +61,7 @@ const fn warps_k(k_per_split: usize) -> usize {
 }
 
 /// Columns of a block of GEMV T, for splits of `k_per_split` elements along k.
-pub const fn dots_columns(k_per_split: u32) -> usize {
+pub const fn block_columns_t(k_per_split: u32) -> usize {
     WN * (WARPS / warps_k(k_per_split as usize))
 }
 
@@ -69,7 +69,7 @@ pub const fn dots_columns(k_per_split: u32) -> usize {
 const VEC4: usize = 4;
 
 /// Rows of threads in a block of GEMV N: each takes every 16th k.
-const THREADS_K: usize = THREADS / (ROWS_COLUMNS / VEC4);
+const THREADS_K: usize = THREADS / (BLOCK_COLUMNS_N / VEC4);
 
 /// Loads of the long operand that a thread of GEMV N has in flight.
 const LOADS_IN_FLIGHT: usize = 4;
@@ -313,9 +313,9 @@ pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
     params: GemmParams<T>,
 ) {
     let reduction_buffer = shared_array![T; THREADS * VEC4];
-    let gemv = Gemv::new(operands, &params, [BM, ROWS_COLUMNS]);
+    let gemv = Gemv::new(operands, &params, [BM, BLOCK_COLUMNS_N]);
     let t = thread::thread_idx_x() as usize;
-    let (x, y) = (t % (ROWS_COLUMNS / VEC4), t / (ROWS_COLUMNS / VEC4));
+    let (x, y) = (t % (BLOCK_COLUMNS_N / VEC4), t / (BLOCK_COLUMNS_N / VEC4));
     let column = gemv.first_column + x * VEC4;
     let vectors = column + VEC4 <= gemv.columns && gemv.long.vectors(gemv.long.stride_k);
     let mut accumulators = [[T::ZERO; VEC4]; BM];
@@ -362,13 +362,13 @@ pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
         let epilogue = gemv.epilogue(outputs, &params);
         for i in 0..BM {
             for q in 0..VEC4 {
-                *reduction_buffer.add(y * ROWS_COLUMNS + x * VEC4 + q) = accumulators[i][q];
+                *reduction_buffer.add(y * BLOCK_COLUMNS_N + x * VEC4 + q) = accumulators[i][q];
             }
             thread::sync_threads();
-            if t < ROWS_COLUMNS {
+            if t < BLOCK_COLUMNS_N {
                 let mut accumulator = T::ZERO;
                 for thread_k in 0..THREADS_K {
-                    accumulator += *reduction_buffer.add(thread_k * ROWS_COLUMNS + t);
+                    accumulator += *reduction_buffer.add(thread_k * BLOCK_COLUMNS_N + t);
                 }
                 epilogue.store_partial(i, t, accumulator);
             }
@@ -391,7 +391,7 @@ pub unsafe fn gemv_t<T: Scalar, const BM: usize>(
 ) {
     let reduction_buffer = shared_array![T; MAX_SHORT_SIDE * WARPS * WN];
     const { assert!(BM <= MAX_SHORT_SIDE) };
-    let columns = dots_columns(params.k_per_split);
+    let columns = block_columns_t(params.k_per_split);
     let gemv = Gemv::new(operands, &params, [BM, columns]);
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (t / 32, t % 32);

@@ -160,7 +160,10 @@ unsafe fn body<I: Widen<Wide = T>, T: Scalar, C: Output<Wide = T>>(
     );
     let t = thread::thread_idx_x() as usize;
     let (row, column) = (t / THREADS_X * TM, t % THREADS_X * TM);
-    let (start, end) = (work.start as usize, (work.start + work.depth) as usize);
+    let (start, end) = (
+        work.k_start as usize,
+        (work.k_start + work.k_extent) as usize,
+    );
     let mut accumulators = [[T::ZERO; TM]; TM];
     // SAFETY: operands, C and workspace are as the contract of this function says, and loads are
     // guarded. Between the last read of a stage and the next store to it lies the barrier of the

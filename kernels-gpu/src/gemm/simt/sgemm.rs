@@ -141,14 +141,14 @@ unsafe fn body<
         leading: params.lda,
         extent: params.m,
         first: work.row,
-        start: work.start,
+        start: work.k_start,
     });
     let mut loader_b = TileLoader::<f32, LAYOUT_B, BN, BK, THREADS>::new(&Panel {
         matrix: b.wrapping_add(work.batch as usize * params.stride_b as usize),
         leading: params.ldb,
         extent: params.n,
         first: work.column,
-        start: work.start,
+        start: work.k_start,
     });
     let (pitch_a, pitch_b) = (BM + PADDING, BN + PADDING);
     let elements_a = BK * pitch_a;
@@ -171,7 +171,7 @@ unsafe fn body<
     // SAFETY: zero is a valid float. An array expression would be a loop that LLVM does not unroll
     // in time.
     let mut accumulators: [[f32; TN]; TM] = unsafe { core::mem::zeroed() };
-    let k_tiles = work.depth.div_ceil(BK as u32);
+    let k_tiles = work.k_extent.div_ceil(BK as u32);
     // SAFETY: `memory`, operands, C and workspace are as the contract of this function says. The
     // pipeline's barriers order the stages: one is filled when it is empty, and read when it is
     // full. Loads after the last k-tile read that stage again.
@@ -181,7 +181,7 @@ unsafe fn body<
             THREADS as u32,
         );
         let mut prefetched = 0;
-        let mut k_extent = work.depth - k_tiles.saturating_sub(1) * BK as u32;
+        let mut k_extent = work.k_extent - k_tiles.saturating_sub(1) * BK as u32;
         while prefetched < k_tiles && prefetched < STAGES as u32 - 2 {
             loader_a.copy_partial(stage(pipeline.producer_stage), k_extent);
             loader_b.copy_partial(tile_b(stage(pipeline.producer_stage)), k_extent);
@@ -191,7 +191,7 @@ unsafe fn body<
         }
         let promoted =
             PromotedAccumulators::<TM, TN, THREADS>::new(memory.add(pipeline_elements), t);
-        let promotes = work.depth > params.promotion_interval;
+        let promotes = work.k_extent > params.promotion_interval;
         if promotes {
             promoted.zero();
         }

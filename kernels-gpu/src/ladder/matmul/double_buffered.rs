@@ -18,7 +18,7 @@
 //! holds it to 128 registers, so that two blocks fit on a multiprocessor.
 //!
 //! # Source
-//! Beyond the sources; the usual next k_tile.
+//! Beyond the sources; the usual next step.
 
 use super::blocked::{Accumulators, BK, Fragment, Position, TILE_A, TILE_B};
 use cuda_std::prelude::*;

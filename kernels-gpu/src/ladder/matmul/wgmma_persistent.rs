@@ -1,10 +1,10 @@
-//! `wgmma_bf16_specialised`, `wgmma_bf16_persistent`: a producer warp, two consumer consumers,
+//! `wgmma_bf16_specialised`, `wgmma_bf16_persistent`: a producer warp, two consumer warpgroups,
 //! persistent blocks.
 //!
 //! # Idea
 //! In `wgmma_bf16_single` the same threads start copies and MMAs, and all wait for each other at
 //! every k-tile. Warp specialisation gives each role threads of its own. The producer, one thread,
-//! prefetches as far ahead as there are stages. The consumers are two consumers. Each of their
+//! prefetches as far ahead as there are stages. The consumers are two warpgroups. Each of their
 //! warps arrives at the stage's empty barrier when it has read the stage, and no consumer waits for
 //! another one. This is `wgmma_bf16_specialised`, with a block for each tile.
 //!
@@ -14,7 +14,7 @@
 //! run at the same time share rows of A and columns of B in the cache.
 //!
 //! # Thread mapping
-//! 384 threads: warpgroup 0 is the producer, with one thread of it; consumers 1 and 2 are the
+//! 384 threads: warpgroup 0 is the producer, with one thread of it; warpgroups 1 and 2 are the
 //! consumers and own 64 rows each of a block tile of 128 × 256. The producer warpgroup releases
 //! registers, which the consumers request.
 //!
@@ -36,7 +36,7 @@ use cuda_std::prelude::*;
 use cuda_std::tma;
 use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR, MN_MAJOR};
 
-/// Consumer consumers.
+/// Consumer warpgroups.
 pub const CONSUMERS: usize = 2;
 
 /// Consumer warps: 8.
@@ -60,7 +60,7 @@ type Accumulators = [f32; 128];
 /// See [`BM`].
 pub const BN: usize = Accumulators::COLUMNS;
 
-/// OutputElements along k of a stage, the k-tile: 64.
+/// Elements along k of a stage, the k-tile: 64.
 const BK: usize = stage::block_k(Bf16::BYTES);
 
 /// As many stages as fit into shared memory.

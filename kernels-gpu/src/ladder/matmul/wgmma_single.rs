@@ -47,7 +47,7 @@ const STAGES: usize = 4;
 /// 128 threads for 64 × 256 elements of C.
 pub const GEOMETRY: Geometry = Geometry::tiles([WARPGROUP, 1], [BN, WM]);
 
-/// OutputElements along k of a stage, the k-tile: 64.
+/// Elements along k of a stage, the k-tile: 64.
 const BK: usize = stage::block_k(Bf16::BYTES);
 
 /// Rows of the block tile, which are those of a box of A: 64.
