@@ -382,6 +382,13 @@ fn counts(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>,
     Ok(counts)
 }
 
+/// How many runs with this seed have been counted.
+#[cfg(test)]
+pub fn runs_with(seed: u64) -> usize {
+    let counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    counted.keys().filter(|(.., of)| *of == seed).count()
+}
+
 fn counts_of<T: Element>(
     admitted: &Admitted,
     cycles: Cycles,
