@@ -7,7 +7,7 @@ use warpladder::launch::Dim3;
 use warpladder::plan::{Plan, PlannedLaunch};
 
 /// What a plan is made for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanRequest {
     /// What to compute.
     pub operation: Operation,

@@ -51,6 +51,32 @@ pub struct Cycles {
     pub constant_operand_issue: f64,
 }
 
+impl Cycles {
+    /// Their bits, which are the same where all counts are.
+    pub fn to_bits(self) -> [u64; 8] {
+        let Cycles {
+            arithmetic,
+            fp64,
+            shared,
+            l1,
+            miss: [best, worst],
+            load_store_issue,
+            constant_operand_issue,
+        } = self;
+        [
+            arithmetic,
+            fp64,
+            shared,
+            l1,
+            best,
+            worst,
+            load_store_issue,
+            constant_operand_issue,
+        ]
+        .map(f64::to_bits)
+    }
+}
+
 /// Registers of a warp for what all its lanes share (CUDA Binary Utilities, "Instruction Set
 /// Reference": UR0 to UR62).
 const UNIFORM_REGISTERS: usize = 63;

@@ -25,6 +25,8 @@ use crate::problem::Shape;
 use crate::run::{self, Admitted, RunError, preflight_elsewhere};
 use kernels_gpu::geometry::Geometry;
 use ptx_emulator::{Counters, InstructionClass, Observer, Space};
+use rustc_hash::FxHashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use warpladder::device::ComputeCapability;
 use warpladder::element::Element;
 use warpladder::engine::emulator::EmulatorEngine;
@@ -356,9 +358,35 @@ fn samples(rung: &Rung, shape: Shape) -> [Samples; 3] {
     })
 }
 
-/// Runs an admitted rung, and counts what each launch does.
+/// What decides the counts of a run: the rung, what it was planned for, and the bits of the cycles
+/// and of the seed.
+type Run = (&'static str, PlanRequest, [u64; 8], u64);
+
+/// The counts of every run of this process.
+static COUNTED: LazyLock<Mutex<FxHashMap<Run, Vec<Counts>>>> = LazyLock::new(Mutex::default);
+
+/// Runs an admitted rung, and counts what each launch does. A run is done once: sizes that leave
+/// the same rest, as those of a sweep, share their runs.
 fn counts(admitted: &Admitted, cycles: Cycles, seed: u64) -> Result<Vec<Counts>, RunError> {
-    dispatch_element!(admitted.runs().element, T => counts_of::<T>(admitted, cycles, seed))
+    let counted = || COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let (request, _) = admitted.planned()?;
+    let run = (admitted.runs().name, *request, cycles.to_bits(), seed);
+    if let Some(counts) = counted().get(&run) {
+        return Ok(counts.clone());
+    }
+    // Not under the lock: others run meanwhile.
+    let counts = dispatch_element!(admitted.runs().element, T => {
+        counts_of::<T>(admitted, cycles, seed)
+    })?;
+    counted().insert(run, counts.clone());
+    Ok(counts)
+}
+
+/// How many runs with this seed have been counted.
+#[cfg(test)]
+pub fn runs_with(seed: u64) -> usize {
+    let counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    counted.keys().filter(|(.., of)| *of == seed).count()
 }
 
 fn counts_of<T: Element>(

@@ -529,6 +529,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn sizes_that_leave_the_same_rest_share_their_runs() {
+        // A seed that no other test counts with.
+        const SEED: u64 = 0x5eed;
+        let (h200, rung) = (
+            devices::find("H200").unwrap(),
+            catalogue::find("transpose_padded").unwrap(),
+        );
+        let runs_after = |size| {
+            let shape = Shape {
+                m: size,
+                n: size,
+                k: 1,
+            };
+            forecast(&EmulatorEngine::new(), h200, rung, shape, SEED).unwrap();
+            counts::runs_with(SEED)
+        };
+        assert_eq!([4096, 8192, 8224].map(runs_after), [4, 4, 8]);
+    }
+
     /// Kernels are chosen by the size: at these no smaller one has the same.
     #[test]
     fn general_products_are_predicted_at_every_small_size() {
