@@ -1,4 +1,7 @@
-//! The way of accumulators from registers to C.
+//! Epilogue of the `wgmma` kernels: accumulators from registers through shared memory to C, by TMA.
+//!
+//! A warpgroup's 64 rows of a tile are stored as epilogue tiles, one TMA box each. Where TMA cannot
+//! store C, each thread stores its elements.
 
 use crate::gemm::GemmParams;
 use crate::gemm::scheduler::persistent::{TileCoord, TileSchedulerParams};
@@ -12,19 +15,20 @@ use cuda_std::tma;
 use cuda_std::vector::{F32x2, Vector};
 use cuda_std::wgmma::{self, Accumulator};
 
-/// An element of C, to which scaled accumulators are rounded: once, and to the nearest. Two are stored at a time.
+/// An element of C. Scaled accumulators are rounded to it once, and to the nearest. Two neighbours
+/// of a row are stored at a time, a vec2.
 pub trait OutputVec2: FromWide<Wide = f32> {
-    /// Stores two neighbours of a row.
+    /// Stores a vec2: two neighbours of a row.
     ///
     /// # Safety
-    /// They may be written, and the first is aligned to both.
+    /// Both elements may be written, and `to` is aligned to both together.
     unsafe fn store_vec2(to: *mut Self, left: f32, right: f32);
 }
 
 impl OutputVec2 for f32 {
     #[inline(always)]
     unsafe fn store_vec2(to: *mut f32, left: f32, right: f32) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the contract says that the 8 bytes at `to` may be written and are aligned to 8.
         unsafe { F32x2::store(to, [left, right]) };
     }
 }
@@ -32,7 +36,7 @@ impl OutputVec2 for f32 {
 impl OutputVec2 for f16 {
     #[inline(always)]
     unsafe fn store_vec2(to: *mut f16, left: f32, right: f32) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the contract says that the 4 bytes at `to` may be written and are aligned to 4.
         unsafe { *to.cast() = f16::pack_x2(left, right) };
     }
 }
@@ -40,49 +44,51 @@ impl OutputVec2 for f16 {
 impl OutputVec2 for bf16 {
     #[inline(always)]
     unsafe fn store_vec2(to: *mut bf16, left: f32, right: f32) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the contract says that the 4 bytes at `to` may be written and are aligned to 4.
         unsafe { *to.cast() = bf16::pack_x2(left, right) };
     }
 }
 
-/// Columns of a box of C, of elements of so many bytes: 32 of 4, 64 of 2.
+/// Columns of an epilogue tile, for elements of `element_bytes` bytes: 32 of 4 bytes, 64 of 2.
 pub const fn box_columns(element_bytes: usize) -> usize {
     ROW_BYTES / element_bytes
 }
 
-/// Rows of a box of C, and of one that is stored column by column, whose elements have 4 bytes.
+/// Rows of a TMA box of C. Where C is stored column by column (`transposed`), its elements have 4
+/// bytes.
 pub const fn box_rows(transposed: bool) -> usize {
     if transposed { TRANSPOSED_BOX } else { WM }
 }
 
-/// Rows and columns of a box that is stored column by column.
+/// Rows and columns of a TMA box of a C that is stored column by column.
 const TRANSPOSED_BOX: usize = box_columns(4);
 
-/// Bytes of a box of C: 64 rows.
+/// Bytes of an epilogue tile: 64 rows.
 const BOX_BYTES: usize = WM * ROW_BYTES;
 
-/// Bytes of the pieces that the swizzle moves as a whole.
-const PIECE_BYTES: usize = 16;
+/// Bytes of a chunk, which the swizzle moves as a whole.
+const CHUNK_BYTES: usize = 16;
 
-/// Boxes of a warpgroup in shared memory: one is written while the other is on its way.
+/// Epilogue tiles of a warpgroup in shared memory: one is written while the TMA store of the other
+/// is in flight.
 const BOXES: usize = 2;
 
-/// Bytes of shared memory that a warpgroup stores through.
+/// Bytes of shared memory for the epilogue tiles of a warpgroup.
 pub const BYTES: usize = BOXES * BOX_BYTES;
 
-/// Registers of eight columns of a box: two rows of two columns.
+/// Registers of a thread for eight columns of an epilogue tile: a vec2 in each of two rows.
 const EIGHT_REGISTERS: usize = 4;
 
-/// Registers of a box, of elements of so many bytes.
+/// Registers of a thread for an epilogue tile, for elements of `element_bytes` bytes.
 pub const fn box_registers(element_bytes: usize) -> usize {
     box_columns(element_bytes) / 8 * EIGHT_REGISTERS
 }
 
-/// The scaled accumulators of a box: those of elements of 4 bytes are half as many.
+/// The scaled accumulators of an epilogue tile. With elements of 4 bytes, half of them are used.
 type Values = [f32; box_registers(2)];
 
-/// Row and column of this thread's first sum in the tile of its warpgroup; the others are 8 rows and multiples of 8 columns further,
-/// in pairs.
+/// Row and column of this thread's first accumulator in its warpgroup's 64 rows. The others are 8
+/// rows and multiples of 8 columns further, in vec2s.
 #[inline(always)]
 fn first() -> [usize; 2] {
     let lane = warp::lane_id() as usize;
@@ -90,7 +96,8 @@ fn first() -> [usize; 2] {
     [16 * warp + lane / 4, 2 * (lane % 4)]
 }
 
-/// Row and column of this thread's sum of a box where its rows are as [`rs::row`] says.
+/// Row and column of this thread's accumulator `register`, where rows are permuted as [`rs::row`]
+/// says.
 #[inline(always)]
 fn transposed(register: usize) -> [usize; 2] {
     let column = 2 * (warp::lane_id() as usize % 4);
@@ -101,9 +108,10 @@ fn transposed(register: usize) -> [usize; 2] {
     ]
 }
 
-/// Row and column of this thread's sum of a register in the tile of its warpgroup: as above where `is_transposed`.
+/// Row and column of this thread's accumulator `register` in its warpgroup's 64 rows. With
+/// `is_transposed`, rows are permuted as [`rs::row`] says.
 #[inline(always)]
-fn place(register: usize, is_transposed: bool) -> [usize; 2] {
+fn offset(register: usize, is_transposed: bool) -> [usize; 2] {
     if is_transposed {
         return transposed(register);
     }
@@ -115,10 +123,11 @@ fn place(register: usize, is_transposed: bool) -> [usize; 2] {
     ]
 }
 
-/// Stores the accumulators of a warpgroup to C, from row `top` and column `left` on, each thread its pairs.
+/// Stores the accumulators of a warpgroup to C from row `top` and column `left` on. Each thread
+/// stores its vec2s.
 ///
 /// # Safety
-/// C has m rows of n elements, n an even number. The products have been waited for.
+/// C has m rows of n elements, n an even number. The MMAs have been waited for.
 #[inline(always)]
 pub unsafe fn store_vec2s<S: Accumulator>(
     accumulators: &S,
@@ -134,9 +143,10 @@ pub unsafe fn store_vec2s<S: Accumulator>(
         for j in 0..S::COLUMNS / 8 {
             if y < m && left + column + 8 * j < n {
                 let register = EIGHT_REGISTERS * j + 2 * half;
-                let pair = [accumulators.get(register), accumulators.get(register + 1)];
-                // SAFETY: inside of C, and at an even element.
-                unsafe { F32x2::store(from.wrapping_add(8 * j), pair) };
+                let vec2 = [accumulators.get(register), accumulators.get(register + 1)];
+                // SAFETY: the test says that the row and the column are inside of C. Column and n
+                // are even, so both elements are, and the address is aligned.
+                unsafe { F32x2::store(from.wrapping_add(8 * j), vec2) };
             }
         }
     }
@@ -147,79 +157,88 @@ pub unsafe fn store_vec2s<S: Accumulator>(
 pub struct OutputElements<'a, C> {
     /// C.
     pub c: *mut C,
-    /// The parameters.
-    pub gemm: &'a GemmParams<f32>,
+    /// The parameters of the GEMM.
+    pub params: &'a GemmParams<f32>,
     /// Whether C lies column by column, and the accumulators' rows as [`rs::row`] says.
     pub transposed: bool,
 }
 
 impl<C: OutputVec2> OutputElements<'_, C> {
-    /// The place of this thread's sum of a register, of the rows and columns from `coord` on; `None` where that is outside of C.
+    /// The address in C of this thread's accumulator `register`, in the rows and columns from
+    /// `coord` on; `None` where it lies outside of C.
     #[inline(always)]
-    pub fn place(&self, coord: TileCoord, register: usize) -> Option<*mut C> {
-        let gemm = self.gemm;
-        let [row, column] = place(register, self.transposed);
+    pub fn element(&self, coord: TileCoord, register: usize) -> Option<*mut C> {
+        let params = self.params;
+        let [row, column] = offset(register, self.transposed);
         let (row, column) = (coord.row as usize + row, coord.column as usize + column);
         let (major, minor) = if self.transposed {
             (column, row)
         } else {
             (row, column)
         };
-        let matrix = coord.matrix as usize * gemm.stride_c as usize;
-        let within = major * gemm.ldc as usize + minor;
-        (row < gemm.m as usize && column < gemm.n as usize)
+        let matrix = coord.matrix as usize * params.stride_c as usize;
+        let within = major * params.ldc as usize + minor;
+        (row < params.m as usize && column < params.n as usize)
             .then(|| self.c.wrapping_add(matrix + within))
     }
 
-    /// A scaled sum of that register + β · C.
+    /// β · C + `scaled`, the scaled accumulator `register`.
     ///
     /// # Safety
-    /// C and its parameters are the kernel's.
+    /// `c` is the C that `params` describe, and may be read.
     #[inline(always)]
-    pub unsafe fn plus_old(&self, coord: TileCoord, register: usize, scaled: f32) -> f32 {
-        match self.place(coord, register) {
-            // SAFETY: inside of C.
-            Some(place) => self.gemm.beta.mul_add(unsafe { (*place).widen() }, scaled),
+    pub unsafe fn add_source(&self, coord: TileCoord, register: usize, scaled: f32) -> f32 {
+        match self.element(coord, register) {
+            // SAFETY: `element` returns addresses inside of C, which may be read by the contract.
+            Some(from) => self
+                .params
+                .beta
+                .mul_add(unsafe { (*from).widen() }, scaled),
             None => scaled,
         }
     }
 
-    /// Stores the result of that register.
+    /// Stores the result of accumulator `register`, if it lies inside of C.
     ///
     /// # Safety
-    /// As for [`plus_old`](Self::plus_old), and nobody else stores there.
+    /// As for [`add_source`](Self::add_source). C may be written, and no other thread stores this
+    /// element.
     #[inline(always)]
     pub unsafe fn store(&self, coord: TileCoord, register: usize, result: f32) {
-        if let Some(place) = self.place(coord, register) {
-            // SAFETY: inside of C.
-            unsafe { *place = C::from_wide(result) };
+        if let Some(to) = self.element(coord, register) {
+            // SAFETY: `element` returns addresses inside of C, and the element is this thread's by
+            // the contract.
+            unsafe { *to = C::from_wide(result) };
         }
     }
 }
 
-/// C of a general product, as one warpgroup stores to it.
+/// The epilogue of one consumer warpgroup.
 pub struct TmaEpilogue<'a, C> {
-    /// Its elements. Those of a C that lies column by column have 4 bytes.
+    /// The elements of C. Those of a C that lies column by column have 4 bytes.
     pub elements: OutputElements<'a, C>,
-    /// How it is stored.
+    /// The tile scheduler's parameters, which say whether TMA can store C.
     pub scheduler: &'a TileSchedulerParams,
-    /// Its map.
+    /// The tensor maps, of which C's is used.
     pub maps: *const TensorMaps,
-    /// [`BYTES`] of shared memory.
+    /// [`BYTES`] bytes of shared memory.
     pub boxes: *mut u8,
-    /// A barrier of the warpgroup's own.
+    /// Number of a named barrier of this warpgroup alone.
     pub barrier: u32,
 }
 
 impl<C: OutputVec2> TmaEpilogue<'_, C> {
-    /// Columns and registers of a box.
+    /// Columns of an epilogue tile, and registers of a thread for it.
     const BOX_COLUMNS: usize = box_columns(size_of::<C>());
     const BOX_REGISTERS: usize = box_registers(size_of::<C>());
 
-    /// C ← α · accumulators + β · C for the 64 rows from `coord` on, and these of the boxes of columns from there on.
+    /// C ← α · accumulators + β · C for the 64 rows from `coord` on, and for the epilogue tiles
+    /// `boxes` of the columns from there on.
     ///
     /// # Safety
-    /// The products have been waited for; `elements`, `scheduler` and `maps` are as the kernel's; all of the warpgroup is here.
+    /// All 128 threads of the warpgroup execute it together, and its MMAs have been waited for.
+    /// `elements`, `scheduler` and `maps` are those of the kernel. No other warpgroup stores these
+    /// rows and epilogue tiles.
     #[inline(always)]
     pub unsafe fn store<S: Accumulator>(
         &self,
@@ -229,11 +248,12 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
     ) {
         let elements = &self.elements;
         let OutputElements {
-            gemm, transposed, ..
+            params, transposed, ..
         } = *elements;
-        // The first of the warps that write a box stores it.
+        // The first of the warps that write a TMA box stores it.
         let writers = if transposed { 2 } else { WARPGROUP as u32 / 32 };
-        // SAFETY: the whole warp is here. The same lane is elected each time, which the groups of its copies need.
+        // SAFETY: all lanes of the warp execute the shuffle and the election. The same lane is
+        // elected each time, as bulk groups, which are a thread's, need.
         let leader = unsafe {
             let warp =
                 warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
@@ -249,14 +269,17 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
             };
             let mut values: Values = [0.0; _];
             for register in 0..Self::BOX_REGISTERS {
-                let sum = accumulators.get(index * Self::BOX_REGISTERS + register);
-                values[register] = gemm.alpha * sum;
+                let accumulator = accumulators.get(index * Self::BOX_REGISTERS + register);
+                values[register] = params.alpha * accumulator;
             }
-            // SAFETY: passed on to the caller.
+            // SAFETY: the contract says that all threads of the warpgroup are here, and that these
+            // elements of C are theirs. Within a work unit, epilogue tiles alternate between the
+            // two in shared memory. Between two work units lies a main loop, in which the last TMA
+            // store reads shared memory.
             unsafe {
-                if gemm.beta != 0.0 {
+                if params.beta != 0.0 {
                     for register in 0..Self::BOX_REGISTERS {
-                        values[register] = elements.plus_old(coord, register, values[register]);
+                        values[register] = elements.add_source(coord, register, values[register]);
                     }
                 }
                 if self.scheduler.tma_store != 0 && transposed {
@@ -272,42 +295,46 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
         }
     }
 
-    /// Stores a box through shared memory by a bulk copy, which goes on while the warpgroup computes its next tile.
+    /// Stores an epilogue tile through shared memory by TMA. The store stays in flight while the
+    /// warpgroup computes its next tile.
     ///
     /// # Safety
-    /// As for [`store`](Self::store), and C can be stored by bulk copies. `index` is less than [`BOXES`], and another one
-    /// than for the box before; the same thread of the warpgroup is the leader each time.
+    /// As for [`store`](Self::store), and TMA can store C. `index` is less than [`BOXES`], and
+    /// differs from that of the epilogue tile stored before, or that store has read shared memory.
+    /// The same thread of the warpgroup is the leader each time.
     #[inline(always)]
     unsafe fn store_tma(&self, values: &Values, coord: TileCoord, index: usize, leader: bool) {
         let start = self.boxes.wrapping_add(index * BOX_BYTES);
         let [row, column] = first();
-        // The swizzle: a unit of 16 bytes lies where the row's last three bits turn it to. Eight neighbouring rows of pairs of 2
-        // bytes then lie in all 32 banks. Those of 4 bytes would fix_up in the same ones, so odd rows take the columns in another
-        // order.
+        // The 128-byte swizzle: the index of a chunk of 16 bytes is XORed with the row's last three
+        // bits. Eight neighbouring rows of vec2s of 2-byte elements then lie in all 32 banks. Those
+        // of 4-byte elements would share banks, so odd rows take the columns in another order.
         let byte = column * size_of::<C>();
         let swizzle = row % 8;
-        let turn = size_of::<C>() == 4 && row % 2 != 0;
-        // SAFETY: a box is written again when it has been read, and read when all have written it.
+        let exchanges = size_of::<C>() == 4 && row % 2 != 0;
+        // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
+        // contents before the writes. The proxy fence and the second barrier order the writes
+        // before the TMA store. Each thread writes vec2s of its own, inside of the epilogue tile.
         unsafe {
             if leader {
                 tma::wait_group_read::<{ BOXES as u32 - 1 }>();
             }
             wgmma::sync(self.barrier);
             for eight in 0..Self::BOX_COLUMNS / 8 {
-                let transposed = eight ^ 2;
+                let exchanged = eight ^ 2;
                 let value = |i: usize| {
-                    let [here, there] =
-                        [eight, transposed].map(|eight| values[EIGHT_REGISTERS * eight + i]);
-                    if turn { there } else { here }
+                    let [own, other] =
+                        [eight, exchanged].map(|eight| values[EIGHT_REGISTERS * eight + i]);
+                    if exchanges { other } else { own }
                 };
-                let eight = if turn { transposed } else { eight };
-                let of_eight = 8 * size_of::<C>() / PIECE_BYTES;
-                let unit = (of_eight * eight + byte / PIECE_BYTES) ^ swizzle;
-                let in_row = unit * PIECE_BYTES + byte % PIECE_BYTES;
-                let place = start.wrapping_add(row * ROW_BYTES + in_row);
-                C::store_vec2(place.cast(), value(0), value(1));
-                let place = place.wrapping_add(8 * ROW_BYTES);
-                C::store_vec2(place.cast(), value(2), value(3));
+                let eight = if exchanges { exchanged } else { eight };
+                let chunks_of_eight = 8 * size_of::<C>() / CHUNK_BYTES;
+                let chunk = (chunks_of_eight * eight + byte / CHUNK_BYTES) ^ swizzle;
+                let in_row = chunk * CHUNK_BYTES + byte % CHUNK_BYTES;
+                let upper = start.wrapping_add(row * ROW_BYTES + in_row);
+                C::store_vec2(upper.cast(), value(0), value(1));
+                let lower = upper.wrapping_add(8 * ROW_BYTES);
+                C::store_vec2(lower.cast(), value(2), value(3));
             }
             tma::fence_proxy_async();
             wgmma::sync(self.barrier);
@@ -319,10 +346,11 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
         }
     }
 
-    /// The same for a C that lies column by column: two boxes of 32 × 32 elements side by side, which two warps write each.
+    /// The same for a C that lies column by column: two TMA boxes of 32 × 32 elements side by side,
+    /// each written by two warps.
     ///
     /// # Safety
-    /// As for [`store_tma`](Self::store_tma), where the leaders are those of two warps each.
+    /// As for [`store_tma`](Self::store_tma), with one leader for each two warps.
     #[inline(always)]
     unsafe fn store_tma_transposed(
         &self,
@@ -335,7 +363,9 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
         let first = warp / 2 * TRANSPOSED_BOX;
         let half = BOX_BYTES / 2 * (warp / 2);
         let start = self.boxes.wrapping_add(index * BOX_BYTES + half);
-        // SAFETY: as above.
+        // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
+        // contents before the writes. The proxy fence and the second barrier order the writes
+        // before the TMA store. Each thread writes elements of its own, inside of its warps' box.
         unsafe {
             if leader {
                 tma::wait_group_read::<{ BOXES as u32 - 1 }>();
@@ -344,10 +374,10 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
             for register in 0..Self::BOX_REGISTERS {
                 let [row, column] = transposed(register);
                 let row = row - first;
-                let unit = (row / 4) ^ (column % 8);
-                let in_row = unit * PIECE_BYTES + row % 4 * 4;
-                let place = start.wrapping_add(column * ROW_BYTES + in_row);
-                *place.cast() = C::from_wide(values[register]);
+                let chunk = (row / 4) ^ (column % 8);
+                let in_row = chunk * CHUNK_BYTES + row % 4 * 4;
+                let to = start.wrapping_add(column * ROW_BYTES + in_row);
+                *to.cast() = C::from_wide(values[register]);
             }
             tma::fence_proxy_async();
             wgmma::sync(self.barrier);

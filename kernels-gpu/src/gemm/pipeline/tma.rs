@@ -1,4 +1,8 @@
-//! A pipeline of stages in shared memory, between one warp that fills them and warps that use them.
+//! TMA pipeline: stages in shared memory between one producer warp and the consumer warps.
+//!
+//! Each stage has a full and an empty barrier (`mbarrier`). The producer acquires an empty stage
+//! and starts the TMA loads, which complete the phase of the full barrier. A consumer warp waits
+//! for the full barrier, reads the stage, and releases it at the empty barrier.
 
 use core::marker::PhantomData;
 use cuda_std::async_copy::SharedAddress;
@@ -8,30 +12,31 @@ use cuda_std::prelude::*;
 
 /// Number and size of the stages.
 pub trait Stages {
-    /// Stages.
+    /// The number of stages.
     const COUNT: usize;
 
     /// Bytes of a stage.
     const BYTES: usize;
 
-    /// Blocks of a cluster that fill each other's stages: see [`pair`](crate::gemm::wgmma::multicast).
+    /// Blocks of a cluster whose producers fill each other's stages: see
+    /// [`multicast`](crate::gemm::wgmma::multicast).
     const CLUSTER_SIZE: u32 = 1;
 
-    /// Bytes of all stages and of two barriers for each, which lie behind them.
+    /// Bytes of all stages and of their full and empty barriers, which lie behind them.
     const TOTAL_BYTES: usize = Self::COUNT * (Self::BYTES + 2 * Barrier::BYTES as usize);
 }
 
-/// The pipeline, as one role goes through it.
+/// The pipeline's state in one role: the current stage and its phase.
 pub struct Pipeline<S: Stages> {
     base: SharedAddress,
     index: u32,
-    /// How often the role went around, modulo 2.
+    /// Passes through all stages, modulo 2: the parity of the phase to wait for.
     parity: u32,
     stages: PhantomData<S>,
 }
 
 impl<S: Stages> Pipeline<S> {
-    /// At its first stage. The pipeline begins at `base`.
+    /// The state at the first stage. The stages begin at `base`.
     #[inline(always)]
     pub fn new(base: SharedAddress) -> Self {
         Pipeline {
@@ -42,87 +47,94 @@ impl<S: Stages> Pipeline<S> {
         }
     }
 
-    /// Prepares the barriers. A stage is empty again after `users` warps of each block have said so.
+    /// Initialises the barriers. A stage is empty when `consumer_warps` warps of each block of the
+    /// cluster have released it.
     ///
     /// # Safety
-    /// Nobody uses the barriers yet; a barrier of the block lies between this and their first use, or one of the cluster where
-    /// several blocks fill the stages.
+    /// One thread of the block calls this, before any other use of the barriers. A barrier of the
+    /// block, or of the cluster where several blocks fill the stages, lies between this and their
+    /// first use.
     #[inline(always)]
-    pub unsafe fn init(base: SharedAddress, users: u32) {
+    pub unsafe fn init(base: SharedAddress, consumer_warps: u32) {
         let mut pipeline = Self::new(base);
         for _ in 0..S::COUNT {
-            // SAFETY: the caller ensures it.
+            // SAFETY: the contract says that no thread uses the barriers before this one has
+            // initialised them.
             unsafe {
                 pipeline.full().init(1);
-                pipeline.empty().init(users * S::CLUSTER_SIZE);
+                pipeline.empty().init(consumer_warps * S::CLUSTER_SIZE);
             }
             pipeline.advance();
         }
     }
 
-    /// The stage.
+    /// The address of the current stage.
     #[inline(always)]
     pub fn stage(&self) -> SharedAddress {
         self.base.at(self.index * S::BYTES as u32)
     }
 
-    /// The barrier that says that the stage is full.
+    /// The full barrier of the current stage.
     #[inline(always)]
     pub fn full(&self) -> Barrier {
         Barrier::new(self.barriers().at(self.index * Barrier::BYTES))
     }
 
-    /// The barrier that says that the stage is empty.
+    /// The empty barrier of the current stage.
     #[inline(always)]
     fn empty(&self) -> Barrier {
         let index = S::COUNT as u32 + self.index;
         Barrier::new(self.barriers().at(index * Barrier::BYTES))
     }
 
+    /// The barriers: the full ones of all stages, then the empty ones.
     #[inline(always)]
     fn barriers(&self) -> SharedAddress {
         self.base.at((S::COUNT * S::BYTES) as u32)
     }
 
     // ANCHOR: producer_acquire
-    /// Waits until the stage is empty, in the role that fills it. At first all are.
+    /// Waits until the stage is empty, in the producer. At first all stages are empty.
     ///
     /// # Safety
-    /// The barriers are prepared; only the role that fills calls this.
+    /// The barriers are initialised; only the producer calls this.
     #[inline(always)]
     pub unsafe fn producer_acquire(&self) {
-        // SAFETY: the phase before the first counts as over.
+        // SAFETY: the contract says that the barrier is initialised. The phase before its first one
+        // counts as complete, so the first pass does not wait.
         unsafe { self.empty().try_wait_loop(self.parity ^ 1) }
     }
     // ANCHOR_END: producer_acquire
 
-    /// Waits until all stages are empty, in the role that fills them: then no other block fills this one's stages any more or
-    /// arrives at its barriers.
+    /// Waits until all stages are empty, in the producer. Then no other block fills a stage of this
+    /// one or arrives at its barriers any more, and the block may exit.
     ///
     /// # Safety
     /// As for [`producer_acquire`](Self::producer_acquire).
     #[inline(always)]
     pub unsafe fn producer_tail(&mut self) {
         for _ in 0..S::COUNT {
-            // SAFETY: passed on to the caller.
+            // SAFETY: the contract says that the barriers are initialised and that this is the
+            // producer.
             unsafe { self.producer_acquire() };
             self.advance();
         }
     }
 
     // ANCHOR: consumer_wait
-    /// Waits until the stage is full, in a role that uses it.
+    /// Waits until the stage is full, in a consumer.
     ///
     /// # Safety
-    /// The barriers are prepared; only roles that use stages call this.
+    /// The barriers are initialised; only consumers call this.
     #[inline(always)]
     pub unsafe fn consumer_wait(&self) {
-        // SAFETY: a role is never more than once around behind.
+        // SAFETY: the contract says that the barrier is initialised. Its parity is unambiguous: the
+        // stage is filled again only after this warp has released it.
         unsafe { self.full().try_wait_loop(self.parity) }
     }
     // ANCHOR_END: consumer_wait
 
-    /// The stage as one that this warp uses.
+    /// The current stage, to be released after its last use.
     #[inline(always)]
     pub fn used(&self) -> ConsumerStage<S> {
         ConsumerStage {
@@ -132,7 +144,7 @@ impl<S: Stages> Pipeline<S> {
     }
 
     // ANCHOR: advance
-    /// Goes on to the next stage.
+    /// Advances to the next stage.
     #[inline(always)]
     pub fn advance(&mut self) {
         self.index += 1;
@@ -144,20 +156,24 @@ impl<S: Stages> Pipeline<S> {
     // ANCHOR_END: advance
 }
 
-/// A stage that a warp uses.
+/// A stage that a consumer warp reads, and releases afterwards.
 pub struct ConsumerStage<S: Stages> {
     empty: Barrier,
     stages: PhantomData<S>,
 }
 
 impl<S: Stages> ConsumerStage<S> {
-    /// Gives the stage back: one lane speaks for its warp, or one to each block that fills the stage.
+    /// Releases the stage: one lane of the warp arrives at the empty barrier. Where several blocks
+    /// fill the stage, one lane for each block arrives at that block's barrier.
     ///
     /// # Safety
-    /// The whole warp is here, once for each time that the stage was full, and is done with it.
+    /// All lanes of the warp execute this together, once for each time that the stage was full, and
+    /// have read the stage.
     #[inline(always)]
     pub unsafe fn release(&self) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the contract says that the warp has read the stage and arrives once a phase, as
+        // `init` counts. Lane `i < CLUSTER_SIZE` arrives at the barrier of the block of rank `i`,
+        // which exists until its `producer_tail` has waited for this arrival.
         unsafe {
             if S::CLUSTER_SIZE == 1 {
                 if warp::lane_id() == 0 {

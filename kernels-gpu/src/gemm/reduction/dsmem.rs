@@ -1,8 +1,12 @@
-//! The parts of a tile, added up by the blocks of a cluster through each other's shared memory.
+//! DSMEM reduction: the blocks of a cluster reduce a tile's partial sums through each other's
+//! shared memory.
 //!
-//! Each block of the cluster has summed a part of the tile's steps along k. The tile's boxes of columns are dealt out to the blocks: each
-//! leaves its accumulators of the others' boxes in its own shared memory, reads the others' accumulators of its own boxes, adds them up, and stores them.
-//! Against parts in global memory, which the last block reads, less is moved, nobody counts, and all blocks store.
+//! Each block of the cluster has computed one split of the tile's k-tiles. The epilogue tiles,
+//! which are columns of the tile, are dealt out to the blocks. Each block stores its partial sums
+//! of the others' epilogue tiles to its own shared memory. It then loads the others' partial sums
+//! of its own epilogue tiles, adds them, and stores them to C. Compared with partial sums in global
+//! memory, which the last block to arrive loads, fewer bytes move, there is no counter, and all
+//! blocks store.
 //!
 //! # Source
 //! Beyond the sources; for clusters see the PTX ISA, "Cluster of Cooperative Thread Arrays".
@@ -16,82 +20,87 @@ use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, Vector};
 use cuda_std::wgmma::{self, Accumulator};
 
-/// OutputElements of a vector of accumulators.
+/// Accumulators of a vector.
 const VECTOR: usize = 4;
 
-/// Bytes of a line: a vector of each thread of a warpgroup.
+/// Bytes of a line: one vector of each thread of a warpgroup.
 const LINE_BYTES: usize = WARPGROUP * VECTOR * size_of::<f32>();
 
-/// Boxes of a tile of so many columns, of which C has elements of so many bytes.
-pub const fn epilogue_tiles(columns: usize, element_bytes: usize) -> u32 {
-    (columns / box_columns(element_bytes)) as u32
+/// Epilogue tiles of a tile of `bn` columns, for elements of C of `element_bytes` bytes.
+pub const fn epilogue_tiles(bn: usize, element_bytes: usize) -> u32 {
+    (bn / box_columns(element_bytes)) as u32
 }
 
-/// A barrier of all consumers that mma; each has one of its own before it.
+/// Number of the named barrier of all consumer warpgroups. Barriers with lower numbers are of one
+/// warpgroup each.
 pub const CONSUMERS_BARRIER: u32 = 15;
 
-/// Adds up the parts of a tile. Returns the boxes that this block has; their accumulators are then those of all parts, from its own on in the
-/// order of the ranks, so that the result is always the same. What follows ends with [`wait_for_peers`].
+/// Reduces the partial sums of a tile. Returns the epilogue tiles of this block, whose accumulators
+/// are then the sums over all splits. They are added from the block's own split on in the order of
+/// the ranks, so the result is always the same. [`wait_for_peers`] must follow.
 ///
 /// # Safety
-/// All of this block's `CONSUMERS` that mma call this, and so does each block of the cluster; nothing else in them is at a
-/// barrier of the cluster. `memory` is a multiple of 16 and has the bytes of the tile's accumulators, which nobody uses once all of these
-/// threads are here. `warpgroup` is the number of this one.
+/// All `CONSUMERS` consumer warpgroups of all blocks of the cluster call this, and nothing else in
+/// these blocks waits at the cluster's barrier. `memory` is a multiple of 16 and has the bytes of
+/// the block tile's accumulators. No thread and no MMA uses it once all consumers have called this.
+/// `warpgroup` is the index of the calling consumer warpgroup.
 #[inline(always)]
 pub unsafe fn reduce<S: Accumulator, C, const CONSUMERS: usize>(
     accumulators: &mut S,
     memory: *mut u8,
     warpgroup: usize,
 ) -> Range<u32> {
-    let parts = cluster::block_count();
+    let splits = cluster::block_count();
     let count = epilogue_tiles(S::COLUMNS, size_of::<C>());
-    let each = count.div_ceil(parts);
-    let own = cluster::block_rank();
-    let first = own * each;
-    let mine = first..(first + each).min(count);
+    let each = count.div_ceil(splits);
+    let rank = cluster::block_rank();
+    let first = rank * each;
+    let own = first..(first + each).min(count);
     let thread = thread::thread_idx_x() as usize % WARPGROUP;
-    let vectors = box_registers(size_of::<C>()) / VECTOR;
-    let bytes =
+    let lines = box_registers(size_of::<C>()) / VECTOR;
+    let offset =
         warpgroup * S::COLUMNS / 2 * LINE_BYTES / VECTOR + thread * VECTOR * size_of::<f32>();
-    let place = memory.wrapping_add(bytes);
-    // SAFETY: the caller ensures that all are here and the memory. A thread's vectors have places of their own. The blocks read
-    // what was written before they met, and go on to exist until all have read.
+    let vectors = memory.wrapping_add(offset);
+    // SAFETY: the contract says that `memory` has the accumulators' bytes and is aligned, and the
+    // barrier orders its earlier uses before these. Each thread stores to vectors of its own.
+    // `cluster::sync` orders the stores of all blocks before the loads of their peers, and each
+    // block stays until `wait_for_peers`, after which no peer loads from it.
     unsafe {
         wgmma::sync_several(CONSUMERS_BARRIER, (CONSUMERS * WARPGROUP) as u32);
         for index in 0..count {
-            if mine.contains(&index) {
+            if own.contains(&index) {
                 continue;
             }
-            for line in index as usize * vectors..(index as usize + 1) * vectors {
+            for line in index as usize * lines..(index as usize + 1) * lines {
                 let four = core::array::from_fn(|i| accumulators.get(line * VECTOR + i));
-                F32x4::store(place.wrapping_add(line * LINE_BYTES).cast(), four);
+                F32x4::store(vectors.wrapping_add(line * LINE_BYTES).cast(), four);
             }
         }
         cluster::sync();
         for index in 0..count {
-            if !mine.contains(&index) {
+            if !own.contains(&index) {
                 continue;
             }
-            let mut part = 1;
-            while part < parts {
-                let from = cluster::map(SharedAddress::of(place), (own + part) % parts);
-                for line in index as usize * vectors..(index as usize + 1) * vectors {
+            let mut peer = 1;
+            while peer < splits {
+                let from = cluster::map(SharedAddress::of(vectors), (rank + peer) % splits);
+                for line in index as usize * lines..(index as usize + 1) * lines {
                     let four = from.at((line * LINE_BYTES) as u32).load_4();
                     for i in 0..VECTOR {
                         let register = line * VECTOR + i;
                         accumulators.set(register, accumulators.get(register) + four[i]);
                     }
                 }
-                part += 1;
+                peer += 1;
             }
         }
     }
-    // There is nothing to see for the others: this block has read.
+    // Relaxed: this block has only loaded, and publishes nothing to its peers.
     cluster::arrive_relaxed();
-    mine
+    own
 }
 
-/// Waits until the other blocks have read this one's accumulators.
+/// Waits until the other blocks of the cluster have loaded this block's partial sums.
 ///
 /// # Safety
 /// Follows [`reduce`] once, in all threads that called it.

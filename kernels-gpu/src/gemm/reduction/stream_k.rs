@@ -1,20 +1,22 @@
-//! `add_parts_f32`, `add_parts_f16`, `add_parts_bf16`: the parts of shared tiles, added up by a launch of its own.
+//! `add_parts_f32`, `add_parts_f16`, `add_parts_bf16`: the reduction kernel of stream-K tiles.
 //!
 //! # Idea
-//! Who brings the last part of a tile reads all of them alone, while most multiprocessors stand still: five parts of 128 × 192 take a
-//! quarter of the time of 768 × 768 × 16384. Here all multiprocessors read. To launch takes a while too, so that it pays where there is much
-//! to read.
+//! With a fix-up, the last block to arrive at a tile loads the partial sums of all its splits
+//! alone, while most multiprocessors idle. Five splits of 128 × 192 take a quarter of the time of
+//! 768 × 768 × 16384. Here all multiprocessors load. A launch takes time too, so the reduction
+//! kernel pays where there are many partial sums to load.
 //!
 //! # Thread mapping
-//! Blocks of up to six consumers, one for eight parts. A thread adds up one vector of some of the parts: the four accumulators of a lane that are
-//! two neighbours in two rows of C. The threads of a warpgroup have the vectors that lie one behind the other, and are the lanes that have
-//! summed them. The first warpgroup adds up what the others have, and stores.
+//! Blocks of up to six warpgroups, one for eight splits. A thread reduces one vector over some of
+//! the splits: the four accumulators of a lane that are a vec2 in each of two rows of C. The
+//! threads of a warpgroup have consecutive vectors, and are the lanes that computed them. The first
+//! warpgroup adds the sums of the other warpgroups, and stores.
 //!
 //! # Preconditions
-//! Those of the product.
+//! Those of the GEMM.
 //!
 //! # What changed since the rung before
-//! It is the second half of a product whose tiles are shared.
+//! It is the second half of a GEMM with stream-K tiles.
 //!
 //! # Source
 //! Beyond the sources.
@@ -31,19 +33,19 @@ use cuda_std::prelude::*;
 use cuda_std::shared_array;
 use cuda_std::vector::{F32x4, Vector};
 
-/// Parts that are on their way to a thread at a time.
-const AT_ONCE: usize = 8;
+/// Vectors in flight to a thread: of as many splits.
+const IN_FLIGHT: usize = 8;
 
-/// Most consumers of a block.
+/// Most warpgroups of a block.
 const MAX_WARPGROUPS: usize = 6;
 
-/// Threads of the largest blocks, and how many of those a multiprocessor is to have room for.
+/// Threads of the largest blocks, and the number of those that are resident on a multiprocessor.
 const MAX_THREADS: u32 = (MAX_WARPGROUPS * WARPGROUP) as u32;
 const RESIDENT: u32 = 2;
 
-/// Warpgroups of a block that adds up so many parts, 1 or more.
-const fn consumers(parts: u32) -> u32 {
-    let all = parts.div_ceil(AT_ONCE as u32);
+/// Warpgroups of a block that reduces `splits` splits, 1 or more.
+const fn warpgroups(splits: u32) -> u32 {
+    let all = splits.div_ceil(IN_FLIGHT as u32);
     if all < MAX_WARPGROUPS as u32 {
         all
     } else {
@@ -51,171 +53,183 @@ const fn consumers(parts: u32) -> u32 {
     }
 }
 
-/// Threads of a block that adds up so many parts.
-pub const fn threads(parts: u32) -> u32 {
-    consumers(parts) * WARPGROUP as u32
+/// Threads of a block that reduces `splits` splits.
+pub const fn threads(splits: u32) -> u32 {
+    warpgroups(splits) * WARPGROUP as u32
 }
 
-/// Blocks that so many shared tiles take, of so many rows and columns.
-pub const fn blocks(shared: u32, [rows, columns]: [u32; 2]) -> u32 {
-    shared * (rows / WM as u32) * vectors(columns as usize) as u32
+/// Blocks for `stream_k_tiles` tiles of `bm` × `bn` elements.
+pub const fn blocks(stream_k_tiles: u32, [bm, bn]: [u32; 2]) -> u32 {
+    stream_k_tiles * (bm / WM as u32) * vectors(bn as usize) as u32
 }
 
-/// Blocks that add up so many parts, and that a multiprocessor has room for: by their threads, of which it takes 1,536 of so many registers.
-pub const fn resident(parts: u32) -> u32 {
-    MAX_THREADS * RESIDENT / threads(parts)
+/// Blocks that are resident on a multiprocessor when each reduces `splits` splits. The limit is
+/// threads: the kernel's registers allow 1,536.
+pub const fn resident(splits: u32) -> u32 {
+    MAX_THREADS * RESIDENT / threads(splits)
 }
 
-/// How often a thread reads where there are so many parts.
-pub const fn rounds(parts: u32) -> u32 {
-    parts.div_ceil(consumers(parts)).div_ceil(AT_ONCE as u32)
+/// Batches of loads of a thread, each of up to 8 splits in flight, for `splits` splits.
+pub const fn rounds(splits: u32) -> u32 {
+    splits
+        .div_ceil(warpgroups(splits))
+        .div_ceil(IN_FLIGHT as u32)
 }
 
-/// The accumulators of this thread's vector in the parts of `range`, in their order.
+/// The sums of this thread's vector over the splits of `range`, in their order.
 ///
 /// # Safety
-/// The launch before has stored the parts.
+/// The launch before has stored the partial sums of these splits.
 #[inline(always)]
 unsafe fn reduce(partials: &Partials, vector: usize, range: Range<u32>) -> [f32; VECTOR] {
-    let mut accumulators = [0.0; VECTOR];
+    let mut sums = [0.0; VECTOR];
     let mut first = range.start;
     while first < range.end {
-        let mut more = [[0.0; VECTOR]; AT_ONCE];
-        for i in 0..AT_ONCE {
+        let mut loaded = [[0.0; VECTOR]; IN_FLIGHT];
+        for i in 0..IN_FLIGHT {
             let index = first + i as u32;
             if index < range.end {
-                // SAFETY: the caller ensures it.
-                more[i] = unsafe { F32x4::load(partials.vector(index, vector)) };
+                // SAFETY: the contract says that split `index`, which is in `range`, is stored.
+                loaded[i] = unsafe { F32x4::load(partials.vector(index, vector)) };
             }
         }
-        for i in 0..AT_ONCE {
+        for i in 0..IN_FLIGHT {
             for j in 0..VECTOR {
-                accumulators[j] += more[i][j];
+                sums[j] += loaded[i][j];
             }
         }
-        first += AT_ONCE as u32;
+        first += IN_FLIGHT as u32;
     }
-    accumulators
+    sums
 }
 
-/// The accumulators of all consumers, in their order, in the first one.
+/// The sums of all warpgroups, added in their order; complete in the first warpgroup alone.
 ///
 /// # Safety
-/// The whole block does it, and has as many consumers.
+/// All threads of the block execute it together. The block has `warpgroups` warpgroups, at most
+/// [`MAX_WARPGROUPS`].
 #[inline(always)]
-unsafe fn gather(mut accumulators: [f32; VECTOR], consumers: usize) -> [f32; VECTOR] {
+unsafe fn reduce_block(mut sums: [f32; VECTOR], warpgroups: usize) -> [f32; VECTOR] {
     let others = shared_array![f32; (MAX_WARPGROUPS - 1) * WARPGROUP * VECTOR];
     let thread = thread::thread_idx_x() as usize;
-    let place = |thread: usize| others.wrapping_add((thread - WARPGROUP) * VECTOR);
-    // SAFETY: threads of the other consumers have a place each, which is read behind the barrier.
+    let slot = |thread: usize| others.wrapping_add((thread - WARPGROUP) * VECTOR);
+    // SAFETY: each thread of the other warpgroups has a slot of its own, and the array has one for
+    // each of them. The first warpgroup loads behind the barrier.
     unsafe {
         if thread >= WARPGROUP {
-            F32x4::store(place(thread), accumulators);
+            F32x4::store(slot(thread), sums);
         }
         thread::sync_threads();
         if thread < WARPGROUP {
-            for warpgroup in 1..consumers {
-                let more = F32x4::load(place(warpgroup * WARPGROUP + thread));
+            for warpgroup in 1..warpgroups {
+                let loaded = F32x4::load(slot(warpgroup * WARPGROUP + thread));
                 for j in 0..VECTOR {
-                    accumulators[j] += more[j];
+                    sums[j] += loaded[j];
                 }
             }
         }
     }
-    accumulators
+    sums
 }
 
-/// C ← α · accumulators + β · C for the four registers from `first` on, `by_pairs` where neighbours in a row can be stored together.
+/// C ← α · sums + β · C for the four registers from `first` on, in vec2s where `as_vec2s`.
 ///
 /// # Safety
-/// `elements` are the kernel's. Nobody else stores there.
+/// `elements` are the kernel's, and no other thread stores these. With `as_vec2s`, rows of C begin
+/// at multiples of 16 bytes, and C is not transposed.
 #[inline(always)]
 unsafe fn store<C: OutputVec2>(
     elements: OutputElements<C>,
     coord: TileCoord,
-    mut accumulators: [f32; VECTOR],
+    mut sums: [f32; VECTOR],
     first: usize,
-    by_pairs: bool,
+    as_vec2s: bool,
 ) {
-    // SAFETY: passed on to the caller; pairs are aligned where C can be stored by them.
+    // SAFETY: the contract says that `elements` describe C and are this thread's. A vec2 begins at
+    // an even column, so it is aligned where rows are.
     unsafe {
         for i in 0..VECTOR {
-            accumulators[i] *= elements.gemm.alpha;
-            if elements.gemm.beta != 0.0 {
-                accumulators[i] = elements.plus_old(coord, first + i, accumulators[i]);
+            sums[i] *= elements.params.alpha;
+            if elements.params.beta != 0.0 {
+                sums[i] = elements.add_source(coord, first + i, sums[i]);
             }
         }
-        for pair in 0..VECTOR / 2 {
-            let left = 2 * pair;
-            let place = |i| elements.place(coord, first + i);
-            if by_pairs
-                && let Some(to) = place(left)
-                && place(left + 1).is_some()
+        for vec2 in 0..VECTOR / 2 {
+            let left = 2 * vec2;
+            let element = |i| elements.element(coord, first + i);
+            if as_vec2s
+                && let Some(to) = element(left)
+                && element(left + 1).is_some()
             {
-                C::store_vec2(to, accumulators[left], accumulators[left + 1]);
+                C::store_vec2(to, sums[left], sums[left + 1]);
                 continue;
             }
             for i in left..left + 2 {
-                elements.store(coord, first + i, accumulators[i]);
+                elements.store(coord, first + i, sums[i]);
             }
         }
     }
 }
 
-/// The body of the kernels.
+/// The body of the kernels, for tiles of `bm` × `bn` elements.
 ///
 /// # Safety
 /// As for the kernels.
 #[inline(always)]
 unsafe fn body<C: OutputVec2>(
     (c, workspace): (*mut C, *mut f32),
-    gemm: &GemmParams<f32>,
+    params: &GemmParams<f32>,
     scheduler: &TileSchedulerParams,
-    [rows, columns]: [u32; 2],
+    [bm, bn]: [u32; 2],
     transposed: bool,
 ) {
     griddepcontrol::launch_dependents();
-    let of_tile = rows / WM as u32;
-    let vectors = vectors(columns as usize) as u32;
-    let (vector, number) = (
+    let consumers = bm / WM as u32;
+    let vectors = vectors(bn as usize) as u32;
+    let (vector, rest) = (
         (thread::block_idx_x() % vectors) as usize,
         thread::block_idx_x() / vectors,
     );
-    let (warpgroup, tile) = (number % of_tile, number / of_tile);
+    let (consumer, tile) = (rest % consumers, rest / consumers);
     let coord = scheduler
-        .tiles([gemm.m, gemm.n], [rows, columns], 1)
+        .tiles([params.m, params.n], [bm, bn], 1)
         .coord(tile);
     let coord = TileCoord {
-        row: coord.row + warpgroup * WM as u32,
+        row: coord.row + consumer * WM as u32,
         ..coord
     };
-    let part = Split {
+    let split = Split {
         tile,
         index: 0,
         count: scheduler.splits,
     };
-    let of_warpgroup = [warpgroup as usize, of_tile as usize];
-    let partials = Partials::new(workspace, scheduler, part, of_warpgroup, columns as usize);
+    let of_consumer = [consumer as usize, consumers as usize];
+    let partials = Partials::new(workspace, scheduler, split, of_consumer, bn as usize);
     let elements = OutputElements {
         c,
-        gemm,
+        params,
         transposed,
     };
-    // What bulk copies can store begins at multiples of 16 bytes.
-    let by_pairs = scheduler.tma_store != 0 && !transposed;
-    let parts = scheduler.splits;
-    let (own, all) = (thread::thread_idx_x() / WARPGROUP as u32, consumers(parts));
-    let each = parts.div_ceil(all);
-    let range = own * each..parts.min((own + 1) * each);
+    // Rows of a C that TMA can store begin at multiples of 16 bytes.
+    let as_vec2s = scheduler.tma_store != 0 && !transposed;
+    let splits = scheduler.splits;
+    let (warpgroup, all) = (
+        thread::thread_idx_x() / WARPGROUP as u32,
+        warpgroups(splits),
+    );
+    let each = splits.div_ceil(all);
+    let range = warpgroup * each..splits.min((warpgroup + 1) * each);
     griddepcontrol::wait();
-    // SAFETY: the launch before is done; the caller ensures the rest.
+    // SAFETY: `griddepcontrol::wait` returns when the launch before has completed and its partial
+    // sums are visible. The kernel's contract says that the block has `threads(splits)` threads.
+    // Each thread of the first warpgroup stores elements of its own.
     unsafe {
-        let mut accumulators = reduce(&partials, vector, range);
+        let mut sums = reduce(&partials, vector, range);
         if all > 1 {
-            accumulators = gather(accumulators, all as usize);
+            sums = reduce_block(sums, all as usize);
         }
-        if own == 0 {
-            store(elements, coord, accumulators, VECTOR * vector, by_pairs);
+        if warpgroup == 0 {
+            store(elements, coord, sums, VECTOR * vector, as_vec2s);
         }
     }
 }
@@ -226,21 +240,21 @@ macro_rules! kernels {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `c`, `workspace`, `gemm` and `scheduler` are those of the launch before, whose tiles have so many rows and columns; `transposed` is 1
-            /// where C lies column by column, and 0 elsewhere. The grid has [`blocks`] in x,
-            /// each of [`threads`].
+            /// `c`, `workspace`, `params` and `scheduler` are those of the launch before, whose
+            /// tiles have `bm` × `bn` elements. `transposed` is 1 where C lies column by column,
+            /// and 0 elsewhere. The grid has [`blocks`] blocks in x, each of [`threads`] threads.
             #[cuda_std::kernel(max_threads = MAX_THREADS, min_blocks = RESIDENT)]
             pub unsafe fn $name(
                 c: *mut $element,
                 workspace: *mut f32,
-                gemm: GemmParams<f32>,
+                params: GemmParams<f32>,
                 scheduler: TileSchedulerParams,
-                rows: u32,
-                columns: u32,
+                bm: u32,
+                bn: u32,
                 transposed: u32,
             ) {
-                // SAFETY: passed on to the caller.
-                unsafe { body((c, workspace), &gemm, &scheduler, [rows, columns], transposed != 0) }
+                // SAFETY: this kernel has the contract of `body`.
+                unsafe { body((c, workspace), &params, &scheduler, [bm, bn], transposed != 0) }
             }
         )*
     };

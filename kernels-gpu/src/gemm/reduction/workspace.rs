@@ -1,4 +1,8 @@
-//! Parts of accumulators on their way through the workspace.
+//! Workspace layout of partial sums: one split's accumulators of each stream-K tile.
+//!
+//! A tile's splits lie one behind the other, and in a split those of its consumer warpgroups. A
+//! warpgroup stores them as they lie in registers, in vectors of four, those of its threads side by
+//! side, so that accesses coalesce.
 
 use crate::gemm::scheduler::persistent::{Split, TileSchedulerParams};
 use crate::gemm::wgmma::stage::{WARPGROUP, WM};
@@ -6,13 +10,14 @@ use cuda_std::prelude::*;
 use cuda_std::vector::{F32x4, Vector};
 use cuda_std::wgmma::Accumulator;
 
-/// OutputElements of a vector of partial accumulators.
+/// Partial sums of a vector.
 pub const VECTOR: usize = 4;
 
-/// Most partial accumulators that a thread has in hand at a time.
+/// Most partial sums that a thread keeps in flight.
 const MAX_LIVE: usize = 64;
 
-/// Vectors of them: all that a thread has of a narrow tile, and of a wide one as many as there are registers for beside the accumulators.
+/// Vectors in flight to a thread that has `registers` accumulators. Of a narrow tile these are all
+/// vectors; of a wide one, those that fit into registers beside the accumulators.
 const fn live_vectors(registers: usize) -> usize {
     match registers {
         0..=MAX_LIVE => registers / VECTOR,
@@ -21,115 +26,121 @@ const fn live_vectors(registers: usize) -> usize {
     }
 }
 
-/// Whether the accumulators of a tile of so many columns stay in registers while those of the other parts are added to them: those of
-/// wide tiles leave too few for that, and are read again like the others.
-const fn stay(columns: usize) -> bool {
-    columns < 192
+/// Whether a thread keeps its own partial sums of a tile of `bn` columns in registers while it adds
+/// those of the other splits. Wider tiles leave too few registers for that, and their own partial
+/// sums are loaded like the others.
+const fn keeps_own(bn: usize) -> bool {
+    bn < 192
 }
 
-/// OutputElements that a warpgroup's part takes in the workspace, for tiles of so many columns.
-pub const fn partial_elements(columns: usize) -> usize {
-    WM * columns
+/// Elements of one warpgroup's partial sums in the workspace, for tiles of `bn` columns.
+pub const fn partial_elements(bn: usize) -> usize {
+    WM * bn
 }
 
-/// Vectors that a thread has of it.
-pub const fn vectors(columns: usize) -> usize {
-    partial_elements(columns) / VECTOR / WARPGROUP
+/// Vectors of one thread among them.
+pub const fn vectors(bn: usize) -> usize {
+    partial_elements(bn) / VECTOR / WARPGROUP
 }
 
-/// The parts of what one warpgroup has of a shared tile.
+/// The partial sums of all splits of one warpgroup's rows of a stream-K tile.
 #[derive(Clone, Copy)]
 pub struct Partials {
-    /// Where those of all tiles begin.
+    /// The partial sums of all tiles.
     start: *mut f32,
-    /// One of the parts.
-    part: Split,
-    /// Which of how many consumers.
+    /// One split of the tile.
+    split: Split,
+    /// The warpgroup, and the number of consumer warpgroups of a block.
     warpgroup: [usize; 2],
     /// Columns of a tile.
-    columns: usize,
+    bn: usize,
 }
 
 impl Partials {
-    /// Those beside `part`, itself among them, of a warpgroup, which is one of how many, in tiles of so many columns.
+    /// The partial sums of the tile that `split` belongs to. `warpgroup` is the index of a consumer
+    /// warpgroup and the number of those; tiles have `bn` columns.
     #[inline(always)]
     pub fn new(
         workspace: *mut f32,
         scheduler: &TileSchedulerParams,
-        part: Split,
+        split: Split,
         warpgroup: [usize; 2],
-        columns: usize,
+        bn: usize,
     ) -> Self {
         Partials {
             start: workspace.wrapping_add(scheduler.partials_offset as usize),
-            part,
+            split,
             warpgroup,
-            columns,
+            bn,
         }
     }
 
-    /// Where one of them lies.
+    /// The first partial sum of split `index`.
     #[inline(always)]
-    fn place(&self, index: u32) -> *mut f32 {
+    fn of_split(&self, index: u32) -> *mut f32 {
         let [warpgroup, consumers] = self.warpgroup;
-        let number = self.part.number(index) as usize * consumers + warpgroup;
-        self.start
-            .wrapping_add(number * partial_elements(self.columns))
+        let partial = self.split.in_workspace(index) as usize * consumers + warpgroup;
+        self.start.wrapping_add(partial * partial_elements(self.bn))
     }
 
-    /// This thread's vector in one of them.
+    /// This thread's vector `vector` of split `index`.
     #[inline(always)]
     pub fn vector(&self, index: u32, vector: usize) -> *mut f32 {
         let thread = thread::thread_idx_x() as usize % WARPGROUP;
-        self.place(index)
+        self.of_split(index)
             .wrapping_add((vector * WARPGROUP + thread) * VECTOR)
     }
 
-    /// Stores a warpgroup's accumulators, which are the part, as they lie in registers: vector by vector, those of the threads one behind the other.
+    /// Stores a warpgroup's accumulators as the partial sums of this split.
     ///
     /// # Safety
-    /// The workspace has room for the parts and is aligned to 16 bytes; nobody else stores this one.
+    /// All 128 threads of the warpgroup execute it. The workspace is aligned to 16 bytes and has
+    /// the elements of all splits. No other warpgroup stores these.
     #[inline(always)]
     pub unsafe fn store<S: Accumulator>(&self, accumulators: &S) {
         for vector in 0..vectors(S::COLUMNS) {
             let four = core::array::from_fn(|i| accumulators.get(VECTOR * vector + i));
-            // SAFETY: the caller ensures it.
-            unsafe { F32x4::store(self.vector(self.part.index, vector), four) };
+            // SAFETY: the contract says that the workspace has this split's elements and is
+            // aligned. A vector is 16 bytes, and belongs to this thread alone.
+            unsafe { F32x4::store(self.vector(self.split.index, vector), four) };
         }
     }
 
-    /// Replaces the accumulators, which are the part, by those of all parts, added up in their order: whoever does it, the result is the same.
+    /// Replaces this split's accumulators by the sums over all splits. They are added in the order
+    /// of the splits, so the result does not depend on the block that does it.
     ///
     /// # Safety
-    /// [`keep`](Self::keep) has stored all of them, and this thread sees them.
+    /// [`store`](Self::store) has stored the partial sums of all splits, and they are visible to
+    /// this thread.
     #[inline(always)]
     pub unsafe fn reduce<S: Accumulator>(&self, accumulators: &mut S) {
         let registers = S::COLUMNS / 2;
         let vectors = live_vectors(registers);
         for group in 0..registers / (vectors * VECTOR) {
             let first = group * vectors;
-            let mut total = [[0.0; VECTOR]; MAX_LIVE / VECTOR];
+            let mut reduced = [[0.0; VECTOR]; MAX_LIVE / VECTOR];
             let mut index = 0;
-            while index < self.part.count {
-                let mut more = [[0.0; VECTOR]; MAX_LIVE / VECTOR];
+            while index < self.split.count {
+                let mut loaded = [[0.0; VECTOR]; MAX_LIVE / VECTOR];
                 for vector in 0..vectors {
-                    more[vector] = if index == self.part.index && stay(S::COLUMNS) {
+                    loaded[vector] = if index == self.split.index && keeps_own(S::COLUMNS) {
                         core::array::from_fn(|i| accumulators.get((first + vector) * VECTOR + i))
                     } else {
-                        // SAFETY: the caller ensures it.
+                        // SAFETY: the contract says that split `index` is stored and visible. The
+                        // vector is one of those that `store` wrote.
                         unsafe { F32x4::load(self.vector(index, first + vector)) }
                     };
                 }
                 for vector in 0..vectors {
                     for i in 0..VECTOR {
-                        total[vector][i] += more[vector][i];
+                        reduced[vector][i] += loaded[vector][i];
                     }
                 }
                 index += 1;
             }
             for vector in 0..vectors {
                 for i in 0..VECTOR {
-                    accumulators.set((first + vector) * VECTOR + i, total[vector][i]);
+                    accumulators.set((first + vector) * VECTOR + i, reduced[vector][i]);
                 }
             }
         }

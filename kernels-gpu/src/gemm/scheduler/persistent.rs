@@ -1,214 +1,225 @@
-//! Which block computes what of C.
+//! Persistent tile scheduler: which block computes which tiles of C, and which of their k-tiles.
 //!
-//! TileGrid of C are numbered: matrix by matrix of a batch, in each in groups of [eight](GROUP) or [two](GROUP_ONE_WAVE) rows of tiles, column by
-//! column, so that tiles of neighbouring numbers find each other's rows and columns in the cache.
+//! Tiles of C are numbered matrix by matrix of a batch. Within a matrix they are rasterised column
+//! by column in groups of [`GROUP`] or [`GROUP_ONE_WAVE`] rows of tiles (GROUP_M swizzle). Tiles of
+//! neighbouring numbers then find each other's rows of A and columns of B in the L2 cache.
 //!
-//! A product of fewer tiles than multiprocessors, or of a few more than a multiple of them, leaves many idle. So only the first
-//! tiles are computed each by one block. Each of the others is *shared* by blocks that take parts of its *steps* along k:
+//! A GEMM of fewer tiles than multiprocessors, or of a few more than a multiple of them, leaves
+//! many multiprocessors idle in its partial wave. So only the first tiles are data-parallel: one
+//! block computes each of them. The other tiles are stream-K tiles: several blocks compute splits
+//! of the k-tiles of each.
 //!
-//! - as many as there are multiprocessors for each tile, which take equal parts, to within one step; or,
-//! - where there are fewer than two, one that takes the *head* of the tile, and one that takes its short *tail*. The grid then has more blocks
-//!   than multiprocessors, those of the heads first: the multiprocessors that get none take tails, one after the other.
+//! - Where there are two multiprocessors or more for each stream-K tile, as many blocks compute
+//!   equal splits of it, to within one k-tile.
+//! - Where there are fewer, one block computes the long *head split* of a tile, and another one its
+//!   short *tail split*. The grid then has more blocks than multiprocessors, with the head splits
+//!   first. The multiprocessors without a head split compute tail splits, one after the other.
 //!
-//! As the parts of all tiles begin at the same few places along k, blocks find the operands in the cache; stream_k that begin
-//! anywhere (Osama, Merrill, Cecka, Garland and Owens, "Stream-K", PPoPP 2023) do not.
+//! The splits of all tiles begin at the same few offsets along k, so blocks find the operands in
+//! the L2 cache. Work units that begin at any offset do not (Osama, Merrill, Cecka, Garland and
+//! Owens, "Stream-K", PPoPP 2023).
 
-/// Rows of tiles in a group, of products of many tiles.
+/// GROUP_M: rows of tiles in a group of the rasterisation, for GEMMs of many tiles.
 pub const GROUP: u32 = 8;
 
-/// The same where all tiles are computed at the same time: neighbours along a row of tiles then want the same rows of A together, and
-/// the L2 cache, of which everybody wants much at a time, brings them sooner.
+/// GROUP_M of GEMMs whose tiles are computed in one wave. Neighbours along a row of tiles then load
+/// the same rows of A at the same time. The L2 cache, from which all blocks then load much at a
+/// time, delivers these rows sooner.
 pub const GROUP_ONE_WAVE: u32 = 2;
 
-/// Who adds up the parts of a shared tile.
+/// What reduces the partial sums of a stream-K tile.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReductionMode {
-    /// The block that finds that it brings the last part.
+    /// Serial fix-up by the last block of the tile to arrive.
     LastBlock,
-    /// All blocks of the tile, which are a cluster: see [`exchange`](crate::gemm::reduction::dsmem). All tiles are shared then.
+    /// DSMEM reduction by all blocks of the tile, which are a cluster: see
+    /// [`dsmem`](crate::gemm::reduction::dsmem). All tiles are stream-K tiles then.
     Cluster,
-    /// A launch behind this one: see [`parts`](crate::gemm::reduction::stream_k). All tiles are shared then.
+    /// The reduction kernel, a launch behind this one: see
+    /// [`stream_k`](crate::gemm::reduction::stream_k). All tiles are stream-K tiles then.
     Kernel,
 }
 
-/// How the tiles are shared among blocks, passed by value beside [`GemmParams`](crate::gemm::GemmParams).
+/// Parameters of the tile scheduler, passed by value beside
+/// [`GemmParams`](crate::gemm::GemmParams).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileSchedulerParams {
     /// Matrices in the batch.
     pub batch: u32,
-    /// The first tiles, as many as are computed each by one block.
+    /// Data-parallel tiles, which come first.
     pub data_parallel_tiles: u32,
-    /// Blocks that share each of the other tiles, at most as many as it has steps; at least 1.
+    /// Splits of each stream-K tile: at least 1, at most its number of k-tiles.
     pub splits: u32,
-    /// Steps of the first of 2 parts, where they are a head and a tail: fewer than all. Otherwise 0.
+    /// k-tiles of the head split where a stream-K tile has a head and a tail split: fewer than all.
+    /// `splits` is 2 then. Otherwise 0.
     pub head_k_tiles: u32,
-    /// 1 where C can be stored by bulk copies: it, its rows and its matrices begin at multiples of 16 bytes.
+    /// 1 where TMA can store C: it, its rows and its matrices begin at multiples of 16 bytes.
     pub tma_store: u32,
-    /// Who adds up the parts.
+    /// What reduces the partial sums.
     pub reduction: ReductionMode,
-    /// Rows of tiles in a group: an even number.
+    /// GROUP_M: rows of tiles in a group of the rasterisation, an even number.
     pub group_m: u32,
-    /// Where partial accumulators begin in the workspace, in elements. Where the last one adds them up, [`counters`] of the shared tiles lie before them.
+    /// Offset of the partial sums in the workspace, in elements. With
+    /// [`ReductionMode::LastBlock`], the [`counters`] of the stream-K tiles lie before them.
     pub partials_offset: u32,
 }
 
 impl TileSchedulerParams {
-    /// TileGrid of `size` rows and columns, of blocks of such clusters, in C of m × n.
+    /// The tiles of C of m × n elements. Tiles have `tile` = BM × BN elements, and clusters have
+    /// `cluster_size` blocks.
     #[inline(always)]
-    pub const fn tiles(&self, [m, n]: [u32; 2], size: [u32; 2], cluster: u32) -> TileGrid {
-        TileGrid::new([m, n], size, self.batch)
-            .for_cluster(cluster)
+    pub const fn tiles(&self, [m, n]: [u32; 2], tile: [u32; 2], cluster_size: u32) -> TileGrid {
+        TileGrid::new([m, n], tile, self.batch)
+            .for_cluster(cluster_size)
             .with_group_m(self.group_m)
     }
 }
 
-/// Counters for so many shared tiles: one for each warpgroup that multiplies.
-pub const fn counters(shared: u32, consumers: usize) -> u64 {
-    shared as u64 * consumers as u64
+/// Counters of `stream_k_tiles` tiles: one for each consumer warpgroup of a tile.
+pub const fn counters(stream_k_tiles: u32, consumers: usize) -> u64 {
+    stream_k_tiles as u64 * consumers as u64
 }
 
-/// The tiles of C.
+/// The tiles of C, in the order of their numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct TileGrid {
-    /// Rows and columns of a tile.
-    size: [u32; 2],
-    /// Rows and columns of tiles in a matrix.
-    down: u32,
-    across: u32,
+    /// BM and BN.
+    tile: [u32; 2],
+    /// Tiles of a matrix along m and n.
+    tiles_m: u32,
+    tiles_n: u32,
     batch: u32,
     /// Rows of tiles in a group.
-    group: u32,
+    group_m: u32,
 }
 
-/// Where a tile begins.
+/// Tile coordinate: where a tile begins, in elements of C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileCoord {
     /// First row and column.
     pub row: u32,
     /// See `row`.
     pub column: u32,
-    /// Which matrix of the batch.
+    /// Matrix of the batch.
     pub matrix: u32,
 }
 
 impl TileGrid {
-    /// TileGrid of `size` rows and columns of a batch of matrices of m × n, in groups of [`GROUP`] rows of tiles.
+    /// Tiles of `tile` = BM × BN elements, of a batch of matrices of m × n, rasterised in groups of
+    /// [`GROUP`] rows of tiles.
     #[inline(always)]
-    pub const fn new([m, n]: [u32; 2], size: [u32; 2], batch: u32) -> Self {
+    pub const fn new([m, n]: [u32; 2], tile: [u32; 2], batch: u32) -> Self {
         TileGrid {
-            size,
-            down: m.div_ceil(size[0]),
-            across: n.div_ceil(size[1]),
+            tile,
+            tiles_m: m.div_ceil(tile[0]),
+            tiles_n: n.div_ceil(tile[1]),
             batch,
-            group: GROUP,
+            group_m: GROUP,
         }
     }
 
-    /// The same in groups of so many rows of tiles, 1 or more.
+    /// The same in groups of `group_m` rows of tiles, 1 or more.
     #[inline(always)]
-    pub const fn with_group_m(self, rows: u32) -> Self {
-        TileGrid {
-            group: rows,
-            ..self
-        }
+    pub const fn with_group_m(self, group_m: u32) -> Self {
+        TileGrid { group_m, ..self }
     }
 
-    /// The same for clusters of so many blocks, whose tiles lie below each other and have neighbouring numbers. The last ones of a
-    /// matrix may lie outside of it.
+    /// The same for clusters of `blocks` blocks, whose tiles lie below each other and have
+    /// neighbouring numbers. The last tiles of a matrix may lie outside of it.
     ///
-    /// Of clusters of 2: a group has an even number of rows.
+    /// With clusters of 2, a group has an even number of rows.
     #[inline(always)]
     pub const fn for_cluster(self, blocks: u32) -> Self {
         TileGrid {
-            down: self.down.div_ceil(blocks) * blocks,
+            tiles_m: self.tiles_m.div_ceil(blocks) * blocks,
             ..self
         }
     }
 
-    /// How many there are.
+    /// The number of tiles.
     #[inline(always)]
     pub const fn count(&self) -> u32 {
-        self.down * self.across * self.batch
+        self.tiles_m * self.tiles_n * self.batch
     }
 
-    /// Where a tile begins.
+    /// The coordinate of a tile.
     #[inline(always)]
     pub fn coord(&self, tile: u32) -> TileCoord {
         // Divisors are positive where there is a tile.
-        let in_matrix = (self.down * self.across).max(1);
+        let in_matrix = (self.tiles_m * self.tiles_n).max(1);
         let (matrix, tile) = (tile / in_matrix, tile % in_matrix);
-        // A last group of fewer rows is as high as it is.
-        let group = tile / (self.group * self.across).max(1);
-        let first = group * self.group;
-        let height = self.group.min(self.down - first).max(1);
-        let within = tile - first * self.across;
+        // The last group may have fewer rows.
+        let group = tile / (self.group_m * self.tiles_n).max(1);
+        let first = group * self.group_m;
+        let height = self.group_m.min(self.tiles_m - first).max(1);
+        let within = tile - first * self.tiles_n;
         TileCoord {
-            row: (first + within % height) * self.size[0],
-            column: within / height * self.size[1],
+            row: (first + within % height) * self.tile[0],
+            column: within / height * self.tile[1],
             matrix,
         }
     }
 }
 
-/// Steps along k of one tile: all or a part of them.
+/// A work unit: consecutive k-tiles of one tile, all of them or one split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkUnit {
     /// The tile.
     pub tile: u32,
-    /// Its first step.
-    pub first: u32,
-    /// How many steps.
-    pub steps: u32,
+    /// The first k-tile.
+    pub first_k_tile: u32,
+    /// The number of k-tiles.
+    pub k_tiles: u32,
 }
 
-/// The pieces of one block, one after the other: its part of a shared tile, then its whole ones.
+/// The work units of one block: its split of a stream-K tile first, then its data-parallel tiles.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkUnits {
     stream_k: StreamK,
-    /// The unit of a shared tile, if that is next.
-    shared: Option<WorkUnit>,
-    /// The next whole tile.
+    /// The work unit of a stream-K tile, until it has been returned.
+    split: Option<WorkUnit>,
+    /// The next data-parallel tile.
     tile: u32,
 }
 
-/// How the steps of tiles are dealt out.
+/// The stream-K decomposition of a GEMM into work units.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamK {
-    /// Steps of a tile.
+    /// k-tiles of a tile.
     k_tiles: u32,
-    /// TileGrid that are computed as a whole, and the others.
-    whole: u32,
-    shared: u32,
-    /// Parts of a shared tile, and the steps of the first one if they are a head and a tail, or 0.
-    parts: u32,
-    head: u32,
+    data_parallel_tiles: u32,
+    stream_k_tiles: u32,
+    /// Splits of a stream-K tile.
+    splits: u32,
+    /// k-tiles of the head split where there is a head and a tail split, or 0.
+    head_k_tiles: u32,
     /// Blocks of the grid.
     blocks: u32,
 }
 
-/// A part of the accumulators of a shared tile.
+/// A split of a stream-K tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Which of the shared tiles.
+    /// Index of the tile among the stream-K tiles.
     pub tile: u32,
-    /// Which of its parts.
+    /// Index of the split in its tile.
     pub index: u32,
-    /// How many parts there are.
+    /// Splits of the tile.
     pub count: u32,
 }
 
 impl Split {
-    /// The number of one of the tile's parts among those of all shared tiles.
+    /// The index of split `index` of this tile among the splits of all stream-K tiles.
     #[inline(always)]
-    pub const fn number(&self, index: u32) -> u32 {
+    pub const fn in_workspace(&self, index: u32) -> u32 {
         self.tile * self.count + index
     }
 }
 
 impl StreamK {
-    /// The stream_k in what is not `whole` of `tiles` of so many steps, for a grid of so many blocks.
+    /// The decomposition of `tiles` tiles of `k_tiles` k-tiles each, for a grid of `blocks` blocks.
     #[inline(always)]
     pub const fn new(
         tiles: u32,
@@ -218,54 +229,58 @@ impl StreamK {
     ) -> Self {
         StreamK {
             k_tiles,
-            whole: scheduler.data_parallel_tiles,
-            shared: tiles - scheduler.data_parallel_tiles,
-            parts: scheduler.splits,
-            head: scheduler.head_k_tiles,
+            data_parallel_tiles: scheduler.data_parallel_tiles,
+            stream_k_tiles: tiles - scheduler.data_parallel_tiles,
+            splits: scheduler.splits,
+            head_k_tiles: scheduler.head_k_tiles,
             blocks,
         }
     }
 
-    /// The first step of a part. The first of equal parts have one more where the steps are no multiple of them.
+    /// The first k-tile of a split. Where `splits` does not divide the k-tiles, the first splits
+    /// have one more.
     #[inline(always)]
-    const fn start(&self, part: u32) -> u32 {
-        if self.head != 0 {
-            return match part {
+    const fn first_k_tile(&self, split: u32) -> u32 {
+        if self.head_k_tiles != 0 {
+            return match split {
                 0 => 0,
-                1 => self.head,
+                1 => self.head_k_tiles,
                 _ => self.k_tiles,
             };
         }
-        let (each, longer) = (self.k_tiles / self.parts, self.k_tiles % self.parts);
-        part * each + if part < longer { part } else { longer }
+        let (each, longer) = (self.k_tiles / self.splits, self.k_tiles % self.splits);
+        split * each + if split < longer { split } else { longer }
     }
 
-    /// The part of a shared tile that a block has; `None` where it has none.
+    /// The split that a block computes; `None` where it has data-parallel tiles only.
     #[inline(always)]
-    pub fn part(&self, block: u32) -> Option<Split> {
-        let (tile, index) = match self.head {
-            0 => (block / self.parts, block % self.parts),
-            // All heads come before the tails. The divisor is positive where there is a tile.
-            _ => (block % self.shared.max(1), block / self.shared.max(1)),
+    pub fn split(&self, block: u32) -> Option<Split> {
+        let (tile, index) = match self.head_k_tiles {
+            0 => (block / self.splits, block % self.splits),
+            // Head splits come before tail splits. The divisor is positive where there is a tile.
+            _ => (
+                block % self.stream_k_tiles.max(1),
+                block / self.stream_k_tiles.max(1),
+            ),
         };
-        (tile < self.shared).then_some(Split {
+        (tile < self.stream_k_tiles).then_some(Split {
             tile,
             index,
-            count: self.parts,
+            count: self.splits,
         })
     }
 
-    /// The pieces of a block.
+    /// The work units of a block.
     #[inline(always)]
     pub fn work_units(&self, block: u32) -> WorkUnits {
         WorkUnits {
             stream_k: *self,
-            shared: self.part(block).map(|part| {
-                let first = self.start(part.index);
+            split: self.split(block).map(|split| {
+                let first_k_tile = self.first_k_tile(split.index);
                 WorkUnit {
-                    tile: self.whole + part.tile,
-                    first,
-                    steps: self.start(part.index + 1) - first,
+                    tile: self.data_parallel_tiles + split.tile,
+                    first_k_tile,
+                    k_tiles: self.first_k_tile(split.index + 1) - first_k_tile,
                 }
             }),
             tile: block,
@@ -274,18 +289,18 @@ impl StreamK {
 }
 
 impl WorkUnits {
-    /// Goes on to the next unit, and returns it.
+    /// Advances to the next work unit and returns it; `None` behind the last one.
     #[inline(always)]
     pub fn advance(&mut self) -> Option<WorkUnit> {
-        if let Some(unit) = self.shared.take() {
+        if let Some(unit) = self.split.take() {
             return Some(unit);
         }
         let tile = self.tile;
         self.tile += self.stream_k.blocks;
-        (tile < self.stream_k.whole).then_some(WorkUnit {
+        (tile < self.stream_k.data_parallel_tiles).then_some(WorkUnit {
             tile,
-            first: 0,
-            steps: self.stream_k.k_tiles,
+            first_k_tile: 0,
+            k_tiles: self.stream_k.k_tiles,
         })
     }
 }
@@ -299,8 +314,8 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn every_step_of_every_tile_is_in_one_piece() {
-        for (tiles, whole, steps, parts, head, blocks) in [
+    fn every_k_tile_is_in_one_work_unit() {
+        for (tiles, data_parallel_tiles, k_tiles, splits, head_k_tiles, blocks) in [
             (18, 0, 256, 7, 0, 132),
             (300, 300, 7, 1, 0, 132),
             (182, 132, 70, 2, 0, 132),
@@ -312,34 +327,35 @@ mod tests {
         ] {
             let scheduler = TileSchedulerParams {
                 batch: 1,
-                data_parallel_tiles: whole,
-                splits: parts,
-                head_k_tiles: head,
+                data_parallel_tiles,
+                splits,
+                head_k_tiles,
                 tma_store: 1,
                 reduction: ReductionMode::LastBlock,
                 group_m: GROUP,
                 partials_offset: 0,
             };
-            let stream_k = StreamK::new(tiles, &scheduler, steps, blocks);
-            let mut seen = vec![0; (tiles * steps) as usize];
-            let mut numbers = Vec::new();
+            let stream_k = StreamK::new(tiles, &scheduler, k_tiles, blocks);
+            let mut seen = vec![0; (tiles * k_tiles) as usize];
+            let mut in_workspace = Vec::new();
             for block in 0..blocks {
                 let mut work_units = stream_k.work_units(block);
                 while let Some(unit) = work_units.advance() {
-                    assert!(unit.steps > 0);
-                    for step in unit.first..unit.first + unit.steps {
-                        seen[(unit.tile * steps + step) as usize] += 1;
+                    assert!(unit.k_tiles > 0);
+                    for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
+                        seen[(unit.tile * k_tiles + k_tile) as usize] += 1;
                     }
-                    if unit.tile >= whole {
-                        let part = stream_k.part(block).unwrap();
-                        assert_eq!([part.tile, part.count], [unit.tile - whole, parts]);
-                        numbers.push(part.number(part.index));
+                    if unit.tile >= data_parallel_tiles {
+                        let split = stream_k.split(block).unwrap();
+                        let tile = unit.tile - data_parallel_tiles;
+                        assert_eq!([split.tile, split.count], [tile, splits]);
+                        in_workspace.push(split.in_workspace(split.index));
                     }
                 }
             }
             assert!(seen.iter().all(|&times| times == 1));
-            numbers.sort_unstable();
-            assert!(numbers.into_iter().eq(0..(tiles - whole) * parts));
+            in_workspace.sort_unstable();
+            assert!(in_workspace.into_iter().eq(0..(tiles - data_parallel_tiles) * splits));
         }
     }
 
@@ -348,9 +364,9 @@ mod tests {
         for rows in [1, 64, 65, 640, 1100] {
             let tiles = TileGrid::new([rows, 700], [64, 192], 2).for_cluster(2);
             assert!(tiles.count().is_multiple_of(2));
-            for tiles in [GROUP, GROUP_ONE_WAVE].map(|group| tiles.with_group_m(group)) {
-                for pair in 0..tiles.count() / 2 {
-                    let [upper, lower] = [0, 1].map(|rank| tiles.coord(2 * pair + rank));
+            for tiles in [GROUP, GROUP_ONE_WAVE].map(|group_m| tiles.with_group_m(group_m)) {
+                for cluster in 0..tiles.count() / 2 {
+                    let [upper, lower] = [0, 1].map(|rank| tiles.coord(2 * cluster + rank));
                     let below = TileCoord {
                         row: upper.row + 64,
                         ..upper
@@ -368,14 +384,14 @@ mod tests {
             .flat_map(|matrix| (0..9).map(move |row| (matrix, row)))
             .flat_map(|(matrix, row)| (0..3).map(move |column| (matrix, row * 128, column * 256)))
             .collect();
-        for group in [GROUP, GROUP_ONE_WAVE, 1] {
-            let tiles = TileGrid::new([1100, 700], [128, 256], 2).with_group_m(group);
-            let mut corners: Vec<_> = (0..tiles.count())
+        for group_m in [GROUP, GROUP_ONE_WAVE, 1] {
+            let tiles = TileGrid::new([1100, 700], [128, 256], 2).with_group_m(group_m);
+            let mut coords: Vec<_> = (0..tiles.count())
                 .map(|tile| tiles.coord(tile))
                 .map(|coord| (coord.matrix, coord.row, coord.column))
                 .collect();
-            corners.sort_unstable();
-            assert_eq!(corners, expected);
+            coords.sort_unstable();
+            assert_eq!(coords, expected);
         }
     }
 }

@@ -1,43 +1,51 @@
-//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, `wgmma_bf16_narrow`, `wgmma_f16_narrow`: the general product,
+//! `wgmma_bf16`, `wgmma_f16`, `wgmma_tf32`, `wgmma_bf16_narrow`, `wgmma_f16_narrow`: the GEMM,
 //! C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
 //!
 //! # Idea
-//! `wgmma_bf16_persistent` stands still while its consumers store: the tensor cores wait for C. Here accumulators go to shared memory and from
-//! there by bulk copies, so that a warpgroup begins its next tile as soon as its registers are free.
+//! The tensor cores of `wgmma_bf16_persistent` idle while its consumers store C. Here accumulators
+//! go to shared memory and from there to C by TMA stores. So a warpgroup begins its next tile as
+//! soon as its registers are free.
 //!
-//! Its tiles rarely come to a multiple of the multiprocessors. Here those of the last rounds are [shared](crate::gemm::scheduler::persistent) by all
-//! blocks along k. Who finds that it brings the last part of a tile adds all of them up; nobody waits for
-//! another block. Where that would have much to read, [a launch of its own](crate::gemm::reduction::stream_k) adds up the parts of all tiles. Where all
-//! tiles are shared, by few blocks each, those are a cluster: they read each other's accumulators from shared
-//! memory, and each [adds up](crate::gemm::reduction::dsmem) some columns. Where fewer multiprocessors are left than there are tiles, they take the
-//! last steps of one tile after the other.
+//! The number of tiles is rarely a multiple of the multiprocessors. Here those of the partial wave
+//! are [stream-K tiles](crate::gemm::scheduler::persistent), of which all blocks compute splits.
+//! The last block to arrive at a tile reduces its partial sums; no block waits for another one.
+//! Where that block would have much to load, [a reduction kernel](crate::gemm::reduction::stream_k)
+//! reduces all tiles. Where all tiles are stream-K tiles of few splits, the blocks of a tile are a
+//! cluster, and [reduce](crate::gemm::reduction::dsmem) through DSMEM, each some of the columns.
+//! Where fewer multiprocessors are left than there are tiles, they compute the tail splits of
+//! several tiles.
 //!
-//! Products that are too small for that come in tiles of 64 rows, whose blocks load B [in pairs](crate::gemm::wgmma::multicast).
+//! GEMMs that are too small for that have tiles of 64 rows, in 2-CTA clusters that load B
+//! [by multicast](crate::gemm::wgmma::multicast).
 //!
-//! A launch behind another one begins while that is still at its last tiles (see [`griddepcontrol`]).
+//! A launch begins while the one before it computes its last tiles (see [`griddepcontrol`]).
 //!
-//! The tensor cores take TF32 along k only, and a row-major B lies mn_major it. Of a product in which A does, A can go [through
-//! registers](crate::gemm::wgmma::rs); and Cᵀ = Bᵀ · Aᵀ is one.
+//! The tensor cores take TF32 operands from shared memory only if they are K-major, and a row-major
+//! B is MN-major. An MN-major A can go [through registers](crate::gemm::wgmma::rs), and Cᵀ = Bᵀ ·
+//! Aᵀ is a GEMM whose A is that B.
 //!
-//! C has elements of `f32`, or such as A and B have: the names of those kernels end with `_to_` and the element. Sums, α and β are of
-//! `f32` all the same, as are parts of accumulators; a scaled sum is rounded once, when it is stored. A box of 64 rows then has 64
-//! columns instead of 32, and C takes half of the time on its way.
+//! C has elements of `f32`, or of the type of A and B: the names of those kernels end with `_to_`
+//! and the type. Accumulators, α, β and partial sums are `f32` in both cases; a scaled accumulator
+//! is rounded once, when it is stored. An epilogue tile of 16-bit elements has 64 columns instead
+//! of 32, and the stores of C take half of the time.
 //!
 //! # Thread mapping
-//! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels of pairs have 256 threads, of which warpgroup 1
-//! multiplies, and tiles of 64 rows and of 192 or 64 columns; of 96 as well where B lies along k, whose other boxes come in 64 columns,
-//! and C has boxes of 32.
+//! As in `wgmma_bf16_persistent`, with tiles of 256, 192, 128 or 64 columns. Kernels of 2-CTA
+//! clusters have 256 threads, of which warpgroup 1 is the consumer, and tiles of 64 rows and of 192
+//! or 64 columns. With a K-major B and a C of `f32`, there are tiles of 96 columns as well: the TMA
+//! boxes of an MN-major B have 64 columns, and epilogue tiles 32.
 //!
 //! # Preconditions
-//! The matrices A and B, their rows and the matrices of a batch begin at multiples of 16 bytes; k is fewer than 2³² elements less one
-//! stage. TF32 operands are stored along k, but for a row-major B. Other operands are [copied](super::pack) first. C is as it likes.
+//! The matrices A and B, their rows and the matrices of a batch begin at multiples of 16 bytes; k
+//! is less than 2³² minus one k-tile. TF32 operands are K-major, but for a row-major B. Other
+//! operands are [copied](super::pack) first. C may have any alignment.
 //!
 //! # What changed since the rung before
-//! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; stores by bulk copies; shared tiles; pairs of blocks;
-//! launches that overlap; a C of 16 bits.
+//! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; a TMA epilogue;
+//! stream-K tiles; 2-CTA clusters; launches that overlap; a 16-bit C.
 //!
 //! # Source
-//! Beyond the sources; for the shared tiles see [`scheduler`](crate::gemm::scheduler::persistent).
+//! Beyond the sources; for stream-K tiles see [`persistent`](crate::gemm::scheduler::persistent).
 
 use crate::gemm::GemmParams;
 use crate::gemm::epilogue::tma_store::{self, OutputElements, OutputVec2, TmaEpilogue};
@@ -51,7 +59,7 @@ use crate::gemm::wgmma::multicast;
 use crate::gemm::wgmma::rs::RS;
 use crate::gemm::wgmma::source::{OperandSource, SS};
 use crate::gemm::wgmma::stage::{
-    self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, loaded_multiple as together,
+    self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, loaded_multiple,
 };
 use core::marker::PhantomData;
 use cuda_std::atomic;
@@ -64,21 +72,22 @@ use cuda_std::shared;
 use cuda_std::tma;
 use cuda_std::wgmma::{self, Accumulator, K_MAJOR, MN_MAJOR};
 
-/// Bytes that boxes of C and stages may take: what a block can have, less the barriers and the words.
+/// Bytes for epilogue tiles and stages: those that a block can have, less barriers and flags.
 const MAX_BYTES: usize = 226 * 1024;
 
-/// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch gives each 168.
+/// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch
+/// gives each 168.
 const PRODUCER_REGISTERS: u32 = 40;
 /// See [`PRODUCER_REGISTERS`].
 const CONSUMER_REGISTERS: u32 = 232;
 
-/// Bytes of the boxes of C of so many consumers, which come first.
+/// Bytes of the epilogue tiles of `consumers` warpgroups, which come first in shared memory.
 const fn boxes_bytes(consumers: usize) -> usize {
     consumers * tma_store::BYTES
 }
 
-/// As many stages as fit, for so many consumers that mma. Of two: 4 of 256 and of 192 columns, 6 of 128, 8 of 64; of one:
-/// 6 of 192, 10 of 96, 13 of 64.
+/// As many stages as fit. With two consumer warpgroups: 4 with 256 and with 192 columns, 6 with
+/// 128, 8 with 64. With one: 6 with 192, 10 with 96, 13 with 64.
 struct StageCountAuto<S, const CONSUMERS: usize>(PhantomData<S>);
 
 impl<S: Accumulator, const CONSUMERS: usize> Stages for StageCountAuto<S, CONSUMERS> {
@@ -87,22 +96,22 @@ impl<S: Accumulator, const CONSUMERS: usize> Stages for StageCountAuto<S, CONSUM
     const CLUSTER_SIZE: u32 = multicast::cluster_size(CONSUMERS);
 }
 
-/// Dynamic shared memory for tiles of so many columns. A word of each warpgroup comes last.
+/// Bytes of dynamic shared memory. A flag of each consumer warpgroup, 4 bytes, comes last.
 const fn shared_bytes<S: Accumulator, const CONSUMERS: usize>() -> usize {
     boxes_bytes(CONSUMERS) + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES + CONSUMERS * 4
 }
 
-/// Warpgroups that mma, in a block of so many threads: all but the one that fetches.
+/// Consumer warpgroups of a block of `threads` threads: all but the producer.
 const fn consumers(threads: usize) -> usize {
     threads / WARPGROUP - 1
 }
 
-/// A product of matrices, computed by `CONSUMERS` of each block.
+/// The kernel's parameters and its work, for `CONSUMERS` consumer warpgroups in each block.
 struct Params<C, const CONSUMERS: usize> {
     maps: *const TensorMaps,
     c: *mut C,
     workspace: *mut f32,
-    gemm: GemmParams<f32>,
+    params: GemmParams<f32>,
     scheduler: TileSchedulerParams,
     tiles: TileGrid,
     stream_k: StreamK,
@@ -115,86 +124,90 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
     fn new<W: OperandSource, S: Accumulator>(
         maps: *const TensorMaps,
         (c, workspace): (*mut C, *mut f32),
-        gemm: GemmParams<f32>,
+        params: GemmParams<f32>,
         scheduler: TileSchedulerParams,
     ) -> Self {
-        let size = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
-        let tiles = scheduler.tiles([gemm.m, gemm.n], size, multicast::cluster_size(CONSUMERS));
-        let steps = stage::k_tiles(gemm.k, stage::block_k(W::BYTES));
+        let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
+        let tiles = scheduler.tiles([params.m, params.n], tile, multicast::cluster_size(CONSUMERS));
+        let k_tiles = stage::k_tiles(params.k, stage::block_k(W::BYTES));
         let blocks = thread::grid_dim_x();
         Params {
             maps,
             c,
             workspace,
-            gemm,
+            params,
             scheduler,
             tiles,
-            stream_k: StreamK::new(tiles.count(), &scheduler, steps, blocks),
+            stream_k: StreamK::new(tiles.count(), &scheduler, k_tiles, blocks),
             loaded: [
-                stage::loaded(gemm.m, size[0], together(W::BYTES, W::A_K_MAJOR, 1)),
+                stage::loaded(params.m, tile[0], loaded_multiple(W::BYTES, W::A_K_MAJOR, 1)),
                 stage::loaded(
-                    gemm.n,
-                    size[1],
-                    together(W::BYTES, W::B_K_MAJOR, multicast::cluster_size(CONSUMERS)),
+                    params.n,
+                    tile[1],
+                    loaded_multiple(W::BYTES, W::B_K_MAJOR, multicast::cluster_size(CONSUMERS)),
                 ),
             ],
         }
     }
 
-    /// Fetches the pieces of this block.
+    /// The producer: loads the k-tiles of this block's work units.
     ///
     /// # Safety
-    /// One thread does it.
+    /// One thread of the block executes it, while the consumers execute [`mma`](Self::mma).
     #[inline(always)]
     unsafe fn load<W: OperandSource, S: Accumulator>(
         &self,
         mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS>>,
     ) {
-        // A matrix that the whole batch has in common is the only one of its map.
-        let common = [self.gemm.stride_a == 0, self.gemm.stride_b == 0];
+        // A matrix that the whole batch shares is the only one of its tensor map.
+        let is_shared = [self.params.stride_a == 0, self.params.stride_b == 0];
         let mut work_units = self.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
             let coord = self.tiles.coord(unit.tile);
-            // Of a tile that is there for its pair only, nothing is stored: it may be computed from any rows, which come sooner than
-            // zeros for rows that are not there.
-            let top = if coord.row < self.gemm.m {
+            // Nothing is stored of a tile outside of C, which exists for its cluster only. It may
+            // be computed from any rows, and TMA loads rows of A sooner than zeros from outside of
+            // it.
+            let top = if coord.row < self.params.m {
                 coord.row
             } else {
                 0
             };
-            for step in unit.first..unit.first + unit.steps {
-                let place = StageCoord {
+            for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
+                let at = StageCoord {
                     top,
                     left: coord.column,
                     loaded: self.loaded,
-                    start: stage::k_offset(self.gemm.k, stage::block_k(W::BYTES), step),
-                    matrices: common.map(|common| if common { 0 } else { coord.matrix }),
+                    start: stage::k_offset(self.params.k, stage::block_k(W::BYTES), k_tile),
+                    matrices: is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix }),
                 };
-                // SAFETY: the stage is empty once all warps that mma have said so.
+                // SAFETY: the stage is empty when all consumer warps have released it.
                 unsafe {
                     pipeline.producer_acquire();
-                    W::load::<S, _, CONSUMERS>(&pipeline, self.maps, place);
+                    W::load::<S, _, CONSUMERS>(&pipeline, self.maps, at);
                 }
                 pipeline.advance();
             }
         }
         if StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE > 1 {
-            // SAFETY: as above. The other block reaches this one's shared memory until then.
+            // SAFETY: this is the producer. Until then the other block may write to this one's
+            // shared memory, so this one may not exit.
             unsafe { pipeline.producer_tail() };
         }
     }
 
-    /// Clears the rows of A that are not loaded for a warpgroup and, by the first one, such columns of B.
+    /// Clears the rows of A that are not loaded for this warpgroup. The first warpgroup also clears
+    /// the columns of B that are not loaded.
     ///
     /// # Safety
-    /// All consumers that mma do it, before they mma. `stages` are those of the pipeline.
+    /// All consumer warpgroups execute it before [`mma`](Self::mma). `stages` is the first stage.
     #[inline(always)]
     unsafe fn clear<S: Accumulator>(&self, stages: *mut u8, warpgroup: usize) {
         let [rows, columns] = self.loaded.map(|loaded| loaded as usize * ROW_BYTES);
         let end = (warpgroup + 1) * A_BYTES;
         let b = CONSUMERS * A_BYTES;
         let lacks_columns = columns < S::COLUMNS * ROW_BYTES;
-        // SAFETY: passed on to the caller. What is written is there for the products behind the barrier.
+        // SAFETY: TMA does not fill these bytes, and no MMA reads them yet by the contract. The
+        // proxy fence and the barrier order the stores before the MMAs of all consumers.
         unsafe {
             if rows < end {
                 stage::clear::<StageCountAuto<S, CONSUMERS>>(stages, rows.max(end - A_BYTES)..end);
@@ -210,23 +223,25 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
         }
     }
 
-    /// Computes the rows of a warpgroup in the pieces of this block.
+    /// A consumer warpgroup: computes its rows of this block's work units, and stores them.
     ///
     /// # Safety
-    /// A whole warpgroup does it. `boxes` and `word` are its own, `stages` those of the pipeline.
+    /// All 128 threads of the warpgroup execute it, while the producer executes
+    /// [`load`](Self::load). `boxes` and `flag` are shared memory of this warpgroup alone, and
+    /// `stages` is the first stage.
     #[inline(always)]
     unsafe fn mma<W: OperandSource, S: Accumulator>(
         &self,
         mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS>>,
         warpgroup: usize,
         [boxes, stages]: [*mut u8; 2],
-        word: *mut u32,
+        flag: *mut u32,
     ) {
         let barrier = 1 + warpgroup as u32;
-        let target = TmaEpilogue {
+        let epilogue = TmaEpilogue {
             elements: OutputElements {
                 c: self.c,
-                gemm: &self.gemm,
+                params: &self.params,
                 transposed: W::C_TRANSPOSED,
             },
             scheduler: &self.scheduler,
@@ -236,27 +251,28 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
         };
         let mut work_units = self.stream_k.work_units(thread::block_idx_x());
         while let Some(unit) = work_units.advance() {
-            // SAFETY: the pipeline has the stages of this unit, which all of the warpgroup computes.
+            // SAFETY: the producer loads the k-tiles of the same work units. The whole warpgroup
+            // executes each call, by the contract. A cluster has one work unit a block.
             unsafe {
                 let mut accumulators: S =
-                    W::mma::<S, _, CONSUMERS>(&mut pipeline, unit.steps, warpgroup);
+                    W::mma::<S, _, CONSUMERS>(&mut pipeline, unit.k_tiles, warpgroup);
                 let mut boxes = 0..dsmem::epilogue_tiles(S::COLUMNS, size_of::<C>());
-                // Blocks that load together have whole tiles.
-                let may_share = StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE == 1;
-                let is_clustered = may_share && self.scheduler.reduction == ReductionMode::Cluster;
+                // Blocks with multicast have data-parallel tiles only.
+                let may_split = StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE == 1;
+                let is_clustered = may_split && self.scheduler.reduction == ReductionMode::Cluster;
                 if is_clustered {
-                    // The products of the block are done: its stages are free.
+                    // The MMAs of the block are complete, so its stages are free.
                     boxes = dsmem::reduce::<S, C, CONSUMERS>(&mut accumulators, stages, warpgroup);
-                } else if may_share
+                } else if may_split
                     && unit.tile >= self.scheduler.data_parallel_tiles
-                    && let Some(part) = self.stream_k.part(thread::block_idx_x())
-                    && !self.fix_up(&mut accumulators, &part, warpgroup, word)
+                    && let Some(split) = self.stream_k.split(thread::block_idx_x())
+                    && !self.fix_up(&mut accumulators, &split, warpgroup, flag)
                 {
                     continue;
                 }
                 let coord = self.tiles.coord(unit.tile);
                 let row = coord.row + (warpgroup * WM) as u32;
-                target.store(&accumulators, TileCoord { row, ..coord }, boxes);
+                epilogue.store(&accumulators, TileCoord { row, ..coord }, boxes);
                 if is_clustered {
                     dsmem::wait_for_peers();
                 }
@@ -265,31 +281,34 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
         tma::wait_group::<0>();
     }
 
-    /// Leaves a part of a tile's accumulators to the others or, where it is the last and they are added up here, adds all parts up. Returns
-    /// whether it has.
+    /// Stores the partial sums of a split to the workspace. As the last block to arrive at the
+    /// tile, reduces those of all splits, unless a reduction kernel does. Returns whether it has
+    /// reduced them.
     ///
     /// # Safety
-    /// The accumulators are those of a unit of this block that belongs to `part`. All of the warpgroup is here.
+    /// All 128 threads of the warpgroup execute it together. The accumulators are complete, and
+    /// those of `split`.
     #[inline(always)]
     unsafe fn fix_up<S: Accumulator>(
         &self,
         accumulators: &mut S,
-        part: &Split,
+        split: &Split,
         warpgroup: usize,
-        word: *mut u32,
+        flag: *mut u32,
     ) -> bool {
         let barrier = 1 + warpgroup as u32;
         let of_warpgroup = [warpgroup, CONSUMERS];
         let partials = Partials::new(
             self.workspace,
             &self.scheduler,
-            *part,
+            *split,
             of_warpgroup,
             S::COLUMNS,
         );
-        let counter = part.tile as usize * CONSUMERS + warpgroup;
-        // SAFETY: the counter is a word of the workspace that is 0 before the first part and after the last one. A part is
-        // complete before it is counted, which all that met at the barrier are ordered by, and counted before it is read.
+        let counter = split.tile as usize * CONSUMERS + warpgroup;
+        // SAFETY: the counter is a word of the workspace, 0 before the first split arrives and
+        // after the last one. The barriers and the atomic count order the stores of all splits
+        // before the loads of the last block.
         unsafe {
             partials.store(accumulators);
             if self.scheduler.reduction == ReductionMode::Kernel {
@@ -298,15 +317,15 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
             wgmma::sync(barrier);
             if (thread::thread_idx_x() as usize).is_multiple_of(WARPGROUP) {
                 let counter = self.workspace.wrapping_add(counter).cast::<u32>();
-                let last = atomic::count(counter) + 1 == part.count;
+                let last = atomic::count(counter) + 1 == split.count;
                 if last {
                     *counter = 0;
                 }
-                *word = last as u32;
+                *flag = last as u32;
             }
             wgmma::sync(barrier);
-            // All lanes read the same; by a vote the compiler knows it.
-            let last = warp::warp_vote_any(warp::FULL_MASK, *word != 0);
+            // All lanes load the same flag. The vote tells the compiler that they do.
+            let last = warp::warp_vote_any(warp::FULL_MASK, *flag != 0);
             if last {
                 partials.reduce(accumulators);
             }
@@ -323,14 +342,15 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
 unsafe fn body<W: OperandSource, S: Accumulator, C: OutputVec2, const CONSUMERS: usize>(
     maps: *const TensorMaps,
     arrays: (*mut C, *mut f32),
-    gemm: GemmParams<f32>,
+    params: GemmParams<f32>,
     scheduler: TileSchedulerParams,
 ) {
     let memory = shared::dynamic_shared_mem::<u8>();
     let boxes_bytes = boxes_bytes(CONSUMERS);
     let base = stage::stages().at(boxes_bytes as u32);
-    let params = Params::<C, CONSUMERS>::new::<W, S>(maps, arrays, gemm, scheduler);
-    // SAFETY: the whole warp is here, and below the whole warpgroup.
+    let this = Params::<C, CONSUMERS>::new::<W, S>(maps, arrays, params, scheduler);
+    // SAFETY: `warp` is the same in a warp, and `warp < 4` in a warpgroup, so whole warps and
+    // warpgroups take the same branch. Shared memory has the bytes of the `TileConfig`.
     unsafe {
         // The compiler then knows that a warp is of one role.
         let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
@@ -342,7 +362,7 @@ unsafe fn body<W: OperandSource, S: Accumulator, C: OutputVec2, const CONSUMERS:
             tma::fence_barrier_init();
         }
         if StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE > 1 {
-            // The barriers are published; there is nothing else to see.
+            // Relaxed: `fence_barrier_init` has published the barriers.
             cluster::arrive_relaxed();
             cluster::wait();
         } else {
@@ -357,7 +377,7 @@ unsafe fn body<W: OperandSource, S: Accumulator, C: OutputVec2, const CONSUMERS:
                 tma::prefetch_tensormap(&raw const (*maps).a);
                 tma::prefetch_tensormap(&raw const (*maps).b);
                 griddepcontrol::wait();
-                params.load::<W, S>(Pipeline::new(base));
+                this.load::<W, S>(Pipeline::new(base));
             }
         } else {
             if CONSUMERS > 1 {
@@ -365,43 +385,43 @@ unsafe fn body<W: OperandSource, S: Accumulator, C: OutputVec2, const CONSUMERS:
             }
             let warpgroup = warp as usize / 4 - 1;
             let stages = memory.wrapping_add(boxes_bytes);
-            params.clear::<S>(stages, warpgroup);
+            this.clear::<S>(stages, warpgroup);
             griddepcontrol::wait();
             let boxes = memory.wrapping_add(warpgroup * tma_store::BYTES);
-            let words = boxes_bytes + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES;
-            let word = memory.wrapping_add(words + 4 * warpgroup).cast();
-            params.mma::<W, S>(Pipeline::new(base), warpgroup, [boxes, stages], word);
+            let flags = boxes_bytes + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES;
+            let flag = memory.wrapping_add(flags + 4 * warpgroup).cast();
+            this.mma::<W, S>(Pipeline::new(base), warpgroup, [boxes, stages], flag);
         }
     }
 }
 
-/// Rows of the highest tiles, which two consumers mma.
+/// BM of the largest tiles, of two consumer warpgroups.
 pub const MAX_ROWS: u32 = 2 * WM as u32;
 
-/// One of the kernels.
+/// The tile configuration of one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileConfig {
     /// The PTX entry.
     pub entry: &'static str,
-    /// Rows and columns of a tile.
+    /// BM and BN.
     pub rows: u32,
     /// See `rows`.
     pub columns: u32,
-    /// Blocks that load B [together](pair), as a cluster.
+    /// Blocks of a cluster, which load B by [multicast].
     pub cluster_size: u32,
     /// Threads of a block.
     pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// Whether A and B are stored mn_major k.
+    /// Whether A and B are MN-major.
     pub mn_major: [bool; 2],
-    /// Whether the result is stored as the transpose of C: with the rows and columns, A and B that the kernel knows, C lies column
-    /// by column.
+    /// Whether C lies column by column, with the m, n, A and B that the kernel is given: it
+    /// computes the transpose of a row-major C.
     pub c_transposed: bool,
 }
 
 impl TileConfig {
-    /// The tiles of a batch of matrices of m × n.
+    /// The tiles of a batch of `batch` matrices of m × n elements.
     #[inline(always)]
     pub const fn tiles(&self, extents: [u32; 2], batch: u32) -> TileGrid {
         TileGrid::new(extents, [self.rows, self.columns], batch).for_cluster(self.cluster_size)
@@ -410,29 +430,36 @@ impl TileConfig {
 
 macro_rules! kernels {
     ($($types:literal: $instances:ident, $element:ty => $output:ty {
-        $($threads:tt threads { $($name:ident: $source:ident<$a:ident, $b:ident>, $registers:literal;)* })*
+        $($threads:tt threads {
+            $($name:ident: $source:ident<$a:ident, $b:ident>, $registers:literal;)*
+        })*
     })*) => {
         $(
             $($(
                 #[doc = concat!($types, ", A ", stringify!($a), ", B ", stringify!($b), ".")]
                 ///
                 /// # Safety
-                /// `maps` are as [`TensorMaps`] says and `gemm` describes; `c` is C, and `workspace` zeroed counters and room for the parts that
-                /// `scheduler` has, and nobody else's; blocks have the threads and the dynamic shared memory of their [`TileConfig`], and
-                /// are clusters of its blocks or of the scheduler's.
+                /// `maps` are as [`TensorMaps`] says, of the matrices that `params` describe, and
+                /// `c` is C. `workspace` has zeroed counters and the partial sums of the splits of
+                /// `scheduler`, and no other launch uses it meanwhile. Blocks have the threads and
+                /// the dynamic shared memory of their [`TileConfig`]. They form clusters of its
+                /// `cluster_size`, or of the splits with [`ReductionMode::Cluster`].
                 #[cuda_std::kernel(max_threads = $threads, min_blocks = 1)]
                 pub unsafe fn $name(
                     maps: *const TensorMaps,
                     c: *mut $output,
                     workspace: *mut f32,
-                    gemm: GemmParams<f32>,
+                    params: GemmParams<f32>,
                     scheduler: TileSchedulerParams,
                 ) {
-                    // SAFETY: passed on to the caller.
+                    // SAFETY: this kernel has the contract of `body`.
                     unsafe {
-                        body::<$source<$element, $a, $b>, [f32; $registers], $output, { consumers($threads) }>(
-                            maps, (c, workspace), gemm, scheduler,
-                        )
+                        body::<
+                            $source<$element, $a, $b>,
+                            [f32; $registers],
+                            $output,
+                            { consumers($threads) },
+                        >(maps, (c, workspace), params, scheduler)
                     }
                 }
             )*)*
@@ -445,7 +472,8 @@ macro_rules! kernels {
                     columns: 2 * $registers,
                     cluster_size: multicast::cluster_size(consumers($threads)),
                     threads: $threads,
-                    shared_bytes: shared_bytes::<[f32; $registers], { consumers($threads) }>() as u32,
+                    shared_bytes: shared_bytes::<[f32; $registers], { consumers($threads) }>()
+                        as u32,
                     mn_major: [$a == MN_MAJOR, $b == MN_MAJOR],
                     c_transposed: <$source<$element, $a, $b> as OperandSource>::C_TRANSPOSED,
                 },

@@ -1,4 +1,4 @@
-//! GEMMs on tensor cores by consumers: `wgmma`.
+//! GEMMs on tensor cores by warpgroups: `wgmma`.
 
 pub mod kernels;
 pub mod multicast;

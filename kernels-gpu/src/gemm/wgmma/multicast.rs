@@ -1,12 +1,14 @@
-//! Pairs of blocks, one below the other, that load B together.
+//! 2-CTA clusters, whose blocks compute tiles below each other and load B by multicast.
 //!
-//! A block of one warpgroup has few rows to each column of B: what a multiprocessor reads from the L2 cache, or all of them do, then
-//! holds its tensor cores up. Two such blocks that compute neighbouring tiles of a column of tiles want the same part of B. As a cluster
-//! of two they load half of it each, by copies that write to both. So a stage is empty when the warps of both blocks are done with it, and
-//! full when the copies of both have come.
+//! A block of one consumer warpgroup has few rows for each column of B. Its tensor cores then wait
+//! for the L2 cache, whose bandwidth limits what one multiprocessor or all of them load. Two such
+//! blocks that compute neighbouring tiles of a column of tiles need the same k-tiles of B. As a
+//! cluster of two, each block loads half of B with multicast to both. So a stage is empty when the
+//! consumer warps of both blocks have released it, and full when the loads of both have completed.
 //!
 //! # Source
-//! Beyond the sources; for such copies see the PTX ISA, "cp.async.bulk.tensor", `.multicast::cluster`.
+//! Beyond the sources; for multicast see the PTX ISA, "cp.async.bulk.tensor",
+//! `.multicast::cluster`.
 
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::wgmma::stage::{self, StageCoord, TensorMaps, block_k};
@@ -14,26 +16,29 @@ use cuda_std::cluster;
 use cuda_std::tma;
 use cuda_std::wgmma::{Accumulator, Input, K_MAJOR};
 
-/// Blocks of a pair.
+/// Blocks of a cluster with multicast.
 pub const CLUSTER_SIZE: u32 = 2;
 
-/// Blocks that load B together, of so many consumers that mma: those of one are pairs.
+/// Blocks of a cluster, for blocks of `consumers` consumer warpgroups. Those of one form 2-CTA
+/// clusters.
 pub const fn cluster_size(consumers: usize) -> u32 {
     if consumers == 1 { CLUSTER_SIZE } else { 1 }
 }
 
-/// Rows of a box of B, of `whole` that a block uses: of what each block fetches.
-pub const fn box_rows(whole: u32, blocks: u32) -> u32 {
-    whole / blocks
+/// Rows of a TMA box of B, where the k-tile of B has `rows` rows and each of `blocks` blocks loads
+/// its share of them.
+pub const fn box_rows(rows: u32, blocks: u32) -> u32 {
+    rows / blocks
 }
 
-/// Copies for both blocks.
+/// The multicast mask of both blocks.
 const ALL_BLOCKS: u16 = (1 << CLUSTER_SIZE) - 1;
 
-/// Starts to copy the tiles of the pipeline's stage as [`stage::load`] does; where the stage is one of a pair, half of B, to both blocks.
+/// Starts the TMA loads of the pipeline's stage, as [`stage::load`] does. In a cluster, the block
+/// loads half of B's k-tile, with multicast to both blocks.
 ///
 /// # Safety
-/// As for [`stage::load`], with boxes of B of [`box_rows`]. Nobody in both blocks uses the stage any more.
+/// As for [`stage::load`], with boxes of B of [`box_rows`] rows. The stage is empty in both blocks.
 #[inline(always)]
 pub unsafe fn load<
     E: Input,
@@ -45,30 +50,31 @@ pub unsafe fn load<
 >(
     pipeline: &Pipeline<R>,
     maps: *const TensorMaps,
-    place: StageCoord,
+    coord: StageCoord,
 ) {
     let (stage, full) = (pipeline.stage(), pipeline.full());
     if R::CLUSTER_SIZE == 1 {
-        // SAFETY: passed on to the caller.
-        return unsafe { stage::load::<E, CONSUMERS, A, B>(stage, maps, place, full) };
+        // SAFETY: the contract is that of `stage::load`.
+        return unsafe { stage::load::<E, CONSUMERS, A, B>(stage, maps, coord, full) };
     }
-    let whole = if B == K_MAJOR {
-        place.loaded[1]
+    let rows = if B == K_MAJOR {
+        coord.loaded[1]
     } else {
         block_k(E::BYTES) as u32
     };
-    let first = cluster::block_rank() * box_rows(whole, CLUSTER_SIZE);
-    let to = stage::place_of_b(stage, CONSUMERS).at(first * stage::ROW_BYTES as u32);
-    let coord = match B {
-        K_MAJOR => [place.left + first, place.start],
-        _ => [place.left, place.start + first],
+    let first = cluster::block_rank() * box_rows(rows, CLUSTER_SIZE);
+    let to = stage::tile_b(stage, CONSUMERS).at(first * stage::ROW_BYTES as u32);
+    let start = match B {
+        K_MAJOR => [coord.left + first, coord.start],
+        _ => [coord.left, coord.start + first],
     };
-    // SAFETY: passed on to the caller.
+    // SAFETY: the contract says that the maps are valid and that the stage is empty in both blocks.
+    // The full barriers expect the bytes of all of B, half of which comes from each block.
     unsafe {
-        stage::load_a::<E, A>(stage, maps, place, full);
+        stage::load_a::<E, A>(stage, maps, coord, full);
         let map = &raw const (*maps).b;
-        stage::each_box::<E, B>(to, coord, place.loaded[1], |to, [column, row]| {
-            tma::load_3d_multicast(to, map, [column, row, place.matrices[1]], full, ALL_BLOCKS);
+        stage::each_box::<E, B>(to, start, coord.loaded[1], |to, [column, row]| {
+            tma::load_3d_multicast(to, map, [column, row, coord.matrices[1]], full, ALL_BLOCKS);
         });
     }
 }

@@ -1,19 +1,23 @@
-//! `pack_16`, `pack_32`, `pack_transposed_16`, `pack_transposed_32`: operands copied to where bulk copies can load them.
+//! `pack_16`, `pack_32`, `pack_transposed_16`, `pack_transposed_32`: operands copied into a layout
+//! that TMA and `wgmma` take.
 //!
 //! # Idea
-//! A tensor map wants rows that begin at multiples of 16 bytes, and `wgmma` wants TF32 operands along k. What does not lie so
-//! is copied into the workspace first, with rows of whole multiples of 16 bytes. So are narrow operands across k: columns of a box that lie
-//! outside of a matrix take as long as others, and of one that lies along k no more rows than there are need be loaded.
+//! A tensor map needs rows that begin at multiples of 16 bytes, and `wgmma` needs K-major TF32
+//! operands. Other operands are copied into the workspace first, with rows of multiples of 16
+//! bytes. So are MN-major operands with few rows or columns. TMA takes as long for columns of a box
+//! outside of a matrix as for others, and of a K-major operand only the rows that exist need be
+//! loaded.
 //!
 //! # Thread mapping
-//! Blocks of 256 threads. A copy: a thread for each column, 8 rows of 256 columns a block. A transpose: tiles of 64 × 64 through shared memory,
-//! 16 elements a thread. z counts the matrices of a batch; y goes over the rows in steps of the grid.
+//! Blocks of 256 threads. A copy has a thread for each column, and a block copies 8 rows of 256
+//! columns. A transpose goes through tiles of 64 × 64 in shared memory, 16 elements a thread. z
+//! counts the matrices of a batch; y strides over the rows by the grid.
 //!
 //! # Preconditions
 //! None.
 //!
 //! # What changed since the rung before
-//! It is the first half of a product whose operands lie otherwise.
+//! It is the first half of a GEMM whose operands have other layouts.
 //!
 //! # Source
 //! Beyond the sources.
@@ -31,11 +35,11 @@ pub const COPIED_ROWS: usize = 8;
 /// Rows and columns of a tile that a block transposes.
 pub const TILE: usize = 64;
 
-/// Rows of threads in a tile, and elements of a thread.
-const TILE_ROWS: usize = THREADS / TILE;
-const EACH: usize = TILE / TILE_ROWS;
+/// Threads of a block along the columns of a tile, and elements of a thread.
+const THREADS_Y: usize = THREADS / TILE;
+const PER_THREAD: usize = TILE / THREADS_Y;
 
-/// What to copy, passed by value. Distances are in elements.
+/// The matrices to copy, passed by value. Distances are in elements.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pack {
@@ -53,7 +57,8 @@ pub struct Pack {
     pub to_stride: u64,
 }
 
-/// Lets the product begin, which waits for the copy, and waits for the launch before: the product that read what is copied to.
+/// Launches the dependent GEMM, which waits for the copy, and waits for the launch before, a GEMM
+/// that may read the destination.
 #[inline(always)]
 fn begin() {
     griddepcontrol::launch_dependents();
@@ -72,7 +77,8 @@ unsafe fn copy<T: Copy>(from: *const T, to: *mut T, pack: Pack) {
         for i in 0..COPIED_ROWS {
             let row = top + i;
             if row < pack.rows as usize && column < pack.columns as usize {
-                // SAFETY: inside of both matrices.
+                // SAFETY: the test says that row and column are inside of both matrices, which the
+                // kernel's contract describes. Only this thread writes the element.
                 unsafe {
                     let element = *from.wrapping_add(row * pack.from_pitch as usize);
                     *to.wrapping_add(row * pack.to_pitch as usize) = element;
@@ -89,11 +95,12 @@ macro_rules! copies {
             $(#[$doc])*
             ///
             /// # Safety
-            /// `from` and `to` are device arrays apart from each other, as `pack` describes them. The grid has columns / [`THREADS`], rounded up,
-            /// blocks in x, any number in y, and the number of matrices in z.
+            /// `from` and `to` are device arrays that do not overlap, as `pack` describes them. The
+            /// grid has columns / [`THREADS`] blocks in x, rounded up, any number in y, and the
+            /// number of matrices in z. Blocks have [`THREADS`] threads.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
             pub unsafe fn $name(from: *const $element, to: *mut $element, pack: Pack) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the contract says what `copy` needs: arrays as `pack` describes them.
                 unsafe { copy(from, to, pack) }
             }
         )*
@@ -107,13 +114,13 @@ copies! {
     pack_32: u32;
 }
 
-/// OutputElements between two rows of a tile, of elements of so many bytes: a word more than needed, so that a column's elements lie in different
-/// banks.
+/// Distance of two rows of a tile, in elements of `element_bytes` bytes: a word more than a row, so
+/// that a column's elements lie in different banks.
 const fn tile_pitch(element_bytes: usize) -> usize {
     TILE + size_of::<u32>() / element_bytes
 }
 
-/// Transposes through a tile in shared memory, of rows of [`tile_pitch`].
+/// Transposes through a tile in shared memory, of [`TILE`] rows that are [`tile_pitch`] apart.
 #[inline(always)]
 unsafe fn transpose<T: Copy + Default>(from: *const T, to: *mut T, pack: Pack, tile: *mut T) {
     let pitch = tile_pitch(size_of::<T>());
@@ -129,27 +136,29 @@ unsafe fn transpose<T: Copy + Default>(from: *const T, to: *mut T, pack: Pack, t
     let mut top = thread::block_idx_y() as usize * TILE;
     begin();
     while top < rows {
-        let mut elements = [T::default(); EACH];
-        for i in 0..EACH {
-            let (row, column) = (top + y + TILE_ROWS * i, left + x);
+        let mut elements = [T::default(); PER_THREAD];
+        for i in 0..PER_THREAD {
+            let (row, column) = (top + y + THREADS_Y * i, left + x);
             if row < rows && column < columns {
-                // SAFETY: inside of the source.
+                // SAFETY: the test says that row and column are inside of the source.
                 elements[i] =
                     unsafe { *from.wrapping_add(row * pack.from_pitch as usize + column) };
             }
         }
-        for i in 0..EACH {
-            let place = (y + TILE_ROWS * i) * pitch + x;
-            // SAFETY: inside of the tile, this thread's own element.
-            unsafe { *tile.wrapping_add(place) = elements[i] };
+        for i in 0..PER_THREAD {
+            let offset = (y + THREADS_Y * i) * pitch + x;
+            // SAFETY: x and y + THREADS_Y · i are less than TILE, so the element is inside of the
+            // tile. It is this thread's own.
+            unsafe { *tile.wrapping_add(offset) = elements[i] };
         }
         thread::sync_threads();
-        for i in 0..EACH {
-            let (row, column) = (top + x, left + y + TILE_ROWS * i);
+        for i in 0..PER_THREAD {
+            let (row, column) = (top + x, left + y + THREADS_Y * i);
             if row < rows && column < columns {
-                // SAFETY: inside of the tile, written before the barrier, and of the copy.
+                // SAFETY: the element of the tile was written before the barrier. The test says
+                // that row and column are inside of the matrix, of which the copy is the transpose.
                 unsafe {
-                    let element = *tile.wrapping_add(x * pitch + y + TILE_ROWS * i);
+                    let element = *tile.wrapping_add(x * pitch + y + THREADS_Y * i);
                     *to.wrapping_add(column * pack.to_pitch as usize + row) = element;
                 }
             }
@@ -165,11 +174,12 @@ macro_rules! transposes {
             $(#[$doc])*
             ///
             /// # Safety
-            /// As for [`pack_32`], with columns / [`TILE`], rounded up, blocks in x.
+            /// As for [`pack_32`], with columns / [`TILE`] blocks in x, rounded up.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 2)]
             pub unsafe fn $name(from: *const $element, to: *mut $element, pack: Pack) {
                 let tile = shared_array![$element; TILE * tile_pitch(size_of::<$element>())];
-                // SAFETY: passed on to the caller.
+                // SAFETY: the contract says that the arrays are as `pack` describes them. The tile
+                // has TILE rows of `tile_pitch`.
                 unsafe { transpose(from, to, pack, tile) }
             }
         )*

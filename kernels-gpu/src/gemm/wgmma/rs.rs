@@ -1,16 +1,20 @@
-//! Products whose A lies across k, of elements that `wgmma` takes along k only: A's fragments go through registers.
+//! RS: MMAs with A in registers, for an MN-major A of 32-bit elements.
 //!
-//! A lane may read any word of shared memory, so the tile of A stays as the bulk copies brought it: boxes of 32 elements along the
-//! rows of C and 32 along k, each line of 128 bytes of one k. Which row of C a lane's fragment belongs to is ours to say, and chosen so that
-//! the 32 words of a read lie in different banks, and those of a [store](crate::gemm::epilogue::tma_store) of C's transpose as well:
+//! `wgmma` takes 32-bit operands from shared memory only if they are K-major. A lane may load any
+//! word of shared memory, so the tile of A stays as TMA loaded it. It consists of boxes of 32
+//! elements along the rows of C and 32 along k, in lines of 128 bytes of one k. The kernel may
+//! choose the row of C that a lane's fragment belongs to. It is chosen so that the 32 words of a
+//! load lie in different banks, and so do those of a [store](crate::gemm::epilogue::tma_store) of
+//! Cᵀ:
 //!
 //! | bit of the row in its 64 | 0, 1 | 2 | 3 | 4 | 5 |
 //! |---|---|---|---|---|---|
-//! | is | bits 0 and 1 of g | bit 2 of g, unless h turns it | bit 0 of the warp | bit 2 of g | bit 1 of the warp |
+//! | is | bits 0 and 1 of g | bit 2 of g, XOR h | bit 0 of the warp | bit 2 of g | bit 1 of the warp |
 //!
-//! with g = lane / 4, and h = 1 in the registers that hold the second rows of the [fragment](cuda_std::wgmma).
+//! with g = lane / 4, and h = 1 in the registers that hold the second rows of the
+//! [fragment](cuda_std::wgmma), otherwise 0.
 //!
-//! Fragments are loaded while the products before them run, three of which may be on their way.
+//! Fragments are loaded while the MMAs before them execute, of which three may be in flight.
 
 use crate::gemm::pipeline::tma::{ConsumerStage, Pipeline, Stages};
 use crate::gemm::wgmma::multicast;
@@ -25,14 +29,14 @@ use cuda_std::mma::Tf32;
 use cuda_std::prelude::*;
 use cuda_std::wgmma::{self, Accumulator, Descriptor, FragmentA, Input, K_MAJOR, MN_MAJOR};
 
-/// Bytes of a vector of four elements, which the swizzle moves as a whole.
-const VECTOR_BYTES: u32 = 16;
+/// Bytes of a chunk of four elements, which the swizzle moves as a whole.
+const CHUNK_BYTES: u32 = 16;
 
-/// OutputElements along k of one product.
-const DEPTH: u32 = 8;
+/// Elements along k of one MMA, its k-block.
+const MMA_K: u32 = 8;
 
-/// This thread's row in the 64 of its warpgroup, of its accumulators with an even row in the [fragment](cuda_std::wgmma) (`second` is false) or
-/// with one 8 further.
+/// This thread's row in the 64 of its warpgroup. With `second`, it is the row of the accumulators
+/// that the [fragment](cuda_std::wgmma) has 8 rows further.
 #[inline(always)]
 pub fn row(second: bool) -> u32 {
     let g = warp::lane_id() / 4;
@@ -41,41 +45,43 @@ pub fn row(second: bool) -> u32 {
     g % 4 + 4 * (high ^ second as u32) + 8 * (warp % 2) + 16 * high + 32 * (warp / 2)
 }
 
-/// Where this thread's fragments begin in a stage, in bytes.
+/// Offsets of the registers of this thread's first fragment in a stage, in bytes.
 #[derive(Clone, Copy, Debug)]
-struct Places([u32; 4]);
+struct FragmentOffsets([u32; 4]);
 
-impl Places {
-    /// Those of one warpgroup.
+impl FragmentOffsets {
+    /// The offsets in the rows of a consumer warpgroup.
     #[inline(always)]
     fn new(warpgroup: usize) -> Self {
         let t = warp::lane_id() % 4;
-        Places(core::array::from_fn(|register| {
+        FragmentOffsets(core::array::from_fn(|register| {
             let row = row(register % 2 != 0);
-            let k = t + DEPTH / 2 * (register as u32 / 2);
+            let k = t + MMA_K / 2 * (register as u32 / 2);
             let (of_box, row) = (row / 32, row % 32);
             (warpgroup * A_BYTES) as u32
-                + of_box * stage::across_bytes(Tf32::BYTES) as u32
+                + of_box * stage::mn_major_box_bytes(Tf32::BYTES) as u32
                 + k * ROW_BYTES as u32
-                + ((row / 4) ^ k) * VECTOR_BYTES
+                + ((row / 4) ^ k) * CHUNK_BYTES
                 + row % 4 * Tf32::BYTES as u32
         }))
     }
 
-    /// The fragment of a step.
+    /// Loads the fragment of a k-block.
     ///
     /// # Safety
-    /// The stage is complete, and stays so. The whole warp is here.
+    /// The stage is full, and is not released before the loads are complete. `k_block` is less than
+    /// [`MMAS_PER_STAGE`].
     #[inline(always)]
-    unsafe fn load(&self, stage: SharedAddress, step: usize) -> FragmentA {
-        let further = step * DEPTH as usize * ROW_BYTES;
-        // SAFETY: the caller ensures it.
+    unsafe fn load(&self, stage: SharedAddress, k_block: usize) -> FragmentA {
+        let of_k_block = k_block * MMA_K as usize * ROW_BYTES;
+        // SAFETY: the contract says that the stage is full. The offsets lie inside of it: below
+        // the bytes of A's tile, with k-blocks below those of the stage.
         self.0
-            .map(|place| unsafe { matrix::load_word(stage.at(place).at(further as u32)) })
+            .map(|offset| unsafe { matrix::load_word(stage.at(offset).at(of_k_block as u32)) })
     }
 }
 
-/// A, stored across k, is multiplied from registers.
+/// A, which is MN-major, goes through registers.
 pub struct RS<E, const A: i32, const B: i32>(PhantomData<E>);
 
 impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
@@ -88,60 +94,66 @@ impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
     unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &Pipeline<R>,
         maps: *const TensorMaps,
-        place: StageCoord,
+        coord: StageCoord,
     ) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the contract is that of `multicast::load`.
         unsafe {
-            multicast::load::<Tf32, S, R, CONSUMERS, MN_MAJOR, K_MAJOR>(pipeline, maps, place)
+            multicast::load::<Tf32, S, R, CONSUMERS, MN_MAJOR, K_MAJOR>(pipeline, maps, coord)
         }
     }
 
     #[inline(always)]
     unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &mut Pipeline<R>,
-        steps: u32,
+        k_tiles: u32,
         warpgroup: usize,
     ) -> S {
         let release = |stage: &ConsumerStage<R>| {
-            // SAFETY: the whole warp is here, and all its lanes have read the stage.
+            // SAFETY: all lanes of the warp execute this, after their last load from the stage. The
+            // warp's barrier orders these loads before the arrival of one lane.
             unsafe {
                 warp::sync_warp(warp::FULL_MASK);
                 stage.release();
             }
         };
-        let places = Places::new(warpgroup);
-        let b_of = |stage: SharedAddress, step: usize| {
+        let offsets = FragmentOffsets::new(warpgroup);
+        let b_of = |stage: SharedAddress, k_block: usize| {
             let b = Descriptor::k_major(stage.at((CONSUMERS * A_BYTES) as u32));
-            b.at((step * MMA_K_BYTES) as u32)
+            b.at((k_block * MMA_K_BYTES) as u32)
         };
-        // SAFETY: a stage is read when it is full, and given back when two products of the next one have begun, since those that
-        // used it are then done. A fragment's registers are loaded again when its product is done: four products later.
+        // SAFETY: a stage is read when it is full. It is released when two MMAs of the next stage
+        // have been issued and all but two are complete: then those of the stage are. The registers
+        // of a fragment are loaded again four MMAs later, when its MMA is complete.
         unsafe {
             pipeline.consumer_wait();
-            let mut rows: [FragmentA; MMAS_PER_STAGE] = [[0; 4]; MMAS_PER_STAGE];
-            rows[0] = places.load(pipeline.stage(), 0);
+            let mut fragments: [FragmentA; MMAS_PER_STAGE] = [[0; 4]; MMAS_PER_STAGE];
+            fragments[0] = offsets.load(pipeline.stage(), 0);
             wgmma::fence();
-            let mut accumulators = S::mma_rs::<Tf32, K_MAJOR>(rows[0], b_of(pipeline.stage(), 0));
+            let mut accumulators =
+                S::mma_rs::<Tf32, K_MAJOR>(fragments[0], b_of(pipeline.stage(), 0));
             wgmma::commit_group();
-            for step in 1..MMAS_PER_STAGE {
-                rows[step] = places.load(pipeline.stage(), step);
+            for k_block in 1..MMAS_PER_STAGE {
+                let stage = pipeline.stage();
+                fragments[k_block] = offsets.load(stage, k_block);
                 wgmma::fence();
-                accumulators.mma_rs_add::<Tf32, K_MAJOR>(rows[step], b_of(pipeline.stage(), step));
+                accumulators
+                    .mma_rs_add::<Tf32, K_MAJOR>(fragments[k_block], b_of(stage, k_block));
                 wgmma::commit_group();
             }
             wgmma::wait_group::<2>();
             let mut used = pipeline.used();
             pipeline.advance();
-            for _ in 1..steps {
+            for _ in 1..k_tiles {
                 pipeline.consumer_wait();
-                for step in 0..MMAS_PER_STAGE {
-                    rows[step] = places.load(pipeline.stage(), step);
+                for k_block in 0..MMAS_PER_STAGE {
+                    let stage = pipeline.stage();
+                    fragments[k_block] = offsets.load(stage, k_block);
                     wgmma::fence();
                     accumulators
-                        .mma_rs_add::<Tf32, K_MAJOR>(rows[step], b_of(pipeline.stage(), step));
+                        .mma_rs_add::<Tf32, K_MAJOR>(fragments[k_block], b_of(stage, k_block));
                     wgmma::commit_group();
                     wgmma::wait_group::<2>();
-                    if step == 1 {
+                    if k_block == 1 {
                         release(&used);
                     }
                 }

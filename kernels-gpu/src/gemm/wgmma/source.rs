@@ -1,4 +1,5 @@
-//! The two ways in which a warpgroup multiplies the stages of a pipeline: with both operands in shared memory, or with A in registers.
+//! Operand sources of the consumers' MMAs: both operands in shared memory (SS), or A in registers
+//! (RS).
 
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::wgmma::multicast;
@@ -6,52 +7,56 @@ use crate::gemm::wgmma::stage::{self, Operands, StageCoord, TensorMaps};
 use core::marker::PhantomData;
 use cuda_std::wgmma::{self, Accumulator, Input, K_MAJOR};
 
-/// A way to mma. Parameters of the types are the elements and how A and B are stored.
+/// An operand source. Its types have the element type and the layouts of A and B as parameters.
 pub trait OperandSource {
     /// Bytes of an element of A and B.
     const BYTES: usize;
 
-    /// Whether A is stored along k.
+    /// Whether A is K-major.
     const A_K_MAJOR: bool;
 
-    /// Whether B is.
+    /// Whether B is K-major.
     const B_K_MAJOR: bool;
 
-    /// Whether what is computed is the transpose of C, with rows where [`rs::row`](crate::gemm::wgmma::rs::row) says.
+    /// Whether the accumulators are those of Cᵀ, with rows permuted as
+    /// [`rs::row`](crate::gemm::wgmma::rs::row) says.
     const C_TRANSPOSED: bool;
 
-    /// See [`multicast::load`].
+    /// Starts the TMA loads of the pipeline's stage: see [`multicast::load`].
     ///
     /// # Safety
-    /// As there.
+    /// As for [`multicast::load`].
     unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &Pipeline<R>,
         maps: *const TensorMaps,
-        place: StageCoord,
+        coord: StageCoord,
     );
 
-    /// The product of the next `steps` stages of the pipeline for one of `CONSUMERS`: its rows of A times B.
+    /// The accumulators of the pipeline's next `k_tiles` k-tiles for one of `CONSUMERS` consumer
+    /// warpgroups: its rows of A times B.
     ///
     /// # Safety
-    /// A whole warpgroup does it, and the pipeline is ready. `steps` is at least 1.
+    /// All 128 threads of the warpgroup execute it together. The pipeline is initialised, and its
+    /// producer loads `k_tiles` k-tiles. `k_tiles` is at least 1.
     unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &mut Pipeline<R>,
-        steps: u32,
+        k_tiles: u32,
         warpgroup: usize,
     ) -> S;
 }
 
-/// Steps of a accumulate of accumulators in tiles of so many columns, at most: 4096 elements of 16 bits along k, or 2048 where there are few promoted to
-/// add to. A sum rounds less in several short chains, whose results are added to promoted, than in a long one (see
-/// [`slices`](crate::gemm::simt::promotion)).
-const fn promotion_interval(columns: usize) -> u32 {
-    if columns > 64 { 64 } else { 32 }
+/// Promotion interval of tiles of `bn` columns, in k-tiles: 4096 elements of 16 bits along k, or
+/// 2048 where there are few promoted accumulators to add to. Two-level accumulation rounds less
+/// than one long chain of additions (see [`promotion`](crate::gemm::simt::promotion)).
+const fn promotion_interval(bn: usize) -> u32 {
+    if bn > 64 { 64 } else { 32 }
 }
 
-/// The widest tiles whose accumulators leave registers for as many promoted. Wider ones have all of k in one accumulate.
-const MAX_PROMOTED_COLUMNS: usize = 192;
+/// The widest tiles whose accumulators leave registers for as many promoted ones. Wider tiles
+/// accumulate all of k in one level.
+const MAX_PROMOTED_BN: usize = 192;
 
-/// Both operands are multiplied where they lie in shared memory.
+/// Both operands lie in shared memory.
 pub struct SS<E, const A: i32, const B: i32>(PhantomData<E>);
 
 impl<E: Input, const A: i32, const B: i32> OperandSource for SS<E, A, B> {
@@ -64,64 +69,66 @@ impl<E: Input, const A: i32, const B: i32> OperandSource for SS<E, A, B> {
     unsafe fn load<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &Pipeline<R>,
         maps: *const TensorMaps,
-        place: StageCoord,
+        coord: StageCoord,
     ) {
-        // An operand that is stored across k has boxes of so many columns, and no narrower ones.
+        // An MN-major operand has TMA boxes of this many columns, and no narrower ones.
         const { assert!(B == K_MAJOR || S::COLUMNS.is_multiple_of(stage::block_k(E::BYTES))) };
-        // SAFETY: passed on to the caller.
-        unsafe { multicast::load::<E, S, R, CONSUMERS, A, B>(pipeline, maps, place) }
+        // SAFETY: the contract is that of `multicast::load`.
+        unsafe { multicast::load::<E, S, R, CONSUMERS, A, B>(pipeline, maps, coord) }
     }
 
     #[inline(always)]
     unsafe fn mma<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &mut Pipeline<R>,
-        steps: u32,
+        k_tiles: u32,
         warpgroup: usize,
     ) -> S {
-        if S::COLUMNS > MAX_PROMOTED_COLUMNS {
-            // SAFETY: passed on to the caller.
-            return unsafe { Self::accumulate::<S, R, CONSUMERS>(pipeline, steps, warpgroup) };
+        if S::COLUMNS > MAX_PROMOTED_BN {
+            // SAFETY: `accumulate` has the contract of this function.
+            return unsafe { Self::accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup) };
         }
         let mut promoted = S::ZERO;
-        let mut left = steps;
+        let mut left = k_tiles;
         while left > 0 {
-            let steps = left.min(promotion_interval(S::COLUMNS));
-            // SAFETY: passed on to the caller.
+            let k_tiles = left.min(promotion_interval(S::COLUMNS));
+            // SAFETY: `accumulate` has the contract of this function. The intervals are at least 1
+            // k-tile, and add up to those that the producer loads.
             let accumulators: S =
-                unsafe { Self::accumulate::<S, R, CONSUMERS>(pipeline, steps, warpgroup) };
+                unsafe { Self::accumulate::<S, R, CONSUMERS>(pipeline, k_tiles, warpgroup) };
             for register in 0..S::COLUMNS / 2 {
                 promoted.set(
                     register,
                     promoted.get(register) + accumulators.get(register),
                 );
             }
-            left -= steps;
+            left -= k_tiles;
         }
         promoted
     }
 }
 
 impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
-    /// The product of the next `steps` stages in one accumulate of accumulators.
+    /// The accumulators of the next `k_tiles` k-tiles, in one level of accumulation.
     ///
     /// # Safety
     /// As for [`mma`](OperandSource::mma).
     #[inline(always)]
     unsafe fn accumulate<S: Accumulator, R: Stages, const CONSUMERS: usize>(
         pipeline: &mut Pipeline<R>,
-        steps: u32,
+        k_tiles: u32,
         warpgroup: usize,
     ) -> S {
         let operands =
             |pipeline: &Pipeline<R>| Operands::<A, B>::new(pipeline.stage(), CONSUMERS, warpgroup);
-        // SAFETY: a stage is full, and given back when its products are done: one step later, so that there are always
-        // products to do. The accumulators are this warpgroup's alone.
+        // SAFETY: a stage is read when it is full. It is released when its MMAs are complete, one
+        // k-tile later, so that there are always MMAs in flight. No other code touches the
+        // accumulators before `wait_all`.
         unsafe {
             pipeline.consumer_wait();
             let mut accumulators: S = operands(pipeline).mma::<E, S>();
             let mut used = pipeline.used();
             pipeline.advance();
-            for _ in 1..steps {
+            for _ in 1..k_tiles {
                 pipeline.consumer_wait();
                 operands(pipeline).mma_add::<E, S>(&mut accumulators);
                 wgmma::wait_group::<1>();

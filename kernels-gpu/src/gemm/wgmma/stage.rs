@@ -1,4 +1,4 @@
-//! What the `wgmma` rungs share: tiles that bulk copies bring, and products of them.
+//! What the `wgmma` kernels share: the stages that TMA loads, and the MMAs of a stage.
 
 use crate::gemm::pipeline::tma::Stages;
 use core::ops::Range;
@@ -10,45 +10,46 @@ use cuda_std::tma::{self, TensorMap};
 use cuda_std::vector::{F32x4, Vector};
 use cuda_std::wgmma::{self, Accumulator, Descriptor, Input, K_MAJOR};
 
-/// Bytes of a row of a box in shared memory: what is swizzled.
+/// Bytes of a row of a TMA box in shared memory, within which chunks are swizzled.
 pub const ROW_BYTES: usize = 128;
 
-/// Rows of C that a warpgroup owns.
+/// WM: rows of C that a consumer warpgroup computes.
 pub const WM: usize = 64;
 
 /// Threads of a warpgroup.
 pub const WARPGROUP: usize = 128;
 
-/// Bytes of the part of A's tile that one warpgroup uses.
+/// Bytes of one warpgroup's rows of a k-tile of A.
 pub const A_BYTES: usize = WM * ROW_BYTES;
 
-/// Bytes along k of one product.
+/// Bytes along k of one MMA, its k-block.
 pub const MMA_K_BYTES: usize = 32;
 
-/// Products of a stage.
+/// MMAs of a stage.
 pub const MMAS_PER_STAGE: usize = ROW_BYTES / MMA_K_BYTES;
 
-/// OutputElements along k of a stage, for elements of so many bytes: 64 of 16 bits, 32 of 32 bits. An operand that is stored across k has
-/// as many rows in a box, of as many elements.
+/// BK, the elements along k of a stage, for elements of `element_bytes` bytes: 64 of 16 bits, 32 of
+/// 32 bits. A TMA box of an MN-major operand has BK rows of BK elements.
 pub const fn block_k(element_bytes: usize) -> usize {
     ROW_BYTES / element_bytes
 }
 
-/// Bytes of a box of an operand that is stored across k.
-pub const fn across_bytes(element_bytes: usize) -> usize {
+/// Bytes of a TMA box of an MN-major operand.
+pub const fn mn_major_box_bytes(element_bytes: usize) -> usize {
     block_k(element_bytes) * ROW_BYTES
 }
 
-/// Bytes of a stage for so many consumers, one below the other, and so many columns.
-pub const fn stage_bytes(consumers: usize, columns: usize) -> usize {
-    (consumers * WM + columns) * ROW_BYTES
+/// Bytes of a stage, for `consumers` warpgroups one below the other and tiles of `bn` columns.
+pub const fn stage_bytes(consumers: usize, bn: usize) -> usize {
+    (consumers * WM + bn) * ROW_BYTES
 }
 
-/// The tensor maps of A, B and C, in this order, in global memory. They have three dimensions, of which the last
-/// counts the matrices of a batch, and swizzle by 128 bytes. C's is only of those kernels that store by bulk copies.
+/// The tensor maps of A, B and C, in this order, in global memory. They have three dimensions, of
+/// which the last one counts the matrices of a batch, and swizzle by 128 bytes. C's is used by
+/// kernels with a TMA epilogue alone.
 ///
-/// An operand that is stored along k has boxes of [`depth`] elements along k and the rows (of B: columns) of a block's tile that are
-/// [`loaded`]; one that is stored across k has boxes of [`depth`] × [`depth`] elements.
+/// A K-major operand has boxes of [BK](block_k) elements along k and those rows (of B: columns) of
+/// a block tile that are [`loaded`]. An MN-major one has boxes of BK × BK elements.
 #[repr(C)]
 pub struct TensorMaps {
     /// A's.
@@ -59,38 +60,40 @@ pub struct TensorMaps {
     pub c: TensorMap,
 }
 
-/// The launch's dynamic shared memory: a type of the alignment that swizzled tiles want.
+/// A type for dynamic shared memory, with the alignment of swizzled tiles.
 #[repr(C, align(1024))]
-struct TileGrid([u8; 1024]);
+struct SwizzleAtom([u8; 1024]);
 
-/// Where the stages begin.
+/// The address of the first stage.
 #[inline(always)]
 pub fn stages() -> SharedAddress {
-    SharedAddress::of(shared::dynamic_shared_mem::<TileGrid>())
+    SharedAddress::of(shared::dynamic_shared_mem::<SwizzleAtom>())
 }
 
-/// The place of a tile's stage in the operands.
+/// Coordinates in the operands of the k-tiles that a stage holds.
 #[derive(Clone, Copy, Debug)]
 pub struct StageCoord {
     /// First row of A.
     pub top: u32,
     /// First column of B.
     pub left: u32,
-    /// Rows of A and columns of B that are loaded: all of the tile, or what is [`loaded`].
+    /// Rows of A and columns of B that are loaded: those of the block tile, or what [`loaded`]
+    /// says.
     pub loaded: [u32; 2],
     /// First element along k.
     pub start: u32,
-    /// Which matrices of the batch.
+    /// Matrices of A and B in the batch.
     pub matrices: [u32; 2],
 }
 
-/// Rows after which the swizzle begins again.
+/// Rows after which the swizzle pattern repeats.
 const SWIZZLED_ROWS: u32 = 8;
 
-/// How many rows of A, or columns of B, are loaded at least, of elements of so many bytes: a box of an operand across k; any number along
-/// k, and a multiple of this where so many blocks load equal stream_k.
-pub const fn loaded_multiple(element_bytes: usize, along_k: bool, blocks: u32) -> u32 {
-    if !along_k {
+/// The number of which the loaded rows of A, or columns of B, are a multiple, for elements of
+/// `element_bytes` bytes. Of an MN-major operand it is BK, the columns of a box. Of a K-major one
+/// it is 1, or 8 rows for each of several `blocks` that load equal shares.
+pub const fn loaded_multiple(element_bytes: usize, k_major: bool, blocks: u32) -> u32 {
+    if !k_major {
         block_k(element_bytes) as u32
     } else if blocks > 1 {
         SWIZZLED_ROWS * blocks
@@ -99,32 +102,37 @@ pub const fn loaded_multiple(element_bytes: usize, along_k: bool, blocks: u32) -
     }
 }
 
-/// Rows of A, or columns of B, to load for tiles of `whole`: where the matrix has fewer, those that it has, up to a multiple of
-/// [`together`](loaded_multiple). Those outside of a matrix take longer to come than others, though they are zeros.
+/// Rows of A (BM) or columns of B (BN) to load for a block tile of `tile` of them. Where the matrix
+/// has only `extent`, fewer are loaded: `extent`, rounded up to a [multiple](loaded_multiple) of
+/// `multiple`. TMA takes longer for those outside of a matrix than for others, though they are
+/// zeros.
 ///
-/// What C has no rows or columns for may be anything.
-pub const fn loaded(extent: u32, whole: u32, together: u32) -> u32 {
-    if extent == 0 || extent >= whole {
-        whole
+/// Rows and columns of the tile outside of C are not stored, so their values do not matter.
+pub const fn loaded(extent: u32, tile: u32, multiple: u32) -> u32 {
+    if extent == 0 || extent >= tile {
+        tile
     } else {
-        extent.next_multiple_of(together)
+        extent.next_multiple_of(multiple)
     }
 }
 
-/// Clears these bytes of all stages, which no copy fills: products read them as well.
+/// Clears `bytes` of each stage. No TMA load fills these, but the MMAs read them.
 ///
 /// # Safety
-/// A whole warpgroup is here, and nobody else uses them. `stages` are those of a pipeline; the bytes are multiples of 16.
+/// All 128 threads of a warpgroup execute it, and no other code uses these bytes meanwhile.
+/// `stages` is the first stage of a pipeline; `bytes` lie in a stage and begin and end at multiples
+/// of 16.
 #[inline(always)]
 pub unsafe fn clear<R: Stages>(stages: *mut u8, bytes: Range<usize>) {
-    /// What a thread writes at once.
+    /// Bytes of a vector, which a thread stores at a time.
     const VECTOR: usize = size_of::<f32>() * 4;
     let thread = thread::thread_idx_x() as usize % WARPGROUP;
     for stage in 0..R::COUNT {
         let stage = stages.wrapping_add(stage * R::BYTES);
         let mut byte = bytes.start + thread * VECTOR;
         while byte < bytes.end {
-            // SAFETY: the caller ensures it.
+            // SAFETY: the contract says that `bytes` lie in a stage, in multiples of 16, and that
+            // no other code uses them.
             unsafe { F32x4::store(stage.wrapping_add(byte).cast(), [0.0; 4]) };
             byte += WARPGROUP * VECTOR;
         }
@@ -132,30 +140,34 @@ pub unsafe fn clear<R: Stages>(stages: *mut u8, bytes: Range<usize>) {
 }
 
 // ANCHOR: load
-/// Starts to copy the tiles of a stage, for `CONSUMERS` of them one below the other. `A` and `B` say how the operands are stored.
+/// Starts the TMA loads of a stage, for `CONSUMERS` warpgroups one below the other. `A` and `B` are
+/// the layouts of the operands, K-major or MN-major.
 ///
 /// # Safety
-/// The maps are as [`TensorMaps`] says, nobody uses the stage any more, and the barrier is ready for bulk copies. One thread does this.
+/// One thread executes it. The maps are as [`TensorMaps`] says, and the stage is empty. `full` is
+/// initialised and expects one arrival.
 #[inline(always)]
 pub unsafe fn load<E: Input, const CONSUMERS: usize, const A: i32, const B: i32>(
     stage: SharedAddress,
     maps: *const TensorMaps,
-    place: StageCoord,
+    coord: StageCoord,
     full: Barrier,
 ) {
-    // SAFETY: the caller ensures it.
+    // SAFETY: the contract says that the maps are valid, the stage is empty and the barrier is
+    // initialised. `load_a` lets the barrier expect the bytes of both k-tiles.
     unsafe {
-        load_a::<E, A>(stage, maps, place, full);
+        load_a::<E, A>(stage, maps, coord, full);
         let map = &raw const (*maps).b;
-        let to = place_of_b(stage, CONSUMERS);
-        let coord = [place.left, place.start];
-        each_box::<E, B>(to, coord, place.loaded[1], |to, [column, row]| {
-            tma::load_3d(to, map, [column, row, place.matrices[1]], full);
+        let to = tile_b(stage, CONSUMERS);
+        let start = [coord.left, coord.start];
+        each_box::<E, B>(to, start, coord.loaded[1], |to, [column, row]| {
+            tma::load_3d(to, map, [column, row, coord.matrices[1]], full);
         });
     }
 }
 
-/// Starts to copy A's tile of a stage, and lets its barrier expect B's as well.
+/// Starts the TMA loads of A's k-tile of a stage. The full barrier then expects the bytes of B's as
+/// well.
 ///
 /// # Safety
 /// As for [`load`].
@@ -163,24 +175,26 @@ pub unsafe fn load<E: Input, const CONSUMERS: usize, const A: i32, const B: i32>
 pub unsafe fn load_a<E: Input, const A: i32>(
     stage: SharedAddress,
     maps: *const TensorMaps,
-    place: StageCoord,
+    coord: StageCoord,
     full: Barrier,
 ) {
-    // SAFETY: the caller ensures it.
+    // SAFETY: the contract says that the maps are valid, the stage is empty and the barrier is
+    // initialised.
     unsafe {
-        let [rows, columns] = place.loaded;
+        let [rows, columns] = coord.loaded;
         full.arrive_expect_tx((rows + columns) * ROW_BYTES as u32);
         let map = &raw const (*maps).a;
-        let coord = [place.top, place.start];
-        each_box::<E, A>(stage, coord, rows, |to, [column, row]| {
-            tma::load_3d(to, map, [column, row, place.matrices[0]], full);
+        let start = [coord.top, coord.start];
+        each_box::<E, A>(stage, start, rows, |to, [column, row]| {
+            tma::load_3d(to, map, [column, row, coord.matrices[0]], full);
         });
     }
 }
 
-/// Calls `load` with the places of each box of an operand's tile: in shared memory, from `to` on, and the column and the row in the
-/// matrix. The tile begins at `first` row of A, or column of B, and at `start` along k, and has `extent` rows or columns.
-/// Of an operand that is stored across k those are whole boxes.
+/// Calls `load` for each TMA box of an operand's k-tile, with its address in shared memory, from
+/// `to` on, and its column and row in the matrix. The k-tile begins at row (of B: column) `first`
+/// and at `start` along k, and has `extent` rows or columns: whole boxes where the operand is
+/// MN-major.
 #[inline(always)]
 pub fn each_box<E: Input, const MAJOR: i32>(
     to: SharedAddress,
@@ -193,16 +207,16 @@ pub fn each_box<E: Input, const MAJOR: i32>(
     } else {
         let of_box = block_k(E::BYTES) as u32;
         for i in 0..extent / of_box {
-            let to = to.at(i * across_bytes(E::BYTES) as u32);
+            let to = to.at(i * mn_major_box_bytes(E::BYTES) as u32);
             load(to, [first + i * of_box, start]);
         }
     }
 }
 // ANCHOR_END: load
 
-/// Where B's tile lies in a stage for so many consumers.
+/// The address of B's k-tile in a stage, behind those rows of A that `consumers` warpgroups use.
 #[inline(always)]
-pub fn place_of_b(stage: SharedAddress, consumers: usize) -> SharedAddress {
+pub fn tile_b(stage: SharedAddress, consumers: usize) -> SharedAddress {
     stage.at((consumers * A_BYTES) as u32)
 }
 
@@ -214,37 +228,39 @@ pub struct Operands<const A: i32, const B: i32> {
 }
 
 impl<const A: i32, const B: i32> Operands<A, B> {
-    /// Those of one of so many consumers.
+    /// The operands of one of `consumers` consumer warpgroups.
     #[inline(always)]
     pub fn new(stage: SharedAddress, consumers: usize, warpgroup: usize) -> Self {
         Operands {
             a: operand::<A>(stage.at((warpgroup * A_BYTES) as u32)),
-            b: operand::<B>(place_of_b(stage, consumers)),
+            b: operand::<B>(tile_b(stage, consumers)),
         }
     }
 
-    /// Those of a step.
+    /// The operands of a k-block.
     #[inline(always)]
-    fn at<E: Input>(&self, step: usize) -> [Descriptor; 2] {
+    fn at<E: Input>(&self, k_block: usize) -> [Descriptor; 2] {
         [
-            self.a.at(further::<E, A>(step)),
-            self.b.at(further::<E, B>(step)),
+            self.a.at(k_block_offset::<E, A>(k_block)),
+            self.b.at(k_block_offset::<E, B>(k_block)),
         ]
     }
 
-    /// Starts the product of a stage's tiles.
+    /// Starts the MMAs of a stage, with new accumulators.
     ///
     /// # Safety
-    /// The stage is complete, and stays so until the products are waited for. The whole warpgroup is here.
+    /// All 128 threads of the warpgroup execute it together. The stage is full, and is not released
+    /// before the MMAs have been waited for.
     #[inline(always)]
     pub unsafe fn mma<E: Input, S: Accumulator>(&self) -> S {
-        // SAFETY: the caller ensures it.
+        // SAFETY: the contract says that the whole warpgroup is here and that the stage stays full.
+        // `fence` comes before the first MMA, and the operands of all k-blocks lie in the stage.
         unsafe {
             wgmma::fence();
             let [a, b] = self.at::<E>(0);
             let mut accumulators = S::mma::<E, A, B>(a, b);
-            for step in 1..MMAS_PER_STAGE {
-                let [a, b] = self.at::<E>(step);
+            for k_block in 1..MMAS_PER_STAGE {
+                let [a, b] = self.at::<E>(k_block);
                 accumulators.mma_add::<E, A, B>(a, b);
             }
             wgmma::commit_group();
@@ -253,17 +269,18 @@ impl<const A: i32, const B: i32> Operands<A, B> {
     }
 
     // ANCHOR: mma_add
-    /// Starts to add the product of a stage's tiles to accumulators.
+    /// Starts the MMAs of a stage, which add to the accumulators.
     ///
     /// # Safety
-    /// As for [`mma`](Self::mma), from which the accumulators are.
+    /// As for [`mma`](Self::mma), which has returned the accumulators.
     #[inline(always)]
     pub unsafe fn mma_add<E: Input, S: Accumulator>(&self, accumulators: &mut S) {
-        // SAFETY: the caller ensures it.
+        // SAFETY: the contract says that the whole warpgroup is here and that the stage stays full.
+        // `fence` comes before the first MMA, and the operands of all k-blocks lie in the stage.
         unsafe {
             wgmma::fence();
-            for step in 0..MMAS_PER_STAGE {
-                let [a, b] = self.at::<E>(step);
+            for k_block in 0..MMAS_PER_STAGE {
+                let [a, b] = self.at::<E>(k_block);
                 accumulators.mma_add::<E, A, B>(a, b);
             }
             wgmma::commit_group();
@@ -272,38 +289,37 @@ impl<const A: i32, const B: i32> Operands<A, B> {
     // ANCHOR_END: mma_add
 }
 
-/// Steps of a tile: stages along k, for stages of so many elements. Where k is 0 there is one all the same, of zeros: see
-/// [`start`].
+/// k-tiles of a tile, of `bk` elements. Where k is 0 there is one, of zeros: see [`k_offset`].
 #[inline(always)]
-pub const fn k_tiles(k: u32, depth: usize) -> u32 {
-    let steps = k.div_ceil(depth as u32);
-    if steps == 0 { 1 } else { steps }
+pub const fn k_tiles(k: u32, bk: usize) -> u32 {
+    let k_tiles = k.div_ceil(bk as u32);
+    if k_tiles == 0 { 1 } else { k_tiles }
 }
 
-/// Where a step begins along k: outside of the operands where k is 0.
+/// The first element along k of a k-tile: outside of the operands where k is 0.
 #[inline(always)]
-pub fn k_offset(k: u32, depth: usize, step: u32) -> u32 {
-    (step + (k == 0) as u32) * depth as u32
+pub fn k_offset(k: u32, bk: usize, k_tile: u32) -> u32 {
+    (k_tile + (k == 0) as u32) * bk as u32
 }
 
-/// The operand at this place.
+/// The descriptor of the operand at an address.
 #[inline(always)]
-fn operand<const MAJOR: i32>(place: SharedAddress) -> Descriptor {
+fn operand<const MAJOR: i32>(address: SharedAddress) -> Descriptor {
     if MAJOR == K_MAJOR {
-        Descriptor::k_major(place)
+        Descriptor::k_major(address)
     } else {
-        // OutputElements of 16 bits, as all that are stored across k and multiplied from shared memory.
-        Descriptor::mn_major(place, across_bytes(2) as u32)
+        // Elements of 16 bits, as of all MN-major operands in shared memory (SS).
+        Descriptor::mn_major(address, mn_major_box_bytes(2) as u32)
     }
 }
 
-/// Bytes from the first product's operand to that of `step`.
+/// Offset of the operand of a k-block from the first one, in bytes.
 #[inline(always)]
-fn further<E: Input, const MAJOR: i32>(step: usize) -> u32 {
+fn k_block_offset<E: Input, const MAJOR: i32>(k_block: usize) -> u32 {
     let bytes = if MAJOR == K_MAJOR {
-        step * MMA_K_BYTES
+        k_block * MMA_K_BYTES
     } else {
-        step * MMA_K_BYTES / E::BYTES * ROW_BYTES
+        k_block * MMA_K_BYTES / E::BYTES * ROW_BYTES
     };
     bytes as u32
 }
