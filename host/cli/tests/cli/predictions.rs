@@ -81,6 +81,11 @@ const REASONS: &[(&[&str], &str)] = &[
          sooner than from DRAM, and blocks with a barrier are bound by that",
     ),
     (
+        &["outputs_8x8"],
+        "all 128 registers of a thread are taken, so the assembler places loads from shared memory \
+         close to their use (seen in its code): the model lets the other 15 warps hide that latency",
+    ),
+    (
         &["matvec_fast"],
         "with few waves of blocks all of them load, compute and store at the same time: the model \
          lets these phases overlap",
