@@ -82,7 +82,7 @@ pub const fn rounds(splits: u32) -> u32 {
 /// The launch before has stored the partial sums of these splits.
 #[inline(always)]
 unsafe fn reduce(partials: &Partials, vector: usize, range: Range<u32>) -> [f32; VECTOR] {
-    let mut sums = [0.0; VECTOR];
+    let mut accumulators = [0.0; VECTOR];
     let mut first = range.start;
     while first < range.end {
         let mut loaded = [[0.0; VECTOR]; IN_FLIGHT];
@@ -95,12 +95,12 @@ unsafe fn reduce(partials: &Partials, vector: usize, range: Range<u32>) -> [f32;
         }
         for i in 0..IN_FLIGHT {
             for j in 0..VECTOR {
-                sums[j] += loaded[i][j];
+                accumulators[j] += loaded[i][j];
             }
         }
         first += IN_FLIGHT as u32;
     }
-    sums
+    accumulators
 }
 
 /// The sums of all warpgroups, added in their order; complete in the first warpgroup alone.
@@ -109,7 +109,7 @@ unsafe fn reduce(partials: &Partials, vector: usize, range: Range<u32>) -> [f32;
 /// All threads of the block execute it together. The block has `warpgroups` warpgroups, at most
 /// [`MAX_WARPGROUPS`].
 #[inline(always)]
-unsafe fn reduce_block(mut sums: [f32; VECTOR], warpgroups: usize) -> [f32; VECTOR] {
+unsafe fn reduce_block(mut accumulators: [f32; VECTOR], warpgroups: usize) -> [f32; VECTOR] {
     let others = shared_array![f32; (MAX_WARPGROUPS - 1) * WARPGROUP * VECTOR];
     let thread = thread::thread_idx_x() as usize;
     let slot = |thread: usize| others.wrapping_add((thread - WARPGROUP) * VECTOR);
@@ -117,19 +117,19 @@ unsafe fn reduce_block(mut sums: [f32; VECTOR], warpgroups: usize) -> [f32; VECT
     // each of them. The first warpgroup loads behind the barrier.
     unsafe {
         if thread >= WARPGROUP {
-            F32x4::store(slot(thread), sums);
+            F32x4::store(slot(thread), accumulators);
         }
         thread::sync_threads();
         if thread < WARPGROUP {
             for warpgroup in 1..warpgroups {
                 let loaded = F32x4::load(slot(warpgroup * WARPGROUP + thread));
                 for j in 0..VECTOR {
-                    sums[j] += loaded[j];
+                    accumulators[j] += loaded[j];
                 }
             }
         }
     }
-    sums
+    accumulators
 }
 
 /// C ← α · sums + β · C for the four registers from `first` on, in vec2s where `as_vec2s`.
@@ -141,7 +141,7 @@ unsafe fn reduce_block(mut sums: [f32; VECTOR], warpgroups: usize) -> [f32; VECT
 unsafe fn store<C: OutputVec2>(
     elements: OutputElements<C>,
     coord: TileCoord,
-    mut sums: [f32; VECTOR],
+    mut accumulators: [f32; VECTOR],
     first: usize,
     as_vec2s: bool,
 ) {
@@ -149,9 +149,9 @@ unsafe fn store<C: OutputVec2>(
     // an even column, so it is aligned where rows are.
     unsafe {
         for i in 0..VECTOR {
-            sums[i] *= elements.params.alpha;
+            accumulators[i] *= elements.params.alpha;
             if elements.params.beta != 0.0 {
-                sums[i] = elements.add_source(coord, first + i, sums[i]);
+                accumulators[i] = elements.add_source(coord, first + i, accumulators[i]);
             }
         }
         for vec2 in 0..VECTOR / 2 {
@@ -161,11 +161,11 @@ unsafe fn store<C: OutputVec2>(
                 && let Some(to) = element(left)
                 && element(left + 1).is_some()
             {
-                C::store_vec2(to, sums[left], sums[left + 1]);
+                C::store_vec2(to, accumulators[left], accumulators[left + 1]);
                 continue;
             }
             for i in left..left + 2 {
-                elements.store(coord, first + i, sums[i]);
+                elements.store(coord, first + i, accumulators[i]);
             }
         }
     }
@@ -224,12 +224,12 @@ unsafe fn body<C: OutputVec2>(
     // sums are visible. The kernel's contract says that the block has `threads(splits)` threads.
     // Each thread of the first warpgroup stores elements of its own.
     unsafe {
-        let mut sums = reduce(&partials, vector, range);
+        let mut accumulators = reduce(&partials, vector, range);
         if all > 1 {
-            sums = reduce_block(sums, all as usize);
+            accumulators = reduce_block(accumulators, all as usize);
         }
         if warpgroup == 0 {
-            store(elements, coord, sums, VECTOR * vector, as_vec2s);
+            store(elements, coord, accumulators, VECTOR * vector, as_vec2s);
         }
     }
 }

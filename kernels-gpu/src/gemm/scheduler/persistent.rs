@@ -355,7 +355,11 @@ mod tests {
             }
             assert!(seen.iter().all(|&times| times == 1));
             in_workspace.sort_unstable();
-            assert!(in_workspace.into_iter().eq(0..(tiles - data_parallel_tiles) * splits));
+            assert!(
+                in_workspace
+                    .into_iter()
+                    .eq(0..(tiles - data_parallel_tiles) * splits)
+            );
         }
     }
 

@@ -128,7 +128,11 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
         scheduler: TileSchedulerParams,
     ) -> Self {
         let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
-        let tiles = scheduler.tiles([params.m, params.n], tile, multicast::cluster_size(CONSUMERS));
+        let tiles = scheduler.tiles(
+            [params.m, params.n],
+            tile,
+            multicast::cluster_size(CONSUMERS),
+        );
         let k_tiles = stage::k_tiles(params.k, stage::block_k(W::BYTES));
         let blocks = thread::grid_dim_x();
         Params {
@@ -140,7 +144,11 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
             tiles,
             stream_k: StreamK::new(tiles.count(), &scheduler, k_tiles, blocks),
             loaded: [
-                stage::loaded(params.m, tile[0], loaded_multiple(W::BYTES, W::A_K_MAJOR, 1)),
+                stage::loaded(
+                    params.m,
+                    tile[0],
+                    loaded_multiple(W::BYTES, W::A_K_MAJOR, 1),
+                ),
                 stage::loaded(
                     params.n,
                     tile[1],

@@ -9,7 +9,7 @@
 //!
 //! | bit of the row in its 64 | 0, 1 | 2 | 3 | 4 | 5 |
 //! |---|---|---|---|---|---|
-//! | is | bits 0 and 1 of g | bit 2 of g, XOR h | bit 0 of the warp | bit 2 of g | bit 1 of the warp |
+//! | is | bits 0, 1 of g | bit 2 of g, XOR h | bit 0 of the warp | bit 2 of g | bit 1 of the warp |
 //!
 //! with g = lane / 4, and h = 1 in the registers that hold the second rows of the
 //! [fragment](cuda_std::wgmma), otherwise 0.
@@ -136,8 +136,7 @@ impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
                 let stage = pipeline.stage();
                 fragments[k_block] = offsets.load(stage, k_block);
                 wgmma::fence();
-                accumulators
-                    .mma_rs_add::<Tf32, K_MAJOR>(fragments[k_block], b_of(stage, k_block));
+                accumulators.mma_rs_add::<Tf32, K_MAJOR>(fragments[k_block], b_of(stage, k_block));
                 wgmma::commit_group();
             }
             wgmma::wait_group::<2>();
