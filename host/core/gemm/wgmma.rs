@@ -538,7 +538,7 @@ fn bytes_of_scheduler(scheduler: &TileSchedulerParams) -> Vec<u8> {
         tma_store,
         reduction,
         group_m,
-        partials_offset,
+        partial_sums_offset,
     } = *scheduler;
     bytemuck::bytes_of(&[
         batch,
@@ -548,7 +548,7 @@ fn bytes_of_scheduler(scheduler: &TileSchedulerParams) -> Vec<u8> {
         tma_store,
         reduction as u32,
         group_m,
-        partials_offset,
+        partial_sums_offset,
     ])
     .to_vec()
 }

@@ -224,6 +224,27 @@ pub struct TmaEpilogue<'a, C> {
     pub barrier: u32,
 }
 
+/// The epilogue tile in shared memory that is written next.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Its index, less than [`BOXES`].
+    index: usize,
+    /// Whether all TMA stores must have read shared memory: the last one may read this slot.
+    waits_for_all: bool,
+}
+
+impl Slot {
+    /// Waits until the TMA stores of this thread have read what the slot holds.
+    #[inline(always)]
+    fn wait_until_read(self) {
+        if self.waits_for_all {
+            tma::wait_group_read::<0>();
+        } else {
+            tma::wait_group_read::<{ BOXES as u32 - 1 }>();
+        }
+    }
+}
+
 impl<C: OutputVec2> TmaEpilogue<'_, C> {
     /// Columns of an epilogue tile, and registers of a thread for it.
     const BOX_COLUMNS: usize = box_columns(size_of::<C>());
@@ -256,6 +277,9 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
                 warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
             warp.is_multiple_of(writers) && tma::elect_sync()
         };
+        // Epilogue tiles alternate between the two in shared memory. Where a tile has an odd number of
+        // them, the next work unit begins with the one that was stored last.
+        let is_odd = !(S::COLUMNS / Self::BOX_COLUMNS).is_multiple_of(BOXES);
         for index in 0..S::COLUMNS / Self::BOX_COLUMNS {
             if !boxes.contains(&(index as u32)) {
                 continue;
@@ -269,10 +293,12 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
                 let accumulator = accumulators.get(index * Self::BOX_REGISTERS + register);
                 values[register] = params.alpha * accumulator;
             }
+            let slot = Slot {
+                index: index % BOXES,
+                waits_for_all: index == 0 && is_odd,
+            };
             // SAFETY: the contract says that all threads of the warpgroup are here, and that these
-            // elements of C are theirs. Within a work unit, epilogue tiles alternate between the
-            // two in shared memory. Between two work units lies a main loop, in which the last TMA
-            // store reads shared memory.
+            // elements of C are theirs.
             unsafe {
                 if params.beta != 0.0 {
                     for register in 0..Self::BOX_REGISTERS {
@@ -280,9 +306,9 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
                     }
                 }
                 if self.scheduler.tma_store != 0 && transposed {
-                    self.store_tma_transposed(&values, coord, index % BOXES, leader);
+                    self.store_tma_transposed(&values, coord, slot, leader);
                 } else if self.scheduler.tma_store != 0 {
-                    self.store_tma(&values, coord, index % BOXES, leader);
+                    self.store_tma(&values, coord, slot, leader);
                 } else {
                     for register in 0..Self::BOX_REGISTERS {
                         elements.store(coord, register, values[register]);
@@ -296,12 +322,11 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
     /// warpgroup computes its next tile.
     ///
     /// # Safety
-    /// As for [`store`](Self::store), and TMA can store C. `index` is less than [`BOXES`], and
-    /// differs from that of the epilogue tile stored before, or that store has read shared memory.
-    /// The same thread of the warpgroup is the leader each time.
+    /// As for [`store`](Self::store), and TMA can store C. The epilogue tile stored before is not in
+    /// `slot`, unless that waits for all. The same thread of the warpgroup is the leader each time.
     #[inline(always)]
-    unsafe fn store_tma(&self, values: &Values, coord: TileCoord, index: usize, leader: bool) {
-        let start = self.boxes.wrapping_add(index * BOX_BYTES);
+    unsafe fn store_tma(&self, values: &Values, coord: TileCoord, slot: Slot, leader: bool) {
+        let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);
         let [row, column] = first();
         // The 128-byte swizzle: the index of a chunk of 16 bytes is XORed with the row's last three
         // bits. Eight neighbouring rows of vec2s of 2-byte elements then lie in all 32 banks. Those
@@ -314,7 +339,7 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
         // before the TMA store. Each thread writes vec2s of its own, inside of the epilogue tile.
         unsafe {
             if leader {
-                tma::wait_group_read::<{ BOXES as u32 - 1 }>();
+                slot.wait_until_read();
             }
             wgmma::sync(self.barrier);
             for eight in 0..Self::BOX_COLUMNS / 8 {
@@ -353,19 +378,19 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
         &self,
         values: &Values,
         coord: TileCoord,
-        index: usize,
+        slot: Slot,
         leader: bool,
     ) {
         let warp = thread::thread_idx_x() as usize / 32 % 4;
         let first = warp / 2 * TRANSPOSED_BOX;
         let half = BOX_BYTES / 2 * (warp / 2);
-        let start = self.boxes.wrapping_add(index * BOX_BYTES + half);
+        let start = self.boxes.wrapping_add(slot.index * BOX_BYTES + half);
         // SAFETY: `wait_group_read` and the first barrier order the TMA's reads of the last
         // contents before the writes. The proxy fence and the second barrier order the writes
         // before the TMA store. Each thread writes elements of its own, inside of its warps' box.
         unsafe {
             if leader {
-                tma::wait_group_read::<{ BOXES as u32 - 1 }>();
+                slot.wait_until_read();
             }
             wgmma::sync(self.barrier);
             for register in 0..Self::BOX_REGISTERS {

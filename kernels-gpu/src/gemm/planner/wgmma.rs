@@ -8,8 +8,9 @@
 use crate::gemm::planner::GemmProblem;
 use crate::gemm::reduction::stream_k;
 use crate::gemm::reduction::workspace::partial_elements;
+use crate::gemm::scheduler::GROUP_M;
 use crate::gemm::scheduler::persistent::{
-    GROUP, GROUP_ONE_WAVE, ReductionMode, TileSchedulerParams, counters,
+    GROUP_M_ONE_WAVE, ReductionMode, TileSchedulerParams, counters,
 };
 use crate::gemm::wgmma::kernels::{MAX_ROWS, TileConfig};
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
@@ -340,9 +341,9 @@ impl Decomposition {
     /// Rows of tiles in a group.
     fn group_m(&self) -> u32 {
         if self.data_parallel == self.tiles && self.blocks == self.tiles {
-            GROUP_ONE_WAVE
+            GROUP_M_ONE_WAVE
         } else {
-            GROUP
+            GROUP_M
         }
     }
 
@@ -374,7 +375,7 @@ impl Decomposition {
                 tma_store: tma_store.into(),
                 reduction: self.reduction,
                 group_m: self.group_m(),
-                partials_offset: (partial_sums / 4) as u32,
+                partial_sums_offset: (partial_sums / 4) as u32,
             },
             reduction_blocks: (self.reduction == ReductionMode::Kernel)
                 .then(|| stream_k::blocks(stream_k_tiles, [config.rows, config.columns])),
@@ -498,10 +499,10 @@ mod tests {
     #[test]
     fn tiles_of_one_wave_are_in_lower_groups() {
         for extents in [[1024, 768, 3072], [512, 768, 3072], [8, 8, 64]] {
-            assert_eq!(planned(extents).scheduler.group_m, GROUP_ONE_WAVE);
+            assert_eq!(planned(extents).scheduler.group_m, GROUP_M_ONE_WAVE);
         }
         for extents in [[4096; 3], [1024, 1024, 4096], [768, 3072, 16384]] {
-            assert_eq!(planned(extents).scheduler.group_m, GROUP);
+            assert_eq!(planned(extents).scheduler.group_m, GROUP_M);
         }
     }
 

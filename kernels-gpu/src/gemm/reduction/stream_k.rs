@@ -23,7 +23,7 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::epilogue::tma_store::{OutputElements, OutputVec2};
-use crate::gemm::reduction::workspace::{Partials, VECTOR, vectors};
+use crate::gemm::reduction::workspace::{PartialSums, VECTOR, vectors};
 use crate::gemm::scheduler::persistent::{Split, TileCoord, TileSchedulerParams};
 use crate::gemm::wgmma::stage::{WARPGROUP, WM};
 use core::ops::Range;
@@ -81,7 +81,7 @@ pub const fn rounds(splits: u32) -> u32 {
 /// # Safety
 /// The launch before has stored the partial sums of these splits.
 #[inline(always)]
-unsafe fn reduce(partials: &Partials, vector: usize, range: Range<u32>) -> [f32; VECTOR] {
+unsafe fn reduce(partial_sums: &PartialSums, vector: usize, range: Range<u32>) -> [f32; VECTOR] {
     let mut accumulators = [0.0; VECTOR];
     let mut first = range.start;
     while first < range.end {
@@ -90,7 +90,7 @@ unsafe fn reduce(partials: &Partials, vector: usize, range: Range<u32>) -> [f32;
             let index = first + i as u32;
             if index < range.end {
                 // SAFETY: the contract says that split `index`, which is in `range`, is stored.
-                loaded[i] = unsafe { F32x4::load(partials.vector(index, vector)) };
+                loaded[i] = unsafe { F32x4::load(partial_sums.vector(index, vector)) };
             }
         }
         for i in 0..IN_FLIGHT {
@@ -204,7 +204,7 @@ unsafe fn body<C: OutputVec2>(
         count: scheduler.splits,
     };
     let of_consumer = [consumer as usize, consumers as usize];
-    let partials = Partials::new(workspace, scheduler, split, of_consumer, bn as usize);
+    let partial_sums = PartialSums::new(workspace, scheduler, split, of_consumer, bn as usize);
     let elements = OutputElements {
         c,
         params,
@@ -224,7 +224,7 @@ unsafe fn body<C: OutputVec2>(
     // sums are visible. The kernel's contract says that the block has `threads(splits)` threads.
     // Each thread of the first warpgroup stores elements of its own.
     unsafe {
-        let mut accumulators = reduce(&partials, vector, range);
+        let mut accumulators = reduce(&partial_sums, vector, range);
         if all > 1 {
             accumulators = reduce_block(accumulators, all as usize);
         }

@@ -45,7 +45,7 @@ pub const fn vectors(bn: usize) -> usize {
 
 /// The partial sums of all splits of one warpgroup's rows of a stream-K tile.
 #[derive(Clone, Copy)]
-pub struct Partials {
+pub struct PartialSums {
     /// The partial sums of all tiles.
     start: *mut f32,
     /// One split of the tile.
@@ -56,7 +56,7 @@ pub struct Partials {
     bn: usize,
 }
 
-impl Partials {
+impl PartialSums {
     /// The partial sums of the tile that `split` belongs to. `warpgroup` is the index of a consumer
     /// warpgroup and the number of those; tiles have `bn` columns.
     #[inline(always)]
@@ -67,8 +67,8 @@ impl Partials {
         warpgroup: [usize; 2],
         bn: usize,
     ) -> Self {
-        Partials {
-            start: workspace.wrapping_add(scheduler.partials_offset as usize),
+        PartialSums {
+            start: workspace.wrapping_add(scheduler.partial_sums_offset as usize),
             split,
             warpgroup,
             bn,

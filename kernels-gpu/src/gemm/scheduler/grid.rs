@@ -4,7 +4,7 @@
 //! split. Where there are stream-K tiles, the grid is one row of blocks: those of the data-parallel
 //! tiles, then the first work units of all stream-K tiles, then their other work units.
 
-use super::GROUP_M;
+use super::{GROUP_M, rasterize};
 use crate::gemm::GemmParams;
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
@@ -30,9 +30,9 @@ impl WorkTile {
     /// The work tile of this block, for tiles of `bm` × `bn`.
     #[inline(always)]
     pub fn of_this_block<T>(params: &GemmParams<T>, bm: u32, bn: u32) -> Self {
-        let (across, down) = (params.n.div_ceil(bn), params.m.div_ceil(bm));
+        let (tiles_n, tiles_m) = (params.n.div_ceil(bn), params.m.div_ceil(bm));
         let z = thread::block_idx_z();
-        let mut tile = thread::block_idx_y() * across + thread::block_idx_x();
+        let mut tile = thread::block_idx_y() * tiles_n + thread::block_idx_x();
         let (batch, split) = (z / params.splits, z % params.splits);
         let (mut k_start, mut k_extent) = (split * params.k_per_split, params.k_per_split);
         // Without branches, after which the compiler would take the extent along k for one that
@@ -64,13 +64,10 @@ impl WorkTile {
         } else {
             k_extent
         };
-        let first = tile / (GROUP_M * across) * GROUP_M;
-        // The last group may have fewer rows of tiles.
-        let group_m = GROUP_M.min(down - first);
-        let within = tile - first * across;
+        let [row, column] = rasterize(tile, [tiles_m, tiles_n], GROUP_M);
         WorkTile {
-            row: (first + within % group_m) * bm,
-            column: within / group_m * bn,
+            row: row * bm,
+            column: column * bn,
             batch,
             split,
             k_start,

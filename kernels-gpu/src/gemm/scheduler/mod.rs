@@ -17,5 +17,17 @@ pub mod grid;
 #[cfg(sm_90a)]
 pub mod persistent;
 
-/// Rows of tiles in a group: `GROUP_M` of Triton's tutorials.
+/// Rows of tiles in a group of the rasterisation: Triton's `GROUP_M`.
 pub const GROUP_M: u32 = 8;
+
+/// The rasterisation: row and column of a tile, counted in tiles, of `tiles_m` × `tiles_n` tiles in
+/// groups of `group_m` rows.
+#[inline(always)]
+fn rasterize(tile: u32, [tiles_m, tiles_n]: [u32; 2], group_m: u32) -> [u32; 2] {
+    // Divisors are positive where there is a tile.
+    let first = tile / (group_m * tiles_n).max(1) * group_m;
+    // The last group may have fewer rows.
+    let rows = group_m.min(tiles_m - first).max(1);
+    let within = tile - first * tiles_n;
+    [first + within % rows, within / rows]
+}

@@ -1,7 +1,7 @@
 //! Persistent tile scheduler: which block computes which tiles of C, and which of their k-tiles.
 //!
 //! Tiles of C are numbered matrix by matrix of a batch. Within a matrix they are rasterised column
-//! by column in groups of [`GROUP`] or [`GROUP_ONE_WAVE`] rows of tiles (GROUP_M swizzle). Tiles of
+//! by column in groups of [`GROUP_M`] or [`GROUP_M_ONE_WAVE`] rows of tiles (GROUP_M swizzle). Tiles of
 //! neighbouring numbers then find each other's rows of A and columns of B in the L2 cache.
 //!
 //! A GEMM of fewer tiles than multiprocessors, or of a few more than a multiple of them, leaves
@@ -19,13 +19,12 @@
 //! the L2 cache. Work units that begin at any offset do not (Osama, Merrill, Cecka, Garland and
 //! Owens, "Stream-K", PPoPP 2023).
 
-/// GROUP_M: rows of tiles in a group of the rasterisation, for GEMMs of many tiles.
-pub const GROUP: u32 = 8;
+use super::{GROUP_M, rasterize};
 
 /// GROUP_M of GEMMs whose tiles are computed in one wave. Neighbours along a row of tiles then load
 /// the same rows of A at the same time. The L2 cache, from which all blocks then load much at a
 /// time, delivers these rows sooner.
-pub const GROUP_ONE_WAVE: u32 = 2;
+pub const GROUP_M_ONE_WAVE: u32 = 2;
 
 /// What reduces the partial sums of a stream-K tile.
 #[repr(u32)]
@@ -63,7 +62,7 @@ pub struct TileSchedulerParams {
     pub group_m: u32,
     /// Offset of the partial sums in the workspace, in elements. With
     /// [`ReductionMode::LastBlock`], the [`counters`] of the stream-K tiles lie before them.
-    pub partials_offset: u32,
+    pub partial_sums_offset: u32,
 }
 
 impl TileSchedulerParams {
@@ -108,7 +107,7 @@ pub struct TileCoord {
 
 impl TileGrid {
     /// Tiles of `tile` = BM × BN elements, of a batch of matrices of m × n, rasterised in groups of
-    /// [`GROUP`] rows of tiles.
+    /// [`GROUP_M`] rows of tiles.
     #[inline(always)]
     pub const fn new([m, n]: [u32; 2], tile: [u32; 2], batch: u32) -> Self {
         TileGrid {
@@ -116,7 +115,7 @@ impl TileGrid {
             tiles_m: m.div_ceil(tile[0]),
             tiles_n: n.div_ceil(tile[1]),
             batch,
-            group_m: GROUP,
+            group_m: GROUP_M,
         }
     }
 
@@ -147,17 +146,13 @@ impl TileGrid {
     /// The coordinate of a tile.
     #[inline(always)]
     pub fn coord(&self, tile: u32) -> TileCoord {
-        // Divisors are positive where there is a tile.
+        // The divisor is positive where there is a tile.
         let in_matrix = (self.tiles_m * self.tiles_n).max(1);
         let (matrix, tile) = (tile / in_matrix, tile % in_matrix);
-        // The last group may have fewer rows.
-        let group = tile / (self.group_m * self.tiles_n).max(1);
-        let first = group * self.group_m;
-        let height = self.group_m.min(self.tiles_m - first).max(1);
-        let within = tile - first * self.tiles_n;
+        let [row, column] = rasterize(tile, [self.tiles_m, self.tiles_n], self.group_m);
         TileCoord {
-            row: (first + within % height) * self.tile[0],
-            column: within / height * self.tile[1],
+            row: row * self.tile[0],
+            column: column * self.tile[1],
             matrix,
         }
     }
@@ -332,8 +327,8 @@ mod tests {
                 head_k_tiles,
                 tma_store: 1,
                 reduction: ReductionMode::LastBlock,
-                group_m: GROUP,
-                partials_offset: 0,
+                group_m: GROUP_M,
+                partial_sums_offset: 0,
             };
             let stream_k = StreamK::new(tiles, &scheduler, k_tiles, blocks);
             let mut seen = vec![0; (tiles * k_tiles) as usize];
@@ -368,7 +363,7 @@ mod tests {
         for rows in [1, 64, 65, 640, 1100] {
             let tiles = TileGrid::new([rows, 700], [64, 192], 2).for_cluster(2);
             assert!(tiles.count().is_multiple_of(2));
-            for tiles in [GROUP, GROUP_ONE_WAVE].map(|group_m| tiles.with_group_m(group_m)) {
+            for tiles in [GROUP_M, GROUP_M_ONE_WAVE].map(|group_m| tiles.with_group_m(group_m)) {
                 for cluster in 0..tiles.count() / 2 {
                     let [upper, lower] = [0, 1].map(|rank| tiles.coord(2 * cluster + rank));
                     let below = TileCoord {
@@ -388,7 +383,7 @@ mod tests {
             .flat_map(|matrix| (0..9).map(move |row| (matrix, row)))
             .flat_map(|(matrix, row)| (0..3).map(move |column| (matrix, row * 128, column * 256)))
             .collect();
-        for group_m in [GROUP, GROUP_ONE_WAVE, 1] {
+        for group_m in [GROUP_M, GROUP_M_ONE_WAVE, 1] {
             let tiles = TileGrid::new([1100, 700], [128, 256], 2).with_group_m(group_m);
             let mut coords: Vec<_> = (0..tiles.count())
                 .map(|tile| tiles.coord(tile))

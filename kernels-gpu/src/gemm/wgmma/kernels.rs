@@ -51,7 +51,7 @@ use crate::gemm::GemmParams;
 use crate::gemm::epilogue::tma_store::{self, OutputElements, OutputVec2, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
 use crate::gemm::reduction::dsmem;
-use crate::gemm::reduction::workspace::Partials;
+use crate::gemm::reduction::workspace::PartialSums;
 use crate::gemm::scheduler::persistent::{
     ReductionMode, Split, StreamK, TileCoord, TileGrid, TileSchedulerParams,
 };
@@ -306,7 +306,7 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
     ) -> bool {
         let barrier = 1 + warpgroup as u32;
         let of_warpgroup = [warpgroup, CONSUMERS];
-        let partials = Partials::new(
+        let partial_sums = PartialSums::new(
             self.workspace,
             &self.scheduler,
             *split,
@@ -318,7 +318,7 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
         // after the last one. The barriers and the atomic count order the stores of all splits
         // before the loads of the last block.
         unsafe {
-            partials.store(accumulators);
+            partial_sums.store(accumulators);
             if self.scheduler.reduction == ReductionMode::Kernel {
                 return false;
             }
@@ -335,7 +335,7 @@ impl<C: OutputVec2, const CONSUMERS: usize> Params<C, CONSUMERS> {
             // All lanes load the same flag. The vote tells the compiler that they do.
             let last = warp::warp_vote_any(warp::FULL_MASK, *flag != 0);
             if last {
-                partials.reduce(accumulators);
+                partial_sums.reduce(accumulators);
             }
             last
         }

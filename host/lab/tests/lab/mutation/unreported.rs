@@ -17,30 +17,30 @@ struct Unreported {
 }
 
 /// GEMM by warpgroups: SS, the same with a 16-bit output, both in 2-CTA clusters, and RS.
-const FROM_SHARED: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
-const TO_NARROW: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
-const PAIRS: &[&str] = &[
+const SS: &[&str] = &["wgmma_bf16_nn_64", "wgmma_f16_nn_64"];
+const TO_16_BIT: &[&str] = &["wgmma_bf16_nn_64_to_bf16", "wgmma_f16_nn_64_to_f16"];
+const CLUSTERS: &[&str] = &[
     "wgmma_bf16_nn_pair_64",
     "wgmma_bf16_nt_pair_64",
     "wgmma_f16_nn_pair_64",
     "wgmma_f16_nt_pair_64",
 ];
-const PAIRS_TO_NARROW: &[&str] = &[
+const CLUSTERS_TO_16_BIT: &[&str] = &[
     "wgmma_bf16_nn_pair_64_to_bf16",
     "wgmma_bf16_nt_pair_64_to_bf16",
     "wgmma_f16_nn_pair_64_to_f16",
     "wgmma_f16_nt_pair_64_to_f16",
 ];
 /// The split-K reduction kernel.
-const ADD_PARTS: &[&str] = &["add_parts_f32", "add_parts_f16", "add_parts_bf16"];
-const THROUGH_REGISTERS: &[&str] = &["wgmma_tf32_nn_64"];
+const REDUCTION: &[&str] = &["add_parts_f32", "add_parts_f16", "add_parts_bf16"];
+const RS: &[&str] = &["wgmma_tf32_nn_64"];
 
 /// Mutants that are right all the same.
 const EQUIVALENT: &[Unreported] = &[
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "guard",
-        source: "gemm: self.leading.is_multiple_of(vector)",
+        source: "linear: self.leading.is_multiple_of(vector)",
         copies: &[0],
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
@@ -55,27 +55,21 @@ const EQUIVALENT: &[Unreported] = &[
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
         kind: "guard",
-        source: "gemm: self.leading.is_multiple_of(vector)",
+        source: "linear: self.leading.is_multiple_of(vector)",
         copies: &[0, 1],
         reason: "Whether the epilogue stores from registers or through shared memory: both are right.",
     },
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
         kind: "barrier",
-        source: "sgemm: *to = target.combine(*strip.add(y * pitch + x + lane), old);",
+        source: "sgemm: *to = epilogue.combine(*staging.add(y * pitch + x + lane), old);",
         copies: &[3],
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
     Unreported {
-        kernels: &[
-            FROM_SHARED,
-            TO_NARROW,
-            PAIRS,
-            PAIRS_TO_NARROW,
-            THROUGH_REGISTERS,
-        ],
+        kernels: &[SS, TO_16_BIT, CLUSTERS, CLUSTERS_TO_16_BIT, RS],
         kind: "guard",
-        source: "wgmma: if rows < end {",
+        source: "kernels: if rows < end {",
         copies: &[0],
         reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
     },
@@ -86,60 +80,60 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "barrier",
-        source: "dgemm: core::arch::asm!(",
+        source: "dgemm_sm_90a: core::arch::asm!(",
         copies: &[0],
         reason: "The barrier of the warp before one lane releases a stage: work units fill each stage once here.",
     },
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "arrival",
-        source: "ring: while !unsafe { full.test_wait(self.read_parity) & \
-                empty.test_wait(self.write_parity) } {}",
+        source: "cp_async: full.test_wait(self.consumer_parity) & \
+                empty.test_wait(self.producer_parity)",
         copies: &[0],
-        reason: "The arrival that gives a stage back: the same.",
+        reason: "The arrival that releases a stage: the same.",
     },
     Unreported {
-        kernels: &[PAIRS],
+        kernels: &[CLUSTERS],
         kind: "barrier",
-        source: "store: if leader {",
+        source: "tma_store: if leader {",
         copies: &[0, 1],
         reason: "The barrier before an epilogue tile is written again: blocks have one tile here, and use each epilogue tile once.",
     },
     Unreported {
-        kernels: &[PAIRS_TO_NARROW],
+        kernels: &[CLUSTERS_TO_16_BIT],
         kind: "barrier",
-        source: "store: if leader {",
+        source: "tma_store: if leader {",
         copies: &[0],
         reason: "The same: a tile is one box.",
     },
     Unreported {
-        kernels: &[THROUGH_REGISTERS],
+        kernels: &[RS],
         kind: "barrier",
-        source: "store: if leader {",
+        source: "tma_store: if leader {",
         copies: &[0, 1],
         reason: "The same.",
     },
     Unreported {
-        kernels: &[THROUGH_REGISTERS],
+        kernels: &[RS],
         kind: "barrier",
-        source: "ring: if warp::lane_id() == 0 {",
+        source: "tma: if warp::lane_id() == 0 {",
         copies: &[0],
         reason: "The barrier of the warp before one lane releases a tile's last stage: blocks \
             have one tile here, and load no more.",
     },
     Unreported {
-        kernels: &[THROUGH_REGISTERS],
+        kernels: &[RS],
         kind: "guard",
-        source: "wgmma: && piece.tile >= self.schedule.whole",
+        source: "kernels: && unit.tile >= self.scheduler.data_parallel_tiles",
         copies: &[0],
         reason: "Whether a work unit is of a stream-K tile: blocks with such a one have no data-parallel tiles here.",
     },
     Unreported {
-        kernels: &[FROM_SHARED, TO_NARROW],
+        kernels: &[SS, TO_16_BIT],
         kind: "guard",
-        source: "wgmma: for step in piece.first..piece.first + piece.steps {",
+        source: "kernels: for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {",
         copies: &[1],
-        reason: "Whether a piece has an odd number of steps: blocks have one piece here, and \
+        reason: "Whether a work unit has an odd number of k-tiles: blocks have one here, and \
                 no warp waits for a stage too many.",
     },
     Unreported {
@@ -159,32 +153,32 @@ const ELSEWHERE: &[Unreported] = &[
                 unless that is the last, and is not written.",
     },
     Unreported {
-        kernels: &[ADD_PARTS],
+        kernels: &[REDUCTION],
         kind: "guard",
-        source: "parts: if by_pairs",
+        source: "stream_k: if as_vec2s",
         copies: &[1],
-        reason: "Whether the second of a pair is in C: rows that are stored by pairs have an even \
+        reason: "Whether the second of a vec2 is in C: rows that are stored by vec2s have an even \
                 number of elements here.",
     },
     Unreported {
-        kernels: &[FROM_SHARED, TO_NARROW],
+        kernels: &[SS, TO_16_BIT],
         kind: "arrival",
-        source: "ring: if warp::lane_id() == 0 {",
+        source: "tma: if warp::lane_id() == 0 {",
         copies: &[1],
-        reason: "The arrival that gives a chain's last stage back: blocks have one chain here, \
-                and fetch no more.",
+        reason: "The arrival that releases the last stage of a work unit: blocks have one here, \
+                and load no more.",
     },
     Unreported {
-        kernels: &[THROUGH_REGISTERS],
+        kernels: &[RS],
         kind: "arrival",
-        source: "ring: if warp::lane_id() == 0 {",
+        source: "tma: if warp::lane_id() == 0 {",
         copies: &[1],
         reason: "The same of a tile.",
     },
     Unreported {
         kernels: &[&["wgmma_bf16_persistent"]],
         kind: "arrival",
-        source: "ring: if warp::lane_id() == 0 {",
+        source: "tma: if warp::lane_id() == 0 {",
         copies: &[1],
         reason: "The same of a tile.",
     },
