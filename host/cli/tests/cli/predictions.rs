@@ -83,7 +83,8 @@ const REASONS: &[(&[&str], &str)] = &[
     (
         &["outputs_8x8"],
         "all 128 registers of a thread are taken, so the assembler places loads from shared memory \
-         close to their use (seen in its code): the model lets the other 15 warps hide that latency",
+         close to their use (seen in its code): the model lets the other 15 warps hide that \
+         latency",
     ),
     (
         &["matvec_fast"],

@@ -277,8 +277,8 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
                 warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
             warp.is_multiple_of(writers) && tma::elect_sync()
         };
-        // Epilogue tiles alternate between the two in shared memory. Where a tile has an odd number of
-        // them, the next work unit begins with the one that was stored last.
+        // Epilogue tiles alternate between the two in shared memory. Where a tile has an odd number
+        // of them, the next work unit begins with the one that was stored last.
         let is_odd = !(S::COLUMNS / Self::BOX_COLUMNS).is_multiple_of(BOXES);
         for index in 0..S::COLUMNS / Self::BOX_COLUMNS {
             if !boxes.contains(&(index as u32)) {
@@ -322,8 +322,9 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
     /// warpgroup computes its next tile.
     ///
     /// # Safety
-    /// As for [`store`](Self::store), and TMA can store C. The epilogue tile stored before is not in
-    /// `slot`, unless that waits for all. The same thread of the warpgroup is the leader each time.
+    /// As for [`store`](Self::store), and TMA can store C. The epilogue tile stored before is not
+    /// in `slot`, unless that waits for all. The same thread of the warpgroup is the leader each
+    /// time.
     #[inline(always)]
     unsafe fn store_tma(&self, values: &Values, coord: TileCoord, slot: Slot, leader: bool) {
         let start = self.boxes.wrapping_add(slot.index * BOX_BYTES);

@@ -105,7 +105,7 @@ struct Decomposition {
     /// Where each stream-K tile has a long head split and a short tail split: tail splits for each
     /// SM that has no head. Otherwise 0.
     tails: u32,
-    /// What adds up the partial sums.
+    /// What reduces the partial sums.
     reduction: ReductionMode,
 }
 
@@ -125,10 +125,10 @@ const fn clusters_fit(clusters: u32, blocks: u32, sms: u32) -> bool {
 }
 
 /// The decompositions that are tried, in this order: stream-K of the tiles of the last, partial
-/// wave, with each reduction that can follow; heads and tails; data-parallel.
+/// wave, with each reduction that can follow; head and tail splits; data-parallel.
 ///
-/// A reduction kernel, clusters, and heads and tails need that all tiles are stream-K tiles. Blocks
-/// of a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
+/// A reduction kernel, clusters, and head and tail splits need that all tiles are stream-K tiles.
+/// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
 fn decompositions(
     cluster_size: u32,
     tiles: u32,

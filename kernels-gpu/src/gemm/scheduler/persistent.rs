@@ -1,8 +1,8 @@
 //! Persistent tile scheduler: which block computes which tiles of C, and which of their k-tiles.
 //!
 //! Tiles of C are numbered matrix by matrix of a batch. Within a matrix they are rasterised column
-//! by column in groups of [`GROUP_M`] or [`GROUP_M_ONE_WAVE`] rows of tiles (GROUP_M swizzle). Tiles of
-//! neighbouring numbers then find each other's rows of A and columns of B in the L2 cache.
+//! by column in groups of [`GROUP_M`] or [`GROUP_M_ONE_WAVE`] rows of tiles (GROUP_M swizzle).
+//! Tiles of neighbouring numbers then find each other's rows of A and columns of B in the L2 cache.
 //!
 //! A GEMM of fewer tiles than multiprocessors, or of a few more than a multiple of them, leaves
 //! many multiprocessors idle in its partial wave. So only the first tiles are data-parallel: one

@@ -47,7 +47,7 @@ pub trait OperandSource {
 
 /// Promotion interval of tiles of `bn` columns, in k-tiles: 4096 elements of 16 bits along k, or
 /// 2048 where there are few promoted accumulators to add to. Two-level accumulation rounds less
-/// than one long chain of additions (see [`promotion`](crate::gemm::simt::promotion)).
+/// than one long sum (see [`promotion`](crate::gemm::simt::promotion)).
 const fn promotion_interval(bn: usize) -> u32 {
     if bn > 64 { 64 } else { 32 }
 }
