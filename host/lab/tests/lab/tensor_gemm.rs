@@ -332,38 +332,64 @@ fn shared_tiles_are_added_up_in_the_same_order() {
     shared_tiles::<_, f32>(&engine, TF32, &STREAM_K_TRANSPOSED, &LAYOUTS[..1]);
 }
 
+/// A GEMM with a C of f32 and one with a C of `T`: each element is the other's, rounded.
+fn compare_16_bit<T>(
+    engine: &dyn Engine,
+    (input, round): Elements<T>,
+    rounded: fn(f32) -> T,
+    (extents, padding, factors): ([u32; 3], u32, [f64; 2]),
+) -> Plan
+where
+    T: GemmInto<f32, Output = f32> + GemmInto<T> + Element + PartialEq + std::fmt::Debug,
+{
+    let layout = [false; 2];
+    let wide = RandomGemm::<T, f32>::new(extents, layout, padding, 1, factors, round);
+    let rounded_c = RandomGemm::<T, T>::new(extents, layout, padding, 1, factors, round);
+    let plan_16_bit = plan(engine, input, &rounded_c);
+    let wide = wide.run(engine, plan(engine, input, &wide), 1);
+    let rounded_c = rounded_c.run(engine, plan_16_bit.clone(), 1);
+    let bits = |element: T| bytemuck::bytes_of(&element).to_vec();
+    for (wide, rounded_c) in wide[0].iter().zip(&rounded_c[0]) {
+        let is_padding = wide.is_nan() && (*rounded_c).into().is_nan();
+        assert!(
+            is_padding || bits(*rounded_c) == bits(rounded(*wide)),
+            "{extents:?}, {factors:?}: {rounded_c:?} is not {wide}"
+        );
+    }
+    plan_16_bit
+}
+
 /// The accumulators are the same ones: a 16-bit C is that of f32, rounded.
 #[test]
 fn a_narrow_c_is_the_wide_one_rounded() {
-    fn compare<T>(engine: &dyn Engine, (input, round): Elements<T>, rounded: fn(f32) -> T)
-    where
-        T: GemmInto<f32, Output = f32> + GemmInto<T> + Element + PartialEq + std::fmt::Debug,
-    {
-        // By bulk copies and element by element; the last one shares its tiles.
-        for (extents, padding, factors) in [
-            ([70, 136, 90], 0, [1.0, 0.0]),
-            ([70, 136, 90], 3, [1.0, 0.0]),
-            ([70, 136, 90], 0, [0.75, 0.0]),
-            ([100, 64, 4000], 0, [-0.5, 0.0]),
-        ] {
-            let layout = [false; 2];
-            let wide = RandomGemm::<T, f32>::new(extents, layout, padding, 1, factors, round);
-            let rounded_c = RandomGemm::<T, T>::new(extents, layout, padding, 1, factors, round);
-            let wide = wide.run(engine, plan(engine, input, &wide), 1);
-            let rounded_c = rounded_c.run(engine, plan(engine, input, &rounded_c), 1);
-            let bits = |element: T| bytemuck::bytes_of(&element).to_vec();
-            for (wide, rounded_c) in wide[0].iter().zip(&rounded_c[0]) {
-                let is_padding = wide.is_nan() && (*rounded_c).into().is_nan();
-                assert!(
-                    is_padding || bits(*rounded_c) == bits(rounded(*wide)),
-                    "{extents:?}, {factors:?}: {rounded_c:?} is not {wide}"
-                );
-            }
-        }
-    }
     let engine = EmulatorEngine::new().with_multiprocessors(5);
-    compare(&engine, BF16, bf16::from_f32);
-    compare(&engine, F16, f16::from_f32);
+    // By TMA stores and element by element; the last one splits its tiles.
+    for case in [
+        ([70, 136, 90], 0, [1.0, 0.0]),
+        ([70, 136, 90], 3, [1.0, 0.0]),
+        ([70, 136, 90], 0, [0.75, 0.0]),
+        ([100, 64, 4000], 0, [-0.5, 0.0]),
+    ] {
+        compare_16_bit(&engine, BF16, bf16::from_f32, case);
+        compare_16_bit(&engine, F16, f16::from_f32, case);
+    }
+}
+
+/// A tile of an odd number of epilogue tiles ends with the one in shared memory that the next tile
+/// of the block begins with: its TMA store must have read it.
+#[test]
+fn the_next_tile_waits_for_the_last_tma_store_of_this_one() {
+    // Blocks compute several tiles on few multiprocessors, here of 192 and of 64 columns: three
+    // epilogue tiles of 64 columns, and one.
+    for (multiprocessors, extents, entry) in [
+        (2, [64, 576, 64], "wgmma_bf16_nn_192_to_bf16"),
+        (1, [64, 320, 64], "wgmma_bf16_nn_pair_64_to_bf16"),
+    ] {
+        let engine = EmulatorEngine::new().with_multiprocessors(multiprocessors);
+        let plan = compare_16_bit(&engine, BF16, bf16::from_f32, (extents, 0, [1.0, 0.0]));
+        let launch = plan.launches.last().unwrap();
+        assert_eq!((launch.entry, launch.grid), (entry, [2, 1, 1]));
+    }
 }
 
 #[test]
