@@ -13,6 +13,7 @@ use warpladder::engine::EngineChoice;
 use warpladder::engine::emulator::EmulatorEngine;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::engine;
+use warpladder_lab::predict::{ForecastError, check_forecast};
 use warpladder_lab::problem::Shape;
 use warpladder_lab::sweep::{self, Over, Sweep, SweepRequest, Swept};
 use warpladder_models::devices::DeviceModel;
@@ -67,6 +68,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         shapes: shapes.clone(),
         seed: args.shapes.seed,
     };
+    work.check()?;
     estimate::announce(work.seconds()?, "Ctrl-C keeps what is done")?;
     let progress = progress::of_pieces(work.pieces())?;
     progress.set_message(rung.name);
@@ -130,13 +132,23 @@ struct Work {
 }
 
 impl Work {
+    /// Refuses what this device cannot run, before anybody is told how long it takes.
+    fn check(&self) -> Result<(), ForecastError> {
+        let mut sizes = self.sizes().into_iter();
+        sizes.try_for_each(|shape| check_forecast(&self.device, self.rung, shape))
+    }
+
+    fn sizes(&self) -> Vec<Shape> {
+        match self.over {
+            Over::Size => sweep::sizes(self.rung).collect(),
+            Over::Warps | Over::Block => self.shapes.clone(),
+        }
+    }
+
     /// How long it takes, in seconds, as far as that is known before. To predict launches of one
     /// size, a kernel is counted once, which takes no time to speak of.
     fn seconds(&self) -> anyhow::Result<f64> {
-        let sizes: Vec<Shape> = match self.over {
-            Over::Size => sweep::sizes(self.rung).collect(),
-            Over::Warps | Over::Block => self.shapes.clone(),
-        };
+        let sizes = self.sizes();
         let mut seconds = 0.0;
         if self.over == Over::Size {
             let emulator = EmulatorEngine::new();

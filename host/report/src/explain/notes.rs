@@ -46,23 +46,26 @@ fn file_of<'f>(files: &'f [PathBuf], entry: &str, rung: &str) -> Option<(&'f Pat
             .map(|stem| stem.to_string_lossy().into_owned())
     };
     let read = |path: &'f PathBuf| Some((&**path, std::fs::read_to_string(path).ok()?));
+    // Files of parts that several kernels share have no idea of their own.
+    let has_an_idea = |text: &str| text.contains("\n//! # Idea\n");
     let named = |name: &str| {
-        files
+        let mut of_that_name = files
             .iter()
-            .find(|path| stem(path).as_deref() == Some(name))
+            .filter(|path| stem(path).as_deref() == Some(name))
+            .filter_map(read);
+        of_that_name.find(|(_, text)| has_an_idea(text))
     };
-    if let Some(path) = named(entry).or_else(|| named(rung)) {
-        return read(path);
+    if let Some(found) = named(entry).or_else(|| named(rung)) {
+        return Some(found);
     }
     let is_module = |path: &&PathBuf| stem(path).is_some_and(|stem| stem == "mod" || stem == "lib");
-    // Files of parts that several kernels share have no idea of their own.
     let mentions = |text: &str| {
         let code = text
             .lines()
             .filter(|line| !line.trim_start().starts_with("//"));
         let mut words =
             code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
-        text.contains("\n//! # Idea\n") && words.any(|word| word == entry)
+        has_an_idea(text) && words.any(|word| word == entry)
     };
     let mut all = files
         .iter()
