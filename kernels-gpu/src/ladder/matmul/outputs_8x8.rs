@@ -63,7 +63,9 @@ unsafe fn body(a: &[f32], b: &[f32], c: *mut f32, _m: usize, n: usize, k: usize)
     let left = thread::block_idx_x() as usize * BN;
 
     let mut accumulators = [[0.0; TN]; TM];
-    for start in (0..k).step_by(BK) {
+    // Counted in 32 bits: a 64-bit counter takes registers that the accumulators need.
+    for start in (0..k as u32).step_by(BK) {
+        let start = start as usize;
         // SAFETY: the tiles lie inside of the matrices because m, n and k are multiples of BM, BN
         // and BK. Threads read elements of others between the two barriers only.
         unsafe {
