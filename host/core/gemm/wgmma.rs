@@ -13,8 +13,9 @@ use kernels_gpu::gemm::planner::GemmProblem;
 use kernels_gpu::gemm::planner::wgmma::{self as planner, WgmmaPlan};
 use kernels_gpu::gemm::reduction::stream_k;
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
+use kernels_gpu::gemm::tile_config::TileConfig;
 use kernels_gpu::gemm::wgmma::kernels::{
-    MAX_ROWS, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32, TileConfig,
+    MAX_ROWS, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, OF_TF32,
 };
 use kernels_gpu::gemm::wgmma::pack::{self, Pack};
 use kernels_gpu::gemm::wgmma::{multicast, stage};
@@ -201,8 +202,7 @@ impl Oriented {
             multiprocessors,
             shared_bytes: SHARED_BYTES,
         };
-        let bk = stage::block_k(self.product.input.bytes() as usize);
-        let choice = planner::plan(self.configs(), &request, bk as u32, self.bulk());
+        let choice = planner::plan(self.configs(), &request, self.bulk());
         plan.zeroed_bytes = choice.zeroed_bytes;
         plan.workspace_bytes = choice.workspace_bytes;
         let operands = [0, 1].map(|side| {
@@ -221,7 +221,7 @@ impl Oriented {
         plan
     }
 
-    fn configs(&self) -> &'static [TileConfig] {
+    fn configs(&self) -> &'static [&'static [TileConfig]] {
         match (self.product.input, self.product.c_16bit) {
             (TensorInput::Bf16, false) => OF_BF16,
             (TensorInput::Bf16, true) => OF_BF16_TO_BF16,
@@ -399,15 +399,14 @@ impl Oriented {
         let [a, b] = operands;
         let input = self.product.input;
         let TileConfig {
-            rows,
-            columns,
+            tile: [bm, bn, _],
             cluster_size,
             ..
         } = *choice.config;
         let GemmParams { m, n, .. } = self.product.gemm;
         let mut maps = vec![
-            a.map(input, [m, rows], 1),
-            b.map(input, [n, columns], cluster_size),
+            a.map(input, [m, bm], 1),
+            b.map(input, [n, bn], cluster_size),
         ];
         if self.bulk() {
             let GemmParams { m, n, ldc, .. } = self.product.gemm;
@@ -464,8 +463,8 @@ impl Oriented {
                 Param::Workspace,
                 Param::Product(super::bytes(&self.product.gemm)),
                 Param::Bytes(bytes_of_scheduler(&choice.scheduler)),
-                Param::U32(choice.config.rows),
-                Param::U32(choice.config.columns),
+                Param::U32(choice.config.tile[0]),
+                Param::U32(choice.config.tile[1]),
                 Param::U32(self.is_transposed.into()),
             ],
         })
@@ -567,7 +566,9 @@ pub fn entries() -> impl Iterator<Item = &'static str> {
     products
         .into_iter()
         .flatten()
-        .map(|config: &TileConfig| config.entry)
+        .copied()
+        .flatten()
+        .map(|config| config.entry)
         .chain(["pack_16", "pack_32"])
         .chain(["pack_transposed_16", "pack_transposed_32"])
         .chain(["add_parts_f32", "add_parts_f16", "add_parts_bf16"])

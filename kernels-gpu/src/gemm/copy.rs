@@ -71,6 +71,14 @@ pub mod layout {
     pub const MN_MAJOR: u32 = 1;
     /// Rows extend along m or n, and start at any address.
     pub const MN_MAJOR_UNALIGNED: u32 = 2;
+    /// The layout of an operand that is K-major, or else MN-major with whole vectors.
+    pub const fn of(k_major: bool) -> u32 {
+        match k_major {
+            true => K_MAJOR,
+            false => MN_MAJOR,
+        }
+    }
+
     /// Any of these, given at run time. Not for a [`TileLoader`](super::TileLoader).
     pub const ANY: u32 = 3;
 }

@@ -1,7 +1,12 @@
-//! Tile configurations: the instances of the GEMM kernels, for the planner.
+//! Tile configurations: what a kernel is compiled for, and what the planner knows of it.
 //!
-//! All take `(a, len, b, len, c, workspace, params)`: the operands as slices, C, the workspace for
-//! partial sums or null, and a [`GemmParams`](super::GemmParams) by value.
+//! A kernel's constants are a type that implements [`Tile`]. Each stack has one table of them, of
+//! which the kernels are generated, for the device, and a [`TileConfig`] of each, for the host:
+//! [`sgemm`](super::simt::sgemm), [`mma`](super::mma::main_loop), [`wgmma`](super::wgmma::kernels).
+//!
+//! The SIMT and `mma.sync` kernels take `(a, len, b, len, c, workspace, params)`: the operands as
+//! slices, C, the workspace for partial sums or null, and a [`GemmParams`](super::GemmParams) by
+//! value.
 //!
 //! # Safety
 //! `a`, `b` and `c` are device arrays of the extents and leading dimensions that
@@ -11,45 +16,64 @@
 //! The counters before the workspace are zero, and no other kernel uses them meanwhile. No extent
 //! is 0, but k may be.
 
-use crate::gemm::pipeline::cp_async;
+/// The constants of a kernel.
+pub trait Tile {
+    /// Rows of the block tile.
+    const BM: usize;
+    /// Columns of the block tile.
+    const BN: usize;
+    /// The k-tile: elements along k of a stage.
+    const BK: usize;
+    /// Threads of a block.
+    const THREADS: usize;
+    /// Stages of the pipeline.
+    const STAGES: usize;
+    /// Bytes of dynamic shared memory of a block.
+    const SHARED_BYTES: usize;
+    /// Blocks of a cluster, which load B by [multicast](super::wgmma::multicast).
+    const CLUSTER_SIZE: u32 = 1;
+    /// Blocks that fit on an SM of the largest GPUs.
+    const BLOCKS_PER_SM: u32 = 1;
+    /// The longest [promotion interval](super::simt::promotion), if any, in elements along k.
+    const PROMOTION_INTERVAL: Option<u32> = None;
+}
 
-/// One instance of a kernel with block tiles.
+/// One kernel of a [`Tile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileConfig {
     /// The PTX entry.
     pub entry: &'static str,
     /// The block tile and the k-tile, `[BM, BN, BK]`, in elements.
     pub tile: [u32; 3],
-    /// Threads of a block.
+    /// See [`Tile::THREADS`].
     pub threads: u32,
-    /// Bytes of dynamic shared memory of a block.
+    /// See [`Tile::SHARED_BYTES`].
     pub shared_bytes: u32,
-    /// Blocks that fit on an SM of the largest GPUs.
+    /// See [`Tile::CLUSTER_SIZE`].
+    pub cluster_size: u32,
+    /// See [`Tile::BLOCKS_PER_SM`].
     pub blocks_per_sm: u32,
-    /// The longest [promotion interval](super::simt::promotion) that it has, if any, in elements
-    /// along k.
+    /// See [`Tile::PROMOTION_INTERVAL`].
     pub promotion_interval: Option<u32>,
     /// Layouts of A and B: constants of [`layout`](crate::gemm::copy::layout).
     pub layouts: [u32; 2],
 }
 
 impl TileConfig {
-    /// The instance `entry` for elements `T`, with `stages` stages.
-    pub(crate) const fn new<T>(
-        entry: &'static str,
-        tile: [usize; 3],
-        threads: u32,
-        stages: usize,
-        blocks_per_sm: u32,
-        layouts: [u32; 2],
-    ) -> Self {
+    /// The kernel `entry` with the constants of `T`.
+    pub(crate) const fn new<T: Tile>(entry: &'static str, layouts: [u32; 2]) -> Self {
+        const {
+            assert!(T::THREADS.is_multiple_of(32) && T::STAGES > 0);
+            assert!(T::BM.is_multiple_of(T::CLUSTER_SIZE as usize));
+        }
         TileConfig {
             entry,
-            tile: [tile[0] as u32, tile[1] as u32, tile[2] as u32],
-            threads,
-            shared_bytes: cp_async::shared_bytes::<T>(tile, stages) as u32,
-            blocks_per_sm,
-            promotion_interval: None,
+            tile: [T::BM as u32, T::BN as u32, T::BK as u32],
+            threads: T::THREADS as u32,
+            shared_bytes: T::SHARED_BYTES as u32,
+            cluster_size: T::CLUSTER_SIZE,
+            blocks_per_sm: T::BLOCKS_PER_SM,
+            promotion_interval: T::PROMOTION_INTERVAL,
             layouts,
         }
     }

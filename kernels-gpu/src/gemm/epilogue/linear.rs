@@ -1,5 +1,6 @@
 //! The epilogue of one thread: C ← α · accumulators + β · C, or partial sums to the workspace.
 
+use super::add_source;
 use crate::gemm::element::{Output, Scalar};
 use crate::gemm::scheduler::grid::{StreamKUnit, WorkTile};
 use crate::gemm::{GemmParams, partial_sums_pitch};
@@ -127,7 +128,7 @@ impl<C: Output> LinearCombination<C> {
                 *to = C::from_wide(if self.beta == C::Wide::ZERO {
                     scaled
                 } else {
-                    self.beta.mul_add((*to).widen(), scaled)
+                    add_source(self.beta, (*to).widen(), scaled)
                 });
             }
         }
@@ -172,7 +173,7 @@ impl<C: Output> LinearCombination<C> {
         if self.beta == C::Wide::ZERO {
             scaled
         } else {
-            self.beta.mul_add(old, scaled)
+            add_source(self.beta, old, scaled)
         }
     }
 }

@@ -10,3 +10,12 @@
 pub mod linear;
 #[cfg(sm_90a)]
 pub mod tma_store;
+
+use cuda_std::prelude::GpuFloat;
+
+/// β · C + `scaled`, rounded once, where `source` is the element of C and `scaled` the accumulator
+/// times α.
+#[inline(always)]
+pub fn add_source<T: GpuFloat>(beta: T, source: T, scaled: T) -> T {
+    beta.mul_add(source, scaled)
+}

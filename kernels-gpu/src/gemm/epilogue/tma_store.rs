@@ -190,7 +190,7 @@ impl<C: OutputVec2> OutputElements<'_, C> {
     pub unsafe fn add_source(&self, coord: TileCoord, register: usize, scaled: f32) -> f32 {
         match self.element(coord, register) {
             // SAFETY: `element` returns addresses inside of C, which may be read by the contract.
-            Some(from) => self.params.beta.mul_add(unsafe { (*from).widen() }, scaled),
+            Some(from) => super::add_source(self.params.beta, unsafe { (*from).widen() }, scaled),
             None => scaled,
         }
     }

@@ -21,7 +21,8 @@
 use super::main_loop::{Accumulators, Fragments, VEC2S_A, VEC2S_B, body, dgemm_instances};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
-use crate::gemm::tile_config::TileConfig;
+use crate::gemm::pipeline::cp_async::shared_bytes;
+use crate::gemm::tile_config::{Tile, TileConfig};
 
 /// Adds A · B to a warp tile's accumulators, for one k-block, by MMAs of 16 × 8 × 4.
 #[inline(always)]
@@ -65,21 +66,4 @@ fn mma_m16n8k4(upper: &mut [f64; 2], lower: &mut [f64; 2], a: [f64; 2], b: f64) 
     }
 }
 
-dgemm_instances! {
-    warp_mma;
-    [128, 128], 256, 4, 1 {
-        dgemm_90_128x128_nn: K_MAJOR, MN_MAJOR;
-        dgemm_90_128x128_nt: K_MAJOR, K_MAJOR;
-        dgemm_90_128x128_tn: MN_MAJOR, MN_MAJOR;
-        dgemm_90_128x128_tt: MN_MAJOR, K_MAJOR;
-        dgemm_90_128x128_nn_elements: K_MAJOR, MN_MAJOR_UNALIGNED;
-        dgemm_90_128x128_tn_elements: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
-        dgemm_90_128x128_tt_elements: MN_MAJOR_UNALIGNED, K_MAJOR;
-    }
-    [64, 64], 64, 3, 4 {
-        dgemm_90_64x64_nn: K_MAJOR, MN_MAJOR_UNALIGNED;
-        dgemm_90_64x64_nt: K_MAJOR, K_MAJOR;
-        dgemm_90_64x64_tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
-        dgemm_90_64x64_tt: MN_MAJOR_UNALIGNED, K_MAJOR;
-    }
-}
+dgemm_instances! { dgemm_90, warp_mma }

@@ -243,57 +243,94 @@ unsafe fn store(
     }
 }
 
-/// Kernels of one GPU generation, and the table of them; BK is 16.
-///
-/// Each line: the block tile, threads, stages, and blocks per SM.
+/// The kernels of one GPU generation, whose names begin with `$prefix`, and the list of them. Every
+/// generation has the same tiles, of which only the MMA of a warp differs.
 macro_rules! dgemm_instances {
-    ($warp_mma:expr; $(
-        [$bm:literal, $bn:literal], $threads:literal, $stages:literal, $blocks_per_sm:literal {
-            $($name:ident: $layout_a:ident, $layout_b:ident;)*
-        }
-    )*) => {
-        $($(
-            #[doc = concat!(
-                "`dgemm` for layouts ", stringify!($layout_a), " of A and ",
-                stringify!($layout_b), " of B."
-            )]
-            ///
-            /// # Safety
-            /// See [`tile_config`](crate::gemm::tile_config).
-            #[cuda_std::kernel(max_threads = $threads, min_blocks = 1)]
-            pub unsafe fn $name(
-                a: &[f64],
-                b: &[f64],
-                c: *mut f64,
-                workspace: *mut f64,
-                params: GemmParams<f64>,
-            ) {
-                let memory = cuda_std::shared::dynamic_shared_mem();
-                // SAFETY: operands, C and workspace are as the kernel's contract says, and the
-                // plan gives the dynamic shared memory of this instance.
-                unsafe {
-                    body::<
-                        $bm, $bn, 16, $threads, $stages,
-                        { layout::$layout_a }, { layout::$layout_b },
-                    >(
-                        memory, [a.as_ptr(), b.as_ptr()], [c, workspace], params, $warp_mma,
-                    )
-                }
+    ($prefix:ident, $warp_mma:ident) => {
+        crate::gemm::mma::main_loop::dgemm_tiles! {
+            $warp_mma;
+            $prefix _128x128: 128 x 128, 256 threads, 4 stages, 1 per SM {
+                nn: K_MAJOR, MN_MAJOR;
+                nt: K_MAJOR, K_MAJOR;
+                tn: MN_MAJOR, MN_MAJOR;
+                tt: MN_MAJOR, K_MAJOR;
+                nn_elements: K_MAJOR, MN_MAJOR_UNALIGNED;
+                tn_elements: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
+                tt_elements: MN_MAJOR_UNALIGNED, K_MAJOR;
             }
-        )*)*
-
-        /// The instances.
-        pub const INSTANCES: &[TileConfig] = &[$($(
-            TileConfig::new::<f64>(
-                stringify!($name),
-                [$bm, $bn, 16],
-                $threads,
-                $stages,
-                $blocks_per_sm,
-                [layout::$layout_a, layout::$layout_b],
-            ),
-        )*)*];
+            $prefix _64x64: 64 x 64, 64 threads, 3 stages, 4 per SM {
+                nn: K_MAJOR, MN_MAJOR_UNALIGNED;
+                nt: K_MAJOR, K_MAJOR;
+                tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
+                tt: MN_MAJOR_UNALIGNED, K_MAJOR;
+            }
+        }
     };
 }
 
-pub(crate) use dgemm_instances;
+macro_rules! dgemm_tiles {
+    ($warp_mma:ident; $(
+        $prefix:ident $size:ident: $bm:literal x $bn:literal, $threads:literal threads,
+        $stages:literal stages, $blocks_per_sm:literal per SM {
+            $($layout:ident: $a:ident, $b:ident;)*
+        }
+    )*) => {
+        pastey::paste! {
+            $(
+                struct [<$prefix:camel $size:camel>];
+
+                impl Tile for [<$prefix:camel $size:camel>] {
+                    const BM: usize = $bm;
+                    const BN: usize = $bn;
+                    const BK: usize = 16;
+                    const THREADS: usize = $threads;
+                    const STAGES: usize = $stages;
+                    const SHARED_BYTES: usize =
+                        shared_bytes::<f64>([$bm, $bn, Self::BK], $stages);
+                    const BLOCKS_PER_SM: u32 = $blocks_per_sm;
+                }
+
+                $(
+                    #[doc = concat!(
+                        "`dgemm` for layouts ", stringify!($a), " of A and ", stringify!($b),
+                        " of B."
+                    )]
+                    ///
+                    /// # Safety
+                    /// See [`tile_config`](crate::gemm::tile_config).
+                    #[cuda_std::kernel(max_threads = $threads, min_blocks = 1)]
+                    pub unsafe fn [<$prefix $size _ $layout>](
+                        a: &[f64],
+                        b: &[f64],
+                        c: *mut f64,
+                        workspace: *mut f64,
+                        params: GemmParams<f64>,
+                    ) {
+                        let memory = cuda_std::shared::dynamic_shared_mem();
+                        // SAFETY: operands, C and workspace are as the kernel's contract says, and
+                        // the plan gives the dynamic shared memory of this instance.
+                        unsafe {
+                            body::<
+                                $bm, $bn, { [<$prefix:camel $size:camel>]::BK }, $threads, $stages,
+                                { layout::$a }, { layout::$b },
+                            >(
+                                memory, [a.as_ptr(), b.as_ptr()], [c, workspace], params,
+                                $warp_mma,
+                            )
+                        }
+                    }
+                )*
+            )*
+
+            /// The instances.
+            pub const INSTANCES: &[TileConfig] = &[$($(
+                TileConfig::new::<[<$prefix:camel $size:camel>]>(
+                    stringify!([<$prefix $size _ $layout>]),
+                    [layout::$a, layout::$b],
+                ),
+            )*)*];
+        }
+    };
+}
+
+pub(crate) use {dgemm_instances, dgemm_tiles};

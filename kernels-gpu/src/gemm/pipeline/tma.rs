@@ -136,7 +136,7 @@ impl<S: Stages> Pipeline<S> {
 
     /// The current stage, to be released after its last use.
     #[inline(always)]
-    pub fn used(&self) -> ConsumerStage<S> {
+    pub fn current(&self) -> ConsumerStage<S> {
         ConsumerStage {
             empty: self.empty(),
             stages: PhantomData,

@@ -27,10 +27,10 @@ pub struct KernelSet {
 pub const SGEMM: KernelSet = KernelSet {
     tiles: sgemm::INSTANCES,
     gemv_kernels: Some([
-        ("sgemm_rows_1", 4),
-        ("sgemm_rows_4", 2),
-        ("sgemm_dots_1", 3),
-        ("sgemm_dots_4", 2),
+        ("sgemv_n_1", 4),
+        ("sgemv_n_4", 2),
+        ("sgemv_t_1", 3),
+        ("sgemv_t_4", 2),
     ]),
     reduce: "sgemm_reduce",
     element_bytes: 4,
@@ -41,10 +41,10 @@ pub const SGEMM: KernelSet = KernelSet {
 pub const DGEMM: KernelSet = KernelSet {
     tiles: dgemm::INSTANCES,
     gemv_kernels: Some([
-        ("dgemm_rows_1", 3),
-        ("dgemm_rows_4", 1),
-        ("dgemm_dots_1", 2),
-        ("dgemm_dots_4", 1),
+        ("dgemv_n_1", 3),
+        ("dgemv_n_4", 1),
+        ("dgemv_t_1", 2),
+        ("dgemv_t_4", 1),
     ]),
     reduce: "dgemm_reduce",
     element_bytes: 8,

@@ -419,14 +419,14 @@ mod tests {
 
     #[test]
     fn a_short_side_takes_gemv() {
-        assert_eq!(planned([1, 4096, 4096]).entry, "sgemm_rows_1");
-        assert_eq!(planned([4096, 1, 4096]).entry, "sgemm_dots_1");
+        assert_eq!(planned([1, 4096, 4096]).entry, "sgemv_n_1");
+        assert_eq!(planned([4096, 1, 4096]).entry, "sgemv_t_1");
         let transposed = GemmProblem {
             extents: [1, 4096, 4096],
             transposed: [false, true],
             ..H200
         };
-        assert_eq!(DGEMM.plan(&transposed).entry, "dgemm_dots_1");
+        assert_eq!(DGEMM.plan(&transposed).entry, "dgemv_t_1");
     }
 
     #[test]

@@ -5,14 +5,16 @@
 //! an SM, adds up the k-tiles of the busiest block, the epilogues that no MMA hides, and the
 //! traffic of partial sums. The constants are fitted to times on an H200.
 
+use crate::gemm::copy::layout;
 use crate::gemm::planner::GemmProblem;
 use crate::gemm::reduction::stream_k;
 use crate::gemm::reduction::workspace::partial_elements;
 use crate::gemm::scheduler::GROUP_M;
 use crate::gemm::scheduler::persistent::{
-    GROUP_M_ONE_WAVE, ReductionMode, TileSchedulerParams, counters,
+    GROUP_M_ONE_WAVE, ReductionMode, TileGrid, TileSchedulerParams, counters,
 };
-use crate::gemm::wgmma::kernels::{MAX_ROWS, TileConfig};
+use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::kernels::MAX_ROWS;
 use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
 
 /// How to launch a GEMM.
@@ -42,19 +44,23 @@ impl WgmmaPlan {
     }
 }
 
-/// The plan with the least predicted time, for stages of `bk` elements along k. The operands lie as
+/// The plan with the least predicted time. `configs` are those of each layout. The operands lie as
 /// the problem says, in rows at multiples of 16 bytes; `tma_store` says whether TMA can store C.
 ///
 /// # Panics
 /// Where `configs` have none for the layout.
 pub fn plan(
-    configs: &'static [TileConfig],
+    configs: &[&'static [TileConfig]],
     problem: &GemmProblem,
-    bk: u32,
     tma_store: bool,
 ) -> WgmmaPlan {
     let [m, n, k] = problem.extents;
-    let mn_major = [problem.transposed[0], !problem.transposed[1]];
+    let layouts = [!problem.transposed[0], problem.transposed[1]].map(layout::of);
+    let configs: &'static [TileConfig] = configs
+        .iter()
+        .find(|configs| configs[0].layouts == layouts)
+        .expect("there are configurations for every layout");
+    let [_, _, bk] = configs[0].tile;
     let k_tiles = k_tiles(k, bk as usize);
     let sms = problem.multiprocessors.max(1);
     let work = Work {
@@ -64,8 +70,8 @@ pub fn plan(
         sms,
     };
     let mut best: Option<(f64, WgmmaPlan)> = None;
-    for config in configs.iter().filter(|one| one.mn_major == mn_major) {
-        let tiles = config.tiles([m, n], problem.batch).count();
+    for config in configs {
+        let tiles = tile_grid(config, [m, n], problem.batch).count();
         for decomposition in decompositions(config.cluster_size, tiles, k_tiles, sms) {
             let clocks = decomposition.clocks(config, &work);
             if best.is_none_or(|(least, _)| clocks < least) {
@@ -76,7 +82,14 @@ pub fn plan(
             }
         }
     }
-    best.expect("there are configurations for every layout").1
+    best.expect("every layout has a tile, and every tile a decomposition")
+        .1
+}
+
+/// The tiles of a batch of `batch` matrices of m × n elements.
+const fn tile_grid(config: &TileConfig, extents: [u32; 2], batch: u32) -> TileGrid {
+    let [bm, bn, _] = config.tile;
+    TileGrid::new(extents, [bm, bn], batch).for_cluster(config.cluster_size)
 }
 
 /// What is to be computed, and on which device.
@@ -261,13 +274,13 @@ impl Decomposition {
     /// Columns of partial sums of a stream-K tile that its last block moves: it writes one split
     /// and reads all of them.
     fn partial_columns(&self, config: &TileConfig) -> f64 {
-        f64::from(1 + self.splits) * f64::from(config.columns)
+        f64::from(1 + self.splits) * f64::from(config.tile[1])
     }
 
     /// Clocks of the GEMM.
     fn clocks(&self, config: &TileConfig, work: &Work) -> f64 {
-        let columns = f64::from(config.columns);
-        let ColumnClocks { k_tile, epilogue } = column_clocks(config.rows, config.columns);
+        let columns = f64::from(config.tile[1]);
+        let ColumnClocks { k_tile, epilogue } = column_clocks(config.tile[0], config.tile[1]);
         let (k_tile, epilogue) = (columns * k_tile, columns * epilogue);
         let waves = f64::from(self.data_parallel.div_ceil(self.blocks));
         let mut main_loop = waves * f64::from(work.k_tiles) * k_tile;
@@ -287,8 +300,8 @@ impl Decomposition {
                     + self.partial_columns(config) * PARTIAL_COLUMN_AT_ANY_K;
             }
         }
-        if (config.rows + 1..MAX_ROWS).contains(&work.rows) {
-            let absent = work.rows.next_multiple_of(config.rows) - work.rows;
+        if (config.tile[0] + 1..MAX_ROWS).contains(&work.rows) {
+            let absent = work.rows.next_multiple_of(config.tile[0]) - work.rows;
             main_loop += f64::from(work.k_tiles) * f64::from(absent) * ABSENT_ROW;
         }
         clocks + overlapped(main_loop, work.bytes / BYTES_PER_CLOCK)
@@ -297,8 +310,8 @@ impl Decomposition {
     /// Clocks of a stream-K tile behind its last k-tile: partial sums are written, added up, and C
     /// is stored. In a cluster all blocks add up and store.
     fn reduction_clocks(&self, config: &TileConfig, sms: u32) -> f64 {
-        let columns = f64::from(config.columns);
-        let epilogue = columns * column_clocks(config.rows, config.columns).epilogue;
+        let columns = f64::from(config.tile[1]);
+        let epilogue = columns * column_clocks(config.tile[0], config.tile[1]).epilogue;
         let partial_columns = self.partial_columns(config);
         match self.reduction {
             ReductionMode::LastBlock => epilogue + ARRIVAL + partial_columns * PARTIAL_COLUMN,
@@ -308,10 +321,10 @@ impl Decomposition {
                     + partial_columns * PARTIAL_COLUMN_OF_CLUSTER
             }
             ReductionMode::Kernel => {
-                let rows = self.splits * self.stream_k_tiles() * config.rows;
+                let rows = self.splits * self.stream_k_tiles() * config.tile[0];
                 let elements = f64::from(rows) * columns;
-                let tile = [config.rows, config.columns];
-                let blocks = stream_k::blocks(self.stream_k_tiles(), tile);
+                let [bm, bn, _] = config.tile;
+                let blocks = stream_k::blocks(self.stream_k_tiles(), [bm, bn]);
                 let idle = sms.saturating_sub(self.blocks);
                 // More than half of the blocks for which there seems to be room start later.
                 let kernel = match 2 * blocks <= idle * stream_k::resident(self.splits) {
@@ -331,8 +344,8 @@ impl Decomposition {
         if self.tails == 0 {
             return 0;
         }
-        let columns = f64::from(config.columns);
-        let k_tile = columns * column_clocks(config.rows, config.columns).k_tile;
+        let columns = f64::from(config.tile[1]);
+        let k_tile = columns * column_clocks(config.tile[0], config.tile[1]).k_tile;
         let tails = f64::from(self.tails);
         let head = (f64::from(k_tiles) + TAIL / k_tile) * tails / (tails + 1.0);
         (head as u32).clamp(1, k_tiles - 1)
@@ -354,16 +367,17 @@ impl Decomposition {
         k_tiles: u32,
         tma_store: bool,
     ) -> WgmmaPlan {
+        let [bm, bn, _] = config.tile;
         let stream_k_tiles = self.stream_k_tiles();
         let has_workspace = stream_k_tiles > 0 && self.reduction != ReductionMode::Cluster;
-        let consumers = config.rows as usize / WM;
+        let consumers = config.tile[0] as usize / WM;
         let zeroed_bytes = match self.reduction {
             ReductionMode::LastBlock => counters(stream_k_tiles, consumers) * 4,
             _ => 0,
         };
         let partial_sums = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
         let count = u64::from(self.splits * stream_k_tiles) * consumers as u64;
-        let bytes = partial_elements(config.columns as usize) as u64 * 4;
+        let bytes = partial_elements(config.tile[1] as usize) as u64 * 4;
         WgmmaPlan {
             config,
             blocks: self.blocks,
@@ -378,7 +392,7 @@ impl Decomposition {
                 partial_sums_offset: (partial_sums / 4) as u32,
             },
             reduction_blocks: (self.reduction == ReductionMode::Kernel)
-                .then(|| stream_k::blocks(stream_k_tiles, [config.rows, config.columns])),
+                .then(|| stream_k::blocks(stream_k_tiles, [bm, bn])),
             zeroed_bytes,
             workspace_bytes: if has_workspace {
                 partial_sums + count * bytes
@@ -416,12 +430,12 @@ mod tests {
             transposed,
             ..H200
         };
-        plan(OF_BF16, &problem, 64, true)
+        plan(OF_BF16, &problem, true)
     }
 
     #[test]
     fn tiles_are_as_narrow_as_it_takes_to_fill_the_gpu() {
-        let columns = |extents| planned(extents).config.columns;
+        let columns = |extents| planned(extents).config.tile[1];
         assert_eq!(columns([8, 8, 1024]), 64);
         assert!(columns([8192, 8192, 8192]) > 128);
         assert_eq!(columns([4096, 768, 3072]), 192);
@@ -473,12 +487,12 @@ mod tests {
         for (extents, columns) in [([512, 768, 3072], 64), ([2048, 768, 3072], 192)] {
             let plan = planned(extents);
             assert_eq!([plan.cluster(), plan.scheduler.splits], [2, 1]);
-            assert_eq!(plan.config.columns, columns);
+            assert_eq!(plan.config.tile[1], columns);
         }
         // There are tiles of 96 columns where B is K-major.
         for (transposed, columns) in [([false, true], 96), ([true, true], 96), ([false; 2], 64)] {
             let plan = planned_of([1024, 768, 3072], transposed);
-            assert_eq!(plan.config.columns, columns);
+            assert_eq!(plan.config.tile[1], columns);
         }
     }
 
@@ -486,10 +500,10 @@ mod tests {
     fn memory_bound_gemms_are_not_split() {
         for extents in [[8, 4096, 4096], [4096, 64, 4096], [128, 4096, 4096]] {
             let plan = planned(extents);
-            assert_eq!((plan.config.rows, plan.scheduler.splits), (64, 1));
+            assert_eq!((plan.config.tile[0], plan.scheduler.splits), (64, 1));
         }
         // Half of the rows of a second tile of 64 would be absent.
-        assert_eq!(planned([100, 4096, 4096]).config.rows, 128);
+        assert_eq!(planned([100, 4096, 4096]).config.tile[0], 128);
         // Blocks of the reduction kernel find idle SMs.
         let plan = planned([128, 128, 65536]);
         assert_eq!(plan.scheduler.reduction, ReductionMode::Kernel);
@@ -514,7 +528,7 @@ mod tests {
                 for k in [0, 1, 64, 16384] {
                     for transposed in [[false, false], [false, true], [true, false], [true, true]] {
                         let plan = planned_of([m, n, k], transposed);
-                        let tiles = plan.config.tiles([m, n], 1);
+                        let tiles = tile_grid(plan.config, [m, n], 1);
                         assert!(plan.scheduler.data_parallel_tiles <= tiles.count());
                         // Tails come behind as many heads, of which there are fewer than SMs.
                         let waves = 1 + (plan.scheduler.head_k_tiles > 0) as u32;
@@ -528,9 +542,6 @@ mod tests {
             transposed: [false, true],
             ..H200
         };
-        assert_eq!(
-            plan(OF_TF32, &k_major, 32, true).config.entry,
-            "wgmma_tf32_nt"
-        );
+        assert_eq!(plan(OF_TF32, &k_major, true).config.entry, "wgmma_tf32_nt");
     }
 }

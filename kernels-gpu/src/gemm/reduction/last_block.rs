@@ -16,9 +16,8 @@
 use crate::gemm::GemmParams;
 use crate::gemm::element::{Output, Scalar};
 use crate::gemm::epilogue::linear::LinearCombination;
+use crate::gemm::reduction::arrival::{Block, is_last};
 use crate::gemm::scheduler::grid::{StreamKUnit, WorkTile};
-use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
 
@@ -31,37 +30,6 @@ pub const MAX_STREAM_K_TILES: u32 = (COUNTER_BYTES / size_of::<u32>()) as u32;
 
 /// Elements of a vector, which a thread loads at once.
 const VECTOR: usize = 4;
-
-/// Counts this block at `counter`, and returns whether it is the last of `blocks` to arrive. What
-/// the others stored before is then visible to all of its threads, and the counter is zero again.
-/// The whole block calls it. It overwrites `memory`, a word of shared memory.
-///
-/// # Safety
-/// `counter` is a word of device memory that is zero before the launch and that only these blocks
-/// access. No thread accesses `memory` meanwhile.
-#[inline(always)]
-pub unsafe fn is_last_block(counter: *mut u32, blocks: u32, memory: *mut u32) -> bool {
-    thread::device_fence();
-    thread::sync_threads();
-    if thread::thread_idx_x() == 0 {
-        // SAFETY: the contract says that both words are there; barriers lie between this use of
-        // `memory` and others.
-        unsafe {
-            let counter = AtomicU32::from_ptr(counter);
-            let before = counter.fetch_add(1, AcqRel);
-            if before + 1 == blocks {
-                // No other block arrives: the counter is ready for the next launch.
-                counter.store(0, Relaxed);
-            }
-            *memory = before;
-        }
-    }
-    thread::sync_threads();
-    // SAFETY: thread 0 wrote the word before the barrier.
-    let is_last = unsafe { *memory } + 1 == blocks;
-    thread::device_fence();
-    is_last
-}
 
 /// The fix-up of a stream-K tile of `BM` × `BN`: counts this block, whose `THREADS` threads have
 /// stored their partial sums, and if it is the last to arrive, computes the tile of C. A block of a
@@ -95,7 +63,7 @@ pub unsafe fn fix_up<
     // `memory` has a word.
     let is_last = unsafe {
         let counter = counters.add(unit.tile as usize);
-        is_last_block(counter, params.stream_k_splits, memory)
+        is_last(&Block, counter, params.stream_k_splits, memory)
     };
     if !is_last {
         return;

@@ -2,6 +2,7 @@
 //!
 //! | file | which block adds up | kernels |
 //! |---|---|---|
+//! | [`arrival`] | tells which is the last to arrive | all with a fix-up |
 //! | [`last_block`] | the last one to arrive at the tile (fix-up) | SIMT, `mma.sync`, GEMV |
 //! | [`split_k`] | a reduction kernel behind the GEMM | SIMT, `mma.sync` |
 //! | [`workspace`] | the last one to arrive at the tile | `wgmma` |
@@ -11,6 +12,7 @@
 //! All of them add the partial sums in the order of the splits, so that a GEMM has the same result
 //! in every run. No block waits for another one, but for those of its own cluster.
 
+pub mod arrival;
 #[cfg(sm_90a)]
 pub mod dsmem;
 pub mod last_block;

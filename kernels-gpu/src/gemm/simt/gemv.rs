@@ -1,4 +1,4 @@
-//! GEMV, GEMMs of which one side is short: `sgemm_rows_…` and `sgemm_dots_…`, and those of f64.
+//! GEMV, GEMMs of which one side is short: `sgemv_n_…` and `sgemv_t_…`, and those of f64.
 //!
 //! # Idea
 //! Where m or n is small, a GEMM reads the long operand once and does little with it: it is as fast
@@ -15,10 +15,10 @@
 //! rows.
 //!
 //! # Thread mapping
-//! GEMV N ([`gemv_n`], the entries `…_rows_…`) is for an MN-major long operand: 16 threads of a row
-//! of the block own 4 columns each, and the 16 rows of threads take every 16th k.
+//! GEMV N ([`gemv_n`], the entries `…gemv_n_…`) is for an MN-major long operand: 16 threads of a
+//! row of the block own 4 columns each, and the 16 rows of threads take every 16th k.
 //!
-//! GEMV T ([`gemv_t`], the entries `…_dots_…`) is for a K-major long operand: a warp owns 4
+//! GEMV T ([`gemv_t`], the entries `…gemv_t_…`) is for a K-major long operand: a warp owns 4
 //! columns, and each lane takes 4 neighbouring elements along k. Where k is long, up to 8 warps
 //! share the columns, and take 128 elements along k in turn.
 //!
@@ -34,7 +34,8 @@
 use crate::gemm::GemmParams;
 use crate::gemm::element::Scalar;
 use crate::gemm::epilogue::linear::LinearCombination;
-use crate::gemm::reduction::last_block::{COUNTER_BYTES, is_last_block};
+use crate::gemm::reduction::arrival::{Block, is_last};
+use crate::gemm::reduction::last_block::COUNTER_BYTES;
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
@@ -266,7 +267,8 @@ impl<T: Scalar> GemvEpilogue<T> {
     unsafe fn fix_up(&self, memory: *mut u32) {
         // SAFETY: the counter is one of this tile's blocks only, and zero before the launch; no
         // other thread accesses `memory`.
-        if self.splits == 1 || !unsafe { is_last_block(self.counter, self.splits as u32, memory) } {
+        let is_last = || unsafe { is_last(&Block, self.counter, self.splits as u32, memory) };
+        if self.splits == 1 || !is_last() {
             return;
         }
         let elements = self.tile_rows * self.tile_columns;
@@ -301,7 +303,7 @@ impl<T: Scalar> GemvEpilogue<T> {
     }
 }
 
-/// GEMV N, for block tiles of `BM` rows: the body of the entries `…_rows_…`. `outputs` are C and
+/// GEMV N, for block tiles of `BM` rows: the body of the entries `…gemv_n_…`. `outputs` are C and
 /// the workspace.
 ///
 /// # Safety
@@ -378,7 +380,7 @@ pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
     }
 }
 
-/// GEMV T, for block tiles of `BM` rows: the body of the entries `…_dots_…`. `outputs` are C and
+/// GEMV T, for block tiles of `BM` rows: the body of the entries `…gemv_t_…`. `outputs` are C and
 /// the workspace.
 ///
 /// # Safety
@@ -505,12 +507,12 @@ macro_rules! gemv_kernels {
 }
 
 gemv_kernels! {
-    gemv_n, f32, 1: sgemm_rows_1;
-    gemv_n, f32, 4: sgemm_rows_4;
-    gemv_t, f32, 1: sgemm_dots_1;
-    gemv_t, f32, 4: sgemm_dots_4;
-    gemv_n, f64, 1: dgemm_rows_1;
-    gemv_n, f64, 4: dgemm_rows_4;
-    gemv_t, f64, 1: dgemm_dots_1;
-    gemv_t, f64, 4: dgemm_dots_4;
+    gemv_n, f32, 1: sgemv_n_1;
+    gemv_n, f32, 4: sgemv_n_4;
+    gemv_t, f32, 1: sgemv_t_1;
+    gemv_t, f32, 4: sgemv_t_4;
+    gemv_n, f64, 1: dgemv_n_1;
+    gemv_n, f64, 4: dgemv_n_4;
+    gemv_t, f64, 1: dgemv_t_1;
+    gemv_t, f64, 4: dgemv_t_4;
 }

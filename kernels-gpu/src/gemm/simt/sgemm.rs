@@ -38,12 +38,13 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::{PADDING, Panel, TileLoader, layout};
+use crate::gemm::epilogue::add_source;
 use crate::gemm::epilogue::linear::LinearCombination;
 use crate::gemm::pipeline::cp_async::{self, Pipeline};
 use crate::gemm::reduction::last_block::fix_up;
 use crate::gemm::scheduler::grid::WorkTile;
 use crate::gemm::simt::promotion::PromotedAccumulators;
-use crate::gemm::tile_config::TileConfig;
+use crate::gemm::tile_config::{Tile, TileConfig};
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::hint::rolled;
 use cuda_std::prelude::*;
@@ -370,7 +371,7 @@ unsafe fn store_direct<const TM: usize, const TN: usize>(
                             *to = if beta == 0.0 {
                                 values[q]
                             } else {
-                                beta.mul_add(*to, values[q])
+                                add_source(beta, *to, values[q])
                             };
                         }
                     }
@@ -378,7 +379,7 @@ unsafe fn store_direct<const TM: usize, const TN: usize>(
                     if beta != 0.0 {
                         let old = F32x4::load(to);
                         for q in 0..4 {
-                            values[q] = beta.mul_add(old[q], values[q]);
+                            values[q] = add_source(beta, old[q], values[q]);
                         }
                     }
                     F32x4::store(to, values);
@@ -446,96 +447,124 @@ unsafe fn store_through_shared<const TM: usize, const TN: usize>(
     }
 }
 
-macro_rules! instances {
-    ($(
-        $tile:literal: [$bm:literal, $bn:literal, $bk:literal], [$tm:literal, $tn:literal],
-        $threads:literal, $stages:literal, $promotion_interval:literal, $unroll:literal,
-        $blocks_per_sm:literal, $direct:literal {
-            $($name:ident: $layout_a:ident, $layout_b:ident;)*
-        }
-    )*) => {
-        $($(
-            #[doc = concat!(
-                "`sgemm` with block tiles of ", $tile, ", for layouts ", stringify!($layout_a),
-                " of A and ", stringify!($layout_b), " of B."
-            )]
-            ///
-            /// # Safety
-            /// See [`tile_config`](crate::gemm::tile_config).
-            #[cuda_std::kernel(max_threads = $threads, min_blocks = $blocks_per_sm)]
-            pub unsafe fn $name(
-                a: &[f32],
-                b: &[f32],
-                c: *mut f32,
-                workspace: *mut f32,
-                params: GemmParams<f32>,
-            ) {
-                let memory = cuda_std::shared::dynamic_shared_mem();
-                // SAFETY: operands, C and workspace are as the kernel's contract says, and the
-                // plan gives the dynamic shared memory of this instance.
-                unsafe {
-                    body::<
-                        $bm, $bn, $bk, $tm, $tn, $threads, $stages, $unroll,
-                        { layout::$layout_a }, { layout::$layout_b }, $direct,
-                    >(
-                        memory, a.as_ptr(), b.as_ptr(), c, workspace, params,
-                    )
-                }
-            }
-        )*)*
+/// A [`Tile`] with the constants of this stack.
+trait SimtTile: Tile {
+    /// Rows of the thread tile.
+    const TM: usize;
+    /// Columns of the thread tile.
+    const TN: usize;
+    /// k-rows that are unrolled at a time.
+    const UNROLL: usize;
+    /// Whether the epilogue through shared memory is left out.
+    const DIRECT: bool;
+}
 
-        /// The instances.
-        pub const INSTANCES: &[TileConfig] = &[$($(
-            TileConfig {
-                promotion_interval: Some($promotion_interval),
-                ..TileConfig::new::<f32>(
-                    stringify!($name),
-                    [$bm, $bn, $bk],
-                    $threads,
-                    $stages,
-                    $blocks_per_sm,
-                    [layout::$layout_a, layout::$layout_b],
+macro_rules! instances {
+    ($($name:ident: {
+        BM = $bm:literal, BN = $bn:literal, BK = $bk:literal, TM = $tm:literal, TN = $tn:literal,
+        THREADS = $threads:literal, STAGES = $stages:literal, UNROLL = $unroll:literal,
+        BLOCKS_PER_SM = $blocks_per_sm:literal, PROMOTION_INTERVAL = $promotion_interval:literal,
+        DIRECT = $direct:literal $(,)?
+    }, $mn_major:ident;)*) => {
+        pastey::paste! {
+            $(
+                struct [<$name:camel>];
+
+                impl Tile for [<$name:camel>] {
+                    const BM: usize = $bm;
+                    const BN: usize = $bn;
+                    const BK: usize = $bk;
+                    const THREADS: usize = $threads;
+                    const STAGES: usize = $stages;
+                    const SHARED_BYTES: usize =
+                        cp_async::shared_bytes::<f32>([$bm, $bn, $bk], $stages);
+                    const BLOCKS_PER_SM: u32 = $blocks_per_sm;
+                    const PROMOTION_INTERVAL: Option<u32> = Some($promotion_interval);
+                }
+
+                impl SimtTile for [<$name:camel>] {
+                    const TM: usize = $tm;
+                    const TN: usize = $tn;
+                    const UNROLL: usize = $unroll;
+                    const DIRECT: bool = $direct;
+                }
+
+                instances! { @kernel [<$name:camel>] [<$name _nn>] K_MAJOR $mn_major }
+                instances! { @kernel [<$name:camel>] [<$name _nt>] K_MAJOR K_MAJOR }
+                instances! { @kernel [<$name:camel>] [<$name _tn>] $mn_major $mn_major }
+                instances! { @kernel [<$name:camel>] [<$name _tt>] $mn_major K_MAJOR }
+            )*
+
+            /// The instances.
+            pub const INSTANCES: &[TileConfig] = &[$(
+                instances!(@config [<$name:camel>] [<$name _nn>] K_MAJOR $mn_major),
+                instances!(@config [<$name:camel>] [<$name _nt>] K_MAJOR K_MAJOR),
+                instances!(@config [<$name:camel>] [<$name _tn>] $mn_major $mn_major),
+                instances!(@config [<$name:camel>] [<$name _tt>] $mn_major K_MAJOR),
+            )*];
+        }
+    };
+    (@config $tile:ident $name:ident $a:ident $b:ident) => {
+        TileConfig::new::<$tile>(stringify!($name), [layout::$a, layout::$b])
+    };
+    (@kernel $tile:ident $name:ident $a:ident $b:ident) => {
+        #[doc = concat!(
+            "`sgemm` for layouts ", stringify!($a), " of A and ", stringify!($b), " of B."
+        )]
+        ///
+        /// # Safety
+        /// See [`tile_config`](crate::gemm::tile_config).
+        #[cuda_std::kernel(
+            max_threads = $tile::THREADS as u32,
+            min_blocks = $tile::BLOCKS_PER_SM,
+        )]
+        pub unsafe fn $name(
+            a: &[f32],
+            b: &[f32],
+            c: *mut f32,
+            workspace: *mut f32,
+            params: GemmParams<f32>,
+        ) {
+            let memory = cuda_std::shared::dynamic_shared_mem();
+            // SAFETY: operands, C and workspace are as the kernel's contract says, and the plan
+            // gives the dynamic shared memory of this instance.
+            unsafe {
+                body::<
+                    { $tile::BM }, { $tile::BN }, { $tile::BK }, { $tile::TM }, { $tile::TN },
+                    { $tile::THREADS }, { $tile::STAGES }, { $tile::UNROLL },
+                    { layout::$a }, { layout::$b }, { $tile::DIRECT },
+                >(
+                    memory, a.as_ptr(), b.as_ptr(), c, workspace, params,
                 )
-            },
-        )*)*];
+            }
+        }
     };
 }
 
+// Each tile has a kernel for each layout, whose MN-major operands are of whole vectors or not.
+//
 // Promotion intervals are longest where a block has a multiprocessor to itself: no other block
 // computes while it promotes. Small block tiles are for GEMMs of few tiles, where the accuracy of
 // short intervals is worth more than the 2 % of the time that they take.
-//
-// Each line: the block tile with its k-tile, the thread tile, threads, stages, promotion interval,
-// unrolled k-rows, blocks per SM, and whether the epilogue is direct only.
 instances! {
-    "128 × 256": [128, 256, 16], [8, 16], 256, 4, 1024, 2, 1, true {
-        sgemm_128x256_nn: K_MAJOR, MN_MAJOR;
-        sgemm_128x256_nt: K_MAJOR, K_MAJOR;
-        sgemm_128x256_tn: MN_MAJOR, MN_MAJOR;
-        sgemm_128x256_tt: MN_MAJOR, K_MAJOR;
-    }
-    "128 × 128": [128, 128, 8], [8, 16], 128, 4, 512, 2, 2, false {
-        sgemm_128x128_nn: K_MAJOR, MN_MAJOR_UNALIGNED;
-        sgemm_128x128_nt: K_MAJOR, K_MAJOR;
-        sgemm_128x128_tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
-        sgemm_128x128_tt: MN_MAJOR_UNALIGNED, K_MAJOR;
-    }
-    "64 × 64": [64, 64, 8], [8, 8], 64, 4, 256, 8, 6, false {
-        sgemm_64x64_nn: K_MAJOR, MN_MAJOR_UNALIGNED;
-        sgemm_64x64_nt: K_MAJOR, K_MAJOR;
-        sgemm_64x64_tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
-        sgemm_64x64_tt: MN_MAJOR_UNALIGNED, K_MAJOR;
-    }
-    "32 × 64": [32, 64, 8], [4, 8], 64, 4, 256, 8, 8, false {
-        sgemm_32x64_nn: K_MAJOR, MN_MAJOR_UNALIGNED;
-        sgemm_32x64_nt: K_MAJOR, K_MAJOR;
-        sgemm_32x64_tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
-        sgemm_32x64_tt: MN_MAJOR_UNALIGNED, K_MAJOR;
-    }
-    "128 × 32": [128, 32, 8], [8, 8], 64, 6, 256, 8, 6, false {
-        sgemm_128x32_nn: K_MAJOR, MN_MAJOR_UNALIGNED;
-        sgemm_128x32_nt: K_MAJOR, K_MAJOR;
-        sgemm_128x32_tn: MN_MAJOR_UNALIGNED, MN_MAJOR_UNALIGNED;
-        sgemm_128x32_tt: MN_MAJOR_UNALIGNED, K_MAJOR;
-    }
+    sgemm_128x256: {
+        BM = 128, BN = 256, BK = 16, TM = 8, TN = 16, THREADS = 256, STAGES = 4, UNROLL = 2,
+        BLOCKS_PER_SM = 1, PROMOTION_INTERVAL = 1024, DIRECT = true,
+    }, MN_MAJOR;
+    sgemm_128x128: {
+        BM = 128, BN = 128, BK = 8, TM = 8, TN = 16, THREADS = 128, STAGES = 4, UNROLL = 2,
+        BLOCKS_PER_SM = 2, PROMOTION_INTERVAL = 512, DIRECT = false,
+    }, MN_MAJOR_UNALIGNED;
+    sgemm_64x64: {
+        BM = 64, BN = 64, BK = 8, TM = 8, TN = 8, THREADS = 64, STAGES = 4, UNROLL = 8,
+        BLOCKS_PER_SM = 6, PROMOTION_INTERVAL = 256, DIRECT = false,
+    }, MN_MAJOR_UNALIGNED;
+    sgemm_32x64: {
+        BM = 32, BN = 64, BK = 8, TM = 4, TN = 8, THREADS = 64, STAGES = 4, UNROLL = 8,
+        BLOCKS_PER_SM = 8, PROMOTION_INTERVAL = 256, DIRECT = false,
+    }, MN_MAJOR_UNALIGNED;
+    sgemm_128x32: {
+        BM = 128, BN = 32, BK = 8, TM = 8, TN = 8, THREADS = 64, STAGES = 6, UNROLL = 8,
+        BLOCKS_PER_SM = 6, PROMOTION_INTERVAL = 256, DIRECT = false,
+    }, MN_MAJOR_UNALIGNED;
 }

@@ -6,3 +6,4 @@ pub mod pack;
 pub mod rs;
 pub mod source;
 pub mod stage;
+mod warp_specialized;

@@ -140,7 +140,7 @@ impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
                 wgmma::commit_group();
             }
             wgmma::wait_group::<2>();
-            let mut used = pipeline.used();
+            let mut reading = pipeline.current();
             pipeline.advance();
             for _ in 1..k_tiles {
                 pipeline.consumer_wait();
@@ -153,14 +153,14 @@ impl OperandSource for RS<Tf32, MN_MAJOR, K_MAJOR> {
                     wgmma::commit_group();
                     wgmma::wait_group::<2>();
                     if k_block == 1 {
-                        release(&used);
+                        release(&reading);
                     }
                 }
-                used = pipeline.used();
+                reading = pipeline.current();
                 pipeline.advance();
             }
             accumulators.wait_all();
-            release(&used);
+            release(&reading);
             accumulators
         }
     }

@@ -126,18 +126,18 @@ impl<E: Input, const A: i32, const B: i32> SS<E, A, B> {
         unsafe {
             pipeline.consumer_wait();
             let mut accumulators: S = operands(pipeline).mma::<E, S>();
-            let mut used = pipeline.used();
+            let mut reading = pipeline.current();
             pipeline.advance();
             for _ in 1..k_tiles {
                 pipeline.consumer_wait();
                 operands(pipeline).mma_add::<E, S>(&mut accumulators);
                 wgmma::wait_group::<1>();
-                used.release();
-                used = pipeline.used();
+                reading.release();
+                reading = pipeline.current();
                 pipeline.advance();
             }
             accumulators.wait_all();
-            used.release();
+            reading.release();
             accumulators
         }
     }

@@ -137,18 +137,18 @@ impl Params {
             unsafe {
                 pipeline.consumer_wait();
                 let mut accumulators: Accumulators = operands(&pipeline).mma::<Bf16, _>();
-                let mut used = pipeline.used();
+                let mut reading = pipeline.current();
                 pipeline.advance();
                 for _ in 1..self.k_tiles {
                     pipeline.consumer_wait();
                     operands(&pipeline).mma_add::<Bf16, _>(&mut accumulators);
                     wgmma::wait_group::<1>();
-                    used.release();
-                    used = pipeline.used();
+                    reading.release();
+                    reading = pipeline.current();
                     pipeline.advance();
                 }
                 accumulators.wait_all();
-                used.release();
+                reading.release();
                 let tile_offset = self.tiles.coord(tile);
                 let size = [self.m as usize, self.n as usize];
                 let top = tile_offset.row as usize + warpgroup * WM;

@@ -69,7 +69,7 @@ const EQUIVALENT: &[Unreported] = &[
     Unreported {
         kernels: &[SS, TO_16_BIT, CLUSTERS, CLUSTERS_TO_16_BIT, RS],
         kind: "guard",
-        source: "kernels: if rows < end {",
+        source: "warp_specialized: if rows < end {",
         copies: &[0],
         reason: "Whether rows of A are to be cleared: of none that are left out, none is.",
     },
@@ -123,14 +123,14 @@ const ELSEWHERE: &[Unreported] = &[
     Unreported {
         kernels: &[RS],
         kind: "guard",
-        source: "kernels: && unit.tile >= self.scheduler.data_parallel_tiles",
+        source: "warp_specialized: && unit.tile >= self.scheduler.data_parallel_tiles",
         copies: &[0],
         reason: "Whether a work unit is of a stream-K tile: blocks with such a one have no data-parallel tiles here.",
     },
     Unreported {
         kernels: &[SS, TO_16_BIT],
         kind: "guard",
-        source: "kernels: for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {",
+        source: "warp_specialized: for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {",
         copies: &[1],
         reason: "Whether a work unit has an odd number of k-tiles: blocks have one here, and \
                 no warp waits for a stage too many.",

@@ -1,0 +1,367 @@
+//! The persistent, warp-specialized body of the `wgmma` kernels: one warp produces, warpgroups
+//! consume.
+//!
+//! The producer and the consumers walk the same work units of the
+//! [tile scheduler](crate::gemm::scheduler::persistent). The producer fills stages by TMA and waits
+//! for empty ones. A consumer waits for full stages, multiplies, releases them, reduces the partial
+//! sums where its tile has several splits, and stores C.
+
+use crate::gemm::GemmParams;
+use crate::gemm::epilogue::tma_store::{self, OutputElements, OutputVec2, TmaEpilogue};
+use crate::gemm::pipeline::tma::{Pipeline, Stages};
+use crate::gemm::reduction::arrival::{Warpgroup, is_last};
+use crate::gemm::reduction::dsmem;
+use crate::gemm::reduction::workspace::PartialSums;
+use crate::gemm::scheduler::persistent::{
+    ReductionMode, Split, StreamK, TileCoord, TileGrid, TileSchedulerParams,
+};
+use crate::gemm::tile_config::Tile;
+use crate::gemm::wgmma::multicast;
+use crate::gemm::wgmma::source::OperandSource;
+use crate::gemm::wgmma::stage::{
+    self, A_BYTES, ROW_BYTES, StageCoord, TensorMaps, WARPGROUP, WM, loaded_multiple,
+};
+use core::marker::PhantomData;
+use cuda_std::cluster;
+use cuda_std::griddepcontrol;
+use cuda_std::prelude::*;
+use cuda_std::shared;
+use cuda_std::tma;
+use cuda_std::wgmma::{self, Accumulator};
+
+/// Bytes for epilogue tiles and stages: those that a block can have, less barriers and flags.
+const MAX_BYTES: usize = 226 * 1024;
+
+/// Registers of a thread of the producer warpgroup and of one of a consumer warpgroup. The launch
+/// gives each 168.
+const PRODUCER_REGISTERS: u32 = 40;
+/// See [`PRODUCER_REGISTERS`].
+const CONSUMER_REGISTERS: u32 = 232;
+
+/// Bytes of the epilogue tiles of `consumers` warpgroups, which come first in shared memory.
+const fn boxes_bytes(consumers: usize) -> usize {
+    consumers * tma_store::BYTES
+}
+
+/// As many stages as fit. With two consumer warpgroups: 4 with 256 and with 192 columns, 6 with
+/// 128, 8 with 64. With one: 6 with 192, 10 with 96, 13 with 64.
+struct StageCountAuto<S, const CONSUMERS: usize>(PhantomData<S>);
+
+impl<S: Accumulator, const CONSUMERS: usize> Stages for StageCountAuto<S, CONSUMERS> {
+    const COUNT: usize = (MAX_BYTES - boxes_bytes(CONSUMERS)) / Self::BYTES;
+    const BYTES: usize = stage::stage_bytes(CONSUMERS, S::COLUMNS);
+    const CLUSTER_SIZE: u32 = multicast::cluster_size(CONSUMERS);
+}
+
+/// The tile of `CONSUMERS` consumer warpgroups with accumulators `S`, for operands of `W`.
+pub(super) struct WgmmaTile<W, S, const CONSUMERS: usize>(PhantomData<(W, S)>);
+
+impl<W: OperandSource, S: Accumulator, const CONSUMERS: usize> Tile for WgmmaTile<W, S, CONSUMERS> {
+    const BM: usize = CONSUMERS * WM;
+    const BN: usize = S::COLUMNS;
+    const BK: usize = stage::block_k(W::BYTES);
+    const THREADS: usize = threads(Self::BM);
+    const STAGES: usize = StageCountAuto::<S, CONSUMERS>::COUNT;
+    /// A flag of each consumer warpgroup, 4 bytes, comes last.
+    const SHARED_BYTES: usize =
+        boxes_bytes(CONSUMERS) + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES + CONSUMERS * 4;
+    const CLUSTER_SIZE: u32 = multicast::cluster_size(CONSUMERS);
+}
+
+/// Threads of a block for tiles of `bm` rows: a producer warpgroup, and a consumer warpgroup for
+/// each 64 rows.
+pub(super) const fn threads(bm: usize) -> usize {
+    (1 + bm / WM) * WARPGROUP
+}
+
+/// The kernel's parameters and its work, for `CONSUMERS` consumer warpgroups in each block.
+struct WarpSpecialized<C, const CONSUMERS: usize> {
+    maps: *const TensorMaps,
+    c: *mut C,
+    workspace: *mut f32,
+    params: GemmParams<f32>,
+    scheduler: TileSchedulerParams,
+    tiles: TileGrid,
+    stream_k: StreamK,
+    /// Rows of A and columns of B that are loaded for a tile.
+    loaded: [u32; 2],
+}
+
+impl<C: OutputVec2, const CONSUMERS: usize> WarpSpecialized<C, CONSUMERS> {
+    #[inline(always)]
+    fn new<W: OperandSource, S: Accumulator>(
+        maps: *const TensorMaps,
+        (c, workspace): (*mut C, *mut f32),
+        params: GemmParams<f32>,
+        scheduler: TileSchedulerParams,
+    ) -> Self {
+        let tile = [(CONSUMERS * WM) as u32, S::COLUMNS as u32];
+        let tiles = scheduler.tiles(
+            [params.m, params.n],
+            tile,
+            multicast::cluster_size(CONSUMERS),
+        );
+        let k_tiles = stage::k_tiles(params.k, stage::block_k(W::BYTES));
+        let blocks = thread::grid_dim_x();
+        WarpSpecialized {
+            maps,
+            c,
+            workspace,
+            params,
+            scheduler,
+            tiles,
+            stream_k: StreamK::new(tiles.count(), &scheduler, k_tiles, blocks),
+            loaded: [
+                stage::loaded(
+                    params.m,
+                    tile[0],
+                    loaded_multiple(W::BYTES, W::A_K_MAJOR, 1),
+                ),
+                stage::loaded(
+                    params.n,
+                    tile[1],
+                    loaded_multiple(W::BYTES, W::B_K_MAJOR, multicast::cluster_size(CONSUMERS)),
+                ),
+            ],
+        }
+    }
+
+    /// The producer: loads the k-tiles of this block's work units.
+    ///
+    /// # Safety
+    /// One thread of the block executes it, while the consumers execute [`consume`](Self::consume).
+    #[inline(always)]
+    unsafe fn produce<W: OperandSource, S: Accumulator>(
+        &self,
+        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS>>,
+    ) {
+        // A matrix that the whole batch shares is the only one of its tensor map.
+        let is_shared = [self.params.stride_a == 0, self.params.stride_b == 0];
+        let mut work_units = self.stream_k.work_units(thread::block_idx_x());
+        while let Some(unit) = work_units.advance() {
+            let coord = self.tiles.coord(unit.tile);
+            // Nothing is stored of a tile outside of C, which exists for its cluster only. It may
+            // be computed from any rows, and TMA loads rows of A sooner than zeros from outside of
+            // it.
+            let top = if coord.row < self.params.m {
+                coord.row
+            } else {
+                0
+            };
+            for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {
+                let at = StageCoord {
+                    top,
+                    left: coord.column,
+                    loaded: self.loaded,
+                    start: stage::k_offset(self.params.k, stage::block_k(W::BYTES), k_tile),
+                    matrices: is_shared.map(|is_shared| if is_shared { 0 } else { coord.matrix }),
+                };
+                // SAFETY: the stage is empty when all consumer warps have released it.
+                unsafe {
+                    pipeline.producer_acquire();
+                    W::load::<S, _, CONSUMERS>(&pipeline, self.maps, at);
+                }
+                pipeline.advance();
+            }
+        }
+        if StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE > 1 {
+            // SAFETY: this is the producer. Until then the other block may write to this one's
+            // shared memory, so this one may not exit.
+            unsafe { pipeline.producer_tail() };
+        }
+    }
+
+    /// Clears the rows of A that are not loaded for this warpgroup. The first warpgroup also clears
+    /// the columns of B that are not loaded.
+    ///
+    /// # Safety
+    /// All consumer warpgroups execute it before [`consume`](Self::consume). `stages` is the first
+    /// stage.
+    #[inline(always)]
+    unsafe fn clear<S: Accumulator>(&self, stages: *mut u8, warpgroup: usize) {
+        let [rows, columns] = self.loaded.map(|loaded| loaded as usize * ROW_BYTES);
+        let end = (warpgroup + 1) * A_BYTES;
+        let b = CONSUMERS * A_BYTES;
+        let lacks_columns = columns < S::COLUMNS * ROW_BYTES;
+        // SAFETY: TMA does not fill these bytes, and no MMA reads them yet by the contract. The
+        // proxy fence and the barrier order the stores before the MMAs of all consumers.
+        unsafe {
+            if rows < end {
+                stage::clear::<StageCountAuto<S, CONSUMERS>>(stages, rows.max(end - A_BYTES)..end);
+            }
+            if lacks_columns && warpgroup == 0 {
+                let end = b + S::COLUMNS * ROW_BYTES;
+                stage::clear::<StageCountAuto<S, CONSUMERS>>(stages, b + columns..end);
+            }
+            if rows < b || lacks_columns {
+                tma::fence_proxy_async();
+                wgmma::sync_several(dsmem::CONSUMERS_BARRIER, (CONSUMERS * WARPGROUP) as u32);
+            }
+        }
+    }
+
+    /// A consumer warpgroup: computes its rows of this block's work units, and stores them.
+    ///
+    /// # Safety
+    /// All 128 threads of the warpgroup execute it, while the producer executes
+    /// [`produce`](Self::produce). `boxes` and `flag` are shared memory of this warpgroup alone,
+    /// and `stages` is the first stage.
+    #[inline(always)]
+    unsafe fn consume<W: OperandSource, S: Accumulator>(
+        &self,
+        mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS>>,
+        warpgroup: usize,
+        [boxes, stages]: [*mut u8; 2],
+        flag: *mut u32,
+    ) {
+        let barrier = 1 + warpgroup as u32;
+        let epilogue = TmaEpilogue {
+            elements: OutputElements {
+                c: self.c,
+                params: &self.params,
+                transposed: W::C_TRANSPOSED,
+            },
+            scheduler: &self.scheduler,
+            maps: self.maps,
+            boxes,
+            barrier,
+        };
+        let mut work_units = self.stream_k.work_units(thread::block_idx_x());
+        while let Some(unit) = work_units.advance() {
+            // SAFETY: the producer loads the k-tiles of the same work units. The whole warpgroup
+            // executes each call, by the contract. A cluster has one work unit a block.
+            unsafe {
+                let mut accumulators: S =
+                    W::mma::<S, _, CONSUMERS>(&mut pipeline, unit.k_tiles, warpgroup);
+                let mut boxes = 0..dsmem::epilogue_tiles(S::COLUMNS, size_of::<C>());
+                // Blocks with multicast have data-parallel tiles only.
+                let may_split = StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE == 1;
+                let is_clustered = may_split && self.scheduler.reduction == ReductionMode::Cluster;
+                if is_clustered {
+                    // The MMAs of the block are complete, so its stages are free.
+                    boxes = dsmem::reduce::<S, C, CONSUMERS>(&mut accumulators, stages, warpgroup);
+                } else if may_split
+                    && unit.tile >= self.scheduler.data_parallel_tiles
+                    && let Some(split) = self.stream_k.split(thread::block_idx_x())
+                    && !self.fix_up(&mut accumulators, &split, warpgroup, flag)
+                {
+                    continue;
+                }
+                let coord = self.tiles.coord(unit.tile);
+                let row = coord.row + (warpgroup * WM) as u32;
+                epilogue.store(&accumulators, TileCoord { row, ..coord }, boxes);
+                if is_clustered {
+                    dsmem::wait_for_peers();
+                }
+            }
+        }
+        tma::wait_group::<0>();
+    }
+
+    /// Stores the partial sums of a split to the workspace. As the last block to arrive at the
+    /// tile, reduces those of all splits, unless a reduction kernel does. Returns whether it has
+    /// reduced them.
+    ///
+    /// # Safety
+    /// All 128 threads of the warpgroup execute it together. The accumulators are complete, and
+    /// those of `split`.
+    #[inline(always)]
+    unsafe fn fix_up<S: Accumulator>(
+        &self,
+        accumulators: &mut S,
+        split: &Split,
+        warpgroup: usize,
+        flag: *mut u32,
+    ) -> bool {
+        let barrier = 1 + warpgroup as u32;
+        let of_warpgroup = [warpgroup, CONSUMERS];
+        let partial_sums = PartialSums::new(
+            self.workspace,
+            &self.scheduler,
+            *split,
+            of_warpgroup,
+            S::COLUMNS,
+        );
+        let counter = split.tile as usize * CONSUMERS + warpgroup;
+        let counter = self.workspace.wrapping_add(counter);
+        // SAFETY: the counter is a word of the workspace, 0 before the first split arrives and
+        // after the last one; `flag` is this warpgroup's.
+        unsafe {
+            partial_sums.store(accumulators);
+            if self.scheduler.reduction == ReductionMode::Kernel {
+                return false;
+            }
+            let last = is_last(&Warpgroup { barrier }, counter.cast(), split.count, flag);
+            if last {
+                partial_sums.reduce(accumulators);
+            }
+            last
+        }
+    }
+}
+
+/// The body of the kernels.
+///
+/// # Safety
+/// As for the kernels.
+#[inline(always)]
+pub(super) unsafe fn body<
+    W: OperandSource,
+    S: Accumulator,
+    C: OutputVec2,
+    const CONSUMERS: usize,
+>(
+    maps: *const TensorMaps,
+    arrays: (*mut C, *mut f32),
+    params: GemmParams<f32>,
+    scheduler: TileSchedulerParams,
+) {
+    let memory = shared::dynamic_shared_mem::<u8>();
+    let boxes_bytes = boxes_bytes(CONSUMERS);
+    let base = stage::stages().at(boxes_bytes as u32);
+    let this = WarpSpecialized::<C, CONSUMERS>::new::<W, S>(maps, arrays, params, scheduler);
+    // SAFETY: `warp` is the same in a warp, and `warp < 4` in a warpgroup, so whole warps and
+    // warpgroups take the same branch. Shared memory has the bytes of the `TileConfig`.
+    unsafe {
+        // The compiler then knows that a warp is of one role.
+        let warp = warp::warp_shuffle_idx(warp::FULL_MASK, thread::thread_idx_x() / 32, 0, 32).0;
+        if thread::thread_idx_x() == 0 {
+            Pipeline::<StageCountAuto<S, CONSUMERS>>::init(
+                base,
+                (CONSUMERS * WARPGROUP / 32) as u32,
+            );
+            tma::fence_barrier_init();
+        }
+        if StageCountAuto::<S, CONSUMERS>::CLUSTER_SIZE > 1 {
+            // Relaxed: `fence_barrier_init` has published the barriers.
+            cluster::arrive_relaxed();
+            cluster::wait();
+        } else {
+            thread::sync_threads();
+        }
+        griddepcontrol::launch_dependents();
+        if warp < 4 {
+            if CONSUMERS > 1 {
+                wgmma::setmaxnreg_dec::<PRODUCER_REGISTERS>();
+            }
+            if warp == 0 && tma::elect_sync() {
+                tma::prefetch_tensormap(&raw const (*maps).a);
+                tma::prefetch_tensormap(&raw const (*maps).b);
+                griddepcontrol::wait();
+                this.produce::<W, S>(Pipeline::new(base));
+            }
+        } else {
+            if CONSUMERS > 1 {
+                wgmma::setmaxnreg_inc::<CONSUMER_REGISTERS>();
+            }
+            let warpgroup = warp as usize / 4 - 1;
+            let stages = memory.wrapping_add(boxes_bytes);
+            this.clear::<S>(stages, warpgroup);
+            griddepcontrol::wait();
+            let boxes = memory.wrapping_add(warpgroup * tma_store::BYTES);
+            let flags = boxes_bytes + StageCountAuto::<S, CONSUMERS>::TOTAL_BYTES;
+            let flag = memory.wrapping_add(flags + 4 * warpgroup).cast();
+            this.consume::<W, S>(Pipeline::new(base), warpgroup, [boxes, stages], flag);
+        }
+    }
+}
