@@ -81,6 +81,18 @@ impl Sample {
             .collect()
     }
 
+    /// The sample of the parts of what [`draw`](Self::draw) has left: a quick run takes fewer of the
+    /// wholes, and no fewer parts of each.
+    pub fn of_drawn(&self) -> Sample {
+        match self {
+            Sample::Full => Sample::Full,
+            Sample::Drawn { seed, .. } => Sample::Drawn {
+                seed: seed.clone(),
+                one_in: 1,
+            },
+        }
+    }
+
     /// Says on standard error, which the test harness does not capture, how much of a test ran.
     pub fn report(&self, ran: usize, of: usize, cases: &str) {
         // A closed standard error is no reason to fail.

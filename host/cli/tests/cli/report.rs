@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
+use test_sample::Sample;
 use warpladder_lab::catalogue;
 use warpladder_report::{Data, Report};
 
@@ -421,7 +422,7 @@ fn in_a_browser_nothing_is_cut_off_or_covered_and_axe_finds_nothing_serious() {
     let folder_of_shipped = folder("report-browser");
     std::fs::write(folder_of_shipped.join("report.html"), shipped()).unwrap();
     // Widths have no colours: what depends on both is looked at where the page is narrow or wide.
-    let views = [
+    let views = vec![
         (360, false),
         (390, false),
         (390, true),
@@ -429,7 +430,10 @@ fn in_a_browser_nothing_is_cut_off_or_covered_and_axe_finds_nothing_serious() {
         (1440, false),
         (1920, false),
     ];
-    for (width, dark) in views {
+    let (sample, count) = (Sample::from_env(), views.len());
+    let drawn = sample.draw(views, count, |view| format!("{view:?}"));
+    sample.report(drawn.len(), count, "views of the report");
+    for (width, dark) in drawn {
         let axe = if [390, 1280].contains(&width) {
             &*axe
         } else {

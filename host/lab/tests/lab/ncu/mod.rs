@@ -1,5 +1,5 @@
 //! The emulator's counters against the hardware's, as Nsight Compute read them on an H200
-//! (`results/h200/ncu.csv`, which `tests/ncu/record` makes), and the table of both in
+//! (`results/h200/ncu.csv`, which `host/lab/tests/lab/ncu/record` makes), and the table of both in
 //! `docs/counters.md`.
 //!
 //! `WARPLADDER_UPDATE=1 cargo test -p warpladder-lab --test lab ncu` writes the table.
