@@ -81,8 +81,8 @@ impl Sample {
             .collect()
     }
 
-    /// The sample of the parts of what [`draw`](Self::draw) has left: a quick run takes fewer of the
-    /// wholes, and no fewer parts of each.
+    /// The sample of the parts of what [`draw`](Self::draw) has left: a quick run takes fewer of
+    /// the wholes, and no fewer parts of each.
     pub fn of_drawn(&self) -> Sample {
         match self {
             Sample::Full => Sample::Full,
