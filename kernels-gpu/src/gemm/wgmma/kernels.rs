@@ -18,7 +18,7 @@
 //! GEMMs that are too small for that have tiles of 64 rows, in 2-CTA clusters that load B
 //! [by multicast](crate::gemm::wgmma::multicast).
 //!
-//! A launch begins while the one before it computes its last tiles, see [`cuda_std::griddepcontrol`].
+//! A launch begins while the one before it computes its last tiles: [`cuda_std::griddepcontrol`].
 //!
 //! The tensor cores take TF32 operands from shared memory only if they are K-major, and a row-major
 //! B is MN-major. An MN-major A can go [through registers](crate::gemm::wgmma::rs), and Cᵀ = Bᵀ ·
