@@ -38,8 +38,8 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The file of the kernel's name, else the one whose code names it, else that of the longest
-/// beginning of its name or of the rung's.
+/// The file of the kernel's name, else the one whose title names it or the rung, else the one whose
+/// code names it, else that of the longest beginning of its name or of the rung's.
 fn file_of<'f>(files: &'f [PathBuf], entry: &str, rung: &str) -> Option<(&'f Path, String)> {
     let stem = |path: &Path| {
         path.file_stem()
@@ -55,7 +55,19 @@ fn file_of<'f>(files: &'f [PathBuf], entry: &str, rung: &str) -> Option<(&'f Pat
             .filter_map(read);
         of_that_name.find(|(_, text)| has_an_idea(text))
     };
-    if let Some(found) = named(entry).or_else(|| named(rung)) {
+    // Kernels that a macro names have their rungs in the title: the first paragraph.
+    let titled = |name: &str| {
+        let quoted = format!("`{name}`");
+        let title = |text: &str| {
+            text.lines()
+                .take_while(|line| *line != "//!")
+                .any(|line| line.contains(&quoted))
+        };
+        let mut read_all = files.iter().filter_map(read);
+        read_all.find(|(_, text)| has_an_idea(text) && title(text))
+    };
+    let found = named(entry).or_else(|| named(rung));
+    if let Some(found) = found.or_else(|| titled(entry)).or_else(|| titled(rung)) {
         return Some(found);
     }
     let is_module = |path: &&PathBuf| stem(path).is_some_and(|stem| stem == "mod" || stem == "lib");
