@@ -23,7 +23,7 @@ use kernels_gpu::gemm::planner::kernel_set::{
     SGEMM_PORTABLE,
 };
 use kernels_gpu::gemm::planner::tiles::TilePlan;
-use kernels_gpu::gemm::reduction::last_block::COUNTER_BYTES;
+use kernels_gpu::gemm::reduction::fix_up::COUNTER_BYTES;
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING, partial_sums_pitch};
 use tuning::Choices;
 

@@ -1,57 +1,70 @@
 //! Elements of the GEMM kernels.
 
-use cuda_std::float16::{FromWide, bf16, f16};
+use cuda_std::float16::{FromWide, PackX2, Widen, bf16, f16};
 use cuda_std::prelude::*;
-use cuda_std::vector::{F32x4, F64x2, U32x2, Vector};
+use cuda_std::vector::{F32x2, F32x4, F64x2, U32x2, Vector};
 use cuda_std::warp::WarpShuffleValue;
 
-/// An element of C. Scaled accumulators are rounded to it once, to the nearest; four are stored at
-/// a time.
+/// An element of C. The result of an epilogue is rounded to it once, to the nearest. Two or four
+/// neighbours of a row are stored at a time.
 pub trait Output: FromWide<Wide: GpuFloat> {
-    /// Stores 4 accumulators.
-    ///
-    /// # Safety
-    /// The 4 elements at `to` are writable, and no other thread accesses them. `to` is aligned to
-    /// 16 bytes, or to 8 where an element has 2 bytes.
-    unsafe fn store_4(to: *mut Self, accumulators: [Self::Wide; 4]);
-}
-
-/// A float of accumulators, loaded four at a time.
-pub trait Scalar: GpuFloat + WarpShuffleValue + Output<Wide = Self> {
     /// Loads 4 elements.
     ///
     /// # Safety
     /// The 4 elements at `from` are readable, and no other thread writes them. `from` is aligned to
-    /// 16 bytes.
-    unsafe fn load_4(from: *const Self) -> [Self; 4];
+    /// 16 bytes, or to 8 where an element has 2 bytes.
+    unsafe fn load_4(from: *const Self) -> [Self::Wide; 4];
+
+    /// Stores 4 elements.
+    ///
+    /// # Safety
+    /// The 4 elements at `to` are writable, and no other thread accesses them. `to` is aligned to
+    /// 16 bytes, or to 8 where an element has 2 bytes.
+    unsafe fn store_4(to: *mut Self, elements: [Self::Wide; 4]);
+
+    /// Stores 2 elements.
+    ///
+    /// # Safety
+    /// The 2 elements at `to` are writable, and no other thread accesses them. `to` is aligned to
+    /// both together.
+    unsafe fn store_2(to: *mut Self, elements: [Self::Wide; 2]);
 }
 
-impl Scalar for f32 {
+/// A float of accumulators.
+pub trait Scalar: GpuFloat + WarpShuffleValue + Output<Wide = Self> {}
+
+impl Scalar for f32 {}
+
+impl Scalar for f64 {}
+
+impl Output for f32 {
     #[inline(always)]
     unsafe fn load_4(from: *const f32) -> [f32; 4] {
         // SAFETY: `from` is as the contract of this function says.
         unsafe { F32x4::load(from) }
     }
-}
 
-impl Output for f32 {
     #[inline(always)]
-    unsafe fn store_4(to: *mut f32, accumulators: [f32; 4]) {
+    unsafe fn store_4(to: *mut f32, elements: [f32; 4]) {
         // SAFETY: `to` is as the contract of this function says.
-        unsafe { F32x4::store(to, accumulators) }
+        unsafe { F32x4::store(to, elements) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_2(to: *mut f32, elements: [f32; 2]) {
+        // SAFETY: `to` is as the contract of this function says.
+        unsafe { F32x2::store(to, elements) }
     }
 }
 
-impl Scalar for f64 {
+impl Output for f64 {
     #[inline(always)]
     unsafe fn load_4(from: *const f64) -> [f64; 4] {
         // SAFETY: `from` is as the contract of this function says, and so is `from` + 16 bytes.
         let ([a, b], [c, d]) = unsafe { (F64x2::load(from), F64x2::load(from.add(2))) };
         [a, b, c, d]
     }
-}
 
-impl Output for f64 {
     #[inline(always)]
     unsafe fn store_4(to: *mut f64, [a, b, c, d]: [f64; 4]) {
         // SAFETY: `to` is as the contract of this function says, and so is `to` + 16 bytes.
@@ -60,22 +73,42 @@ impl Output for f64 {
             F64x2::store(to.add(2), [c, d]);
         }
     }
+
+    #[inline(always)]
+    unsafe fn store_2(to: *mut f64, elements: [f64; 2]) {
+        // SAFETY: `to` is as the contract of this function says.
+        unsafe { F64x2::store(to, elements) }
+    }
 }
 
-macro_rules! outputs_16_bit {
+macro_rules! outputs_of_16_bits {
     ($($element:ident)*) => {
         $(
             impl Output for $element {
                 #[inline(always)]
-                unsafe fn store_4(to: *mut $element, accumulators: [f32; 4]) {
-                    let [a, b, c, d] = accumulators
-                        .map(|accumulator| u32::from($element::from_wide(accumulator).0));
-                    // SAFETY: `to` is as the contract of this function says: 8 bytes, aligned to 8.
+                unsafe fn load_4(from: *const $element) -> [f32; 4] {
+                    // SAFETY: `from` is as the contract of this function says: 8 bytes, aligned.
+                    let [low, high] = unsafe { U32x2::load(from.cast()) };
+                    [low as u16, (low >> 16) as u16, high as u16, (high >> 16) as u16]
+                        .map(|bits| $element(bits).widen())
+                }
+
+                #[inline(always)]
+                unsafe fn store_4(to: *mut $element, elements: [f32; 4]) {
+                    let [a, b, c, d] =
+                        elements.map(|element| u32::from($element::from_wide(element).0));
+                    // SAFETY: `to` is as the contract of this function says: 8 bytes, aligned.
                     unsafe { U32x2::store(to.cast(), [a | b << 16, c | d << 16]) }
+                }
+
+                #[inline(always)]
+                unsafe fn store_2(to: *mut $element, [left, right]: [f32; 2]) {
+                    // SAFETY: `to` is as the contract of this function says: 4 bytes, aligned.
+                    unsafe { *to.cast() = $element::pack_x2(left, right) };
                 }
             }
         )*
     };
 }
 
-outputs_16_bit! { f16 bf16 }
+outputs_of_16_bits! { f16 bf16 }

@@ -26,7 +26,7 @@
 //! Where several blocks share a tile, their partial sums go to the workspace without α and β. With
 //! split-K it holds batch · `splits` matrices of m rows, [`partial_sums_pitch`] apart, for the
 //! [reduction kernel](reduction::split_k). With stream-K it holds a tile for each work unit, behind
-//! the counters of the [fix-up](reduction::last_block).
+//! the counters of the [fix-up](reduction::fix_up).
 
 pub mod copy;
 pub mod element;

@@ -1,21 +1,15 @@
 //! Epilogues: what happens to accumulators between registers and C.
 //!
-//! | file | kernels | how |
-//! |---|---|---|
-//! | [`linear`] | SIMT, `mma.sync` and reductions | each thread stores to C or to the workspace |
-//! | [`tma_store`] | `wgmma` | through shared memory, by TMA, while the next work unit is computed |
+//! | file | part |
+//! |---|---|
+//! | [`output_op`] | the output operator: what becomes of each accumulator |
+//! | [`direct`] | each thread stores its elements: SIMT, `mma.sync` and reduction kernels |
+//! | [`tma_store`] | through shared memory by TMA, while the next tile is computed: `wgmma` |
 //!
-//! Every one computes C ← α · accumulators + β · C, reads C only where β is not 0, and rounds once.
+//! Both ways of storing are generic over the operator. Another one, such as an activation, is a
+//! type that implements [`OutputOp`](output_op::OutputOp), and a kernel that names it.
 
-pub mod linear;
+pub mod direct;
+pub mod output_op;
 #[cfg(sm_90a)]
 pub mod tma_store;
-
-use cuda_std::prelude::GpuFloat;
-
-/// β · C + `scaled`, rounded once, where `source` is the element of C and `scaled` the accumulator
-/// times α.
-#[inline(always)]
-pub fn add_source<T: GpuFloat>(beta: T, source: T, scaled: T) -> T {
-    beta.mul_add(source, scaled)
-}

@@ -3,51 +3,17 @@
 //! A warpgroup's 64 rows of a tile are stored as epilogue tiles, one TMA box each. Where TMA cannot
 //! store C, each thread stores its elements.
 
+use super::output_op::OutputOp;
 use crate::gemm::GemmParams;
+use crate::gemm::element::Output;
 use crate::gemm::scheduler::persistent::{TileCoord, TileSchedulerParams};
 use crate::gemm::wgmma::rs;
 use crate::gemm::wgmma::stage::{ROW_BYTES, TensorMaps, WARPGROUP, WM};
 use core::ops::Range;
 use cuda_std::async_copy::SharedAddress;
-use cuda_std::float16::{FromWide, PackX2, bf16, f16};
 use cuda_std::prelude::*;
 use cuda_std::tma;
-use cuda_std::vector::{F32x2, Vector};
 use cuda_std::wgmma::{self, Accumulator};
-
-/// An element of C. Scaled accumulators are rounded to it once, and to the nearest. Two neighbours
-/// of a row are stored at a time, a vec2.
-pub trait OutputVec2: FromWide<Wide = f32> {
-    /// Stores a vec2: two neighbours of a row.
-    ///
-    /// # Safety
-    /// Both elements may be written, and `to` is aligned to both together.
-    unsafe fn store_vec2(to: *mut Self, left: f32, right: f32);
-}
-
-impl OutputVec2 for f32 {
-    #[inline(always)]
-    unsafe fn store_vec2(to: *mut f32, left: f32, right: f32) {
-        // SAFETY: the contract says that the 8 bytes at `to` may be written and are aligned to 8.
-        unsafe { F32x2::store(to, [left, right]) };
-    }
-}
-
-impl OutputVec2 for f16 {
-    #[inline(always)]
-    unsafe fn store_vec2(to: *mut f16, left: f32, right: f32) {
-        // SAFETY: the contract says that the 4 bytes at `to` may be written and are aligned to 4.
-        unsafe { *to.cast() = f16::pack_x2(left, right) };
-    }
-}
-
-impl OutputVec2 for bf16 {
-    #[inline(always)]
-    unsafe fn store_vec2(to: *mut bf16, left: f32, right: f32) {
-        // SAFETY: the contract says that the 4 bytes at `to` may be written and are aligned to 4.
-        unsafe { *to.cast() = bf16::pack_x2(left, right) };
-    }
-}
 
 /// Columns of an epilogue tile, for elements of `element_bytes` bytes: 32 of 4 bytes, 64 of 2.
 pub const fn box_columns(element_bytes: usize) -> usize {
@@ -143,10 +109,10 @@ pub unsafe fn store_vec2s<S: Accumulator>(
         for j in 0..S::COLUMNS / 8 {
             if y < m && left + column + 8 * j < n {
                 let register = EIGHT_REGISTERS * j + 2 * half;
-                let vec2 = [accumulators.get(register), accumulators.get(register + 1)];
+                let two = [accumulators.get(register), accumulators.get(register + 1)];
                 // SAFETY: the test says that the row and the column are inside of C. Column and n
                 // are even, so both elements are, and the address is aligned.
-                unsafe { F32x2::store(from.wrapping_add(8 * j), vec2) };
+                unsafe { f32::store_2(from.wrapping_add(8 * j), two) };
             }
         }
     }
@@ -163,7 +129,7 @@ pub struct OutputElements<'a, C> {
     pub transposed: bool,
 }
 
-impl<C: OutputVec2> OutputElements<'_, C> {
+impl<C: Output<Wide = f32>> OutputElements<'_, C> {
     /// The address in C of this thread's accumulator `register`, in the rows and columns from
     /// `coord` on; `None` where it lies outside of C.
     #[inline(always)]
@@ -182,23 +148,29 @@ impl<C: OutputVec2> OutputElements<'_, C> {
             .then(|| self.c.wrapping_add(matrix + within))
     }
 
-    /// β · C + `scaled`, the scaled accumulator `register`.
+    /// The result of `op` for the scaled accumulator `register`.
     ///
     /// # Safety
     /// `c` is the C that `params` describe, and may be read.
     #[inline(always)]
-    pub unsafe fn add_source(&self, coord: TileCoord, register: usize, scaled: f32) -> f32 {
+    pub unsafe fn result(
+        &self,
+        op: impl OutputOp<f32>,
+        coord: TileCoord,
+        register: usize,
+        scaled: f32,
+    ) -> f32 {
         match self.element(coord, register) {
             // SAFETY: `element` returns addresses inside of C, which may be read by the contract.
-            Some(from) => super::add_source(self.params.beta, unsafe { (*from).widen() }, scaled),
-            None => scaled,
+            Some(from) if op.is_source_needed() => op.combine(scaled, unsafe { (*from).widen() }),
+            _ => op.combine(scaled, 0.0),
         }
     }
 
     /// Stores the result of accumulator `register`, if it lies inside of C.
     ///
     /// # Safety
-    /// As for [`add_source`](Self::add_source). C may be written, and no other thread stores this
+    /// As for [`result`](Self::result). C may be written, and no other thread stores this
     /// element.
     #[inline(always)]
     pub unsafe fn store(&self, coord: TileCoord, register: usize, result: f32) {
@@ -211,7 +183,9 @@ impl<C: OutputVec2> OutputElements<'_, C> {
 }
 
 /// The epilogue of one consumer warpgroup.
-pub struct TmaEpilogue<'a, C> {
+pub struct TmaEpilogue<'a, C, Op> {
+    /// The output operator.
+    pub op: Op,
     /// The elements of C. Those of a C that lies column by column have 4 bytes.
     pub elements: OutputElements<'a, C>,
     /// The tile scheduler's parameters, which say whether TMA can store C.
@@ -245,12 +219,12 @@ impl Slot {
     }
 }
 
-impl<C: OutputVec2> TmaEpilogue<'_, C> {
+impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     /// Columns of an epilogue tile, and registers of a thread for it.
     const BOX_COLUMNS: usize = box_columns(size_of::<C>());
     const BOX_REGISTERS: usize = box_registers(size_of::<C>());
 
-    /// C ← α · accumulators + β · C for the 64 rows from `coord` on, and for the epilogue tiles
+    /// Stores the results of the output operator for the 64 rows from `coord` on, and for the epilogue tiles
     /// `boxes` of the columns from there on.
     ///
     /// # Safety
@@ -265,9 +239,7 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
         boxes: Range<u32>,
     ) {
         let elements = &self.elements;
-        let OutputElements {
-            params, transposed, ..
-        } = *elements;
+        let (op, transposed) = (self.op, elements.transposed);
         // The first of the warps that write a TMA box stores it.
         let writers = if transposed { 2 } else { WARPGROUP as u32 / 32 };
         // SAFETY: all lanes of the warp execute the shuffle and the election. The same lane is
@@ -291,7 +263,7 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
             let mut values: Values = [0.0; _];
             for register in 0..Self::BOX_REGISTERS {
                 let accumulator = accumulators.get(index * Self::BOX_REGISTERS + register);
-                values[register] = params.alpha * accumulator;
+                values[register] = op.scale(accumulator);
             }
             let slot = Slot {
                 index: index % BOXES,
@@ -300,10 +272,12 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
             // SAFETY: the contract says that all threads of the warpgroup are here, and that these
             // elements of C are theirs.
             unsafe {
-                if params.beta != 0.0 {
+                if op.is_source_needed() {
                     for register in 0..Self::BOX_REGISTERS {
-                        values[register] = elements.add_source(coord, register, values[register]);
+                        values[register] = elements.result(op, coord, register, values[register]);
                     }
+                } else {
+                    values = values.map(|scaled| op.combine(scaled, 0.0));
                 }
                 if self.scheduler.tma_store != 0 && transposed {
                     self.store_tma_transposed(&values, coord, slot, leader);
@@ -355,9 +329,9 @@ impl<C: OutputVec2> TmaEpilogue<'_, C> {
                 let chunk = (chunks_of_eight * eight + byte / CHUNK_BYTES) ^ swizzle;
                 let in_row = chunk * CHUNK_BYTES + byte % CHUNK_BYTES;
                 let upper = start.wrapping_add(row * ROW_BYTES + in_row);
-                C::store_vec2(upper.cast(), value(0), value(1));
+                C::store_2(upper.cast(), [value(0), value(1)]);
                 let lower = upper.wrapping_add(8 * ROW_BYTES);
-                C::store_vec2(lower.cast(), value(2), value(3));
+                C::store_2(lower.cast(), [value(2), value(3)]);
             }
             tma::fence_proxy_async();
             wgmma::sync(self.barrier);

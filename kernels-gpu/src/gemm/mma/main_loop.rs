@@ -2,9 +2,11 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::{PADDING, Panel, TileLoader};
-use crate::gemm::epilogue::linear::LinearCombination;
+use crate::gemm::epilogue::direct::DirectEpilogue;
+use crate::gemm::epilogue::output_op::OutputOp;
 use crate::gemm::pipeline::cp_async::Pipeline;
-use crate::gemm::reduction::last_block::fix_up;
+use crate::gemm::reduction::fix_up::fix_up_block;
+use crate::gemm::reduction::partial_sums;
 use crate::gemm::scheduler::grid::WorkTile;
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::prelude::*;
@@ -59,6 +61,17 @@ impl Fragments {
 /// neighbours in a row of the MMA's result.
 pub type Accumulators = [[[[[f64; 2]; 2]; 2]; VEC2S_B]; VEC2S_A];
 
+impl partial_sums::Accumulators for Accumulators {
+    type Element = f64;
+    const COUNT: usize = WM * WN / 32;
+
+    #[inline(always)]
+    fn element(&mut self, index: usize) -> &mut f64 {
+        let [i, j] = [index / (8 * VEC2S_B), index / 8 % VEC2S_B];
+        &mut self[i][j][index / 4 % 2][index / 2 % 2][index % 2]
+    }
+}
+
 /// The GEMM, for block tiles of `BM` × `BN` and k-tiles of `BK`. `warp_mma` adds A · B of one
 /// k-block to the accumulators.
 ///
@@ -74,6 +87,7 @@ pub unsafe fn body<
     const STAGES: usize,
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
+    Op: OutputOp<f64>,
 >(
     memory: *mut f64,
     [a, b]: [*const f64; 2],
@@ -177,22 +191,26 @@ pub unsafe fn body<
                 k_tile += 1;
             }
         }
-        let epilogue = LinearCombination::new(&params, &work, c, workspace, [BM, BN]);
+        // Where there are stream-K tiles, `splits` is 1.
+        let (one, flag) = (f64::from(params.splits), memory.cast());
+        if !fix_up_block::<_, THREADS>(&params, &mut accumulators, one, workspace, flag) {
+            return;
+        }
+        let epilogue = DirectEpilogue::<f64, Op>::new(&params, &work, c, workspace);
         let row = work.row as usize + warp_row + 2 * group;
         let column = work.column as usize + warp_column + 4 * in_group;
         store(&epilogue, &accumulators, row, column);
-        fix_up::<f64, BM, BN, THREADS, 8>(&params, &work, c, workspace, memory.cast());
     }
 }
 
 /// Stores a lane's accumulators, the first of them at `row` and `column`.
 ///
 /// # Safety
-/// The epilogue is a matrix of `rows` × `columns` elements. No other lane owns the elements of
-/// these accumulators.
+/// The epilogue's matrix is in device memory. No other lane owns the elements of these
+/// accumulators.
 #[inline(always)]
-unsafe fn store(
-    epilogue: &LinearCombination<f64>,
+unsafe fn store<Op: OutputOp<f64>>(
+    epilogue: &DirectEpilogue<f64, Op>,
     accumulators: &Accumulators,
     row: usize,
     column: usize,
@@ -201,43 +219,11 @@ unsafe fn store(
     for i in 0..VEC2S_A {
         for row_in_vec2 in 0..2 {
             for j in 0..VEC2S_B {
-                let row = row + i * VEC2_SPAN + row_in_vec2;
+                let (row, column) = (row + i * VEC2_SPAN + row_in_vec2, column + j * VEC2_SPAN);
                 let [even, odd] = accumulators[i][j][row_in_vec2];
-                let values = [even[0], odd[0], even[1], odd[1]];
-                for q in (0..4).step_by(2) {
-                    let column = column + j * VEC2_SPAN + q;
-                    if row >= epilogue.rows || column >= epilogue.columns {
-                        continue;
-                    }
-                    let to = epilogue.start.wrapping_add(row * epilogue.leading + column);
-                    let scaled = [values[q] * epilogue.alpha, values[q + 1] * epilogue.alpha];
-                    // SAFETY: the tests keep each access inside of the matrix. A vec2 is aligned
-                    // because all rows are, and `column` is even.
-                    unsafe {
-                        if vectors {
-                            let old = if epilogue.beta == 0.0 {
-                                [0.0; 2]
-                            } else {
-                                F64x2::load(to)
-                            };
-                            F64x2::store(
-                                to,
-                                [
-                                    epilogue.combine(scaled[0], old[0]),
-                                    epilogue.combine(scaled[1], old[1]),
-                                ],
-                            );
-                        } else {
-                            for e in 0..2 {
-                                if column + e < epilogue.columns {
-                                    let to = to.add(e);
-                                    let old = if epilogue.beta == 0.0 { 0.0 } else { *to };
-                                    *to = epilogue.combine(scaled[e], old);
-                                }
-                            }
-                        }
-                    }
-                }
+                let four = [even[0], odd[0], even[1], odd[1]];
+                // SAFETY: this function has the contract of `store_4`; `column` is a multiple of 4.
+                unsafe { epilogue.store_4(row, column, four, vectors) };
             }
         }
     }
@@ -313,6 +299,7 @@ macro_rules! dgemm_tiles {
                             body::<
                                 $bm, $bn, { [<$prefix:camel $size:camel>]::BK }, $threads, $stages,
                                 { layout::$a }, { layout::$b },
+                                crate::gemm::epilogue::output_op::LinearCombination<f64>,
                             >(
                                 memory, [a.as_ptr(), b.as_ptr()], [c, workspace], params,
                                 $warp_mma,

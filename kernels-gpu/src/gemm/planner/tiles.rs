@@ -4,7 +4,7 @@ use super::GemmProblem;
 use super::cost::{self, GemvCost, Model};
 use super::kernel_set::KernelSet;
 use crate::gemm::copy::layout;
-use crate::gemm::reduction::last_block::MAX_STREAM_K_TILES;
+use crate::gemm::reduction::fix_up::MAX_STREAM_K_TILES;
 use crate::gemm::simt::{gemv, promotion};
 use crate::gemm::tile_config::TileConfig;
 

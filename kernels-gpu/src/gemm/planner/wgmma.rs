@@ -8,7 +8,6 @@
 use crate::gemm::copy::layout;
 use crate::gemm::planner::GemmProblem;
 use crate::gemm::reduction::stream_k;
-use crate::gemm::reduction::workspace::partial_elements;
 use crate::gemm::scheduler::GROUP_M;
 use crate::gemm::scheduler::persistent::{
     GROUP_M_ONE_WAVE, ReductionMode, TileGrid, TileSchedulerParams, counters,
@@ -377,7 +376,7 @@ impl Decomposition {
         };
         let partial_sums = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
         let count = u64::from(self.splits * stream_k_tiles) * consumers as u64;
-        let bytes = partial_elements(config.tile[1] as usize) as u64 * 4;
+        let bytes = stream_k::partial_elements(config.tile[1] as usize) as u64 * 4;
         WgmmaPlan {
             config,
             blocks: self.blocks,

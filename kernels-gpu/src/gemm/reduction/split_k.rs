@@ -23,7 +23,8 @@
 //! Beyond the sources; cuBLAS does the same.
 
 use crate::gemm::element::{Output, Scalar};
-use crate::gemm::epilogue::linear::LinearCombination;
+use crate::gemm::epilogue::direct::DirectEpilogue;
+use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::{GemmParams, partial_sums_pitch};
 use cuda_std::float16::{bf16, f16};
 use cuda_std::prelude::*;
@@ -45,7 +46,7 @@ pub const IN_FLIGHT: usize = 4;
 /// # Safety
 /// `partial_sums`, `c` and `params` are those of the GEMM, and the launch is as the kernels say.
 #[inline(always)]
-pub unsafe fn body<T: Scalar, C: Output<Wide = T>>(
+pub unsafe fn body<T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>>(
     partial_sums: *const T,
     c: *mut C,
     params: GemmParams<T>,
@@ -105,11 +106,11 @@ pub unsafe fn body<T: Scalar, C: Output<Wide = T>>(
         }
     }
     if element < elements {
-        let epilogue = LinearCombination::of_c(&params, batch as u32, c);
+        let epilogue = DirectEpilogue::<C, Op>::of_c(&params, batch as u32, c);
         let (row, column) = (element / pitch, element % pitch);
         // SAFETY: each vector has one thread of group 0. C has its first element: `pitch` is less
         // than a vector longer than C's rows.
-        unsafe { epilogue.store_4(row, column, accumulators) };
+        unsafe { epilogue.store_4(row, column, accumulators, epilogue.vectors()) };
     }
 }
 
@@ -132,7 +133,9 @@ macro_rules! reduce_kernels {
                 params: GemmParams<$accumulator>,
             ) {
                 // SAFETY: the body has the contract of this kernel.
-                unsafe { body(partial_sums, c, params) }
+                unsafe {
+                    body::<_, _, LinearCombination<$accumulator>>(partial_sums, c, params)
+                }
             }
         )*
     };

@@ -22,9 +22,12 @@
 //! Beyond the sources.
 
 use crate::gemm::GemmParams;
-use crate::gemm::epilogue::tma_store::{OutputElements, OutputVec2};
-use crate::gemm::reduction::workspace::{PartialSums, VECTOR, vectors};
-use crate::gemm::scheduler::persistent::{Split, TileCoord, TileSchedulerParams};
+use crate::gemm::element::Output;
+use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
+use crate::gemm::epilogue::tma_store::OutputElements;
+use crate::gemm::reduction::partial_sums::{self, VECTOR};
+use crate::gemm::scheduler::Split;
+use crate::gemm::scheduler::persistent::{TileCoord, TileSchedulerParams};
 use crate::gemm::wgmma::stage::{WARPGROUP, WM};
 use core::ops::Range;
 use cuda_std::float16::{bf16, f16};
@@ -32,6 +35,24 @@ use cuda_std::griddepcontrol;
 use cuda_std::prelude::*;
 use cuda_std::shared_array;
 use cuda_std::vector::{F32x4, Vector};
+
+/// The partial sums of a consumer warpgroup.
+type PartialSums = partial_sums::PartialSums<f32, WARPGROUP>;
+
+/// Accumulators of a thread for tiles of `bn` columns.
+const fn accumulators(bn: usize) -> usize {
+    WM * bn / WARPGROUP
+}
+
+/// Elements of one consumer warpgroup's partial sums in the workspace, for tiles of `bn` columns.
+pub const fn partial_elements(bn: usize) -> usize {
+    WM * bn
+}
+
+/// Vectors of one thread among them.
+const fn vectors(bn: usize) -> usize {
+    accumulators(bn) / VECTOR
+}
 
 /// Vectors in flight to a thread: of as many splits.
 const IN_FLIGHT: usize = 8;
@@ -132,14 +153,15 @@ unsafe fn reduce_block(mut accumulators: [f32; VECTOR], warpgroups: usize) -> [f
     accumulators
 }
 
-/// C ← α · sums + β · C for the four registers from `first` on, in vec2s where `as_vec2s`.
+/// Stores the results of `op` for the four registers from `first` on, in vec2s where `as_vec2s`.
 ///
 /// # Safety
 /// `elements` are the kernel's, and no other thread stores these. With `as_vec2s`, rows of C begin
 /// at multiples of 16 bytes, and C is not transposed.
 #[inline(always)]
-unsafe fn store<C: OutputVec2>(
+unsafe fn store<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     elements: OutputElements<C>,
+    op: Op,
     coord: TileCoord,
     mut accumulators: [f32; VECTOR],
     first: usize,
@@ -149,10 +171,7 @@ unsafe fn store<C: OutputVec2>(
     // an even column, so it is aligned where rows are.
     unsafe {
         for i in 0..VECTOR {
-            accumulators[i] *= elements.params.alpha;
-            if elements.params.beta != 0.0 {
-                accumulators[i] = elements.add_source(coord, first + i, accumulators[i]);
-            }
+            accumulators[i] = elements.result(op, coord, first + i, op.scale(accumulators[i]));
         }
         for vec2 in 0..VECTOR / 2 {
             let left = 2 * vec2;
@@ -161,7 +180,7 @@ unsafe fn store<C: OutputVec2>(
                 && let Some(to) = element(left)
                 && element(left + 1).is_some()
             {
-                C::store_vec2(to, accumulators[left], accumulators[left + 1]);
+                C::store_2(to, [accumulators[left], accumulators[left + 1]]);
                 continue;
             }
             for i in left..left + 2 {
@@ -176,7 +195,7 @@ unsafe fn store<C: OutputVec2>(
 /// # Safety
 /// As for the kernels.
 #[inline(always)]
-unsafe fn body<C: OutputVec2>(
+unsafe fn body<C: Output<Wide = f32>, Op: OutputOp<f32>>(
     (c, workspace): (*mut C, *mut f32),
     params: &GemmParams<f32>,
     scheduler: &TileSchedulerParams,
@@ -204,7 +223,8 @@ unsafe fn body<C: OutputVec2>(
         count: scheduler.splits,
     };
     let of_consumer = [consumer as usize, consumers as usize];
-    let partial_sums = PartialSums::new(workspace, scheduler, split, of_consumer, bn as usize);
+    let workspace = workspace.wrapping_add(scheduler.partial_sums_offset as usize);
+    let partial_sums = PartialSums::new(workspace, split, of_consumer, accumulators(bn as usize));
     let elements = OutputElements {
         c,
         params,
@@ -229,7 +249,8 @@ unsafe fn body<C: OutputVec2>(
             accumulators = reduce_block(accumulators, all as usize);
         }
         if warpgroup == 0 {
-            store(elements, coord, accumulators, VECTOR * vector, as_vec2s);
+            let (op, first) = (Op::new(params), VECTOR * vector);
+            store(elements, op, coord, accumulators, first, as_vec2s);
         }
     }
 }
@@ -254,7 +275,11 @@ macro_rules! kernels {
                 transposed: u32,
             ) {
                 // SAFETY: this kernel has the contract of `body`.
-                unsafe { body((c, workspace), &params, &scheduler, [bm, bn], transposed != 0) }
+                unsafe {
+                    body::<_, LinearCombination<f32>>(
+                        (c, workspace), &params, &scheduler, [bm, bn], transposed != 0,
+                    )
+                }
             }
         )*
     };

@@ -4,7 +4,7 @@
 //! split. Where there are stream-K tiles, the grid is one row of blocks: those of the data-parallel
 //! tiles, then the first work units of all stream-K tiles, then their other work units.
 
-use super::{GROUP_M, rasterize};
+use super::{GROUP_M, Split, rasterize};
 use crate::gemm::GemmParams;
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
@@ -37,7 +37,7 @@ impl WorkTile {
         let (mut k_start, mut k_extent) = (split * params.k_per_split, params.k_per_split);
         // Without branches, after which the compiler would take the extent along k for one that
         // differs between threads.
-        let unit = StreamKUnit::of_block(params, tile);
+        let unit = Split::of_block(params, tile);
         let (is_stream_k, is_first) = (tile >= params.data_parallel_tiles, unit.index == 0);
         tile = if is_stream_k {
             params.data_parallel_tiles + unit.tile
@@ -76,17 +76,8 @@ impl WorkTile {
     }
 }
 
-/// A block's work unit of a stream-K tile.
-#[derive(Clone, Copy, Debug)]
-pub struct StreamKUnit {
-    /// The index of the tile among the stream-K tiles.
-    pub tile: u32,
-    /// The index of the unit in its tile.
-    pub index: u32,
-}
-
-impl StreamKUnit {
-    /// The work unit of this block, if it has one.
+impl Split {
+    /// The split of this block, if its tile is a stream-K tile.
     ///
     /// It is computed from a block index that is opaque to the compiler: what is known of it before
     /// the main loop then takes no registers during the loop.
@@ -96,26 +87,14 @@ impl StreamKUnit {
         (block >= params.data_parallel_tiles).then(|| Self::of_block(params, block))
     }
 
-    /// Where its partial sums lie in the workspace: `BM` · `BN` elements, row-major. The units of a
-    /// tile lie one behind the other.
-    #[inline(always)]
-    pub fn partial_sums<T>(
-        &self,
-        params: &GemmParams<T>,
-        workspace: *mut T,
-        elements: usize,
-    ) -> *mut T {
-        let unit = self.tile as usize * params.stream_k_splits as usize + self.index as usize;
-        workspace.wrapping_add(unit * elements)
-    }
-
-    /// The work unit of a block of a stream-K tile; of another block the result means nothing.
+    /// The split of a block of a stream-K tile; of another block the result means nothing.
     #[inline(always)]
     fn of_block<T>(params: &GemmParams<T>, block: u32) -> Self {
         let unit = block.wrapping_sub(params.data_parallel_tiles);
-        StreamKUnit {
+        Split {
             tile: unit % params.stream_k_tiles,
             index: unit / params.stream_k_tiles,
+            count: params.stream_k_splits,
         }
     }
 }

@@ -17,6 +17,25 @@ pub mod grid;
 #[cfg(sm_90a)]
 pub mod persistent;
 
+/// A split of a stream-K tile: consecutive k-tiles of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Index of the tile among the stream-K tiles.
+    pub tile: u32,
+    /// Index of the split in its tile.
+    pub index: u32,
+    /// Splits of the tile.
+    pub count: u32,
+}
+
+impl Split {
+    /// The index of split `index` of this tile among the splits of all stream-K tiles.
+    #[inline(always)]
+    pub const fn in_workspace(&self, index: u32) -> u32 {
+        self.tile * self.count + index
+    }
+}
+
 /// Rows of tiles in a group of the rasterisation: Triton's `GROUP_M`.
 pub const GROUP_M: u32 = 8;
 

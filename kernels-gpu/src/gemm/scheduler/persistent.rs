@@ -19,7 +19,7 @@
 //! the L2 cache. Work units that begin at any offset do not (Osama, Merrill, Cecka, Garland and
 //! Owens, "Stream-K", PPoPP 2023).
 
-use super::{GROUP_M, rasterize};
+use super::{GROUP_M, Split, rasterize};
 
 /// GROUP_M of GEMMs whose tiles are computed in one wave. Neighbours along a row of tiles then load
 /// the same rows of A at the same time. The L2 cache, from which all blocks then load much at a
@@ -192,25 +192,6 @@ pub struct StreamK {
     head_k_tiles: u32,
     /// Blocks of the grid.
     blocks: u32,
-}
-
-/// A split of a stream-K tile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Split {
-    /// Index of the tile among the stream-K tiles.
-    pub tile: u32,
-    /// Index of the split in its tile.
-    pub index: u32,
-    /// Splits of the tile.
-    pub count: u32,
-}
-
-impl Split {
-    /// The index of split `index` of this tile among the splits of all stream-K tiles.
-    #[inline(always)]
-    pub const fn in_workspace(&self, index: u32) -> u32 {
-        self.tile * self.count + index
-    }
 }
 
 impl StreamK {

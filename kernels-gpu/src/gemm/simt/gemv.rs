@@ -33,9 +33,9 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::element::Scalar;
-use crate::gemm::epilogue::linear::LinearCombination;
-use crate::gemm::reduction::arrival::{Block, is_last};
-use crate::gemm::reduction::last_block::COUNTER_BYTES;
+use crate::gemm::epilogue::direct::DirectEpilogue;
+use crate::gemm::epilogue::output_op::LinearCombination;
+use crate::gemm::reduction::fix_up::{Block, COUNTER_BYTES, is_last};
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
@@ -187,7 +187,7 @@ impl<T: Scalar> Gemv<T> {
             first_column: self.first_column,
             tile_rows: self.tile_rows,
             tile_columns: self.tile_columns,
-            linear: LinearCombination::of_c(params, batch, c),
+            direct: DirectEpilogue::of_c(params, batch, c),
             swapped: self.swapped,
             splits: params.splits as usize,
             all_splits,
@@ -207,7 +207,7 @@ struct GemvEpilogue<T: Scalar> {
     tile_rows: usize,
     tile_columns: usize,
     /// C.
-    linear: LinearCombination<T>,
+    direct: DirectEpilogue<T, LinearCombination<T>>,
     swapped: bool,
     /// The split-K factor. Where it is 1, the fields below are not used.
     splits: usize,
@@ -252,9 +252,9 @@ impl<T: Scalar> GemvEpilogue<T> {
         } else {
             (row, column)
         };
-        // SAFETY: `linear` describes C, which is as the contract of this function says, and no
+        // SAFETY: `direct` describes C, which is as the contract of this function says, and no
         // other thread stores this element.
-        unsafe { self.linear.store(row, column, accumulator) }
+        unsafe { self.direct.store(row, column, accumulator) }
     }
 
     /// The fix-up: the last block to arrive reduces the partial sums of all splits, in their order.

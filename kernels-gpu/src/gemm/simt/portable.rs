@@ -31,8 +31,9 @@
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::element::{Output, Scalar};
-use crate::gemm::epilogue::linear::LinearCombination;
-use crate::gemm::reduction::last_block::fix_up;
+use crate::gemm::epilogue::direct::DirectEpilogue;
+use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
+use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::scheduler::grid::WorkTile;
 use crate::gemm::tile_config::TileConfig;
 use cuda_std::float16::{Widen, bf16, f16};
@@ -136,7 +137,7 @@ impl<I: Widen<Wide: GpuFloat>> Panel<I> {
 /// As [`tile_config`](crate::gemm::tile_config) says of the kernels. `memory` has two times
 /// [`STAGE_ELEMENTS`] elements of shared memory, aligned to 16 bytes.
 #[inline(always)]
-unsafe fn body<I: Widen<Wide = T>, T: Scalar, C: Output<Wide = T>>(
+unsafe fn body<I: Widen<Wide = T>, T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>>(
     memory: *mut T,
     [a, b]: [*const I; 2],
     (c, workspace): (*mut C, *mut T),
@@ -192,34 +193,35 @@ unsafe fn body<I: Widen<Wide = T>, T: Scalar, C: Output<Wide = T>>(
             (stage, other_stage) = (other_stage, stage);
         }
         let coord = [work.row as usize + row, work.column as usize + column];
-        match LinearCombination::of_partial_sums(&params, &work, workspace, [BMN; 2]) {
-            Some(epilogue) => store(&epilogue, &accumulators, coord),
-            None => store(
-                &LinearCombination::of_c(&params, work.batch, c),
-                &accumulators,
-                coord,
-            ),
+        // The fix-up has a block barrier before it overwrites a word of the stages.
+        let flag = memory.cast();
+        if !fix_up_block::<_, THREADS>(&params, &mut accumulators, T::ONE, workspace, flag) {
+            return;
         }
-        // `fix_up` has a block barrier before it overwrites a word of the stages.
-        fix_up::<C, BMN, BMN, THREADS, 4>(&params, &work, c, workspace, memory.cast());
+        if params.splits > 1 {
+            let epilogue = DirectEpilogue::<T, Op>::of_split(&params, &work, workspace);
+            store(&epilogue, &accumulators, coord);
+        } else {
+            let epilogue = DirectEpilogue::<C, Op>::of_c(&params, work.batch, c);
+            store(&epilogue, &accumulators, coord);
+        }
     }
 }
 
 /// Stores a thread's accumulators, the first of them at `row` and `column`.
 ///
 /// # Safety
-/// The epilogue is a matrix of `rows` × `columns` elements. No other thread owns the elements of
-/// this thread tile.
+/// The epilogue's matrix is in device memory. No other thread owns the elements of this thread
+/// tile.
 #[inline(always)]
-unsafe fn store<C: Output>(
-    epilogue: &LinearCombination<C>,
+unsafe fn store<C: Output, Op: OutputOp<C::Wide>>(
+    epilogue: &DirectEpilogue<C, Op>,
     accumulators: &[[C::Wide; TM]; TM],
     [row, column]: [usize; 2],
 ) {
     for i in 0..TM {
         for j in 0..TM {
-            // SAFETY: the epilogue is a matrix, by the contract of this function. The element is of
-            // this thread tile, which no other thread owns.
+            // SAFETY: this function has the contract of `store`.
             unsafe { epilogue.store(row + i, column + j, accumulators[i][j]) };
         }
     }
@@ -249,7 +251,11 @@ macro_rules! portable_kernels {
                 let memory = shared_array![$accumulator; 2 * STAGE_ELEMENTS];
                 // SAFETY: operands, C and workspace are as the kernel's contract says, and
                 // `memory` is an array of two stages.
-                unsafe { body(memory, [a.as_ptr(), b.as_ptr()], (c, workspace), params) }
+                unsafe {
+                    body::<_, _, _, LinearCombination<$accumulator>>(
+                        memory, [a.as_ptr(), b.as_ptr()], (c, workspace), params,
+                    )
+                }
             }
 
             #[doc = concat!("`", stringify!($name), "`, which takes operands of any layout.")]

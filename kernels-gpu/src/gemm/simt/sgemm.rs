@@ -38,10 +38,10 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::{PADDING, Panel, TileLoader, layout};
-use crate::gemm::epilogue::add_source;
-use crate::gemm::epilogue::linear::LinearCombination;
+use crate::gemm::epilogue::direct::DirectEpilogue;
+use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::pipeline::cp_async::{self, Pipeline};
-use crate::gemm::reduction::last_block::fix_up;
+use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::scheduler::grid::WorkTile;
 use crate::gemm::simt::promotion::PromotedAccumulators;
 use crate::gemm::tile_config::{Tile, TileConfig};
@@ -113,6 +113,7 @@ unsafe fn body<
     const LAYOUT_A: u32,
     const LAYOUT_B: u32,
     const DIRECT: bool,
+    Op: OutputOp<f32>,
 >(
     memory: *mut f32,
     a: *const f32,
@@ -266,7 +267,12 @@ unsafe fn body<
         if promotes {
             promoted.add_to(&mut accumulators);
         }
-        let epilogue = LinearCombination::new(&params, &work, c, workspace, [BM, BN]);
+        // Where there are stream-K tiles, `splits` is 1.
+        let (one, flag) = (params.splits as f32, memory.cast());
+        if !fix_up_block::<_, THREADS>(&params, &mut accumulators, one, workspace, flag) {
+            return;
+        }
+        let epilogue = DirectEpilogue::<f32, Op>::new(&params, &work, c, workspace);
         let (row, column) = (work.row as usize, work.column as usize);
         if DIRECT || epilogue.vectors() {
             store_direct(
@@ -287,7 +293,6 @@ unsafe fn body<
                 column + warp_column,
             );
         }
-        fix_up::<f32, BM, BN, THREADS, 8>(&params, &work, c, workspace, memory.cast());
     }
 }
 
@@ -329,88 +334,43 @@ fn fma(a: f32, b: f32, accumulator: &mut f32) {
     }
 }
 
-/// Stores a thread's accumulators, the first of them at `row` and `column`. Rows of whole, aligned
-/// vec4s are stored as such, others by elements.
+/// Stores a thread's accumulators, the first of them at `row` and `column`. Aligned rows are stored
+/// by vec4s, others by elements.
 ///
 /// # Safety
-/// The epilogue is a matrix of `rows` × `columns` elements. No other thread owns the elements of
-/// this thread tile.
+/// The epilogue's matrix is in device memory. No other thread owns the elements of this thread
+/// tile.
 #[inline(always)]
-unsafe fn store_direct<const TM: usize, const TN: usize>(
-    epilogue: &LinearCombination<f32>,
+unsafe fn store_direct<Op: OutputOp<f32>, const TM: usize, const TN: usize>(
+    epilogue: &DirectEpilogue<f32, Op>,
     accumulators: &[[f32; TN]; TM],
     row: usize,
     column: usize,
 ) {
-    let LinearCombination {
-        start,
-        leading,
-        rows,
-        columns,
-        alpha,
-        beta,
-    } = *epilogue;
-    let vectors =
-        leading.is_multiple_of(4) && columns.is_multiple_of(4) && start.addr().is_multiple_of(16);
+    let vectors = epilogue.vectors();
     for i in 0..TM {
         let row = row + i / 4 * (4 * WARP_THREADS_M) + i % 4;
-        if row >= rows {
-            continue;
-        }
         for j in (0..TN).step_by(4) {
             let column = column + j * WARP_THREADS_N;
-            let to = start.wrapping_add(row * leading + column);
-            let mut values = scaled(&accumulators[i], j, alpha);
-            // SAFETY: the tests keep each access inside of the matrix. A vec4 is aligned because
-            // the start and the leading dimension are, and `column` is a multiple of 4.
-            unsafe {
-                if !vectors {
-                    for q in 0..4 {
-                        if column + q < columns {
-                            let to = to.add(q);
-                            *to = if beta == 0.0 {
-                                values[q]
-                            } else {
-                                add_source(beta, *to, values[q])
-                            };
-                        }
-                    }
-                } else if column < columns {
-                    if beta != 0.0 {
-                        let old = F32x4::load(to);
-                        for q in 0..4 {
-                            values[q] = add_source(beta, old[q], values[q]);
-                        }
-                    }
-                    F32x4::store(to, values);
-                }
-            }
+            let four = core::array::from_fn(|q| accumulators[i][j + q]);
+            // SAFETY: this function has the contract of `store_4`; `column` is a multiple of 4.
+            unsafe { epilogue.store_4(row, column, four, vectors) };
         }
     }
-}
-
-/// Four accumulators from `j` on, times α, in registers of their own. To be stored as they are, the
-/// accumulators would have to lie as the vectors of B do, in the same register banks. Each FMA of
-/// the main loop would then wait for a bank.
-#[inline(always)]
-fn scaled<const TN: usize>(accumulators: &[f32; TN], j: usize, alpha: f32) -> [f32; 4] {
-    [
-        accumulators[j] * alpha,
-        accumulators[j + 1] * alpha,
-        accumulators[j + 2] * alpha,
-        accumulators[j + 3] * alpha,
-    ]
 }
 
 /// Stores a warp's accumulators, the first of them at `row` and `column`, where rows start at any
 /// address. 8 rows at a time go through shared memory, so that a store covers 32 neighbours.
 ///
+/// They are scaled on the way. To be stored as they are, accumulators would have to lie as the
+/// vectors of B do, in the same register banks: each FMA of the main loop would wait for a bank.
+///
 /// # Safety
-/// The epilogue is a matrix of `rows` × `columns` elements. No other warp owns the elements of this
-/// warp tile, or uses `staging`: 8 rows of 4 · `TN` + [`PADDING`] elements of shared memory.
+/// The epilogue's matrix is in device memory. No other warp owns the elements of this warp tile, or
+/// uses `staging`: 8 rows of 4 · `TN` + [`PADDING`] elements of shared memory.
 #[inline(always)]
-unsafe fn store_through_shared<const TM: usize, const TN: usize>(
-    epilogue: &LinearCombination<f32>,
+unsafe fn store_through_shared<Op: OutputOp<f32>, const TM: usize, const TN: usize>(
+    epilogue: &DirectEpilogue<f32, Op>,
     accumulators: &[[f32; TN]; TM],
     staging: *mut f32,
     row: usize,
@@ -422,24 +382,18 @@ unsafe fn store_through_shared<const TM: usize, const TN: usize>(
     let own = staging.wrapping_add(lane / WARP_THREADS_N * pitch + lane % WARP_THREADS_N * 4);
     for i in 0..TM {
         // SAFETY: only this warp uses the staging rows, and `sync_warp` separates their writes from
-        // their reads. The test keeps accesses inside of the matrix.
+        // their reads. The epilogue has the contract of this function.
         unsafe {
             for j in (0..TN).step_by(4) {
-                F32x4::store(
-                    own.add(j * WARP_THREADS_N),
-                    scaled(&accumulators[i], j, epilogue.alpha),
-                );
+                let scaled = core::array::from_fn(|q| epilogue.scale(accumulators[i][j + q]));
+                F32x4::store(own.add(j * WARP_THREADS_N), scaled);
             }
             warp::sync_warp(u32::MAX);
             for y in 0..WARP_THREADS_M {
                 let row = row + i / 4 * (4 * WARP_THREADS_M) + y * 4 + i % 4;
                 for x in (0..width).step_by(32) {
-                    let column = column + x + lane;
-                    if row < epilogue.rows && column < epilogue.columns {
-                        let to = epilogue.start.add(row * epilogue.leading + column);
-                        let old = if epilogue.beta == 0.0 { 0.0 } else { *to };
-                        *to = epilogue.combine(*staging.add(y * pitch + x + lane), old);
-                    }
+                    let scaled = *staging.add(y * pitch + x + lane);
+                    epilogue.store_scaled(row, column + x + lane, scaled);
                 }
             }
             warp::sync_warp(u32::MAX);
@@ -532,7 +486,7 @@ macro_rules! instances {
                 body::<
                     { $tile::BM }, { $tile::BN }, { $tile::BK }, { $tile::TM }, { $tile::TN },
                     { $tile::THREADS }, { $tile::STAGES }, { $tile::UNROLL },
-                    { layout::$a }, { layout::$b }, { $tile::DIRECT },
+                    { layout::$a }, { layout::$b }, { $tile::DIRECT }, LinearCombination<f32>,
                 >(
                     memory, a.as_ptr(), b.as_ptr(), c, workspace, params,
                 )

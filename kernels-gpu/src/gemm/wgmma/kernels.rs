@@ -49,6 +49,7 @@
 
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
+use crate::gemm::epilogue::output_op::LinearCombination;
 use crate::gemm::scheduler::persistent::TileSchedulerParams;
 use crate::gemm::tile_config::TileConfig;
 use crate::gemm::wgmma::rs::RS;
@@ -136,9 +137,10 @@ macro_rules! wgmma_kernels {
                 ) {
                     // SAFETY: this kernel has the contract of `body`.
                     unsafe {
-                        body::<$source<$input, $a, $b>, [f32; $bn / 2], $output, { $bm / WM }>(
-                            maps, (c, workspace), params, scheduler,
-                        )
+                        body::<
+                            $source<$input, $a, $b>, [f32; $bn / 2], $output,
+                            LinearCombination<f32>, { $bm / WM },
+                        >(maps, (c, workspace), params, scheduler)
                     }
                 }
             )*)*

@@ -7,13 +7,16 @@
 //! sums where its tile has several splits, and stores C.
 
 use crate::gemm::GemmParams;
-use crate::gemm::epilogue::tma_store::{self, OutputElements, OutputVec2, TmaEpilogue};
+use crate::gemm::element::Output;
+use crate::gemm::epilogue::output_op::OutputOp;
+use crate::gemm::epilogue::tma_store::{self, OutputElements, TmaEpilogue};
 use crate::gemm::pipeline::tma::{Pipeline, Stages};
-use crate::gemm::reduction::arrival::{Warpgroup, is_last};
 use crate::gemm::reduction::dsmem;
-use crate::gemm::reduction::workspace::PartialSums;
+use crate::gemm::reduction::fix_up::{Warpgroup, fix_up};
+use crate::gemm::reduction::partial_sums::{Accumulators, PartialSums};
+use crate::gemm::scheduler::Split;
 use crate::gemm::scheduler::persistent::{
-    ReductionMode, Split, StreamK, TileCoord, TileGrid, TileSchedulerParams,
+    ReductionMode, StreamK, TileCoord, TileGrid, TileSchedulerParams,
 };
 use crate::gemm::tile_config::Tile;
 use crate::gemm::wgmma::multicast;
@@ -75,19 +78,22 @@ pub(super) const fn threads(bm: usize) -> usize {
 }
 
 /// The kernel's parameters and its work, for `CONSUMERS` consumer warpgroups in each block.
-struct WarpSpecialized<C, const CONSUMERS: usize> {
+struct WarpSpecialized<C, Op, const CONSUMERS: usize> {
     maps: *const TensorMaps,
     c: *mut C,
     workspace: *mut f32,
     params: GemmParams<f32>,
     scheduler: TileSchedulerParams,
+    op: Op,
     tiles: TileGrid,
     stream_k: StreamK,
     /// Rows of A and columns of B that are loaded for a tile.
     loaded: [u32; 2],
 }
 
-impl<C: OutputVec2, const CONSUMERS: usize> WarpSpecialized<C, CONSUMERS> {
+impl<C: Output<Wide = f32>, Op: OutputOp<f32>, const CONSUMERS: usize>
+    WarpSpecialized<C, Op, CONSUMERS>
+{
     #[inline(always)]
     fn new<W: OperandSource, S: Accumulator>(
         maps: *const TensorMaps,
@@ -109,6 +115,7 @@ impl<C: OutputVec2, const CONSUMERS: usize> WarpSpecialized<C, CONSUMERS> {
             workspace,
             params,
             scheduler,
+            op: Op::new(&params),
             tiles,
             stream_k: StreamK::new(tiles.count(), &scheduler, k_tiles, blocks),
             loaded: [
@@ -207,7 +214,7 @@ impl<C: OutputVec2, const CONSUMERS: usize> WarpSpecialized<C, CONSUMERS> {
     /// [`produce`](Self::produce). `boxes` and `flag` are shared memory of this warpgroup alone,
     /// and `stages` is the first stage.
     #[inline(always)]
-    unsafe fn consume<W: OperandSource, S: Accumulator>(
+    unsafe fn consume<W: OperandSource, S: Accumulator + Accumulators<Element = f32>>(
         &self,
         mut pipeline: Pipeline<StageCountAuto<S, CONSUMERS>>,
         warpgroup: usize,
@@ -216,6 +223,7 @@ impl<C: OutputVec2, const CONSUMERS: usize> WarpSpecialized<C, CONSUMERS> {
     ) {
         let barrier = 1 + warpgroup as u32;
         let epilogue = TmaEpilogue {
+            op: self.op,
             elements: OutputElements {
                 c: self.c,
                 params: &self.params,
@@ -266,7 +274,7 @@ impl<C: OutputVec2, const CONSUMERS: usize> WarpSpecialized<C, CONSUMERS> {
     /// All 128 threads of the warpgroup execute it together. The accumulators are complete, and
     /// those of `split`.
     #[inline(always)]
-    unsafe fn fix_up<S: Accumulator>(
+    unsafe fn fix_up<S: Accumulators<Element = f32>>(
         &self,
         accumulators: &mut S,
         split: &Split,
@@ -275,27 +283,23 @@ impl<C: OutputVec2, const CONSUMERS: usize> WarpSpecialized<C, CONSUMERS> {
     ) -> bool {
         let barrier = 1 + warpgroup as u32;
         let of_warpgroup = [warpgroup, CONSUMERS];
-        let partial_sums = PartialSums::new(
-            self.workspace,
-            &self.scheduler,
+        let partial_sums = PartialSums::<_, WARPGROUP>::new(
+            (self.workspace).wrapping_add(self.scheduler.partial_sums_offset as usize),
             *split,
             of_warpgroup,
-            S::COLUMNS,
+            S::COUNT,
         );
         let counter = split.tile as usize * CONSUMERS + warpgroup;
         let counter = self.workspace.wrapping_add(counter);
         // SAFETY: the counter is a word of the workspace, 0 before the first split arrives and
         // after the last one; `flag` is this warpgroup's.
         unsafe {
-            partial_sums.store(accumulators);
+            partial_sums.store(accumulators, 1.0);
             if self.scheduler.reduction == ReductionMode::Kernel {
                 return false;
             }
-            let last = is_last(&Warpgroup { barrier }, counter.cast(), split.count, flag);
-            if last {
-                partial_sums.reduce(accumulators);
-            }
-            last
+            let group = Warpgroup { barrier };
+            fix_up(&group, &partial_sums, accumulators, counter.cast(), flag)
         }
     }
 }
@@ -307,8 +311,9 @@ impl<C: OutputVec2, const CONSUMERS: usize> WarpSpecialized<C, CONSUMERS> {
 #[inline(always)]
 pub(super) unsafe fn body<
     W: OperandSource,
-    S: Accumulator,
-    C: OutputVec2,
+    S: Accumulator + Accumulators<Element = f32>,
+    C: Output<Wide = f32>,
+    Op: OutputOp<f32>,
     const CONSUMERS: usize,
 >(
     maps: *const TensorMaps,
@@ -319,7 +324,7 @@ pub(super) unsafe fn body<
     let memory = shared::dynamic_shared_mem::<u8>();
     let boxes_bytes = boxes_bytes(CONSUMERS);
     let base = stage::stages().at(boxes_bytes as u32);
-    let this = WarpSpecialized::<C, CONSUMERS>::new::<W, S>(maps, arrays, params, scheduler);
+    let this = WarpSpecialized::<C, Op, CONSUMERS>::new::<W, S>(maps, arrays, params, scheduler);
     // SAFETY: `warp` is the same in a warp, and `warp < 4` in a warpgroup, so whole warps and
     // warpgroups take the same branch. Shared memory has the bytes of the `TileConfig`.
     unsafe {

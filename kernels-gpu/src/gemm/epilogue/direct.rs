@@ -1,0 +1,158 @@
+//! The epilogue of one thread, which stores its accumulators to C, or to the workspace as partial
+//! sums of split-K.
+
+use super::output_op::OutputOp;
+use crate::gemm::element::{Output, Scalar};
+use crate::gemm::scheduler::grid::WorkTile;
+use crate::gemm::{GemmParams, partial_sums_pitch};
+use cuda_std::prelude::*;
+
+/// Elements of a vector, which a thread stores at once.
+const VECTOR: usize = 4;
+
+/// The matrix that a block stores its accumulators to, and the output operator.
+#[derive(Clone, Copy, Debug)]
+pub struct DirectEpilogue<C, Op> {
+    /// Element (0, 0) of the matrix.
+    start: *mut C,
+    /// Its leading dimension.
+    leading: usize,
+    /// Its rows.
+    rows: usize,
+    /// Its columns.
+    columns: usize,
+    op: Op,
+}
+
+impl<T: Scalar, Op: OutputOp<T>> DirectEpilogue<T, Op> {
+    /// The epilogue of a work tile, where C has the type of the accumulators.
+    #[inline(always)]
+    pub fn new(params: &GemmParams<T>, work: &WorkTile, c: *mut T, workspace: *mut T) -> Self {
+        if params.splits > 1 {
+            Self::of_split(params, work, workspace)
+        } else {
+            Self::of_c(params, work.batch, c)
+        }
+    }
+
+    /// The partial sums of a split of a GEMM of the batch.
+    #[inline(always)]
+    pub fn of_split(params: &GemmParams<T>, work: &WorkTile, workspace: *mut T) -> Self {
+        let index = work.batch as usize * params.splits as usize + work.split as usize;
+        let (rows, leading) = (params.m as usize, partial_sums_pitch(params.n));
+        DirectEpilogue {
+            start: workspace.wrapping_add(index * rows * leading),
+            leading,
+            rows,
+            // Columns from n on are stored as well: vectors then stay whole.
+            columns: leading,
+            op: Op::of_partial_sums(),
+        }
+    }
+}
+
+impl<C: Output, Op: OutputOp<C::Wide>> DirectEpilogue<C, Op> {
+    /// C of a GEMM of the batch.
+    #[inline(always)]
+    pub fn of_c(params: &GemmParams<C::Wide>, batch: u32, c: *mut C) -> Self {
+        DirectEpilogue {
+            start: c.wrapping_add(batch as usize * params.stride_c as usize),
+            leading: params.ldc as usize,
+            rows: params.m as usize,
+            columns: params.n as usize,
+            op: Op::new(params),
+        }
+    }
+
+    /// What depends on an accumulator alone: see [`OutputOp::scale`].
+    #[inline(always)]
+    pub fn scale(&self, accumulator: C::Wide) -> C::Wide {
+        self.op.scale(accumulator)
+    }
+
+    /// Whether [`store_4`](Self::store_4) stores vectors: rows start at multiples of a vector's
+    /// bytes, or of 16.
+    #[inline(always)]
+    pub fn vectors(&self) -> bool {
+        let row_bytes = self.leading * size_of::<C>();
+        let align = const {
+            if size_of::<C>() < 4 {
+                VECTOR * size_of::<C>()
+            } else {
+                16
+            }
+        };
+        (self.start.addr() | row_bytes).is_multiple_of(align)
+    }
+
+    /// Stores the result of an accumulator, if the matrix has the element.
+    ///
+    /// # Safety
+    /// The matrix is in device memory. No other thread stores the element.
+    #[inline(always)]
+    pub unsafe fn store(&self, row: usize, column: usize, accumulator: C::Wide) {
+        // SAFETY: this function has the contract of `store_scaled`.
+        unsafe { self.store_scaled(row, column, self.op.scale(accumulator)) }
+    }
+
+    /// Stores the result of a scaled accumulator, if the matrix has the element.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store).
+    #[inline(always)]
+    pub unsafe fn store_scaled(&self, row: usize, column: usize, scaled: C::Wide) {
+        if row < self.rows && column < self.columns {
+            // SAFETY: the element is inside of the matrix by the test above.
+            unsafe {
+                let to = self.start.add(row * self.leading + column);
+                let source = if self.op.is_source_needed() {
+                    (*to).widen()
+                } else {
+                    C::Wide::ZERO
+                };
+                *to = C::from_wide(self.op.combine(scaled, source));
+            }
+        }
+    }
+
+    /// Stores the results of four accumulators of a row, from a multiple of 4 on, as far as the
+    /// matrix has the elements: as a vector where `vectors`, the result of
+    /// [`vectors`](Self::vectors), and the matrix has all four.
+    ///
+    /// # Safety
+    /// As for [`store`](Self::store), of four elements.
+    #[inline(always)]
+    pub unsafe fn store_4(
+        &self,
+        row: usize,
+        column: usize,
+        accumulators: [C::Wide; VECTOR],
+        vectors: bool,
+    ) {
+        if row >= self.rows {
+            return;
+        }
+        if vectors && column + VECTOR <= self.columns {
+            let to = self.start.wrapping_add(row * self.leading + column);
+            let op = self.op;
+            let mut results = accumulators.map(move |accumulator| op.scale(accumulator));
+            // SAFETY: the matrix has all four elements, and its rows are aligned.
+            unsafe {
+                if op.is_source_needed() {
+                    let source = C::load_4(to);
+                    for q in 0..VECTOR {
+                        results[q] = op.combine(results[q], source[q]);
+                    }
+                } else {
+                    results = results.map(move |scaled| op.combine(scaled, C::Wide::ZERO));
+                }
+                C::store_4(to, results);
+            }
+        } else {
+            for q in 0..VECTOR {
+                // SAFETY: the matrix and its elements are those of this function's contract.
+                unsafe { self.store(row, column + q, accumulators[q]) };
+            }
+        }
+    }
+}

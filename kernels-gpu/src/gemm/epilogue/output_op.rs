@@ -1,0 +1,70 @@
+//! Output operators: what an epilogue computes of an accumulator and of the element of C that was
+//! there before, the source.
+
+use crate::gemm::GemmParams;
+use cuda_std::prelude::*;
+
+/// An output operator, for accumulators of `T`. An epilogue rounds its result once, when it is
+/// stored.
+pub trait OutputOp<T: GpuFloat>: Copy {
+    /// The operator of a GEMM.
+    fn new(params: &GemmParams<T>) -> Self;
+
+    /// The operator that stores accumulators as they are: partial sums.
+    fn of_partial_sums() -> Self;
+
+    /// Whether the result depends on the source. Where it does not, C is not read.
+    fn is_source_needed(&self) -> bool;
+
+    /// What depends on the accumulator alone. It goes to a register of its own: see
+    /// [`sgemm`](crate::gemm::simt::sgemm).
+    fn scale(&self, accumulator: T) -> T;
+
+    /// The result, of a scaled accumulator and the source. The source means nothing where it is not
+    /// needed.
+    fn combine(&self, scaled: T, source: T) -> T;
+}
+
+/// α · accumulator + β · source.
+#[derive(Clone, Copy, Debug)]
+pub struct LinearCombination<T> {
+    alpha: T,
+    beta: T,
+}
+
+impl<T: GpuFloat> OutputOp<T> for LinearCombination<T> {
+    #[inline(always)]
+    fn new(params: &GemmParams<T>) -> Self {
+        LinearCombination {
+            alpha: params.alpha,
+            beta: params.beta,
+        }
+    }
+
+    #[inline(always)]
+    fn of_partial_sums() -> Self {
+        LinearCombination {
+            alpha: T::ONE,
+            beta: T::ZERO,
+        }
+    }
+
+    #[inline(always)]
+    fn is_source_needed(&self) -> bool {
+        self.beta != T::ZERO
+    }
+
+    #[inline(always)]
+    fn scale(&self, accumulator: T) -> T {
+        self.alpha * accumulator
+    }
+
+    #[inline(always)]
+    fn combine(&self, scaled: T, source: T) -> T {
+        if self.is_source_needed() {
+            self.beta.mul_add(source, scaled)
+        } else {
+            scaled
+        }
+    }
+}
