@@ -24,6 +24,7 @@ use kernels_gpu::gemm::planner::kernel_set::{
 };
 use kernels_gpu::gemm::planner::tiles::TilePlan;
 use kernels_gpu::gemm::reduction::fix_up::COUNTER_BYTES;
+use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING, partial_sums_pitch};
 use tuning::Choices;
 
@@ -201,6 +202,13 @@ pub fn plan_choice<T: GemmInput>(
         ldc: description.leading[2],
         transpose_a: description.transposed[0].into(),
         transpose_b: description.transposed[1].into(),
+        stride_a: description.strides[0],
+        stride_b: description.strides[1],
+        stride_c: description.strides[2],
+        alpha: description.alpha,
+        beta: description.beta,
+    }));
+    let scheduler = GridSchedulerParams {
         splits: choice.splits,
         k_per_split: choice.k_per_split,
         data_parallel_tiles: choice
@@ -211,12 +219,7 @@ pub fn plan_choice<T: GemmInput>(
         stream_k_first: choice.stream_k.map_or(k, |stream_k| stream_k.first_split_k),
         stream_k_rest: choice.stream_k.map_or(0, |stream_k| stream_k.other_split_k),
         promotion_interval: choice.promotion_interval,
-        stride_a: description.strides[0],
-        stride_b: description.strides[1],
-        stride_c: description.strides[2],
-        alpha: description.alpha,
-        beta: description.beta,
-    }));
+    };
     // Elements in the workspace of tiles whose splits are reduced in the same launch.
     let reduced = choice
         .gemv_workspace
@@ -245,6 +248,7 @@ pub fn plan_choice<T: GemmInput>(
                 None => Param::Workspace,
             },
             parameters.clone(),
+            Param::Bytes(bytes_of_scheduler(&scheduler)),
         ],
     }];
     let zeroed_bytes = reduced.map_or(0, |_| COUNTER_BYTES as u64);
@@ -259,7 +263,12 @@ pub fn plan_choice<T: GemmInput>(
             block: Dim3::new(width, lanes, 1),
             cluster: Dim3::ONE,
             shared_bytes: 0,
-            params: vec![Param::Workspace, Param::Output, parameters],
+            params: vec![
+                Param::Workspace,
+                Param::Output,
+                parameters,
+                Param::U32(choice.splits),
+            ],
         });
         let rows = u64::from(m) * u64::from(choice.splits) * u64::from(description.batch);
         workspace_bytes = rows * partial_sums_pitch(n) as u64 * size_of::<T::Output>() as u64;
@@ -273,7 +282,7 @@ pub fn plan_choice<T: GemmInput>(
 
 /// The parameters as the kernel reads them.
 fn bytes<T: GemmElement>(gemm: &GemmParams<T>) -> Vec<u8> {
-    const { assert!(size_of::<GemmParams<T>>() == 16 * 4 + 3 * 8 + 2 * size_of::<T>()) };
+    const { assert!(size_of::<GemmParams<T>>() == 8 * 4 + 3 * 8 + 2 * size_of::<T>()) };
     // SAFETY: a `repr(C)` struct without padding, by the assertion, is as many initialised bytes.
     unsafe {
         std::slice::from_raw_parts(
@@ -281,6 +290,32 @@ fn bytes<T: GemmElement>(gemm: &GemmParams<T>) -> Vec<u8> {
             size_of::<GemmParams<T>>(),
         )
     }
+    .to_vec()
+}
+
+/// See [`bytes`].
+fn bytes_of_scheduler(scheduler: &GridSchedulerParams) -> Vec<u8> {
+    const { assert!(size_of::<GridSchedulerParams>() == 8 * 4) };
+    let GridSchedulerParams {
+        splits,
+        k_per_split,
+        data_parallel_tiles,
+        stream_k_tiles,
+        stream_k_splits,
+        stream_k_first,
+        stream_k_rest,
+        promotion_interval,
+    } = *scheduler;
+    bytemuck::bytes_of(&[
+        splits,
+        k_per_split,
+        data_parallel_tiles,
+        stream_k_tiles,
+        stream_k_splits,
+        stream_k_first,
+        stream_k_rest,
+        promotion_interval,
+    ])
     .to_vec()
 }
 

@@ -1,6 +1,6 @@
-//! The parameters of a GEMM, as every kernel of the library takes them.
+//! The problem, as every kernel of the library takes it. How it is divided among blocks is told by
+//! the parameters of the [tile scheduler](super::scheduler).
 
-use super::simt::promotion;
 use cuda_std::prelude::*;
 
 /// C ← α · op(A) · op(B) + β · C, passed by value. Sizes and distances are in elements.
@@ -23,24 +23,6 @@ pub struct GemmParams<T> {
     pub transpose_a: u32,
     /// 1 where B is stored as n × k.
     pub transpose_b: u32,
-    /// Split-K factor; at least 1.
-    pub splits: u32,
-    /// Elements along k of a split.
-    pub k_per_split: u32,
-    /// Data-parallel tiles: each has one block. [`u32::MAX`] where there are no stream-K tiles;
-    /// otherwise `splits` and the batch are 1.
-    pub data_parallel_tiles: u32,
-    /// Stream-K tiles: the other ones, each of which has several blocks; at least 1.
-    pub stream_k_tiles: u32,
-    /// Work units of a stream-K tile.
-    pub stream_k_splits: u32,
-    /// Elements along k of a stream-K tile's first work unit.
-    pub stream_k_first: u32,
-    /// Elements along k of each of its other work units.
-    pub stream_k_rest: u32,
-    /// Elements along k after which `sgemm` promotes its accumulators: a power of two that BK
-    /// divides. See [`promotion`].
-    pub promotion_interval: u32,
     /// From one matrix A of a batch to the next.
     pub stride_a: u64,
     /// From one matrix B of a batch to the next.
@@ -73,14 +55,6 @@ impl<T: GpuFloat> GemmParams<T> {
             ldc: n,
             transpose_a: transpose_a as u32,
             transpose_b: transpose_b as u32,
-            splits: 1,
-            k_per_split: k,
-            data_parallel_tiles: u32::MAX,
-            stream_k_tiles: 1,
-            stream_k_splits: 1,
-            stream_k_first: k,
-            stream_k_rest: 0,
-            promotion_interval: promotion::NEVER,
             stride_a: 0,
             stride_b: 0,
             stride_c: 0,

@@ -4,9 +4,10 @@
 //! which the kernels are generated, for the device, and a [`TileConfig`] of each, for the host:
 //! [`sgemm`](super::simt::sgemm), [`mma`](super::mma::main_loop), [`wgmma`](super::wgmma::kernels).
 //!
-//! The SIMT and `mma.sync` kernels take `(a, len, b, len, c, workspace, params)`: the operands as
-//! slices, C, the workspace for partial sums or null, and a [`GemmParams`](super::GemmParams) by
-//! value.
+//! The SIMT and `mma.sync` kernels take `(a, len, b, len, c, workspace, params, scheduler)`: the
+//! operands as slices, C, the workspace for partial sums or null, and by value a
+//! [`GemmParams`](super::GemmParams) and the parameters of the
+//! [tile scheduler](super::scheduler::grid).
 //!
 //! # Safety
 //! `a`, `b` and `c` are device arrays of the extents and leading dimensions that

@@ -3,7 +3,7 @@
 
 use super::output_op::OutputOp;
 use crate::gemm::element::{Output, Scalar};
-use crate::gemm::scheduler::grid::WorkTile;
+use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use crate::gemm::{GemmParams, partial_sums_pitch};
 use cuda_std::prelude::*;
 
@@ -27,9 +27,14 @@ pub struct DirectEpilogue<C, Op> {
 impl<T: Scalar, Op: OutputOp<T>> DirectEpilogue<T, Op> {
     /// The epilogue of a work tile, where C has the type of the accumulators.
     #[inline(always)]
-    pub fn new(params: &GemmParams<T>, work: &WorkTile, c: *mut T, workspace: *mut T) -> Self {
-        if params.splits > 1 {
-            Self::of_split(params, work, workspace)
+    pub fn new(
+        params: &GemmParams<T>,
+        scheduler: &GridSchedulerParams,
+        work: &WorkTile,
+        [c, workspace]: [*mut T; 2],
+    ) -> Self {
+        if scheduler.splits > 1 {
+            Self::of_split(params, scheduler, work, workspace)
         } else {
             Self::of_c(params, work.batch, c)
         }
@@ -37,8 +42,13 @@ impl<T: Scalar, Op: OutputOp<T>> DirectEpilogue<T, Op> {
 
     /// The partial sums of a split of a GEMM of the batch.
     #[inline(always)]
-    pub fn of_split(params: &GemmParams<T>, work: &WorkTile, workspace: *mut T) -> Self {
-        let index = work.batch as usize * params.splits as usize + work.split as usize;
+    pub fn of_split(
+        params: &GemmParams<T>,
+        scheduler: &GridSchedulerParams,
+        work: &WorkTile,
+        workspace: *mut T,
+    ) -> Self {
+        let index = work.batch as usize * scheduler.splits as usize + work.split as usize;
         let (rows, leading) = (params.m as usize, partial_sums_pitch(params.n));
         DirectEpilogue {
             start: workspace.wrapping_add(index * rows * leading),

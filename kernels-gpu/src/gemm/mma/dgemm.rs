@@ -24,6 +24,7 @@ use super::main_loop::{Accumulators, Fragments, VEC2S_A, VEC2S_B, body, dgemm_in
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::pipeline::cp_async::shared_bytes;
+use crate::gemm::scheduler::grid::GridSchedulerParams;
 use crate::gemm::tile_config::{Tile, TileConfig};
 
 // ANCHOR: multiply

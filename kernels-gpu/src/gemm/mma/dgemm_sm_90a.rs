@@ -22,6 +22,7 @@ use super::main_loop::{Accumulators, Fragments, VEC2S_A, VEC2S_B, body, dgemm_in
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::pipeline::cp_async::shared_bytes;
+use crate::gemm::scheduler::grid::GridSchedulerParams;
 use crate::gemm::tile_config::{Tile, TileConfig};
 
 /// Adds A · B to a warp tile's accumulators, for one k-block, by MMAs of 16 × 8 × 4.

@@ -7,7 +7,7 @@ use crate::gemm::epilogue::output_op::OutputOp;
 use crate::gemm::pipeline::cp_async::Pipeline;
 use crate::gemm::reduction::fix_up::fix_up_block;
 use crate::gemm::reduction::partial_sums;
-use crate::gemm::scheduler::grid::WorkTile;
+use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use cuda_std::async_copy::SharedAddress;
 use cuda_std::prelude::*;
 use cuda_std::vector::{F64x2, Vector};
@@ -92,14 +92,14 @@ pub unsafe fn body<
     memory: *mut f64,
     [a, b]: [*const f64; 2],
     [c, workspace]: [*mut f64; 2],
-    params: GemmParams<f64>,
+    (params, scheduler): (GemmParams<f64>, GridSchedulerParams),
     warp_mma: impl Fn(&mut Accumulators, &Fragments),
 ) {
     const {
         assert!(BM * BN / (WM * WN) * 32 == THREADS);
         assert!(BK.is_multiple_of(2 * MMA_K) && STAGES >= 3);
     }
-    let work = WorkTile::of_this_block(&params, BM as u32, BN as u32);
+    let work = WorkTile::of_this_block(&params, &scheduler, [BM as u32, BN as u32]);
     let mut loader_a = TileLoader::<f64, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
         matrix: a.wrapping_add(work.batch as usize * params.stride_a as usize),
         leading: params.lda,
@@ -192,11 +192,11 @@ pub unsafe fn body<
             }
         }
         // Where there are stream-K tiles, `splits` is 1.
-        let (one, flag) = (f64::from(params.splits), memory.cast());
-        if !fix_up_block::<_, THREADS>(&params, &mut accumulators, one, workspace, flag) {
+        let (one, flag) = (f64::from(scheduler.splits), memory.cast());
+        if !fix_up_block::<_, THREADS>(&scheduler, &mut accumulators, one, workspace, flag) {
             return;
         }
-        let epilogue = DirectEpilogue::<f64, Op>::new(&params, &work, c, workspace);
+        let epilogue = DirectEpilogue::<f64, Op>::new(&params, &scheduler, &work, [c, workspace]);
         let row = work.row as usize + warp_row + 2 * group;
         let column = work.column as usize + warp_column + 4 * in_group;
         store(&epilogue, &accumulators, row, column);
@@ -291,6 +291,7 @@ macro_rules! dgemm_tiles {
                         c: *mut f64,
                         workspace: *mut f64,
                         params: GemmParams<f64>,
+                        scheduler: GridSchedulerParams,
                     ) {
                         let memory = cuda_std::shared::dynamic_shared_mem();
                         // SAFETY: operands, C and workspace are as the kernel's contract says, and
@@ -301,7 +302,8 @@ macro_rules! dgemm_tiles {
                                 { layout::$a }, { layout::$b },
                                 crate::gemm::epilogue::output_op::LinearCombination<f64>,
                             >(
-                                memory, [a.as_ptr(), b.as_ptr()], [c, workspace], params,
+                                memory, [a.as_ptr(), b.as_ptr()], [c, workspace],
+                                (params, scheduler),
                                 $warp_mma,
                             )
                         }

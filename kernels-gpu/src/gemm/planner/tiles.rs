@@ -19,12 +19,12 @@ pub struct TilePlan {
     pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
-    /// The split-K factor, [`GemmParams::splits`](crate::gemm::GemmParams::splits). The reduction
+    /// The split-K factor. The reduction
     /// kernel follows where it is above 1, but for GEMV, whose last blocks add up.
     pub splits: u32,
-    /// [`GemmParams::k_per_split`](crate::gemm::GemmParams::k_per_split).
+    /// Elements along k of a split.
     pub k_per_split: u32,
-    /// [`GemmParams::promotion_interval`](crate::gemm::GemmParams::promotion_interval).
+    /// Elements along k after which accumulators are promoted.
     pub promotion_interval: u32,
     /// The stream-K tiles, where there are any.
     pub stream_k: Option<StreamK>,

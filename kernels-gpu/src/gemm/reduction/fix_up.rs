@@ -13,9 +13,9 @@
 //! Matrix-Matrix Multiplication on the GPU", 2023, split the last waves too; there the blocks of a
 //! tile wait for each other.
 
-use crate::gemm::GemmParams;
 use crate::gemm::reduction::partial_sums::{Accumulators, PartialSums};
 use crate::gemm::scheduler::Split;
+use crate::gemm::scheduler::grid::GridSchedulerParams;
 use cuda_std::atomic;
 use cuda_std::prelude::*;
 use cuda_std::wgmma;
@@ -146,13 +146,13 @@ pub unsafe fn fix_up<A: Accumulators, const THREADS: usize>(
 /// are zero before the launch. No thread accesses `flag` after the block's first barrier in here.
 #[inline(always)]
 pub unsafe fn fix_up_block<A: Accumulators, const THREADS: usize>(
-    params: &GemmParams<A::Element>,
+    scheduler: &GridSchedulerParams,
     accumulators: &mut A,
     one: A::Element,
     workspace: *mut A::Element,
     flag: *mut u32,
 ) -> bool {
-    let Some(split) = Split::of_this_block(params) else {
+    let Some(split) = Split::of_this_block(scheduler) else {
         return true;
     };
     let partial_sums = PartialSums::<_, THREADS>::new(workspace, split, [0, 1], A::COUNT);

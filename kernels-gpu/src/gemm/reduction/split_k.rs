@@ -14,7 +14,7 @@
 //! meet in shared memory.
 //!
 //! # Preconditions
-//! None. The partial sums are those of a launch with the same [`GemmParams`].
+//! None. The partial sums are those of a launch with the same [`GemmParams`] and split-K factor.
 //!
 //! # What changed since the rung before
 //! It is the second half of a split-K GEMM.
@@ -44,12 +44,13 @@ pub const IN_FLIGHT: usize = 4;
 /// The body of the kernels.
 ///
 /// # Safety
-/// `partial_sums`, `c` and `params` are those of the GEMM, and the launch is as the kernels say.
+/// `partial_sums`, `c`, `params` and `splits` are those of the GEMM, and the launch is as the kernels say.
 #[inline(always)]
 pub unsafe fn body<T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>>(
     partial_sums: *const T,
     c: *mut C,
     params: GemmParams<T>,
+    splits: u32,
 ) {
     let shared = shared_array![T; THREADS * VECTOR];
     let (x, group) = (
@@ -61,7 +62,7 @@ pub unsafe fn body<T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>>(
         thread::block_dim_y() as usize,
     );
     let batch = thread::block_idx_z() as usize;
-    let (rows, splits) = (params.m as usize, params.splits as usize);
+    let (rows, splits) = (params.m as usize, splits as usize);
     let pitch = partial_sums_pitch(params.n);
     let elements = rows * pitch;
     let element = (thread::block_idx_x() as usize * width + x) * VECTOR;
@@ -123,7 +124,7 @@ macro_rules! reduce_kernels {
             )]
             ///
             /// # Safety
-            /// `partial_sums` are those of a launch with the same `params`, and `c` is its
+            /// `partial_sums` are those of a launch with the same `params` and splits, and `c` is its
             /// C. A block has at most [`THREADS`] threads, in y at most [`MAX_GROUPS`]. The grid
             /// has a thread in x for each vector, and the batch in z.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
@@ -131,10 +132,11 @@ macro_rules! reduce_kernels {
                 partial_sums: *const $accumulator,
                 c: *mut $output,
                 params: GemmParams<$accumulator>,
+                splits: u32,
             ) {
                 // SAFETY: the body has the contract of this kernel.
                 unsafe {
-                    body::<_, _, LinearCombination<$accumulator>>(partial_sums, c, params)
+                    body::<_, _, LinearCombination<$accumulator>>(partial_sums, c, params, splits)
                 }
             }
         )*

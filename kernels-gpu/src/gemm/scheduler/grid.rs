@@ -1,6 +1,6 @@
 //! The tile scheduler of grids with one block for each work tile.
 //!
-//! x and y count tiles of C along n and m, and z counts batch · [`splits`](GemmParams::splits) +
+//! x and y count tiles of C along n and m, and z counts batch · [`splits`](GridSchedulerParams::splits) +
 //! split. Where there are stream-K tiles, the grid is one row of blocks: those of the data-parallel
 //! tiles, then the first work units of all stream-K tiles, then their other work units.
 
@@ -8,6 +8,30 @@ use super::{GROUP_M, Split, rasterize};
 use crate::gemm::GemmParams;
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
+
+/// Parameters of the tile scheduler, passed by value beside [`GemmParams`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GridSchedulerParams {
+    /// Split-K factor; at least 1.
+    pub splits: u32,
+    /// Elements along k of a split.
+    pub k_per_split: u32,
+    /// Data-parallel tiles: each has one block. [`u32::MAX`] where there are no stream-K tiles;
+    /// otherwise `splits` and the batch are 1.
+    pub data_parallel_tiles: u32,
+    /// Stream-K tiles: the other ones, each of which has several blocks; at least 1.
+    pub stream_k_tiles: u32,
+    /// Work units of a stream-K tile.
+    pub stream_k_splits: u32,
+    /// Elements along k of a stream-K tile's first work unit.
+    pub stream_k_first: u32,
+    /// Elements along k of each of its other work units.
+    pub stream_k_rest: u32,
+    /// Elements along k after which `sgemm` promotes its accumulators: a power of two that BK
+    /// divides. See [`promotion`](crate::gemm::simt::promotion).
+    pub promotion_interval: u32,
+}
 
 /// What a block computes.
 #[derive(Clone, Copy, Debug)]
@@ -29,30 +53,34 @@ pub struct WorkTile {
 impl WorkTile {
     /// The work tile of this block, for tiles of `bm` × `bn`.
     #[inline(always)]
-    pub fn of_this_block<T>(params: &GemmParams<T>, bm: u32, bn: u32) -> Self {
+    pub fn of_this_block<T>(
+        params: &GemmParams<T>,
+        scheduler: &GridSchedulerParams,
+        [bm, bn]: [u32; 2],
+    ) -> Self {
         let (tiles_n, tiles_m) = (params.n.div_ceil(bn), params.m.div_ceil(bm));
         let z = thread::block_idx_z();
         let mut tile = thread::block_idx_y() * tiles_n + thread::block_idx_x();
-        let (batch, split) = (z / params.splits, z % params.splits);
-        let (mut k_start, mut k_extent) = (split * params.k_per_split, params.k_per_split);
+        let (batch, split) = (z / scheduler.splits, z % scheduler.splits);
+        let (mut k_start, mut k_extent) = (split * scheduler.k_per_split, scheduler.k_per_split);
         // Without branches, after which the compiler would take the extent along k for one that
         // differs between threads.
-        let unit = Split::of_block(params, tile);
-        let (is_stream_k, is_first) = (tile >= params.data_parallel_tiles, unit.index == 0);
+        let unit = Split::of_block(scheduler, tile);
+        let (is_stream_k, is_first) = (tile >= scheduler.data_parallel_tiles, unit.index == 0);
         tile = if is_stream_k {
-            params.data_parallel_tiles + unit.tile
+            scheduler.data_parallel_tiles + unit.tile
         } else {
             tile
         };
         let before = unit
             .index
             .wrapping_sub(1)
-            .wrapping_mul(params.stream_k_rest);
-        let start_of_unit = params.stream_k_first + before;
+            .wrapping_mul(scheduler.stream_k_rest);
+        let start_of_unit = scheduler.stream_k_first + before;
         let extent_of_unit = if is_first {
-            params.stream_k_first
+            scheduler.stream_k_first
         } else {
-            params.stream_k_rest
+            scheduler.stream_k_rest
         };
         k_start = if is_stream_k && !is_first {
             start_of_unit
@@ -82,19 +110,19 @@ impl Split {
     /// It is computed from a block index that is opaque to the compiler: what is known of it before
     /// the main loop then takes no registers during the loop.
     #[inline(always)]
-    pub fn of_this_block<T>(params: &GemmParams<T>) -> Option<Self> {
+    pub fn of_this_block(scheduler: &GridSchedulerParams) -> Option<Self> {
         let block = opaque(thread::block_idx_x() as usize) as u32;
-        (block >= params.data_parallel_tiles).then(|| Self::of_block(params, block))
+        (block >= scheduler.data_parallel_tiles).then(|| Self::of_block(scheduler, block))
     }
 
     /// The split of a block of a stream-K tile; of another block the result means nothing.
     #[inline(always)]
-    fn of_block<T>(params: &GemmParams<T>, block: u32) -> Self {
-        let unit = block.wrapping_sub(params.data_parallel_tiles);
+    fn of_block(scheduler: &GridSchedulerParams, block: u32) -> Self {
+        let unit = block.wrapping_sub(scheduler.data_parallel_tiles);
         Split {
-            tile: unit % params.stream_k_tiles,
-            index: unit / params.stream_k_tiles,
-            count: params.stream_k_splits,
+            tile: unit % scheduler.stream_k_tiles,
+            index: unit / scheduler.stream_k_tiles,
+            count: scheduler.stream_k_splits,
         }
     }
 }

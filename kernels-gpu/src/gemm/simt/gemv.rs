@@ -7,7 +7,7 @@
 //! not needed again.
 //!
 //! To have enough bytes in flight, k is split: among the threads of a block, which reduce their
-//! partial sums in shared memory, and among blocks ([`GemmParams::splits`]). Blocks store their few
+//! partial sums in shared memory, and among blocks ([`GridSchedulerParams::splits`]). Blocks store their few
 //! partial sums to the workspace, and the last block to arrive adds them: the fix-up. A reduction
 //! kernel would take longer than that to start.
 //!
@@ -36,6 +36,7 @@ use crate::gemm::element::Scalar;
 use crate::gemm::epilogue::direct::DirectEpilogue;
 use crate::gemm::epilogue::output_op::LinearCombination;
 use crate::gemm::reduction::fix_up::{Block, COUNTER_BYTES, is_last};
+use crate::gemm::scheduler::grid::GridSchedulerParams;
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
@@ -141,11 +142,12 @@ impl<T: Scalar> Gemv<T> {
     fn new(
         [a, b]: [*const T; 2],
         params: &GemmParams<T>,
+        scheduler: &GridSchedulerParams,
         [tile_rows, tile_columns]: [usize; 2],
     ) -> Self {
         let z = thread::block_idx_z();
-        let (batch, split) = ((z / params.splits) as usize, z % params.splits);
-        let start = (split * params.k_per_split).min(params.k);
+        let (batch, split) = ((z / scheduler.splits) as usize, z % scheduler.splits);
+        let start = (split * scheduler.k_per_split).min(params.k);
         let a = a.wrapping_add(batch * params.stride_a as usize);
         let b = b.wrapping_add(batch * params.stride_b as usize);
         let (m, n) = (params.m as usize, params.n as usize);
@@ -166,7 +168,7 @@ impl<T: Scalar> Gemv<T> {
             tile_rows,
             tile_columns,
             start: start as usize,
-            end: (start + params.k_per_split).min(params.k) as usize,
+            end: (start + scheduler.k_per_split).min(params.k) as usize,
             swapped,
         }
     }
@@ -174,14 +176,20 @@ impl<T: Scalar> Gemv<T> {
     /// The epilogue of this block. It is computed from an index that the compiler does not know, so
     /// that it holds no registers through the loop before.
     #[inline(always)]
-    fn epilogue(&self, [c, workspace]: [*mut T; 2], params: &GemmParams<T>) -> GemvEpilogue<T> {
+    fn epilogue(
+        &self,
+        [c, workspace]: [*mut T; 2],
+        params: &GemmParams<T>,
+        scheduler: &GridSchedulerParams,
+    ) -> GemvEpilogue<T> {
         let z = opaque(thread::block_idx_z() as usize) as u32;
-        let (batch, split) = (z / params.splits, z % params.splits);
+        let (batch, split) = (z / scheduler.splits, z % scheduler.splits);
         let (tiles_long, tiles_short) = (thread::grid_dim_x(), thread::grid_dim_y());
         let block =
             (batch * tiles_short + thread::block_idx_y()) * tiles_long + thread::block_idx_x();
         let elements = self.tile_rows * self.tile_columns;
-        let all_splits = workspace.wrapping_add(block as usize * params.splits as usize * elements);
+        let all_splits =
+            workspace.wrapping_add(block as usize * scheduler.splits as usize * elements);
         GemvEpilogue {
             first_row: self.first_row,
             first_column: self.first_column,
@@ -189,7 +197,7 @@ impl<T: Scalar> Gemv<T> {
             tile_columns: self.tile_columns,
             direct: DirectEpilogue::of_c(params, batch, c),
             swapped: self.swapped,
-            splits: params.splits as usize,
+            splits: scheduler.splits as usize,
             all_splits,
             own_split: all_splits.wrapping_add(split as usize * elements),
             counter: workspace
@@ -313,9 +321,10 @@ pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
     operands: [*const T; 2],
     outputs: [*mut T; 2],
     params: GemmParams<T>,
+    scheduler: GridSchedulerParams,
 ) {
     let reduction_buffer = shared_array![T; THREADS * VEC4];
-    let gemv = Gemv::new(operands, &params, [BM, BLOCK_COLUMNS_N]);
+    let gemv = Gemv::new(operands, &params, &scheduler, [BM, BLOCK_COLUMNS_N]);
     let t = thread::thread_idx_x() as usize;
     let (x, y) = (t % (BLOCK_COLUMNS_N / VEC4), t / (BLOCK_COLUMNS_N / VEC4));
     let column = gemv.first_column + x * VEC4;
@@ -361,7 +370,7 @@ pub unsafe fn gemv_n<T: Scalar, const BM: usize>(
             }
             k += LOADS_IN_FLIGHT * THREADS_K;
         }
-        let epilogue = gemv.epilogue(outputs, &params);
+        let epilogue = gemv.epilogue(outputs, &params, &scheduler);
         for i in 0..BM {
             for q in 0..VEC4 {
                 *reduction_buffer.add(y * BLOCK_COLUMNS_N + x * VEC4 + q) = accumulators[i][q];
@@ -390,14 +399,15 @@ pub unsafe fn gemv_t<T: Scalar, const BM: usize>(
     operands: [*const T; 2],
     outputs: [*mut T; 2],
     params: GemmParams<T>,
+    scheduler: GridSchedulerParams,
 ) {
     let reduction_buffer = shared_array![T; MAX_SHORT_SIDE * WARPS * WN];
     const { assert!(BM <= MAX_SHORT_SIDE) };
-    let columns = block_columns_t(params.k_per_split);
-    let gemv = Gemv::new(operands, &params, [BM, columns]);
+    let columns = block_columns_t(scheduler.k_per_split);
+    let gemv = Gemv::new(operands, &params, &scheduler, [BM, columns]);
     let t = thread::thread_idx_x() as usize;
     let (warp, lane) = (t / 32, t % 32);
-    let warps_k = warps_k(params.k_per_split as usize);
+    let warps_k = warps_k(scheduler.k_per_split as usize);
     // First column of the warp tile in the block tile.
     let warp_column = warp / warps_k * WN;
     // Splits of k start at multiples of RUN, so vec4s are aligned where rows are.
@@ -452,7 +462,7 @@ pub unsafe fn gemv_t<T: Scalar, const BM: usize>(
         }
         k += warps_k * RUN;
     }
-    let epilogue = gemv.epilogue(outputs, &params);
+    let epilogue = gemv.epilogue(outputs, &params, &scheduler);
     // SAFETY: all lanes of the warp shuffle. A barrier lies between the writes of the partial sums
     // and their reads. One lane of one warp stores each element of the block tile.
     unsafe {
@@ -481,7 +491,9 @@ pub unsafe fn gemv_t<T: Scalar, const BM: usize>(
 }
 
 macro_rules! gemv_kernels {
-    ($($body:ident, $element:ty, $short:literal: $name:ident;)*) => {
+    ($(
+        $body:ident, $element:ty, $short:literal: $name:ident, $blocks_per_sm:literal per SM;
+    )*) => {
         $(
             #[doc = concat!(
                 "[`", stringify!($body), "`] with block tiles of a short side of ", $short, "."
@@ -489,17 +501,20 @@ macro_rules! gemv_kernels {
             ///
             /// # Safety
             /// See [`tile_config`](crate::gemm::tile_config).
-            #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
+            #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = $blocks_per_sm)]
             pub unsafe fn $name(
                 a: &[$element],
                 b: &[$element],
                 c: *mut $element,
                 workspace: *mut $element,
                 params: GemmParams<$element>,
+                scheduler: GridSchedulerParams,
             ) {
                 // SAFETY: operands, C and workspace are as the kernel's contract says.
                 unsafe {
-                    $body::<$element, $short>([a.as_ptr(), b.as_ptr()], [c, workspace], params)
+                    $body::<$element, $short>(
+                        [a.as_ptr(), b.as_ptr()], [c, workspace], params, scheduler,
+                    )
                 }
             }
         )*
@@ -507,12 +522,12 @@ macro_rules! gemv_kernels {
 }
 
 gemv_kernels! {
-    gemv_n, f32, 1: sgemv_n_1;
-    gemv_n, f32, 4: sgemv_n_4;
-    gemv_t, f32, 1: sgemv_t_1;
-    gemv_t, f32, 4: sgemv_t_4;
-    gemv_n, f64, 1: dgemv_n_1;
-    gemv_n, f64, 4: dgemv_n_4;
-    gemv_t, f64, 1: dgemv_t_1;
-    gemv_t, f64, 4: dgemv_t_4;
+    gemv_n, f32, 1: sgemv_n_1, 4 per SM;
+    gemv_n, f32, 4: sgemv_n_4, 2 per SM;
+    gemv_t, f32, 1: sgemv_t_1, 3 per SM;
+    gemv_t, f32, 4: sgemv_t_4, 2 per SM;
+    gemv_n, f64, 1: dgemv_n_1, 3 per SM;
+    gemv_n, f64, 4: dgemv_n_4, 1 per SM;
+    gemv_t, f64, 1: dgemv_t_1, 2 per SM;
+    gemv_t, f64, 4: dgemv_t_4, 1 per SM;
 }

@@ -34,7 +34,7 @@ use crate::gemm::element::{Output, Scalar};
 use crate::gemm::epilogue::direct::DirectEpilogue;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::reduction::fix_up::fix_up_block;
-use crate::gemm::scheduler::grid::WorkTile;
+use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use crate::gemm::tile_config::TileConfig;
 use cuda_std::float16::{Widen, bf16, f16};
 use cuda_std::prelude::*;
@@ -142,8 +142,9 @@ unsafe fn body<I: Widen<Wide = T>, T: Scalar, C: Output<Wide = T>, Op: OutputOp<
     [a, b]: [*const I; 2],
     (c, workspace): (*mut C, *mut T),
     params: GemmParams<T>,
+    scheduler: GridSchedulerParams,
 ) {
-    let work = WorkTile::of_this_block(&params, BMN as u32, BMN as u32);
+    let work = WorkTile::of_this_block(&params, &scheduler, [BMN as u32; 2]);
     let batch = work.batch as usize;
     let panel_a = Panel::new(
         a.wrapping_add(batch * params.stride_a as usize),
@@ -195,11 +196,11 @@ unsafe fn body<I: Widen<Wide = T>, T: Scalar, C: Output<Wide = T>, Op: OutputOp<
         let coord = [work.row as usize + row, work.column as usize + column];
         // The fix-up has a block barrier before it overwrites a word of the stages.
         let flag = memory.cast();
-        if !fix_up_block::<_, THREADS>(&params, &mut accumulators, T::ONE, workspace, flag) {
+        if !fix_up_block::<_, THREADS>(&scheduler, &mut accumulators, T::ONE, workspace, flag) {
             return;
         }
-        if params.splits > 1 {
-            let epilogue = DirectEpilogue::<T, Op>::of_split(&params, &work, workspace);
+        if scheduler.splits > 1 {
+            let epilogue = DirectEpilogue::<T, Op>::of_split(&params, &scheduler, &work, workspace);
             store(&epilogue, &accumulators, coord);
         } else {
             let epilogue = DirectEpilogue::<C, Op>::of_c(&params, work.batch, c);
@@ -247,13 +248,14 @@ macro_rules! portable_kernels {
                 c: *mut $output,
                 workspace: *mut $accumulator,
                 params: GemmParams<$accumulator>,
+                scheduler: GridSchedulerParams,
             ) {
                 let memory = shared_array![$accumulator; 2 * STAGE_ELEMENTS];
                 // SAFETY: operands, C and workspace are as the kernel's contract says, and
                 // `memory` is an array of two stages.
                 unsafe {
                     body::<_, _, _, LinearCombination<$accumulator>>(
-                        memory, [a.as_ptr(), b.as_ptr()], (c, workspace), params,
+                        memory, [a.as_ptr(), b.as_ptr()], (c, workspace), params, scheduler,
                     )
                 }
             }

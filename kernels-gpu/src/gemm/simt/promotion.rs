@@ -17,8 +17,7 @@
 
 use cuda_std::vector::{F32x4, Vector};
 
-/// [`GemmParams::promotion_interval`](crate::gemm::GemmParams::promotion_interval) where
-/// accumulators are never promoted.
+/// The promotion interval where accumulators are never promoted.
 pub const NEVER: u32 = 1 << 31;
 
 /// The shortest promotion interval, in elements along k: shorter ones cost more than a few percent.

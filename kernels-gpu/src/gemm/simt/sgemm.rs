@@ -42,7 +42,7 @@ use crate::gemm::epilogue::direct::DirectEpilogue;
 use crate::gemm::epilogue::output_op::{LinearCombination, OutputOp};
 use crate::gemm::pipeline::cp_async::{self, Pipeline};
 use crate::gemm::reduction::fix_up::fix_up_block;
-use crate::gemm::scheduler::grid::WorkTile;
+use crate::gemm::scheduler::grid::{GridSchedulerParams, WorkTile};
 use crate::gemm::simt::promotion::PromotedAccumulators;
 use crate::gemm::tile_config::{Tile, TileConfig};
 use cuda_std::async_copy::SharedAddress;
@@ -116,11 +116,10 @@ unsafe fn body<
     Op: OutputOp<f32>,
 >(
     memory: *mut f32,
-    a: *const f32,
-    b: *const f32,
-    c: *mut f32,
-    workspace: *mut f32,
+    [a, b]: [*const f32; 2],
+    [c, workspace]: [*mut f32; 2],
     params: GemmParams<f32>,
+    scheduler: GridSchedulerParams,
 ) {
     const {
         assert!(
@@ -137,7 +136,7 @@ unsafe fn body<
         );
     }
     let rolls = const { UNROLL < BK };
-    let work = WorkTile::of_this_block(&params, BM as u32, BN as u32);
+    let work = WorkTile::of_this_block(&params, &scheduler, [BM as u32, BN as u32]);
     let mut loader_a = TileLoader::<f32, LAYOUT_A, BM, BK, THREADS>::new(&Panel {
         matrix: a.wrapping_add(work.batch as usize * params.stride_a as usize),
         leading: params.lda,
@@ -193,7 +192,7 @@ unsafe fn body<
         }
         let promoted =
             PromotedAccumulators::<TM, TN, THREADS>::new(memory.add(pipeline_elements), t);
-        let promotes = work.k_extent > params.promotion_interval;
+        let promotes = work.k_extent > scheduler.promotion_interval;
         if promotes {
             promoted.zero();
         }
@@ -258,7 +257,9 @@ unsafe fn body<
                     }
                 }
                 pipeline.consumer_release(read_stage);
-                if k_tile < k_tiles && (k_tile * BK as u32) & (params.promotion_interval - 1) == 0 {
+                if k_tile < k_tiles
+                    && (k_tile * BK as u32) & (scheduler.promotion_interval - 1) == 0
+                {
                     promoted.promote(&mut accumulators);
                 }
                 k_tile += 1;
@@ -268,11 +269,11 @@ unsafe fn body<
             promoted.add_to(&mut accumulators);
         }
         // Where there are stream-K tiles, `splits` is 1.
-        let (one, flag) = (params.splits as f32, memory.cast());
-        if !fix_up_block::<_, THREADS>(&params, &mut accumulators, one, workspace, flag) {
+        let (one, flag) = (scheduler.splits as f32, memory.cast());
+        if !fix_up_block::<_, THREADS>(&scheduler, &mut accumulators, one, workspace, flag) {
             return;
         }
-        let epilogue = DirectEpilogue::<f32, Op>::new(&params, &work, c, workspace);
+        let epilogue = DirectEpilogue::<f32, Op>::new(&params, &scheduler, &work, [c, workspace]);
         let (row, column) = (work.row as usize, work.column as usize);
         if DIRECT || epilogue.vectors() {
             store_direct(
@@ -478,6 +479,7 @@ macro_rules! instances {
             c: *mut f32,
             workspace: *mut f32,
             params: GemmParams<f32>,
+            scheduler: GridSchedulerParams,
         ) {
             let memory = cuda_std::shared::dynamic_shared_mem();
             // SAFETY: operands, C and workspace are as the kernel's contract says, and the plan
@@ -488,7 +490,7 @@ macro_rules! instances {
                     { $tile::THREADS }, { $tile::STAGES }, { $tile::UNROLL },
                     { layout::$a }, { layout::$b }, { $tile::DIRECT }, LinearCombination<f32>,
                 >(
-                    memory, a.as_ptr(), b.as_ptr(), c, workspace, params,
+                    memory, [a.as_ptr(), b.as_ptr()], [c, workspace], params, scheduler,
                 )
             }
         }
