@@ -6,7 +6,7 @@
 //! | [`direct`] | each thread stores its elements: SIMT, `mma.sync` and reduction kernels |
 //! | [`tma_store`] | through shared memory by TMA, while the next tile is computed: `wgmma` |
 //!
-//! Both ways of storing are generic over the operator. Another one, such as an activation, is a
+//! Both are generic over the operator. Another one, such as an activation, is a
 //! type that implements [`OutputOp`](output_op::OutputOp), and a kernel that names it.
 
 pub mod direct;

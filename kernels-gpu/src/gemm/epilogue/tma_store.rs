@@ -224,8 +224,8 @@ impl<C: Output<Wide = f32>, Op: OutputOp<f32>> TmaEpilogue<'_, C, Op> {
     const BOX_COLUMNS: usize = box_columns(size_of::<C>());
     const BOX_REGISTERS: usize = box_registers(size_of::<C>());
 
-    /// Stores the results of the output operator for the 64 rows from `coord` on, and for the epilogue tiles
-    /// `boxes` of the columns from there on.
+    /// Stores the results of the output operator for the 64 rows from `coord` on, and for the
+    /// epilogue tiles `boxes` of the columns from there on.
     ///
     /// # Safety
     /// All 128 threads of the warpgroup execute it together, and its MMAs have been waited for.

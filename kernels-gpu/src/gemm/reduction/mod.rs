@@ -7,8 +7,9 @@
 //! | [`stream_k`] | those of a reduction kernel, where all tiles are stream-K tiles | `wgmma` |
 //! | [`dsmem`] | all blocks of the tile, which are a cluster, from each other's shared memory | `wgmma` |
 //!
-//! [`partial_sums`] is where stream-K tiles have them in the workspace. All of them add the partial sums in the order of the splits, so that a GEMM has the same result
-//! in every run. No block waits for another one, but for those of its own cluster.
+//! [`partial_sums`] is their layout in the workspace. All of them add the partial sums in the order
+//! of the splits, so that a GEMM has the same result in every run. No block waits for another one,
+//! but for those of its own cluster.
 
 #[cfg(sm_90a)]
 pub mod dsmem;

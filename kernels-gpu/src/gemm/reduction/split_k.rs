@@ -44,7 +44,8 @@ pub const IN_FLIGHT: usize = 4;
 /// The body of the kernels.
 ///
 /// # Safety
-/// `partial_sums`, `c`, `params` and `splits` are those of the GEMM, and the launch is as the kernels say.
+/// `partial_sums`, `c`, `params` and `splits` are those of the GEMM, and the launch is as the
+/// kernels say.
 #[inline(always)]
 pub unsafe fn body<T: Scalar, C: Output<Wide = T>, Op: OutputOp<T>>(
     partial_sums: *const T,
@@ -124,9 +125,9 @@ macro_rules! reduce_kernels {
             )]
             ///
             /// # Safety
-            /// `partial_sums` are those of a launch with the same `params` and splits, and `c` is its
-            /// C. A block has at most [`THREADS`] threads, in y at most [`MAX_GROUPS`]. The grid
-            /// has a thread in x for each vector, and the batch in z.
+            /// `partial_sums` are those of a launch with the same `params` and splits, and `c` is
+            /// its C. A block has at most [`THREADS`] threads, in y at most [`MAX_GROUPS`]. The
+            /// grid has a thread in x for each vector, and the batch in z.
             #[cuda_std::kernel(max_threads = THREADS as u32, min_blocks = 1)]
             pub unsafe fn $name(
                 partial_sums: *const $accumulator,

@@ -1,8 +1,9 @@
 //! The tile scheduler of grids with one block for each work tile.
 //!
-//! x and y count tiles of C along n and m, and z counts batch · [`splits`](GridSchedulerParams::splits) +
-//! split. Where there are stream-K tiles, the grid is one row of blocks: those of the data-parallel
-//! tiles, then the first work units of all stream-K tiles, then their other work units.
+//! x and y count tiles of C along n and m, and z counts batch ·
+//! [`splits`](GridSchedulerParams::splits) + split. Where there are stream-K tiles, the grid is one
+//! row of blocks: those of the data-parallel tiles, then the first work units of all stream-K
+//! tiles, then their other work units.
 
 use super::{GROUP_M, Split, rasterize};
 use crate::gemm::GemmParams;

@@ -7,9 +7,9 @@
 //! not needed again.
 //!
 //! To have enough bytes in flight, k is split: among the threads of a block, which reduce their
-//! partial sums in shared memory, and among blocks ([`GridSchedulerParams::splits`]). Blocks store their few
-//! partial sums to the workspace, and the last block to arrive adds them: the fix-up. A reduction
-//! kernel would take longer than that to start.
+//! partial sums in shared memory, and among blocks ([`GridSchedulerParams::splits`]). Blocks store
+//! their few partial sums to the workspace, and the last block to arrive adds them: the fix-up. A
+//! reduction kernel would take longer than that to start.
 //!
 //! With n < m the kernels compute Cᵀ = op(B)ᵀ · op(A)ᵀ, so the short side is always that of the
 //! rows.

@@ -363,7 +363,7 @@ unsafe fn store_direct<Op: OutputOp<f32>, const TM: usize, const TN: usize>(
 /// Stores a warp's accumulators, the first of them at `row` and `column`, where rows start at any
 /// address. 8 rows at a time go through shared memory, so that a store covers 32 neighbours.
 ///
-/// They are scaled on the way. To be stored as they are, accumulators would have to lie as the
+/// They are scaled before that. To be stored as they are, accumulators would have to lie as the
 /// vectors of B do, in the same register banks: each FMA of the main loop would wait for a bank.
 ///
 /// # Safety
