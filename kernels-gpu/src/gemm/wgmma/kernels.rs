@@ -76,14 +76,15 @@ macro_rules! wgmma_kernels {
         all: $all:tt
         operands_of_16_bits: $of_16_bits:tt
         k_major_b_and_c_of_32_bits: $k_major_b:tt
-        $($types:literal: $kernels:ident, $element:ident, $input:ty => $output:ty, $suffix:literal {
+        $($types:literal: $kernels:ident, $element:ident, $input:ty => $output:ty, $suffix:literal,
+        $op:ty {
             $($layout:ident: $source:ident<$a:ident, $b:ident>, $tiles:ident;)*
         })*
     ) => {
         $(
             $(wgmma_kernels! {
                 @$tiles [$all $of_16_bits $k_major_b]
-                [$types $kernels $element $input, $output, $suffix $layout $source $a $b]
+                [$types $kernels $element $input, $output, $op, $suffix $layout $source $a $b]
             })*
 
             pastey::paste! {
@@ -108,8 +109,8 @@ macro_rules! wgmma_kernels {
     (
         @kernels
         [
-            $types:literal $kernels:ident $element:ident $input:ty, $output:ty, $suffix:literal
-            $layout:ident $source:ident $a:ident $b:ident
+            $types:literal $kernels:ident $element:ident $input:ty, $output:ty, $op:ty,
+            $suffix:literal $layout:ident $source:ident $a:ident $b:ident
         ]
         $([$($name:literal: $bm:literal x $bn:literal;)*])*
     ) => {
@@ -139,7 +140,7 @@ macro_rules! wgmma_kernels {
                     unsafe {
                         body::<
                             $source<$input, $a, $b>, [f32; $bn / 2], $output,
-                            LinearCombination<f32>, { $bm / WM },
+                            $op, { $bm / WM },
                         >(maps, (c, workspace), params, scheduler)
                     }
                 }
@@ -157,7 +158,8 @@ macro_rules! wgmma_kernels {
     };
 }
 
-// The tiles, BM × BN, each with what the names of its kernels have for it. Tiles of 64 rows are
+// The tiles, BM × BN, each with what the names of its kernels have for it, and the types: of A and
+// B, of C, and the output operator. Tiles of 64 rows are
 // those of 2-CTA clusters. An MN-major B has TMA boxes of 64 columns, as have epilogue tiles of 16
 // bits, so there are 96 columns without those only.
 wgmma_kernels! {
@@ -175,31 +177,36 @@ wgmma_kernels! {
         "_pair_96": 64 x 96;
     ]
 
-    "Inputs are bfloat16": OF_BF16, bf16, Bf16 => f32, "" {
+    "Inputs are bfloat16": OF_BF16, bf16, Bf16 => f32, "",
+    LinearCombination<f32> {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
         nt: SS<K_MAJOR, K_MAJOR>, k_major_b;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
         tt: SS<MN_MAJOR, K_MAJOR>, k_major_b;
     }
-    "Inputs are IEEE binary16": OF_F16, f16, F16 => f32, "" {
+    "Inputs are IEEE binary16": OF_F16, f16, F16 => f32, "",
+    LinearCombination<f32> {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
         nt: SS<K_MAJOR, K_MAJOR>, k_major_b;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
         tt: SS<MN_MAJOR, K_MAJOR>, k_major_b;
     }
-    "Inputs and C are bfloat16": OF_BF16_TO_BF16, bf16, Bf16 => bf16, "_to_bf16" {
+    "Inputs and C are bfloat16": OF_BF16_TO_BF16, bf16, Bf16 => bf16, "_to_bf16",
+    LinearCombination<f32> {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
         nt: SS<K_MAJOR, K_MAJOR>, of_16_bits;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
         tt: SS<MN_MAJOR, K_MAJOR>, of_16_bits;
     }
-    "Inputs and C are IEEE binary16": OF_F16_TO_F16, f16, F16 => f16, "_to_f16" {
+    "Inputs and C are IEEE binary16": OF_F16_TO_F16, f16, F16 => f16, "_to_f16",
+    LinearCombination<f32> {
         nn: SS<K_MAJOR, MN_MAJOR>, of_16_bits;
         nt: SS<K_MAJOR, K_MAJOR>, of_16_bits;
         tn: SS<MN_MAJOR, MN_MAJOR>, of_16_bits;
         tt: SS<MN_MAJOR, K_MAJOR>, of_16_bits;
     }
-    "Inputs are TF32, the upper 19 bits of `f32`": OF_TF32, tf32, Tf32 => f32, "" {
+    "Inputs are TF32, the upper 19 bits of `f32`": OF_TF32, tf32, Tf32 => f32, "",
+    LinearCombination<f32> {
         nn: RS<MN_MAJOR, K_MAJOR>, all;
         nt: SS<K_MAJOR, K_MAJOR>, all;
     }
