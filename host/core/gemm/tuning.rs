@@ -8,7 +8,7 @@
 use super::{Description, GemmInput};
 use crate::engine::Engine;
 use crate::ptx;
-use kernels_gpu::gemm::planner::tiles::{StreamK, TilePlan};
+use kernels_gpu::gemm::planner::{GemmPlan, StreamK};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,11 @@ pub struct Tuned {
     /// How the last tiles are split along k: tiles that are not, tiles that are, their split-K
     /// factor, k of the first split and of each other; null where none are.
     pub cut: Option<[u32; 5]>,
+    /// What reduces their partial sums: the number of a
+    /// [`ReductionMode`](kernels_gpu::gemm::scheduler::persistent::ReductionMode). Older files have
+    /// none, and plans whose last block does.
+    #[serde(default)]
+    pub reduction: u32,
     /// Median time, in milliseconds.
     pub ms: f64,
 }
@@ -177,32 +182,41 @@ pub fn of_environment(tuned: Vec<Tuned>, environment: &Environment) -> Choices {
 
 impl Tuned {
     /// A choice as the file has it.
-    pub fn new(environment: Environment, key: ProblemKey, choice: &TilePlan, ms: f64) -> Self {
+    pub fn new(environment: Environment, key: ProblemKey, choice: &GemmPlan, ms: f64) -> Self {
+        let (cut, reduction) = numbers(choice.decomposition.stream_k());
         Tuned {
             environment,
             key,
             entry: choice.entry.to_owned(),
-            splits: choice.splits,
-            cut: choice.stream_k.map(numbers),
+            splits: choice.decomposition.splits(),
+            cut,
+            reduction,
             ms,
         }
     }
 
     /// Whether a choice is this one.
-    pub fn is(&self, choice: &TilePlan) -> bool {
-        (choice.entry, choice.splits) == (&*self.entry, self.splits)
-            && choice.stream_k.map(numbers) == self.cut
+    pub fn is(&self, choice: &GemmPlan) -> bool {
+        (choice.entry, choice.decomposition.splits()) == (&*self.entry, self.splits)
+            && numbers(choice.decomposition.stream_k()) == (self.cut, self.reduction)
     }
 }
 
-fn numbers(stream_k: StreamK) -> [u32; 5] {
-    [
-        stream_k.data_parallel_tiles,
-        stream_k.tiles,
-        stream_k.splits,
-        stream_k.first_split_k,
-        stream_k.other_split_k,
-    ]
+/// See [`Tuned::cut`] and [`Tuned::reduction`].
+fn numbers(stream_k: Option<StreamK>) -> (Option<[u32; 5]>, u32) {
+    let cut = stream_k.map(|stream_k| {
+        [
+            stream_k.data_parallel_tiles,
+            stream_k.tiles,
+            stream_k.splits,
+            stream_k.first_split_k,
+            stream_k.other_split_k,
+        ]
+    });
+    (
+        cut,
+        stream_k.map_or(0, |stream_k| stream_k.reduction as u32),
+    )
 }
 
 #[cfg(test)]
@@ -225,6 +239,7 @@ mod tests {
             entry: "sgemm_64x64_nt".to_owned(),
             splits: 1,
             cut: Some([1, 2, 3, 4, 5]),
+            reduction: 0,
             ms,
         }
     }
