@@ -19,6 +19,7 @@ use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
 use kernels_gpu::gemm::planner::{Decomposition, GemmPlan, GemmProblem, TileScheduler, kernel_set};
 use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
+use kernels_gpu::gemm::wgmma::pack::Pack;
 use kernels_gpu::gemm::{GemmParams, MAX_LEADING};
 use operand::{Oriented, PACK_KERNELS};
 use tuning::{Choices, ProblemKey};
@@ -244,37 +245,7 @@ pub fn plan_choice<T: GemmInput>(
         let known = entries.find(|(entry, _)| *entry == name);
         known.map_or(PORTABLE, |(_, capability)| capability.into())
     };
-    let (params, reduction_params) = match &choice.scheduler {
-        TileScheduler::Grid => {
-            let gemm = Param::Product(bytes(&grid_params(description, choice)));
-            // Counters lie before the partial sums.
-            let workspace = match choice.zeroed_bytes {
-                0 => Param::Workspace,
-                bytes => Param::WorkspaceAt(bytes),
-            };
-            let operands = vec![Param::Input(0), Param::Input(1), Param::Output, workspace];
-            (
-                [operands, vec![gemm.clone()]].concat(),
-                vec![Param::Workspace, Param::Output, gemm],
-            )
-        }
-        TileScheduler::Persistent { config, params } => {
-            let oriented = Oriented::of(description);
-            let maps = oriented.tensor_maps(config, &mut plan);
-            let common = vec![
-                Param::Output,
-                Param::Workspace,
-                Param::Product(bytes(&oriented.product.params())),
-                Param::Bytes(bytes_of_scheduler(params)),
-            ];
-            let [bm, bn, _] = config.tile;
-            let tile = [bm, bn, oriented.is_transposed.into()].map(Param::U32);
-            (
-                [vec![Param::TensorMaps(maps)], common.clone()].concat(),
-                [common, tile.to_vec()].concat(),
-            )
-        }
-    };
+    let [params, reduction_params] = parameters(description, choice, &mut plan);
     plan.launches.push(PlannedLaunch {
         entry: choice.entry,
         compute_capability: module(choice.entry),
@@ -299,6 +270,40 @@ pub fn plan_choice<T: GemmInput>(
     plan
 }
 
+/// The parameters of the GEMM and of the reduction kernel behind it. The copies that operands need
+/// are added to `plan`.
+fn parameters<T: GemmInput>(
+    description: &Description<T>,
+    choice: &GemmPlan,
+    plan: &mut Plan,
+) -> [Vec<Param>; 2] {
+    match &choice.scheduler {
+        TileScheduler::Grid => {
+            let gemm = Param::Product(bytes(&grid_params(description, choice)));
+            // Counters lie before the partial sums.
+            let workspace = match choice.zeroed_bytes {
+                0 => Param::Workspace,
+                bytes => Param::WorkspaceAt(bytes),
+            };
+            let [a, b] = [0, 1].map(Param::Input);
+            [
+                vec![a, b, Param::Output, workspace, gemm.clone()],
+                vec![Param::Workspace, Param::Output, gemm],
+            ]
+        }
+        TileScheduler::Persistent { config, params } => {
+            let oriented = Oriented::of(description);
+            let maps = [Param::TensorMaps(oriented.tensor_maps(config, plan))];
+            let gemm = Param::Product(bytes(&oriented.product.params()));
+            let scheduler = Param::Bytes(bytes(params));
+            let common = [Param::Output, Param::Workspace, gemm, scheduler];
+            let [bm, bn, _] = config.tile;
+            let tile = [bm, bn, oriented.is_transposed.into()].map(Param::U32);
+            [[&maps[..], &common].concat(), [&common[..], &tile].concat()]
+        }
+    }
+}
+
 /// The parameters of a kernel whose blocks have a work unit each.
 fn grid_params<T: GemmInput>(
     description: &Description<T>,
@@ -311,10 +316,9 @@ fn grid_params<T: GemmInput>(
     };
     match choice.decomposition {
         Decomposition::DataParallel => {}
-        Decomposition::SplitK {
-            splits,
-            k_per_split,
-        } => (params.splits, params.k_per_split) = (splits, k_per_split),
+        Decomposition::SplitK { splits, split_k } => {
+            (params.splits, params.k_per_split) = (splits, split_k);
+        }
         Decomposition::StreamK(stream_k) => {
             params.data_parallel_tiles = stream_k.data_parallel_tiles;
             params.stream_k_tiles = stream_k.tiles;
@@ -326,43 +330,30 @@ fn grid_params<T: GemmInput>(
     params
 }
 
-/// The parameters as the kernel reads them.
-fn bytes<T: GemmElement>(gemm: &GemmParams<T>) -> Vec<u8> {
-    const { assert!(size_of::<GemmParams<T>>() == 16 * 4 + 3 * 8 + 2 * size_of::<T>()) };
-    // SAFETY: a `repr(C)` struct without padding, by the assertion, is as many initialised bytes.
-    unsafe {
-        std::slice::from_raw_parts(
-            std::ptr::from_ref(gemm).cast::<u8>(),
-            size_of::<GemmParams<T>>(),
-        )
-    }
-    .to_vec()
-}
+/// Parameters that a kernel takes by value.
+///
+/// # Safety
+/// The type is `repr(C)`, and has no padding.
+unsafe trait ByValue: Copy {}
 
-/// The parameters as the kernel reads them: the fields in their order.
-fn bytes_of_scheduler(scheduler: &TileSchedulerParams) -> Vec<u8> {
-    const { assert!(size_of::<TileSchedulerParams>() == 8 * 4) };
-    let TileSchedulerParams {
-        batch,
-        data_parallel_tiles,
-        splits,
-        head_k_tiles,
-        tma_store,
-        reduction,
-        group_m,
-        partial_sums_offset,
-    } = *scheduler;
-    bytemuck::bytes_of(&[
-        batch,
-        data_parallel_tiles,
-        splits,
-        head_k_tiles,
-        tma_store,
-        reduction as u32,
-        group_m,
-        partial_sums_offset,
-    ])
-    .to_vec()
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl<T: GemmElement> ByValue for GemmParams<T> {}
+const _: () = assert!(size_of::<GemmParams<f32>>() == 16 * 4 + 3 * 8 + 2 * 4);
+const _: () = assert!(size_of::<GemmParams<f64>>() == 16 * 4 + 3 * 8 + 2 * 8);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for TileSchedulerParams {}
+const _: () = assert!(size_of::<TileSchedulerParams>() == 8 * 4);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for Pack {}
+const _: () = assert!(size_of::<Pack>() == 4 * 4 + 2 * 8);
+
+/// The parameters as the kernel reads them.
+fn bytes<P: ByValue>(params: &P) -> Vec<u8> {
+    let start = std::ptr::from_ref(params).cast::<u8>();
+    // SAFETY: without padding, all of its bytes are initialised.
+    unsafe { std::slice::from_raw_parts(start, size_of::<P>()) }.to_vec()
 }
 
 /// All kernels that a product may be planned with, each with the compute capability of its module.

@@ -300,7 +300,7 @@ impl<T: GemmInput> Oriented<T> {
             params: vec![
                 Param::InputPtr(index),
                 Param::WorkspaceAt(start),
-                Param::Bytes(bytes_of_pack(pack)),
+                Param::Bytes(super::bytes(pack)),
             ],
         }
     }
@@ -370,12 +370,4 @@ impl Operand {
             box_rows: multicast::box_rows(box_rows, blocks),
         }
     }
-}
-
-/// The parameters as the kernel reads them: the fields in their order.
-fn bytes_of_pack(pack: &Pack) -> Vec<u8> {
-    const { assert!(size_of::<Pack>() == 4 * 4 + 2 * 8) };
-    let sizes = [pack.rows, pack.columns, pack.from_pitch, pack.to_pitch];
-    let strides = [pack.from_stride, pack.to_stride];
-    [bytemuck::bytes_of(&sizes), bytemuck::bytes_of(&strides)].concat()
 }

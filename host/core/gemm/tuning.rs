@@ -8,7 +8,7 @@
 use super::{Description, GemmInput};
 use crate::engine::Engine;
 use crate::ptx;
-use kernels_gpu::gemm::planner::{GemmPlan, StreamK};
+use kernels_gpu::gemm::planner::GemmPlan;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -183,40 +183,30 @@ pub fn of_environment(tuned: Vec<Tuned>, environment: &Environment) -> Choices {
 impl Tuned {
     /// A choice as the file has it.
     pub fn new(environment: Environment, key: ProblemKey, choice: &GemmPlan, ms: f64) -> Self {
-        let (cut, reduction) = numbers(choice.decomposition.stream_k());
+        let stream_k = choice.decomposition.stream_k();
         Tuned {
             environment,
             key,
             entry: choice.entry.to_owned(),
             splits: choice.decomposition.splits(),
-            cut,
-            reduction,
+            cut: stream_k.map(|stream_k| {
+                [
+                    stream_k.data_parallel_tiles,
+                    stream_k.tiles,
+                    stream_k.splits,
+                    stream_k.first_split_k,
+                    stream_k.other_split_k,
+                ]
+            }),
+            reduction: stream_k.map_or(0, |stream_k| stream_k.reduction as u32),
             ms,
         }
     }
 
     /// Whether a choice is this one.
     pub fn is(&self, choice: &GemmPlan) -> bool {
-        (choice.entry, choice.decomposition.splits()) == (&*self.entry, self.splits)
-            && numbers(choice.decomposition.stream_k()) == (self.cut, self.reduction)
+        *self == Tuned::new(self.environment.clone(), self.key.clone(), choice, self.ms)
     }
-}
-
-/// See [`Tuned::cut`] and [`Tuned::reduction`].
-fn numbers(stream_k: Option<StreamK>) -> (Option<[u32; 5]>, u32) {
-    let cut = stream_k.map(|stream_k| {
-        [
-            stream_k.data_parallel_tiles,
-            stream_k.tiles,
-            stream_k.splits,
-            stream_k.first_split_k,
-            stream_k.other_split_k,
-        ]
-    });
-    (
-        cut,
-        stream_k.map_or(0, |stream_k| stream_k.reduction as u32),
-    )
 }
 
 #[cfg(test)]

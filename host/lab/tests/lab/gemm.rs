@@ -32,7 +32,8 @@ const EXTENTS: [[u32; 3]; 9] = [
 fn choices<T: GemmInput>(product: &Description<T>, device: DeviceLimits) -> Vec<GemmPlan> {
     let kernels = T::kernels(device.compute_capability, product.c_16bit);
     let mut seen = HashSet::new();
-    let candidates = kernels.candidates(&product.problem(device));
+    let problem = product.problem(device);
+    let candidates = kernels.candidates(&problem);
     candidates
         .map(|(_, choice)| choice)
         .filter(|choice| {

@@ -23,14 +23,14 @@ impl KernelSet {
             && n.div_ceil(bn) <= i32::MAX as u32
             && problem.batch <= MAX_GRID_YZ;
         let splits: &[u32] = if is_in_grid { &SPLITS } else { &[] };
-        let split_k = splits
+        splits
             .iter()
-            .filter_map(move |&splits| self.split_k_plan(tile, problem, splits));
-        split_k.chain(
-            is_in_grid
-                .then(|| self.stream_k_plan(tile, problem))
-                .flatten(),
-        )
+            .filter_map(move |&splits| self.split_k_plan(tile, problem, splits))
+            .chain(
+                is_in_grid
+                    .then(|| self.stream_k_plan(tile, problem))
+                    .flatten(),
+            )
     }
 
     /// Data-parallel, or split-K with about `wanted` splits.
@@ -42,7 +42,7 @@ impl KernelSet {
     ) -> Option<(f64, GemmPlan)> {
         let [m, n, k] = problem.extents;
         let [bm, bn, bk] = tile.tile;
-        let (splits, k_per_split) = split(k, wanted, bk)?;
+        let (splits, split_k) = split(k, wanted, bk)?;
         let grid = [
             u64::from(n.div_ceil(bn)),
             u64::from(m.div_ceil(bm)),
@@ -51,8 +51,8 @@ impl KernelSet {
         let blocks = grid[0] * grid[1] * grid[2];
         let busiest = blocks.div_ceil(u64::from(problem.multiprocessors));
         let cost = TileCost::of(self.costs, tile);
-        let plan = self.grid_plan(tile, problem, grid, k_per_split);
-        let work = main_loop(&cost, k_per_split) * longer(tile, &plan);
+        let plan = self.grid_plan(tile, problem, grid, split_k);
+        let work = main_loop(&cost, split_k) * longer(tile, &plan);
         let [main_loops, epilogues] = cost.tiles(tile, busiest, work);
         let clocks = GRID.start + main_loops + epilogues;
         if splits == 1 {
@@ -65,10 +65,7 @@ impl KernelSet {
         let rows = u64::from(m) * grid[2];
         let row_bytes = partial_sums_pitch(n) as u64 * u64::from(self.element_bytes);
         let plan = GemmPlan {
-            decomposition: Decomposition::SplitK {
-                splits,
-                k_per_split,
-            },
+            decomposition: Decomposition::SplitK { splits, split_k },
             reduction: Some(reduction),
             workspace_bytes: rows.saturating_mul(row_bytes),
             ..plan
@@ -210,9 +207,9 @@ impl KernelSet {
         } else {
             problem.transposed[1]
         };
-        let (splits, k_per_split) = split(k, wanted, gemv::RUN as u32)?;
+        let (splits, split_k) = split(k, wanted, gemv::RUN as u32)?;
         let columns = if k_major {
-            gemv::block_columns_t(k_per_split)
+            gemv::block_columns_t(split_k)
         } else {
             gemv::BLOCK_COLUMNS_N
         };
@@ -248,10 +245,7 @@ impl KernelSet {
                 return None;
             }
             let elements = blocks * u64::from(height) * columns as u64;
-            plan.decomposition = Decomposition::SplitK {
-                splits,
-                k_per_split,
-            };
+            plan.decomposition = Decomposition::SplitK { splits, split_k };
             plan.zeroed_bytes = COUNTER_BYTES as u64;
             plan.workspace_bytes = plan.zeroed_bytes + elements * u64::from(self.element_bytes);
         }
@@ -287,9 +281,9 @@ fn split(k: u32, wanted: u32, unit: u32) -> Option<(u32, u32)> {
     if k == 0 {
         return None;
     }
-    let k_per_split = k.div_ceil(wanted).next_multiple_of(unit);
-    let splits = k.div_ceil(k_per_split);
-    (splits > 1 && splits <= wanted).then_some((splits, k_per_split))
+    let split_k = k.div_ceil(wanted).next_multiple_of(unit);
+    let splits = k.div_ceil(split_k);
+    (splits > 1 && splits <= wanted).then_some((splits, split_k))
 }
 
 /// Clocks of the main loop over `k`, where its SM does nothing else.
@@ -329,10 +323,7 @@ mod tests {
     /// The split-K factor, and the k of a split.
     fn split_k(plan: &GemmPlan, k: u32) -> (u32, u32) {
         match plan.decomposition {
-            Decomposition::SplitK {
-                splits,
-                k_per_split,
-            } => (splits, k_per_split),
+            Decomposition::SplitK { splits, split_k } => (splits, split_k),
             _ => (1, k),
         }
     }

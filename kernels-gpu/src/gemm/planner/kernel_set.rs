@@ -83,68 +83,56 @@ pub const DGEMM_PORTABLE: KernelSet = KernelSet {
 };
 
 /// f16, with accumulators and C of f32, on any generation.
-pub const OF_F16: KernelSet = KernelSet {
-    tiles: portable::OF_F16,
-    gemv_kernels: None,
-    ..SGEMM_PORTABLE
-};
+pub const OF_F16: KernelSet = portable_16_bits(portable::OF_F16, SGEMM.reduce);
 
 /// bf16, with accumulators and C of f32, on any generation.
-pub const OF_BF16: KernelSet = KernelSet {
-    tiles: portable::OF_BF16,
-    ..OF_F16
-};
+pub const OF_BF16: KernelSet = portable_16_bits(portable::OF_BF16, SGEMM.reduce);
 
 /// f16, with a C of f16.
-pub const OF_F16_TO_F16: KernelSet = KernelSet {
-    tiles: portable::OF_F16_TO_F16,
-    reduce: "gemm_reduce_to_f16",
-    ..OF_F16
-};
+pub const OF_F16_TO_F16: KernelSet =
+    portable_16_bits(portable::OF_F16_TO_F16, "gemm_reduce_to_f16");
 
 /// bf16, with a C of bf16.
-pub const OF_BF16_TO_BF16: KernelSet = KernelSet {
-    tiles: portable::OF_BF16_TO_BF16,
-    reduce: "gemm_reduce_to_bf16",
-    ..OF_F16
-};
+pub const OF_BF16_TO_BF16: KernelSet =
+    portable_16_bits(portable::OF_BF16_TO_BF16, "gemm_reduce_to_bf16");
 
 /// f16 by warpgroups, with accumulators and C of f32.
-pub const OF_F16_90: KernelSet = KernelSet {
-    persistent_tiles: kernels::OF_F16,
-    ..OF_BF16_90
-};
+pub const OF_F16_90: KernelSet = by_warpgroups(kernels::OF_F16, "add_parts_f32");
 
 /// bf16 by warpgroups, with accumulators and C of f32.
-pub const OF_BF16_90: KernelSet = KernelSet {
-    tiles: &[],
-    persistent_tiles: kernels::OF_BF16,
-    compute_capability: 90,
-    gemv_kernels: None,
-    reduce: "add_parts_f32",
-    element_bytes: 4,
-    costs: cost::WGMMA,
-};
+pub const OF_BF16_90: KernelSet = by_warpgroups(kernels::OF_BF16, "add_parts_f32");
 
 /// f16 by warpgroups, with a C of f16.
-pub const OF_F16_TO_F16_90: KernelSet = KernelSet {
-    persistent_tiles: kernels::OF_F16_TO_F16,
-    reduce: "add_parts_f16",
-    ..OF_BF16_90
-};
+pub const OF_F16_TO_F16_90: KernelSet = by_warpgroups(kernels::OF_F16_TO_F16, "add_parts_f16");
 
 /// bf16 by warpgroups, with a C of bf16.
-pub const OF_BF16_TO_BF16_90: KernelSet = KernelSet {
-    persistent_tiles: kernels::OF_BF16_TO_BF16,
-    reduce: "add_parts_bf16",
-    ..OF_BF16_90
-};
+pub const OF_BF16_TO_BF16_90: KernelSet = by_warpgroups(kernels::OF_BF16_TO_BF16, "add_parts_bf16");
 
 /// TF32 by warpgroups, with a C of f32. B is K-major.
-pub const OF_TF32_90: KernelSet = KernelSet {
-    persistent_tiles: kernels::OF_TF32,
-    ..OF_BF16_90
-};
+pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32");
+
+/// Kernels for 16-bit elements on any generation.
+const fn portable_16_bits(tiles: &'static [TileConfig], reduce: &'static str) -> KernelSet {
+    KernelSet {
+        tiles,
+        gemv_kernels: None,
+        reduce,
+        ..SGEMM_PORTABLE
+    }
+}
+
+/// Kernels of warpgroups, on compute capability 9.0.
+const fn by_warpgroups(
+    persistent_tiles: &'static [&'static [TileConfig]],
+    reduce: &'static str,
+) -> KernelSet {
+    KernelSet {
+        persistent_tiles,
+        compute_capability: 90,
+        costs: cost::WGMMA,
+        ..portable_16_bits(&[], reduce)
+    }
+}
 
 /// All of them.
 pub const ALL: &[KernelSet] = &[

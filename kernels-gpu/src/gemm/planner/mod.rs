@@ -79,7 +79,7 @@ pub enum Decomposition {
         /// The split-K factor, 2 or more.
         splits: u32,
         /// k of a split; the last one may have less.
-        k_per_split: u32,
+        split_k: u32,
     },
     /// The tiles of the last, partial wave are stream-K tiles.
     StreamK(StreamK),
