@@ -208,6 +208,20 @@ mod tests {
     }
 
     #[test]
+    fn a_c_with_more_tiles_than_a_grid_takes_is_refused() {
+        let device = DeviceLimits {
+            multiprocessors: 132,
+            compute_capability: PORTABLE,
+        };
+        let product = Description::<f32>::dense([1 << 23, 64, 64], [false; 2]);
+        let refused = crate::gemm::plan(&product, device, &Choices::default()).unwrap_err();
+        assert!(
+            refused.to_string().contains("multiply parts of it"),
+            "{refused}"
+        );
+    }
+
+    #[test]
     fn the_newest_embedded_kernels_are_chosen() {
         let ampere = cfg!(feature = "sm_80");
         let hopper = cfg!(feature = "sm_90a");

@@ -212,6 +212,7 @@ impl Tuned {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gemm::{DeviceLimits, HOPPER};
 
     fn tuned(device: &str, m: u32, ms: f64) -> Tuned {
         Tuned {
@@ -232,6 +233,41 @@ mod tests {
             reduction: 0,
             ms,
         }
+    }
+
+    #[test]
+    fn each_candidate_is_told_from_the_others() {
+        let device = DeviceLimits {
+            multiprocessors: 132,
+            compute_capability: HOPPER,
+        };
+        let environment = tuned("one", 0, 0.0).environment;
+        for extents in [[4096, 4096, 4096], [333, 777, 12345], [768, 3072, 16384]] {
+            let product = Description::<half::bf16>::dense(extents, [false, true]);
+            let kernels = half::bf16::kernels(HOPPER, false);
+            let candidates: Vec<_> = kernels.candidates(&product.problem(device)).collect();
+            for (_, choice) in &candidates {
+                let key = ProblemKey::of(&product);
+                let tuned = Tuned::new(environment.clone(), key, choice, 1.0);
+                let of_choice = candidates.iter().filter(|(_, other)| tuned.is(other));
+                assert!(
+                    of_choice
+                        .map(|(_, other)| other)
+                        .all(|other| other == choice)
+                );
+                assert!(tuned.is(choice));
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_without_reductions_is_read() {
+        let mut old = serde_json::to_value(tuned("one", 1, 1.0)).unwrap();
+        old.as_object_mut().unwrap().remove("reduction").unwrap();
+        assert_eq!(
+            serde_json::from_value::<Tuned>(old).unwrap(),
+            tuned("one", 1, 1.0)
+        );
     }
 
     #[test]
