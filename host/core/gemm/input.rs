@@ -13,8 +13,8 @@ use kernels_gpu::gemm::planner::kernel_set::{
 };
 
 /// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16),
-/// [`bf16`] and [`Tf32`], which are multiplied exactly and summed in `f32`. [`GemmInto`] says what C
-/// may be made of.
+/// [`bf16`] and [`Tf32`], which are multiplied exactly and summed in `f32`. [`GemmInto`] says
+/// what C may be made of.
 pub trait GemmInput: bytemuck::Pod {
     /// Element type of α and β, and of C unless that is of the 16-bit type of A and B.
     type Output: GemmElement;

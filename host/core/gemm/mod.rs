@@ -196,8 +196,8 @@ impl<T: GemmInput> Description<T> {
     }
 }
 
-/// The launches of a product on a device, by the plan that was measured for it or that has the least
-/// predicted time. Inputs 0 and 1 are A and B.
+/// The launches of a product on a device, by the plan that was measured for it or that has the
+/// least predicted time. Inputs 0 and 1 are A and B.
 ///
 /// # Errors
 /// See [`PlanError`].

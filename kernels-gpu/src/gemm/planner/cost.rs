@@ -7,10 +7,10 @@
 //!
 //! The constants are fitted to times on an H200. Those of grids are of
 //! `results/h200/tuning/ways-*.txt`: 2,364 launches of 85 GEMMs, where the planner's choice takes
-//! 1.01 times as long as the fastest, on the geometric mean. The rates of the two large tiles of f32
-//! are those times 1.048 and 1.034, which their loop over two k gained later. What GEMV T loses when
-//! it reads again is fitted to its times since blocks that read the same start side by side. Other
-//! GPUs have other rates, but much the same ratios.
+//! 1.01 times as long as the fastest, on the geometric mean. The rates of the two large tiles of
+//! f32 are those times 1.048 and 1.034, which their loop over two k gained later. What GEMV T loses
+//! when it reads again is fitted to its times since blocks that read the same start side by side.
+//! Other GPUs have other rates, but much the same ratios.
 
 use crate::gemm::tile_config::TileConfig;
 
@@ -130,7 +130,7 @@ pub(super) const F64: &[TileCost] = &[
     TileCost::at_rate([64, 64], 0.70, 9_700.0, 2.6),
 ];
 
-/// Persistent tiles. Narrow ones are bound by shared memory.
+/// Persistent tiles. Those of few columns are bound by shared memory.
 pub(super) const WGMMA: &[TileCost] = &[
     TileCost::of_columns([128, 256], 4.43, 25.4),
     TileCost::of_columns([128, 192], 4.35, 30.7),
@@ -206,9 +206,9 @@ impl TileCost {
     }
 }
 
-/// The share of k of a tile's first split, where SMs without one compute `tails` second splits each,
-/// one after the other, so that all end at the same time. All of k takes `work` clocks, and a second
-/// split takes `fixed` beside its share.
+/// The share of k of a tile's first split, where SMs without one compute `tails` second splits
+/// each, one after the other, so that all end at the same time. All of k takes `work` clocks, and a
+/// second split takes `fixed` beside its share.
 pub(super) fn head_share(work: f64, fixed: f64, tails: f64) -> f64 {
     (1.0 + fixed / work) * tails / (tails + 1.0)
 }

@@ -6,7 +6,7 @@
 //! | file | part |
 //! |---|---|
 //! | `kernel_set.rs` | the kernels of each element type |
-//! | `grid.rs` | candidates of the SIMT, `mma.sync` and GEMV kernels, whose blocks have a work unit each |
+//! | `grid.rs` | candidates of the SIMT, `mma.sync` and GEMV kernels, one work unit a block |
 //! | `persistent.rs` | candidates of the `wgmma` kernels, whose blocks are persistent |
 //! | `cost.rs` | the cost model of both |
 
