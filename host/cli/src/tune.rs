@@ -185,13 +185,9 @@ fn print(
         "of the best by the model",
     ]);
     for candidate in candidates {
-        let split = match candidate.choice.stream_k {
-            Some(stream_k) => format!("{} of the last {} tiles", stream_k.splits, stream_k.tiles),
-            None => candidate.choice.splits.to_string(),
-        };
         table.add_row([
             candidate.choice.entry.into(),
-            split.into(),
+            candidate.choice.decomposition.to_string().into(),
             table::verdict(candidate.verdict.ok),
             table::number(Some(candidate.ms)),
             table::number(Some(candidate.ms / least)),

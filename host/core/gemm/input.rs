@@ -1,23 +1,20 @@
 //! What A and B may be made of, and which kernels multiply that.
 
-use super::tuning::{Choices, ProblemKey};
-use super::wgmma::{self, TensorGemm};
-use super::{COMPUTE_CAPABILITY, Description, DeviceLimits, HOPPER, PORTABLE, plan_choice};
+use super::{COMPUTE_CAPABILITY, HOPPER, PORTABLE};
 use crate::device::ComputeCapability;
 use crate::element::Element;
-use crate::element::TensorInput;
-use crate::plan::Plan;
 use crate::ptx;
 use cuda_std::float::GpuFloat;
 use half::{bf16, f16};
+use kernels_gpu::gemm::planner::KernelSet;
 use kernels_gpu::gemm::planner::kernel_set::{
-    DGEMM, DGEMM_90, DGEMM_PORTABLE, KernelSet, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16,
-    SGEMM, SGEMM_PORTABLE,
+    DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_90, OF_BF16_TO_BF16, OF_BF16_TO_BF16_90,
+    OF_F16, OF_F16_90, OF_F16_TO_F16, OF_F16_TO_F16_90, OF_TF32_90, SGEMM, SGEMM_PORTABLE,
 };
 
-/// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16) and
-/// [`bf16`], which are multiplied exactly and summed in `f32`. [`GemmInto`] says what C may be made
-/// of.
+/// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16),
+/// [`bf16`] and [`Tf32`], which are multiplied exactly and summed in `f32`. [`GemmInto`] says
+/// what C may be made of.
 pub trait GemmInput: bytemuck::Pod {
     /// Element type of α and β, and of C unless that is of the 16-bit type of A and B.
     type Output: GemmElement;
@@ -25,16 +22,28 @@ pub trait GemmInput: bytemuck::Pod {
     /// Its name.
     const NAME: &'static str;
 
-    /// The kernels for a compute capability and a [16-bit C](Description::c_16bit) or not, and
-    /// the compute capability of the module in which their tiles are, which is embedded.
-    fn kernels(
-        compute_capability: ComputeCapability,
-        c_16bit: bool,
-    ) -> (&'static KernelSet, ComputeCapability);
+    /// The kernels for a compute capability and a [16-bit C][`Description::c_16bit`] or not, of a
+    /// module that is embedded.
+    ///
+    /// [`Description::c_16bit`]: super::Description::c_16bit
+    fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet;
+}
 
-    /// The launches of a product whose operands the kernels can address.
-    fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
-        by_instances(product, device, tuned)
+/// f32 of which tensor cores take the sign, the exponent and 10 bits of the fraction. Only GPUs of
+/// compute capability 9.0 have kernels for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(transparent)]
+pub struct Tf32(pub f32);
+
+// SAFETY: it is an f32, which is plain old data.
+unsafe impl bytemuck::Zeroable for Tf32 {}
+
+// SAFETY: it is an f32, which is plain old data.
+unsafe impl bytemuck::Pod for Tf32 {}
+
+impl From<Tf32> for f64 {
+    fn from(Tf32(value): Tf32) -> f64 {
+        value.into()
     }
 }
 
@@ -50,6 +59,10 @@ impl GemmInto<f32> for f32 {
 }
 
 impl GemmInto<f64> for f64 {
+    const C_16BIT: bool = false;
+}
+
+impl GemmInto<f32> for Tf32 {
     const C_16BIT: bool = false;
 }
 
@@ -80,13 +93,10 @@ impl GemmInput for f32 {
     type Output = f32;
     const NAME: &'static str = "f32";
 
-    fn kernels(
-        compute_capability: ComputeCapability,
-        _: bool,
-    ) -> (&'static KernelSet, ComputeCapability) {
+    fn kernels(compute_capability: ComputeCapability, _: bool) -> &'static KernelSet {
         match newest(compute_capability, &[COMPUTE_CAPABILITY]) {
-            PORTABLE => (&SGEMM_PORTABLE, PORTABLE),
-            module => (&SGEMM, module),
+            PORTABLE => &SGEMM_PORTABLE,
+            _ => &SGEMM,
         }
     }
 }
@@ -95,15 +105,21 @@ impl GemmInput for f64 {
     type Output = f64;
     const NAME: &'static str = "f64";
 
-    fn kernels(
-        compute_capability: ComputeCapability,
-        _: bool,
-    ) -> (&'static KernelSet, ComputeCapability) {
+    fn kernels(compute_capability: ComputeCapability, _: bool) -> &'static KernelSet {
         match newest(compute_capability, &[HOPPER, COMPUTE_CAPABILITY]) {
-            PORTABLE => (&DGEMM_PORTABLE, PORTABLE),
-            HOPPER => (&DGEMM_90, HOPPER),
-            module => (&DGEMM, module),
+            PORTABLE => &DGEMM_PORTABLE,
+            HOPPER => &DGEMM_90,
+            _ => &DGEMM,
         }
+    }
+}
+
+impl GemmInput for Tf32 {
+    type Output = f32;
+    const NAME: &'static str = "tf32";
+
+    fn kernels(_: ComputeCapability, _: bool) -> &'static KernelSet {
+        &OF_TF32_90
     }
 }
 
@@ -111,14 +127,13 @@ impl GemmInput for f16 {
     type Output = f32;
     const NAME: &'static str = "f16";
 
-    fn kernels(_: ComputeCapability, c_16bit: bool) -> (&'static KernelSet, ComputeCapability) {
-        let kernels = if c_16bit { &OF_F16_TO_F16 } else { &OF_F16 };
-        (kernels, PORTABLE)
-    }
-
-    fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
-        by_warpgroups(product, device, TensorInput::F16)
-            .unwrap_or_else(|| by_instances(product, device, tuned))
+    fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet {
+        match (newest(compute_capability, &[HOPPER]), c_16bit) {
+            (HOPPER, false) => &OF_F16_90,
+            (HOPPER, true) => &OF_F16_TO_F16_90,
+            (_, false) => &OF_F16,
+            (_, true) => &OF_F16_TO_F16,
+        }
     }
 }
 
@@ -126,14 +141,13 @@ impl GemmInput for bf16 {
     type Output = f32;
     const NAME: &'static str = "bf16";
 
-    fn kernels(_: ComputeCapability, c_16bit: bool) -> (&'static KernelSet, ComputeCapability) {
-        let kernels = if c_16bit { &OF_BF16_TO_BF16 } else { &OF_BF16 };
-        (kernels, PORTABLE)
-    }
-
-    fn plan(product: &Description<Self>, device: DeviceLimits, tuned: &Choices) -> Plan {
-        by_warpgroups(product, device, TensorInput::Bf16)
-            .unwrap_or_else(|| by_instances(product, device, tuned))
+    fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet {
+        match (newest(compute_capability, &[HOPPER]), c_16bit) {
+            (HOPPER, false) => &OF_BF16_90,
+            (HOPPER, true) => &OF_BF16_TO_BF16_90,
+            (_, false) => &OF_BF16,
+            (_, true) => &OF_BF16_TO_BF16,
+        }
     }
 }
 
@@ -145,45 +159,15 @@ fn newest(
 ) -> ComputeCapability {
     let mut modules = modules.iter().copied();
     modules
-        .find(|&module| is_there(module, compute_capability))
+        .find(|&module| ptx::find(module).is_some_and(|module| module.runs_on(compute_capability)))
         .unwrap_or(PORTABLE)
-}
-
-/// Whether the module `module` is embedded and a device of this compute capability takes it.
-fn is_there(module: ComputeCapability, compute_capability: ComputeCapability) -> bool {
-    ptx::find(module).is_some_and(|module| module.runs_on(compute_capability))
-}
-
-/// By the instance that was measured for this product, or that the model favours.
-fn by_instances<T: GemmInput>(
-    product: &Description<T>,
-    device: DeviceLimits,
-    tuned: &Choices,
-) -> Plan {
-    let (kernels, _) = T::kernels(device.compute_capability, product.c_16bit);
-    let request = product.request(device);
-    let measured = tuned.get(&ProblemKey::of(product)).and_then(|tuned| {
-        let mut candidates = kernels.candidates(&request);
-        candidates.find(|(_, choice)| tuned.is(choice))
-    });
-    let choice = measured.map_or_else(|| kernels.plan(&request), |(_, choice)| choice);
-    plan_choice(product, device, &choice)
-}
-
-/// By warpgroups, where the device has them and their kernels are embedded.
-fn by_warpgroups<T: GemmInput<Output = f32>>(
-    product: &Description<T>,
-    device: DeviceLimits,
-    input: TensorInput,
-) -> Option<Plan> {
-    let product = TensorGemm::of(input, product);
-    is_there(wgmma::COMPUTE_CAPABILITY, device.compute_capability)
-        .then(|| product.plan(device.multiprocessors.max(1)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gemm::tuning::Choices;
+    use crate::gemm::{Description, DeviceLimits};
 
     const EXTENTS: [[u32; 3]; 3] = [[64, 64, 64], [1000, 1001, 999], [4096, 4096, 4096]];
 
@@ -221,6 +205,20 @@ mod tests {
             modules::<f64>(compute_capability, false);
             modules::<f32>(compute_capability, false);
         }
+    }
+
+    #[test]
+    fn a_c_with_more_tiles_than_a_grid_takes_is_refused() {
+        let device = DeviceLimits {
+            multiprocessors: 132,
+            compute_capability: PORTABLE,
+        };
+        let product = Description::<f32>::dense([1 << 23, 64, 64], [false; 2]);
+        let refused = crate::gemm::plan(&product, device, &Choices::default()).unwrap_err();
+        assert!(
+            refused.to_string().contains("multiply parts of it"),
+            "{refused}"
+        );
     }
 
     #[test]

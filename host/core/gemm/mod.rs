@@ -1,32 +1,29 @@
 //! GEMM, C ← α · op(A) · op(B) + β · C, as launches: which kernel computes one, and
 //! with which parameters.
 //!
-//! A [`Description`] says what is to be computed, [`DeviceLimits`] where. [`plan`] answers with the
+//! A [`Description`] says what is to be computed, [`DeviceLimits`] where. The
+//! [planner](kernels_gpu::gemm::planner) chooses a kernel for that. [`plan`] answers with the
 //! launches, whose operands are still symbolic; [`Gpu::gemm`](crate::gpu::Gpu::gemm) gives them
 //! memory.
 
 mod input;
 pub mod layout;
+mod operand;
 pub mod tuning;
-pub mod wgmma;
 
-pub use input::{GemmElement, GemmInput, GemmInto};
+pub use input::{GemmElement, GemmInput, GemmInto, Tf32};
 
 use crate::device::ComputeCapability;
 use crate::engine::Engine;
-use crate::launch::Dim3;
-use crate::launch::Param;
+use crate::launch::{Dim3, Param};
 use crate::plan::{Plan, PlannedLaunch};
-use kernels_gpu::gemm::planner::GemmProblem;
-use kernels_gpu::gemm::planner::kernel_set::{
-    DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_TO_BF16, OF_F16, OF_F16_TO_F16, SGEMM,
-    SGEMM_PORTABLE,
-};
-use kernels_gpu::gemm::planner::tiles::TilePlan;
-use kernels_gpu::gemm::reduction::fix_up::COUNTER_BYTES;
+use kernels_gpu::gemm::planner::{Decomposition, GemmPlan, GemmProblem, TileScheduler, kernel_set};
 use kernels_gpu::gemm::scheduler::grid::GridSchedulerParams;
-use kernels_gpu::gemm::{GemmParams, MAX_LEADING, partial_sums_pitch};
-use tuning::Choices;
+use kernels_gpu::gemm::scheduler::persistent::TileSchedulerParams;
+use kernels_gpu::gemm::wgmma::pack::Pack;
+use kernels_gpu::gemm::{GemmParams, MAX_LEADING};
+use operand::{Oriented, PACK_KERNELS};
+use tuning::{Choices, ProblemKey};
 
 /// The oldest generation that runs a GEMM.
 pub const PORTABLE: ComputeCapability = ComputeCapability::V7_0;
@@ -34,8 +31,8 @@ pub const PORTABLE: ComputeCapability = ComputeCapability::V7_0;
 /// The generation that has asynchronous copies, which the faster kernels need.
 pub const COMPUTE_CAPABILITY: ComputeCapability = ComputeCapability::V8_0;
 
-/// The generation whose tensor cores have a shape of their own for f64.
-const HOPPER: ComputeCapability = ComputeCapability::V9_0;
+/// The generation that has `wgmma`, and an MMA shape of its own for f64.
+pub const HOPPER: ComputeCapability = ComputeCapability::V9_0;
 
 /// A GEMM of row-major matrices whose A and B are of `T`. A column-major product is the
 /// same one with A and B, and m and n, exchanged.
@@ -105,6 +102,16 @@ pub enum PlanError {
         /// Its leading dimension.
         leading: u32,
     },
+    /// C has more tiles than a grid takes.
+    #[error(
+        "no kernel takes m, n and k of {extents:?}, {batch} in the batch: multiply parts of it"
+    )]
+    TooLarge {
+        /// m, n and k.
+        extents: [u32; 3],
+        /// Products in the batch.
+        batch: u32,
+    },
 }
 
 impl<T: GemmInput> Description<T> {
@@ -154,22 +161,44 @@ impl<T: GemmInput> Description<T> {
         [whole(0, !self.transposed[0]), whole(1, self.transposed[1])]
     }
 
-    /// What the choice of an instance depends on.
-    pub fn request(&self, device: DeviceLimits) -> GemmProblem {
+    /// What the choice of a kernel depends on.
+    pub fn problem(&self, device: DeviceLimits) -> GemmProblem {
         let [m, n, k] = self.extents;
-        GemmProblem {
+        let problem = GemmProblem {
             extents: [m.max(1), n.max(1), k],
             transposed: self.transposed,
             vectors: self.vectors(),
+            tma_store: false,
             batch: self.batch,
             multiprocessors: device.multiprocessors.max(1),
             shared_bytes: device.shared_bytes(),
+        };
+        match T::kernels(device.compute_capability, self.c_16bit).persistent_tiles {
+            [] => problem,
+            _ => Oriented::of(self).problem(problem),
+        }
+    }
+
+    /// The parameters of the problem, as kernels take them.
+    fn params(&self) -> GemmParams<T::Output> {
+        let [lda, ldb, ldc] = self.leading;
+        let [stride_a, stride_b, stride_c] = self.strides;
+        GemmParams {
+            lda,
+            ldb,
+            ldc,
+            stride_a,
+            stride_b,
+            stride_c,
+            alpha: self.alpha,
+            beta: self.beta,
+            ..GemmParams::dense(self.extents, self.transposed)
         }
     }
 }
 
-/// The launches of a product on a device, by the instance that was measured for it or that the
-/// model of their times favours. Inputs 0 and 1 are A and B.
+/// The launches of a product on a device, by the plan that was measured for it or that has the
+/// least predicted time. Inputs 0 and 1 are A and B.
 ///
 /// # Errors
 /// See [`PlanError`].
@@ -179,167 +208,177 @@ pub fn plan<T: GemmInput>(
     tuned: &Choices,
 ) -> Result<Plan, PlanError> {
     description.check()?;
-    Ok(T::plan(description, device, tuned))
+    let kernels = T::kernels(device.compute_capability, description.c_16bit);
+    let problem = description.problem(device);
+    let measured = tuned.get(&ProblemKey::of(description)).and_then(|tuned| {
+        let mut candidates = kernels.candidates(&problem);
+        candidates.find(|(_, choice)| tuned.is(choice))
+    });
+    let choice = measured.map(|(_, choice)| choice);
+    let choice = choice.or_else(|| kernels.plan(&problem));
+    let choice = choice.ok_or(PlanError::TooLarge {
+        extents: description.extents,
+        batch: description.batch,
+    })?;
+    Ok(plan_choice(description, device, &choice))
 }
 
-/// The launches of a product by an instance that was chosen for the same description and
-/// device.
+/// The launches of a product by a plan that was chosen for the same description and device.
 pub fn plan_choice<T: GemmInput>(
     description: &Description<T>,
     device: DeviceLimits,
-    choice: &TilePlan,
+    choice: &GemmPlan,
 ) -> Plan {
-    let (kernels, tiles) = T::kernels(device.compute_capability, description.c_16bit);
-    let [m, n, k] = description.extents;
-    let empty = m == 0 || n == 0 || description.batch == 0;
-    let grid = |grid: [u64; 3]| if empty { [0; 3] } else { grid };
-    let parameters = Param::Product(bytes(&GemmParams {
-        m,
-        n,
-        k,
-        lda: description.leading[0],
-        ldb: description.leading[1],
-        ldc: description.leading[2],
-        transpose_a: description.transposed[0].into(),
-        transpose_b: description.transposed[1].into(),
-        stride_a: description.strides[0],
-        stride_b: description.strides[1],
-        stride_c: description.strides[2],
-        alpha: description.alpha,
-        beta: description.beta,
-    }));
-    let scheduler = GridSchedulerParams {
-        splits: choice.splits,
-        k_per_split: choice.k_per_split,
-        data_parallel_tiles: choice
-            .stream_k
-            .map_or(u32::MAX, |stream_k| stream_k.data_parallel_tiles),
-        stream_k_tiles: choice.stream_k.map_or(1, |stream_k| stream_k.tiles),
-        stream_k_splits: choice.stream_k.map_or(1, |stream_k| stream_k.splits),
-        stream_k_first: choice.stream_k.map_or(k, |stream_k| stream_k.first_split_k),
-        stream_k_rest: choice.stream_k.map_or(0, |stream_k| stream_k.other_split_k),
-        promotion_interval: choice.promotion_interval,
+    let mut plan = Plan {
+        launches: Vec::new(),
+        workspace_bytes: 0,
+        zeroed_bytes: 0,
     };
-    // Elements in the workspace of tiles whose splits are reduced in the same launch.
-    let reduced = choice
-        .gemv_workspace
-        .or(choice.stream_k.map(|stream_k| stream_k.workspace_elements));
-    let mut launches = vec![PlannedLaunch {
+    let [m, n, _] = description.extents;
+    if m == 0 || n == 0 || description.batch == 0 {
+        return plan;
+    }
+    plan.workspace_bytes = choice.workspace_bytes;
+    plan.zeroed_bytes = choice.zeroed_bytes;
+    let kernels = T::kernels(device.compute_capability, description.c_16bit);
+    let module = |name: &str| {
+        let mut entries = kernels.entries();
+        let known = entries.find(|(entry, _)| *entry == name);
+        known.map_or(PORTABLE, |(_, capability)| capability.into())
+    };
+    let [params, reduction_params] = parameters(description, choice, &mut plan);
+    plan.launches.push(PlannedLaunch {
         entry: choice.entry,
-        compute_capability: if kernels
-            .portable_entries()
-            .any(|entry| entry == choice.entry)
-        {
-            PORTABLE
-        } else {
-            tiles
-        },
-        grid: grid(choice.grid),
+        compute_capability: module(choice.entry),
+        grid: choice.grid,
         block: Dim3::new(choice.threads, 1, 1),
-        cluster: Dim3::ONE,
+        cluster: Dim3::new(choice.cluster_size, 1, 1),
         shared_bytes: choice.shared_bytes,
-        params: vec![
-            Param::Input(0),
-            Param::Input(1),
-            Param::Output,
-            // Counts of arrivals lie before what the splits accumulated.
-            match reduced {
-                Some(_) => Param::WorkspaceAt(COUNTER_BYTES as u64),
-                None => Param::Workspace,
-            },
-            parameters.clone(),
-            Param::Bytes(bytes_of_scheduler(&scheduler)),
-        ],
-    }];
-    let zeroed_bytes = reduced.map_or(0, |_| COUNTER_BYTES as u64);
-    let mut workspace_bytes = zeroed_bytes + reduced.unwrap_or(0) * size_of::<T::Output>() as u64;
-    if choice.splits > 1 && choice.gemv_workspace.is_none() {
-        let (blocks, [width, lanes]) =
-            kernels.reduce_launch(description.extents, description.batch, choice.splits);
-        launches.push(PlannedLaunch {
-            entry: kernels.reduce,
-            compute_capability: PORTABLE,
-            grid: grid(blocks),
-            block: Dim3::new(width, lanes, 1),
+        params,
+    });
+    plan.launches.extend(choice.reduction.map(|reduction| {
+        let [x, y] = reduction.block;
+        PlannedLaunch {
+            entry: reduction.entry,
+            compute_capability: module(reduction.entry),
+            grid: reduction.grid,
+            block: Dim3::new(x, y, 1),
             cluster: Dim3::ONE,
             shared_bytes: 0,
-            params: vec![
-                Param::Workspace,
-                Param::Output,
-                parameters,
-                Param::U32(choice.splits),
-            ],
-        });
-        let rows = u64::from(m) * u64::from(choice.splits) * u64::from(description.batch);
-        workspace_bytes = rows * partial_sums_pitch(n) as u64 * size_of::<T::Output>() as u64;
-    }
-    Plan {
-        launches,
-        workspace_bytes,
-        zeroed_bytes,
+            params: reduction_params,
+        }
+    }));
+    plan
+}
+
+/// The parameters of the GEMM and of the reduction kernel behind it. The copies that operands need
+/// are added to `plan`.
+fn parameters<T: GemmInput>(
+    description: &Description<T>,
+    choice: &GemmPlan,
+    plan: &mut Plan,
+) -> [Vec<Param>; 2] {
+    match &choice.scheduler {
+        TileScheduler::Grid => {
+            let gemm = Param::Product(bytes(&description.params()));
+            let scheduler = grid_scheduler(description, choice);
+            // Counters lie before the partial sums.
+            let workspace = match choice.zeroed_bytes {
+                0 => Param::Workspace,
+                bytes => Param::WorkspaceAt(bytes),
+            };
+            let [a, b] = [0, 1].map(Param::Input);
+            [
+                vec![
+                    a,
+                    b,
+                    Param::Output,
+                    workspace,
+                    gemm.clone(),
+                    Param::Bytes(bytes(&scheduler)),
+                ],
+                vec![
+                    Param::Workspace,
+                    Param::Output,
+                    gemm,
+                    Param::U32(scheduler.splits),
+                ],
+            ]
+        }
+        TileScheduler::Persistent { config, params } => {
+            let oriented = Oriented::of(description);
+            let maps = [Param::TensorMaps(oriented.tensor_maps(config, plan))];
+            let gemm = Param::Product(bytes(&oriented.product.params()));
+            let scheduler = Param::Bytes(bytes(params));
+            let common = [Param::Output, Param::Workspace, gemm, scheduler];
+            let [bm, bn, _] = config.tile;
+            let tile = [bm, bn, oriented.is_transposed.into()].map(Param::U32);
+            [[&maps[..], &common].concat(), [&common[..], &tile].concat()]
+        }
     }
 }
+
+/// The parameters of the tile scheduler whose blocks have a work unit each.
+fn grid_scheduler<T: GemmInput>(
+    description: &Description<T>,
+    choice: &GemmPlan,
+) -> GridSchedulerParams {
+    let data_parallel = GridSchedulerParams {
+        promotion_interval: choice.promotion_interval,
+        ..GridSchedulerParams::data_parallel(description.extents[2])
+    };
+    match choice.decomposition {
+        Decomposition::DataParallel => data_parallel,
+        Decomposition::SplitK { splits, split_k } => GridSchedulerParams {
+            splits,
+            k_per_split: split_k,
+            ..data_parallel
+        },
+        Decomposition::StreamK(stream_k) => GridSchedulerParams {
+            data_parallel_tiles: stream_k.data_parallel_tiles,
+            stream_k_tiles: stream_k.tiles,
+            stream_k_splits: stream_k.splits,
+            stream_k_first: stream_k.first_split_k,
+            stream_k_rest: stream_k.other_split_k,
+            ..data_parallel
+        },
+    }
+}
+
+/// Parameters that a kernel takes by value.
+///
+/// # Safety
+/// The type is `repr(C)`, and has no padding.
+unsafe trait ByValue: Copy {}
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl<T: GemmElement> ByValue for GemmParams<T> {}
+const _: () = assert!(size_of::<GemmParams<f32>>() == 8 * 4 + 3 * 8 + 2 * 4);
+const _: () = assert!(size_of::<GemmParams<f64>>() == 8 * 4 + 3 * 8 + 2 * 8);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for GridSchedulerParams {}
+const _: () = assert!(size_of::<GridSchedulerParams>() == 8 * 4);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for TileSchedulerParams {}
+const _: () = assert!(size_of::<TileSchedulerParams>() == 8 * 4);
+
+// SAFETY: it is `repr(C)`, and its size is that of its fields.
+unsafe impl ByValue for Pack {}
+const _: () = assert!(size_of::<Pack>() == 4 * 4 + 2 * 8);
 
 /// The parameters as the kernel reads them.
-fn bytes<T: GemmElement>(gemm: &GemmParams<T>) -> Vec<u8> {
-    const { assert!(size_of::<GemmParams<T>>() == 8 * 4 + 3 * 8 + 2 * size_of::<T>()) };
-    // SAFETY: a `repr(C)` struct without padding, by the assertion, is as many initialised bytes.
-    unsafe {
-        std::slice::from_raw_parts(
-            std::ptr::from_ref(gemm).cast::<u8>(),
-            size_of::<GemmParams<T>>(),
-        )
-    }
-    .to_vec()
-}
-
-/// See [`bytes`].
-fn bytes_of_scheduler(scheduler: &GridSchedulerParams) -> Vec<u8> {
-    const { assert!(size_of::<GridSchedulerParams>() == 8 * 4) };
-    let GridSchedulerParams {
-        splits,
-        k_per_split,
-        data_parallel_tiles,
-        stream_k_tiles,
-        stream_k_splits,
-        stream_k_first,
-        stream_k_rest,
-        promotion_interval,
-    } = *scheduler;
-    bytemuck::bytes_of(&[
-        splits,
-        k_per_split,
-        data_parallel_tiles,
-        stream_k_tiles,
-        stream_k_splits,
-        stream_k_first,
-        stream_k_rest,
-        promotion_interval,
-    ])
-    .to_vec()
+fn bytes<P: ByValue>(params: &P) -> Vec<u8> {
+    let start = std::ptr::from_ref(params).cast::<u8>();
+    // SAFETY: without padding, all of its bytes are initialised.
+    unsafe { std::slice::from_raw_parts(start, size_of::<P>()) }.to_vec()
 }
 
 /// All kernels that a product may be planned with, each with the compute capability of its module.
 pub fn entries() -> impl Iterator<Item = (&'static str, ComputeCapability)> {
-    let tiles = [
-        (SGEMM, COMPUTE_CAPABILITY),
-        (DGEMM, COMPUTE_CAPABILITY),
-        (DGEMM_90, HOPPER),
-        (SGEMM_PORTABLE, PORTABLE),
-        (DGEMM_PORTABLE, PORTABLE),
-        (OF_F16, PORTABLE),
-        (OF_BF16, PORTABLE),
-        (OF_F16_TO_F16, PORTABLE),
-        (OF_BF16_TO_BF16, PORTABLE),
-    ];
-    let tiles = tiles.into_iter().flat_map(|(kernels, capability)| {
-        let tiles = kernels.tiles.iter();
-        tiles.map(move |tile| (tile.entry, capability))
-    });
-    let portable = [SGEMM, DGEMM, OF_F16_TO_F16, OF_BF16_TO_BF16];
-    let portable = portable.into_iter().flat_map(|kernels| {
-        let entries: Vec<&str> = kernels.portable_entries().collect();
-        entries
-    });
-    tiles.chain(portable.map(|entry| (entry, PORTABLE)))
+    let kernels = kernel_set::ALL.iter().flat_map(|kernels| kernels.entries());
+    kernels
+        .map(|(entry, capability)| (entry, capability.into()))
+        .chain(PACK_KERNELS.map(|entry| (entry, HOPPER)))
 }

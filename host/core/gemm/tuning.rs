@@ -8,7 +8,7 @@
 use super::{Description, GemmInput};
 use crate::engine::Engine;
 use crate::ptx;
-use kernels_gpu::gemm::planner::tiles::{StreamK, TilePlan};
+use kernels_gpu::gemm::planner::GemmPlan;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,11 @@ pub struct Tuned {
     /// How the last tiles are split along k: tiles that are not, tiles that are, their split-K
     /// factor, k of the first split and of each other; null where none are.
     pub cut: Option<[u32; 5]>,
+    /// What reduces their partial sums: the number of a
+    /// [`ReductionMode`](kernels_gpu::gemm::scheduler::persistent::ReductionMode). Older files have
+    /// none, and plans whose last block does.
+    #[serde(default)]
+    pub reduction: u32,
     /// Median time, in milliseconds.
     pub ms: f64,
 }
@@ -177,37 +182,37 @@ pub fn of_environment(tuned: Vec<Tuned>, environment: &Environment) -> Choices {
 
 impl Tuned {
     /// A choice as the file has it.
-    pub fn new(environment: Environment, key: ProblemKey, choice: &TilePlan, ms: f64) -> Self {
+    pub fn new(environment: Environment, key: ProblemKey, choice: &GemmPlan, ms: f64) -> Self {
+        let stream_k = choice.decomposition.stream_k();
         Tuned {
             environment,
             key,
             entry: choice.entry.to_owned(),
-            splits: choice.splits,
-            cut: choice.stream_k.map(numbers),
+            splits: choice.decomposition.splits(),
+            cut: stream_k.map(|stream_k| {
+                [
+                    stream_k.data_parallel_tiles,
+                    stream_k.tiles,
+                    stream_k.splits,
+                    stream_k.first_split_k,
+                    stream_k.other_split_k,
+                ]
+            }),
+            reduction: stream_k.map_or(0, |stream_k| stream_k.reduction as u32),
             ms,
         }
     }
 
     /// Whether a choice is this one.
-    pub fn is(&self, choice: &TilePlan) -> bool {
-        (choice.entry, choice.splits) == (&*self.entry, self.splits)
-            && choice.stream_k.map(numbers) == self.cut
+    pub fn is(&self, choice: &GemmPlan) -> bool {
+        *self == Tuned::new(self.environment.clone(), self.key.clone(), choice, self.ms)
     }
-}
-
-fn numbers(stream_k: StreamK) -> [u32; 5] {
-    [
-        stream_k.data_parallel_tiles,
-        stream_k.tiles,
-        stream_k.splits,
-        stream_k.first_split_k,
-        stream_k.other_split_k,
-    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gemm::{DeviceLimits, HOPPER};
 
     fn tuned(device: &str, m: u32, ms: f64) -> Tuned {
         Tuned {
@@ -225,8 +230,44 @@ mod tests {
             entry: "sgemm_64x64_nt".to_owned(),
             splits: 1,
             cut: Some([1, 2, 3, 4, 5]),
+            reduction: 0,
             ms,
         }
+    }
+
+    #[test]
+    fn each_candidate_is_told_from_the_others() {
+        let device = DeviceLimits {
+            multiprocessors: 132,
+            compute_capability: HOPPER,
+        };
+        let environment = tuned("one", 0, 0.0).environment;
+        for extents in [[4096, 4096, 4096], [333, 777, 12345], [768, 3072, 16384]] {
+            let product = Description::<half::bf16>::dense(extents, [false, true]);
+            let kernels = half::bf16::kernels(HOPPER, false);
+            let candidates: Vec<_> = kernels.candidates(&product.problem(device)).collect();
+            for (_, choice) in &candidates {
+                let key = ProblemKey::of(&product);
+                let tuned = Tuned::new(environment.clone(), key, choice, 1.0);
+                let of_choice = candidates.iter().filter(|(_, other)| tuned.is(other));
+                assert!(
+                    of_choice
+                        .map(|(_, other)| other)
+                        .all(|other| other == choice)
+                );
+                assert!(tuned.is(choice));
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_without_reductions_is_read() {
+        let mut old = serde_json::to_value(tuned("one", 1, 1.0)).unwrap();
+        old.as_object_mut().unwrap().remove("reduction").unwrap();
+        assert_eq!(
+            serde_json::from_value::<Tuned>(old).unwrap(),
+            tuned("one", 1, 1.0)
+        );
     }
 
     #[test]

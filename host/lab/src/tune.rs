@@ -2,7 +2,7 @@
 
 use crate::problem::product::Product;
 use crate::problem::{Problem, Shape};
-use kernels_gpu::gemm::planner::tiles::TilePlan;
+use kernels_gpu::gemm::planner::GemmPlan;
 use std::collections::HashSet;
 use std::time::Instant;
 use warpladder::check::Verdict;
@@ -40,7 +40,7 @@ pub enum TuneError {
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// How.
-    pub choice: TilePlan,
+    pub choice: GemmPlan,
     /// Clocks by the model.
     pub predicted: f64,
     /// Median time, in milliseconds.
@@ -132,17 +132,19 @@ pub fn tuned<T: GemmElement>(
 fn shortlist<T: GemmElement>(
     description: &Description<T>,
     device: DeviceLimits,
-) -> Vec<(f64, TilePlan)> {
-    let (kernels, _) = T::kernels(device.compute_capability, description.c_16bit);
-    let request = description.request(device);
-    let mut all: Vec<(f64, TilePlan)> = kernels.candidates(&request).collect();
+) -> Vec<(f64, GemmPlan)> {
+    let kernels = T::kernels(device.compute_capability, description.c_16bit);
+    let problem = description.problem(device);
+    let mut all: Vec<(f64, GemmPlan)> = kernels.candidates(&problem).collect();
     all.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let most = all
         .first()
         .map_or(0.0, |(best, _)| best * MAX_TIMES_THE_BEST);
     let mut seen = HashSet::new();
     all.retain(|(clocks, choice)| {
-        *clocks <= most && seen.insert((choice.entry, choice.splits, choice.stream_k.is_some()))
+        let decomposition = choice.decomposition;
+        let splits = (decomposition.splits(), decomposition.stream_k().is_some());
+        *clocks <= most && seen.insert((choice.entry, splits))
     });
     all.truncate(MAX_CANDIDATES);
     all

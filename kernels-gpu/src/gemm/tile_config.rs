@@ -13,7 +13,7 @@
 //! `a`, `b` and `c` are device arrays of the extents and leading dimensions that
 //! [the parameters](super::params) give. `c` and `workspace` overlap no other array. The operands
 //! have the instance's layouts. Grid, block, dynamic shared memory, workspace and the parameters of
-//! the scheduler are those of a [`TilePlan`](super::planner::tiles::TilePlan) for the same sizes.
+//! the scheduler are those of a [`GemmPlan`](super::planner::GemmPlan) for the same sizes.
 //! The counters before the workspace are zero, and no other kernel uses them meanwhile. No extent
 //! is 0, but k may be.
 

@@ -260,9 +260,6 @@ mod tests {
                 _ => Vec::new(),
             })
             .chain(gemm::entries())
-            .chain(
-                warpladder::gemm::wgmma::entries().map(|entry| (entry, wgmma::COMPUTE_CAPABILITY)),
-            )
             .collect();
         // Kernels that measure a device are no rungs.
         in_modules.retain(|(entry, _)| !entry.starts_with("calibrate_"));

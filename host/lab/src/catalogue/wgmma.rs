@@ -1,17 +1,15 @@
 //! The launches of the rungs that multiply by warpgroups.
 
-use super::PlanRequest;
-use crate::problem::{Operation, Shape};
+use super::{PlanRequest, gemm};
+use crate::problem::Shape;
 use kernels_gpu::gemm::wgmma::stage;
 use kernels_gpu::ladder::matmul::{wgmma_persistent, wgmma_single};
-use warpladder::element::TensorInput;
-use warpladder::gemm::Description;
-use warpladder::gemm::wgmma::TensorGemm;
+use warpladder::gemm::Tf32;
 use warpladder::launch::Dim3;
 use warpladder::launch::{Param, Region, TensorMap};
 use warpladder::plan::{Plan, PlannedLaunch};
 
-pub(super) use warpladder::gemm::wgmma::COMPUTE_CAPABILITY;
+pub(super) use warpladder::gemm::HOPPER as COMPUTE_CAPABILITY;
 
 /// Bytes of an element of A or B.
 const ELEMENT_BYTES: u32 = 2;
@@ -105,39 +103,17 @@ fn dense(
     }
 }
 
-/// `wgmma_bf16`.
+/// `wgmma_bf16` and `wgmma_bf16_narrow`.
 pub(super) fn bf16(request: &PlanRequest) -> Plan {
-    general(TensorInput::Bf16, request)
+    gemm::plan::<half::bf16>(request, COMPUTE_CAPABILITY)
 }
 
-/// `wgmma_f16`.
+/// `wgmma_f16` and `wgmma_f16_narrow`.
 pub(super) fn f16(request: &PlanRequest) -> Plan {
-    general(TensorInput::F16, request)
+    gemm::plan::<half::f16>(request, COMPUTE_CAPABILITY)
 }
 
 /// `wgmma_tf32`.
 pub(super) fn tf32(request: &PlanRequest) -> Plan {
-    general(TensorInput::Tf32, request)
-}
-
-/// `wgmma_bf16_narrow`.
-pub(super) fn bf16_to_bf16(request: &PlanRequest) -> Plan {
-    general(TensorInput::Bf16, request)
-}
-
-/// `wgmma_f16_narrow`.
-pub(super) fn f16_to_f16(request: &PlanRequest) -> Plan {
-    general(TensorInput::F16, request)
-}
-
-/// The GEMM of dense matrices for the request's operation.
-fn general(input: TensorInput, request: &PlanRequest) -> Plan {
-    let Shape { m, n, k } = request.shape;
-    let product = Description {
-        c_16bit: matches!(request.operation, Operation::TensorProduct16(_)),
-        // Device memory is allocated in multiples of more than the 16 bytes that `dense` takes for
-        // granted. Products with elements of 4 bytes have the same description.
-        ..Description::<f32>::dense([m, n, k], request.transposed)
-    };
-    TensorGemm::of(input, &product).plan(request.multiprocessors)
+    gemm::plan::<Tf32>(request, COMPUTE_CAPABILITY)
 }

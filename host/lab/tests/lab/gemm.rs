@@ -5,7 +5,7 @@ use crate::common::drawn::Drawn;
 use crate::common::gemm::{LAYOUTS, RandomGemm};
 use crate::common::gpu;
 use half::{bf16, f16};
-use kernels_gpu::gemm::planner::tiles::TilePlan;
+use kernels_gpu::gemm::planner::GemmPlan;
 use std::collections::HashSet;
 use warpladder::check;
 use warpladder::device::ComputeCapability;
@@ -29,17 +29,19 @@ const EXTENTS: [[u32; 3]; 9] = [
 
 /// Ways to compute a product: of every kernel that takes it, the first with k whole, in parts, and
 /// in cut tiles.
-fn choices<T: GemmInput>(product: &Description<T>, device: DeviceLimits) -> Vec<TilePlan> {
-    let (kernels, _) = T::kernels(device.compute_capability, product.c_16bit);
+fn choices<T: GemmInput>(product: &Description<T>, device: DeviceLimits) -> Vec<GemmPlan> {
+    let kernels = T::kernels(device.compute_capability, product.c_16bit);
     let mut seen = HashSet::new();
-    let request = product.request(device);
-    let candidates = kernels.candidates(&request);
+    let problem = product.problem(device);
+    let candidates = kernels.candidates(&problem);
     candidates
         .map(|(_, choice)| choice)
         .filter(|choice| {
+            let decomposition = choice.decomposition;
+            let stream_k = decomposition.stream_k();
             let shares = (
-                choice.splits > 1,
-                choice.stream_k.map(|stream_k| stream_k.splits > 2),
+                decomposition.splits() > 1,
+                stream_k.map(|stream_k| stream_k.splits > 2),
             );
             seen.insert((choice.entry, shares))
         })
@@ -87,7 +89,11 @@ where
                     let plan = gemm::plan_choice(&case.product, device, &choice);
                     // Where tiles are cut, the second launch finds the counts as the first left
                     // them.
-                    let times = if choice.stream_k.is_some() { 2 } else { 1 };
+                    let times = if choice.decomposition.stream_k().is_some() {
+                        2
+                    } else {
+                        1
+                    };
                     for output in case.run(engine, plan, times) {
                         if let Err(difference) = case.check(&output, tolerance) {
                             panic!(
@@ -100,7 +106,7 @@ where
             }
         }
     }
-    for tile in T::kernels(device.compute_capability, T::C_16BIT).0.tiles {
+    for tile in T::kernels(device.compute_capability, T::C_16BIT).tiles {
         let entry = tile.entry;
         assert!(entries.contains(entry), "{entry} was never tried");
     }

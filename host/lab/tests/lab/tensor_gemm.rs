@@ -10,8 +10,8 @@ use warpladder::element::Element;
 use warpladder::element::TensorInput;
 use warpladder::engine::Engine;
 use warpladder::engine::emulator::EmulatorEngine;
-use warpladder::gemm::GemmInto;
-use warpladder::gemm::wgmma::{COMPUTE_CAPABILITY, TensorGemm};
+use warpladder::gemm::tuning::Choices;
+use warpladder::gemm::{self, DeviceLimits, GemmInto, HOPPER, Tf32};
 use warpladder::plan::{Plan, PlannedLaunch};
 
 /// Sizes that meet edges of tiles and of stages.
@@ -75,17 +75,17 @@ type Elements<T> = (TensorInput, fn(f64) -> T);
 
 const F16: Elements<f16> = (TensorInput::F16, f16::from_f64);
 const BF16: Elements<bf16> = (TensorInput::Bf16, bf16::from_f64);
-const TF32: Elements<f32> = (TensorInput::Tf32, |value| {
-    f32::from_bits((value as f32).to_bits() & !0x1fff)
+const TF32: Elements<Tf32> = (TensorInput::Tf32, |value| {
+    Tf32(f32::from_bits((value as f32).to_bits() & !0x1fff))
 });
 
-/// The plan of a case on an engine.
-fn plan<T, C>(engine: &dyn Engine, input: TensorInput, case: &RandomGemm<T, C>) -> Plan
-where
-    T: GemmInto<C, Output = f32>,
-    C: Element,
-{
-    TensorGemm::of(input, &case.product).plan(engine.multiprocessors())
+/// The plan of a case by warpgroups, on `multiprocessors` multiprocessors.
+fn plan<T: GemmInto<C>, C: Element>(case: &RandomGemm<T, C>, multiprocessors: u32) -> Plan {
+    let device = DeviceLimits {
+        multiprocessors,
+        compute_capability: HOPPER,
+    };
+    gemm::plan(&case.product, device, &Choices::new()).unwrap()
 }
 
 fn check<T, C>(case: &RandomGemm<T, C>, output: &[C]) -> Result<(), String>
@@ -105,7 +105,7 @@ where
     let mut cases = 0;
     let mut test = |extents, transposed, padding, batch, factors| {
         let case = RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
-        let plan = plan(engine, input, &case);
+        let plan = plan(&case, engine.multiprocessors());
         if let Err(difference) = check(&case, &case.run(engine, plan, 1)[0]) {
             panic!(
                 "{input:?} into {}, {extents:?}, transposed {transposed:?}, padding {padding}, \
@@ -146,7 +146,7 @@ fn shared_tiles<T, C>(
     for &(multiprocessors, extents, tails) in sizes {
         for &transposed in layouts {
             let case = RandomGemm::<T, C>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
-            let plan = TensorGemm::of(input, &case.product).plan(multiprocessors);
+            let plan = plan(&case, multiprocessors);
             assert!(
                 plan.zeroed_bytes > 0,
                 "{extents:?} has no split tiles: {plan:?}"
@@ -243,7 +243,7 @@ fn products<T, C>(
     for &transposed in layouts {
         for (padding, batch, factors) in [(0, 1, [1.0, 0.0]), (3, batch, [-0.5, 2.0])] {
             let case = RandomGemm::<T, C>::new(extents, transposed, padding, batch, factors, round);
-            let plan = TensorGemm::of(input, &case.product).plan(multiprocessors * batch);
+            let plan = plan(&case, multiprocessors * batch);
             is_meant(plan.launches.last().expect("a product"));
             let types = format!("{input:?} {}", C::TYPE);
             let name = format!("{types} {extents:?} {transposed:?} {padding}");
@@ -267,7 +267,7 @@ fn products<T, C>(
 /// all of them.
 fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
     const LARGE: f32 = (1 << 15) as f32;
-    let (input, round) = BF16;
+    let (_, round) = BF16;
     let extents @ [m, n, k] = [70, 40, 8192];
     for &transposed in layouts {
         let mut case = RandomGemm::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
@@ -285,7 +285,7 @@ fn slices(engine: &dyn Engine, layouts: &[[bool; 2]]) {
             };
             case.b[first] = bf16::from_f32(LARGE);
         }
-        let plan = TensorGemm::of(input, &case.product).plan(1);
+        let plan = plan(&case, 1);
         assert_eq!(plan.zeroed_bytes, 0, "{extents:?} is shared: {plan:?}");
         let output = case.run(engine, plan, 1);
         let least = LARGE * LARGE + 4096.0;
@@ -335,7 +335,7 @@ fn shared_tiles_are_added_up_in_the_same_order() {
 /// A GEMM with a C of f32 and one with a C of `T`: each element is the other's, rounded.
 fn compare_16_bit<T>(
     engine: &dyn Engine,
-    (input, round): Elements<T>,
+    (_, round): Elements<T>,
     rounded: fn(f32) -> T,
     (extents, padding, factors): ([u32; 3], u32, [f64; 2]),
 ) -> Plan
@@ -345,8 +345,8 @@ where
     let layout = [false; 2];
     let wide = RandomGemm::<T, f32>::new(extents, layout, padding, 1, factors, round);
     let rounded_c = RandomGemm::<T, T>::new(extents, layout, padding, 1, factors, round);
-    let plan_16_bit = plan(engine, input, &rounded_c);
-    let wide = wide.run(engine, plan(engine, input, &wide), 1);
+    let plan_16_bit = plan(&rounded_c, engine.multiprocessors());
+    let wide = wide.run(engine, plan(&wide, engine.multiprocessors()), 1);
     let rounded_c = rounded_c.run(engine, plan_16_bit.clone(), 1);
     let bits = |element: T| bytemuck::bytes_of(&element).to_vec();
     for (wide, rounded_c) in wide[0].iter().zip(&rounded_c[0]) {
@@ -426,10 +426,10 @@ fn long_sums_are_cut_into_slices() {
 #[test]
 fn few_rows_across_k_are_copied_along_it() {
     let engine = EmulatorEngine::new();
-    let (input, round) = BF16;
+    let (_, round) = BF16;
     let copies = |extents, transposed| {
         let case = RandomGemm::<_, f32>::new(extents, transposed, 0, 1, [1.0, 0.0], round);
-        let entries = plan(&engine, input, &case).launches.into_iter();
+        let entries = plan(&case, engine.multiprocessors()).launches.into_iter();
         let mut entries: Vec<_> = entries.map(|launch| launch.entry).collect();
         entries.pop();
         entries
@@ -457,13 +457,13 @@ fn few_rows_across_k_are_copied_along_it() {
 
 #[test]
 fn a_batch_may_have_one_matrix_in_common() {
-    let (input, round) = BF16;
+    let (_, round) = BF16;
     let mut case = RandomGemm::<_, f32>::new([40, 24, 72], [false; 2], 0, 3, [1.0, 0.0], round);
     let [of_a, _, _] = case.product.strides;
     case.product.strides[0] = 0;
     case.a.truncate(of_a as usize);
     let engine = EmulatorEngine::new();
-    let plan = plan(&engine, input, &case);
+    let plan = plan(&case, engine.multiprocessors());
     let output = case.run(&engine, plan, 1);
     check(&case, &output[0]).unwrap();
 }
@@ -473,7 +473,7 @@ fn and_on_a_gpu() {
     let Some(gpu) = gpu::open() else {
         return;
     };
-    if gpu.compute_capability() != COMPUTE_CAPABILITY {
+    if gpu.compute_capability() != HOPPER {
         println!("skipped: {} has no wgmma", gpu.device_name());
         return;
     }

@@ -1,18 +1,82 @@
-//! The time that a GEMM should take with a tile configuration, by a model of an SM.
+//! The cost model: the time that a GEMM should take, in clocks of an SM.
 //!
-//! The model adds up: the tiles that the busiest SM computes, each at the rate of FMAs that the
-//! configuration was seen to reach; a fixed time for its prologue and epilogue; and the traffic of
-//! partial sums. All times are in clocks.
+//! Grid and persistent kernels have the same model. A launch takes [`LaunchCost::start`]. The
+//! busiest SM computes k-tiles at [`TileCost::k_tile`], and stores tiles in [`TileCost::epilogue`].
+//! Partial sums are added up as a [`ReductionCost`] says. Terms that only one kind has are of the
+//! hardware that only it uses: several blocks on an SM, or TMA, clusters and overlapping launches.
 //!
-//! The constants are fitted to times on an H200 (`results/h200/tuning/ways-*.txt`: 2,364 launches
-//! of 85 GEMMs), where the planner's choice takes 1.01 times as long as the fastest, on the
-//! geometric mean. The rates of the two large tiles of f32 are those times 1.048 and 1.034, which
-//! their loop over two k gained later. What GEMV T loses when it reads again is fitted to its times
-//! since blocks that read the same start side by side. Other GPUs have other rates, but much the
-//! same ratios.
+//! The constants are fitted to times on an H200. Those of grids are of
+//! `results/h200/tuning/ways-*.txt`: 2,364 launches of 85 GEMMs, where the planner's choice takes
+//! 1.01 times as long as the fastest, on the geometric mean. The rates of the two large tiles of
+//! f32 are those times 1.048 and 1.034, which their loop over two k gained later. What GEMV T loses
+//! when it reads again is fitted to its times since blocks that read the same start side by side.
+//! Other GPUs have other rates, but much the same ratios.
 
-use crate::gemm::reduction::split_k;
 use crate::gemm::tile_config::TileConfig;
+
+/// What launches of one kind take.
+pub(super) struct LaunchCost {
+    /// Clocks of a launch, and of filling the first stages.
+    pub start: f64,
+    /// The fix-up by the last block of a stream-K tile.
+    pub last_block: ReductionCost,
+    /// The reduction kernel.
+    pub kernel: ReductionCost,
+}
+
+/// What it takes to add up partial sums.
+#[derive(Clone, Copy)]
+pub(super) struct ReductionCost {
+    /// Clocks before the first partial sum: of a launch, or until the last block knows that it is
+    /// the last.
+    start: f64,
+    /// Clocks of each time that threads wait for the partial sums that they have in flight.
+    round: f64,
+    /// Clocks of a byte of partial sums.
+    byte: f64,
+}
+
+/// What a tile of one size takes.
+#[derive(Clone, Copy)]
+pub(super) struct TileCost {
+    /// BM and BN.
+    tile: [u32; 2],
+    /// Clocks of a k-tile where its SM does nothing else.
+    pub k_tile: f64,
+    /// Clocks before the first k-tile and after the last that no other block hides.
+    pub epilogue: f64,
+    /// Blocks that keep an SM busy.
+    saturating: f64,
+}
+
+/// SIMT, `mma.sync` and GEMV kernels. The last block counts the bytes of all splits, the reduction
+/// kernel those and the bytes of C.
+pub(super) const GRID: LaunchCost = LaunchCost {
+    start: 3480.0,
+    last_block: ReductionCost::new(6350.0, 0.0, 1.0 / 17.2),
+    kernel: ReductionCost::new(3130.0, 370.0, 1.0 / 2250.0),
+};
+
+/// `wgmma` kernels. The last block counts the bytes of the split that it writes and of those that
+/// it reads, the reduction kernel the bytes of all splits.
+pub(super) const PERSISTENT: LaunchCost = LaunchCost {
+    start: 4000.0,
+    last_block: ReductionCost::new(1800.0, 0.0, 12.5 / COLUMN_BYTES),
+    kernel: ReductionCost::new(6700.0, 1500.0, 0.0031 / 4.0),
+};
+
+/// The reduction by blocks of a cluster, which read each other's shared memory.
+pub(super) const CLUSTER: ReductionCost = ReductionCost::new(1800.0, 0.0, 10.5 / COLUMN_BYTES);
+
+/// The reduction kernel of `wgmma` where its blocks fit beside those of the GEMM: they have started
+/// when it ends.
+pub(super) const KERNEL_BESIDE: ReductionCost = ReductionCost {
+    start: 3200.0,
+    ..PERSISTENT.kernel
+};
+
+/// Bytes of a column of 128 partial sums.
+const COLUMN_BYTES: f64 = 512.0;
 
 /// Warp schedulers of an SM.
 const SCHEDULERS: u64 = 4;
@@ -20,29 +84,146 @@ const SCHEDULERS: u64 = 4;
 /// FMAs of f32 that an SM issues in a clock. As many of f64 run on its tensor cores.
 const FMAS_PER_CLOCK: f64 = 128.0;
 
-/// Clocks of a launch.
-pub(super) const START: f64 = 3480.0;
-
-/// Clocks of the reduction kernel: its launch, each time that its threads wait for partial sums,
-/// and bytes that it moves in a clock.
-const REDUCE_START: f64 = 3130.0;
-const REDUCE_LATENCY: f64 = 370.0;
-const REDUCED_BYTES_PER_CLOCK: f64 = 2250.0;
-
-/// Clocks of a stream-K work unit beside its FMAs and what every tile takes.
-pub(super) const FIX_UP: f64 = 6350.0;
-
-/// Bytes of partial sums that the last block of a stream-K tile adds up in a clock.
-const FIX_UP_BYTES_PER_CLOCK: f64 = 17.2;
+/// Elements along k of a k-tile of grids, as the model counts them.
+pub(super) const GRID_BK: u32 = 16;
 
 /// What tiles lose where accumulators are promoted and both operands are K-major. The promoted
 /// accumulators take the L1 cache from the blocks of the SM, and each copy of a single element
 /// holds a line of it.
 pub(super) const PROMOTION_K_MAJOR: f64 = 0.13;
 
+/// Clocks of the barrier of a multicast cluster.
+pub(super) const CLUSTER_BARRIER: f64 = 760.0;
+
+/// Clocks of a persistent grid's tail split besides its k-tiles: its block's prologue and its
+/// partial sums.
+pub(super) const TAIL: f64 = 7000.0;
+
+/// Bytes of A and B that come from device memory in a clock.
+pub(super) const BYTES_PER_CLOCK: f64 = 2100.0;
+
+/// Clocks of a row of a TMA box that A does not have, in each k-tile. Boxes are loaded as a whole
+/// where A has fewer rows than the highest tiles.
+pub(super) const ABSENT_ROW: f64 = 3.0;
+
+/// What a column takes longer in a k-tile where blocks are at different k, and hit the L2 cache
+/// less.
+pub(super) const COLUMN_AT_OTHER_K: f64 = 0.1;
+/// The same where stream-K tiles come before data-parallel ones: blocks are then at any k for a
+/// while.
+pub(super) const COLUMN_AT_ANY_K: f64 = 1.9;
+/// What a byte of partial sums takes longer then.
+pub(super) const PARTIAL_BYTE_AT_ANY_K: f64 = 10.8 / COLUMN_BYTES;
+
+/// Grid tiles of f32. The last entry is for sizes that are not listed.
+pub(super) const F32: &[TileCost] = &[
+    TileCost::at_rate([128, 256], 0.914, 8400.0, 1.0),
+    TileCost::at_rate([128, 128], 0.844, 7730.0, 1.28),
+    TileCost::at_rate([128, 32], 0.724, 5400.0, 4.05),
+    TileCost::at_rate([64, 64], 0.77, 4700.0, 4.06),
+    TileCost::at_rate([32, 64], 0.577, 3415.0, 2.53),
+];
+
+/// Grid tiles of f64, in clocks of as many FMAs as f32 has.
+pub(super) const F64: &[TileCost] = &[
+    TileCost::at_rate([128, 128], 0.987, 13_600.0, 1.0),
+    TileCost::at_rate([64, 64], 0.70, 9_700.0, 2.6),
+];
+
+/// Persistent tiles. Those of few columns are bound by shared memory.
+pub(super) const WGMMA: &[TileCost] = &[
+    TileCost::of_columns([128, 256], 4.43, 25.4),
+    TileCost::of_columns([128, 192], 4.35, 30.7),
+    TileCost::of_columns([128, 128], 4.85, 30.3),
+    TileCost::of_columns([128, 64], 6.37, 37.1),
+    TileCost::of_columns([64, 192], 2.50, 24.9),
+    TileCost::of_columns([64, 96], 3.75, 21.0),
+    TileCost::of_columns([64, 64], 3.94, 21.4),
+];
+
+impl ReductionCost {
+    const fn new(start: f64, round: f64, byte: f64) -> Self {
+        ReductionCost { start, round, byte }
+    }
+
+    /// Clocks of `bytes` bytes of partial sums.
+    pub fn clocks(&self, rounds: u32, bytes: f64) -> f64 {
+        self.start + f64::from(rounds) * self.round + bytes * self.byte
+    }
+}
+
+impl TileCost {
+    /// A tile of a grid that reaches the share `rate` of an SM's FMAs.
+    const fn at_rate(tile: [u32; 2], rate: f64, epilogue: f64, saturating: f64) -> Self {
+        let [bm, bn] = tile;
+        TileCost {
+            tile,
+            k_tile: (bm * bn * GRID_BK) as f64 / (FMAS_PER_CLOCK * rate),
+            epilogue,
+            saturating,
+        }
+    }
+
+    /// A tile of a persistent grid, by what a column of it takes.
+    const fn of_columns(tile: [u32; 2], k_tile: f64, epilogue: f64) -> Self {
+        let columns = tile[1] as f64;
+        TileCost {
+            tile,
+            k_tile: columns * k_tile,
+            epilogue: columns * epilogue,
+            saturating: 1.0,
+        }
+    }
+
+    /// That of a tile configuration.
+    pub fn of(costs: &[TileCost], config: &TileConfig) -> Self {
+        let of = |cost: &&TileCost| config.tile[..2] == cost.tile;
+        let known = costs.iter().find(of).or(costs.last());
+        *known.expect("each kind of tiles has costs")
+    }
+
+    /// The time of `blocks` blocks on one SM, over that of a block that keeps the whole SM busy.
+    /// The warp scheduler with the most warps ends last.
+    pub fn slowdown(&self, config: &TileConfig, blocks: u64) -> f64 {
+        if blocks == 0 {
+            return 0.0;
+        }
+        let warps = u64::from(config.threads / 32);
+        let most = (blocks * warps).div_ceil(SCHEDULERS);
+        self.saturating
+            .max((most * SCHEDULERS) as f64 / warps as f64)
+    }
+
+    /// Clocks of the main loops, `work` each, of `tiles` tiles on one SM, and of their epilogues.
+    pub fn tiles(&self, config: &TileConfig, tiles: u64, work: f64) -> [f64; 2] {
+        let per_sm = u64::from(config.blocks_per_sm);
+        let (full, rest) = (tiles / per_sm, tiles % per_sm);
+        let slowdown = full as f64 * self.slowdown(config, per_sm) + self.slowdown(config, rest);
+        [
+            slowdown * work,
+            tiles.div_ceil(per_sm) as f64 * self.epilogue,
+        ]
+    }
+}
+
+/// The share of k of a tile's first split, where SMs without one compute `tails` second splits
+/// each, one after the other, so that all end at the same time. All of k takes `work` clocks, and a
+/// second split takes `fixed` beside its share.
+pub(super) fn head_share(work: f64, fixed: f64, tails: f64) -> f64 {
+    (1.0 + fixed / work) * tails / (tails + 1.0)
+}
+
+/// Clocks of two activities at the same time: those of the longer, and an eighth more where both
+/// take as long, as each waits for the other at times.
+pub(super) fn overlapped(one: f64, other: f64) -> f64 {
+    let (longer, shorter) = (one.max(other), one.min(other));
+    let ratio = shorter / longer.max(1.0);
+    longer + shorter * ratio * ratio * ratio / 8.0
+}
+
 /// Bytes that GEMVs load in a clock, and the blocks on each SM that this takes.
-const BYTES_PER_CLOCK: f64 = 2200.0;
-const SATURATING_BLOCKS: f64 = 1.5;
+const GEMV_BYTES_PER_CLOCK: f64 = 2200.0;
+const GEMV_SATURATING_BLOCKS: f64 = 1.5;
 
 /// Clocks of a GEMV's prologue and epilogue in each wave, and of the fix-up by its last blocks.
 const GEMV_WAVE: f64 = 1500.0;
@@ -60,80 +241,6 @@ const SPLIT_K_T: f64 = 0.2;
 
 /// What GEMVs lose where rows of the long operand are not of whole vectors.
 const NO_VECTORS: f64 = 0.5;
-
-/// What the model knows of a tile size.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Model {
-    /// BM and BN.
-    pub tile: [u32; 2],
-    /// The share of an SM's FMAs that it reaches.
-    rate: f64,
-    /// Clocks before the first FMA and after the last.
-    pub fixed: f64,
-    /// Blocks that keep an SM busy.
-    saturating: f64,
-}
-
-/// The tile sizes of f32.
-pub(super) const F32_MODELS: &[Model] = &[
-    Model::new([128, 256], 0.914, 8400.0, 1.0),
-    Model::new([128, 128], 0.844, 7730.0, 1.28),
-    Model::new([128, 32], 0.724, 5400.0, 4.05),
-    Model::new([64, 64], 0.77, 4700.0, 4.06),
-    Model::new([32, 64], 0.577, 3415.0, 2.53),
-];
-
-/// Those of f64, in clocks of as many FMAs as f32 has.
-pub(super) const F64_MODELS: &[Model] = &[
-    Model::new([128, 128], 0.987, 13_600.0, 1.0),
-    Model::new([64, 64], 0.70, 9_700.0, 2.6),
-];
-
-impl Model {
-    const fn new(tile: [u32; 2], rate: f64, fixed: f64, saturating: f64) -> Self {
-        Model {
-            tile,
-            rate,
-            fixed,
-            saturating,
-        }
-    }
-
-    /// The time of `blocks` blocks on one SM, over that of a block that keeps the whole SM busy.
-    /// The warp scheduler with the most warps ends last.
-    pub fn slowdown(&self, tile: &TileConfig, blocks: u64) -> f64 {
-        if blocks == 0 {
-            return 0.0;
-        }
-        let warps = u64::from(tile.threads / 32);
-        let most = (blocks * warps).div_ceil(SCHEDULERS);
-        self.saturating
-            .max((most * SCHEDULERS) as f64 / warps as f64)
-    }
-
-    /// Clocks of a tile's FMAs over `k`, where its SM does nothing else.
-    pub fn work(&self, tile: &TileConfig, k: u32) -> f64 {
-        let [bm, bn, _] = tile.tile;
-        f64::from(bm) * f64::from(bn) * f64::from(k) / (FMAS_PER_CLOCK * self.rate)
-    }
-}
-
-/// Clocks in which the last block of a stream-K tile adds up `bytes` bytes of partial sums.
-pub(super) fn fix_up(bytes: f64) -> f64 {
-    bytes / FIX_UP_BYTES_PER_CLOCK
-}
-
-/// Clocks of writing the partial sums of `splits` splits, `bytes` bytes each, and of the reduction
-/// kernel with `groups` groups of threads in a block.
-pub(super) fn reduction(splits: u32, bytes: f64, groups: u32) -> f64 {
-    if splits == 1 {
-        return 0.0;
-    }
-    let waits = splits.div_ceil(groups * split_k::IN_FLIGHT as u32);
-    REDUCE_START
-        + f64::from(waits) * REDUCE_LATENCY
-        + bytes * f64::from(splits + 1) / REDUCED_BYTES_PER_CLOCK
-}
 
 /// A GEMM with a short side, as the GEMV kernels compute it.
 pub(super) struct GemvCost {
@@ -160,25 +267,24 @@ pub(super) struct GemvCost {
 impl GemvCost {
     /// Clocks from the launch to the end.
     pub fn clocks(&self) -> f64 {
-        let mut again = 1.0;
-        let mut add = |share: f64, applies: bool| again += if applies { share } else { 0.0 };
-        add(
-            AGAIN[usize::from(self.k_major)] * f64::from(self.passes - 1),
-            true,
-        );
-        add(SEVERAL_ROWS_T, self.k_major && self.several);
-        add(SPLIT_K_T, self.k_major && self.splits > 1);
-        add(NO_VECTORS, !self.vectors);
+        let is_split = self.splits > 1;
+        let again = 1.0
+            + AGAIN[usize::from(self.k_major)] * f64::from(self.passes - 1)
+            + f64::from(self.k_major && self.several) * SEVERAL_ROWS_T
+            + f64::from(self.k_major && is_split) * SPLIT_K_T
+            + f64::from(!self.vectors) * NO_VECTORS;
         // The last wave leaves SMs idle; too few blocks have too few loads in flight.
         let multiprocessors = f64::from(self.multiprocessors);
         let wave = self.blocks_per_sm * u64::from(self.multiprocessors);
         let waves = self.blocks.div_ceil(wave);
         let longer = if self.blocks < wave {
-            (SATURATING_BLOCKS * multiprocessors / self.blocks as f64).max(1.0)
+            (GEMV_SATURATING_BLOCKS * multiprocessors / self.blocks as f64).max(1.0)
         } else {
             (waves * wave) as f64 / self.blocks as f64
         };
-        let fix_up = if self.splits > 1 { GEMV_FIX_UP } else { 0.0 };
-        START + waves as f64 * GEMV_WAVE + self.bytes * again * longer / BYTES_PER_CLOCK + fix_up
+        GRID.start
+            + waves as f64 * GEMV_WAVE
+            + self.bytes * again * longer / GEMV_BYTES_PER_CLOCK
+            + f64::from(is_split) * GEMV_FIX_UP
     }
 }

@@ -1,31 +1,38 @@
 //! The kernels of each element type that the planner chooses among.
 
-use super::cost::{F32_MODELS, F64_MODELS, Model};
+use super::cost::{self, TileCost};
+use super::{GemmPlan, GemmProblem, persistent};
+use crate::gemm::copy::layout;
 use crate::gemm::mma::{dgemm, dgemm_sm_90a};
-use crate::gemm::partial_sums_pitch;
-use crate::gemm::reduction::split_k;
 use crate::gemm::simt::{portable, sgemm};
 use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::kernels;
 
 /// The kernels for one element type.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct KernelSet {
-    /// The tile configurations.
+    /// The tile configurations of kernels whose blocks have a work unit each.
     pub tiles: &'static [TileConfig],
+    /// Those of persistent kernels, by their layouts.
+    pub persistent_tiles: &'static [&'static [TileConfig]],
+    /// The compute capability of the module that has the kernels of these tiles, times 10.
+    pub compute_capability: u32,
     /// The GEMV kernels, where there are any: GEMV N of 1 and of 4 rows, GEMV T of 1 and of 4, each
     /// with the blocks that fit on an SM of the largest GPUs.
     pub gemv_kernels: Option<[(&'static str, u64); 4]>,
-    /// The split-K reduction kernel.
+    /// The reduction kernel.
     pub reduce: &'static str,
     /// Bytes of an accumulator. C has as many, or 2.
     pub element_bytes: u32,
-    /// What the model knows of the tile sizes; the last entry is for those that are not listed.
-    pub(super) models: &'static [Model],
+    /// What the tiles take.
+    pub(super) costs: &'static [TileCost],
 }
 
 /// f32, from compute capability 8.0 on.
 pub const SGEMM: KernelSet = KernelSet {
     tiles: sgemm::INSTANCES,
+    persistent_tiles: &[],
+    compute_capability: 80,
     gemv_kernels: Some([
         ("sgemv_n_1", 4),
         ("sgemv_n_4", 2),
@@ -34,12 +41,13 @@ pub const SGEMM: KernelSet = KernelSet {
     ]),
     reduce: "sgemm_reduce",
     element_bytes: 4,
-    models: F32_MODELS,
+    costs: cost::F32,
 };
 
 /// f64, from compute capability 8.0 on.
 pub const DGEMM: KernelSet = KernelSet {
     tiles: dgemm::INSTANCES,
+    compute_capability: 80,
     gemv_kernels: Some([
         ("dgemv_n_1", 3),
         ("dgemv_n_4", 1),
@@ -48,86 +56,150 @@ pub const DGEMM: KernelSet = KernelSet {
     ]),
     reduce: "dgemm_reduce",
     element_bytes: 8,
-    models: F64_MODELS,
+    costs: cost::F64,
+    ..SGEMM
 };
 
 /// f64 on compute capability 9.0, whose tensor cores have an MMA shape of their own. Its tiled
 /// kernels are in the module of `sm_90a`.
 pub const DGEMM_90: KernelSet = KernelSet {
     tiles: dgemm_sm_90a::INSTANCES,
+    compute_capability: 90,
     ..DGEMM
 };
 
 /// f32 on any generation.
 pub const SGEMM_PORTABLE: KernelSet = KernelSet {
     tiles: portable::OF_F32,
+    compute_capability: 70,
     ..SGEMM
 };
 
 /// f64 on any generation.
 pub const DGEMM_PORTABLE: KernelSet = KernelSet {
     tiles: portable::OF_F64,
+    compute_capability: 70,
     ..DGEMM
 };
 
 /// f16, with accumulators and C of f32, on any generation.
-pub const OF_F16: KernelSet = KernelSet {
-    tiles: portable::OF_F16,
-    gemv_kernels: None,
-    ..SGEMM
-};
+pub const OF_F16: KernelSet = portable_16_bits(portable::OF_F16, SGEMM.reduce);
 
 /// bf16, with accumulators and C of f32, on any generation.
-pub const OF_BF16: KernelSet = KernelSet {
-    tiles: portable::OF_BF16,
-    ..OF_F16
-};
+pub const OF_BF16: KernelSet = portable_16_bits(portable::OF_BF16, SGEMM.reduce);
 
 /// f16, with a C of f16.
-pub const OF_F16_TO_F16: KernelSet = KernelSet {
-    tiles: portable::OF_F16_TO_F16,
-    reduce: "gemm_reduce_to_f16",
-    ..OF_F16
-};
+pub const OF_F16_TO_F16: KernelSet =
+    portable_16_bits(portable::OF_F16_TO_F16, "gemm_reduce_to_f16");
 
 /// bf16, with a C of bf16.
-pub const OF_BF16_TO_BF16: KernelSet = KernelSet {
-    tiles: portable::OF_BF16_TO_BF16,
-    reduce: "gemm_reduce_to_bf16",
-    ..OF_F16
-};
+pub const OF_BF16_TO_BF16: KernelSet =
+    portable_16_bits(portable::OF_BF16_TO_BF16, "gemm_reduce_to_bf16");
 
-impl KernelSet {
-    /// The entries that any generation runs.
-    pub fn portable_entries(&self) -> impl Iterator<Item = &'static str> {
-        let gemv = self.gemv_kernels.into_iter().flatten();
-        gemv.map(|(entry, _)| entry).chain([self.reduce])
-    }
+/// f16 by warpgroups, with accumulators and C of f32.
+pub const OF_F16_90: KernelSet = by_warpgroups(kernels::OF_F16, "add_parts_f32");
 
-    /// The grid, and the threads of a block in x and y, of the reduction kernel for `splits` splits
-    /// of C of m × n.
-    pub fn reduce_launch(
-        &self,
-        [m, n, _]: [u32; 3],
-        batch: u32,
-        splits: u32,
-    ) -> ([u64; 3], [u32; 2]) {
-        let vectors = u64::from(m) * (partial_sums_pitch(n) / split_k::VECTOR) as u64;
-        let mut groups = 1;
-        while groups < split_k::MAX_GROUPS as u32
-            && 2 * groups <= splits
-            && vectors * u64::from(batch * groups) < REDUCTION_THREADS
-        {
-            groups *= 2;
-        }
-        let width = split_k::THREADS as u32 / groups;
-        (
-            [vectors.div_ceil(u64::from(width)), 1, u64::from(batch)],
-            [width, groups],
-        )
+/// bf16 by warpgroups, with accumulators and C of f32.
+pub const OF_BF16_90: KernelSet = by_warpgroups(kernels::OF_BF16, "add_parts_f32");
+
+/// f16 by warpgroups, with a C of f16.
+pub const OF_F16_TO_F16_90: KernelSet = by_warpgroups(kernels::OF_F16_TO_F16, "add_parts_f16");
+
+/// bf16 by warpgroups, with a C of bf16.
+pub const OF_BF16_TO_BF16_90: KernelSet = by_warpgroups(kernels::OF_BF16_TO_BF16, "add_parts_bf16");
+
+/// TF32 by warpgroups, with a C of f32. B is K-major.
+pub const OF_TF32_90: KernelSet = by_warpgroups(kernels::OF_TF32, "add_parts_f32");
+
+/// Kernels for 16-bit elements on any generation.
+const fn portable_16_bits(tiles: &'static [TileConfig], reduce: &'static str) -> KernelSet {
+    KernelSet {
+        tiles,
+        gemv_kernels: None,
+        reduce,
+        ..SGEMM_PORTABLE
     }
 }
 
-/// The least threads of the reduction kernel, where there are splits enough: half of what a large
-/// GPU holds.
-const REDUCTION_THREADS: u64 = 1 << 17;
+/// Kernels of warpgroups, on compute capability 9.0.
+const fn by_warpgroups(
+    persistent_tiles: &'static [&'static [TileConfig]],
+    reduce: &'static str,
+) -> KernelSet {
+    KernelSet {
+        persistent_tiles,
+        compute_capability: 90,
+        costs: cost::WGMMA,
+        ..portable_16_bits(&[], reduce)
+    }
+}
+
+/// All of them.
+pub const ALL: &[KernelSet] = &[
+    SGEMM,
+    DGEMM,
+    DGEMM_90,
+    SGEMM_PORTABLE,
+    DGEMM_PORTABLE,
+    OF_F16,
+    OF_BF16,
+    OF_F16_TO_F16,
+    OF_BF16_TO_BF16,
+    OF_F16_90,
+    OF_BF16_90,
+    OF_F16_TO_F16_90,
+    OF_BF16_TO_BF16_90,
+    OF_TF32_90,
+];
+
+impl KernelSet {
+    /// The plan with the least predicted time; `None` where no kernel takes the problem, as C has
+    /// more tiles than a grid takes, or the layouts are others.
+    pub fn plan(&self, problem: &GemmProblem) -> Option<GemmPlan> {
+        let candidates = self.candidates(problem);
+        let (_, best) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        Some(best)
+    }
+
+    /// All plans, each with the clocks that it should take.
+    pub fn candidates(&self, problem: &GemmProblem) -> impl Iterator<Item = (f64, GemmPlan)> {
+        let tiles = self.tiles.iter().filter(|tile| fits(tile, problem));
+        let grids = tiles.flat_map(|tile| self.grid_candidates(tile, problem));
+        let tiles = self.persistent_tiles.iter().copied().flatten();
+        let tiles = tiles.filter(|tile| fits(tile, problem));
+        let persistent = tiles.flat_map(|tile| persistent::candidates(self, tile, problem));
+        grids.chain(persistent).chain(self.gemv_candidates(problem))
+    }
+
+    /// The kernels, each with the compute capability of its module, times 10.
+    pub fn entries(&self) -> impl Iterator<Item = (&'static str, u32)> {
+        let tiles = self.tiles.iter();
+        let tiles = tiles.chain(self.persistent_tiles.iter().copied().flatten());
+        let capability = self.compute_capability;
+        let reduce = match self.persistent_tiles {
+            [] => (self.reduce, PORTABLE),
+            _ => (self.reduce, capability),
+        };
+        let gemv = self.gemv_kernels.into_iter().flatten();
+        tiles
+            .map(move |tile| (tile.entry, capability))
+            .chain(gemv.map(|(entry, _)| (entry, PORTABLE)))
+            .chain([reduce])
+    }
+}
+
+/// The oldest compute capability, times 10.
+const PORTABLE: u32 = 70;
+
+/// Whether the kernel takes the layouts of A and B, and its blocks fit on the device.
+fn fits(tile: &TileConfig, problem: &GemmProblem) -> bool {
+    let takes = |layout: u32, k_major: bool, vectors: bool| match layout {
+        layout::K_MAJOR => k_major,
+        layout::MN_MAJOR => !k_major && vectors,
+        layout::MN_MAJOR_UNALIGNED => !k_major,
+        _ => true,
+    };
+    takes(tile.layouts[0], !problem.transposed[0], problem.vectors[0])
+        && takes(tile.layouts[1], problem.transposed[1], problem.vectors[1])
+        && tile.shared_bytes <= problem.shared_bytes
+}

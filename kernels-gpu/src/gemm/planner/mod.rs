@@ -1,13 +1,26 @@
 //! The planner: which kernel computes a GEMM, with which tile and decomposition.
 //!
-//! Each candidate is given the time that it should take by a model of the device, in clocks of an
-//! SM, and the one with the least is chosen. [`tiles`] plans the SIMT, `mma.sync` and GEMV kernels
-//! by `cost.rs`, and [`wgmma`] the kernels of warpgroups, which are persistent.
+//! [`KernelSet::candidates`] lists the plans of an element type, each with the clocks of an SM that
+//! the cost model gives it. [`KernelSet::plan`] takes the one with the least.
+//!
+//! | file | part |
+//! |---|---|
+//! | `kernel_set.rs` | the kernels of each element type |
+//! | `grid.rs` | candidates of the SIMT, `mma.sync` and GEMV kernels, one work unit a block |
+//! | `persistent.rs` | candidates of the `wgmma` kernels, whose blocks are persistent |
+//! | `cost.rs` | the cost model of both |
 
 mod cost;
+mod grid;
 pub mod kernel_set;
-pub mod tiles;
-pub mod wgmma;
+mod persistent;
+
+pub use kernel_set::KernelSet;
+
+use super::scheduler::persistent::{ReductionMode, TileSchedulerParams};
+use super::simt::promotion;
+use super::tile_config::TileConfig;
+use core::fmt;
 
 /// A GEMM to plan, and the device that computes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +32,146 @@ pub struct GemmProblem {
     /// Whether the rows of A and B, as they are stored, start at multiples of 16 bytes; of an
     /// MN-major operand, whether they are of whole vectors of 16 bytes as well.
     pub vectors: [bool; 2],
+    /// Whether TMA can store C: see [`TileSchedulerParams::tma_store`].
+    pub tma_store: bool,
     /// GEMMs in the batch.
     pub batch: u32,
     /// SMs of the device.
     pub multiprocessors: u32,
     /// The most dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
+}
+
+/// How to launch a GEMM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GemmPlan {
+    /// The PTX entry.
+    pub entry: &'static str,
+    /// Blocks of the grid.
+    pub grid: [u64; 3],
+    /// Threads of a block.
+    pub threads: u32,
+    /// Blocks of a cluster.
+    pub cluster_size: u32,
+    /// Dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+    /// Elements along k after which accumulators are promoted.
+    pub promotion_interval: u32,
+    /// The work units of tiles.
+    pub decomposition: Decomposition,
+    /// What gives work units to blocks.
+    pub scheduler: TileScheduler,
+    /// The reduction kernel behind the GEMM, where there is one.
+    pub reduction: Option<ReductionLaunch>,
+    /// Bytes at the start of the workspace that are 0 before the launch and after it: counters.
+    pub zeroed_bytes: u64,
+    /// Bytes of the workspace, with those.
+    pub workspace_bytes: u64,
+}
+
+/// How tiles are decomposed along k into work units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decomposition {
+    /// Each tile is one work unit.
+    DataParallel,
+    /// Each tile has the same splits.
+    SplitK {
+        /// The split-K factor, 2 or more.
+        splits: u32,
+        /// k of a split; the last one may have less.
+        split_k: u32,
+    },
+    /// The tiles of the last, partial wave are stream-K tiles.
+    StreamK(StreamK),
+}
+
+/// Stream-K tiles, and the data-parallel ones before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamK {
+    /// Data-parallel tiles.
+    pub data_parallel_tiles: u32,
+    /// Stream-K tiles.
+    pub tiles: u32,
+    /// Splits of each of them.
+    pub splits: u32,
+    /// k of a tile's first split, in a persistent grid rounded up to whole k-tiles.
+    pub first_split_k: u32,
+    /// k of each of its other splits; in a persistent grid, of the shortest.
+    pub other_split_k: u32,
+    /// What reduces their partial sums.
+    pub reduction: ReductionMode,
+}
+
+/// What gives work units to blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileScheduler {
+    /// The grid: each block has the work unit of its index.
+    Grid,
+    /// Each block of a persistent grid goes through its work units.
+    Persistent {
+        /// The kernel.
+        config: &'static TileConfig,
+        /// The kernel's parameters beside those of the GEMM.
+        params: TileSchedulerParams,
+    },
+}
+
+/// The launch of a reduction kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReductionLaunch {
+    /// The PTX entry.
+    pub entry: &'static str,
+    /// Blocks of the grid.
+    pub grid: [u64; 3],
+    /// Threads of a block in x and y.
+    pub block: [u32; 2],
+}
+
+impl GemmPlan {
+    /// The plan of data-parallel tiles, a block each.
+    const fn data_parallel(entry: &'static str, grid: [u64; 3], threads: u32) -> Self {
+        GemmPlan {
+            entry,
+            grid,
+            threads,
+            cluster_size: 1,
+            shared_bytes: 0,
+            promotion_interval: promotion::NEVER,
+            decomposition: Decomposition::DataParallel,
+            scheduler: TileScheduler::Grid,
+            reduction: None,
+            zeroed_bytes: 0,
+            workspace_bytes: 0,
+        }
+    }
+}
+
+impl Decomposition {
+    /// The split-K factor of all tiles; 1 where they are not split, or not all alike.
+    pub const fn splits(self) -> u32 {
+        match self {
+            Decomposition::SplitK { splits, .. } => splits,
+            _ => 1,
+        }
+    }
+
+    /// The stream-K tiles, where there are any.
+    pub const fn stream_k(self) -> Option<StreamK> {
+        match self {
+            Decomposition::StreamK(stream_k) => Some(stream_k),
+            _ => None,
+        }
+    }
+}
+
+/// The split-K factor, and the tiles that have it where not all have.
+impl fmt::Display for Decomposition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.stream_k() {
+            Some(StreamK { splits, tiles, .. }) => {
+                write!(f, "{splits} of the last {tiles} tiles")
+            }
+            None => self.splits().fmt(f),
+        }
+    }
 }

@@ -7,6 +7,7 @@
 
 use super::{GROUP_M, Split, rasterize};
 use crate::gemm::GemmParams;
+use crate::gemm::simt::promotion;
 use cuda_std::hint::opaque;
 use cuda_std::prelude::*;
 
@@ -32,6 +33,22 @@ pub struct GridSchedulerParams {
     /// Elements along k after which `sgemm` promotes its accumulators: a power of two that BK
     /// divides. See [`promotion`](crate::gemm::simt::promotion).
     pub promotion_interval: u32,
+}
+
+impl GridSchedulerParams {
+    /// Those of data-parallel tiles of a GEMM of this k.
+    pub const fn data_parallel(k: u32) -> Self {
+        GridSchedulerParams {
+            splits: 1,
+            k_per_split: if k == 0 { 1 } else { k },
+            data_parallel_tiles: u32::MAX,
+            stream_k_tiles: 1,
+            stream_k_splits: 1,
+            stream_k_first: k,
+            stream_k_rest: 0,
+            promotion_interval: promotion::NEVER,
+        }
+    }
 }
 
 /// What a block computes.

@@ -1,0 +1,373 @@
+//! The operands of the `wgmma` kernels: where TMA fetches them, and the copies that bring them
+//! there.
+//!
+//! TMA takes matrices whose rows begin at multiples of 16 bytes, and the tensor cores take TF32
+//! operands that are K-major. Other operands are copied into the workspace first.
+
+use super::{Description, GemmInput, HOPPER, PORTABLE};
+use crate::launch::{Dim3, Param, Region, TensorMap};
+use crate::plan::{Plan, PlannedLaunch};
+use kernels_gpu::gemm::epilogue::tma_store::{box_columns, box_rows};
+use kernels_gpu::gemm::planner::GemmProblem;
+use kernels_gpu::gemm::tile_config::TileConfig;
+use kernels_gpu::gemm::wgmma::kernels::MAX_ROWS;
+use kernels_gpu::gemm::wgmma::pack::{self, Pack};
+use kernels_gpu::gemm::wgmma::{multicast, stage};
+use kernels_gpu::ladder::transpose::transpose_fast;
+
+/// What rows, and the matrices of a batch, begin at multiples of, in bytes.
+const ROW_BYTES: u32 = 16;
+
+/// What operands in the workspace begin at multiples of, in bytes.
+const OPERAND_ALIGN: u64 = 256;
+
+/// Most blocks of a grid in y.
+const MAX_BLOCKS: u64 = 65_535;
+
+/// The kernels that copy operands.
+pub(super) const PACK_KERNELS: [&str; 4] = [
+    "pack_16",
+    "pack_32",
+    "pack_transposed_16",
+    "pack_transposed_32",
+];
+
+/// An operand as the product fetches it.
+struct Operand {
+    region: Region,
+    /// Rows and columns as it lies.
+    rows: u32,
+    columns: u32,
+    pitch: u32,
+    matrices: u32,
+    stride: u64,
+    /// Whether it is K-major.
+    k_major: bool,
+    /// The copy that brings it there.
+    copy: Option<PlannedLaunch>,
+}
+
+/// A product as a `wgmma` kernel computes it: of C or of its transpose.
+pub(super) struct Oriented<T: GemmInput> {
+    /// What the kernel knows of the product: where it is transposed, m counts the columns of C, and
+    /// A is the transpose of input 1.
+    pub product: Description<T>,
+    /// Which inputs A and B are.
+    inputs: [usize; 2],
+    /// Whether C lies column by column, and A is stored MN-major.
+    pub is_transposed: bool,
+}
+
+impl<T: GemmInput> Oriented<T> {
+    const ELEMENT_BYTES: u32 = size_of::<T>() as u32;
+
+    /// Elements of A and B whose multiples rows begin at.
+    const VECTOR: u32 = ROW_BYTES / Self::ELEMENT_BYTES;
+
+    /// The tensor cores take 4-byte operands as TF32.
+    const IS_TF32: bool = Self::ELEMENT_BYTES == 4;
+
+    /// The orientation in which a kernel takes a product.
+    pub fn of(product: &Description<T>) -> Self {
+        let product = with_vectors_k_major(*product, Self::VECTOR);
+        // The tensor cores take K-major TF32 only. A that does not lie so can go through registers,
+        // and in Cᵀ = Bᵀ · Aᵀ it is B that does.
+        if !Self::IS_TF32 || product.transposed[1] {
+            return Oriented {
+                product,
+                inputs: [0, 1],
+                is_transposed: false,
+            };
+        }
+        let swapped = |[a, b, c]: [u32; 3]| [b, a, c];
+        let [transposed_a, transposed_b] = product.transposed;
+        let [stride_a, stride_b, stride_c] = product.strides;
+        let [a, b, c] = product.aligned;
+        Oriented {
+            product: Description {
+                extents: swapped(product.extents),
+                transposed: [!transposed_b, !transposed_a],
+                leading: swapped(product.leading),
+                strides: [stride_b, stride_a, stride_c],
+                aligned: [b, a, c],
+                ..product
+            },
+            inputs: [1, 0],
+            is_transposed: true,
+        }
+    }
+
+    /// What the choice of a kernel depends on, where `problem` is that of the description: the
+    /// operands lie as the kernel fetches them.
+    pub fn problem(&self, problem: GemmProblem) -> GemmProblem {
+        let [m, n, k] = self.product.extents;
+        GemmProblem {
+            extents: [m.max(1), n.max(1), k],
+            transposed: [!self.is_k_major(0), self.is_k_major(1)],
+            vectors: [true; 2],
+            tma_store: self.has_tma_store(),
+            ..problem
+        }
+    }
+
+    /// The tensor maps of a kernel with this tile configuration. The copies that operands need are
+    /// added to `plan`, and their place to its workspace.
+    pub fn tensor_maps(&self, config: &TileConfig, plan: &mut Plan) -> Vec<TensorMap> {
+        let operands = [0, 1].map(|side| {
+            let operand = self.operand(side, plan.workspace_bytes);
+            if let Region::Workspace(start) = operand.region {
+                let elements = operand.stride * u64::from(operand.matrices);
+                plan.workspace_bytes = start + elements * u64::from(Self::ELEMENT_BYTES);
+            }
+            plan.launches.extend(operand.copy.clone());
+            operand
+        });
+        let [m, n, _] = self.product.extents;
+        let [bm, bn, _] = config.tile;
+        let mut maps = vec![
+            operands[0].map(Self::ELEMENT_BYTES, [m, bm], 1),
+            operands[1].map(Self::ELEMENT_BYTES, [n, bn], config.cluster_size),
+        ];
+        if self.has_tma_store() {
+            let element_bytes = self.output_bytes();
+            let [rows, columns] = if self.is_transposed { [n, m] } else { [m, n] };
+            let pitch = self.product.leading[2];
+            maps.push(TensorMap {
+                region: Region::Output,
+                element_bytes,
+                columns,
+                rows,
+                matrices: self.product.batch,
+                pitch,
+                stride: match self.product.batch {
+                    1 => u64::from(rows) * u64::from(pitch),
+                    _ => self.product.strides[2],
+                },
+                box_columns: box_columns(element_bytes as usize) as u32,
+                box_rows: box_rows(self.is_transposed) as u32,
+            });
+        }
+        maps
+    }
+
+    /// Bytes of an element of C.
+    fn output_bytes(&self) -> u32 {
+        match self.product.c_16bit {
+            true => Self::ELEMENT_BYTES,
+            false => size_of::<T::Output>() as u32,
+        }
+    }
+
+    /// Whether C can be stored by TMA.
+    fn has_tma_store(&self) -> bool {
+        let bytes = self.output_bytes();
+        let columns = self.product.extents[usize::from(!self.is_transposed)];
+        // It writes whole words: at the end of a row of an odd number of 16-bit elements, one that
+        // lies behind it as well.
+        (u64::from(columns) * u64::from(bytes)).is_multiple_of(4) && self.lies(2, ROW_BYTES / bytes)
+    }
+
+    /// Whether it is stored K-major.
+    fn is_stored_k_major(&self, side: usize) -> bool {
+        self.product.transposed[side] == (side == 1)
+    }
+
+    /// Whether the kernel finds it K-major: as it is stored, or as it is copied.
+    fn is_k_major(&self, side: usize) -> bool {
+        self.is_stored_k_major(side) || self.is_copied_k_major(side)
+    }
+
+    /// Whether A, B or C lies as TMA can move it: with rows, and matrices, that begin at multiples
+    /// of `vector` elements.
+    fn lies(&self, matrix: usize, vector: u32) -> bool {
+        self.product.aligned[matrix]
+            && self.product.leading[matrix].is_multiple_of(vector)
+            && (self.product.batch == 1
+                || self.product.strides[matrix].is_multiple_of(vector.into()))
+    }
+
+    /// Whether it is stored MN-major and copied to be K-major: because the tensor cores want that;
+    /// because much of a box would be outside of it, and takes as long to come as
+    /// what is inside; or because it must be copied anyway, and its rows are shorter than
+    /// half of what the other copy takes at a time.
+    fn is_copied_k_major(&self, side: usize) -> bool {
+        if self.is_stored_k_major(side) {
+            return false;
+        }
+        if Self::IS_TF32 {
+            let from_registers = self.is_transposed && side == 0;
+            return !from_registers;
+        }
+        let of_box = stage::block_k(size_of::<T>()) as u32;
+        let extent = self.product.extents[side];
+        let is_little_of_boxes = match side {
+            0 => extent < MAX_ROWS && !extent.is_multiple_of(of_box),
+            _ => extent < of_box,
+        };
+        is_little_of_boxes || (!self.lies(side, Self::VECTOR) && extent < pack::THREADS as u32 / 2)
+    }
+
+    /// A or B, `side` 0 or 1, copied to behind `workspace_bytes` of the workspace if it does not
+    /// lie as it must.
+    fn operand(&self, side: usize, workspace_bytes: u64) -> Operand {
+        let Description {
+            extents,
+            leading,
+            strides,
+            batch,
+            ..
+        } = self.product;
+        let (extent, k, pitch, stride) = (extents[side], extents[2], leading[side], strides[side]);
+        let [rows, columns] = match self.is_stored_k_major(side) {
+            true => [extent, k],
+            false => [k, extent],
+        };
+        let matrices = if stride == 0 { 1 } else { batch };
+        let k_major = self.is_k_major(side);
+        let turn = self.is_copied_k_major(side);
+        if self.lies(side, Self::VECTOR) && !turn {
+            return Operand {
+                region: Region::Input(self.inputs[side]),
+                rows,
+                columns,
+                pitch,
+                matrices,
+                stride,
+                k_major,
+                copy: None,
+            };
+        }
+        let start = workspace_bytes.next_multiple_of(OPERAND_ALIGN);
+        let [to_rows, to_columns] = if turn {
+            [columns, rows]
+        } else {
+            [rows, columns]
+        };
+        let to_pitch = to_columns.next_multiple_of(Self::VECTOR);
+        let to_stride = u64::from(to_rows) * u64::from(to_pitch);
+        let description = Pack {
+            rows,
+            columns,
+            from_pitch: pitch,
+            to_pitch,
+            from_stride: stride,
+            to_stride,
+        };
+        Operand {
+            region: Region::Workspace(start),
+            rows: to_rows,
+            columns: to_columns,
+            pitch: to_pitch,
+            matrices,
+            stride: to_stride,
+            k_major,
+            copy: (k > 0).then(|| self.copy(side, start, &description, (turn, matrices))),
+        }
+    }
+
+    fn copy(
+        &self,
+        side: usize,
+        start: u64,
+        pack: &Pack,
+        (turn, matrices): (bool, u32),
+    ) -> PlannedLaunch {
+        let dense = matrices == 1
+            && self.product.aligned[side]
+            && pack.from_pitch == pack.columns
+            && pack.to_pitch == pack.rows;
+        let index = self.inputs[side];
+        if turn && dense && Self::IS_TF32 {
+            return transposed_dense(index, start, pack);
+        }
+        let (entry, [height, width]) = match (turn, size_of::<T>()) {
+            (true, 2) => ("pack_transposed_16", [pack::TILE; 2]),
+            (true, _) => ("pack_transposed_32", [pack::TILE; 2]),
+            (false, 2) => ("pack_16", [pack::COPIED_ROWS, pack::THREADS]),
+            (false, _) => ("pack_32", [pack::COPIED_ROWS, pack::THREADS]),
+        };
+        PlannedLaunch {
+            entry,
+            compute_capability: HOPPER,
+            grid: [
+                u64::from(pack.columns).div_ceil(width as u64),
+                u64::from(pack.rows).div_ceil(height as u64).min(MAX_BLOCKS),
+                matrices.into(),
+            ],
+            block: Dim3::new(pack::THREADS as u32, 1, 1),
+            cluster: Dim3::ONE,
+            shared_bytes: 0,
+            params: vec![
+                Param::InputPtr(index),
+                Param::WorkspaceAt(start),
+                Param::Bytes(super::bytes(pack)),
+            ],
+        }
+    }
+}
+
+/// The same product, of which one row of A and one column of B are K-major also where they are
+/// stored as a column and a row whose elements are side by side, and at a pitch as bulk copies want
+/// it, a multiple of `vector`: no second one lies behind it.
+fn with_vectors_k_major<T: GemmInput>(mut product: Description<T>, vector: u32) -> Description<T> {
+    let [m, n, k] = product.extents;
+    let Some(pitch) = k.checked_next_multiple_of(vector) else {
+        return product;
+    };
+    for (side, extent) in [m, n].into_iter().enumerate() {
+        let is_k_major = product.transposed[side] == (side == 1);
+        if extent == 1 && (is_k_major || product.leading[side] == 1) {
+            (product.transposed[side], product.leading[side]) = (side == 1, pitch);
+        }
+    }
+    product
+}
+
+/// The transpose of a dense matrix of 4-byte elements: by the fastest rung for that.
+fn transposed_dense(index: usize, start: u64, pack: &Pack) -> PlannedLaunch {
+    let geometry = transpose_fast::GEOMETRY;
+    PlannedLaunch {
+        entry: "transpose_fast",
+        compute_capability: PORTABLE,
+        grid: geometry.grid(pack.rows.into(), pack.columns.into(), 1),
+        block: geometry.block().into(),
+        cluster: Dim3::ONE,
+        shared_bytes: 0,
+        params: vec![
+            Param::Input(index),
+            Param::WorkspaceAt(start),
+            Param::U32(pack.columns),
+            Param::U32(pack.rows),
+        ],
+    }
+}
+
+impl Operand {
+    /// Its map, for `extent` rows of A or columns of B, and tiles of `of_tile` of them that
+    /// `blocks` blocks of a cluster load together.
+    fn map(&self, element_bytes: u32, [extent, of_tile]: [u32; 2], blocks: u32) -> TensorMap {
+        let bk = stage::block_k(element_bytes as usize) as u32;
+        let together = stage::loaded_multiple(element_bytes as usize, self.k_major, blocks);
+        let [box_columns, box_rows] = match self.k_major {
+            true => [bk, stage::loaded(extent, of_tile, together)],
+            false => [bk, bk],
+        };
+        // An empty matrix cannot be mapped, and is not loaded.
+        let vector = ROW_BYTES / element_bytes;
+        let pitch = self.pitch.max(vector);
+        TensorMap {
+            region: self.region,
+            element_bytes,
+            columns: self.columns.max(1),
+            rows: self.rows.max(1),
+            matrices: self.matrices,
+            pitch,
+            stride: match self.matrices {
+                1 => u64::from(self.rows.max(1)) * u64::from(pitch),
+                _ => self.stride.max(vector.into()),
+            },
+            box_columns,
+            box_rows: multicast::box_rows(box_rows, blocks),
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Candidates of the SIMT, `mma.sync` and GEMV kernels: each block has the work unit of its index.
+
+use super::ReductionMode;
+use super::cost::{self, GRID, GRID_BK, GemvCost, TileCost};
+use super::{Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch, StreamK};
+use crate::gemm::copy::layout;
+use crate::gemm::partial_sums_pitch;
+use crate::gemm::reduction::fix_up::{COUNTER_BYTES, MAX_STREAM_K_TILES};
+use crate::gemm::reduction::split_k;
+use crate::gemm::simt::{gemv, promotion};
+use crate::gemm::tile_config::TileConfig;
+
+impl KernelSet {
+    /// The plans of a tile configuration, each with its clocks.
+    pub(super) fn grid_candidates(
+        &self,
+        tile: &TileConfig,
+        problem: &GemmProblem,
+    ) -> impl Iterator<Item = (f64, GemmPlan)> {
+        let [m, n, _] = problem.extents;
+        let [bm, bn, _] = tile.tile;
+        let is_in_grid = m.div_ceil(bm) <= MAX_GRID_YZ
+            && n.div_ceil(bn) <= i32::MAX as u32
+            && problem.batch <= MAX_GRID_YZ;
+        let splits: &[u32] = if is_in_grid { &SPLITS } else { &[] };
+        splits
+            .iter()
+            .filter_map(move |&splits| self.split_k_plan(tile, problem, splits))
+            .chain(
+                is_in_grid
+                    .then(|| self.stream_k_plan(tile, problem))
+                    .flatten(),
+            )
+    }
+
+    /// Data-parallel, or split-K with about `wanted` splits.
+    fn split_k_plan(
+        &self,
+        tile: &TileConfig,
+        problem: &GemmProblem,
+        wanted: u32,
+    ) -> Option<(f64, GemmPlan)> {
+        let [m, n, k] = problem.extents;
+        let [bm, bn, bk] = tile.tile;
+        let (splits, split_k) = split(k, wanted, bk)?;
+        let grid = [
+            u64::from(n.div_ceil(bn)),
+            u64::from(m.div_ceil(bm)),
+            u64::from(splits) * u64::from(problem.batch),
+        ];
+        let blocks = grid[0] * grid[1] * grid[2];
+        let busiest = blocks.div_ceil(u64::from(problem.multiprocessors));
+        let cost = TileCost::of(self.costs, tile);
+        let plan = self.grid_plan(tile, problem, grid, split_k);
+        let work = main_loop(&cost, split_k) * longer(tile, &plan);
+        let [main_loops, epilogues] = cost.tiles(tile, busiest, work);
+        let clocks = GRID.start + main_loops + epilogues;
+        if splits == 1 {
+            return Some((clocks, plan));
+        }
+        let bytes = [m, n, problem.batch, self.element_bytes, splits + 1];
+        let bytes = bytes.into_iter().map(f64::from).product();
+        let reduction = self.reduce_launch(problem, splits);
+        let rounds = splits.div_ceil(reduction.block[1] * split_k::IN_FLIGHT as u32);
+        let rows = u64::from(m) * grid[2];
+        let row_bytes = partial_sums_pitch(n) as u64 * u64::from(self.element_bytes);
+        let plan = GemmPlan {
+            decomposition: Decomposition::SplitK { splits, split_k },
+            reduction: Some(reduction),
+            workspace_bytes: rows.saturating_mul(row_bytes),
+            ..plan
+        };
+        Some((clocks + GRID.kernel.clocks(rounds, bytes), plan))
+    }
+
+    /// Stream-K: the tiles of the last, partial wave are split so that it keeps all SMs busy.
+    fn stream_k_plan(&self, tile: &TileConfig, problem: &GemmProblem) -> Option<(f64, GemmPlan)> {
+        let [m, n, k] = problem.extents;
+        let [bm, bn, bk] = tile.tile;
+        let tiles = u64::from(n.div_ceil(bn)) * u64::from(m.div_ceil(bm));
+        let wave = u64::from(problem.multiprocessors) * u64::from(tile.blocks_per_sm);
+        let last = tiles % wave;
+        if problem.batch != 1
+            || k == 0
+            || last == 0
+            || last > u64::from(MAX_STREAM_K_TILES)
+            || tiles > i32::MAX as u64 / 8
+        {
+            return None;
+        }
+        let cost = TileCost::of(self.costs, tile);
+        let work = main_loop(&cost, k) * tile.blocks_per_sm as f64;
+        let splits_that_fit = (wave / last).min(MAX_STREAM_K_SPLITS);
+        let (splits, rest) = if splits_that_fit >= 2 {
+            (splits_that_fit as u32, 1.0 / splits_that_fit as f64)
+        } else {
+            // The idle SMs compute the second splits while the others compute the first ones.
+            let tails = last.div_ceil(wave - last) as f64;
+            let fixed = GRID.last_block.clocks(0, 0.0) + cost.epilogue;
+            (2, 1.0 - cost::head_share(work, fixed, tails))
+        };
+        let other_split_k = (f64::from(k) * rest / f64::from(bk)) as u32 * bk;
+        let first_split_k = k.checked_sub((splits - 1) * other_split_k)?;
+        if other_split_k == 0 || first_split_k < other_split_k {
+            return None;
+        }
+        let waves = (tiles / wave) as f64;
+        let last_wave = if splits_that_fit >= 2 {
+            let busiest = (last * splits_that_fit).div_ceil(u64::from(problem.multiprocessors));
+            cost.slowdown(tile, busiest) * main_loop(&cost, first_split_k)
+        } else {
+            work * f64::from(first_split_k) / f64::from(k)
+        };
+        let elements = u64::from(splits) * u64::from(bm * bn);
+        let partial_sums = elements * u64::from(self.element_bytes);
+        let grid = [tiles - last + last * u64::from(splits), 1, 1];
+        let longest = if last < tiles { k } else { first_split_k };
+        let plan = self.grid_plan(tile, problem, grid, longest);
+        let clocks = GRID.start
+            + (waves * work + last_wave) * longer(tile, &plan)
+            + (waves + 1.0) * cost.epilogue
+            + GRID.last_block.clocks(0, partial_sums as f64);
+        let plan = GemmPlan {
+            decomposition: Decomposition::StreamK(StreamK {
+                data_parallel_tiles: (tiles - last) as u32,
+                tiles: last as u32,
+                splits,
+                first_split_k,
+                other_split_k,
+                reduction: ReductionMode::LastBlock,
+            }),
+            zeroed_bytes: COUNTER_BYTES as u64,
+            workspace_bytes: COUNTER_BYTES as u64 + last * partial_sums,
+            ..plan
+        };
+        Some((clocks, plan))
+    }
+
+    /// The plan of a grid of data-parallel tiles whose longest work unit has `k` elements along k.
+    /// Accumulators are promoted only where the promoted ones fit beside all blocks that an SM
+    /// holds without.
+    fn grid_plan(
+        &self,
+        tile: &TileConfig,
+        problem: &GemmProblem,
+        grid: [u64; 3],
+        k: u32,
+    ) -> GemmPlan {
+        let [bm, bn, _] = tile.tile;
+        let bytes = tile.shared_bytes + bm * bn * self.element_bytes;
+        let available = problem.shared_bytes + RESERVED_BYTES;
+        let interval = tile
+            .promotion_interval
+            .map(|longest| promotion::interval(k, longest))
+            .filter(|&interval| {
+                k > interval && tile.blocks_per_sm * (bytes + RESERVED_BYTES) <= available
+            });
+        GemmPlan {
+            shared_bytes: interval.map_or(tile.shared_bytes, |_| bytes),
+            promotion_interval: interval.unwrap_or(promotion::NEVER),
+            ..GemmPlan::data_parallel(tile.entry, grid, tile.threads)
+        }
+    }
+
+    /// The launch of the reduction kernel for `splits` splits.
+    fn reduce_launch(&self, problem: &GemmProblem, splits: u32) -> ReductionLaunch {
+        let [m, n, _] = problem.extents;
+        let vectors = u64::from(m) * (partial_sums_pitch(n) / split_k::VECTOR) as u64;
+        let mut groups = 1;
+        while groups < split_k::MAX_GROUPS as u32
+            && 2 * groups <= splits
+            && vectors.saturating_mul(u64::from(problem.batch * groups)) < REDUCTION_THREADS
+        {
+            groups *= 2;
+        }
+        let width = split_k::THREADS as u32 / groups;
+        ReductionLaunch {
+            entry: self.reduce,
+            grid: [
+                vectors.div_ceil(u64::from(width)),
+                1,
+                u64::from(problem.batch),
+            ],
+            block: [width, groups],
+        }
+    }
+
+    /// The plans of the GEMV kernels, where m or n is short.
+    pub(super) fn gemv_candidates(
+        &self,
+        problem: &GemmProblem,
+    ) -> impl Iterator<Item = (f64, GemmPlan)> {
+        SPLITS
+            .iter()
+            .filter_map(|&splits| self.gemv_plan(problem, splits))
+    }
+
+    fn gemv_plan(&self, problem: &GemmProblem, wanted: u32) -> Option<(f64, GemmPlan)> {
+        let entries = self.gemv_kernels?;
+        let [m, n, k] = problem.extents;
+        let (short, long) = (m.min(n), m.max(n));
+        if short as usize > gemv::MAX_SHORT_SIDE {
+            return None;
+        }
+        let k_major = if n < m {
+            !problem.transposed[0]
+        } else {
+            problem.transposed[1]
+        };
+        let (splits, split_k) = split(k, wanted, gemv::RUN as u32)?;
+        let columns = if k_major {
+            gemv::block_columns_t(split_k)
+        } else {
+            gemv::BLOCK_COLUMNS_N
+        };
+        let (kind, height) = match (k_major, short) {
+            (false, 1) => (0, 1),
+            (false, _) => (1, 4),
+            (true, 1) => (2, 1),
+            (true, _) => (3, 4),
+        };
+        let passes = short.div_ceil(height);
+        let grid = [
+            u64::from(long).div_ceil(columns as u64),
+            u64::from(passes),
+            u64::from(splits) * u64::from(problem.batch),
+        ];
+        let blocks = grid[0] * grid[1] * grid[2];
+        let (entry, blocks_per_sm) = entries[kind];
+        let elements = f64::from(long) * f64::from(k) * f64::from(problem.batch);
+        let cost = GemvCost {
+            bytes: elements * f64::from(self.element_bytes),
+            k_major,
+            vectors: problem.vectors[usize::from(n >= m)],
+            several: short > 1,
+            passes,
+            splits,
+            blocks,
+            blocks_per_sm,
+            multiprocessors: problem.multiprocessors,
+        };
+        let mut plan = GemmPlan::data_parallel(entry, grid, gemv::THREADS as u32);
+        if splits > 1 {
+            if blocks / u64::from(splits) > u64::from(MAX_STREAM_K_TILES) {
+                return None;
+            }
+            let elements = blocks * u64::from(height) * columns as u64;
+            plan.decomposition = Decomposition::SplitK { splits, split_k };
+            plan.zeroed_bytes = COUNTER_BYTES as u64;
+            plan.workspace_bytes = plan.zeroed_bytes + elements * u64::from(self.element_bytes);
+        }
+        Some((cost.clocks(), plan))
+    }
+}
+
+/// The least threads of the reduction kernel, where there are splits enough: half of what a large
+/// GPU holds.
+const REDUCTION_THREADS: u64 = 1 << 17;
+
+/// Bytes of shared memory that each block takes beside its own, and that an SM has beyond the most
+/// of a single block (CUDA programming guide, "Compute Capabilities").
+const RESERVED_BYTES: u32 = 1 << 10;
+
+/// The split-K factors that are tried.
+const SPLITS: [u32; 22] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 22, 24, 32, 48, 64, 96, 132, 200, 264,
+];
+
+/// The most splits of a stream-K tile: one block adds up the partial sums of all.
+const MAX_STREAM_K_SPLITS: u64 = 8;
+
+/// The most blocks of a grid in y and in z.
+const MAX_GRID_YZ: u32 = 65_535;
+
+/// The split-K factor nearest to `wanted`, and the k of a split, a multiple of `unit`. `None` where
+/// k is too short.
+fn split(k: u32, wanted: u32, unit: u32) -> Option<(u32, u32)> {
+    if wanted == 1 {
+        return Some((1, k.max(1)));
+    }
+    if k == 0 {
+        return None;
+    }
+    let split_k = k.div_ceil(wanted).next_multiple_of(unit);
+    let splits = k.div_ceil(split_k);
+    (splits > 1 && splits <= wanted).then_some((splits, split_k))
+}
+
+/// Clocks of the main loop over `k`, where its SM does nothing else.
+fn main_loop(cost: &TileCost, k: u32) -> f64 {
+    f64::from(k) / f64::from(GRID_BK) * cost.k_tile
+}
+
+/// How many times as long the main loop takes where accumulators are promoted.
+fn longer(tile: &TileConfig, plan: &GemmPlan) -> f64 {
+    let shares_l1 = tile.blocks_per_sm > 1 && tile.layouts == [layout::K_MAJOR; 2];
+    if plan.promotion_interval != promotion::NEVER && shares_l1 {
+        1.0 + cost::PROMOTION_K_MAJOR
+    } else {
+        1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel_set::{DGEMM, OF_BF16, SGEMM, SGEMM_PORTABLE};
+    use super::*;
+
+    const H200: GemmProblem = GemmProblem {
+        extents: [4096, 4096, 4096],
+        transposed: [false; 2],
+        vectors: [true; 2],
+        tma_store: true,
+        batch: 1,
+        multiprocessors: 132,
+        shared_bytes: 227 << 10,
+    };
+
+    fn planned(extents: [u32; 3]) -> GemmPlan {
+        SGEMM.plan(&GemmProblem { extents, ..H200 }).unwrap()
+    }
+
+    /// The split-K factor, and the k of a split.
+    fn split_k(plan: &GemmPlan, k: u32) -> (u32, u32) {
+        match plan.decomposition {
+            Decomposition::SplitK { splits, split_k } => (splits, split_k),
+            _ => (1, k),
+        }
+    }
+
+    #[test]
+    fn large_gemms_take_large_tiles_and_few_tiles_split_k() {
+        let large = planned([4096; 3]);
+        assert_eq!(
+            (large.entry, large.decomposition.splits()),
+            ("sgemm_128x256_nn", 1)
+        );
+        let splits_that_fit = planned([128, 128, 16384]);
+        assert!(
+            splits_that_fit.decomposition.splits() > 16,
+            "{splits_that_fit:?}"
+        );
+        // 512 tiles on 132 SMs: 116 are left for the last wave, in which 16 SMs would idle.
+        let stream_k = large.decomposition.stream_k().unwrap();
+        assert_eq!((stream_k.data_parallel_tiles, stream_k.splits), (396, 2));
+        assert!(
+            8 * stream_k.other_split_k <= stream_k.first_split_k,
+            "{stream_k:?}"
+        );
+    }
+
+    #[test]
+    fn rows_without_vectors_and_small_shared_memory_take_other_tiles() {
+        let odd = SGEMM
+            .plan(&GemmProblem {
+                extents: [4095; 3],
+                vectors: [false; 2],
+                ..H200
+            })
+            .unwrap();
+        assert_eq!(odd.entry, "sgemm_128x128_nn");
+        let small = SGEMM
+            .plan(&GemmProblem {
+                shared_bytes: 64 << 10,
+                ..H200
+            })
+            .unwrap();
+        assert_eq!(small.entry, "sgemm_128x128_nn");
+    }
+
+    #[test]
+    fn accumulators_are_promoted_where_the_promoted_ones_fit() {
+        let large = planned([4096; 3]);
+        assert_eq!(
+            (large.promotion_interval, large.shared_bytes),
+            (1024, 231_488)
+        );
+        // 3 splits, each of two promotion intervals.
+        let splits = planned([5000, 200, 3000]);
+        assert_eq!(
+            (split_k(&splits, 3000).1, splits.promotion_interval),
+            (1008, 512)
+        );
+        // Splits as short as the shortest interval are not promoted.
+        let short = planned([1024; 3]);
+        assert_eq!(
+            (split_k(&short, 1024).1, short.promotion_interval),
+            (256, promotion::NEVER)
+        );
+        // Two blocks with promoted accumulators do not fit on an SM of this device.
+        let small = SGEMM
+            .plan(&GemmProblem {
+                shared_bytes: 163 << 10,
+                vectors: [false; 2],
+                ..H200
+            })
+            .unwrap();
+        assert_eq!(small.entry, "sgemm_128x128_nn");
+        assert_eq!(small.promotion_interval, promotion::NEVER);
+    }
+
+    #[test]
+    fn a_short_side_takes_gemv() {
+        assert_eq!(planned([1, 4096, 4096]).entry, "sgemv_n_1");
+        assert_eq!(planned([4096, 1, 4096]).entry, "sgemv_t_1");
+        let transposed = GemmProblem {
+            extents: [1, 4096, 4096],
+            transposed: [false, true],
+            ..H200
+        };
+        assert_eq!(DGEMM.plan(&transposed).unwrap().entry, "dgemv_t_1");
+    }
+
+    #[test]
+    fn splits_cover_k_and_every_size_has_a_plan() {
+        let sizes = [1, 2, 7, 8, 9, 31, 33, 64, 127, 500, 1009, 4096, 100_000];
+        for m in sizes {
+            for n in sizes {
+                for k in [0, 1, 7, 16, 17, 333, 4096, 100_000] {
+                    for transposed in [[false, false], [false, true], [true, false], [true, true]] {
+                        let problem = GemmProblem {
+                            extents: [m, n, k],
+                            transposed,
+                            vectors: [false; 2],
+                            ..H200
+                        };
+                        for kernels in [SGEMM, DGEMM, SGEMM_PORTABLE, OF_BF16] {
+                            let plan = kernels.plan(&problem).unwrap();
+                            let (splits, k_per_split) = split_k(&plan, k);
+                            if let Some(stream_k) = plan.decomposition.stream_k() {
+                                assert_eq!(
+                                    stream_k.first_split_k
+                                        + (stream_k.splits - 1) * stream_k.other_split_k,
+                                    k
+                                );
+                                assert!(stream_k.other_split_k > 0 && splits == 1);
+                            }
+                            assert!(u64::from(splits) * u64::from(k_per_split) >= u64::from(k));
+                            assert!((splits - 1) * k_per_split < k.max(1));
+                            assert!(plan.grid.iter().all(|&extent| extent > 0));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! Candidates of the `wgmma` kernels: persistent blocks go through the work units of the
+//! [persistent tile scheduler](crate::gemm::scheduler::persistent).
+
+use super::cost::{self, CLUSTER, KERNEL_BESIDE, PERSISTENT, TileCost};
+use super::{Decomposition, GemmPlan, GemmProblem, KernelSet, ReductionLaunch, StreamK};
+use super::{ReductionMode, TileScheduler, TileSchedulerParams};
+use crate::gemm::reduction::stream_k;
+use crate::gemm::scheduler::GROUP_M;
+use crate::gemm::scheduler::persistent::{GROUP_M_ONE_WAVE, TileGrid, counters};
+use crate::gemm::tile_config::TileConfig;
+use crate::gemm::wgmma::kernels::MAX_ROWS;
+use crate::gemm::wgmma::stage::{ROW_BYTES, WM, k_tiles};
+
+/// The plans of a tile configuration, each with its clocks.
+pub(super) fn candidates(
+    kernels: &KernelSet,
+    config: &'static TileConfig,
+    problem: &GemmProblem,
+) -> impl Iterator<Item = (f64, GemmPlan)> {
+    let [m, n, k] = problem.extents;
+    let [bm, bn, bk] = config.tile;
+    let most_tiles = [m.div_ceil(bm) + 1, n.div_ceil(bn), problem.batch].map(f64::from);
+    let are_counted = most_tiles.into_iter().product::<f64>() < f64::from(i32::MAX);
+    let tiles = TileGrid::new([m, n], [bm, bn], problem.batch).for_cluster(config.cluster_size);
+    let tile = Tile {
+        config,
+        cost: TileCost::of(kernels.costs, config),
+        problem: *problem,
+        k_tiles: k_tiles(k, bk as usize),
+    };
+    let reduce = kernels.reduce;
+    let sms = problem.multiprocessors.max(1);
+    let grids = are_counted.then(|| grids(config.cluster_size, tiles.count(), tile.k_tiles, sms));
+    let grids = grids.into_iter().flatten();
+    grids.map(move |grid| (tile.clocks(&grid), tile.plan(&grid, reduce)))
+}
+
+/// What a persistent grid computes: the tiles of one configuration.
+#[derive(Clone, Copy)]
+struct Tile {
+    config: &'static TileConfig,
+    cost: TileCost,
+    problem: GemmProblem,
+    /// k-tiles of a tile.
+    k_tiles: u32,
+}
+
+/// A persistent grid, and the work units of its blocks.
+#[derive(Clone, Copy, Debug)]
+struct PersistentGrid {
+    /// All tiles.
+    tiles: u32,
+    /// Those of them that are data-parallel; the others are stream-K tiles.
+    data_parallel: u32,
+    /// Blocks of the grid.
+    blocks: u32,
+    /// Splits of each stream-K tile.
+    splits: u32,
+    /// Where each stream-K tile has a long head split and a short tail split: tail splits for each
+    /// SM that has no head. Otherwise 0.
+    tails: u32,
+    /// What reduces the partial sums.
+    reduction: ReductionMode,
+}
+
+/// The most blocks of a cluster that every device with clusters runs (CUDA C++ Programming Guide,
+/// "Thread Block Clusters").
+const MAX_CLUSTER: u32 = 8;
+
+/// Whether `clusters` clusters surely run at the same time. The SMs of a cluster are neighbours, in
+/// GPCs of different sizes: clusters of 2 always fit, and of larger ones some GPCs have a
+/// remainder. On an H200, 24 clusters of 4 fit; 24 of 5 and 32 of 4 do not.
+const fn clusters_fit(clusters: u32, blocks: u32, sms: u32) -> bool {
+    match blocks {
+        ..=2 => clusters * blocks <= sms,
+        3..=MAX_CLUSTER => clusters * blocks <= sms / 4 * 3,
+        _ => false,
+    }
+}
+
+/// The grids that are tried, in this order: stream-K of the tiles of the last, partial
+/// wave, with each reduction that can follow; head and tail splits; data-parallel.
+///
+/// A reduction kernel, clusters, and head and tail splits need that all tiles are stream-K tiles.
+/// Blocks of a [multicast cluster](crate::gemm::wgmma::multicast) have data-parallel tiles only.
+fn grids(
+    cluster_size: u32,
+    tiles: u32,
+    k_tiles: u32,
+    sms: u32,
+) -> impl Iterator<Item = PersistentGrid> {
+    let sms = (sms / cluster_size * cluster_size).max(cluster_size);
+    let blocks = tiles.min(sms);
+    let data_parallel = PersistentGrid {
+        tiles,
+        data_parallel: tiles,
+        blocks,
+        splits: 1,
+        tails: 0,
+        reduction: ReductionMode::LastBlock,
+    };
+    let in_full_waves = tiles / sms * sms;
+    let in_last_wave = tiles - in_full_waves;
+    let max_splits = match cluster_size {
+        1 => sms.checked_div(in_last_wave).unwrap_or(0).min(k_tiles),
+        _ => 1,
+    };
+    let stream_k = (2..=max_splits).flat_map(move |splits| {
+        let by_last_block = PersistentGrid {
+            data_parallel: in_full_waves,
+            blocks: blocks.max(splits * in_last_wave),
+            splits,
+            ..data_parallel
+        };
+        let all = in_full_waves == 0;
+        let fit = all && clusters_fit(in_last_wave, splits, sms);
+        [
+            Some(ReductionMode::LastBlock),
+            all.then_some(ReductionMode::Kernel),
+            fit.then_some(ReductionMode::Cluster),
+        ]
+        .into_iter()
+        .flatten()
+        .map(move |reduction| PersistentGrid {
+            reduction,
+            ..by_last_block
+        })
+    });
+    let idle = sms - blocks;
+    let has_tails = cluster_size == 1 && k_tiles > 1 && (1..tiles).contains(&idle);
+    let with_tails = has_tails.then(|| PersistentGrid {
+        data_parallel: 0,
+        blocks: 2 * tiles,
+        splits: 2,
+        tails: tiles.div_ceil(idle),
+        ..data_parallel
+    });
+    stream_k.chain(with_tails).chain([data_parallel])
+}
+
+impl PersistentGrid {
+    /// Stream-K tiles.
+    const fn stream_k_tiles(&self) -> u32 {
+        self.tiles - self.data_parallel
+    }
+}
+
+impl Tile {
+    /// Clocks of the GEMM.
+    fn clocks(&self, grid: &PersistentGrid) -> f64 {
+        let [bm, bn, bk] = self.config.tile;
+        let [m, n, k] = self.problem.extents;
+        let columns = f64::from(bn);
+        let tiles = u64::from(grid.data_parallel.div_ceil(grid.blocks));
+        let work = f64::from(self.k_tiles) * self.cost.k_tile;
+        let [mut main_loop, epilogues] = self.cost.tiles(self.config, tiles, work);
+        let mut clocks = PERSISTENT.start + epilogues;
+        if self.config.cluster_size > 1 {
+            clocks += cost::CLUSTER_BARRIER;
+        }
+        if grid.stream_k_tiles() > 0 {
+            let k_tiles = f64::from(self.first_k_tiles(grid));
+            main_loop += k_tiles * (self.cost.k_tile + columns * cost::COLUMN_AT_OTHER_K);
+            clocks += self.reduction_clocks(grid);
+            if grid.data_parallel > 0 {
+                clocks += k_tiles * columns * cost::COLUMN_AT_ANY_K
+                    + self.last_block_bytes(grid) * cost::PARTIAL_BYTE_AT_ANY_K;
+            }
+        }
+        if (bm + 1..MAX_ROWS).contains(&m) {
+            let absent = m.next_multiple_of(bm) - m;
+            main_loop += f64::from(self.k_tiles) * f64::from(absent) * cost::ABSENT_ROW;
+        }
+        let element_bytes = ROW_BYTES as f64 / f64::from(bk);
+        let bytes = (f64::from(m) + f64::from(n)) * f64::from(k) * element_bytes;
+        clocks + cost::overlapped(main_loop, bytes / cost::BYTES_PER_CLOCK)
+    }
+
+    /// Clocks of a stream-K tile behind its last k-tile: partial sums are written, added up, and C
+    /// is stored. In a cluster all blocks add up and store.
+    fn reduction_clocks(&self, grid: &PersistentGrid) -> f64 {
+        let bytes = self.last_block_bytes(grid);
+        match grid.reduction {
+            ReductionMode::LastBlock => self.cost.epilogue + PERSISTENT.last_block.clocks(0, bytes),
+            ReductionMode::Cluster => {
+                self.cost.epilogue / f64::from(grid.splits) + CLUSTER.clocks(0, bytes)
+            }
+            ReductionMode::Kernel => {
+                let idle = self.problem.multiprocessors.saturating_sub(grid.blocks);
+                // More than half of the blocks for which there seems to be room start later.
+                let fit = 2 * self.reduction_blocks(grid) <= idle * stream_k::resident(grid.splits);
+                let kernel = if fit {
+                    KERNEL_BESIDE
+                } else {
+                    PERSISTENT.kernel
+                };
+                kernel.clocks(
+                    stream_k::rounds(grid.splits),
+                    self.partial_sums(grid) as f64,
+                )
+            }
+        }
+    }
+
+    /// Blocks of the reduction kernel.
+    fn reduction_blocks(&self, grid: &PersistentGrid) -> u32 {
+        let [bm, bn, _] = self.config.tile;
+        stream_k::blocks(grid.stream_k_tiles(), [bm, bn])
+    }
+
+    /// Bytes of the partial sums of a split.
+    fn split_bytes(&self) -> u64 {
+        let [bm, bn, _] = self.config.tile;
+        (bm as usize / WM * stream_k::partial_elements(bn as usize) * size_of::<f32>()) as u64
+    }
+
+    /// Bytes of the partial sums of all stream-K tiles.
+    fn partial_sums(&self, grid: &PersistentGrid) -> u64 {
+        u64::from(grid.splits * grid.stream_k_tiles()) * self.split_bytes()
+    }
+
+    /// Bytes of partial sums of a stream-K tile that its last block moves: it writes one split
+    /// and reads all of them.
+    fn last_block_bytes(&self, grid: &PersistentGrid) -> f64 {
+        f64::from(1 + grid.splits) * self.split_bytes() as f64
+    }
+
+    /// k-tiles of a head split, which takes as long as the tail splits of an SM; 0 where splits are
+    /// equal.
+    fn head(&self, grid: &PersistentGrid) -> u32 {
+        if grid.tails == 0 {
+            return 0;
+        }
+        let k_tiles = f64::from(self.k_tiles);
+        let work = k_tiles * self.cost.k_tile;
+        let head = k_tiles * cost::head_share(work, cost::TAIL, grid.tails.into());
+        (head as u32).clamp(1, self.k_tiles - 1)
+    }
+
+    /// k-tiles of a stream-K tile's first split.
+    fn first_k_tiles(&self, grid: &PersistentGrid) -> u32 {
+        match self.head(grid) {
+            0 => self.k_tiles.div_ceil(grid.splits),
+            head => head,
+        }
+    }
+
+    /// What is launched for a grid, with `reduce` as the reduction kernel.
+    fn plan(&self, grid: &PersistentGrid, reduce: &'static str) -> GemmPlan {
+        let [bm, _, bk] = self.config.tile;
+        let stream_k_tiles = grid.stream_k_tiles();
+        let zeroed_bytes = match grid.reduction {
+            ReductionMode::LastBlock => counters(stream_k_tiles, bm as usize / WM) * 4,
+            _ => 0,
+        };
+        let partial_sums_offset = zeroed_bytes.next_multiple_of(PARTIALS_ALIGN);
+        let has_workspace = stream_k_tiles > 0 && grid.reduction != ReductionMode::Cluster;
+        let first_k_tiles = self.first_k_tiles(grid);
+        let is_one_wave = grid.data_parallel == grid.tiles && grid.blocks == grid.tiles;
+        GemmPlan {
+            cluster_size: match grid.reduction {
+                ReductionMode::Cluster => grid.splits,
+                _ => self.config.cluster_size,
+            },
+            shared_bytes: self.config.shared_bytes,
+            decomposition: match stream_k_tiles {
+                0 => Decomposition::DataParallel,
+                tiles => Decomposition::StreamK(StreamK {
+                    data_parallel_tiles: grid.data_parallel,
+                    tiles,
+                    splits: grid.splits,
+                    first_split_k: first_k_tiles.saturating_mul(bk),
+                    other_split_k: (self.k_tiles - first_k_tiles) / (grid.splits - 1).max(1) * bk,
+                    reduction: grid.reduction,
+                }),
+            },
+            scheduler: TileScheduler::Persistent {
+                config: self.config,
+                params: TileSchedulerParams {
+                    batch: self.problem.batch,
+                    data_parallel_tiles: grid.data_parallel,
+                    splits: grid.splits,
+                    head_k_tiles: self.head(grid),
+                    tma_store: self.problem.tma_store.into(),
+                    reduction: grid.reduction,
+                    group_m: if is_one_wave {
+                        GROUP_M_ONE_WAVE
+                    } else {
+                        GROUP_M
+                    },
+                    partial_sums_offset: (partial_sums_offset / 4) as u32,
+                },
+            },
+            reduction: (grid.reduction == ReductionMode::Kernel).then(|| ReductionLaunch {
+                entry: reduce,
+                grid: [self.reduction_blocks(grid).into(), 1, 1],
+                block: [stream_k::threads(grid.splits), 1],
+            }),
+            zeroed_bytes,
+            workspace_bytes: match has_workspace {
+                true => partial_sums_offset + self.partial_sums(grid),
+                false => 0,
+            },
+            ..GemmPlan::data_parallel(
+                self.config.entry,
+                [grid.blocks.into(), 1, 1],
+                self.config.threads,
+            )
+        }
+    }
+}
+
+/// Alignment of the partial sums, in bytes.
+const PARTIALS_ALIGN: u64 = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel_set::{OF_BF16_90, OF_TF32_90};
+    use super::*;
+
+    const H200: GemmProblem = GemmProblem {
+        extents: [4096; 3],
+        transposed: [false; 2],
+        vectors: [true; 2],
+        tma_store: true,
+        batch: 1,
+        multiprocessors: 132,
+        shared_bytes: 227 << 10,
+    };
+
+    #[derive(Debug)]
+    struct Planned {
+        config: &'static TileConfig,
+        scheduler: TileSchedulerParams,
+        launch: GemmPlan,
+    }
+
+    fn planned(extents: [u32; 3]) -> Planned {
+        planned_of(extents, [false; 2])
+    }
+
+    fn planned_of(extents: [u32; 3], transposed: [bool; 2]) -> Planned {
+        let problem = GemmProblem {
+            extents,
+            transposed,
+            ..H200
+        };
+        let launch = OF_BF16_90.plan(&problem).unwrap();
+        let TileScheduler::Persistent { config, params } = launch.scheduler else {
+            panic!("{launch:?}");
+        };
+        Planned {
+            config,
+            scheduler: params,
+            launch,
+        }
+    }
+
+    #[test]
+    fn tiles_are_as_narrow_as_it_takes_to_fill_the_gpu() {
+        let columns = |extents| planned(extents).config.tile[1];
+        assert_eq!(columns([8, 8, 1024]), 64);
+        assert!(columns([8192, 8192, 8192]) > 128);
+        assert_eq!(columns([4096, 768, 3072]), 192);
+    }
+
+    #[test]
+    fn few_tiles_of_many_k_tiles_are_stream_k_tiles() {
+        let plan = planned([333, 777, 12345]);
+        assert_eq!(plan.scheduler.reduction, ReductionMode::LastBlock);
+        assert!(plan.launch.zeroed_bytes > 0, "{plan:?}");
+        assert_eq!(planned([1024, 1024, 1024]).launch.workspace_bytes, 0);
+    }
+
+    #[test]
+    fn many_partial_sums_are_added_up_by_a_reduction_kernel() {
+        let plan = planned([768, 768, 16384]);
+        assert_eq!(plan.scheduler.splits, 5);
+        // 24 tiles of 2 × 24 vectors of the threads of a block.
+        assert_eq!(
+            [plan.launch.grid[0], plan.launch.reduction.unwrap().grid[0]],
+            [120, 24 * 48]
+        );
+        assert_eq!(plan.launch.zeroed_bytes, 0);
+        assert!(plan.launch.workspace_bytes > 0);
+        assert_eq!(planned([333, 777, 12345]).launch.reduction, None);
+    }
+
+    #[test]
+    fn few_tiles_of_few_splits_are_reduced_by_clusters() {
+        let plan = planned([1024, 1024, 4096]);
+        assert_eq!([plan.launch.cluster_size, plan.scheduler.splits], [2, 2]);
+        assert_eq!(plan.launch.workspace_bytes, 0);
+        assert_eq!(planned([768, 768, 16384]).launch.cluster_size, 1);
+        assert_eq!(planned([4096; 3]).launch.cluster_size, 1);
+    }
+
+    #[test]
+    fn idle_sms_take_tail_splits() {
+        let plan = planned([768, 3072, 16384]);
+        assert_eq!((plan.launch.grid[0], plan.scheduler.splits), (192, 2));
+        assert!(
+            (192..200).contains(&plan.scheduler.head_k_tiles),
+            "{plan:?}"
+        );
+    }
+
+    #[test]
+    fn multicast_clusters_compute_what_nearly_fills_the_gpu_with_them() {
+        for (extents, columns) in [([512, 768, 3072], 64), ([2048, 768, 3072], 192)] {
+            let plan = planned(extents);
+            assert_eq!([plan.launch.cluster_size, plan.scheduler.splits], [2, 1]);
+            assert_eq!(plan.config.tile[1], columns);
+        }
+        // There are tiles of 96 columns where B is K-major.
+        for (transposed, columns) in [([false, true], 96), ([true, true], 96), ([false; 2], 64)] {
+            let plan = planned_of([1024, 768, 3072], transposed);
+            assert_eq!(plan.config.tile[1], columns);
+        }
+    }
+
+    #[test]
+    fn memory_bound_gemms_are_not_split() {
+        for extents in [[8, 4096, 4096], [4096, 64, 4096], [128, 4096, 4096]] {
+            let plan = planned(extents);
+            assert_eq!((plan.config.tile[0], plan.scheduler.splits), (64, 1));
+        }
+        // Half of the rows of a second tile of 64 would be absent.
+        assert_eq!(planned([100, 4096, 4096]).config.tile[0], 128);
+        // Blocks of the reduction kernel find idle SMs.
+        let plan = planned([128, 128, 65536]);
+        assert_eq!(plan.scheduler.reduction, ReductionMode::Kernel);
+        assert!(
+            plan.launch.grid[0] < (H200.multiprocessors * 3 / 4).into(),
+            "{plan:?}"
+        );
+    }
+
+    #[test]
+    fn tiles_of_one_wave_are_in_lower_groups() {
+        for extents in [[1024, 768, 3072], [512, 768, 3072], [8, 8, 64]] {
+            assert_eq!(planned(extents).scheduler.group_m, GROUP_M_ONE_WAVE);
+        }
+        for extents in [[4096; 3], [1024, 1024, 4096], [768, 3072, 16384]] {
+            assert_eq!(planned(extents).scheduler.group_m, GROUP_M);
+        }
+    }
+
+    #[test]
+    fn every_layout_and_size_has_a_plan() {
+        let sizes = [1, 63, 64, 1000, 50304];
+        for m in sizes {
+            for n in sizes {
+                for k in [0, 1, 64, 16384] {
+                    for transposed in [[false, false], [false, true], [true, false], [true, true]] {
+                        let plan = planned_of([m, n, k], transposed);
+                        let [bm, bn, _] = plan.config.tile;
+                        let tiles = TileGrid::new([m, n], [bm, bn], 1)
+                            .for_cluster(plan.config.cluster_size);
+                        assert!(plan.scheduler.data_parallel_tiles <= tiles.count());
+                        // Tails come behind as many heads, of which there are fewer than SMs.
+                        let waves = 1 + u64::from(plan.scheduler.head_k_tiles > 0);
+                        assert!((1..=132 * waves).contains(&plan.launch.grid[0]));
+                        assert!(
+                            plan.launch.grid[0].is_multiple_of(plan.launch.cluster_size.into())
+                        );
+                    }
+                }
+            }
+        }
+        let k_major = GemmProblem {
+            transposed: [false, true],
+            ..H200
+        };
+        assert_eq!(OF_TF32_90.plan(&k_major).unwrap().entry, "wgmma_tf32_nt");
+    }
+}
