@@ -40,30 +40,23 @@ const EQUIVALENT: &[Unreported] = &[
     Unreported {
         kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "guard",
-        source: "linear: self.leading.is_multiple_of(vector)",
+        source: "direct: if row >= self.rows {",
         copies: &[0],
         reason: "Whether rows of C are aligned: to store element by element is right for all.",
     },
     Unreported {
-        kernels: &[&["sgemm_32x64_nn"]],
+        kernels: &[&["dgemm_90_64x64_nn"]],
         kind: "guard",
-        source: "sgemm: leading.is_multiple_of(4) && columns.is_multiple_of(4) && \
-                start.addr().is_multiple_of(16);",
-        copies: &[0],
-        reason: "Whether rows of C are aligned: to store element by element is right for all.",
-    },
-    Unreported {
-        kernels: &[&["sgemm_32x64_nn"]],
-        kind: "guard",
-        source: "linear: self.leading.is_multiple_of(vector)",
-        copies: &[0, 1],
-        reason: "Whether the epilogue stores from registers or through shared memory: both are right.",
+        source: "element: let ([a, b], [c, d]) = unsafe \
+                { (F64x2::load(from), F64x2::load(from.add(2))) };",
+        copies: &[1],
+        reason: "The same, where C is read.",
     },
     Unreported {
         kernels: &[&["sgemm_32x64_nn"]],
         kind: "barrier",
-        source: "sgemm: *to = epilogue.combine(*staging.add(y * pitch + x + lane), old);",
-        copies: &[3],
+        source: "direct: *to = C::from_wide(self.op.combine(scaled, source));",
+        copies: &[6],
         reason: "The last barrier of a warp, behind which it accesses shared memory no more.",
     },
     Unreported {
