@@ -22,10 +22,8 @@ pub trait GemmInput: bytemuck::Pod {
     /// Its name.
     const NAME: &'static str;
 
-    /// The kernels for a compute capability and a [16-bit C][`Description::c_16bit`] or not, of a
+    /// The kernels for a compute capability and a [16-bit C](super::Description::c_16bit) or not, of a
     /// module that is embedded.
-    ///
-    /// [`Description::c_16bit`]: super::Description::c_16bit
     fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet;
 }
 
