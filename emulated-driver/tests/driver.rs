@@ -364,11 +364,7 @@ fn every_function_is_found_by_name_and_version() {
     let address = |name: &str| {
         // SAFETY: the symbol is taken as an address alone.
         let symbol = unsafe { library().get::<*const c_void>(name.as_bytes()) };
-        symbol
-            .expect("exported")
-            .try_as_raw_ptr()
-            .expect("an address")
-            .cast_const()
+        *symbol.expect("exported")
     };
     for (name, version, exported) in [
         (c"cuMemAlloc", 12_000, "cuMemAlloc_v2"),
