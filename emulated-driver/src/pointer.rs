@@ -15,7 +15,7 @@ impl<T> Out<T> {
     /// A null pointer.
     pub(crate) const NONE: Self = Out(std::ptr::null_mut());
 
-    pub(crate) fn is_null(self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
 
@@ -58,7 +58,7 @@ impl<T: Copy> In<T> {
         Host(self.0.wrapping_add(index).cast_mut().cast())
     }
 
-    pub(crate) fn is_null(self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
 
@@ -110,7 +110,7 @@ impl Host {
         self.0.expose_provenance() as u64
     }
 
-    pub(crate) fn is_null(self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         self.0.is_null()
     }
 

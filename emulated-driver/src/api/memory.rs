@@ -445,7 +445,7 @@ api! {
 
     fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) { copy(to, from, bytes, BOTH) }
 
-    fn cuMemcpyPeer(to: u64, _to: Handle, from: u64, _from: Handle, bytes: usize) {
+    fn cuMemcpyPeer(to: u64, _target: Handle, from: u64, _source: Handle, bytes: usize) {
         copy(to, from, bytes, BOTH)
     }
 
@@ -466,7 +466,7 @@ api! {
     }
 
     fn cuMemcpyPeerAsync(
-        to: u64, _to: Handle, from: u64, _from: Handle, bytes: usize, on: Handle,
+        to: u64, _target: Handle, from: u64, _source: Handle, bytes: usize, on: Handle,
     ) {
         copy_async(to, from, bytes, BOTH, on)
     }
