@@ -278,14 +278,27 @@ mod query {
         ///
         /// # Errors
         /// [`EngineError::Driver`] where the driver fails, as it does for a number beyond its
-        /// devices.
+        /// devices. [`EngineError::Unavailable`] where the device is one of the emulated driver's:
+        /// figures of it would be taken for a GPU's.
         pub fn query(driver: &Driver, ordinal: u32) -> Result<Self, EngineError> {
-            read(driver, ordinal).map_err(|error| EngineError::Driver {
+            let failed = |error: DriverError| EngineError::Driver {
                 call: error.call,
                 message: error.message(),
-            })
+            };
+            let properties = read(driver, ordinal).map_err(failed)?;
+            match properties.name.starts_with(EMULATED) {
+                false => Ok(properties),
+                true => Err(EngineError::Unavailable(format!(
+                    "device {ordinal} is no GPU but `{}`: take the folder of the emulated \
+                     libcuda.so.1 out of LD_LIBRARY_PATH",
+                    properties.name
+                ))),
+            }
         }
     }
+
+    /// How the names of the emulated driver's devices begin.
+    const EMULATED: &str = "Emulated ";
 
     fn read(driver: &Driver, ordinal: u32) -> Result<DeviceProperties, DriverError> {
         let device = driver.device(ordinal)?;

@@ -18,6 +18,7 @@ mod ranges;
 pub mod sanitize;
 mod tensor_map;
 
+pub use allocation::HostStorage;
 pub use counters::Counters;
 pub use error::{AccessFault, Fault, FaultKind, KernelError, LaunchError, MemoryError};
 pub use heap::DEFAULT_HEAP_BYTES;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::address_space::{CONST_BASE, GLOBAL_BASE, GLOBAL_END, WINDOW};
-use crate::allocation::Allocation;
+use crate::allocation::{Allocation, HostStorage};
 use crate::error::MemoryError;
 use crate::heap::{DEFAULT_HEAP_BYTES, FreeError, Heap, HeapSite};
 use crate::ranges::Ranges;
@@ -158,7 +158,40 @@ impl Memory {
         self.allocate(&mut self.state_mut(), bytes, false)
     }
 
+    /// A new allocation whose storage is memory of the host, at an address that is a multiple of
+    /// `align`, a power of two. `storage` gets the address and gives the memory. Host and kernels
+    /// see each other's writes, and where the memory lies at that address they use the same
+    /// pointers, as with managed memory. What the host writes counts as initialised only where
+    /// [`Memory::mark_written`] says so.
+    ///
+    /// # Errors
+    /// [`MemoryError::Full`] where the allocation would exceed the capacity or `storage` gives
+    /// none, or less than `bytes`.
+    pub fn alloc_over(
+        &self,
+        bytes: u64,
+        align: u64,
+        storage: impl FnOnce(u64) -> Option<HostStorage>,
+    ) -> Result<u64, MemoryError> {
+        let mut state = self.state_mut();
+        let place = |base| Allocation::over(base, bytes, storage(base)?);
+        self.allocate_with(&mut state, bytes, align.max(ALLOCATION_ALIGN), false, place)
+    }
+
     fn allocate(&self, state: &mut State, bytes: u64, constant: bool) -> Result<u64, MemoryError> {
+        self.allocate_with(state, bytes, ALLOCATION_ALIGN, constant, |base| {
+            Allocation::new(base, bytes)
+        })
+    }
+
+    fn allocate_with(
+        &self,
+        state: &mut State,
+        bytes: u64,
+        align: u64,
+        constant: bool,
+        place: impl FnOnce(u64) -> Option<Allocation>,
+    ) -> Result<u64, MemoryError> {
         let full = MemoryError::Full {
             requested: bytes,
             used: state.used,
@@ -174,17 +207,20 @@ impl Memory {
             false => (GLOBAL_BASE, GLOBAL_END, state.next),
             true => (CONST_BASE, CONST_BASE + WINDOW, state.next_const),
         };
-        let step = rounded + ALLOCATION_ALIGN;
-        let base = if end - next >= step {
-            next
+        let step = rounded.saturating_add(ALLOCATION_ALIGN);
+        // A larger alignment may leave a gap in front of the allocation.
+        let slack = align - ALLOCATION_ALIGN;
+        let with_slack = step.saturating_add(slack);
+        let base = if end - next >= with_slack {
+            next.next_multiple_of(align)
         } else {
             // All addresses have been used once: take the first gap that is large enough.
-            match gap(&state.allocations, start, end, step) {
-                Some(base) => base,
+            match gap(&state.allocations, start, end, with_slack) {
+                Some(base) => base.next_multiple_of(align),
                 None => return Err(full),
             }
         };
-        let Some(allocation) = Allocation::new(base, bytes) else {
+        let Some(allocation) = place(base) else {
             return Err(full);
         };
         let next = next.max(base + step);
@@ -493,6 +529,28 @@ mod tests {
         assert_eq!(memory.freed(b), None);
         memory.assume_written();
         assert_eq!(memory.written(b, 64), [(b, b + 64)]);
+    }
+
+    #[test]
+    fn memory_of_the_host_can_be_storage() {
+        let memory = Memory::with_capacity(1 << 20);
+        let mut words = Box::new([7u32; 1024]);
+        let start = std::ptr::NonNull::from(&mut words[0]).cast();
+        // SAFETY: the box lives until the end of the test, which uses it through `start` alone
+        // while the allocation lives.
+        let storage = |_| unsafe { HostStorage::new(start, 4096, Box::new(())) };
+        let a = memory.alloc_over(4000, 4096, storage).expect("room");
+        assert_eq!(a % 4096, 0);
+        let mut first = [0; 4];
+        memory.read(a, &mut first).expect("in bounds");
+        assert_eq!(u32::from_le_bytes(first), 7);
+        memory.fill(a + 4, 4, 1).expect("in bounds");
+        assert!(memory.write(a + 4000, &[1]).is_err());
+        let b = memory.alloc(8).expect("room");
+        assert!(b >= a + 4096);
+        memory.free(a).expect("allocated");
+        assert_eq!(words[..3], [7, 0x0101_0101, 7]);
+        assert!(memory.alloc_over(8192, 4096, storage).is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod choices;
 mod compare;
 mod completions;
 mod conditions;
+mod cuda;
 mod devices;
 mod doctor;
 mod emulate;
@@ -72,6 +73,8 @@ enum Command {
     Sanitize(sanitize::Args),
     /// Run a kernel of any PTX file on the emulator
     Emulate(emulate::Args),
+    /// Run any program for CUDA on an emulated driver, unmodified
+    Cuda(cuda::Args),
     /// Learn to write kernels: exercises, checked without a GPU
     Learn(learn::Args),
     /// Make a crate for kernels of your own: a kernel, a program that runs it, a test
@@ -151,6 +154,7 @@ fn execute(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Command::Run(args)) => run::execute(&args),
         Some(Command::Sanitize(args)) => sanitize::execute(&args),
         Some(Command::Emulate(args)) => emulate::execute(&args),
+        Some(Command::Cuda(args)) => cuda::execute(&args),
         Some(Command::Learn(args)) => learn::execute(&args),
         Some(Command::New(args)) => new::execute(&args),
         Some(Command::List(args)) => list::execute(&args),
@@ -210,6 +214,7 @@ fn exit_status(outcome: anyhow::Result<Outcome>) -> u8 {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::ChecksFailed) => 1,
         Ok(Outcome::Interrupted) => interrupt::EXIT_STATUS,
+        Ok(Outcome::Program(status)) => status,
         Err(error) => {
             _ = writeln!(output::stderr(), "error: {error:#}");
             2

@@ -8,4 +8,6 @@ pub(crate) enum Outcome {
     ChecksFailed,
     /// Ctrl-C ended it; what was done is kept.
     Interrupted,
+    /// A program that was run for the user failed with this status.
+    Program(u8),
 }

@@ -1,7 +1,7 @@
 //! Picks the widest vector instructions of the processor at run time, and moves rows of words that
 //! other threads may access at the same time.
 //!
-//! This is the crate's only module with `unsafe` code.
+//! With `allocation`, this is the crate's only module with `unsafe` code.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

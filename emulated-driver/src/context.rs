@@ -1,0 +1,160 @@
+//! Contexts, and each thread's stack of them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use crate::code::{Code, Result};
+use crate::device::Device;
+use crate::state::{Driver, Handle, driver, lock};
+
+/// A context.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) device: usize,
+    pub(crate) flags: Mutex<u32>,
+    /// What a kernel did wrong. Every later call of the context returns it.
+    pub(crate) sticky: Mutex<Option<Code>>,
+    /// Limits that were set, by `CUlimit`.
+    pub(crate) limits: Mutex<HashMap<u32, usize>>,
+    pub(crate) cache_config: Mutex<u32>,
+    pub(crate) shared_config: Mutex<u32>,
+}
+
+impl Context {
+    pub(crate) fn new(device: usize, flags: u32) -> Self {
+        Context {
+            device,
+            flags: Mutex::new(flags),
+            sticky: Mutex::default(),
+            limits: Mutex::default(),
+            cache_config: Mutex::default(),
+            shared_config: Mutex::default(),
+        }
+    }
+}
+
+/// A device's primary context.
+#[derive(Debug, Default)]
+pub(crate) struct Primary {
+    pub(crate) users: usize,
+    pub(crate) handle: Option<Handle>,
+    pub(crate) flags: u32,
+}
+
+thread_local! {
+    static STACK: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The thread's current context, 0 for none.
+pub(crate) fn current_handle() -> Handle {
+    STACK.with_borrow(|stack| stack.last().copied().unwrap_or(0))
+}
+
+pub(crate) fn set_current(handle: Handle) {
+    STACK.with_borrow_mut(|stack| {
+        stack.pop();
+        if handle != 0 {
+            stack.push(handle);
+        }
+    });
+}
+
+pub(crate) fn push(handle: Handle) {
+    STACK.with_borrow_mut(|stack| stack.push(handle));
+}
+
+/// # Errors
+/// `CUDA_ERROR_INVALID_CONTEXT` where there is none.
+pub(crate) fn pop() -> Result<Handle> {
+    STACK.with_borrow_mut(Vec::pop).ok_or(Code::INVALID_CONTEXT)
+}
+
+/// What a call works in: the driver and the thread's current context.
+#[derive(Clone)]
+pub(crate) struct Current {
+    pub(crate) driver: &'static Driver,
+    pub(crate) handle: Handle,
+    pub(crate) context: Arc<Context>,
+}
+
+impl Current {
+    pub(crate) fn device(&self) -> &'static Device {
+        &self.driver.devices[self.context.device]
+    }
+}
+
+/// The current context, whatever its kernels did.
+///
+/// # Errors
+/// `CUDA_ERROR_INVALID_CONTEXT` where there is none, or `CUDA_ERROR_CONTEXT_IS_DESTROYED`.
+pub(crate) fn any_current() -> Result<Current> {
+    let driver = driver()?;
+    let handle = current_handle();
+    if handle == 0 {
+        return Err(Code::INVALID_CONTEXT);
+    }
+    let context = driver.contexts.get(handle);
+    let context = context.map_err(|_| Code::CONTEXT_IS_DESTROYED)?;
+    Ok(Current {
+        driver,
+        handle,
+        context,
+    })
+}
+
+/// The current context.
+///
+/// # Errors
+/// As [`any_current`], and what a kernel of the context did wrong.
+pub(crate) fn current() -> Result<Current> {
+    let current = any_current()?;
+    match *lock(&current.context.sticky) {
+        Some(code) => Err(code),
+        None => Ok(current.clone()),
+    }
+}
+
+impl Driver {
+    /// Retains a device's primary context.
+    pub(crate) fn retain_primary(&self, device: usize) -> Handle {
+        let mut primary = lock(&self.primaries[device]);
+        primary.users += 1;
+        let flags = primary.flags;
+        *primary
+            .handle
+            .get_or_insert_with(|| self.contexts.insert(Context::new(device, flags)))
+    }
+
+    /// Releases it; with the last user, or where `reset`, it is destroyed.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_CONTEXT` where it has no user.
+    pub(crate) fn release_primary(&self, device: usize, reset: bool) -> Result {
+        let mut primary = lock(&self.primaries[device]);
+        if !reset {
+            primary.users = primary.users.checked_sub(1).ok_or(Code::INVALID_CONTEXT)?;
+        }
+        if (primary.users == 0 || reset)
+            && let Some(handle) = primary.handle.take()
+        {
+            self.destroy_context(handle)?;
+        }
+        Ok(())
+    }
+
+    /// Destroys a context with all that lives in it.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_CONTEXT` where there is none of that handle.
+    pub(crate) fn destroy_context(&self, handle: Handle) -> Result {
+        let removed = self.contexts.remove(handle);
+        removed.map_err(|_| Code::INVALID_CONTEXT)?;
+        self.modules.retain(|module| module.context != handle);
+        self.functions.retain(|function| function.context != handle);
+        self.streams.retain(|stream| stream.context != handle);
+        self.events.retain(|event| event.context != handle);
+        self.free_all_of(handle);
+        Ok(())
+    }
+}

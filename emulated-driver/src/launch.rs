@@ -1,0 +1,424 @@
+//! Modules, functions and launches.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use ptx_emulator::sanitize::Tool;
+use ptx_emulator::{
+    Args, Counters, FaultKind, Kernel, KernelError, LaunchConfig, LaunchError, Module, Sanitizer,
+};
+
+use crate::code::{Code, Result};
+use crate::context::Current;
+use crate::device::Device;
+use crate::memory::of_memory_error;
+use crate::pointer::{Host, In};
+use crate::state::{Driver, Handle, lock};
+
+/// PTX longer than this is not decoded when it is loaded, but kernel by kernel.
+const DECODED_AT_ONCE: usize = 4 << 20;
+
+/// Shared memory of a block without opting in.
+const DEFAULT_SHARED: u32 = 48 << 10;
+
+/// A module in a context.
+#[derive(Debug)]
+pub(crate) struct LoadedModule {
+    pub(crate) context: Handle,
+    pub(crate) module: Module,
+    functions: Mutex<HashMap<String, Handle>>,
+}
+
+/// A kernel of a module.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) context: Handle,
+    pub(crate) module: Handle,
+    pub(crate) kernel: Kernel,
+    /// `CUfunction_attribute`s that were set.
+    pub(crate) attributes: Mutex<HashMap<u32, i32>>,
+}
+
+const MAX_DYNAMIC_SHARED: u32 = 8;
+
+/// Loads PTX.
+///
+/// # Errors
+/// The driver's code, and a line for the log.
+pub(crate) fn load(current: &Current, text: &str) -> std::result::Result<Handle, (Code, String)> {
+    let invalid = |message: String| (Code::INVALID_PTX, message);
+    let module = match text.len() <= DECODED_AT_ONCE {
+        true => Module::parse(text),
+        false => Module::index(text),
+    };
+    let module = module.map_err(|error| invalid(error.to_string()))?;
+    check_target(module.target(), current.device()).map_err(invalid)?;
+    if text.len() <= DECODED_AT_ONCE {
+        for name in module.kernel_names() {
+            // What the emulator does not support is an error of the kernel that needs it.
+            if let Err(error @ KernelError::Instruction { .. }) = module.kernel(name) {
+                return Err(invalid(error.to_string()));
+            }
+        }
+    }
+    Ok(current.driver.modules.insert(LoadedModule {
+        context: current.handle,
+        module,
+        functions: Mutex::default(),
+    }))
+}
+
+/// Whether a device runs PTX of a target.
+fn check_target(target: &str, device: &Device) -> std::result::Result<(), String> {
+    let number = target.strip_prefix("sm_").unwrap_or(target);
+    let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
+    let wanted: i32 = digits.parse().unwrap_or(0);
+    let (major, minor) = device.capability;
+    let has = 10 * major + minor;
+    let fits = match digits.len() == number.len() {
+        true => wanted <= has,
+        // Targets with a suffix are for one compute capability, or for its family.
+        false => wanted == has,
+    };
+    match fits {
+        true => Ok(()),
+        false => Err(format!(
+            "PTX for {target} does not run on compute capability {major}.{minor}: choose another \
+             GPU by WARPLADDER_CUDA_DEVICE"
+        )),
+    }
+}
+
+/// The function of a module.
+///
+/// # Errors
+/// `CUDA_ERROR_NOT_FOUND`, or `CUDA_ERROR_NOT_SUPPORTED` after a line with the instruction that the
+/// emulator does not have.
+pub(crate) fn function(driver: &Driver, handle: Handle, name: &str) -> Result<Handle> {
+    let loaded = driver.modules.get(handle)?;
+    let mut functions = lock(&loaded.functions);
+    if let Some(&known) = functions.get(name) {
+        return Ok(known);
+    }
+    let kernel = loaded.module.kernel(name).map_err(|error| match error {
+        KernelError::Unknown { .. } => Code::NOT_FOUND,
+        error => {
+            eprintln!("warpladder cuda: {error}");
+            match error {
+                KernelError::Unsupported { .. } => Code::NOT_SUPPORTED,
+                _ => Code::INVALID_PTX,
+            }
+        }
+    })?;
+    let function = driver.functions.insert(Function {
+        context: loaded.context,
+        module: handle,
+        kernel,
+        attributes: Mutex::default(),
+    });
+    functions.insert(name.to_string(), function);
+    Ok(function)
+}
+
+/// Address and bytes of a module's variable.
+///
+/// # Errors
+/// `CUDA_ERROR_NOT_FOUND`, or that of the memory.
+pub(crate) fn global(driver: &Driver, handle: Handle, name: &str) -> Result<(u64, u64)> {
+    let loaded = driver.modules.get(handle)?;
+    match loaded.module.variable(&driver.memory, name) {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => Err(Code::NOT_FOUND),
+        Err(LaunchError::Variables(error)) => Err(of_memory_error(&error)),
+        Err(_) => Err(Code::UNKNOWN),
+    }
+}
+
+impl Function {
+    /// Most threads of a block.
+    pub(crate) fn max_threads(&self) -> i32 {
+        let declared = self.kernel.max_threads();
+        let threads = declared.map_or(1024, |extents| extents.iter().product::<u32>());
+        threads.min(1024) as i32
+    }
+
+    /// A `CUfunction_attribute`. Registers are those of machine code, which there is none of: 0.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for one that is not known.
+    pub(crate) fn attribute(&self, driver: &Driver, attribute: u32) -> Result<i32> {
+        if let Some(&set) = lock(&self.attributes).get(&attribute) {
+            return Ok(set);
+        }
+        let context = driver.contexts.get(self.context)?;
+        let (major, minor) = driver.devices[context.device].capability;
+        let loaded = driver.modules.get(self.module)?;
+        let cluster = self.kernel.required_cluster();
+        Ok(match attribute {
+            0 => self.max_threads(),
+            1 => self.kernel.static_shared_bytes() as i32,
+            2..=4 | 7 => 0,
+            5 => {
+                let (major, minor) = loaded.module.version();
+                (10 * major + minor) as i32
+            }
+            6 => 10 * major + minor,
+            MAX_DYNAMIC_SHARED => self.default_dynamic_shared() as i32,
+            9 => -1,
+            10 => i32::from(cluster.is_some()),
+            11..=13 => cluster.map_or(0, |extents| extents[attribute as usize - 11] as i32),
+            14 | 15 => 0,
+            _ => return Err(Code::INVALID_VALUE),
+        })
+    }
+
+    fn default_dynamic_shared(&self) -> u32 {
+        DEFAULT_SHARED.saturating_sub(self.kernel.static_shared_bytes())
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for one that cannot be set, and a value that the device has not.
+    pub(crate) fn set_attribute(&self, device: &Device, attribute: u32, value: i32) -> Result {
+        let most = device.shared_optin_bytes() - self.kernel.static_shared_bytes() as i32;
+        let fits = match attribute {
+            MAX_DYNAMIC_SHARED => (0..=most).contains(&value),
+            9 => (-1..=100).contains(&value),
+            10..=15 => value >= 0,
+            _ => false,
+        };
+        if !fits {
+            return Err(Code::INVALID_VALUE);
+        }
+        lock(&self.attributes).insert(attribute, value);
+        Ok(())
+    }
+
+    /// Blocks that fit on a multiprocessor, by threads, blocks and shared memory; registers, which
+    /// are not known, are no limit.
+    pub(crate) fn resident_blocks(&self, device: &Device, threads: i32, dynamic: usize) -> i32 {
+        let (warps, blocks) = device.warps_and_blocks();
+        if threads <= 0 || threads > self.max_threads() {
+            return 0;
+        }
+        let fixed = self.kernel.static_shared_bytes() as usize;
+        let shared = fixed + dynamic + device.reserved_shared() as usize;
+        if fixed + dynamic > device.shared_optin_bytes() as usize {
+            return 0;
+        }
+        let by_threads = warps / (threads + 31).div_euclid(32);
+        let by_shared = match shared {
+            0 => blocks,
+            // Allocated in units of 128 bytes.
+            _ => device.shared_of_multiprocessor() / shared.next_multiple_of(128) as i32,
+        };
+        by_threads.min(by_shared).min(blocks)
+    }
+
+    /// The arguments of a launch: one pointer to each, or a buffer of all of them in `extra`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where both or none are given, or the buffer is too short.
+    pub(crate) fn arguments(&self, each: In<Host>, extra: In<Host>) -> Result<Args> {
+        let params = self.kernel.params();
+        let mut args = Args::new();
+        if params.is_empty() {
+            return Ok(args);
+        }
+        if !each.is_null() {
+            for (index, param) in params.iter().enumerate() {
+                args.push_bytes(&each.at(index)?.vec(param.bytes as usize)?);
+            }
+            return Ok(args);
+        }
+        let (mut buffer, mut bytes) = (None, None);
+        for pair in 0.. {
+            match extra.at(2 * pair)?.address() {
+                0 => break,
+                1 => buffer = Some(extra.at(2 * pair + 1)?),
+                2 => bytes = Some(extra.at(2 * pair + 1)?),
+                _ => return Err(Code::INVALID_VALUE),
+            }
+        }
+        let (Some(buffer), Some(bytes)) = (buffer, bytes) else {
+            return Err(Code::INVALID_VALUE);
+        };
+        let mut size = [0; 8];
+        bytes.read(&mut size)?;
+        let all = buffer.vec(usize::from_le_bytes(size))?;
+        for param in params {
+            let start = param.offset as usize;
+            let one = all.get(start..start + param.bytes as usize);
+            args.push_bytes(one.ok_or(Code::INVALID_VALUE)?);
+        }
+        Ok(args)
+    }
+
+    /// # Errors
+    /// As the driver refuses a launch: `CUDA_ERROR_INVALID_VALUE` and others.
+    pub(crate) fn check(
+        &self,
+        device: &Device,
+        config: &LaunchConfig,
+        cooperative: bool,
+    ) -> Result {
+        let dynamic = config.dynamic_shared_bytes;
+        let set = lock(&self.attributes).get(&MAX_DYNAMIC_SHARED).copied();
+        let allowed = set.map_or(self.default_dynamic_shared(), |set| set as u32);
+        let extents = [config.grid, config.block].concat();
+        if dynamic > allowed || extents.contains(&0) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let threads: u64 = config
+            .block
+            .iter()
+            .map(|&extent| u64::from(extent))
+            .product();
+        if threads > 1024 || config.block[2] > 64 || config.grid[1].max(config.grid[2]) > 65535 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if threads > self.max_threads() as u64 {
+            return Err(Code::LAUNCH_OUT_OF_RESOURCES);
+        }
+        if config.cluster.is_some() && !device.has_clusters() {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        if cooperative {
+            let resident = self.resident_blocks(device, threads as i32, dynamic as usize);
+            let most = i64::from(resident) * i64::from(device.multiprocessors);
+            let blocks = config
+                .grid
+                .iter()
+                .map(|&extent| i64::from(extent))
+                .product::<i64>();
+            if blocks > most {
+                return Err(Code::COOPERATIVE_LAUNCH_TOO_LARGE);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a kernel, as the options say. What it does wrong is the context's error from now on, and
+/// the launch itself succeeds, as on a GPU; standard error gets a line.
+///
+/// # Errors
+/// As the driver refuses a launch.
+pub(crate) fn run(
+    current: &Current,
+    function: &Arc<Function>,
+    config: &LaunchConfig,
+    args: &Args,
+) -> Result {
+    let driver = current.driver;
+    let (kernel, memory) = (&function.kernel, &driver.memory);
+    let mut counters = Counters::new();
+    let mut sanitizer = Sanitizer::new(&Tool::ALL);
+    let ended = match (driver.options.sanitize, driver.options.profile) {
+        (false, false) => kernel.launch(memory, config, args),
+        (false, true) => kernel.launch_observed(memory, config, args, &mut counters),
+        (true, profile) => {
+            driver.mark_shared_written();
+            match profile {
+                false => kernel.launch_observed(memory, config, args, &mut sanitizer),
+                true => {
+                    let mut both = (counters, sanitizer);
+                    let ended = kernel.launch_observed(memory, config, args, &mut both);
+                    (counters, sanitizer) = both;
+                    ended
+                }
+            }
+        }
+    };
+    print(&memory.take_printed());
+    let findings = sanitizer.findings();
+    for finding in &findings {
+        report(driver, &finding.to_string());
+    }
+    if driver.options.profile {
+        profile(kernel, config, &counters);
+    }
+    match ended {
+        Ok(_) => Ok(()),
+        Err(LaunchError::Fault(fault)) => {
+            if findings.is_empty() {
+                eprintln!("warpladder cuda: {fault}");
+            }
+            *lock(&current.context.sticky) = Some(of_fault(&fault.kind));
+            Ok(())
+        }
+        Err(refused) => {
+            eprintln!("warpladder cuda: {refused}");
+            Err(of_refusal(&refused))
+        }
+    }
+}
+
+/// What kernels have printed. A closed standard output is no failure of a launch.
+fn print(text: &[u8]) {
+    if !text.is_empty() {
+        let mut out = std::io::stdout().lock();
+        _ = out.write_all(text).and_then(|()| out.flush());
+    }
+}
+
+/// A line on standard error, and one in the file for the program that started this one.
+fn report(driver: &Driver, finding: &str) {
+    eprintln!("warpladder cuda: {finding}");
+    let Some(path) = &driver.options.findings else {
+        return;
+    };
+    let file = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path);
+    let written = file.and_then(|mut file| writeln!(file, "{}", finding.replace('\n', " ")));
+    if let Err(error) = written {
+        eprintln!("warpladder cuda: cannot write {path}: {error}");
+    }
+}
+
+fn profile(kernel: &Kernel, config: &LaunchConfig, counters: &Counters) {
+    let total = counters.total();
+    let ratio = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
+    eprintln!(
+        "warpladder cuda: {} grid {:?} block {:?}: {} warp instructions, {} FLOPs, {} and {} \
+         sectors per global load and store, {} divergent branches",
+        kernel.name(),
+        config.grid,
+        config.block,
+        total.warp_instructions,
+        total.flops,
+        ratio(total.global_loads.sectors_per_request()),
+        ratio(total.global_stores.sectors_per_request()),
+        total.divergent_branches,
+    );
+}
+
+fn of_fault(kind: &FaultKind) -> Code {
+    match kind {
+        FaultKind::OutOfBounds(_)
+        | FaultKind::NullPointer(_)
+        | FaultKind::UseAfterFree(_)
+        | FaultKind::ReadOnly(_) => Code::ILLEGAL_ADDRESS,
+        FaultKind::Misaligned(_) => Code::MISALIGNED_ADDRESS,
+        FaultKind::Assertion { .. } => Code::ASSERT,
+        FaultKind::Trap | FaultKind::BadBarrier(_) => Code::ILLEGAL_INSTRUCTION,
+        FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,
+        FaultKind::BadCall(_) | FaultKind::ExternalCall(_) => Code::INVALID_PC,
+        FaultKind::Budget(_) | FaultKind::Deadlock(_) => Code::LAUNCH_TIMEOUT,
+        FaultKind::NotShared(_) => Code::INVALID_ADDRESS_SPACE,
+        _ => Code::LAUNCH_FAILED,
+    }
+}
+
+fn of_refusal(error: &LaunchError) -> Code {
+    match error {
+        LaunchError::WrongCluster { .. }
+        | LaunchError::OtherCluster { .. }
+        | LaunchError::ClusterTooLarge { .. } => Code::INVALID_CLUSTER_SIZE,
+        LaunchError::Variables(error) => of_memory_error(error),
+        LaunchError::Worker(_) => Code::OPERATING_SYSTEM,
+        _ => Code::INVALID_VALUE,
+    }
+}

@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+#![allow(
+    non_snake_case,
+    clippy::missing_safety_doc,
+    reason = "the exported functions are those of cuda.h, whose documentation states what a caller promises"
+)]
+
+mod api;
+mod code;
+mod context;
+mod device;
+mod image;
+mod launch;
+mod memory;
+mod pointer;
+mod state;
+mod stream;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use code::{Code, Result};
+
+/// Runs the body of an exported function. A panic must not reach the program's C code: it becomes
+/// `CUDA_ERROR_UNKNOWN`, after its own line on standard error.
+fn guard(name: &str, body: impl FnOnce() -> Result) -> u32 {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Code::SUCCESS.0,
+        Ok(Err(code)) => code.0,
+        Err(_) => {
+            eprintln!("warpladder cuda: {name} failed inside the emulated driver");
+            Code::UNKNOWN.0
+        }
+    }
+}

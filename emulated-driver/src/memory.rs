@@ -1,0 +1,326 @@
+//! Device memory, and memory of the host that kernels use.
+//!
+//! Addresses are the emulator's. Those of pinned and managed memory are addresses of this process
+//! too: pages are mapped there, and the emulator uses them as the allocation's storage.
+
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use ptx_emulator::{HostStorage, MemoryError};
+
+use crate::code::{Code, Result};
+use crate::pointer::Host;
+use crate::state::{Driver, Handle, lock};
+
+/// What an allocation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Device,
+    Managed,
+    /// Pinned memory of the host, with the flags of its allocation.
+    Pinned(u32),
+    /// The program's own memory at this address, registered with flags.
+    Registered(u64, u32),
+}
+
+/// An allocation of the program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allocated {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    pub(crate) kind: Kind,
+    pub(crate) device: usize,
+    pub(crate) context: Handle,
+    /// The pool that it is from, or 0.
+    pub(crate) pool: Handle,
+    /// A number that no other allocation has.
+    pub(crate) id: u64,
+}
+
+/// The allocations by address.
+#[derive(Debug, Default)]
+pub(crate) struct Allocations {
+    of_address: BTreeMap<u64, Allocated>,
+    next_id: u64,
+}
+
+/// A memory pool. Memory that is given back to it is free at once.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    pub(crate) device: usize,
+    /// `CUmemPool_attribute`s that were set.
+    pub(crate) attributes: Mutex<BTreeMap<u32, u64>>,
+}
+
+impl Pool {
+    pub(crate) fn new(device: usize) -> Self {
+        // Reuse is allowed in each of the three ways.
+        let attributes = BTreeMap::from([(1, 1), (2, 1), (3, 1), (4, 0)]);
+        Pool {
+            device,
+            attributes: Mutex::new(attributes),
+        }
+    }
+}
+
+const PAGE: u64 = 4096;
+
+/// Pages at the address that device memory has them at; unmapped when dropped.
+struct Pages {
+    start: NonNull<libc::c_void>,
+    bytes: usize,
+}
+
+// SAFETY: the pages belong to this value alone until it is dropped, and unmapping them is possible
+// on any thread.
+unsafe impl Send for Pages {}
+
+// SAFETY: as for `Send`: nothing is done through a shared reference.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    fn map(address: u64, bytes: u64) -> Option<Pages> {
+        let bytes = usize::try_from(bytes.max(1).checked_next_multiple_of(PAGE)?).ok()?;
+        let wanted: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(address as usize);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: MAP_FIXED_NOREPLACE maps no page that is in use.
+        let start = unsafe { libc::mmap(wanted, bytes, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let pages = Pages {
+            start: NonNull::new(start)?,
+            bytes,
+        };
+        // Kernels before Linux 4.17 do not know the flag, and choose an address of their own.
+        (start == wanted).then_some(pages)
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the pages were mapped by this value, and the program has freed them.
+        unsafe { libc::munmap(self.start.as_ptr(), self.bytes) };
+    }
+}
+
+pub(crate) fn of_memory_error(error: &MemoryError) -> Code {
+    match error {
+        MemoryError::Full { .. } => Code::OUT_OF_MEMORY,
+        _ => Code::INVALID_VALUE,
+    }
+}
+
+impl Driver {
+    /// Bytes of a device that are in use.
+    pub(crate) fn used_bytes(&self, device: usize) -> u64 {
+        let allocations = lock(&self.allocations);
+        let of_device = allocations.of_address.values();
+        let of_device = of_device
+            .filter(|one| one.device == device && matches!(one.kind, Kind::Device | Kind::Managed));
+        of_device.map(|one| one.bytes).sum()
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` for 0 bytes, `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub(crate) fn allocate(
+        &self,
+        bytes: u64,
+        kind: Kind,
+        (device, context, pool): (usize, Handle, Handle),
+    ) -> Result<u64> {
+        if bytes == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let free = self.devices[device].memory_bytes();
+        if bytes > free.saturating_sub(self.used_bytes(device)) {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        let made = match kind {
+            Kind::Device => self.memory.alloc(bytes),
+            Kind::Managed | Kind::Pinned(_) => self.memory.alloc_over(bytes, PAGE, |address| {
+                let pages = Pages::map(address, bytes)?;
+                let start = pages.start.cast();
+                // SAFETY: the pages are mapped until the owner is dropped. The program uses them
+                // through pointers alone, and not while a kernel does, as with managed memory.
+                unsafe { HostStorage::new(start, bytes, Box::new(pages)) }
+            }),
+            Kind::Registered(host, _) => {
+                // The words that hold the memory: those of its first and last byte lie in its
+                // pages.
+                let head = host % 4;
+                let start = Host::at_address(host - head).raw().cast();
+                let over = self.memory.alloc_over(bytes + head, 0, |_| {
+                    // SAFETY: the program registers memory that it keeps until it unregisters it,
+                    // and does not use it while a kernel does.
+                    unsafe { HostStorage::new(NonNull::new(start)?, bytes + head, Box::new(())) }
+                });
+                over.map(|address| address + head)
+            }
+        };
+        let address = made.map_err(|error| of_memory_error(&error))?;
+        let mut allocations = lock(&self.allocations);
+        allocations.next_id += 1;
+        let id = allocations.next_id;
+        let allocated = Allocated {
+            address,
+            bytes,
+            kind,
+            device,
+            context,
+            pool,
+            id,
+        };
+        allocations.of_address.insert(address, allocated);
+        Ok(address)
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where no allocation of the kind starts at the address.
+    pub(crate) fn release(&self, address: u64, is_kind: impl Fn(Kind) -> bool) -> Result {
+        let mut allocations = lock(&self.allocations);
+        let found = allocations.of_address.get(&address).copied();
+        let found = found.filter(|one| is_kind(one.kind));
+        let found = found.ok_or(Code::INVALID_VALUE)?;
+        allocations.of_address.remove(&address);
+        self.free_storage(&found)
+    }
+
+    fn free_storage(&self, allocated: &Allocated) -> Result {
+        let head = match allocated.kind {
+            Kind::Registered(host, _) => host % 4,
+            _ => 0,
+        };
+        let freed = self.memory.free(allocated.address - head);
+        freed.map_err(|error| of_memory_error(&error))
+    }
+
+    pub(crate) fn free_all_of(&self, context: Handle) {
+        let mut allocations = lock(&self.allocations);
+        allocations.of_address.retain(|_, one| {
+            let keep = one.context != context;
+            if !keep {
+                // What is not there any more needs no freeing.
+                _ = self.free_storage(one);
+            }
+            keep
+        });
+    }
+
+    /// The allocation around an address of a kernel.
+    pub(crate) fn allocation_at(&self, address: u64) -> Option<Allocated> {
+        let allocations = lock(&self.allocations);
+        let before = allocations.of_address.range(..=address).next_back()?;
+        let found = *before.1;
+        (address - found.address < found.bytes).then_some(found)
+    }
+
+    /// The registered memory of the program around an address of its own.
+    pub(crate) fn registered_at(&self, host: u64) -> Option<Allocated> {
+        let allocations = lock(&self.allocations);
+        let mut all = allocations.of_address.values();
+        let found = all.find(|one| match one.kind {
+            Kind::Registered(start, _) => host >= start && host - start < one.bytes,
+            _ => false,
+        });
+        found.copied()
+    }
+
+    /// Whether the emulator has memory at an address: an allocation, or a module's variable.
+    pub(crate) fn is_device_address(&self, address: u64) -> bool {
+        self.memory.read(address, &mut [0]).is_ok()
+    }
+
+    /// What the program may have written to memory that it shares with kernels.
+    pub(crate) fn mark_shared_written(&self) {
+        for one in lock(&self.allocations).of_address.values() {
+            if one.kind != Kind::Device {
+                self.memory.mark_written(one.address, one.bytes);
+            }
+        }
+    }
+
+    /// Copies between any two addresses, each of device memory or of the host's.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where device memory ends before the copy does.
+    pub(crate) fn copy(&self, to: u64, from: u64, bytes: usize) -> Result {
+        const CHUNK: usize = 1 << 20;
+        let invalid = |error| of_memory_error(&error);
+        if bytes == 0 {
+            return Ok(());
+        }
+        let from_device = self.is_device_address(from);
+        let to_device = self.is_device_address(to);
+        let size = bytes as u64;
+        // Nothing is copied where not all can be.
+        let last = |address: u64| address.checked_add(size - 1).ok_or(Code::INVALID_VALUE);
+        for (is_device, address) in [(from_device, from), (to_device, to)] {
+            if is_device && !self.is_one_allocation(address, last(address)?) {
+                return Err(Code::INVALID_VALUE);
+            }
+        }
+        let mut buffer = vec![0; bytes.min(CHUNK)];
+        let mut done = 0;
+        // Overlapping ranges are copied as memmove does it.
+        let backwards = to > from && to - from < size;
+        while done < bytes {
+            let length = (bytes - done).min(CHUNK);
+            let at = if backwards {
+                bytes - done - length
+            } else {
+                done
+            } as u64;
+            let part = &mut buffer[..length];
+            match from_device {
+                true => self.memory.read(from + at, part).map_err(invalid)?,
+                false => Host::at_address(from + at).read(part)?,
+            }
+            match to_device {
+                true => self.memory.write(to + at, part).map_err(invalid)?,
+                false => Host::at_address(to + at).write(part)?,
+            }
+            done += length;
+        }
+        Ok(())
+    }
+
+    fn is_one_allocation(&self, first: u64, last: u64) -> bool {
+        if let Some(found) = self.allocation_at(first) {
+            return last - found.address < found.bytes;
+        }
+        // A module's variable: the ends must lie in it, and it is as long as the emulator says.
+        self.is_device_address(last)
+    }
+
+    /// Sets `rows` rows of `width` elements, `pitch` bytes apart, to the bytes of `value`.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where that is not device memory, or not aligned to the value.
+    pub(crate) fn set(
+        &self,
+        address: u64,
+        value: &[u8],
+        width: usize,
+        (rows, pitch): (usize, usize),
+    ) -> Result {
+        let invalid = |error| of_memory_error(&error);
+        if !address.is_multiple_of(value.len() as u64) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let bytes = width.checked_mul(value.len()).ok_or(Code::INVALID_VALUE)?;
+        for row in 0..rows {
+            let start = address + (row * pitch) as u64;
+            if value.iter().all(|byte| *byte == value[0]) {
+                let filled = self.memory.fill(start, bytes as u64, value[0]);
+                filled.map_err(invalid)?;
+            } else {
+                let row = value.repeat(width);
+                self.memory.write(start, &row).map_err(invalid)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! The driver of the process: its devices, its memory, and its objects by handle.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ptx_emulator::Memory;
+
+use crate::code::{Code, Result};
+use crate::context::{Context, Primary};
+use crate::device::Device;
+use crate::launch::{Function, LoadedModule};
+use crate::memory::{Allocations, Pool};
+use crate::stream::{Event, Graph, Stream};
+
+/// A handle as C programs hold it. It is a number and no address.
+pub(crate) type Handle = usize;
+
+/// Objects of one kind.
+#[derive(Debug)]
+pub(crate) struct Objects<T>(Mutex<HashMap<Handle, Arc<T>>>);
+
+impl<T> Default for Objects<T> {
+    fn default() -> Self {
+        Objects(Mutex::default())
+    }
+}
+
+/// Handles are the same for no two objects of any kind, so that one of the wrong kind is noticed.
+static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
+
+impl<T> Objects<T> {
+    pub(crate) fn insert(&self, object: T) -> Handle {
+        let handle = NEXT.fetch_add(0x10, Ordering::Relaxed);
+        lock(&self.0).insert(handle, Arc::new(object));
+        handle
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_HANDLE` for a handle of another kind, or of what was destroyed.
+    pub(crate) fn get(&self, handle: Handle) -> Result<Arc<T>> {
+        let found = lock(&self.0).get(&handle).cloned();
+        found.ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// # Errors
+    /// As for [`Objects::get`].
+    pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>> {
+        lock(&self.0).remove(&handle).ok_or(Code::INVALID_HANDLE)
+    }
+
+    pub(crate) fn retain(&self, keep: impl Fn(&T) -> bool) {
+        lock(&self.0).retain(|_, object| keep(object));
+    }
+}
+
+/// What the environment asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) sanitize: bool,
+    pub(crate) profile: bool,
+    /// A file that gets a line for each finding, for the program that started this one.
+    pub(crate) findings: Option<String>,
+}
+
+/// The driver of the process.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    pub(crate) devices: Vec<Device>,
+    /// One address space for all devices, as with unified addressing.
+    pub(crate) memory: Memory,
+    pub(crate) options: Options,
+    pub(crate) allocations: Mutex<Allocations>,
+    pub(crate) primaries: Vec<Mutex<Primary>>,
+    /// The handle of each device's default memory pool.
+    pub(crate) default_pools: Vec<Handle>,
+    pub(crate) contexts: Objects<Context>,
+    pub(crate) modules: Objects<LoadedModule>,
+    pub(crate) functions: Objects<Function>,
+    pub(crate) streams: Objects<Stream>,
+    pub(crate) events: Objects<Event>,
+    pub(crate) graphs: Objects<Graph>,
+    pub(crate) pools: Objects<Pool>,
+    pub(crate) links: Objects<Mutex<Vec<u8>>>,
+}
+
+static INITIALISED: AtomicBool = AtomicBool::new(false);
+
+/// `cuInit`.
+///
+/// # Errors
+/// `CUDA_ERROR_NO_DEVICE` where the environment names a GPU that is not described.
+pub(crate) fn initialise() -> Result {
+    instance()?;
+    INITIALISED.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// The driver.
+///
+/// # Errors
+/// `CUDA_ERROR_NOT_INITIALIZED` before `cuInit`.
+pub(crate) fn driver() -> Result<&'static Driver> {
+    match INITIALISED.load(Ordering::Acquire) {
+        true => instance(),
+        false => Err(Code::NOT_INITIALIZED),
+    }
+}
+
+fn instance() -> Result<&'static Driver> {
+    static DRIVER: OnceLock<std::result::Result<Driver, String>> = OnceLock::new();
+    let made = DRIVER.get_or_init(|| {
+        let made = Driver::from_environment();
+        if let Err(message) = &made {
+            eprintln!("warpladder cuda: {message}");
+        }
+        made
+    });
+    made.as_ref().map_err(|_| Code::NO_DEVICE)
+}
+
+impl Driver {
+    fn from_environment() -> std::result::Result<Self, String> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+        let is_set = |name: &str| variable(name).is_some_and(|text| text != "0");
+        let chosen = variable("WARPLADDER_CUDA_DEVICE");
+        let devices = Device::parse(chosen.as_deref().unwrap_or("H100"))?;
+        let capacity = devices.iter().map(Device::memory_bytes).sum();
+        let pools = Objects::default();
+        let default_pools = (0..devices.len()).map(|device| pools.insert(Pool::new(device)));
+        Ok(Driver {
+            default_pools: default_pools.collect(),
+            primaries: devices.iter().map(|_| Mutex::default()).collect(),
+            devices,
+            memory: Memory::with_capacity(capacity),
+            options: Options {
+                sanitize: is_set("WARPLADDER_CUDA_SANITIZE"),
+                profile: is_set("WARPLADDER_CUDA_PROFILE"),
+                findings: variable("WARPLADDER_CUDA_FINDINGS"),
+            },
+            allocations: Mutex::default(),
+            contexts: Objects::default(),
+            modules: Objects::default(),
+            functions: Objects::default(),
+            streams: Objects::default(),
+            events: Objects::default(),
+            graphs: Objects::default(),
+            pools,
+            links: Objects::default(),
+        })
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_DEVICE` where there are fewer devices.
+    pub(crate) fn device(&self, ordinal: i32) -> Result<(usize, &Device)> {
+        let index = usize::try_from(ordinal).map_err(|_| Code::INVALID_DEVICE)?;
+        let device = self.devices.get(index).ok_or(Code::INVALID_DEVICE)?;
+        Ok((index, device))
+    }
+}
+
+/// The lock. What it guards is valid at every step, also where a thread panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
