@@ -101,7 +101,7 @@ const MAX_SPLITS: u32 = 8;
 /// split where two blocks or more are left for each.
 pub(super) fn stream_k(request: &PlanRequest) -> Plan {
     let multiprocessors = request.multiprocessors.max(1);
-    // `dense` refuses nothing: a product of more tiles than that does not fit into memory.
+    // The C of 2³² tiles does not fit into any device memory.
     let tiles = u32::try_from(tiles(request)).unwrap_or(u32::MAX);
     let k_tiles = stage::k_tiles(request.shape.k, BK);
     let rest = tiles % multiprocessors;
