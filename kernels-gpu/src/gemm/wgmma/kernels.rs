@@ -2,9 +2,9 @@
 //! C ← α · op(A) · op(B) + β · C, as [`gemm`](crate::gemm) describes it.
 //!
 //! # Idea
-//! The tensor cores of `wgmma_bf16_persistent` idle while its consumers store C. Here accumulators
-//! go to shared memory and from there to C by TMA stores. So a warpgroup begins its next tile as
-//! soon as its registers are free.
+//! The rungs before it have one idea each: `wgmma_bf16_tma_store` the epilogue by TMA,
+//! `wgmma_bf16_stream_k` the tiles of the partial wave, and `wgmma_bf16_multicast` the clusters.
+//! Here each is used where it pays, as the planner says.
 //!
 //! The number of tiles is rarely a multiple of the multiprocessors. Here those of the partial wave
 //! are [stream-K tiles](crate::gemm::scheduler::persistent), of which all blocks compute splits.
@@ -41,8 +41,8 @@
 //! operands are [copied](super::pack) first. C may have any alignment.
 //!
 //! # What changed since the rung before
-//! Against `wgmma_bf16_persistent`: layouts, leading dimensions, batches, α and β; a TMA epilogue;
-//! stream-K tiles; 2-CTA clusters; launches that overlap; a 16-bit C.
+//! Against `wgmma_bf16_stream_k`: layouts, leading dimensions, batches, α and β; several tile sizes
+//! and reductions, with a planner; 2-CTA clusters; launches that overlap; a 16-bit C.
 //!
 //! # Source
 //! Beyond the sources; for stream-K tiles see [`persistent`](crate::gemm::scheduler::persistent).

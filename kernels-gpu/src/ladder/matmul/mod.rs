@@ -15,6 +15,9 @@
 //! | [`mma`] | `mma_f16`, `mma_bf16`, `mma_tf32`: tensor cores, from 8.0 on |
 //! | [`wgmma_single`] | `wgmma_bf16_single`: one warpgroup, TMA and `wgmma`, on 9.0a |
 //! | [`wgmma_persistent`] | `wgmma_bf16_specialised`, `wgmma_bf16_persistent`: warp specialisation, on 9.0a |
+//! | [`wgmma_tma_store`] | `wgmma_bf16_tma_store`: the epilogue by TMA, on 9.0a |
+//! | [`wgmma_multicast`] | `wgmma_bf16_multicast`: 2-CTA clusters that load B once, on 9.0a |
+//! | [`wgmma_stream_k`] | `wgmma_bf16_stream_k`: stream-K tiles in the partial wave, on 9.0a |
 //!
 //! Matrices are row-major and dense. The rungs of 9.0a use the pipeline, the tile scheduler and the
 //! epilogue of [`gemm`](crate::gemm), where the ladder ends.
@@ -73,6 +76,12 @@ pub mod tiled;
 #[cfg(sm_70_up)]
 pub mod tiled_guarded;
 #[cfg(sm_90a)]
+pub mod wgmma_multicast;
+#[cfg(sm_90a)]
 pub mod wgmma_persistent;
 #[cfg(sm_90a)]
 pub mod wgmma_single;
+#[cfg(sm_90a)]
+pub mod wgmma_stream_k;
+#[cfg(sm_90a)]
+pub mod wgmma_tma_store;

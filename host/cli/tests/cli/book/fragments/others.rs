@@ -260,8 +260,29 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         ]),
     ),
     (
+        "wgmma-steps.md",
+        CountersOfTwo(
+            &[
+                "wgmma_bf16_persistent",
+                "wgmma_bf16_tma_store",
+                "wgmma_bf16_multicast",
+                "wgmma_bf16_stream_k",
+            ],
+            cube(512),
+        ),
+    ),
+    (
+        "wgmma-steps-measured.md",
+        Measured(&[
+            "wgmma_bf16_persistent",
+            "wgmma_bf16_tma_store",
+            "wgmma_bf16_multicast",
+            "wgmma_bf16_stream_k",
+        ]),
+    ),
+    (
         "wgmma-general.md",
-        CountersOfTwo(&["wgmma_bf16_persistent", "wgmma_bf16"], cube(512)),
+        CountersOfTwo(&["wgmma_bf16_stream_k", "wgmma_bf16"], cube(512)),
     ),
     (
         "wgmma-narrow.md",
@@ -270,7 +291,7 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "wgmma-general-measured.md",
         Measured(&[
-            "wgmma_bf16_persistent",
+            "wgmma_bf16_stream_k",
             "wgmma_bf16",
             "wgmma_f16",
             "wgmma_tf32",
