@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::code::{Code, Result};
-use crate::device::Device;
+use crate::device::EmulatedDevice;
 use crate::state::{Driver, Handle, driver, lock};
 
 /// A context.
@@ -79,7 +79,7 @@ pub(crate) struct Current {
 }
 
 impl Current {
-    pub(crate) fn device(&self) -> &'static Device {
+    pub(crate) fn device(&self) -> &'static EmulatedDevice {
         &self.driver.devices[self.context.device]
     }
 }

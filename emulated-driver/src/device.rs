@@ -6,7 +6,7 @@ use crate::code::{Code, Result};
 /// datasheets; limits those of the CUDA C++ Programming Guide, "Technical Specifications per
 /// Compute Capability".
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Device {
+pub(crate) struct EmulatedDevice {
     /// Name with which it is chosen.
     pub(crate) name: &'static str,
     pub(crate) capability: (i32, i32),
@@ -21,7 +21,7 @@ pub(crate) struct Device {
 macro_rules! device {
     ($name:literal $major:literal, $minor:literal, $sms:literal $clock:literal $memory_clock:literal
      $bus:literal $l2:literal $gib:literal) => {
-        Device {
+        EmulatedDevice {
             name: $name,
             capability: ($major, $minor),
             multiprocessors: $sms,
@@ -37,7 +37,7 @@ macro_rules! device {
 /// Name, compute capability, multiprocessors, clock and memory clock (MHz), memory bus (bits), L2
 /// cache (MiB), memory (GiB).
 #[rustfmt::skip]
-const DEVICES: [Device; 7] = [
+const DEVICES: [EmulatedDevice; 7] = [
     device!("H100" 9, 0, 132 1980 2619 5120 50 80),
     device!("H200" 9, 0, 132 1980 3201 6144 50 141),
     device!("RTX 4090" 8, 9, 128 2520 10501 384 72 24),
@@ -60,12 +60,12 @@ fn limits(capability: (i32, i32)) -> [i32; 5] {
     }
 }
 
-impl Device {
+impl EmulatedDevice {
     /// The GPUs of a list with commas: `H100` or `h100,a100`.
     ///
     /// # Errors
     /// One line with the names that there are.
-    pub(crate) fn parse(list: &str) -> std::result::Result<Vec<Device>, String> {
+    pub(crate) fn parse(list: &str) -> std::result::Result<Vec<EmulatedDevice>, String> {
         let plain = |name: &str| name.to_lowercase().replace([' ', '-', '_'], "");
         let of_name = |name: &str| {
             let wanted = plain(name);
@@ -114,8 +114,8 @@ impl Device {
         self.capability.0 >= 9
     }
 
-    /// A `CUdevice_attribute`, by its number in `cuda.h`. What concerns textures, surfaces, graphics
-    /// and sharing between processes is 0: there is none.
+    /// A `CUdevice_attribute`, by its number in `cuda.h`. Those of textures, surfaces, graphics and
+    /// sharing between processes are 0: there is none.
     pub(crate) fn attribute(&self, attribute: u32, ordinal: i32) -> Result<i32> {
         let [threads, blocks, shared, optin, ratio] = limits(self.capability);
         Ok(match attribute {

@@ -11,7 +11,7 @@ use ptx_emulator::{
 
 use crate::code::{Code, Result};
 use crate::context::Current;
-use crate::device::Device;
+use crate::device::EmulatedDevice;
 use crate::memory::of_memory_error;
 use crate::pointer::{Host, In};
 use crate::state::{Driver, Handle, lock};
@@ -70,7 +70,7 @@ pub(crate) fn load(current: &Current, text: &str) -> std::result::Result<Handle,
 }
 
 /// Whether a device runs PTX of a target.
-fn check_target(target: &str, device: &Device) -> std::result::Result<(), String> {
+fn check_target(target: &str, device: &EmulatedDevice) -> std::result::Result<(), String> {
     let number = target.strip_prefix("sm_").unwrap_or(target);
     let digits = number.trim_end_matches(|character: char| !character.is_ascii_digit());
     let wanted: i32 = digits.parse().unwrap_or(0);
@@ -179,7 +179,12 @@ impl Function {
 
     /// # Errors
     /// `CUDA_ERROR_INVALID_VALUE` for one that cannot be set, and a value that the device has not.
-    pub(crate) fn set_attribute(&self, device: &Device, attribute: u32, value: i32) -> Result {
+    pub(crate) fn set_attribute(
+        &self,
+        device: &EmulatedDevice,
+        attribute: u32,
+        value: i32,
+    ) -> Result {
         let most = device.shared_optin_bytes() - self.kernel.static_shared_bytes() as i32;
         let fits = match attribute {
             MAX_DYNAMIC_SHARED => (0..=most).contains(&value),
@@ -196,7 +201,12 @@ impl Function {
 
     /// Blocks that fit on a multiprocessor, by threads, blocks and shared memory; registers, which
     /// are not known, are no limit.
-    pub(crate) fn resident_blocks(&self, device: &Device, threads: i32, dynamic: usize) -> i32 {
+    pub(crate) fn resident_blocks(
+        &self,
+        device: &EmulatedDevice,
+        threads: i32,
+        dynamic: usize,
+    ) -> i32 {
         let (warps, blocks) = device.warps_and_blocks();
         if threads <= 0 || threads > self.max_threads() {
             return 0;
@@ -258,7 +268,7 @@ impl Function {
     /// As the driver refuses a launch: `CUDA_ERROR_INVALID_VALUE` and others.
     pub(crate) fn check(
         &self,
-        device: &Device,
+        device: &EmulatedDevice,
         config: &LaunchConfig,
         cooperative: bool,
     ) -> Result {

@@ -16,7 +16,7 @@ use crate::state::{Driver, Handle, lock};
 /// What an allocation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    Device,
+    EmulatedDevice,
     Managed,
     /// Pinned memory of the host, with the flags of its allocation.
     Pinned(u32),
@@ -118,8 +118,9 @@ impl Driver {
     pub(crate) fn used_bytes(&self, device: usize) -> u64 {
         let allocations = lock(&self.allocations);
         let of_device = allocations.of_address.values();
-        let of_device = of_device
-            .filter(|one| one.device == device && matches!(one.kind, Kind::Device | Kind::Managed));
+        let of_device = of_device.filter(|one| {
+            one.device == device && matches!(one.kind, Kind::EmulatedDevice | Kind::Managed)
+        });
         of_device.map(|one| one.bytes).sum()
     }
 
@@ -139,7 +140,7 @@ impl Driver {
             return Err(Code::OUT_OF_MEMORY);
         }
         let made = match kind {
-            Kind::Device => self.memory.alloc(bytes),
+            Kind::EmulatedDevice => self.memory.alloc(bytes),
             Kind::Managed | Kind::Pinned(_) => self.memory.alloc_over(bytes, PAGE, |address| {
                 let pages = Pages::map(address, bytes)?;
                 let start = pages.start.cast();
@@ -236,7 +237,7 @@ impl Driver {
     /// What the program may have written to memory that it shares with kernels.
     pub(crate) fn mark_shared_written(&self) {
         for one in lock(&self.allocations).of_address.values() {
-            if one.kind != Kind::Device {
+            if one.kind != Kind::EmulatedDevice {
                 self.memory.mark_written(one.address, one.bytes);
             }
         }

@@ -8,7 +8,7 @@ use ptx_emulator::Memory;
 
 use crate::code::{Code, Result};
 use crate::context::{Context, Primary};
-use crate::device::Device;
+use crate::device::EmulatedDevice;
 use crate::launch::{Function, LoadedModule};
 use crate::memory::{Allocations, Pool};
 use crate::stream::{Event, Graph, Stream};
@@ -66,7 +66,7 @@ pub(crate) struct Options {
 /// The driver of the process.
 #[derive(Debug)]
 pub(crate) struct Driver {
-    pub(crate) devices: Vec<Device>,
+    pub(crate) devices: Vec<EmulatedDevice>,
     /// One address space for all devices, as with unified addressing.
     pub(crate) memory: Memory,
     pub(crate) options: Options,
@@ -124,8 +124,8 @@ impl Driver {
         let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
         let is_set = |name: &str| variable(name).is_some_and(|text| text != "0");
         let chosen = variable("WARPLADDER_CUDA_DEVICE");
-        let devices = Device::parse(chosen.as_deref().unwrap_or("H100"))?;
-        let capacity = devices.iter().map(Device::memory_bytes).sum();
+        let devices = EmulatedDevice::parse(chosen.as_deref().unwrap_or("H100"))?;
+        let capacity = devices.iter().map(EmulatedDevice::memory_bytes).sum();
         let pools = Objects::default();
         let default_pools = (0..devices.len()).map(|device| pools.insert(Pool::new(device)));
         Ok(Driver {
@@ -152,7 +152,7 @@ impl Driver {
 
     /// # Errors
     /// `CUDA_ERROR_INVALID_DEVICE` where there are fewer devices.
-    pub(crate) fn device(&self, ordinal: i32) -> Result<(usize, &Device)> {
+    pub(crate) fn device(&self, ordinal: i32) -> Result<(usize, &EmulatedDevice)> {
         let index = usize::try_from(ordinal).map_err(|_| Code::INVALID_DEVICE)?;
         let device = self.devices.get(index).ok_or(Code::INVALID_DEVICE)?;
         Ok((index, device))

@@ -229,7 +229,7 @@ fn managed_and_pinned_memory_is_the_hosts_too() {
     }
     assert_eq!(launch(add, NONE, addresses, n as u32), 0);
     for index in 0..n {
-        // SAFETY: as above.
+        // SAFETY: the allocation holds `n` values, and no kernel runs.
         assert_eq!(unsafe { pointers[2].add(index).read() }, index as u32 + 6);
     }
     assert_eq!(call!(cuMemFreeHost(addresses[0] => u64)), 0);
@@ -293,7 +293,7 @@ fn events_take_the_time_and_captured_streams_become_graphs() {
         places[4] => *mut Handle, graph => Handle, 0 => u64
     ));
     assert_eq!(code, 0);
-    // SAFETY: as above.
+    // SAFETY: the pointer is to an element of a local array.
     let ready = unsafe { places[4].read() };
     assert_eq!(call!(cuGraphLaunch(ready => Handle, stream => Handle)), 0);
     assert_eq!(download(buffers[2], &mut result), 0);

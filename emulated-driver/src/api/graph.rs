@@ -50,7 +50,9 @@ api! {
         instantiate(to, graph, 0)
     }
 
-    fn cuGraphInstantiateWithParams(to: Out<Handle>, graph: Handle, params: crate::pointer::In<Params>) {
+    fn cuGraphInstantiateWithParams(
+        to: Out<Handle>, graph: Handle, params: crate::pointer::In<Params>,
+    ) {
         instantiate(to, graph, params.get()?.flags)
     }
 

@@ -20,7 +20,7 @@ fn free(current: &Current, address: u64) -> Result {
     if address == 0 {
         return Ok(());
     }
-    let is_kind = |kind| matches!(kind, Kind::Device | Kind::Managed);
+    let is_kind = |kind| matches!(kind, Kind::EmulatedDevice | Kind::Managed);
     current.driver.release(address, is_kind)
 }
 
@@ -264,12 +264,12 @@ fn pointer_attribute(attribute: c_uint, address: u64) -> Result<(u64, usize)> {
     Ok(match attribute {
         1 => (found.context as u64, 8),
         2 => match found.kind {
-            Kind::Device | Kind::Managed => (2, 4),
+            Kind::EmulatedDevice | Kind::Managed => (2, 4),
             Kind::Pinned(_) | Kind::Registered(..) => (1, 4),
         },
         3 => (found.address + offset, 8),
         4 => match found.kind {
-            Kind::Device => return Err(Code::INVALID_VALUE),
+            Kind::EmulatedDevice => return Err(Code::INVALID_VALUE),
             Kind::Registered(host, _) => (host + offset, 8),
             _ => (address, 8),
         },
@@ -311,7 +311,11 @@ fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -
         return Err(Code::INVALID_VALUE);
     }
     let place = (pool.device, current.handle, handle);
-    to.set(current.driver.allocate(bytes as u64, Kind::Device, place)?)
+    to.set(
+        current
+            .driver
+            .allocate(bytes as u64, Kind::EmulatedDevice, place)?,
+    )
 }
 
 api! {
@@ -329,7 +333,7 @@ api! {
         if to.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        to.set(allocate(&current, bytes, Kind::Device)?)
+        to.set(allocate(&current, bytes, Kind::EmulatedDevice)?)
     }
 
     fn cuMemAllocPitch_v2(
@@ -342,7 +346,7 @@ api! {
         let row = width.checked_next_multiple_of(512).ok_or(Code::INVALID_VALUE)?;
         let bytes = row.checked_mul(height).ok_or(Code::INVALID_VALUE)?;
         pitch.set(row)?;
-        to.set(allocate(&current, bytes, Kind::Device)?)
+        to.set(allocate(&current, bytes, Kind::EmulatedDevice)?)
     }
 
     fn cuMemAllocManaged(to: Out<u64>, bytes: usize, flags: c_uint) {

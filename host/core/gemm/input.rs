@@ -22,8 +22,8 @@ pub trait GemmInput: bytemuck::Pod {
     /// Its name.
     const NAME: &'static str;
 
-    /// The kernels for a compute capability and a [16-bit C](super::Description::c_16bit) or not, of a
-    /// module that is embedded.
+    /// The kernels for a compute capability, of a module that is embedded; for a
+    /// [16-bit C](super::Description::c_16bit) where `c_16bit`.
     fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet;
 }
 

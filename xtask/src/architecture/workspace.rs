@@ -148,5 +148,5 @@ fn roots(package: &Package) -> Vec<Root> {
 }
 
 fn is_library(target: &cargo_metadata::Target) -> bool {
-    target.is_lib() || target.is_proc_macro()
+    target.is_lib() || target.is_proc_macro() || target.is_rlib()
 }

@@ -288,7 +288,7 @@ pub(super) const RUNGS: &[Rung] = &[
     warpgroups("wgmma_bf16_stream_k", TensorInput::Bf16, ROWS_OF_16_BYTES, wgmma::stream_k,
         "wgmma_bf16_tma_store with the tiles of the partial wave split along k (stream-K)"),
     any_warpgroups("wgmma_bf16", TensorInput::Bf16, wgmma::bf16,
-        "wgmma_bf16_stream_k for any size and layout, with a tile size and reduction planned for it"),
+        "wgmma_bf16_stream_k for any size and layout, with a planned tile size and reduction"),
     any_warpgroups("wgmma_f16", TensorInput::F16, wgmma::f16, "wgmma_bf16 with f16 inputs"),
     sixteen_bit_output("wgmma_bf16_narrow", Bf16, TensorInput::Bf16, wgmma::bf16,
         "wgmma_bf16 with a 16-bit output"),

@@ -2,8 +2,9 @@
 //!
 //! Grid and persistent kernels have the same model. A launch takes [`LaunchCost::start`]. The
 //! busiest SM computes k-tiles at [`TileCost::k_tile`], and stores tiles in [`TileCost::epilogue`].
-//! Partial sums are added up as a [`ReductionCost`] says. Terms that only one kind has are of the
-//! hardware that only it uses: several blocks on an SM, or TMA, clusters and overlapping launches.
+//! The reduction of partial sums takes what a [`ReductionCost`] says. Terms that only one kind has
+//! are of the hardware that only it uses: several blocks on an SM, or TMA, clusters and overlapping
+//! launches.
 //!
 //! The constants are fitted to times on an H200. Those of grids are of
 //! `results/h200/tuning/ways-*.txt`: 2,364 launches of 85 GEMMs, where the planner's choice takes

@@ -7,9 +7,9 @@
 //! k-tiles of each, so that all multiprocessors have work.
 //!
 //! Each block stores the accumulators of its split to a workspace, as partial sums, and counts
-//! itself at the tile. The last block to arrive adds the partial sums of all splits and stores the
-//! tile: the *fix-up*. No block waits for another one, and the sums are added in the order of the
-//! splits, so results do not depend on the order of arrival.
+//! itself at the tile. The fix-up is the work of the last block to arrive: it reduces all splits, in
+//! their order, and stores the tile. No block waits for another one, and results do not depend on
+//! the order of arrival.
 //!
 //! # Thread mapping
 //! As for `wgmma_bf16_persistent`. A block computes its split first, then its data-parallel tiles.
@@ -69,8 +69,8 @@ pub const fn partial_sums_offset(stream_k_tiles: u32) -> u64 {
 
 /// Elements of the workspace, for `stream_k_tiles` tiles of `splits` splits.
 pub const fn workspace_elements(stream_k_tiles: u32, splits: u32) -> u64 {
-    let partials = stream_k_tiles as u64 * splits as u64 * CONSUMERS as u64;
-    partial_sums_offset(stream_k_tiles) + partials * partial_elements(BN) as u64
+    let groups = stream_k_tiles as u64 * splits as u64 * CONSUMERS as u64;
+    partial_sums_offset(stream_k_tiles) + groups * partial_elements(BN) as u64
 }
 
 /// The kernel's parameters, the tile scheduler and its work units.

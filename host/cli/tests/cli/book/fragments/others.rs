@@ -272,15 +272,6 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         ),
     ),
     (
-        "wgmma-steps-measured.md",
-        Measured(&[
-            "wgmma_bf16_persistent",
-            "wgmma_bf16_tma_store",
-            "wgmma_bf16_multicast",
-            "wgmma_bf16_stream_k",
-        ]),
-    ),
-    (
         "wgmma-general.md",
         CountersOfTwo(&["wgmma_bf16_stream_k", "wgmma_bf16"], cube(512)),
     ),
