@@ -48,7 +48,7 @@ impl From<Tf32> for f64 {
 /// An element type of A and B whose products may be stored to a C of `C`: sums are rounded to it
 /// once, to the nearest, ties to even.
 pub trait GemmInto<C: bytemuck::Pod>: GemmInput {
-    /// See [`Description::c_16bit`].
+    /// See [`Description::c_16bit`](super::Description::c_16bit).
     const C_16BIT: bool;
 }
 

@@ -31,7 +31,7 @@ pub struct GridSchedulerParams {
     /// Elements along k of each of its other work units.
     pub stream_k_rest: u32,
     /// Elements along k after which `sgemm` promotes its accumulators: a power of two that BK
-    /// divides. See [`promotion`](crate::gemm::simt::promotion).
+    /// divides. See [`promotion`].
     pub promotion_interval: u32,
 }
 

@@ -7,9 +7,9 @@
 //! k-tiles of each, so that all multiprocessors have work.
 //!
 //! Each block stores the accumulators of its split to a workspace, as partial sums, and counts
-//! itself at the tile. The fix-up is the work of the last block to arrive: it reduces all splits, in
-//! their order, and stores the tile. No block waits for another one, and results do not depend on
-//! the order of arrival.
+//! itself at the tile. The fix-up is the work of the last block to arrive: it reduces all splits,
+//! in their order, and stores the tile. No block waits for another one, and results do not depend
+//! on the order of arrival.
 //!
 //! # Thread mapping
 //! As for `wgmma_bf16_persistent`. A block computes its split first, then its data-parallel tiles.
