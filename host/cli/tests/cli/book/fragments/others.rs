@@ -282,7 +282,7 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "wgmma-general-measured.md",
         Measured(&[
-            "wgmma_bf16_stream_k",
+            "wgmma_bf16_persistent",
             "wgmma_bf16",
             "wgmma_f16",
             "wgmma_tf32",
