@@ -93,8 +93,8 @@ fn flops_are_those_of_the_operation() {
     }
 }
 
-/// Every kernel writes each byte of its output, and of its workspace, once and no other; of a plan of
-/// several kernels, the last one does.
+/// Every kernel writes each byte of its output, and of its workspace, once and no other; of a plan
+/// of several kernels, the last one does.
 #[test]
 fn kernels_write_the_output_once() {
     for profile in profiles() {
@@ -108,7 +108,7 @@ fn kernels_write_the_output_once() {
         let (_, elements) = rung.operation.elements(shape);
         let mut output = elements as u64 * rung.element.bytes();
         if rung.name == "wgmma_bf16_stream_k" {
-            // Two tiles of four k-tiles, of which each is a split. The workspace is written as well.
+            // Two tiles of four k-tiles, of which each is a split. The workspace is written too.
             output += wgmma_stream_k::workspace_elements(2, 4) * size_of::<f32>() as u64;
         }
         assert_eq!(counters.footprint().bytes_written, output, "{}", rung.name);
