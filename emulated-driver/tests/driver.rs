@@ -1,6 +1,8 @@
 //! Programs that load the library as they load NVIDIA's, each in a process of this test: the
 //! functions are found by name, and called as C does.
 
+#![cfg(target_os = "linux")]
+
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
 use std::sync::OnceLock;

@@ -168,11 +168,41 @@ const ELSEWHERE: &[Unreported] = &[
         reason: "The same of a tile.",
     },
     Unreported {
-        kernels: &[&["wgmma_bf16_persistent"]],
+        kernels: &[&[
+            "wgmma_bf16_persistent",
+            "wgmma_bf16_tma_store",
+            "wgmma_bf16_stream_k",
+        ]],
         kind: "arrival",
         source: "tma: if warp::lane_id() == 0 {",
         copies: &[1],
         reason: "The same of a tile.",
+    },
+    Unreported {
+        kernels: &[&[
+            "wgmma_bf16_tma_store",
+            "wgmma_bf16_multicast",
+            "wgmma_bf16_stream_k",
+        ]],
+        kind: "barrier",
+        source: "tma_store: if leader {",
+        copies: &[0, 1],
+        reason: "The barrier before an epilogue tile is written again: blocks have one tile here.",
+    },
+    Unreported {
+        kernels: &[&["wgmma_bf16_stream_k"]],
+        kind: "guard",
+        source: "wgmma_stream_k: if unit.tile >= self.scheduler.data_parallel_tiles",
+        copies: &[0],
+        reason: "Whether a work unit is of a stream-K tile: blocks with such a one have no data-parallel tiles here.",
+    },
+    Unreported {
+        kernels: &[&["wgmma_bf16_stream_k"]],
+        kind: "guard",
+        source: "wgmma_stream_k: for k_tile in unit.first_k_tile..unit.first_k_tile + unit.k_tiles {",
+        copies: &[1],
+        reason: "Whether a work unit has an odd number of k-tiles: blocks have one here, and \
+                no warp waits for a stage too many.",
     },
 ];
 
