@@ -10,7 +10,6 @@ const OTHERS: &[(&str, Option<&str>)] = &[
     ("tiled_guarded_32", Some("tiled_32")),
     ("outputs_1", Some("tiled_32")),
     ("wgmma_bf16_stream_k", Some("wgmma_bf16_tma_store")),
-    ("wgmma_bf16", Some("wgmma_bf16_persistent")),
     ("wolfe_ks", None),
     ("wolfe_k2_w32", Some("wolfe_k1_w32")),
     ("wolfe_k2_w128", Some("wolfe_k2_w64")),

@@ -71,9 +71,10 @@ fn words(code: &str) -> String {
         .to_string()
 }
 
-/// Kernels as they ran on the H200, one below the other, with what was predicted of them.
-pub fn measured(kernels: &[&str]) -> String {
-    let runs = results("run.json");
+/// Kernels as they ran on the H200 in `file`, one below the other, with what was predicted of them
+/// at that size.
+pub fn measured(file: &str, kernels: &[&str]) -> String {
+    let runs = results(file);
     let predictions = results("predict.json");
     let devices = results("devices.json");
     let records: Vec<&Value> = kernels.iter().map(|name| of_kernel(&runs, name)).collect();
@@ -94,7 +95,12 @@ pub fn measured(kernels: &[&str]) -> String {
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for record in &records {
         let kernel = text(record, "kernel");
-        let predicted = predictions.iter().find(|row| text(row, "kernel") == kernel);
+        let same = |row: &&Value, field: &str| row[field] == record[field];
+        let predicted = predictions.iter().find(|row| {
+            ["kernel", "m", "n", "k"]
+                .iter()
+                .all(|field| same(row, field))
+        });
         let of_prediction = |cell: fn(&Value) -> String| predicted.map_or("-".to_owned(), cell);
         let value = number(record, rate).expect("a rate");
         rows.push(vec![
@@ -107,7 +113,7 @@ pub fn measured(kernels: &[&str]) -> String {
         ]);
     }
     format!(
-        "{}\n{}, {}, driver {}; `results/h200/run.json` and `predict.json`.\n",
+        "{}\n{}, {}, driver {}; `results/h200/{file}` and `predict.json`.\n",
         table(&rows),
         text(&devices[0], "name"),
         size(records[0]),

@@ -17,6 +17,8 @@ pub enum Of {
     CountersOfTwo(&'static [&'static str], Shape),
     /// Times on the H200, with predictions.
     Measured(&'static [&'static str]),
+    /// The same, from a file of `results/h200` at another size.
+    MeasuredIn(&'static str, &'static [&'static str]),
     /// Figures of a source, by its number, and of one of its groups, by the beginning of its name.
     Sources(&'static str, &'static str),
     /// The same, of these kernels alone.
@@ -57,7 +59,8 @@ fn text(of: Of) -> String {
     match of {
         Counters(kernels, shape) => counters::counters(kernels, shape, None),
         CountersOfTwo(kernels, shape) => counters::counters(kernels, shape, Some(2)),
-        Measured(kernels) => results::measured(kernels),
+        Measured(kernels) => results::measured("run.json", kernels),
+        MeasuredIn(file, kernels) => results::measured(file, kernels),
         Sources(source, group) => results::sources(source, group, None),
         SomeSources(source, group, kernels) => results::sources(source, group, Some(kernels)),
         Sweeps(kernels) => results::sweeps(kernels),

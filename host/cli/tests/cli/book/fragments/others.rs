@@ -1,8 +1,8 @@
 //! Fragments of the chapters on transposes, Wolfe's kernels, tensor cores and tools.
 
 use super::Of::{
-    self, Compared, Console, Counters, CountersOfTwo, Excerpt, FirstMinutes, Measured, Ptx,
-    SomeSources, Sources,
+    self, Compared, Console, Counters, CountersOfTwo, Excerpt, FirstMinutes, Measured, MeasuredIn,
+    Ptx, SomeSources, Sources,
 };
 use super::cube;
 
@@ -272,6 +272,22 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
         ),
     ),
     (
+        "wgmma-steps-measured.md",
+        Measured(&[
+            "wgmma_bf16_persistent",
+            "wgmma_bf16_tma_store",
+            "wgmma_bf16_multicast",
+            "wgmma_bf16_stream_k",
+        ]),
+    ),
+    (
+        "wgmma-steps-stream-k-measured.md",
+        MeasuredIn(
+            "run-1536x3072x4096.json",
+            &["wgmma_bf16_multicast", "wgmma_bf16_stream_k"],
+        ),
+    ),
+    (
         "wgmma-general.md",
         CountersOfTwo(&["wgmma_bf16_stream_k", "wgmma_bf16"], cube(512)),
     ),
@@ -282,7 +298,7 @@ pub const FRAGMENTS: &[(&str, Of)] = &[
     (
         "wgmma-general-measured.md",
         Measured(&[
-            "wgmma_bf16_persistent",
+            "wgmma_bf16_stream_k",
             "wgmma_bf16",
             "wgmma_f16",
             "wgmma_tf32",
