@@ -77,6 +77,16 @@ pub(super) const SWEPT: Words<Over> = &[
 pub(super) const PEERS: Words<Peer> = &[
     ("cublas", "cuBLAS, for products", Peer::Cublas),
     (
+        "cublaslt",
+        "The fastest algorithm of cuBLASLt's heuristics at each size, for products",
+        Peer::CublasLt,
+    ),
+    (
+        "best",
+        "The faster of these two at each size, for products",
+        Peer::Best,
+    ),
+    (
         "copy",
         "The rung `copy`, for transposes: over as many bytes, up to a multiple of its tile",
         Peer::Copy,
@@ -119,4 +129,12 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
         let found = words.iter().find(|(known, ..)| *known == word);
         found.map(|(.., value)| *value).ok_or("no such value")
     })
+}
+
+/// A number above 0.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("give a number above 0".to_owned()),
+    }
 }

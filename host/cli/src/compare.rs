@@ -1,6 +1,6 @@
 //! `warpladder compare`.
 
-use super::choices::{PEERS, one_of};
+use super::choices::{PEERS, one_of, positive};
 use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
 use super::shape::ProblemArgs;
@@ -34,6 +34,10 @@ pub(super) struct Args {
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,
+    /// Time a problem whose ratio is below BAR three times more: the median of the four ratios
+    /// counts
+    #[arg(long, value_name = "BAR", value_parser = positive)]
+    retime_below: Option<f64>,
     /// Pause before each sample in milliseconds: none shows what the card sustains, a long one what
     /// it does rested
     #[arg(long, value_name = "MS", default_value_t = 0)]
@@ -60,6 +64,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         reps: args.reps.get(),
         rest: Duration::from_millis(args.rest),
         seed: args.problems.shapes.seed,
+        retime_below: args.retime_below,
     };
     let all = cases.len();
     // Without a GPU the comparison itself says so.

@@ -7,7 +7,7 @@ mod rows;
 mod shown;
 mod worker;
 
-use super::choices::{CACHES, ENGINES, FAMILIES, one_of};
+use super::choices::{CACHES, ENGINES, FAMILIES, one_of, positive};
 use super::estimate::{self, SAID_FROM};
 use super::interrupt::{self, Ending};
 use super::output::{self, Destination, human_output};
@@ -246,14 +246,6 @@ fn sampling(args: &Args, engine: EngineKind) -> Sampling {
         precision_pct: args.precision,
         time_limit: args.precision.map(|_| TIME_LIMIT_OF_PRECISION),
         cache: args.cache,
-    }
-}
-
-/// A number above 0.
-pub(super) fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err("give a number above 0".to_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ use warpladder::ptx;
 use warpladder_lab::catalogue;
 use warpladder_lab::compare::Layout::{Nn, Nt, Tn, Tt};
 use warpladder_lab::compare::{CompareError, Comparer, Options, Peer};
-use warpladder_lab::peer::cublas::CublasError;
+use warpladder_lab::peer::library::LibraryError;
 use warpladder_lab::problem::Shape;
 
 const SHAPE: Shape = Shape {
@@ -29,6 +29,7 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
         reps: 5,
         rest: Duration::ZERO,
         seed: 1,
+        retime_below: None,
     };
     let comparer = Comparer::new(&engine, options);
     for (name, layout, peer) in [
@@ -53,7 +54,7 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
             continue;
         }
         let compared = match comparer.compare(rung, SHAPE, layout, peer) {
-            Err(CompareError::Cublas(CublasError::Missing(why))) => {
+            Err(CompareError::Library(why @ LibraryError::Missing { .. })) => {
                 println!("{name} skipped: {why}");
                 continue;
             }
