@@ -1,7 +1,7 @@
 //! Matrix products in either layout.
 
 use super::{Operation, Problem, Shape, random};
-use nalgebra::{Dyn, MatrixView, MatrixViewMut};
+use nalgebra::{DMatrix, Dyn, MatrixView, MatrixViewMut};
 use rayon::prelude::*;
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -208,8 +208,8 @@ impl<T: Element> Problem<T> for Product<T> {
 /// Least rows that are looked at together, at the same time as other blocks.
 const BLOCK_ROWS: usize = 32;
 
-/// All rows of a matrix, in blocks of that many; the last one has what is left over as well, since
-/// nalgebra multiplies very few rows in another way. One block where there are no rows.
+/// All rows of a matrix, in blocks of that many; the last one has what is left over as well, as
+/// nalgebra's fast product takes no block of few rows. One block where there are no rows.
 fn row_blocks(rows: usize) -> Vec<Range<usize>> {
     let blocks = (rows / BLOCK_ROWS).max(1);
     let end = |block: usize| match block == blocks {
@@ -242,12 +242,17 @@ fn multiply<T: Element>(
     (b, in_b): (&[T], Strides),
     [m, n, k]: [usize; 3],
 ) -> Vec<f64> {
+    // Below this nalgebra does not hand views to its fast product, and wants columns without gaps.
+    const LEAST: usize = 6;
+    if [m, n, k].into_iter().any(|extent| extent < LEAST) {
+        let a = DMatrix::from_fn(m, k, |i, j| a[in_a.index(i, j)].into());
+        let b = DMatrix::from_fn(k, n, |i, j| b[in_b.index(i, j)].into());
+        let c: DMatrix<f64> = a * b;
+        return c.transpose().data.into();
+    }
     let wide = |matrix: &[T]| -> Vec<f64> { matrix.par_iter().map(|&x| x.into()).collect() };
     let (a, b) = (wide(a), wide(b));
     let mut c = vec![0.0; m * n];
-    if c.is_empty() || k == 0 {
-        return c;
-    }
     let b = View::from_slice_with_strides(&b, k, n, in_b.row, in_b.column);
     let mut blocks = Vec::new();
     let mut rest = &mut c[..];
