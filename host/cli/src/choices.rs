@@ -1,6 +1,7 @@
 //! Arguments that take one of a few words, for types of the libraries, which know nothing of a
 //! command line.
 
+use super::shape::AskedLayout;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use warpladder::engine::EngineChoice;
 use warpladder::gemm::layout::Layout;
@@ -33,11 +34,16 @@ pub(super) const CACHES: Words<Cache> = &[
     ),
 ];
 
-pub(super) const LAYOUTS: Words<Layout> = &[
-    ("nn", "Both as they are", Layout::Nn),
-    ("nt", "B transposed", Layout::Nt),
-    ("tn", "A transposed", Layout::Tn),
-    ("tt", "Both transposed", Layout::Tt),
+pub(super) const LAYOUTS: Words<AskedLayout> = &[
+    ("nn", "Both as they are", AskedLayout::Of(Layout::Nn)),
+    ("nt", "B transposed", AskedLayout::Of(Layout::Nt)),
+    ("tn", "A transposed", AskedLayout::Of(Layout::Tn)),
+    ("tt", "Both transposed", AskedLayout::Of(Layout::Tt)),
+    (
+        "random",
+        "One of these, drawn for each size by the seed",
+        AskedLayout::Random,
+    ),
 ];
 
 pub(super) const FAMILIES: Words<Family> = &[

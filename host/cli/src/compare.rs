@@ -3,7 +3,7 @@
 use super::choices::{PEERS, one_of, positive};
 use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
-use super::shape::ProblemArgs;
+use super::shape::{Compared, ProblemArgs};
 use super::{estimate, progress, select, table, units};
 use crate::outcome::Outcome;
 use comfy_table::Table;
@@ -30,7 +30,7 @@ pub(super) struct Args {
     #[arg(long, value_parser = one_of(PEERS))]
     peer: Option<Peer>,
     #[command(flatten)]
-    problems: ProblemArgs,
+    problems: ProblemArgs<Compared>,
     /// Samples of each of the two
     #[arg(long, value_name = "R", default_value = "20")]
     reps: NonZeroUsize,
@@ -53,10 +53,12 @@ pub(super) struct Args {
 pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let rungs = select::kernels(&args.kernels)?;
     let json = args.json.as_deref().map(Destination::open).transpose()?;
+    let has_product = rungs.iter().any(|rung| rung.operation.is_product());
+    let problems = args.problems.each(has_product)?;
     let mut cases = Vec::new();
     for &rung in &rungs {
         let peer = args.peer.unwrap_or_else(|| Peer::usual(rung.operation));
-        for (asked, layout) in args.problems.each() {
+        for &(asked, layout) in &problems {
             cases.push((rung, asked.of(rung)?, layout, peer));
         }
     }

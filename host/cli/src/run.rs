@@ -108,7 +108,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         bail!("the emulator has no caches: leave out --cache cold");
     }
     let on_gpu = engine.kind() == EngineKind::Gpu;
-    let shapes = args.shapes.each(if on_gpu { 4096 } else { 256 });
+    let shapes = args.shapes.each(if on_gpu { 4096 } else { 256 })?;
     let mut selection = cases::split(&named, &*engine, &shapes, args.shapes.is_given())?;
     let device = match (asked_device, on_gpu) {
         (Some(asked), _) => asked,
