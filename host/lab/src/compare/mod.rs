@@ -16,10 +16,12 @@ mod contestant;
 mod products;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 mod rounds;
+mod summary;
 
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub use comparer::{CompareError, Comparer, Options};
 pub use comparison::{Heuristics, OtherPeer, PeerComparison};
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub use contestant::Peer;
+pub use summary::{Summary, Worst, summaries};
 pub use warpladder::gemm::layout::Layout;
