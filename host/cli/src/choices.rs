@@ -1,10 +1,8 @@
 //! Arguments that take one of a few words, for types of the libraries, which know nothing of a
 //! command line.
 
-use super::shape::AskedLayout;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use warpladder::engine::EngineChoice;
-use warpladder::gemm::layout::Layout;
 use warpladder::timing::Cache;
 use warpladder_lab::catalogue::Family;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
@@ -31,18 +29,6 @@ pub(super) const CACHES: Words<Cache> = &[
         "cold",
         "Other data: memory of twice the size of the L2 cache is written before each sample",
         Cache::Cold,
-    ),
-];
-
-pub(super) const LAYOUTS: Words<AskedLayout> = &[
-    ("nn", "Both as they are", AskedLayout::Of(Layout::Nn)),
-    ("nt", "B transposed", AskedLayout::Of(Layout::Nt)),
-    ("tn", "A transposed", AskedLayout::Of(Layout::Tn)),
-    ("tt", "Both transposed", AskedLayout::Of(Layout::Tt)),
-    (
-        "random",
-        "One of these, drawn for each size by the seed",
-        AskedLayout::Random,
     ),
 ];
 

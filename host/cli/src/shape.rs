@@ -2,16 +2,14 @@
 
 mod random;
 
-use super::choices::{LAYOUTS, one_of};
+use super::choices::one_of;
 use anyhow::bail;
-use random::{Distribution, Gflop, Layouts, RandomArgs};
+use random::{AskedLayout, Distribution, Gflop, LAYOUTS, Layouts, RandomArgs};
 use std::str::FromStr;
 use warpladder::gemm::layout::Layout;
 use warpladder_lab::catalogue::Rung;
 use warpladder_lab::problem::Shape;
 use warpladder_lab::run::{RunError, check_shape};
-
-pub(super) use random::AskedLayout;
 
 /// The size of a problem as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -188,9 +188,11 @@ mod tests {
         assert!(text.contains("whose median counts: 1 size\n"), "{text}");
         let row = text.lines().find(|line| line.contains("nn,tn")).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();
-        let figures = ["2", "1.00", "0.500", "0.875", "1.25", "1.63", "50", "%"];
+        let figures = [
+            "2", "1.000", "0.5000", "0.8750", "1.250", "1.625", "50", "%",
+        ];
         assert_eq!(cells[2..], figures, "{text}");
-        let worst = "least ratios of sgemm: 7 x 8 x 9 nn: 0.500, 8 x 8 x 9 tn: 2.00\n";
+        let worst = "least ratios of sgemm: 7 x 8 x 9 nn: 0.5000, 8 x 8 x 9 tn: 2.000\n";
         assert!(text.contains(worst), "{text}");
         assert_eq!(text.matches("least ratios").count(), 1);
     }

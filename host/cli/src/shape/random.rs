@@ -1,6 +1,7 @@
 //! Sizes drawn at random: one way for all commands.
 
 use super::DefaultSize;
+use crate::choices::Words;
 use anyhow::bail;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -113,8 +114,8 @@ struct Extents {
     last: u32,
 }
 
-/// Draws of a size before it is given up: of the sizes between the extents, one in as many is within
-/// the work.
+/// Draws before a size is given up. Of sizes with the default extents, two in five are of the
+/// default work.
 const ATTEMPTS: usize = 100_000;
 
 impl Extents {
@@ -202,12 +203,25 @@ impl FromStr for Gflop {
 
 /// A layout, or one that is drawn for each size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AskedLayout {
+pub(super) enum AskedLayout {
     /// This one.
     Of(Layout),
     /// One of the four.
     Random,
 }
+
+/// The words of layouts.
+pub(super) const LAYOUTS: Words<AskedLayout> = &[
+    ("nn", "Both as they are", AskedLayout::Of(Layout::Nn)),
+    ("nt", "B transposed", AskedLayout::Of(Layout::Nt)),
+    ("tn", "A transposed", AskedLayout::Of(Layout::Tn)),
+    ("tt", "Both transposed", AskedLayout::Of(Layout::Tt)),
+    (
+        "random",
+        "One of these, drawn for each size by the seed",
+        AskedLayout::Random,
+    ),
+];
 
 /// Draws layouts. They are a sequence of their own: the sizes of a seed do not depend on them.
 pub(super) struct Layouts(StdRng);
@@ -274,13 +288,13 @@ mod tests {
                 .all(|extent| extent % 64 == 0 && (64..=16384).contains(extent))
         );
         assert!(all.iter().any(|&extent| extent > 8192));
-        let narrow = RandomArgs {
+        let bounded = RandomArgs {
             align: NonZeroU32::new(48),
             min: NonZeroU32::new(100),
             max: NonZeroU32::new(200),
             ..args::<Large>(50)
         };
-        let all = extents(&narrow.draw(4096, 1, true).unwrap());
+        let all = extents(&bounded.draw(4096, 1, true).unwrap());
         assert!(
             all.iter().all(|extent| [144, 192].contains(extent)),
             "{all:?}"

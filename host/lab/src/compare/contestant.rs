@@ -206,7 +206,7 @@ impl<'e> Contestants<'e> {
             Opponent::Kernel { copies, .. } => Ok(enqueue(&copies[set])?),
             Opponent::Products(products) => {
                 // SAFETY: the kernel's matrices live as long as this value, which is longer than
-                // what is on the stream: whoever queues waits.
+                // what is on the stream: `Comparer::sample` waits for it.
                 Ok(unsafe { products.queue(set) }?)
             }
             Opponent::Memcpy { buffers, bytes } => {

@@ -1,7 +1,7 @@
 //! cuBLASLt: cuBLAS's own kernels, each of which can be asked for.
 //!
-//! Its heuristics give algorithms in the order in which it expects them to be fast; the first one is
-//! not always the fastest. Matrices are handed over column-major with the operands swapped
+//! Its heuristics give algorithms in the order in which it expects them to be fast; the first one
+//! is not always the fastest. Matrices are handed over column-major with the operands swapped
 //! ([`Product::column_major`]), as they are to cuBLAS: not every algorithm takes
 //! `CUBLASLT_ORDER_ROW`.
 

@@ -256,8 +256,8 @@ fn rounds(shape: Shape) -> u32 {
 
 /// `len` values from [-1, 1), the same ones for the same seed and stream.
 fn random<T: Element>(len: usize, seed: u64, stream: u64) -> Vec<T> {
-    // Streams keep the inputs of one problem apart, and so do blocks; the multipliers are odd, so no
-    // two of them coincide.
+    // Streams keep the inputs of one problem apart, and blocks the parts of one input; the
+    // multipliers are odd, so no two of them coincide.
     let of_stream = seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut values = vec![T::zeroed(); len];
     let blocks = values.par_chunks_mut(RANDOM_BLOCK).enumerate();
