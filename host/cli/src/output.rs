@@ -165,6 +165,7 @@ impl Destination {
     }
 
     /// The same with what all records say together.
+    #[cfg(all(target_os = "linux", feature = "gpu"))]
     pub fn write_summarised<R: serde::Serialize>(
         self,
         command: &str,

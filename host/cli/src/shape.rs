@@ -4,7 +4,7 @@ mod random;
 
 use super::choices::one_of;
 use anyhow::bail;
-use random::{AskedLayout, Distribution, Gflop, LAYOUTS, Layouts, RandomArgs};
+use random::{AskedLayout, Distribution, LAYOUTS, Layouts, RandomArgs};
 use std::str::FromStr;
 use warpladder::gemm::layout::Layout;
 use warpladder_lab::catalogue::Rung;
@@ -63,16 +63,18 @@ default_sizes! {
 }
 
 /// What is compared with a peer on a GPU: random sizes from few rows to what fills a GPU.
+#[cfg(any(test, all(target_os = "linux", feature = "gpu")))]
 #[derive(Clone, Debug)]
 pub(super) struct Compared;
 
+#[cfg(any(test, all(target_os = "linux", feature = "gpu")))]
 impl DefaultSize for Compared {
     const WORDS: &'static str = Large::WORDS;
     const DRAWN: Option<Distribution> = Some(Distribution {
         min: 16,
         max: 8192,
         max_aligned: 16384,
-        work: Some(Gflop(0.2, 600.0)),
+        work: Some(random::Gflop(0.2, 600.0)),
     });
     const MIN_WORDS: &'static str = "16";
     const MAX_WORDS: &'static str = "8192, with --align 16384";
