@@ -29,6 +29,7 @@
 //! r · √(k · n) is added to the tolerance: that of elements of 2 · √k.
 
 use crate::element::Element;
+use std::ops::Range;
 
 /// How an output was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -60,6 +61,19 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The verdict on what this is of and, behind that, what `next` is of.
+    pub fn and(self, next: Self) -> Self {
+        // Written so that NaN stays in `error`: `f64::max` would drop it.
+        let is_larger = next.error.is_nan() || next.error > self.error;
+        Verdict {
+            ok: self.ok && next.ok,
+            error: if is_larger { next.error } else { self.error },
+            tolerance: self.tolerance.max(next.tolerance),
+            method: self.method,
+            complaint: self.complaint.or(next.complaint),
+        }
+    }
+
     /// The verdict with something else that was wrong.
     pub fn but(self, complaint: String) -> Self {
         Verdict {
@@ -162,15 +176,26 @@ pub fn elementwise(
     tolerance: impl Into<Tolerance>,
     method: Method,
 ) -> Verdict {
+    elementwise_rows((0..rows, columns), output, expected, tolerance, method)
+}
+
+/// The same of some rows.
+pub fn elementwise_rows(
+    (rows, columns): (Range<usize>, usize),
+    output: impl Fn(usize, usize) -> f64,
+    expected: impl Fn(usize, usize) -> f64,
+    tolerance: impl Into<Tolerance>,
+    method: Method,
+) -> Verdict {
     let tolerance = tolerance.into();
-    let place = |index: usize| (index / columns, index % columns);
-    let differences = (0..rows * columns).map(|index| {
-        let (i, j) = place(index);
+    let first = rows.start;
+    let places = rows.flat_map(|i| (0..columns).map(move |j| (i, j)));
+    let differences = places.map(|(i, j)| {
         let expected = expected(i, j);
         ((output(i, j) - expected).abs(), tolerance.of(expected))
     });
     judge(differences, tolerance.sum, method, |index| {
-        let (i, j) = place(index);
+        let (i, j) = (first + index / columns, index % columns);
         format!(
             "element ({i}, {j}) is {}, not {}",
             output(i, j),
@@ -219,10 +244,19 @@ pub fn freivalds<T: Element>(
     projections: &[Projection],
     tolerance: f64,
 ) -> Verdict {
-    let projected: Vec<Vec<f64>> = projections
+    let projected = projections
         .iter()
-        .map(|projection| project(c, strides, rows, &projection.x))
-        .collect();
+        .map(|projection| project(c, strides, rows, &projection.x));
+    projected_rows(&projected.collect::<Vec<_>>(), projections, tolerance)
+}
+
+/// The same, where C times each of the vectors is known.
+pub fn projected_rows(
+    projected: &[Vec<f64>],
+    projections: &[Projection],
+    tolerance: f64,
+) -> Verdict {
+    let rows = projected.first().map_or(0, Vec::len);
     let pair = |index: usize| {
         let (vector, row) = (index / rows, index % rows);
         (projected[vector][row], projections[vector].expected[row])

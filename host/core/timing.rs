@@ -57,6 +57,12 @@ fn middle(sorted: &[f64]) -> Option<f64> {
     Some((sorted[last / 2] + sorted[sorted.len() / 2]) / 2.0)
 }
 
+/// The geometric mean, as ratios are averaged; `None` where there are none.
+pub fn geometric_mean(ratios: &[f64]) -> Option<f64> {
+    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
+}
+
 /// The middle of samples of anything, and the middles of its halves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quartiles {
@@ -137,6 +143,13 @@ mod tests {
         let Quartiles { low, median, high } = Quartiles::of(&[7.0]).unwrap();
         assert_eq!((low, median, high), (7.0, 7.0, 7.0));
         assert_eq!(Quartiles::of(&[]), None);
+    }
+
+    #[test]
+    fn ratios_and_their_inverses_average_to_1() {
+        assert!((geometric_mean(&[4.0, 0.25, 8.0, 0.125]).unwrap() - 1.0).abs() < 1e-12);
+        assert!((geometric_mean(&[2.0, 8.0]).unwrap() - 4.0).abs() < 1e-12);
+        assert_eq!(geometric_mean(&[]), None);
     }
 
     #[test]

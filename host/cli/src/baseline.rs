@@ -1,6 +1,6 @@
 //! `warpladder run --baseline`.
 
-use super::{run, table};
+use super::{choices, table};
 use crate::outcome::Outcome;
 use std::io::Write;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(super) struct BaselineArgs {
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Changes up to PERCENT percent do not count [default: 2 on a GPU, 10 on the emulator]
-    #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = run::positive)]
+    #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = choices::positive)]
     floor: Option<f64>,
 }
 

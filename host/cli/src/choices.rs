@@ -3,7 +3,6 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use warpladder::engine::EngineChoice;
-use warpladder::gemm::layout::Layout;
 use warpladder::timing::Cache;
 use warpladder_lab::catalogue::Family;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
@@ -31,13 +30,6 @@ pub(super) const CACHES: Words<Cache> = &[
         "Other data: memory of twice the size of the L2 cache is written before each sample",
         Cache::Cold,
     ),
-];
-
-pub(super) const LAYOUTS: Words<Layout> = &[
-    ("nn", "Both as they are", Layout::Nn),
-    ("nt", "B transposed", Layout::Nt),
-    ("tn", "A transposed", Layout::Tn),
-    ("tt", "Both transposed", Layout::Tt),
 ];
 
 pub(super) const FAMILIES: Words<Family> = &[
@@ -76,6 +68,16 @@ pub(super) const SWEPT: Words<Over> = &[
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub(super) const PEERS: Words<Peer> = &[
     ("cublas", "cuBLAS, for products", Peer::Cublas),
+    (
+        "cublaslt",
+        "The fastest algorithm of cuBLASLt's heuristics at each size, for products",
+        Peer::CublasLt,
+    ),
+    (
+        "best",
+        "The faster of these two at each size, for products",
+        Peer::Best,
+    ),
     (
         "copy",
         "The rung `copy`, for transposes: over as many bytes, up to a multiple of its tile",
@@ -119,4 +121,12 @@ pub(super) fn one_of<T: Copy + Send + Sync + 'static>(
         let found = words.iter().find(|(known, ..)| *known == word);
         found.map(|(.., value)| *value).ok_or("no such value")
     })
+}
+
+/// A number above 0.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("give a number above 0".to_owned()),
+    }
 }

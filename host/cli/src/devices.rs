@@ -34,7 +34,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     };
     let mut stdout = output::stdout();
     if args.json {
-        stdout.write_all(&output::json("devices", true, &devices)?)?;
+        stdout.write_all(&output::json("devices", true, None, &devices)?)?;
         return Ok(Outcome::Done);
     }
     if let Some(reason) = no_gpu {

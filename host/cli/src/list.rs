@@ -82,7 +82,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let entries: Vec<Entry> = catalogue::rungs().map(Entry::from).collect();
     let mut stdout = output::stdout();
     if args.json {
-        stdout.write_all(&output::json("list", true, &entries)?)?;
+        stdout.write_all(&output::json("list", true, None, &entries)?)?;
         return Ok(Outcome::Done);
     }
     let text = match args.wide {

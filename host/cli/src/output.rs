@@ -161,7 +161,20 @@ impl Destination {
         complete: bool,
         records: &[R],
     ) -> anyhow::Result<()> {
-        self.write(&json(command, complete, records)?)
+        self.write(&json(command, complete, None, records)?)
+    }
+
+    /// The same with what all records say together.
+    #[cfg(all(target_os = "linux", feature = "gpu"))]
+    pub fn write_summarised<R: serde::Serialize>(
+        self,
+        command: &str,
+        complete: bool,
+        summary: impl serde::Serialize,
+        records: &[R],
+    ) -> anyhow::Result<()> {
+        let summary = serde_json::to_value(summary)?;
+        self.write(&json(command, complete, Some(summary), records)?)
     }
 
     /// Writes everything at once.
@@ -190,6 +203,7 @@ impl Destination {
 pub fn json<R: serde::Serialize>(
     command: &str,
     complete: bool,
+    summary: Option<serde_json::Value>,
     records: &[R],
 ) -> anyhow::Result<Vec<u8>> {
     let mut text = serde_json::to_vec_pretty(&Envelope {
@@ -197,6 +211,7 @@ pub fn json<R: serde::Serialize>(
         command,
         version: env!("CARGO_PKG_VERSION"),
         complete,
+        summary,
         records,
     })?;
     text.push(b'\n');

@@ -111,7 +111,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let emulator = EmulatorEngine::new();
     let mut cases = Vec::new();
     for &rung in &rungs {
-        for asked in shapes.each(select::PREDICTED_SIZE) {
+        for asked in shapes.each(select::PREDICTED_SIZE)? {
             let shape = asked.of(rung)?;
             check_forecast(&device, rung, shape)?;
             cases.push((rung, shape));

@@ -43,7 +43,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let engine = EmulatorEngine::new();
     let admitted = args
         .shapes
-        .each(DEFAULT_SIZE)
+        .each(DEFAULT_SIZE)?
         .into_iter()
         .map(|asked| preflight(&engine, rung, asked.of(rung)?))
         .collect::<Result<Vec<Admitted>, _>>()?;

@@ -59,7 +59,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let engine = open_engine(args.engine)?;
     let sizes: Vec<Option<Shape>> = match args.shapes.is_given() {
         true => {
-            let shapes = args.shapes.each(SUITS_ALL).into_iter();
+            let shapes = args.shapes.each(SUITS_ALL)?.into_iter();
             shapes.map(|asked| Some(asked.any())).collect()
         }
         false => vec![None],

@@ -7,7 +7,7 @@ mod rows;
 mod shown;
 mod worker;
 
-use super::choices::{CACHES, ENGINES, FAMILIES, one_of};
+use super::choices::{CACHES, ENGINES, FAMILIES, one_of, positive};
 use super::estimate::{self, SAID_FROM};
 use super::interrupt::{self, Ending};
 use super::output::{self, Destination, human_output};
@@ -108,7 +108,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         bail!("the emulator has no caches: leave out --cache cold");
     }
     let on_gpu = engine.kind() == EngineKind::Gpu;
-    let shapes = args.shapes.each(if on_gpu { 4096 } else { 256 });
+    let shapes = args.shapes.each(if on_gpu { 4096 } else { 256 })?;
     let mut selection = cases::split(&named, &*engine, &shapes, args.shapes.is_given())?;
     let device = match (asked_device, on_gpu) {
         (Some(asked), _) => asked,
@@ -246,14 +246,6 @@ fn sampling(args: &Args, engine: EngineKind) -> Sampling {
         precision_pct: args.precision,
         time_limit: args.precision.map(|_| TIME_LIMIT_OF_PRECISION),
         cache: args.cache,
-    }
-}
-
-/// A number above 0.
-pub(super) fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err("give a number above 0".to_owned()),
     }
 }
 

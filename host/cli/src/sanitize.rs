@@ -182,7 +182,7 @@ fn select(args: &Args, emulator: &EmulatorEngine) -> anyhow::Result<Vec<Admitted
             cases.push(preflight(emulator, rung, default_shape(rung))?);
             continue;
         }
-        for asked in args.shapes.each(LARGEST) {
+        for asked in args.shapes.each(LARGEST)? {
             match asked.of(rung) {
                 Ok(shape) => cases.push(preflight(emulator, rung, shape)?),
                 Err(error) if by_name => return Err(error.into()),

@@ -1,11 +1,10 @@
 //! Sizes and layouts on the command line: one way to give them, for all commands.
 
-use super::choices::{LAYOUTS, one_of};
+mod random;
+
+use super::choices::one_of;
 use anyhow::bail;
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-use std::marker::PhantomData;
-use std::num::NonZeroU32;
+use random::{AskedLayout, Distribution, LAYOUTS, Layouts, RandomArgs};
 use std::str::FromStr;
 use warpladder::gemm::layout::Layout;
 use warpladder_lab::catalogue::Rung;
@@ -20,11 +19,19 @@ pub(super) struct ShapeArg(pub Shape);
 pub(super) trait DefaultSize: Clone + Send + Sync + 'static {
     /// In words, for its help.
     const WORDS: &'static str;
+    /// What is drawn at random: `None` draws extents up to the default size.
+    const DRAWN: Option<Distribution>;
+    /// The least random extent in words.
+    const MIN_WORDS: &'static str;
+    /// The greatest one.
+    const MAX_WORDS: &'static str;
+    /// The work of a random product.
+    const WORK_WORDS: &'static str;
 }
 
 /// Declares [`DefaultSize`]s.
 macro_rules! default_sizes {
-    ($($(#[$doc:meta])* $name:ident = $words:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident = $words:literal, up to $max:literal;)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone)]
@@ -32,6 +39,10 @@ macro_rules! default_sizes {
 
             impl DefaultSize for $name {
                 const WORDS: &'static str = $words;
+                const DRAWN: Option<Distribution> = None;
+                const MIN_WORDS: &'static str = "1";
+                const MAX_WORDS: &'static str = $max;
+                const WORK_WORDS: &'static str = "any";
             }
         )*
     };
@@ -40,14 +51,34 @@ macro_rules! default_sizes {
 default_sizes! {
     /// What runs on either engine.
     ByEngine = "4096 on a GPU, 256 on the emulator",
+        up to "4096 on a GPU, 256 on the emulator";
     /// What is predicted, or timed on a GPU.
-    Large = "4096",
+    Large = "4096", up to "4096";
     /// What is counted on the emulator.
-    Emulated = "256",
+    Emulated = "256", up to "256";
     /// What the sanitizers look at.
-    Awkward = "small, and awkward where the kernel takes any",
+    Awkward = "small, and awkward where the kernel takes any", up to "128";
     /// Those of the sources.
-    OfSources = "the sources' own on a GPU, small ones on the emulator",
+    OfSources = "the sources' own on a GPU, small ones on the emulator", up to "256";
+}
+
+/// What is compared with a peer on a GPU: random sizes from few rows to what fills a GPU.
+#[cfg(any(test, all(target_os = "linux", feature = "gpu")))]
+#[derive(Clone, Debug)]
+pub(super) struct Compared;
+
+#[cfg(any(test, all(target_os = "linux", feature = "gpu")))]
+impl DefaultSize for Compared {
+    const WORDS: &'static str = Large::WORDS;
+    const DRAWN: Option<Distribution> = Some(Distribution {
+        min: 16,
+        max: 8192,
+        max_aligned: 16384,
+        work: Some(random::Gflop(0.2, 600.0)),
+    });
+    const MIN_WORDS: &'static str = "16";
+    const MAX_WORDS: &'static str = "8192, with --align 16384";
+    const WORK_WORDS: &'static str = "0.2..600";
 }
 
 /// Largest extent of a random size, where a GPU or a model works on it.
@@ -67,16 +98,13 @@ pub(super) struct Shapes<D: DefaultSize> {
         )
     )]
     shapes: Vec<ShapeArg>,
-    /// N sizes drawn at random, rounded up to what a kernel takes
-    #[arg(long, value_name = "N")]
-    random: Option<NonZeroU32>,
-    /// Seed of random sizes, and of the inputs
+    #[command(flatten)]
+    random: RandomArgs<D>,
+    /// Seed of random sizes and layouts, and of the inputs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]
     gone: Gone,
-    #[arg(skip)]
-    default: PhantomData<D>,
 }
 
 /// How sizes were given before; refused with how they are given now.
@@ -140,41 +168,42 @@ impl AskedShape {
 impl<D: DefaultSize> Shapes<D> {
     /// Whether any is given.
     pub(super) fn is_given(&self) -> bool {
-        !self.shapes.is_empty() || self.random.is_some()
+        !self.shapes.is_empty() || self.random.random.is_some()
     }
 
     /// The sizes that are given; `default` in each dimension where there are none. Random extents
-    /// are up to `default`, each power of two as likely as the others.
-    pub(super) fn each(&self, default: u32) -> Vec<AskedShape> {
+    /// are up to `default`, unless the command or its arguments say otherwise.
+    ///
+    /// # Errors
+    /// Where no size is as it was asked for.
+    pub(super) fn each(&self, default: u32) -> anyhow::Result<Vec<AskedShape>> {
+        self.each_of(default, true)
+    }
+
+    /// The same for kernels among which there is a product or not.
+    fn each_of(&self, default: u32, has_product: bool) -> anyhow::Result<Vec<AskedShape>> {
         let given = self.shapes.iter().map(|&ShapeArg(shape)| AskedShape {
             shape,
             is_random: false,
         });
-        let mut asked: Vec<AskedShape> = given.collect();
-        let mut rng = StdRng::seed_from_u64(self.seed);
-        let mut extent = || {
-            let exponent = rng.random_range(0.0..=f64::from(default).log2());
-            exponent.exp2().round() as u32
-        };
-        for _ in 0..self.random.map_or(0, NonZeroU32::get) {
-            let [m, n, k] = std::array::from_fn(|_| extent());
-            asked.push(AskedShape {
-                shape: Shape { m, n, k },
-                is_random: true,
-            });
-        }
+        let drawn = self.random.draw(default, self.seed, has_product)?;
+        let drawn = drawn.into_iter().map(|shape| AskedShape {
+            shape,
+            is_random: true,
+        });
+        let mut asked: Vec<AskedShape> = given.chain(drawn).collect();
         if asked.is_empty() {
             asked.push(AskedShape {
                 shape: square(default),
                 is_random: false,
             });
         }
-        asked
+        Ok(asked)
     }
 
     /// The one size of a command that takes one.
     pub(super) fn one(&self, default: u32, rung: &Rung) -> anyhow::Result<Shape> {
-        match self.each(default)[..] {
+        match self.each(default)?[..] {
             [one] => Ok(one.of(rung)?),
             ref several => bail!("{} sizes are given: this command takes one", several.len()),
         }
@@ -191,9 +220,9 @@ const fn square(size: u32) -> Shape {
 
 /// Each of some sizes, in each of some layouts.
 #[derive(clap::Args)]
-pub(super) struct ProblemArgs {
+pub(super) struct ProblemArgs<D: DefaultSize> {
     #[command(flatten)]
-    pub shapes: Shapes<Large>,
+    pub shapes: Shapes<D>,
     /// How the operands of products are stored: as they are (n) or transposed (t), A first; several
     /// are parted by commas
     #[arg(
@@ -203,15 +232,23 @@ pub(super) struct ProblemArgs {
         default_value = "nn",
         value_name = "LAYOUT"
     )]
-    layouts: Vec<Layout>,
+    layouts: Vec<AskedLayout>,
 }
 
-impl ProblemArgs {
-    /// The problems, a size with all its layouts before the next one.
-    pub(super) fn each(&self) -> Vec<(AskedShape, Layout)> {
-        let shapes = self.shapes.each(LARGEST).into_iter();
-        let layouts = |shape| self.layouts.iter().map(move |&layout| (shape, layout));
-        shapes.flat_map(layouts).collect()
+impl<D: DefaultSize> ProblemArgs<D> {
+    /// The problems, a size with all its layouts before the next one, for kernels among which there
+    /// is a product or not.
+    ///
+    /// # Errors
+    /// Where no size is as it was asked for.
+    pub(super) fn each(&self, has_product: bool) -> anyhow::Result<Vec<(AskedShape, Layout)>> {
+        let mut layouts = Layouts::new(self.shapes.seed);
+        let mut problems = Vec::new();
+        for shape in self.shapes.each_of(LARGEST, has_product)? {
+            let each = self.layouts.iter().map(|&asked| (shape, layouts.of(asked)));
+            problems.extend(each);
+        }
+        Ok(problems)
     }
 }
 
@@ -242,7 +279,20 @@ impl FromStr for ShapeArg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
     use warpladder_lab::catalogue;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        shapes: Shapes<Large>,
+    }
+
+    #[derive(clap::Parser)]
+    struct Comparison {
+        #[command(flatten)]
+        problems: ProblemArgs<Compared>,
+    }
 
     #[test]
     fn shapes_are_one_to_three_numbers_above_0() {
@@ -258,28 +308,46 @@ mod tests {
 
     #[test]
     fn random_sizes_are_drawn_by_the_seed_and_suit_each_kernel() {
-        let shapes = |seed| Shapes::<Large> {
-            shapes: Vec::new(),
-            random: NonZeroU32::new(50),
-            seed,
-            gone: Gone {
-                size: None,
-                m: None,
-                n: None,
-                k: None,
-            },
-            default: PhantomData,
+        let shapes = |seed: u64| {
+            let words = ["", "--random", "50", "--seed", &seed.to_string()];
+            Command::try_parse_from(words).unwrap().shapes
         };
-        let drawn = shapes(7).each(256);
+        let drawn = shapes(7).each(256).unwrap();
         assert_eq!(drawn.len(), 50);
-        assert_eq!(drawn, shapes(7).each(256));
-        assert_ne!(drawn, shapes(8).each(256));
+        assert_eq!(drawn, shapes(7).each(256).unwrap());
+        assert_ne!(drawn, shapes(8).each(256).unwrap());
         for asked in drawn {
             let Shape { m, n, k } = asked.any();
             assert!([m, n, k].iter().all(|extent| (1..=256).contains(extent)));
             for rung in catalogue::rungs() {
                 assert!(asked.of(rung).is_ok(), "{} {asked:?}", rung.name);
             }
+        }
+    }
+
+    #[test]
+    fn random_layouts_do_not_change_the_sizes() {
+        let problems = |words: &str| {
+            let words = words.split(' ');
+            let parsed = Comparison::try_parse_from(std::iter::once("").chain(words));
+            parsed.unwrap().problems.each(true).unwrap()
+        };
+        let as_they_are = problems("--random 20 --seed 3");
+        let drawn = problems("--random 20 --seed 3 --layout random");
+        let sizes =
+            |of: &[(AskedShape, Layout)]| of.iter().map(|(size, _)| *size).collect::<Vec<_>>();
+        assert_eq!(sizes(&as_they_are), sizes(&drawn));
+        assert!(as_they_are.iter().all(|(_, layout)| *layout == Layout::Nn));
+        assert!(drawn.iter().any(|(_, layout)| *layout != Layout::Nn));
+        assert_eq!(problems("--shape 64 --layout nn,tt,random").len(), 3);
+    }
+
+    #[test]
+    fn bounds_of_random_sizes_need_random_sizes() {
+        for words in ["--min 16", "--max 64", "--align 8", "--work 1..2"] {
+            let words = words.split(' ');
+            let refused = Command::try_parse_from(std::iter::once("").chain(words));
+            assert!(refused.is_err_and(|error| error.to_string().contains("--random")));
         }
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         // The sizes of this sweep are its own.
         Over::Size => vec![args.shapes.one(select::PREDICTED_SIZE, rung)?],
         Over::Warps | Over::Block => {
-            let shapes = args.shapes.each(select::PREDICTED_SIZE).into_iter();
+            let shapes = args.shapes.each(select::PREDICTED_SIZE)?.into_iter();
             shapes
                 .map(|asked| asked.of(rung))
                 .collect::<Result<_, _>>()?

@@ -4,7 +4,7 @@ use super::choices::{ENGINES, one_of};
 use super::interrupt::{self, Ending, Results};
 use super::output::{Destination, human_output};
 use super::run::open_engine;
-use super::shape::{AskedShape, ProblemArgs};
+use super::shape::{AskedShape, Large, ProblemArgs};
 use super::{progress, select, table, units};
 use crate::estimate::{self, EmulatorSpeed};
 use crate::outcome::Outcome;
@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value = "f32", value_name = "TYPE")]
     element: ElementArg,
     #[command(flatten)]
-    problems: ProblemArgs,
+    problems: ProblemArgs<Large>,
     /// Where to run
     #[arg(long, value_parser = one_of(ENGINES), default_value = "gpu")]
     engine: EngineChoice,
@@ -58,7 +58,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
     let engine = open_engine(args.engine)?;
     let mut human = human_output(json.as_ref().is_some_and(Destination::is_stdout));
     writeln!(human, "{}", engine.identity())?;
-    let problems = args.problems.each();
+    let problems = args.problems.each(true)?;
     let all = problems.len();
     let (element, reps, seed) = (args.element, args.reps, args.problems.shapes.seed);
     estimate::announce(

@@ -25,6 +25,9 @@ pub struct Envelope<'a, R> {
     /// Whether these are all records that were asked for: not so where the run was interrupted or
     /// its time was up.
     pub complete: bool,
+    /// What all records say together, of a command that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Value>,
     /// The records.
     pub records: &'a [R],
 }
@@ -112,9 +115,17 @@ mod tests {
             command: "sweep",
             version: "0.1.0",
             complete: false,
+            summary: None,
             records: &[1, 2],
         };
         let text = serde_json::to_string(&envelope).unwrap();
+        assert!(!text.contains("summary"), "{text}");
+        let summarised = Envelope {
+            summary: Some(Value::from(3)),
+            ..envelope.clone()
+        };
+        let summarised = serde_json::to_string(&summarised).unwrap();
+        assert_eq!(read::<u32>(&summarised).unwrap(), [1, 2]);
         let file = ResultFile::parse(&text).unwrap();
         assert_eq!(
             (file.command.as_deref(), file.complete),

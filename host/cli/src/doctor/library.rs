@@ -25,7 +25,7 @@ mod linux {
         without: &'static str,
     }
 
-    const WANTED: [Wanted; 3] = [
+    const WANTED: [Wanted; 4] = [
         Wanted {
             stem: "libcuda.so",
             names: &["libcuda.so.1"],
@@ -40,8 +40,13 @@ mod linux {
             stem: "libcublas.so",
             names: &warpladder_lab::peer::cublas::NAMES,
             without: "nothing can be compared with cuBLAS: it comes with the CUDA toolkit, whose \
-                folder \
-                      goes into LD_LIBRARY_PATH",
+                      folder goes into LD_LIBRARY_PATH",
+        },
+        Wanted {
+            stem: "libcublasLt.so",
+            names: &warpladder_lab::peer::cublaslt::NAMES,
+            without: "nothing can be compared with cuBLASLt: it comes with the CUDA toolkit, whose \
+                      folder goes into LD_LIBRARY_PATH",
         },
     ];
 

@@ -1,29 +1,30 @@
 //! Times the two in turn on one GPU.
 
+use super::choice::launches_of_sample;
 use super::contestant::{Contestants, Peer};
+use super::products::WORKSPACE_BYTES;
+use super::rounds::{Round, Timed};
 use super::{Layout, PeerComparison};
 use crate::catalogue::Rung;
 use crate::dispatch_element;
-use crate::peer::cublas::{Cublas, CublasError};
+use crate::peer::cublas::Cublas;
+use crate::peer::cublaslt::{CublasLt, Workspace};
+use crate::peer::library::LibraryError;
 use crate::problem::Shape;
 use crate::run::{Admitted, RunError, preflight_layout};
 use std::cell::OnceCell;
 use std::time::Duration;
 use warpladder::check::Verdict;
 use warpladder::element::Element;
+use warpladder::engine::Buffer;
 use warpladder::engine::gpu::GpuEngine;
 use warpladder::error::EngineError;
-use warpladder::timing::{Quartiles, median};
 
-/// A timed sample has enough launches to take at least this long, in milliseconds: well
-/// above the resolution of an event, 0.5 µs, and the gap between two launches.
-const SAMPLE_MS: f64 = 0.25;
-
-/// Most launches of a sample.
-const MAX_LAUNCHES: u32 = 100;
-
-/// Rounds of both before the first sample.
+/// Launches of both before the first sample.
 const WARM_UP: usize = 3;
+
+/// How often a problem is timed again where its ratio is below the bar.
+const TIMED_AGAIN: usize = 3;
 
 /// Why there is no comparison.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +36,9 @@ pub enum CompareError {
     /// The GPU failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// cuBLAS failed.
+    /// A library that it is compared with failed.
     #[error(transparent)]
-    Cublas(#[from] CublasError),
+    Library(#[from] LibraryError),
     /// The two do not do the same.
     #[error("{rung} cannot be compared with {peer}: {advice}")]
     Peer {
@@ -60,12 +61,15 @@ pub struct Options {
     pub rest: Duration,
     /// Seed of the inputs.
     pub seed: u64,
+    /// A problem whose ratio is below this is timed three times more.
+    pub retime_below: Option<f64>,
 }
 
 /// Compares on one GPU.
 pub struct Comparer<'e> {
     pub(super) engine: &'e GpuEngine,
     cublas: OnceCell<Cublas>,
+    cublaslt: OnceCell<(CublasLt, Buffer<'e>)>,
     pub(super) options: Options,
 }
 
@@ -75,6 +79,7 @@ impl<'e> Comparer<'e> {
         Comparer {
             engine,
             cublas: OnceCell::new(),
+            cublaslt: OnceCell::new(),
             options,
         }
     }
@@ -108,22 +113,24 @@ impl<'e> Comparer<'e> {
         let problem = admitted.problem::<T>(seed);
         let contestants = Contestants::new(self, admitted, layout, peer, &*problem)?;
         let (verdict, peer_verdict) = contestants.check(&*problem)?;
-        let (times, launches) = self.times(&contestants)?;
+        // A copy beside a transpose may be of a slightly other size: what is compared is bandwidth.
+        let peer_work = contestants.peer_work();
+        let (first, launches) = self.round(&contestants)?;
+        let first_ratio = first.ratio(peer_work);
+        let mut rounds = vec![first];
+        let is_below = |bar: f64| first_ratio.is_some_and(|ratio| ratio < bar);
+        if self.options.retime_below.is_some_and(is_below) {
+            for _ in 0..TIMED_AGAIN {
+                rounds.push(self.round(&contestants)?.0);
+            }
+        }
+        let timed = Timed::of(&rounds, peer_work).expect("at least one sample");
 
         let flops = rung.operation.flops(shape);
         let bytes = rung.operation.elements_moved(shape) * rung.element.bytes() as f64;
         let gflops = |ms: f64| (flops > 0.0).then(|| flops / ms / 1e6);
-        // A copy beside a transpose may be of a slightly other size: what is compared is bandwidth.
-        let peer_work = contestants.peer_work();
-        let [ours, theirs] = times
-            .each_ref()
-            .map(|times| median(times).expect("at least one sample"));
-        let ratios: Vec<f64> = times[0]
-            .iter()
-            .zip(&times[1])
-            .map(|(ours, theirs)| theirs / ours / peer_work)
-            .collect();
-        let ratio = Quartiles::of(&ratios).expect("at least one sample");
+        let [ours, theirs] = timed.ms;
+        let (heuristics, other_peer) = contestants.chosen();
         let number = |error: f64| (!error.is_nan()).then_some(error);
         Ok(PeerComparison {
             kernel: rung.name.to_owned(),
@@ -134,7 +141,9 @@ impl<'e> Comparer<'e> {
             k: rung.operation.uses_k().then_some(shape.k),
             layout,
             device: self.engine.properties().name.clone(),
-            samples: ratios.len(),
+            samples: timed.samples,
+            rounds: rounds.len(),
+            first_ratio: first_ratio.filter(|_| rounds.len() > 1),
             launches,
             sets: contestants.sets(),
             rest_ms: rest.as_millis() as u64,
@@ -144,10 +153,13 @@ impl<'e> Comparer<'e> {
             peer_gflops: gflops(theirs),
             gbs: bytes / ours / 1e6,
             peer_gbs: bytes * peer_work / theirs / 1e6,
-            ratio: ratio.median,
-            ratio_low: ratio.low,
-            ratio_high: ratio.high,
+            ratio: timed.ratio,
+            ratio_low: timed.low,
+            ratio_high: timed.high,
+            heuristics,
+            other_peer,
             ok: verdict.ok,
+            check: Some(verdict.method),
             error: number(verdict.error),
             peer_error: peer_verdict.and_then(|verdict: Verdict| number(verdict.error)),
             tolerance: verdict.tolerance,
@@ -155,24 +167,18 @@ impl<'e> Comparer<'e> {
         })
     }
 
-    /// Samples of both, in milliseconds per launch, and how many launches a sample has.
-    fn times(&self, contestants: &Contestants<'_>) -> Result<([Vec<f64>; 2], u32), CompareError> {
+    /// Samples of both in turn, and how many launches a sample has.
+    fn round(&self, contestants: &Contestants<'_>) -> Result<(Round, u32), CompareError> {
         let sample = |side: usize, launches: u32| {
-            let total = self.engine.time_enqueued(contestants.name(side), || {
-                for launch in 0..launches as usize {
-                    contestants.queue(side, launch % contestants.sets())?;
-                }
-                Ok::<_, CompareError>(())
-            })?;
-            Ok::<_, CompareError>(total / f64::from(launches))
+            self.sample(contestants.name(side), launches, |launch| {
+                contestants.queue(side, launch % contestants.sets())
+            })
         };
         let mut slowest = 0.0_f64;
         for _ in 0..WARM_UP {
             slowest = sample(0, 1)?.max(sample(1, 1)?);
         }
-        let launches = (SAMPLE_MS / slowest)
-            .ceil()
-            .clamp(1.0, f64::from(MAX_LAUNCHES)) as u32;
+        let launches = launches_of_sample(slowest);
         let mut times = [Vec::new(), Vec::new()];
         for rep in 0..self.options.reps.max(1) {
             for turn in 0..2 {
@@ -182,7 +188,20 @@ impl<'e> Comparer<'e> {
                 times[side].push(sample(side, launches)?);
             }
         }
-        Ok((times, launches))
+        Ok((Round { times }, launches))
+    }
+
+    /// Milliseconds of a launch, from several that `queue` puts on the stream.
+    pub(super) fn sample(
+        &self,
+        what: &str,
+        launches: u32,
+        mut queue: impl FnMut(usize) -> Result<(), CompareError>,
+    ) -> Result<f64, CompareError> {
+        let total = self
+            .engine
+            .time_enqueued(what, || (0..launches as usize).try_for_each(&mut queue))?;
+        Ok(total / f64::from(launches))
     }
 
     pub(super) fn cublas(&self) -> Result<&Cublas, CompareError> {
@@ -194,5 +213,25 @@ impl<'e> Comparer<'e> {
         // value.
         let cublas = unsafe { Cublas::load(stream) }?;
         Ok(self.cublas.get_or_init(|| cublas))
+    }
+
+    /// cuBLASLt, and memory for its algorithms.
+    pub(super) fn cublaslt(&self) -> Result<(&CublasLt, Workspace), CompareError> {
+        let (library, workspace) = match self.cublaslt.get() {
+            Some(loaded) => loaded,
+            None => {
+                let stream = self.engine.stream()?;
+                // SAFETY: `stream` has made its context current; the engine, which owns both,
+                // outlives this value.
+                let library = unsafe { CublasLt::load(stream) }?;
+                let workspace = Buffer::new(self.engine, WORKSPACE_BYTES)?;
+                self.cublaslt.get_or_init(|| (library, workspace))
+            }
+        };
+        let workspace = Workspace {
+            pointer: workspace.ptr(),
+            bytes: WORKSPACE_BYTES,
+        };
+        Ok((library, workspace))
     }
 }

@@ -2,11 +2,13 @@
 
 use super::Layout;
 use super::comparer::{CompareError, Comparer};
+use super::comparison::{Heuristics, OtherPeer};
+use super::products::Products;
 use crate::catalogue::{self, Rung};
-use crate::peer::cublas::{Cublas, DataType, Product};
+use crate::peer::product::{DataType, Product};
 use crate::problem::product::dense_strides;
 use crate::problem::{Operation, Problem, Shape};
-use crate::run::{Admitted, LoadedRung, preflight};
+use crate::run::{Admitted, LoadedRung, NAN_BYTE, preflight};
 use std::fmt;
 use warpladder::check::Strides;
 use warpladder::check::Verdict;
@@ -22,6 +24,10 @@ use warpladder::launch::DevicePtr;
 pub enum Peer {
     /// cuBLAS, for products
     Cublas,
+    /// The fastest algorithm of cuBLASLt, for products
+    CublasLt,
+    /// The faster of the two, for products
+    Best,
     /// The rung `copy`, for transposes: over as many bytes, up to a multiple of its tile
     Copy,
     /// A copy inside of device memory by the driver, for transposes
@@ -43,6 +49,8 @@ impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Peer::Cublas => "cublas",
+            Peer::CublasLt => "cublaslt",
+            Peer::Best => "best",
             Peer::Copy => "copy",
             Peer::Memcpy => "memcpy",
         })
@@ -66,12 +74,7 @@ pub(super) struct Contestants<'e> {
 
 /// The peer.
 enum Opponent<'e> {
-    Cublas {
-        cublas: &'e Cublas,
-        /// One for each set of data, which it shares with ours, but for the output.
-        products: Vec<Product>,
-        outputs: Vec<Buffer<'e>>,
-    },
+    Products(Box<Products<'e>>),
     Kernel {
         copies: Vec<LoadedRung<'e>>,
         /// Its bytes over ours.
@@ -86,7 +89,7 @@ enum Opponent<'e> {
 impl<'e> Contestants<'e> {
     /// Allocates the data of both and uploads it.
     pub(super) fn new<T: Element>(
-        comparer: &'e Comparer<'e>,
+        comparer: &'e Comparer<'_>,
         admitted: &Admitted,
         layout: Layout,
         peer: Peer,
@@ -98,13 +101,7 @@ impl<'e> Contestants<'e> {
         let set_bytes = ((inputs + output) as u64 * rung.element.bytes()).max(1);
         let l2 = u64::from(engine.properties().l2_bytes);
         let sets = (TIMES_L2 * l2).div_ceil(set_bytes).clamp(1, MAX_SETS);
-        let ours = (0..sets)
-            .map(|_| {
-                let loaded = LoadedRung::new(engine, admitted, problem)?;
-                loaded.upload(problem)?;
-                Ok(loaded)
-            })
-            .collect::<Result<Vec<_>, CompareError>>()?;
+        let ours = sets_of(engine, admitted, problem, sets)?;
         let refused = |advice| CompareError::Peer {
             rung: rung.name,
             peer,
@@ -112,8 +109,7 @@ impl<'e> Contestants<'e> {
         };
         let is_transpose = matches!(rung.operation, Operation::Transpose | Operation::Copy);
         let peer = match (peer, rung.operation) {
-            (Peer::Cublas, operation) if operation.is_product() => {
-                let cublas = comparer.cublas()?;
+            (Peer::Cublas | Peer::CublasLt | Peer::Best, operation) if operation.is_product() => {
                 let output_bytes = problem.output_len() * size_of::<T>();
                 let outputs = (0..sets)
                     .map(|_| Buffer::new(engine, output_bytes))
@@ -123,11 +119,8 @@ impl<'e> Contestants<'e> {
                     .zip(&outputs)
                     .map(|(ours, output)| product(rung, shape, layout, ours, output.ptr()))
                     .collect();
-                Opponent::Cublas {
-                    cublas,
-                    products,
-                    outputs,
-                }
+                let products = Products::new(comparer, peer, products, outputs)?;
+                Opponent::Products(Box::new(products))
             }
             (Peer::Copy, _) if is_transpose => copies(
                 engine,
@@ -144,7 +137,9 @@ impl<'e> Contestants<'e> {
                     bytes,
                 }
             }
-            (Peer::Cublas, _) => return Err(refused("it only makes products: leave out --peer")),
+            (Peer::Cublas | Peer::CublasLt | Peer::Best, _) => {
+                return Err(refused("it only makes products: leave out --peer"));
+            }
             (Peer::Copy | Peer::Memcpy, _) => {
                 return Err(refused("copies are for transposes: leave out --peer"));
             }
@@ -166,7 +161,7 @@ impl<'e> Contestants<'e> {
     pub(super) fn name(&self, side: usize) -> &str {
         match (side, &self.peer) {
             (0, _) => self.name,
-            (_, Opponent::Cublas { .. }) => "cuBLAS",
+            (_, Opponent::Products(products)) => products.label(),
             (_, Opponent::Kernel { .. }) => "copy",
             (_, Opponent::Memcpy { .. }) => "the driver's copy",
         }
@@ -175,7 +170,7 @@ impl<'e> Contestants<'e> {
     /// The peer's name and version.
     pub(super) fn peer_name(&self) -> String {
         match &self.peer {
-            Opponent::Cublas { cublas, .. } => cublas.name(),
+            Opponent::Products(products) => products.name(),
             _ => self.name(1).to_owned(),
         }
     }
@@ -184,7 +179,15 @@ impl<'e> Contestants<'e> {
     pub(super) fn peer_work(&self) -> f64 {
         match self.peer {
             Opponent::Kernel { work, .. } => work,
-            Opponent::Cublas { .. } | Opponent::Memcpy { .. } => 1.0,
+            Opponent::Products(_) | Opponent::Memcpy { .. } => 1.0,
+        }
+    }
+
+    /// How cuBLASLt's algorithm was found, and the slower peer.
+    pub(super) fn chosen(&self) -> (Option<Heuristics>, Option<OtherPeer>) {
+        match &self.peer {
+            Opponent::Products(products) => (products.heuristics(), products.other.clone()),
+            Opponent::Kernel { .. } | Opponent::Memcpy { .. } => (None, None),
         }
     }
 
@@ -201,12 +204,10 @@ impl<'e> Contestants<'e> {
         match &self.peer {
             _ if side == 0 => Ok(enqueue(&self.ours[set])?),
             Opponent::Kernel { copies, .. } => Ok(enqueue(&copies[set])?),
-            Opponent::Cublas {
-                cublas, products, ..
-            } => {
-                // SAFETY: the matrices are those of `ours` and of `outputs`, which live as long as
-                // this value.
-                Ok(unsafe { cublas.queue(&products[set]) }?)
+            Opponent::Products(products) => {
+                // SAFETY: the kernel's matrices live as long as this value, which is longer than
+                // what is on the stream: `Comparer::sample` waits for it.
+                Ok(unsafe { products.queue(set) }?)
             }
             Opponent::Memcpy { buffers, bytes } => {
                 let [from, to] = &buffers[set];
@@ -221,20 +222,44 @@ impl<'e> Contestants<'e> {
         &self,
         problem: &dyn Problem<T>,
     ) -> Result<(Verdict, Option<Verdict>), CompareError> {
-        let (_, verdict) = self.ours[0].checked_output(problem)?;
-        let Opponent::Cublas { outputs, .. } = &self.peer else {
+        let verdict = self.ours[0].checked(problem)?;
+        let Opponent::Products(products) = &self.peer else {
             return Ok((verdict, None));
         };
-        let mut output = vec![T::NAN; problem.output_len()];
-        outputs[0].upload(&output)?;
+        let mut output = vec![T::zeroed(); problem.output_len()];
+        let buffer = &products.outputs[0];
+        self.engine
+            .fill(buffer.ptr(), size_of_val(&output[..]), NAN_BYTE)?;
         self.engine
             .time_enqueued(self.name(1), || self.queue(1, 0))?;
-        outputs[0].download(&mut output)?;
+        buffer.download(&mut output)?;
         Ok((verdict, Some(problem.check(&output))))
     }
 }
 
-/// The product that cuBLAS has to make of our matrices.
+/// A rung with several sets of data, all of which hold the inputs.
+fn sets_of<'e, T: Element>(
+    engine: &'e GpuEngine,
+    admitted: &Admitted,
+    problem: &dyn Problem<T>,
+    sets: u64,
+) -> Result<Vec<LoadedRung<'e>>, CompareError> {
+    let first = LoadedRung::new(engine, admitted, problem)?;
+    first.upload(problem)?;
+    let mut all = vec![first];
+    for _ in 1..sets {
+        let another = all[0].another(problem)?;
+        for (index, input) in problem.inputs().iter().enumerate() {
+            // Faster than from the host.
+            let [to, from] = [&another, &all[0]].map(|rung| rung.input(index));
+            engine.enqueue_copy(to, from, size_of_val(&input[..]))?;
+        }
+        all.push(another);
+    }
+    Ok(all)
+}
+
+/// The product that a library has to make of our matrices.
 fn product(
     rung: &Rung,
     shape: Shape,
@@ -282,14 +307,7 @@ fn product(
         return product;
     }
     // Column-major matrices are row-major ones transposed: C' = B' · A'.
-    let [lda, ldb, ldc] = product.leading;
-    Product {
-        m: n,
-        n: m,
-        pointers: [b, a, c],
-        leading: [ldb, lda, ldc],
-        ..product
-    }
+    product.column_major()
 }
 
 /// The rung `copy` on matrices of `f32` with at least as many bytes as one of `shape`.
@@ -312,13 +330,7 @@ fn copies<'e>(
     };
     let admitted = preflight(engine, rung, whole)?;
     let problem = admitted.problem::<f32>(seed);
-    let copies = (0..sets)
-        .map(|_| {
-            let copy = LoadedRung::new(engine, &admitted, &*problem)?;
-            copy.upload(&*problem)?;
-            Ok(copy)
-        })
-        .collect::<Result<_, CompareError>>()?;
+    let copies = sets_of(engine, &admitted, &*problem, sets)?;
     let bytes =
         |shape: Shape, element: u64| f64::from(shape.m) * f64::from(shape.n) * element as f64;
     Ok(Opponent::Kernel {

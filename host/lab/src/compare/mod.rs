@@ -6,14 +6,22 @@
 //! launch; they go round through several copies of their data that together exceed it.
 
 #[cfg(all(target_os = "linux", feature = "gpu"))]
+mod choice;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
 mod comparer;
 mod comparison;
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 mod contestant;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+mod products;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+mod rounds;
+mod summary;
 
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub use comparer::{CompareError, Comparer, Options};
-pub use comparison::PeerComparison;
+pub use comparison::{Heuristics, OtherPeer, PeerComparison};
 #[cfg(all(target_os = "linux", feature = "gpu"))]
 pub use contestant::Peer;
+pub use summary::{Summary, Worst, summaries};
 pub use warpladder::gemm::layout::Layout;

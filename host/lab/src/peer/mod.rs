@@ -3,3 +3,6 @@
 //! Nothing of this project computes with them: they are what its kernels are compared with.
 
 pub mod cublas;
+pub mod cublaslt;
+pub mod library;
+pub mod product;

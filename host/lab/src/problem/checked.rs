@@ -43,6 +43,30 @@ fn a_right_product_passes_and_one_wrong_element_fails() {
     }
 }
 
+/// Rows are checked in blocks at the same time: the first wrong element is that of the whole.
+#[test]
+fn the_first_wrong_element_of_several_blocks_is_named() {
+    let shape = Shape { m: 101, n: 9, k: 8 };
+    for transposed in [[false, false], [true, false], [false, true], [true, true]] {
+        let problem = Operation::Product.stored::<f32>(shape, transposed, 1);
+        let [m, n, k] = [101, 9, 8];
+        let [a, b] = [&problem.inputs()[0], &problem.inputs()[1]];
+        let a = |i: usize, l: usize| a[if transposed[0] { l * m + i } else { i * k + l }];
+        let b = |l: usize, j: usize| b[if transposed[1] { j * k + l } else { l * n + j }];
+        let element = |index: usize| (0..k).map(|l| a(index / n, l) * b(l, index % n)).sum();
+        let mut c: Vec<f32> = (0..m * n).map(element).collect();
+        assert!(problem.check(&c).ok);
+        for (i, j) in [(100, 8), (70, 3), (33, 1)] {
+            c[i * n + j] = f32::NAN;
+            let verdict = problem.check(&c);
+            assert!(!verdict.ok && verdict.error.is_nan());
+            let complaint = verdict.complaint.unwrap();
+            let start = format!("element ({i}, {j}) is NaN");
+            assert!(complaint.starts_with(&start), "{complaint}");
+        }
+    }
+}
+
 #[test]
 fn a_lost_last_term_fails() {
     for shape in [SMALL, LARGE] {

@@ -15,6 +15,7 @@ mod tensor;
 use kernels_gpu::ladder::stream::fma_ilp;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use rayon::prelude::*;
 use warpladder::check::Verdict;
 use warpladder::element::{Element, TensorInput};
 use warpladder::launch::Param;
@@ -255,10 +256,18 @@ fn rounds(shape: Shape) -> u32 {
 
 /// `len` values from [-1, 1), the same ones for the same seed and stream.
 fn random<T: Element>(len: usize, seed: u64, stream: u64) -> Vec<T> {
-    // Streams keep the inputs of one problem apart; the multiplier is odd, so no two of them
-    // coincide.
-    let mut rng = StdRng::seed_from_u64(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    (0..len)
-        .map(|_| T::from_f64(rng.random_range(-1.0..1.0)))
-        .collect()
+    // Streams keep the inputs of one problem apart, and blocks the parts of one input; the
+    // multipliers are odd, so no two of them coincide.
+    let of_stream = seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut values = vec![T::zeroed(); len];
+    let blocks = values.par_chunks_mut(RANDOM_BLOCK).enumerate();
+    blocks.for_each(|(block, values)| {
+        let of_block = (block as u64).wrapping_mul(0xd1b5_4a32_d192_ed03);
+        let mut rng = StdRng::seed_from_u64(of_stream ^ of_block);
+        values.fill_with(|| T::from_f64(rng.random_range(-1.0..1.0)));
+    });
+    values
 }
+
+/// Random values that one generator draws: blocks of them are drawn at the same time.
+const RANDOM_BLOCK: usize = 1 << 20;

@@ -1,8 +1,10 @@
 //! Matrix products in either layout.
 
 use super::{Operation, Problem, Shape, random};
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, Dyn, MatrixView, MatrixViewMut};
+use rayon::prelude::*;
 use std::cell::OnceCell;
+use std::ops::Range;
 use warpladder::check::Strides;
 use warpladder::check::{self, Method, Tolerance, Verdict};
 use warpladder::element::Element;
@@ -47,8 +49,8 @@ pub struct Product<T> {
 
 /// The right answer, as far as it is computed.
 enum Reference {
-    /// C.
-    Full(DMatrix<f64>),
+    /// C, row-major.
+    Full(Vec<f64>),
     /// Pairs of x and A · (B · x).
     Projections(Vec<check::Projection>),
 }
@@ -121,17 +123,14 @@ impl<T: Element> Product<T> {
             let [a, b] = [&self.inputs[0], &self.inputs[1]];
             let [in_a, in_b, _] = self.strides;
             if m as u128 * n as u128 * k as u128 <= FULL_REFERENCE_LIMIT {
-                let a = DMatrix::from_fn(m, k, |i, j| a[in_a.index(i, j)].into());
-                let b = DMatrix::from_fn(k, n, |i, j| b[in_b.index(i, j)].into());
-                let c: DMatrix<f64> = a * b;
-                return Reference::Full(c);
+                return Reference::Full(multiply((a, in_a), (b, in_b), [m, n, k]));
             }
             let projections = (0..FREIVALDS_VECTORS)
                 .map(|vector| {
                     // A seed of its own: the vectors must not depend on the inputs.
                     let x = random::<f64>(n, 0, 3 + vector);
-                    let bx = check::project(b, in_b, k, &x);
-                    let expected = check::project(a, in_a, m, &bx);
+                    let bx = project(b, in_b, k, &x);
+                    let expected = project(a, in_a, m, &bx);
                     check::Projection { x, expected }
                 })
                 .collect();
@@ -167,22 +166,33 @@ impl<T: Element> Problem<T> for Product<T> {
 
     fn check(&self, output: &[T]) -> Verdict {
         let (m, n, k) = extents(self.shape);
-        let in_c = self.strides[2];
+        let (in_c, tolerance) = (self.strides[2], self.tolerance);
         let verdict = match self.reference() {
-            Reference::Full(c) => check::elementwise(
-                (m, n),
-                |i, j| output[in_c.index(i, j)].into(),
-                |i, j| c[(i, j)],
-                self.tolerance,
-                Method::Nalgebra,
-            ),
-            Reference::Projections(projections) => check::freivalds(
-                output,
-                in_c,
-                m,
-                projections,
-                check::projected_tolerance(self.tolerance.of_largest(k), n),
-            ),
+            Reference::Full(c) => row_blocks(m)
+                .into_par_iter()
+                .map(|rows| {
+                    check::elementwise_rows(
+                        (rows, n),
+                        |i, j| output[in_c.index(i, j)].into(),
+                        |i, j| c[i * n + j],
+                        tolerance,
+                        Method::Nalgebra,
+                    )
+                })
+                .collect::<Vec<_>>()
+                .into_iter()
+                .reduce(Verdict::and)
+                .expect("there is a block, even of no rows"),
+            Reference::Projections(projections) => {
+                let projected = projections
+                    .iter()
+                    .map(|projection| project(output, in_c, m, &projection.x));
+                check::projected_rows(
+                    &projected.collect::<Vec<_>>(),
+                    projections,
+                    check::projected_tolerance(tolerance.of_largest(k), n),
+                )
+            }
         };
         let overwritten = self.ldc.and_then(|ldc| {
             let padding = |j: usize| &output[j * ldc + m..(j + 1) * ldc];
@@ -193,6 +203,71 @@ impl<T: Element> Problem<T> for Product<T> {
             None => verdict,
         }
     }
+}
+
+/// Least rows that are looked at together, at the same time as other blocks.
+const BLOCK_ROWS: usize = 32;
+
+/// All rows of a matrix, in blocks of that many; the last one has what is left over as well, as
+/// nalgebra's fast product takes no block of few rows. One block where there are no rows.
+fn row_blocks(rows: usize) -> Vec<Range<usize>> {
+    let blocks = (rows / BLOCK_ROWS).max(1);
+    let end = |block: usize| match block == blocks {
+        true => rows,
+        false => block * BLOCK_ROWS,
+    };
+    (0..blocks)
+        .map(|block| end(block)..end(block + 1))
+        .collect()
+}
+
+/// [`check::project`], by all cores.
+fn project<T: Element>(matrix: &[T], strides: Strides, rows: usize, x: &[f64]) -> Vec<f64> {
+    let blocks = row_blocks(rows).into_par_iter();
+    blocks
+        .flat_map_iter(|block| {
+            let from = &matrix[strides.index(block.start, 0)..];
+            check::project(from, strides, block.len(), x)
+        })
+        .collect()
+}
+
+/// Matrices of any size and strides, and blocks of one.
+type View<'m> = MatrixView<'m, f64, Dyn, Dyn, Dyn, Dyn>;
+type ViewMut<'m> = MatrixViewMut<'m, f64, Dyn, Dyn, Dyn, Dyn>;
+
+/// A · B in f64, row-major, by nalgebra on all cores.
+fn multiply<T: Element>(
+    (a, in_a): (&[T], Strides),
+    (b, in_b): (&[T], Strides),
+    [m, n, k]: [usize; 3],
+) -> Vec<f64> {
+    // Below this nalgebra does not hand views to its fast product, and wants columns without gaps.
+    const LEAST: usize = 6;
+    if [m, n, k].into_iter().any(|extent| extent < LEAST) {
+        let a = DMatrix::from_fn(m, k, |i, j| a[in_a.index(i, j)].into());
+        let b = DMatrix::from_fn(k, n, |i, j| b[in_b.index(i, j)].into());
+        let c: DMatrix<f64> = a * b;
+        return c.transpose().data.into();
+    }
+    let wide = |matrix: &[T]| -> Vec<f64> { matrix.par_iter().map(|&x| x.into()).collect() };
+    let (a, b) = (wide(a), wide(b));
+    let mut c = vec![0.0; m * n];
+    let b = View::from_slice_with_strides(&b, k, n, in_b.row, in_b.column);
+    let mut blocks = Vec::new();
+    let mut rest = &mut c[..];
+    for rows in row_blocks(m) {
+        let (block, behind) = rest.split_at_mut(rows.len() * n);
+        blocks.push((rows, block));
+        rest = behind;
+    }
+    blocks.into_par_iter().for_each(|(rows, block)| {
+        let a = &a[in_a.index(rows.start, 0)..];
+        let a = View::from_slice_with_strides(a, rows.len(), k, in_a.row, in_a.column);
+        let mut c = ViewMut::from_slice_with_strides_mut(block, rows.len(), n, n, 1);
+        c.gemm(1.0, &a, &b, 0.0);
+    });
+    c
 }
 
 fn extents(Shape { m, n, k }: Shape) -> (usize, usize, usize) {

@@ -4,6 +4,7 @@
 use super::product::Product;
 use super::{Problem, Shape, random};
 use half::{bf16, f16};
+use rayon::prelude::*;
 use warpladder::check::{self, Tolerance, Verdict};
 use warpladder::element::{Element, ElementType, TensorInput};
 use warpladder::launch::Param;
@@ -42,10 +43,8 @@ impl<T: Element> TensorProduct<T> {
     pub fn new(shape: Shape, input: TensorInput, seed: u64) -> Self {
         let [m, n, k] = [shape.m, shape.n, shape.k].map(|extent| extent as usize);
         let rounded = [(m * k, 1), (k * n, 2)].map(|(len, stream)| {
-            let values: Vec<f32> = random(len, seed, stream);
-            let (bits, values): (Vec<u32>, Vec<f32>) =
-                values.into_iter().map(|value| round(input, value)).unzip();
-            (stored(&bits, input), values)
+            let mut values: Vec<f32> = random(len, seed, stream);
+            (stored(&mut values, input), values)
         });
         let [(stored_a, a), (stored_b, b)] = rounded;
         let tolerance = Tolerance {
@@ -70,15 +69,27 @@ impl<T: Element> TensorProduct<T> {
     }
 }
 
-/// Elements, of which these are the bits, in memory of another type.
-fn stored<T: Element>(bits: &[u32], input: TensorInput) -> Vec<T> {
+/// Rounds values to elements, and returns the elements in memory of another type.
+fn stored<T: Element>(values: &mut [f32], input: TensorInput) -> Vec<T> {
+    const BLOCK: usize = 1 << 16;
     let of_element = input.bytes() as usize;
-    let bytes: Vec<u8> = bits
-        .iter()
-        .flat_map(|bits| bits.to_le_bytes().into_iter().take(of_element))
-        .collect();
-    let mut stored = vec![T::NAN; bytes.len().div_ceil(size_of::<T>())];
-    bytemuck::cast_slice_mut(&mut stored)[..bytes.len()].copy_from_slice(&bytes);
+    let bytes = values.len() * of_element;
+    let mut stored = vec![T::zeroed(); bytes.div_ceil(size_of::<T>())];
+    // What is left of the last one belongs to no element.
+    if let Some(last) = stored.last_mut() {
+        *last = T::NAN;
+    }
+    let memory: &mut [u8] = bytemuck::cast_slice_mut(&mut stored);
+    let blocks = memory[..bytes].par_chunks_mut(of_element * BLOCK);
+    let blocks = blocks.zip(values.par_chunks_mut(BLOCK));
+    blocks.for_each(|(memory, values)| {
+        let elements = memory.chunks_exact_mut(of_element);
+        for (element, value) in elements.zip(values) {
+            let (bits, rounded) = round(input, *value);
+            element.copy_from_slice(&bits.to_le_bytes()[..of_element]);
+            *value = rounded;
+        }
+    });
     stored
 }
 
@@ -110,7 +121,7 @@ impl<T: Element> Problem<T> for TensorProduct<T> {
         }
         // Exact: an element of 16 bits is an f32 too.
         let wide: Vec<f32> = output
-            .iter()
+            .par_iter()
             .map(|&element| element.into() as f32)
             .collect();
         self.values.check(&wide)

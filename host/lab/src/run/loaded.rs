@@ -3,6 +3,7 @@
 use super::preflight::{Admitted, RunError};
 use super::{Sampling, Times};
 use crate::problem::{Operation, Problem};
+use std::sync::Arc;
 use std::time::Instant;
 use warpladder::check::Verdict;
 use warpladder::element::Element;
@@ -22,10 +23,14 @@ const MAX_IN_A_ROW: usize = 100;
 /// Repetitions inside of a kernel for its inner time.
 const INNER_REPETITIONS: u32 = 10;
 
+/// Each byte of a NaN in all element types.
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+pub(crate) const NAN_BYTE: u8 = 0xff;
+
 /// An admitted rung on a device: its kernels are loaded, and its memory is allocated.
 pub struct LoadedRung<'e> {
     engine: &'e dyn Engine,
-    prepared: Prepared,
+    loaded: Loaded,
     /// Each with its number of elements.
     inputs: Vec<(Buffer<'e>, u64)>,
     output: Buffer<'e>,
@@ -35,6 +40,12 @@ pub struct LoadedRung<'e> {
     workspace: Buffer<'e>,
     /// The tensor maps of the launches.
     maps: Buffer<'e>,
+}
+
+/// What does not depend on where the data lies.
+#[derive(Clone)]
+struct Loaded {
+    prepared: Arc<Prepared>,
     /// Whether the rung is one of a family of which source 003 takes the outer and the inner time.
     is_timed_in_a_row: bool,
     /// The launch that does the rung's work [`INNER_REPETITIONS`] times.
@@ -62,7 +73,33 @@ impl<'e> LoadedRung<'e> {
             }
             plan
         });
-        let prepared = Prepared::new(engine, plan)?;
+        let is_timed_in_a_row = matches!(rung.operation, Operation::Copy | Operation::Transpose);
+        let loaded = Loaded {
+            prepared: Arc::new(Prepared::new(engine, plan)?),
+            is_timed_in_a_row,
+            repeated,
+        };
+        Ok(Self::allocate(engine, loaded, problem)?)
+    }
+
+    /// The same rung with memory of its own, which holds nothing yet.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    #[cfg(all(target_os = "linux", feature = "gpu"))]
+    pub(crate) fn another<T: Element>(
+        &self,
+        problem: &dyn Problem<T>,
+    ) -> Result<Self, EngineError> {
+        Self::allocate(self.engine, self.loaded.clone(), problem)
+    }
+
+    fn allocate<T: Element>(
+        engine: &'e dyn Engine,
+        loaded: Loaded,
+        problem: &dyn Problem<T>,
+    ) -> Result<Self, EngineError> {
+        let prepared = &loaded.prepared;
         let inputs: Vec<(Buffer<'e>, u64)> = problem
             .inputs()
             .iter()
@@ -87,15 +124,13 @@ impl<'e> LoadedRung<'e> {
         buffer.upload(&maps)?;
         Ok(LoadedRung {
             engine,
-            prepared,
+            loaded,
             inputs,
             output,
             output_len,
             padded_columns: problem.padded_columns(),
             workspace,
             maps: buffer,
-            is_timed_in_a_row: matches!(rung.operation, Operation::Copy | Operation::Transpose),
-            repeated,
         })
     }
 
@@ -107,7 +142,7 @@ impl<'e> LoadedRung<'e> {
 
     /// Whether there is nothing to compute.
     pub fn is_empty(&self) -> bool {
-        self.prepared.is_empty()
+        self.loaded.prepared.is_empty()
     }
 
     /// Fills the output with NaN, runs once and checks.
@@ -127,6 +162,25 @@ impl<'e> LoadedRung<'e> {
         }
         let verdict = problem.check(&output);
         Ok((output, verdict))
+    }
+
+    /// As [`checked_output`](Self::checked_output), on the inputs that the device holds already;
+    /// NaN is written there as well.
+    #[cfg(all(target_os = "linux", feature = "gpu"))]
+    pub(crate) fn checked<T: Element>(
+        &self,
+        problem: &dyn Problem<T>,
+    ) -> Result<Verdict, EngineError> {
+        let mut output = vec![T::zeroed(); self.output_len];
+        if self.is_empty() {
+            output.fill(T::NAN);
+        } else {
+            self.engine
+                .fill(self.output.ptr(), size_of_val(&output[..]), NAN_BYTE)?;
+            self.run()?;
+            self.output.download(&mut output)?;
+        }
+        Ok(problem.check(&output))
     }
 
     /// Runs once on the inputs and an output that nothing was written to, and reads all of it but
@@ -165,12 +219,12 @@ impl<'e> LoadedRung<'e> {
         let reps = kernel.len().min(MAX_IN_A_ROW);
         // What the emulator takes besides is no time of anything.
         let is_device = self.engine.kind() == EngineKind::Gpu;
-        let outer_ms = match self.is_timed_in_a_row && is_device {
+        let outer_ms = match self.loaded.is_timed_in_a_row && is_device {
             true => Some(self.time(reps as u32)? / reps as f64),
             false => None,
         };
         let mut output = vec![T::NAN; self.output_len];
-        let (inner_ms, repeated) = match &self.repeated {
+        let (inner_ms, repeated) = match &self.loaded.repeated {
             Some(plan) => {
                 self.output.upload(&output)?;
                 let inner_ms = self.inner_time(plan.clone())?;
@@ -282,7 +336,7 @@ impl<'e> LoadedRung<'e> {
 
     /// Calls `run` with the launches.
     pub(crate) fn launches<R>(&self, run: impl FnOnce(&[Launch<'_>]) -> R) -> R {
-        self.start(&self.prepared, run)
+        self.start(&self.loaded.prepared, run)
     }
 
     fn start<R>(&self, prepared: &Prepared, run: impl FnOnce(&[Launch<'_>]) -> R) -> R {

@@ -6,6 +6,8 @@ mod preflight;
 mod record;
 
 pub use loaded::LoadedRung;
+#[cfg(all(target_os = "linux", feature = "gpu"))]
+pub(crate) use loaded::NAN_BYTE;
 pub(crate) use preflight::preflight_elsewhere;
 pub use preflight::{Admitted, RunError, check_shape, describe, preflight, preflight_layout};
 pub use record::{Detailed, Predicted, Record, SCHEMA, Step, read_records};

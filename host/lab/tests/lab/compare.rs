@@ -7,7 +7,7 @@ use warpladder::ptx;
 use warpladder_lab::catalogue;
 use warpladder_lab::compare::Layout::{Nn, Nt, Tn, Tt};
 use warpladder_lab::compare::{CompareError, Comparer, Options, Peer};
-use warpladder_lab::peer::cublas::CublasError;
+use warpladder_lab::peer::library::LibraryError;
 use warpladder_lab::problem::Shape;
 
 const SHAPE: Shape = Shape {
@@ -29,6 +29,7 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
         reps: 5,
         rest: Duration::ZERO,
         seed: 1,
+        retime_below: None,
     };
     let comparer = Comparer::new(&engine, options);
     for (name, layout, peer) in [
@@ -43,6 +44,14 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
         ("wgmma_tf32", Tt, Peer::Cublas),
         ("wgmma_bf16_narrow", Nn, Peer::Cublas),
         ("wgmma_f16_narrow", Nt, Peer::Cublas),
+        ("sgemm", Tn, Peer::CublasLt),
+        ("dgemm", Nn, Peer::CublasLt),
+        ("wgmma_bf16", Nn, Peer::CublasLt),
+        ("wgmma_f16", Tt, Peer::CublasLt),
+        ("wgmma_tf32", Nt, Peer::CublasLt),
+        ("wgmma_bf16_narrow", Tn, Peer::CublasLt),
+        ("wgmma_f16_narrow", Nn, Peer::Best),
+        ("sgemm", Nn, Peer::Best),
         ("transpose_padded", Nn, Peer::Copy),
         ("transpose_padded", Nn, Peer::Memcpy),
     ] {
@@ -53,7 +62,7 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
             continue;
         }
         let compared = match comparer.compare(rung, SHAPE, layout, peer) {
-            Err(CompareError::Cublas(CublasError::Missing(why))) => {
+            Err(CompareError::Library(why @ LibraryError::Missing { .. })) => {
                 println!("{name} skipped: {why}");
                 continue;
             }
@@ -66,7 +75,31 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
             "{compared:?}"
         );
         assert!(compared.ratio_low <= compared.ratio && compared.ratio <= compared.ratio_high);
-        if peer == Peer::Cublas {
+        let is_cublaslt = compared.peer.starts_with("cuBLASLt");
+        assert_eq!(compared.heuristics.is_some(), is_cublaslt, "{compared:?}");
+        if let Some(chosen) = compared.heuristics {
+            assert!(
+                chosen.best < 32 && (1..=32).contains(&chosen.tried),
+                "{chosen:?}"
+            );
+            assert!(
+                chosen.first_ms.is_none_or(|first| chosen.best_ms <= first),
+                "{chosen:?}"
+            );
+        }
+        match peer {
+            Peer::Cublas => assert!(!is_cublaslt),
+            Peer::CublasLt => assert!(is_cublaslt),
+            // The two differ in how long they take.
+            Peer::Best => assert!(
+                compared
+                    .other_peer
+                    .as_ref()
+                    .is_some_and(|other| other.ms > 0.0)
+            ),
+            _ => {}
+        }
+        if matches!(peer, Peer::Cublas | Peer::CublasLt | Peer::Best) {
             // A layout that is mixed up gives errors near 1.
             let error = compared.peer_error.unwrap();
             assert!(error <= compared.tolerance, "{compared:?}");
@@ -82,4 +115,15 @@ fn both_results_are_right_and_the_ratio_is_that_of_the_times() {
     let naive = catalogue::find("naive").unwrap();
     let transposed = refused(naive, Tn, Peer::Cublas);
     assert!(transposed.contains("leave out --layout"), "{transposed}");
+    // Nothing is a million times as fast as its peer: all rounds are taken.
+    let again = Comparer::new(
+        &engine,
+        Options {
+            retime_below: Some(1e6),
+            ..options
+        },
+    );
+    let again = again.compare(copy, SHAPE, Nn, Peer::Memcpy).unwrap();
+    assert_eq!((again.rounds, again.samples), (4, 20));
+    assert!(again.first_ratio.is_some());
 }

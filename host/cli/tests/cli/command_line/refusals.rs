@@ -119,3 +119,25 @@ fn wrong_usage_is_exit_2() {
         assert_eq!(warpladder(args).status, Some(0), "{args}");
     }
 }
+
+#[test]
+fn random_sizes_that_cannot_be_drawn_are_refused() {
+    let refused = |args: &str, part: &str| {
+        let ended = warpladder(&format!("compare {args}"));
+        if cfg!(all(target_os = "linux", feature = "gpu")) {
+            ended.assert_refused(&[part]);
+        }
+    };
+    refused("sgemm --random 2 --min 64 --max 32", "from 64 to 32");
+    refused(
+        "sgemm --random 2 --align 64 --min 65 --max 100",
+        "no multiple of 64",
+    );
+    refused("sgemm --random 2 --max 64", "takes 0.2 to 600 GFLOP");
+    refused(
+        "transpose_padded --random 2 --work 1..2",
+        "leave out --work",
+    );
+    let emulated = warpladder("run --engine emulator --kernel naive --random 2 --min 300");
+    emulated.assert_refused(&["from 300 to 256"]);
+}

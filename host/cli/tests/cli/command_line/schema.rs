@@ -3,6 +3,8 @@
 use super::{Folder, warpladder};
 use serde_json::{Value, json};
 use std::path::Path;
+use warpladder_lab::compare::PeerComparison;
+use warpladder_lab::results::{Envelope, SCHEMA};
 
 /// The schema, as the program prints it.
 fn validator() -> jsonschema::Validator {
@@ -79,6 +81,46 @@ fn what_a_gpu_gave_is_what_the_schema_says() {
     }
 }
 
+/// `compare` needs a GPU: its records here are made up, with fields of now, and the summary is the
+/// program's own.
+#[test]
+fn a_comparison_and_its_summary_are_what_the_schema_says() {
+    let validator = validator();
+    let root = Path::new(warpladder::SOURCE_ROOT);
+    let text = std::fs::read_to_string(root.join("results/h200/compare-sgemm-shapes.json"));
+    let mut records: Vec<Value> = warpladder_lab::results::read(&text.unwrap()).unwrap();
+    records[0]["heuristics"] = json!({
+        "tried": 20, "best": 3, "workspace_bytes": 1024, "first_ms": null, "best_ms": 0.5,
+    });
+    records[0]["other_peer"] = json!({"peer": "cuBLAS 13.1.0", "ms": 0.6});
+    (records[0]["rounds"], records[0]["first_ratio"]) = (json!(4), json!(0.9));
+    (records[0]["check"], records[0]["error"]) = (json!("freivalds"), json!(null));
+    let records = records.into_iter().map(serde_json::from_value);
+    let records: Vec<PeerComparison> = records.collect::<Result<_, _>>().unwrap();
+    let summaries = warpladder_lab::compare::summaries(&records);
+    // All layouts together, and each alone.
+    assert!(summaries.len() > 2 && summaries[0].problems == records.len());
+    let envelope = |command, summary| Envelope {
+        schema: SCHEMA,
+        command,
+        version: "0.1.0",
+        complete: true,
+        summary,
+        records: &records[..1],
+    };
+    let summary = serde_json::to_value(&summaries).unwrap();
+    let written = serde_json::to_value(envelope("compare", Some(summary))).unwrap();
+    let wrong = complaints(&validator, &written);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+
+    let mut wrong = written.clone();
+    wrong["summary"][0]["ahead"] = json!(1.5);
+    assert!(!validator.is_valid(&wrong));
+    let mut other = written;
+    (other["command"], other["records"]) = (json!("tune"), json!([]));
+    assert!(!validator.is_valid(&other), "only compare has a summary");
+}
+
 #[test]
 fn a_saved_run_and_a_comparison_with_it_are_what_the_schema_says() {
     let folder = Folder::new("schema-baseline");
@@ -136,7 +178,7 @@ fn the_schema_refuses_what_no_command_writes() {
 }
 
 #[test]
-fn every_command_and_every_field_of_run_is_documented() {
+fn every_command_and_every_field_of_run_and_compare_is_documented() {
     let root = Path::new(warpladder::SOURCE_ROOT);
     let document = std::fs::read_to_string(root.join("docs/results.md")).unwrap();
     let schema: Value = serde_json::from_str(&warpladder("schema").stdout).unwrap();
@@ -145,10 +187,10 @@ fn every_command_and_every_field_of_run_is_documented() {
         let row = format!("| `{}` |", command.as_str().unwrap());
         assert!(document.contains(&row), "{row}");
     }
-    let fields = schema["$defs"]["record_of_run"]["properties"]
-        .as_object()
-        .unwrap();
-    for field in fields.keys() {
-        assert!(document.contains(&format!("`{field}`")), "{field}");
+    for definition in ["record_of_run", "record_of_compare", "summary_of_compare"] {
+        let fields = schema["$defs"][definition]["properties"].as_object();
+        for field in fields.unwrap().keys() {
+            assert!(document.contains(&format!("`{field}`")), "{field}");
+        }
     }
 }
