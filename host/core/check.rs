@@ -161,10 +161,20 @@ pub fn tensor_tolerance(k: usize) -> f64 {
     rounded + k * k.sqrt() * f64::from(f32::EPSILON) / 6.0
 }
 
+/// Terms of a sum of [`project`] that are added one by one; the sums of these blocks are then added.
+const BLOCK: usize = 128;
+
 /// Tolerance for one element of C · x with C of `n` columns and x from [-1, 1): the errors of n
-/// elements of C that keep `of_element`, independent of each other.
-pub fn projected_tolerance(of_element: f64, n: usize) -> f64 {
-    of_element * (n as f64).sqrt() / 2.0
+/// elements of C that keep `of_element`, independent of each other, and those of the check.
+///
+/// The check rounds in f64, and so does a product of f64: where k is short, the sums over n are the
+/// longer ones. They are of the size of √(n k), and are rounded once a term of a block and once a
+/// block.
+pub fn projected_tolerance(of_element: f64, n: usize, k: usize) -> f64 {
+    let (n, block) = (n as f64, BLOCK as f64);
+    let roundings = block.sqrt() + (n / block).sqrt();
+    let of_check = f64::UNIT_ROUNDOFF * roundings * (n * k as f64).sqrt();
+    of_element * n.sqrt() / 2.0 + of_check
 }
 
 /// Compares a matrix of `rows` × `columns` element by element; both functions take row and column.
@@ -213,19 +223,31 @@ pub struct Projection {
     pub expected: Vec<f64>,
 }
 
-/// A matrix of `rows` rows times the vector `x`, in f64.
+/// A matrix of `rows` rows times the vector `x`, in f64. Sums are added in blocks, which round less.
 pub fn project<T: Element>(matrix: &[T], strides: Strides, rows: usize, x: &[f64]) -> Vec<f64> {
     let mut product = vec![0.0; rows];
     if strides.column == 1 {
         for (i, sum) in product.iter_mut().enumerate() {
             let row = &matrix[i * strides.row..][..x.len()];
-            *sum = row.iter().zip(x).map(|(&a, x)| a.into() * x).sum();
+            let blocks = row.chunks(BLOCK).zip(x.chunks(BLOCK));
+            let sums = blocks.map(|(row, x)| -> f64 {
+                let terms = row.iter().zip(x).map(|(&a, x)| a.into() * x);
+                terms.sum()
+            });
+            *sum = sums.sum();
         }
     } else {
-        for (j, x) in x.iter().enumerate() {
-            let column = &matrix[j * strides.column..][..rows];
-            for (sum, &a) in product.iter_mut().zip(column) {
-                *sum += a.into() * x;
+        let mut of_block = vec![0.0; rows];
+        for (block, x) in x.chunks(BLOCK).enumerate() {
+            of_block.fill(0.0);
+            for (j, x) in x.iter().enumerate() {
+                let column = &matrix[(block * BLOCK + j) * strides.column..][..rows];
+                for (sum, &a) in of_block.iter_mut().zip(column) {
+                    *sum += a.into() * x;
+                }
+            }
+            for (sum, of_block) in product.iter_mut().zip(&of_block) {
+                *sum += of_block;
             }
         }
     }
@@ -312,5 +334,57 @@ pub fn judge(
         tolerance,
         method,
         complaint: first_wrong.map(complain),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers from [-1, 1) that look random.
+    fn numbers(count: usize, seed: u64) -> Vec<f64> {
+        let mut state = seed;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn a_product_of_f64_with_short_k_keeps_the_tolerance_of_its_projection() {
+        let (m, n, layouts) = (31, 32_749, [true, false]);
+        for (k, by_rows) in [1, 2, 7].into_iter().zip(layouts.into_iter().cycle()) {
+            let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+            let [in_a, in_b] = [Strides::row_major(k), Strides::row_major(n)];
+            let in_c = if by_rows {
+                Strides::row_major(n)
+            } else {
+                Strides::column_major(m)
+            };
+            let mut c = vec![0.0; m * n];
+            for i in 0..m {
+                for j in 0..n {
+                    let terms = (0..k).map(|l| a[i * k + l] * b[l * n + j]);
+                    c[in_c.index(i, j)] = terms.sum();
+                }
+            }
+            let projections: Vec<Projection> = (3..9)
+                .map(|seed| {
+                    let x = numbers(n, seed);
+                    let expected = project(&a, in_a, m, &project(&b, in_b, k, &x));
+                    Projection { x, expected }
+                })
+                .collect();
+            let tolerance = projected_tolerance(product_tolerance::<f64>(k), n, k);
+            let verdict = freivalds(&c, in_c, m, &projections, tolerance);
+            assert!(verdict.ok, "k = {k}: {verdict:?}");
+
+            c[in_c.index(m - 1, n / 2)] += 1e-9;
+            let verdict = freivalds(&c, in_c, m, &projections, tolerance);
+            assert!(!verdict.ok, "k = {k}: {verdict:?}");
+        }
     }
 }

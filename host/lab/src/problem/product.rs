@@ -190,7 +190,7 @@ impl<T: Element> Problem<T> for Product<T> {
                 check::projected_rows(
                     &projected.collect::<Vec<_>>(),
                     projections,
-                    check::projected_tolerance(tolerance.of_largest(k), n),
+                    check::projected_tolerance(tolerance.of_largest(k), n, k),
                 )
             }
         };
