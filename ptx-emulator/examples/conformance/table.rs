@@ -611,7 +611,7 @@ pub fn is_decoded(opcode: &str, operands: &str) -> bool {
 }
 
 /// Whether the ISA states an error for a form, not a result.
-fn is_approximate(opcode: &str) -> bool {
+pub fn is_approximate(opcode: &str) -> bool {
     let mut parts = opcode.split('.');
     parts.any(|part| matches!(part, "approx" | "full"))
 }

@@ -1,0 +1,201 @@
+//! A kernel that runs one form on every row and stores all that it may have changed.
+
+use std::fmt::Write;
+
+/// Rows of operands; each is one thread.
+pub const ROWS: usize = 2048;
+/// Threads of a block.
+pub const BLOCK: u32 = 256;
+/// Columns of operands of each width; the last eight of 32 bits are the contents of memory.
+pub const COLUMNS: usize = 24;
+/// Bytes of memory that each thread has for an instruction that accesses memory.
+pub const MEMORY_BYTES: usize = 32;
+
+/// A form's kernel.
+pub struct FormKernel {
+    /// The entry, without the module's header.
+    pub text: String,
+    /// 64-bit outputs of each row.
+    pub slots: usize,
+}
+
+/// Why a form is not compared, where it is not.
+pub fn left_out(opcode: &str, operands: &str) -> Option<&'static str> {
+    let base = opcode.split('.').next().unwrap_or("");
+    let has = |part: &str| opcode.split('.').any(|other| other == part);
+    if matches!(base, "wmma") {
+        return Some("PTX leaves the layout of the fragments open");
+    }
+    if matches!(base, "ldmatrix" | "stmatrix") {
+        return Some("addresses of rows are not generated yet");
+    }
+    if has("nc") || base == "ldu" {
+        return Some("reads memory that the launch must not write");
+    }
+    if matches!(base, "cvta" | "isspacep") {
+        return Some("the result depends on the device's addresses");
+    }
+    if base == "createpolicy" || has("L2::cache_hint") {
+        return Some("the policy is an opaque value");
+    }
+    let outputs = !split(operands)[0].contains('[');
+    (base == "prefetch" || (!outputs && !operands.contains("%address")))
+        .then_some("there is no result to compare")
+}
+
+/// Operands, split at commas that no bracket encloses.
+fn split(operands: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
+    for (at, letter) in operands.char_indices() {
+        match letter {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(&operands[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&operands[start..]);
+    parts
+}
+
+/// Registers of the list of forms in a text.
+fn registers(text: &str) -> Vec<&str> {
+    let parts = text.split('%').skip(1);
+    parts
+        .filter_map(|part| {
+            let end = part.find(|c: char| !c.is_ascii_alphanumeric());
+            let name = &part[..end.unwrap_or(part.len())];
+            let number = name.get(1..)?;
+            let is_register = name.starts_with(['h', 'r', 'x', 'p']);
+            (is_register && number.parse::<u32>().is_ok()).then_some(name)
+        })
+        .collect()
+}
+
+/// The space of a form's memory operand.
+fn space(opcode: &str) -> &'static str {
+    let has = |space: &str| opcode.split('.').any(|part| part == space);
+    match (has("shared"), has("local")) {
+        (true, _) => "shared",
+        (_, true) => "local",
+        _ => "global",
+    }
+}
+
+/// The start of a module of such kernels.
+pub const HEADER: &str = ".version 8.6\n.target sm_90a\n.address_size 64\n";
+
+/// The kernel of a form, as the entry `name`.
+pub fn kernel(name: &str, opcode: &str, operands: &str) -> FormKernel {
+    let mut operands = operands.to_string();
+    let parts = split(&operands);
+    let warp = opcode.contains(".sync") && !opcode.starts_with("m") || opcode.starts_with("match");
+    if warp {
+        // Every lane takes part.
+        let last = parts[parts.len() - 1].len();
+        operands.truncate(operands.len() - last);
+        operands.push_str("-1");
+    }
+    let parts = split(&operands);
+    let has_result = !parts[0].contains('[');
+    let results = if has_result {
+        registers(parts[0])
+    } else {
+        Vec::new()
+    };
+    let sources = &parts[usize::from(has_result)..];
+    let mut text = format!(
+        ".visible .entry {name}(.param .u64 {name}_in, .param .u64 {name}_out, \
+         .param .u64 {name}_memory) {{\n\
+         .reg .b16 %h<64>; .reg .b32 %r<64>; .reg .b64 %x<64>; .reg .pred %p<64>;\n\
+         .reg .b64 %address; .reg .b32 %t<16>; .reg .b64 %o<16>;\n\
+         .shared .align 32 .b8 {name}_area[8192]; .local .align 32 .b8 {name}_own[32];\n\
+         mov.u32 %t0, %ctaid.x; mov.u32 %t1, %tid.x; mad.lo.u32 %t0, %t0, {BLOCK}, %t1;\n\
+         ld.param.u64 %o0, [{name}_in]; mul.wide.u32 %o1, %t0, 8; add.u64 %o0, %o0, %o1;\n\
+         ld.param.u64 %o2, [{name}_out]; add.u64 %o1, %o2, %o1;\n"
+    );
+    let mut slots = 0;
+    let memory = operands.contains("%address");
+    let space = space(opcode);
+    if memory {
+        let base = match space {
+            "shared" => format!("mov.u64 %address, {name}_area; mul.wide.u32 %o3, %t1, 32;"),
+            "local" => format!("mov.u64 %address, {name}_own; mov.u64 %o3, 0;"),
+            _ => format!("ld.param.u64 %address, [{name}_memory]; mul.wide.u32 %o3, %t0, 32;"),
+        };
+        _ = writeln!(text, "{base} add.u64 %address, %address, %o3;");
+        for word in 0..MEMORY_BYTES / 4 {
+            let offset = column(1, COLUMNS - 8 + word);
+            _ = writeln!(
+                text,
+                "ld.global.b32 %t2, [%o0+{offset}]; st.{space}.b32 [%address+{}], %t2;",
+                4 * word
+            );
+        }
+    }
+    let inputs = sources.iter().flat_map(|source| registers(source));
+    for (index, register) in inputs.enumerate() {
+        let width = match &register[..1] {
+            "h" => 0,
+            "x" => 2,
+            _ => 1,
+        };
+        let offset = column(width, index);
+        _ = match &register[..1] {
+            "p" => writeln!(
+                text,
+                "ld.global.b32 %t2, [%o0+{offset}]; and.b32 %t2, %t2, 1; \
+                 setp.ne.u32 %{register}, %t2, 0;"
+            ),
+            _ => writeln!(
+                text,
+                "ld.global.b{} %{register}, [%o0+{offset}];",
+                16 << width
+            ),
+        };
+    }
+    let base = opcode.split('.').next().unwrap_or("");
+    let carry = opcode.contains(".cc") || matches!(base, "addc" | "subc" | "madc");
+    if carry {
+        let offset = column(1, COLUMNS - 9);
+        _ = writeln!(
+            text,
+            "ld.global.b32 %t2, [%o0+{offset}]; and.b32 %t2, %t2, 1; add.cc.u32 %t3, %t2, -1;"
+        );
+    }
+    _ = writeln!(text, "{opcode} {operands};");
+    if carry {
+        _ = writeln!(text, "addc.u32 %t4, 0, 0; cvt.u64.u32 %o4, %t4;");
+        store(&mut text, &mut slots);
+    }
+    for register in results {
+        _ = match &register[..1] {
+            "p" => writeln!(text, "selp.u64 %o4, 1, 0, %{register};"),
+            "h" => writeln!(text, "cvt.u64.u16 %o4, %{register};"),
+            "r" => writeln!(text, "cvt.u64.u32 %o4, %{register};"),
+            _ => writeln!(text, "mov.b64 %o4, %{register};"),
+        };
+        store(&mut text, &mut slots);
+    }
+    if memory {
+        for word in 0..MEMORY_BYTES / 8 {
+            _ = writeln!(text, "ld.{space}.b64 %o4, [%address+{}];", 8 * word);
+            store(&mut text, &mut slots);
+        }
+    }
+    text.push_str("ret;\n}\n");
+    FormKernel { text, slots }
+}
+
+/// Where a column of operands begins, in bytes.
+fn column(width: usize, index: usize) -> usize {
+    (width * COLUMNS + index) * ROWS * 8
+}
+
+fn store(text: &mut String, slots: &mut usize) {
+    _ = writeln!(text, "st.global.b64 [%o1+{}], %o4;", *slots * ROWS * 8);
+    *slots += 1;
+}

@@ -1,0 +1,158 @@
+//! `forms FILE`: compares every form of instructions that the emulator takes with the first GPU,
+//! and writes the table of results.
+//!
+//! `forms --ptx FOLDER` writes the modules instead, to be assembled without a GPU.
+
+mod engines;
+mod kernel;
+mod rows;
+#[path = "../../../ptx-emulator/examples/conformance/table.rs"]
+#[allow(dead_code)]
+mod table;
+
+use kernel::{FormKernel, HEADER, ROWS};
+use serde_json::{Map, Value, json};
+
+/// Kernels of one module: the driver compiles them together.
+const BATCH: usize = 50;
+
+/// A form that both sides run.
+struct Case {
+    form: String,
+    approximate: bool,
+    name: String,
+    kernel: FormKernel,
+}
+
+/// The forms to compare; those that are left out go into `table`, with the reason.
+fn cases(table: &mut Map<String, Value>) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (index, (opcode, operands)) in table::forms().into_iter().enumerate() {
+        let form = format!("{opcode} {operands}");
+        if !table::is_decoded(&opcode, &operands) {
+            table.insert(form, json!("refused by the emulator"));
+        } else if let Some(reason) = kernel::left_out(&opcode, &operands) {
+            table.insert(form, json!(format!("not compared: {reason}")));
+        } else {
+            let name = format!("form_{index}");
+            let kernel = kernel::kernel(&name, &opcode, &operands);
+            let approximate = table::is_approximate(&opcode);
+            cases.push(Case {
+                form,
+                approximate,
+                name,
+                kernel,
+            });
+        }
+    }
+    cases
+}
+
+fn module(batch: &[Case]) -> String {
+    let bodies = batch.iter().map(|case| case.kernel.text.as_str());
+    std::iter::once(HEADER).chain(bodies).collect()
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut table = Map::new();
+    match arguments.as_slice() {
+        [option, folder] if option == "--ptx" => {
+            for (index, batch) in cases(&mut table).chunks(BATCH).enumerate() {
+                std::fs::write(format!("{folder}/forms_{index}.ptx"), module(batch))?;
+            }
+        }
+        [file] if !file.starts_with('-') => {
+            let cases = cases(&mut table);
+            let result = measure(&cases, table)?;
+            // A line for each form, so that changes can be read.
+            std::fs::write(file, serde_json::to_string_pretty(&result)? + "\n")?;
+        }
+        _ => println!("usage: forms FILE, forms --ptx FOLDER"),
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn measure(_: &[Case], _: Map<String, Value>) -> Result<Value, String> {
+    Err("the CUDA driver is used on Linux alone: run it there".to_string())
+}
+
+#[cfg(target_os = "linux")]
+fn measure(cases: &[Case], mut table: Map<String, Value>) -> Result<Value, String> {
+    let operands = rows::operands();
+    let gpu = engines::Gpu::open(&operands)?;
+    let mut differ = 0;
+    for batch in cases.chunks(BATCH) {
+        let whole = gpu.load(&module(batch));
+        for case in batch {
+            let alone = match &whole {
+                Ok(_) => None,
+                // One form of the batch is refused: which one shows when each is a module.
+                Err(_) => Some(gpu.load(&module(std::slice::from_ref(case)))),
+            };
+            let value = match alone.as_ref().unwrap_or(&whole) {
+                Err(message) => json!(format!("refused by the driver: {message}")),
+                Ok(loaded) => {
+                    let slots = case.kernel.slots;
+                    let real = gpu.run(loaded, &case.name, slots)?;
+                    let ptx = module(std::slice::from_ref(case));
+                    match engines::emulate(&ptx, &case.name, slots, &operands) {
+                        Ok(emulated) => compared(case, &emulated, &real, &mut differ),
+                        Err(fault) => json!(format!("the emulator fails: {fault}")),
+                    }
+                }
+            };
+            table.insert(case.form.clone(), value);
+        }
+    }
+    println!(
+        "{} forms compared or tried, {differ} not exact differ",
+        cases.len()
+    );
+    let (device, cuda) = (&gpu.name, &gpu.cuda);
+    Ok(json!({"device": device, "cuda": cuda, "seed": rows::SEED, "rows": ROWS, "forms": table}))
+}
+
+/// `"equal"`, or how many rows are, with the first that is not printed.
+fn compared(case: &Case, emulated: &[u64], real: &[u64], differ: &mut usize) -> Value {
+    let outputs = |all: &[u64], row: usize| -> Vec<u64> {
+        all.iter().skip(row).step_by(ROWS).copied().collect()
+    };
+    let unequal = |row: &usize| outputs(emulated, *row) != outputs(real, *row);
+    let rows: Vec<usize> = (0..ROWS).filter(unequal).collect();
+    let Some(&first) = rows.first() else {
+        return json!("equal");
+    };
+    *differ += usize::from(!case.approximate);
+    println!(
+        "{}: {} of {ROWS} rows differ; row {first}: {:x?} here, {:x?} on the GPU",
+        case.form,
+        rows.len(),
+        outputs(emulated, first),
+        outputs(real, first)
+    );
+    json!({"equal": ROWS - rows.len(), "rows": ROWS, "approximate": case.approximate})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every result is stored: no output of any form keeps the poison in all rows.
+    #[test]
+    fn the_emulator_runs_every_form_that_is_compared() {
+        let operands = rows::operands();
+        let poison = u64::from_le_bytes([engines::POISON; 8]);
+        for case in cases(&mut Map::new()).iter().step_by(7) {
+            assert!(case.kernel.slots <= engines::MAX_SLOTS, "{}", case.form);
+            let ptx = module(std::slice::from_ref(case));
+            let outputs = engines::emulate(&ptx, &case.name, case.kernel.slots, &operands);
+            let outputs = outputs.unwrap_or_else(|error| panic!("{}: {error}", case.form));
+            assert!(!outputs.is_empty(), "{} has no output", case.form);
+            for slot in outputs.chunks(ROWS) {
+                assert!(slot.iter().any(|value| *value != poison), "{}", case.form);
+            }
+        }
+    }
+}
