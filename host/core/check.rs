@@ -161,7 +161,8 @@ pub fn tensor_tolerance(k: usize) -> f64 {
     rounded + k * k.sqrt() * f64::from(f32::EPSILON) / 6.0
 }
 
-/// Terms of a sum of [`project`] that are added one by one; the sums of these blocks are then added.
+/// Terms of a sum of [`project`] that are added one by one. The sums of these blocks are then
+/// added.
 const BLOCK: usize = 128;
 
 /// Tolerance for one element of C · x with C of `n` columns and x from [-1, 1): the errors of n
@@ -223,7 +224,8 @@ pub struct Projection {
     pub expected: Vec<f64>,
 }
 
-/// A matrix of `rows` rows times the vector `x`, in f64. Sums are added in blocks, which round less.
+/// A matrix of `rows` rows times the vector `x`, in f64. Sums are added in blocks, which round
+/// less.
 pub fn project<T: Element>(matrix: &[T], strides: Strides, rows: usize, x: &[f64]) -> Vec<f64> {
     let mut product = vec![0.0; rows];
     if strides.column == 1 {

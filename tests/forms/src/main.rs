@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 const BATCH: usize = 50;
 
 /// A form that both sides run.
-struct Case {
+struct ComparedForm {
     form: String,
     approximate: bool,
     name: String,
@@ -25,7 +25,7 @@ struct Case {
 }
 
 /// The forms to compare; those that are left out go into `table`, with the reason.
-fn cases(table: &mut Map<String, Value>) -> Vec<Case> {
+fn cases(table: &mut Map<String, Value>) -> Vec<ComparedForm> {
     let mut cases = Vec::new();
     for (index, (opcode, operands)) in table::forms().into_iter().enumerate() {
         let form = format!("{opcode} {operands}");
@@ -37,7 +37,7 @@ fn cases(table: &mut Map<String, Value>) -> Vec<Case> {
             let name = format!("form_{index}");
             let kernel = kernel::kernel(&name, &opcode, &operands);
             let approximate = table::is_approximate(&opcode);
-            cases.push(Case {
+            cases.push(ComparedForm {
                 form,
                 approximate,
                 name,
@@ -48,7 +48,7 @@ fn cases(table: &mut Map<String, Value>) -> Vec<Case> {
     cases
 }
 
-fn module(batch: &[Case]) -> String {
+fn module(batch: &[ComparedForm]) -> String {
     let bodies = batch.iter().map(|case| case.kernel.text.as_str());
     std::iter::once(HEADER).chain(bodies).collect()
 }
@@ -74,16 +74,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn measure(_: &[Case], _: Map<String, Value>) -> Result<Value, String> {
+fn measure(_: &[ComparedForm], _: Map<String, Value>) -> Result<Value, String> {
     Err("the CUDA driver is used on Linux alone: run it there".to_string())
 }
 
 #[cfg(target_os = "linux")]
-fn measure(cases: &[Case], mut table: Map<String, Value>) -> Result<Value, String> {
+fn measure(cases: &[ComparedForm], mut table: Map<String, Value>) -> Result<Value, String> {
     let operands = rows::operands();
     let gpu = engines::Gpu::open(&operands)?;
     let mut differ = 0;
-    for batch in cases.chunks(BATCH) {
+    let mut ended_by = None;
+    'batches: for (index, batch) in cases.chunks(BATCH).enumerate() {
+        eprintln!("forms from {} of {}", index * BATCH, cases.len());
         let whole = gpu.load(&module(batch));
         for case in batch {
             let alone = match &whole {
@@ -95,7 +97,15 @@ fn measure(cases: &[Case], mut table: Map<String, Value>) -> Result<Value, Strin
                 Err(message) => json!(format!("refused by the driver: {message}")),
                 Ok(loaded) => {
                     let slots = case.kernel.slots;
-                    let real = gpu.run(loaded, &case.name, slots)?;
+                    let real = match gpu.run(loaded, &case.name, slots) {
+                        Ok(real) => real,
+                        // No later launch of this context runs.
+                        Err(message) => {
+                            println!("{}: {message}", case.form);
+                            ended_by = Some(format!("{}: {message}", case.form));
+                            break 'batches;
+                        }
+                    };
                     let ptx = module(std::slice::from_ref(case));
                     match engines::emulate(&ptx, &case.name, slots, &operands) {
                         Ok(emulated) => compared(case, &emulated, &real, &mut differ),
@@ -111,11 +121,18 @@ fn measure(cases: &[Case], mut table: Map<String, Value>) -> Result<Value, Strin
         cases.len()
     );
     let (device, cuda) = (&gpu.name, &gpu.cuda);
-    Ok(json!({"device": device, "cuda": cuda, "seed": rows::SEED, "rows": ROWS, "forms": table}))
+    Ok(json!({
+        "device": device,
+        "cuda": cuda,
+        "seed": rows::SEED,
+        "rows": ROWS,
+        "ended_by": ended_by,
+        "forms": table,
+    }))
 }
 
 /// `"equal"`, or how many rows are, with the first that is not printed.
-fn compared(case: &Case, emulated: &[u64], real: &[u64], differ: &mut usize) -> Value {
+fn compared(case: &ComparedForm, emulated: &[u64], real: &[u64], differ: &mut usize) -> Value {
     let outputs = |all: &[u64], row: usize| -> Vec<u64> {
         all.iter().skip(row).step_by(ROWS).copied().collect()
     };
