@@ -11,6 +11,7 @@ use crate::ir::{
     Space,
 };
 use crate::observer::Observer;
+use ptx_syntax::ast::Type;
 
 impl<O: Observer> Run<'_, '_, O> {
     #[inline(never)]
@@ -34,7 +35,7 @@ impl<O: Observer> Run<'_, '_, O> {
             let second = atomic
                 .second
                 .map_or(0, |second| read(&self.r, second, lane));
-            let update = |old: u64| updated(atomic, old, operand, second);
+            let update = |old: u64| updated(atomic, space, old, operand, second);
             let old = match space {
                 Space::Global | Space::Const | Space::Generic => {
                     match self.launch.allocation(address, u64::from(bytes)) {
@@ -85,16 +86,13 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 }
 
-fn updated(atomic: &Atomic, old: u64, operand: u64, second: u64) -> u64 {
+fn updated(atomic: &Atomic, space: Space, old: u64, operand: u64, second: u64) -> u64 {
     let integer = |function| {
         let function = LaneFunction::Integer(function, atomic.ty);
         lane::evaluate(function, [old, operand, 0, 0]).0
     };
     match atomic.function {
-        AtomicFunction::Add if atomic.ty.is_float() => {
-            let function = LaneFunction::Float(FloatFunction::Add, FloatFormat::new(atomic.ty));
-            lane::evaluate(function, [old, operand, 0, 0]).0
-        }
+        AtomicFunction::Add if atomic.ty.is_float() => float_sum(atomic.ty, space, old, operand),
         AtomicFunction::Min | AtomicFunction::Max if atomic.ty.is_float() => {
             let function = match atomic.function {
                 AtomicFunction::Min => FloatFunction::Min,
@@ -117,4 +115,31 @@ fn updated(atomic: &Atomic, old: u64, operand: u64, second: u64) -> u64 {
         AtomicFunction::Decrement if old == 0 || old > operand => operand,
         AtomicFunction::Decrement => old - 1,
     }
+}
+
+/// `add` of floats. In global memory, those of f32 flush subnormals to zero (PTX ISA, "atom").
+///
+/// Of NaNs of f64, an H200 keeps that of memory where shared memory is added to. Where global
+/// memory is, it keeps that of the operand, and a signalling NaN as it is.
+fn float_sum(ty: Type, space: Space, old: u64, operand: u64) -> u64 {
+    let is_global = matches!(space, Space::Global | Space::Const | Space::Generic);
+    if ty == Type::F64 && is_global {
+        let nan = [operand, old]
+            .into_iter()
+            .find(|bits| f64::from_bits(*bits).is_nan());
+        if let Some(nan) = nan {
+            return nan;
+        }
+    }
+    let format = FloatFormat {
+        flush: ty == Type::F32 && is_global,
+        ..FloatFormat::new(ty)
+    };
+    let function = LaneFunction::Float(FloatFunction::Add, format);
+    let terms = match ty {
+        // Of two NaNs, `add.f64` keeps the second operand's.
+        Type::F64 => [operand, old, 0, 0],
+        _ => [old, operand, 0, 0],
+    };
+    lane::evaluate(function, terms).0
 }

@@ -132,7 +132,7 @@ fn to_integer(value: f64, from: Type, to: Type, rounding: Rounding) -> u64 {
 
 /// Whether an f64 that is rounded to f32 with `.ftz` becomes zero: where it lies below the smallest
 /// normal number when it is rounded to 24 bits without a limit of its exponent.
-fn is_flushed(value: f64, rounding: Rounding) -> bool {
+pub(super) fn is_flushed(value: f64, rounding: Rounding) -> bool {
     const LEAST: f64 = f32::MIN_POSITIVE as f64;
     let away = match rounding {
         Rounding::NearestEven | Rounding::NearestAway => return value.abs() < NEAREST,
@@ -201,7 +201,8 @@ fn to_finite(bits: u64, ty: Type) -> u64 {
     }
 }
 
-/// `cvt.rna.tf32.f32`: an addition of integers, which leaves of a NaN the upper bits.
+/// `cvt.rna.tf32.f32`: an addition of integers, which leaves of a NaN the upper bits. `.satfinite`
+/// takes NaNs as it takes infinities: an H200 makes 7fffc000 of 7fffffff.
 fn to_tf32(bits: u32, conversion: Conversion) -> u64 {
     const INFINITY: u32 = 0x7f80_0000;
     let magnitude = bits & !(1 << 31);
@@ -210,7 +211,7 @@ fn to_tf32(bits: u32, conversion: Conversion) -> u64 {
         false => bits,
     };
     let result = u64::from(rounded & !0x1fff);
-    match conversion.finite && magnitude <= INFINITY {
+    match conversion.finite {
         true => to_finite(result, Type::Tf32),
         false => result,
     }
@@ -222,18 +223,18 @@ fn nan(bits: u64, conversion: Conversion) -> u64 {
     if from == Type::Bf16 && to == Type::F32 && !conversion.flush {
         return bits << 16;
     }
-    let is_wide = |ty| matches!(ty, Type::F32 | Type::F64);
-    let keeps_payload = is_wide(from) && is_wide(to) && (from == Type::F64 || to == Type::F64);
-    if !keeps_payload {
-        return match (to, from) {
-            // That of f32, made wider.
-            (Type::F64, Type::F16 | Type::Bf16) => 0x7fff_ffff_e000_0000,
-            _ => from_f64(f64::NAN, 0.0, to, Rounding::NearestEven),
-        };
+    if from == Type::F32 && to == Type::F64 && conversion.flush {
+        // `.ftz` makes it the one NaN of f32, which is then made wider.
+        return 0x7fff_ffff_e000_0000;
+    }
+    if from != Type::F64 && to != Type::F64 {
+        return from_f64(f64::NAN, 0.0, to, Rounding::NearestEven);
     }
     // (bits of the type, bits of its exponent)
     let layout = |ty| match ty {
         Type::F64 => (64, 11),
+        Type::F16 => (16, 5),
+        Type::Bf16 => (16, 8),
         _ => (32, 8),
     };
     let ((from_bits, from_exponent), (to_bits, to_exponent)) = (layout(from), layout(to));

@@ -7,6 +7,7 @@
 //! `0xfff8000000000000`. Conversions from and to f64 keep the sign and as much of the payload as
 //! fits.
 
+use super::convert::is_flushed;
 use super::{approximate, double};
 use crate::ir::{Comparison, FloatFormat, FloatFunction, FloatProperty, Rounding};
 use ptx_syntax::ast::Type;
@@ -361,6 +362,7 @@ fn scalar(function: FloatFunction, format: FloatFormat, mut x: [u64; 3]) -> u64 
             }
         });
     }
+    let mut is_tiny = false;
     let mut result = match function {
         FloatFunction::Neg => sign_only(x[0] ^ sign, x[0], ty),
         FloatFunction::Abs => sign_only(x[0] & !sign, x[0], ty),
@@ -380,6 +382,7 @@ fn scalar(function: FloatFunction, format: FloatFormat, mut x: [u64; 3]) -> u64 
             _ => {
                 let (value, rest) =
                     exact(function, &x.map(|bits| to_f64(bits, ty)), format.rounding);
+                is_tiny = is_flushed(value, format.rounding);
                 from_f64(value, rest, ty, format.rounding)
             }
         },
@@ -388,6 +391,8 @@ fn scalar(function: FloatFunction, format: FloatFormat, mut x: [u64; 3]) -> u64 
         result &= 0x8000;
     }
     if format.flush && ty == Type::F32 {
+        // A tiny result is zero, also where it would be rounded up to the smallest normal number.
+        result &= if is_tiny { sign } else { u64::MAX };
         result = u64::from(flush32(result as u32));
     }
     let value = to_f64(result, ty);

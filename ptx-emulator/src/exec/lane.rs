@@ -262,10 +262,14 @@ fn place(value: u64, clamps: bool) -> u32 {
 }
 
 /// `fns`: from `base` on, upwards or downwards, the set bit with the number `offset`, from 1; for 0
-/// the bit at `base` itself. All ones where there is none.
+/// the bit at `base` itself. All ones where there is none. The smallest `offset` has no magnitude,
+/// and an H200 gives 0.
 fn find_nth(mask: u32, base: u32, offset: i32) -> u64 {
     const NONE: u64 = 0xffff_ffff;
     let is_set = |at: &u32| mask >> at & 1 != 0;
+    if offset == i32::MIN {
+        return 0;
+    }
     if base > 31 {
         return NONE;
     }

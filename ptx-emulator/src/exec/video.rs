@@ -38,9 +38,14 @@ pub(super) fn evaluate(video: Video, x: [u64; 4]) -> u64 {
         }),
     };
     let width = video.merged.map_or(32, |part| part.bits);
+    let is_difference = matches!(video.function, VideoFunction::AbsoluteDifference);
+    let is_sum = is_difference || matches!(video.function, VideoFunction::Add | VideoFunction::Sub);
     if video.saturates {
         let (least, most) = match signed {
             true => (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1),
+            // Above the range of u32, an H200 keeps the low bits of a sum or difference, where the
+            // ISA asks for the largest number.
+            false if width == 32 && is_sum => (0, i64::MAX),
             false => (0, (1i64 << width) - 1),
         };
         value = value.clamp(least, most);
@@ -49,7 +54,12 @@ pub(super) fn evaluate(video: Video, x: [u64; 4]) -> u64 {
         true => sign_extend(value, 32),
         false => truncate(value, 32) as i64,
     };
-    let (value, c) = (whole(value as u64), whole(x[2]));
+    let c = whole(x[2]);
+    let value = match is_difference {
+        // A difference beyond s32 stays positive for the second operation.
+        true => truncate(value as u64, 32) as i64,
+        false => whole(value as u64),
+    };
     let value = match video.second {
         None => value,
         Some(SecondOperation::Add) => value + c,

@@ -16,6 +16,9 @@ use serde_json::{Map, Value, json};
 /// Kernels of one module: the driver compiles them together.
 const BATCH: usize = 50;
 
+/// Most rows that are printed of a form that differs.
+const PRINTED: usize = 6;
+
 /// A form that both sides run.
 struct ComparedForm {
     form: String,
@@ -131,24 +134,22 @@ fn measure(cases: &[ComparedForm], mut table: Map<String, Value>) -> Result<Valu
     }))
 }
 
-/// `"equal"`, or how many rows are, with the first that is not printed.
+/// `"equal"`, or how many rows are; some of those that are not are printed.
 fn compared(case: &ComparedForm, emulated: &[u64], real: &[u64], differ: &mut usize) -> Value {
     let outputs = |all: &[u64], row: usize| -> Vec<u64> {
         all.iter().skip(row).step_by(ROWS).copied().collect()
     };
     let unequal = |row: &usize| outputs(emulated, *row) != outputs(real, *row);
     let rows: Vec<usize> = (0..ROWS).filter(unequal).collect();
-    let Some(&first) = rows.first() else {
+    if rows.is_empty() {
         return json!("equal");
-    };
+    }
     *differ += usize::from(!case.approximate);
-    println!(
-        "{}: {} of {ROWS} rows differ; row {first}: {:x?} here, {:x?} on the GPU",
-        case.form,
-        rows.len(),
-        outputs(emulated, first),
-        outputs(real, first)
-    );
+    println!("{}: {} of {ROWS} rows differ", case.form, rows.len());
+    for row in rows.iter().step_by(rows.len().div_ceil(PRINTED)) {
+        let (here, there) = (outputs(emulated, *row), outputs(real, *row));
+        println!("  row {row}: {here:x?} here, {there:x?} on the GPU");
+    }
     json!({"equal": ROWS - rows.len(), "rows": ROWS, "approximate": case.approximate})
 }
 
