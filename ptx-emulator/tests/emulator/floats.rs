@@ -432,3 +432,77 @@ fn approximate_functions_are_within_their_error() {
         }
     }
 }
+
+/// Results that an H200 was seen to give, where the ISA leaves them open or says otherwise.
+#[test]
+fn results_that_an_h200_was_seen_to_give() {
+    let seen: [(&str, [u64; 3], u64); 12] = [
+        (
+            "{ .reg .b16 %half; cvt.u16.u32 %half, %r1; cvt.f64.f16 %x0, %half; }",
+            [0x7fff, 0, 0],
+            0x7fff_fc00_0000_0000,
+        ),
+        (
+            "{ .reg .b16 %half; cvt.u16.u32 %half, %r1; cvt.f64.bf16 %x0, %half; }",
+            [0x7fff, 0, 0],
+            0x7fff_e000_0000_0000,
+        ),
+        (
+            "{ .reg .b16 %half; cvt.rn.f16.f64 %half, %x1; cvt.u32.u16 %r0, %half; }",
+            [0x7ff8_0000_0000_1234, 0, 0],
+            0x7e00,
+        ),
+        (
+            "{ .reg .b16 %half; cvt.rz.bf16.f64 %half, %x1; cvt.u32.u16 %r0, %half; }",
+            [0x7ff8_0000_0000_1234, 0, 0],
+            0x7fc0,
+        ),
+        (
+            "cvt.ftz.f64.f32 %x0, %r1;",
+            [0x7fc0_1234, 0, 0],
+            0x7fff_ffff_e000_0000,
+        ),
+        (
+            "cvt.f64.f32 %x0, %r1;",
+            [0x7fc0_1234, 0, 0],
+            0x7ff8_0246_8000_0000,
+        ),
+        (
+            "cvt.rna.satfinite.tf32.f32 %r0, %r1;",
+            [0x7fff_ffff, 0, 0],
+            0x7fff_c000,
+        ),
+        (
+            "div.rp.ftz.f32 %r0, %r1, %r2;",
+            [0x0080_0000, 0x3f80_0001, 0],
+            0,
+        ),
+        (
+            "fns.b32 %r0, %r1, %r2, %r3;",
+            [0x3f80_0000, 0x6e22_6670, 0x8000_0000],
+            0,
+        ),
+        (
+            "vadd.u32.u32.u32.sat %r0, %r1, %r2;",
+            [0xbdbb_00bf, 0xbf09_de5c, 0],
+            0x7cc4_df1b,
+        ),
+        (
+            "vabsdiff.s32.s32.s32.min %r0, %r1, %r2, %r3;",
+            [0x78a1_c13b, 0xbc9d_f289, 0xbd7a_c864],
+            0xbd7a_c864,
+        ),
+        (
+            "vabsdiff.s32.s32.s32.max %r0, %r1, %r2, %r3;",
+            [0x78a1_c13b, 0xbc9d_f289, 0xbd7a_c864],
+            0xbc03_ceb2,
+        ),
+    ];
+    for (instruction, row, wanted) in seen {
+        let result = evaluate(instruction, &[row])[0];
+        assert_eq!(
+            result, wanted,
+            "{instruction}: {result:#x}, not {wanted:#x}"
+        );
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Its heuristics give algorithms in the order in which it expects them to be fast; the first one
 //! is not always the fastest. Matrices are handed over column-major with the operands swapped
-//! ([`Product::column_major`]), as they are to cuBLAS: not every algorithm takes
+//! (`Product::column_major`), as they are to cuBLAS: not every algorithm takes
 //! `CUBLASLT_ORDER_ROW`.
 
 use super::library::{self, LibraryError, Status, check, version_name};
