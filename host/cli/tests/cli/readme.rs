@@ -167,6 +167,39 @@ fn ratios(folder: &Path) -> String {
     text
 }
 
+/// The summaries of the comparisons over random sizes: a row for each kernel and distribution.
+fn random_ratios(folder: &Path) -> String {
+    let mut text =
+        "| kernel | extents | sizes | mean | least | quartiles | ahead |\n|---|---|--:|--:|--:|---|--:|\n"
+            .to_owned();
+    for (start, extents) in [("", "16 to 8192"), ("aligned-", "multiples of 64 to 16384")] {
+        for kernel in ["sgemm", "dgemm", "wgmma_bf16", "wgmma_bf16_narrow"] {
+            let path = folder.join(format!("compare-random-{start}{kernel}.json"));
+            let Ok(file) = std::fs::read_to_string(path) else {
+                continue;
+            };
+            let run: serde_json::Value = serde_json::from_str(&file).unwrap();
+            // The first summary is that of all layouts.
+            let summary = &run["summary"][0];
+            assert_eq!(summary["kernel"], kernel);
+            let number = |name: &str| summary[name].as_f64().unwrap();
+            writeln!(
+                text,
+                "| `{kernel}` | {extents} | {} | {:.2} | {:.2} | {:.2}, {:.2}, {:.2} | {:.0} % |",
+                summary["problems"],
+                number("mean"),
+                number("least"),
+                number("low"),
+                number("median"),
+                number("high"),
+                100.0 * number("ahead"),
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
 /// What stands in a file between two markers must be `text`.
 fn check(file: &str, marker: &str, text: &str) {
     let path = root().join(file);
@@ -239,6 +272,7 @@ fn tables_and_output_are_those_of_the_results_and_of_the_program() {
     let all = ["run.json", "run-2048.json"];
     check("docs/h200.md", "h200", &table(&folder, &all, |_| true));
     check("docs/h200.md", "compare", &ratios(&folder));
+    check("docs/h200.md", "random", &random_ratios(&folder));
     let short = table(&folder, &all[..1], |kernel| SHORT.contains(&kernel));
     check("README.md", "short", &short);
     check("README.md", "ladder", &without_times_of_the_cpu(&ladder()));
