@@ -230,11 +230,7 @@ fn renamed(folder: &Path, name: &str, kernels: &[&str]) -> Vec<String> {
     ];
     let written = files.into_iter().map(|source| {
         let text = std::fs::read_to_string(file(source)).unwrap();
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let records = match value {
-            serde_json::Value::Array(records) => records,
-            record => vec![record],
-        };
+        let records: Vec<serde_json::Value> = warpladder_lab::results::read(&text).unwrap();
         let records = records.into_iter().filter_map(|mut record| {
             if record["device"] == "NVIDIA H200" {
                 record["device"] = name.into();
