@@ -413,7 +413,8 @@ mod tests {
             let mut later = std::collections::BTreeSet::new();
             for (written, value) in written.iter().zip(&values) {
                 let (written, value) = (written.as_object().unwrap(), value.as_object().unwrap());
-                for (name, field) in written {
+                // What is said of the step from another rung comes from the ladder of the run.
+                for (name, field) in written.iter().filter(|(name, _)| *name != "step") {
                     match value.get(name) {
                         Some(before) => assert_eq!(field, before, "{name}"),
                         None => {

@@ -27,6 +27,10 @@ const LEARNS: &str =
 /// command.
 const NOT_RUN: &[(&str, Needs)] = &[
     (
+        "warpladder cuda -- ./vector_add",
+        Needs::More("it needs a program for CUDA"),
+    ),
+    (
         "cargo test --workspace\n",
         Needs::More("this is one of its tests"),
     ),
