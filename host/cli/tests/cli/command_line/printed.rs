@@ -27,7 +27,7 @@ const LEARNS: &str =
 /// command.
 const NOT_RUN: &[(&str, Needs)] = &[
     (
-        "warpladder cuda -- ./vector_add",
+        "warpladder cuda ",
         Needs::More("it needs a program for CUDA"),
     ),
     (
