@@ -156,7 +156,8 @@ fn count(kernel: &Kernel, case: &Case) -> Result<(Figures, Vec<f32>), CheckError
     let launch = PreparedLaunch::new(case, Some(UNWRITTEN))?;
     let mut counters = Counters::new();
     kernel.launch_observed(&launch.memory, &launch.config, &launch.args, &mut counters)?;
-    Ok((counters.total().into(), launch.result()?))
+    let figures = Figures::of_launch(counters.total(), kernel.static_shared_bytes());
+    Ok((figures, launch.result()?))
 }
 
 /// The array that holds the result of a case.

@@ -34,17 +34,20 @@ pub enum Figure {
     Instructions,
     /// Warp instructions at barriers of the block.
     Barriers,
+    /// Bytes of shared memory that a block takes.
+    SharedBytes,
 }
 
 impl Figure {
     /// All of them, in the order of a score.
-    pub const ALL: [Figure; 6] = [
+    pub const ALL: [Figure; 7] = [
         Figure::GlobalRequests,
         Figure::GlobalSectors,
         Figure::SharedRequests,
         Figure::Conflicts,
         Figure::Instructions,
         Figure::Barriers,
+        Figure::SharedBytes,
     ];
 }
 
@@ -57,6 +60,7 @@ impl fmt::Display for Figure {
             Figure::Conflicts => "bank conflicts",
             Figure::Instructions => "instructions",
             Figure::Barriers => "barriers",
+            Figure::SharedBytes => "shared bytes",
         })
     }
 }
@@ -71,6 +75,7 @@ pub struct Figures {
     pub conflicts: u64,
     pub instructions: u64,
     pub barriers: u64,
+    pub shared_bytes: u64,
 }
 
 impl Figures {
@@ -83,12 +88,14 @@ impl Figures {
             Figure::Conflicts => self.conflicts,
             Figure::Instructions => self.instructions,
             Figure::Barriers => self.barriers,
+            Figure::SharedBytes => self.shared_bytes,
         }
     }
 }
 
-impl From<Counts> for Figures {
-    fn from(counts: Counts) -> Self {
+impl Figures {
+    /// What a launch asked of the machine, by a kernel whose blocks take `shared_bytes`.
+    pub(super) fn of_launch(counts: Counts, shared_bytes: u32) -> Self {
         let (global, shared) = (counts.global(), counts.shared());
         Figures {
             global_requests: global.requests,
@@ -97,6 +104,7 @@ impl From<Counts> for Figures {
             conflicts: shared.wavefronts.saturating_sub(shared.ideal_wavefronts),
             instructions: counts.warp_instructions,
             barriers: counts.barriers,
+            shared_bytes: shared_bytes.into(),
         }
     }
 }
@@ -109,5 +117,6 @@ impl AddAssign for Figures {
         self.conflicts += other.conflicts;
         self.instructions += other.instructions;
         self.barriers += other.barriers;
+        self.shared_bytes = self.shared_bytes.max(other.shared_bytes);
     }
 }

@@ -3,7 +3,7 @@
 use super::exercise::Exercise;
 use super::progress::Progress;
 use super::{ALL, number};
-use cuda_builder::{CudaBuilder, CudaBuilderError};
+use cuda_builder::{CudaBuilder, CudaBuilderError, NvvmArch};
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,9 @@ const TOOLCHAIN: &str = include_str!("../exercises/rust-toolchain.toml");
 
 /// The versions of what `cuda_std` depends on, so that a first build asks no registry what is new.
 const LOCK: &str = include_str!("../exercises/Cargo.lock");
+
+/// What exercises are compiled for: the oldest that has asynchronous copies and mbarriers.
+pub const ARCH: NvvmArch = NvvmArch::Compute80;
 
 /// Where the learner's progress is kept.
 const PROGRESS: &str = "progress.json";
@@ -187,6 +190,7 @@ impl Folder {
     /// Those of [`CudaBuilder::compile`]: no toolchain, or a file that does not compile.
     pub fn compile(&self, exercise: &Exercise) -> Result<String, CudaBuilderError> {
         let builder = CudaBuilder::new(&self.0)
+            .arch(ARCH)
             .target_dir(self.build_folder())
             .build_args(&["--quiet", "--features", exercise.name]);
         Ok(builder.compile()?.text)

@@ -114,6 +114,7 @@ fn compile() -> Compiled {
     }
     std::fs::write(folder.join("lib.rs"), library).unwrap();
     let output = CudaBuilder::new(&folder)
+        .arch(warpladder_learn::ARCH)
         .target_dir(folder.join("target"))
         .build_args(&["--quiet"])
         .compile();
