@@ -1,3 +1,4 @@
+use cuda_std::float::fast;
 use cuda_std::prelude::*;
 
 /// The values of all lanes, brought together by `f`.
@@ -26,10 +27,10 @@ pub unsafe fn softmax(input: *const f32, output: *mut f32) {
     let largest = warp_fold(largest, f32::max);
     let mut sum = 0.0;
     for column in (lane..96).step_by(32) {
-        sum += (*input.add(column) - largest).exp2();
+        sum += fast::exp2(*input.add(column) - largest);
     }
     let sum = warp_fold(sum, |a, b| a + b);
     for column in (lane..96).step_by(32) {
-        *output.add(column) = (*input.add(column) - largest).exp2() / sum;
+        *output.add(column) = fast::exp2(*input.add(column) - largest) / sum;
     }
 }

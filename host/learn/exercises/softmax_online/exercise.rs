@@ -18,6 +18,7 @@
 //! Write the pass over the row, which keeps `largest` and `sum` of this lane, and bring the 32
 //! lanes' sums together. A row has 96 elements. Read each element twice, not three times.
 
+use cuda_std::float::fast;
 use cuda_std::prelude::*;
 
 /// The values of all lanes, brought together by `f`.

@@ -1,3 +1,4 @@
+use cuda_std::float::fast;
 use cuda_std::prelude::*;
 
 /// The values of all lanes, brought together by `f`.
@@ -23,12 +24,12 @@ pub unsafe fn softmax_online(input: *const f32, output: *mut f32) {
     for column in (lane..96).step_by(32) {
         let x = *input.add(column);
         let new = largest.max(x);
-        sum = sum * (largest - new).exp2() + (x - new).exp2();
+        sum = sum * fast::exp2(largest - new) + fast::exp2(x - new);
         largest = new;
     }
     let all = warp_fold(largest, f32::max);
-    let sum = warp_fold(sum * (largest - all).exp2(), |a, b| a + b);
+    let sum = warp_fold(sum * fast::exp2(largest - all), |a, b| a + b);
     for column in (lane..96).step_by(32) {
-        *output.add(column) = (*input.add(column) - all).exp2() / sum;
+        *output.add(column) = fast::exp2(*input.add(column) - all) / sum;
     }
 }
