@@ -1,6 +1,6 @@
 //! What a kernel asks of the machine, beside what the reference asks.
 
-use ptx_emulator::counters::Counts;
+use ptx_emulator::{Counters, Kernel};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,11 +36,13 @@ pub enum Figure {
     Barriers,
     /// Bytes of shared memory that a block takes.
     SharedBytes,
+    /// Warp instructions that load from global memory into registers: no asynchronous copies.
+    RegisterLoads,
 }
 
 impl Figure {
     /// All of them, in the order of a score.
-    pub const ALL: [Figure; 7] = [
+    pub const ALL: [Figure; 8] = [
         Figure::GlobalRequests,
         Figure::GlobalSectors,
         Figure::SharedRequests,
@@ -48,6 +50,7 @@ impl Figure {
         Figure::Instructions,
         Figure::Barriers,
         Figure::SharedBytes,
+        Figure::RegisterLoads,
     ];
 }
 
@@ -61,6 +64,7 @@ impl fmt::Display for Figure {
             Figure::Instructions => "instructions",
             Figure::Barriers => "barriers",
             Figure::SharedBytes => "shared bytes",
+            Figure::RegisterLoads => "register loads",
         })
     }
 }
@@ -76,6 +80,7 @@ pub struct Figures {
     pub instructions: u64,
     pub barriers: u64,
     pub shared_bytes: u64,
+    pub register_loads: u64,
 }
 
 impl Figures {
@@ -89,14 +94,20 @@ impl Figures {
             Figure::Instructions => self.instructions,
             Figure::Barriers => self.barriers,
             Figure::SharedBytes => self.shared_bytes,
+            Figure::RegisterLoads => self.register_loads,
         }
     }
 }
 
 impl Figures {
-    /// What a launch asked of the machine, by a kernel whose blocks take `shared_bytes`.
-    pub(super) fn of_launch(counts: Counts, shared_bytes: u32) -> Self {
+    /// What a launch of this kernel asked of the machine.
+    pub(super) fn of_launch(kernel: &Kernel, counters: &Counters) -> Self {
+        let counts = counters.total();
         let (global, shared) = (counts.global(), counts.shared());
+        let instructions = counters.instructions();
+        let to_registers = instructions
+            .iter()
+            .filter(|(id, _)| kernel.instruction(*id).opcode().starts_with("ld."));
         Figures {
             global_requests: global.requests,
             global_sectors: global.sectors,
@@ -104,7 +115,10 @@ impl Figures {
             conflicts: shared.wavefronts.saturating_sub(shared.ideal_wavefronts),
             instructions: counts.warp_instructions,
             barriers: counts.barriers,
-            shared_bytes: shared_bytes.into(),
+            shared_bytes: kernel.static_shared_bytes().into(),
+            register_loads: to_registers
+                .map(|(_, counts)| counts.global_loads.requests)
+                .sum(),
         }
     }
 }
@@ -118,5 +132,6 @@ impl AddAssign for Figures {
         self.instructions += other.instructions;
         self.barriers += other.barriers;
         self.shared_bytes = self.shared_bytes.max(other.shared_bytes);
+        self.register_loads += other.register_loads;
     }
 }

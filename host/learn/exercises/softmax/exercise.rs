@@ -2,8 +2,7 @@
 //!
 //! A row of numbers becomes a row of shares that sum to 1: each element's power, over the sum of
 //! all powers. Powers of large numbers overflow, so the row's largest element is subtracted first.
-//! That changes no share. Here the powers are those of 2: `fast::exp2` of whole
-//! numbers is exact.
+//! That changes no share. Here the powers are those of 2: `fast::exp2` of whole numbers is exact.
 //!
 //! ```text
 //! x      [  3 |  1 |  3 | -2 | ...

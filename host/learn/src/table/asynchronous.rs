@@ -15,11 +15,7 @@ pub(super) const ASYNC_TILE: Exercise = Exercise {
         cases: &[linear(3, 128, &ELEMENTS)],
         expected: |given| reversed(given, 128),
     },
-    demands: &[demand(
-        Figure::SharedRequests,
-        1.0,
-        "`async_copy::copy_4` writes to shared memory by itself: no thread stores there",
-    )],
+    demands: &[COPIES],
 };
 
 pub(super) const STALE_COPY: Exercise = Exercise {
@@ -52,7 +48,7 @@ pub(super) const ASYNC_STAGES: Exercise = Exercise {
         )],
         expected: |given| sums_of_reversed_tiles(given, 64),
     },
-    demands: &[],
+    demands: &[COPIES],
 };
 
 pub(super) const PRODUCER: Exercise = Exercise {
@@ -110,6 +106,12 @@ pub(super) const MMA_TILE: Exercise = Exercise {
         "the tensor core makes 1,024 products at once: no other multiplication is needed",
     )],
 };
+
+const COPIES: Demand = demand(
+    Figure::RegisterLoads,
+    1.0,
+    "`async_copy::copy_4` writes to shared memory by itself: no thread loads into a register",
+);
 
 const ELEMENTS: [Argument; 2] = [
     array("input", 384, Holds::Count),
