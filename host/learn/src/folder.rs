@@ -4,6 +4,7 @@ use super::exercise::Exercise;
 use super::progress::Progress;
 use super::{ALL, number};
 use cuda_builder::{CudaBuilder, CudaBuilderError, NvvmArch};
+use ptx_emulator::counters::SourceLine;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -194,6 +195,13 @@ impl Folder {
             .target_dir(self.build_folder())
             .build_args(&["--quiet", "--features", exercise.name]);
         Ok(builder.compile()?.text)
+    }
+
+    /// The text of a line of a file of the folder, without the blanks around it.
+    pub fn line(&self, place: &SourceLine) -> Option<String> {
+        let text = std::fs::read_to_string(self.0.join(&place.file)).ok()?;
+        let line = text.lines().nth((place.line as usize).checked_sub(1)?)?;
+        Some(line.trim().to_owned())
     }
 
     /// Whether anything was compiled here.
