@@ -15,8 +15,9 @@ const TOOLCHAIN: &str = include_str!("../exercises/rust-toolchain.toml");
 /// The versions of what `cuda_std` depends on, so that a first build asks no registry what is new.
 const LOCK: &str = include_str!("../exercises/Cargo.lock");
 
-/// What exercises are compiled for: the oldest that has asynchronous copies and mbarriers.
-pub const ARCH: NvvmArch = NvvmArch::Compute80;
+/// What exercises are compiled for: the oldest that has asynchronous copies and mbarriers, and for
+/// which rustc is told no PTX version, about which it warns.
+pub const ARCH: NvvmArch = NvvmArch::Compute86;
 
 /// Where the learner's progress is kept.
 const PROGRESS: &str = "progress.json";
