@@ -74,7 +74,7 @@ fn wrong_answers_are_in_the_book() {
             table += &format!("| `{}` | {} | {told} |\n", exercise.name, wrong.name);
         }
     }
-    let page = compiled::workspace().join("book/src/generated/wrong-answers.md");
+    let page = compiled::workspace().join("host/learn/exercises/wrong-answers.md");
     if std::env::var_os("WARPLADDER_UPDATE").is_some() {
         std::fs::write(&page, &table).unwrap();
     }

@@ -1,6 +1,7 @@
 //! Everything in the book that is output: file in `book/src/generated`, and what writes it.
 
 mod others;
+mod pictures;
 mod products;
 
 use super::{chapters, counters, read, results, terminal};
@@ -35,6 +36,8 @@ pub enum Of {
     Excerpt(&'static str, &'static str, Option<&'static str>),
     /// A recording of the first minutes in a terminal with this number of columns.
     FirstMinutes(u32),
+    /// The picture of a kernel's accesses at this size.
+    Drawn(&'static str, &'static str),
     /// PTX of a module and a kernel, from the line that contains this to the one that contains
     /// that.
     Ptx(&'static str, &'static str, &'static str, &'static str),
@@ -52,7 +55,10 @@ use Of::*;
 
 /// The fragments, by chapter.
 pub fn fragments() -> impl Iterator<Item = &'static (&'static str, Of)> {
-    products::FRAGMENTS.iter().chain(others::FRAGMENTS)
+    products::FRAGMENTS
+        .iter()
+        .chain(others::FRAGMENTS)
+        .chain(pictures::FRAGMENTS)
 }
 
 fn text(of: Of) -> String {
@@ -69,6 +75,7 @@ fn text(of: Of) -> String {
         Console(command) => terminal::console(command, "", None),
         Excerpt(command, from, until) => terminal::console(command, from, until),
         FirstMinutes(columns) => terminal::first_minutes(columns),
+        Drawn(kernel, size) => terminal::drawn(kernel, size),
         Ptx(module, kernel, from, until) => terminal::ptx(module, kernel, from, until),
     }
 }
