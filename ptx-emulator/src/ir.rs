@@ -16,7 +16,8 @@ mod system;
 mod texture;
 
 pub(crate) use asynchronous::{
-    AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkDirection, PENDING_BITS, Phase,
+    AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkData, BulkDirection, MapAction, MapEdit,
+    MapField, PENDING_BITS, Phase,
 };
 pub(crate) use constant::{Constant, LaneMask, Special};
 pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
@@ -29,7 +30,10 @@ pub(crate) use lane::{
 };
 pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
 pub use memory::{AccessKind, Space};
-pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
+pub(crate) use memory::{
+    ALLOCA_BYTES, Address, AddressBase, Alloca, Atomic, AtomicFunction, GroupedLoad, Load, Store,
+    WideAtomic, WideFunction,
+};
 pub(crate) use system::{SystemCall, SystemFunction};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 
@@ -198,6 +202,12 @@ pub(crate) enum Op {
     Load(u32),
     Store(u32),
     Atomic(u32),
+    /// Index into `Program::wide_atomics`.
+    WideAtomic(u32),
+    /// Index into `Program::allocas`.
+    Alloca(u32),
+    /// Index into `Program::map_edits`.
+    MapEdit(u32),
     Shuffle(u32),
     Vote(VoteMode, Register, Predicate),
     /// `match.any.sync`: the lanes that hold the same value.
@@ -316,6 +326,9 @@ pub(crate) struct Program {
     pub loads: Vec<Load>,
     pub stores: Vec<Store>,
     pub atomics: Vec<Atomic>,
+    pub wide_atomics: Vec<WideAtomic>,
+    pub allocas: Vec<Alloca>,
+    pub map_edits: Vec<MapEdit>,
     pub shuffles: Vec<Shuffle>,
     pub async_copies: Vec<AsyncCopy>,
     pub matrices: Vec<Matrix>,

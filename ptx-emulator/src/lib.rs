@@ -34,7 +34,7 @@ pub use observer::{
 };
 pub use ptx_syntax::ParseError;
 pub use sanitize::Sanitizer;
-pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle};
+pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorSwizzle};
 pub use texture::{
     AddressMode, Filter, Image, ImageKind, Sampler, TexelFormat, Texture, TextureError,
 };

@@ -42,6 +42,8 @@ pub(crate) struct Builder<'a, 'p> {
     pub first: bool,
     pub local_bytes: u32,
     carry: Option<Predicate>,
+    /// What `alloca` takes from: the bytes taken, and the frame's first byte for it.
+    pub alloca: Option<(Reg32, u32)>,
     pub results: Vec<Reg32>,
     /// Results that the function holds in registers of its own, and their words.
     pub register_results: Vec<(Vec<Register>, Vec<Reg32>)>,
@@ -87,6 +89,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             first: false,
             local_bytes: 0,
             carry: None,
+            alloca: None,
             results: Vec::new(),
             register_results: Vec::new(),
             has_vectors: false,
@@ -444,9 +447,14 @@ impl<'a, 'p> Builder<'a, 'p> {
 
     /// Allocates a variable in the function's local memory.
     pub(crate) fn place_local(&mut self, variable: &Variable) -> Result<Binding, Failure> {
-        let align = variable.align.max(1);
+        let offset = self.place_local_bytes(variable.bytes, variable.align.max(1))?;
+        Ok(Binding::Local { offset })
+    }
+
+    /// Takes bytes of the function's local memory.
+    pub(crate) fn place_local_bytes(&mut self, bytes: u64, align: u32) -> Result<u32, Failure> {
         let offset = u64::from(self.local_bytes).next_multiple_of(u64::from(align));
-        let end = offset + variable.bytes;
+        let end = offset.saturating_add(bytes);
         if end > crate::memory::MAX_LOCAL_BYTES {
             return Err(format!(
                 "local variables take {end} bytes, more than the {} of a thread",
@@ -455,9 +463,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             .into());
         }
         self.local_bytes = end as u32;
-        Ok(Binding::Local {
-            offset: offset as u32,
-        })
+        Ok(offset as u32)
     }
 }
 

@@ -8,7 +8,9 @@ use super::scope::{Binding, Scope};
 use super::{class, error, layout, parameter_offsets};
 use crate::error::KernelError;
 use crate::ir::{Function, Info, Program, Reg32, Register, Terminator};
-use ptx_syntax::ast::{self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Variable};
+use ptx_syntax::ast::{
+    self, Body, DeclaredSpace, Instruction, Span, Statement, Tree, Type, Variable,
+};
 
 pub(super) struct FunctionDecoder<'t, 'a> {
     pub(super) tree: &'t Tree,
@@ -115,8 +117,12 @@ impl<'a> FunctionDecoder<'_, 'a> {
         builder: &mut Builder<'a, '_>,
         variable: &Variable,
     ) -> Result<Vec<Register>, Failure> {
-        let (name, ty) = (variable.name.of(self.text), variable.ty);
-        let registers = (0..variable.elements)
+        let name = variable.name.of(self.text);
+        let (ty, elements) = match variable.ty {
+            Type::B128 => (Type::B64, 2 * variable.elements),
+            ty => (ty, variable.elements),
+        };
+        let registers = (0..elements)
             .map(|_| builder.new_register(ty))
             .collect::<Result<Vec<_>, _>>()?;
         match registers.as_slice() {
@@ -256,16 +262,22 @@ impl<'a> FunctionDecoder<'_, 'a> {
         declaration: &ast::RegisterDeclaration,
     ) -> Result<(), Failure> {
         let name = declaration.name.of(self.text);
-        if declaration.elements != 1 {
+        // 128 bits are held as two halves.
+        let (elements, ty) = match (declaration.elements, declaration.ty) {
+            (1, Type::B128) => (2, Type::B64),
+            (_, Type::B128) => return Err("there are no vectors of 128-bit registers".into()),
+            other => other,
+        };
+        if elements != 1 {
             builder.has_vectors = true;
             if let Some(count) = declaration.count {
-                builder.bind_vectors(name, count, declaration.elements, declaration.ty);
+                builder.bind_vectors(name, count, elements, ty);
                 return Ok(());
             }
-            let elements = (0..declaration.elements)
-                .map(|_| builder.new_register(declaration.ty))
+            let elements = (0..elements)
+                .map(|_| builder.new_register(ty))
                 .collect::<Result<Vec<_>, _>>()?;
-            builder.bind(name, Binding::Vector(elements, declaration.ty));
+            builder.bind(name, Binding::Vector(elements, ty));
             return Ok(());
         }
         match declaration.count {

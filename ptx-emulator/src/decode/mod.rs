@@ -7,6 +7,7 @@ mod arithmetic;
 mod async_copy;
 mod bits;
 mod builder;
+mod bulk;
 mod class;
 mod compare;
 mod control;
@@ -353,6 +354,22 @@ impl Builder<'_, '_> {
             "nanosleep" | "pmevent" | "setmaxnreg" | "griddepcontrol" | "brkpt" => {
                 self.nothing(operands)
             }
+            "alloca" => self.allocate_local(mods, operands),
+            "stacksave" => self.stack_pointer(true, mods, operands),
+            "stackrestore" => self.stack_pointer(false, mods, operands),
+            "tensormap" => self.edit_tensor_map(mods, operands),
+            "multimem" => self.refuse(
+                base,
+                "multicast objects span several GPUs, and there is one here",
+            ),
+            "tcgen05" => self.refuse(
+                base,
+                "tensor memory and the fifth generation of tensor cores (sm_100) are not emulated",
+            ),
+            "clusterlaunchcontrol" => self.refuse(
+                base,
+                "blocks that take over other blocks (sm_100) are not emulated",
+            ),
             "tex" => self.texture_fetch(mods, operands),
             "tld4" => self.texture_gather(mods, operands),
             "txq" | "suq" => self.image_query(mods, operands),

@@ -31,12 +31,24 @@ impl<'p> Builder<'_, 'p> {
                 }
                 _ => Cow::Borrowed(std::slice::from_ref(operand)),
             },
+            // `%tid` as a whole: its components.
+            Operand::Name(name) if special_component(name.of(self.text), 0).is_some() => {
+                let components = (0..4).map(|at| Operand::Component(*name, at));
+                Cow::Owned(components.collect())
+            }
             other => Cow::Borrowed(std::slice::from_ref(other)),
         }
     }
 
     /// The register of an element of a vector.
     fn component(&mut self, name: Span, at: u32) -> Result<(Register, Type), Failure> {
+        let text = name.of(self.text);
+        if let Some(special) = special_component(text, at as usize)
+            && self.lookup(text)?.is_none()
+        {
+            let register = self.constant(Constant::Special(special), Type::U32)?;
+            return Ok((register, Type::U32));
+        }
         match self.resolve(name)? {
             Binding::Vector(registers, ty) => match registers.get(at as usize) {
                 Some(&register) => Ok((register, ty)),
@@ -337,13 +349,20 @@ impl<'p> Builder<'_, 'p> {
 fn special_register(name: &str) -> Option<Special> {
     let name = name.strip_prefix('%')?;
     if let Some((base, axis)) = name.split_once('.') {
-        let axis = match axis {
-            "x" => 0,
-            "y" => 1,
-            "z" => 2,
-            _ => return None,
-        };
-        return Some(match base {
+        let at = ["x", "y", "z", "w"].iter().position(|name| *name == axis)?;
+        return special_of_axis(base, at);
+    }
+    special_scalar(name)
+}
+
+/// A component of a special register that is a vector, by the vector's name.
+fn special_component(name: &str, at: usize) -> Option<Special> {
+    special_of_axis(name.strip_prefix('%')?, at)
+}
+
+fn special_of_axis(base: &str, at: usize) -> Option<Special> {
+        let axis = at as u8;
+        let special = match base {
             "tid" => Special::ThreadId(axis),
             "ntid" => Special::ThreadCount(axis),
             "ctaid" => Special::BlockId(axis),
@@ -353,8 +372,12 @@ fn special_register(name: &str) -> Option<Special> {
             "clusterid" => Special::ClusterId(axis),
             "nclusterid" => Special::ClusterCount(axis),
             _ => return None,
-        });
-    }
+        };
+        // The fourth component of all of them is zero.
+        Some(if at < 3 { special } else { Special::Zero })
+}
+
+fn special_scalar(name: &str) -> Option<Special> {
     Some(match name {
         "laneid" => Special::Lane,
         "warpid" => Special::Warp,

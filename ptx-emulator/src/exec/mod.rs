@@ -21,6 +21,7 @@ mod lane;
 mod lane_offsets;
 mod launch;
 mod matrix;
+mod map_edit;
 mod mbarrier;
 mod mbarrier_object;
 mod rare;

@@ -3,6 +3,7 @@
 //! PTX texts and recorded figures are in `tests/data`.
 
 mod async_copy;
+mod bulk;
 mod clusters;
 mod common;
 mod conformance;
@@ -25,3 +26,4 @@ mod system;
 mod tensor;
 mod textures;
 mod warps;
+mod wide;
