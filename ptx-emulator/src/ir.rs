@@ -38,6 +38,7 @@ pub(crate) use system::{SystemCall, SystemFunction};
 pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 
 use ptx_syntax::ast::{LineTable, Variable};
+use rustc_hash::FxHashMap;
 
 /// A word register: 32 lanes of up to 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -348,7 +349,7 @@ pub(crate) struct Program {
     pub static_shared: u32,
     /// Alignment of dynamic shared memory.
     pub dynamic_align: u32,
-    /// Program function of each module function, for indirect calls.
-    pub addresses: Vec<Option<u32>>,
+    /// Program function of the module functions that are in it, for indirect calls.
+    pub addresses: FxHashMap<u32, u32>,
     pub lines: LineTable,
 }

@@ -32,7 +32,7 @@ pub use observer::{
     NoObserver, ObservedLaunch, Observer, Progress, StoredValues, WarpContext, WarpSync,
     WarpSyncKind,
 };
-pub use ptx_syntax::ParseError;
+pub use ptx_syntax::{ParseError, read_file};
 pub use sanitize::Sanitizer;
 pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorSwizzle};
 pub use texture::{

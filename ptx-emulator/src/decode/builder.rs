@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::ModuleNames;
 use super::modifiers::Failure;
 use super::scope::{Binding, Range, Scope, head, split_number};
 use crate::ir::{
@@ -25,6 +26,7 @@ pub(crate) struct Builder<'a, 'p> {
     /// The operands of vectors and calls.
     pub elements: &'p [Operand],
     pub program: &'p mut Program,
+    module: &'p ModuleNames,
     pub scopes: Vec<Scope<'a>>,
     pub blocks: Vec<BlockDraft>,
     pub current: BlockId,
@@ -67,13 +69,14 @@ impl<'a, 'p> Builder<'a, 'p> {
         functions: &'p [ast::Function],
         elements: &'p [Operand],
         program: &'p mut Program,
-        module: Scope<'a>,
+        (module, placed): (&'p ModuleNames, Scope<'a>),
     ) -> Self {
         Builder {
             text,
             elements,
             program,
-            scopes: vec![module, Scope::default()],
+            module,
+            scopes: vec![placed, Scope::default()],
             blocks: vec![BlockDraft::default()],
             current: 0,
             regs32: 0,
@@ -171,6 +174,9 @@ impl<'a, 'p> Builder<'a, 'p> {
                 return Ok(Some(Binding::Register(register, ty)));
             }
         }
+        if let Some(binding) = self.module.get(name) {
+            return Ok(Some(binding.clone()));
+        }
         match self.lookup_vector(name)? {
             Some(vector) => Ok(Some(vector)),
             None => self.lookup_component(name),
@@ -228,6 +234,9 @@ impl<'a, 'p> Builder<'a, 'p> {
         let Some(number) = split_number(name).filter(|_| name.starts_with('%')) else {
             return Ok(None);
         };
+        if self.module.any_percent {
+            return Ok(None);
+        }
         for depth in (0..self.scopes.len()).rev() {
             if self.scopes[depth].any_percent {
                 return Ok(None);

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::builder::Builder;
 use super::modifiers::{Failure, MAX_PARTS, Modifiers};
 use super::scope::{Binding, Scope};
-use super::{class, error, layout, parameter_offsets};
+use super::{ModuleNames, class, error, layout, parameter_offsets};
 use crate::error::KernelError;
 use crate::ir::{Function, Info, Program, Reg32, Register, Terminator};
 use ptx_syntax::ast::{
@@ -40,7 +40,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         &mut self,
         body: &'p Body,
         program: &'p mut Program,
-        names: &FxHashMap<&'a str, Binding>,
+        (names, placed): (&'p ModuleNames, &FxHashMap<&'a str, Binding>),
     ) -> Result<(Function, Vec<u32>, bool), KernelError> {
         let named = body.names().map(|name| name.of(self.text));
         self.named = named.collect();
@@ -48,7 +48,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
             |statement: &&Statement| matches!(statement, Statement::Instruction(_));
         let instructions = body.statements.iter().filter(is_instruction).count();
         program.info.reserve_exact(instructions);
-        let module = Scope::with_names(names.clone());
+        let module = (names, Scope::with_names(placed.clone()));
         let mut builder = Builder::new(
             self.text,
             &self.tree.functions,
@@ -79,6 +79,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
                     crate::MAX_PARAMETER_BYTES
                 )
                 .into());
+            }
+            if self.function.blocks_are_clusters {
+                return Err("grids that count clusters (.blocksareclusters) are not supported".into());
             }
             for (param, offset) in self.function.params.iter().zip(offsets) {
                 let bytes = param.bytes;

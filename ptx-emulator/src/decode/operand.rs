@@ -23,6 +23,11 @@ impl<'p> Builder<'_, 'p> {
     {
         match operand {
             Operand::Vector(elements) => Cow::Borrowed(self.elements(*elements)),
+            // `%tid` as a whole: its components.
+            Operand::Name(name) if is_special_vector(name.of(self.text)) => {
+                let components = (0..4).map(|at| Operand::Component(*name, at));
+                Cow::Owned(components.collect())
+            }
             Operand::Name(name) if self.has_vectors => match self.lookup(name.of(self.text)) {
                 Ok(Some(Binding::Vector(registers, _))) => {
                     let components = 0..registers.len() as u32;
@@ -31,11 +36,6 @@ impl<'p> Builder<'_, 'p> {
                 }
                 _ => Cow::Borrowed(std::slice::from_ref(operand)),
             },
-            // `%tid` as a whole: its components.
-            Operand::Name(name) if special_component(name.of(self.text), 0).is_some() => {
-                let components = (0..4).map(|at| Operand::Component(*name, at));
-                Cow::Owned(components.collect())
-            }
             other => Cow::Borrowed(std::slice::from_ref(other)),
         }
     }
@@ -115,6 +115,11 @@ impl<'p> Builder<'_, 'p> {
                 self.emit_unguarded(Op::PredicateNot(negated, predicate));
                 Ok(Register::Predicate(negated))
             }
+            // A constant in parentheses.
+            Operand::List(elements) => match self.elements(elements) {
+                [Operand::Integer(bits)] => self.constant(Constant::Bits(*bits), ty),
+                _ => Err("this operand cannot be read".into()),
+            },
             _ => Err("this operand cannot be read".into()),
         }
     }
@@ -353,6 +358,11 @@ fn special_register(name: &str) -> Option<Special> {
         return special_of_axis(base, at);
     }
     special_scalar(name)
+}
+
+/// Whether this is a special register of four components. Most registers end with a digit.
+fn is_special_vector(name: &str) -> bool {
+    name.ends_with('d') && special_component(name, 0).is_some()
 }
 
 /// A component of a special register that is a vector, by the vector's name.
