@@ -13,9 +13,11 @@ mod lane;
 mod matrix;
 mod memory;
 mod system;
+mod texture;
 
 pub(crate) use asynchronous::{
-    AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkDirection, PENDING_BITS, Phase,
+    AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkData, BulkDirection, MapAction, MapEdit,
+    MapField, PENDING_BITS, Phase,
 };
 pub(crate) use constant::{Constant, LaneMask, Special};
 pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
@@ -28,10 +30,15 @@ pub(crate) use lane::{
 };
 pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
 pub use memory::{AccessKind, Space};
-pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
+pub(crate) use memory::{
+    ALLOCA_BYTES, Address, AddressBase, Alloca, Atomic, AtomicFunction, GroupedLoad, Load, Store,
+    WideAtomic, WideFunction,
+};
 pub(crate) use system::{SystemCall, SystemFunction};
+pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 
 use ptx_syntax::ast::{LineTable, Variable};
+use rustc_hash::FxHashMap;
 
 /// A word register: 32 lanes of up to 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -196,6 +203,12 @@ pub(crate) enum Op {
     Load(u32),
     Store(u32),
     Atomic(u32),
+    /// Index into `Program::wide_atomics`.
+    WideAtomic(u32),
+    /// Index into `Program::allocas`.
+    Alloca(u32),
+    /// Index into `Program::map_edits`.
+    MapEdit(u32),
     Shuffle(u32),
     Vote(VoteMode, Register, Predicate),
     /// `match.any.sync`: the lanes that hold the same value.
@@ -223,6 +236,8 @@ pub(crate) enum Op {
     WarpgroupWait(u32),
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
+    /// Index into `Program::textures`.
+    Texture(u32),
     /// A function that the driver provides: index into `Program::system_calls`.
     System(u32),
     /// Costs an issue slot and does nothing: `nanosleep`, prefetches.
@@ -312,11 +327,15 @@ pub(crate) struct Program {
     pub loads: Vec<Load>,
     pub stores: Vec<Store>,
     pub atomics: Vec<Atomic>,
+    pub wide_atomics: Vec<WideAtomic>,
+    pub allocas: Vec<Alloca>,
+    pub map_edits: Vec<MapEdit>,
     pub shuffles: Vec<Shuffle>,
     pub async_copies: Vec<AsyncCopy>,
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
     pub system_calls: Vec<SystemCall>,
+    pub textures: Vec<TextureOp>,
     /// `.global` and `.const` variables that its functions declare; they are numbered behind those
     /// of the module.
     pub variables: Vec<Variable>,
@@ -330,7 +349,7 @@ pub(crate) struct Program {
     pub static_shared: u32,
     /// Alignment of dynamic shared memory.
     pub dynamic_align: u32,
-    /// Program function of each module function, for indirect calls.
-    pub addresses: Vec<Option<u32>>,
+    /// Program function of the module functions that are in it, for indirect calls.
+    pub addresses: FxHashMap<u32, u32>,
     pub lines: LineTable,
 }

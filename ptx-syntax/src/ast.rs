@@ -221,7 +221,8 @@ pub enum Operand {
         /// Bytes behind the base.
         offset: i64,
     },
-    /// `[map+offset, {x, y}]`
+    /// `[map+offset, {x, y}]`, also of a texture or surface; a single coordinate may stand without
+    /// braces.
     Tensor {
         /// A register or a symbol.
         map: Span,
@@ -230,8 +231,19 @@ pub enum Operand {
         /// The coordinates in the tensor.
         coordinates: Elements,
     },
+    /// `[image, sampler, {x, y}]`
+    Texture {
+        /// A register or a variable.
+        image: Span,
+        /// A register or a variable.
+        sampler: Span,
+        /// The coordinates in the image.
+        coordinates: Elements,
+    },
     /// `{a, b, c, d}`
     Vector(Elements),
+    /// `{a, b, c, d}|p`
+    VectorPair(Elements, Span),
     /// `!p`
     Not(Span),
     /// `p|q`
@@ -347,6 +359,12 @@ pub struct Function {
     pub required_threads: Option<[u32; 3]>,
     /// `.reqnctapercluster`: the blocks of every cluster.
     pub required_cluster: Option<[u32; 3]>,
+    /// `.maxclusterrank`: the most blocks of a cluster.
+    pub max_cluster_blocks: Option<u32>,
+    /// `.explicitcluster`: whether every launch names the extents of its clusters.
+    pub explicit_cluster: bool,
+    /// `.blocksareclusters`: whether a launch counts clusters where others count blocks.
+    pub blocks_are_clusters: bool,
     /// From brace to brace; none of a declaration.
     pub body: Option<Span>,
 }

@@ -19,6 +19,9 @@ impl Builder<'_, '_> {
         let ty = mods.ty()?;
         let is_vector = ["v2", "v4", "v8"].into_iter().any(|name| mods.take(name));
         mods.finish()?;
+        if ty == Type::B128 {
+            return self.move_vector(Type::B64, to, from);
+        }
         if is_vector {
             return self.move_vector(ty, to, from);
         }

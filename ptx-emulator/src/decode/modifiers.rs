@@ -89,6 +89,15 @@ impl<'a> Modifiers<'a> {
         self.take_last(Type::parse).ok_or(Failure::Unknown)
     }
 
+    /// The last type among the modifiers, wherever it stands.
+    pub(crate) fn any_ty(&mut self) -> Result<Type, Failure> {
+        let found = self.rest().iter().enumerate().rev();
+        let mut found = found.filter_map(|(at, name)| Some((at, Type::parse(name)?)));
+        let (at, ty) = found.next().ok_or(Failure::Unknown)?;
+        self.remove(at);
+        Ok(ty)
+    }
+
     /// A rounding modifier of float results; nearest-even where there is none.
     pub(crate) fn rounding(&mut self) -> Rounding {
         const NAMES: [(&str, Rounding); 5] = [

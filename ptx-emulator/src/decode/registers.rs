@@ -1,9 +1,9 @@
 //! Which registers an operation reads and writes: the one list that liveness and renaming share.
 
 use crate::ir::{
-    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkDirection, Call,
-    CallTarget, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator, Wgmma,
-    WgmmaA,
+    AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkData, BulkDirection, Call,
+    CallTarget, Level, MapAction, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator,
+    TextureOp, Wgmma, WgmmaA,
 };
 
 /// What an operation does with a register.
@@ -180,6 +180,33 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.register(Define, destination);
                 }
             }
+            Op::WideAtomic(index) => {
+                let atomic = &mut program.wide_atomics[*index as usize];
+                self.base(&mut atomic.address.base);
+                for reg in [&mut atomic.operand, &mut atomic.second].into_iter().flatten().flatten() {
+                    self.reg64(Use, reg);
+                }
+                for reg in atomic.destination.iter_mut().flatten() {
+                    self.reg64(Define, reg);
+                }
+            }
+            Op::Alloca(index) => {
+                let alloca = &mut program.allocas[*index as usize];
+                self.register(Use, &mut alloca.bytes);
+                let before = alloca.taken;
+                self.reg32(Use, &mut alloca.taken);
+                alloca.taken = before;
+                self.reg32(Define, &mut alloca.taken);
+                self.register(Define, &mut alloca.destination);
+            }
+            Op::MapEdit(index) => {
+                let edit = &mut program.map_edits[*index as usize];
+                self.base(&mut edit.map.base);
+                match &mut edit.action {
+                    MapAction::Replace(_, _, value) => self.register(Use, value),
+                    MapAction::CopyFrom(from) => self.base(&mut from.base),
+                }
+            }
             Op::Shuffle(index) => {
                 let shuffle = &mut program.shuffles[*index as usize];
                 self.reg32(Use, &mut shuffle.value);
@@ -229,6 +256,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.predicate(Use, ignore);
                 }
             }
+            Op::Texture(index) => self.texture(&mut program.textures[*index as usize]),
             Op::System(index) => {
                 let call = &mut program.system_calls[*index as usize];
                 for argument in &mut call.arguments {
@@ -240,6 +268,35 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             Op::Fence | Op::Nothing | Op::AsyncCommit | Op::AsyncWait(_) => {}
             Op::WarpgroupCommit | Op::WarpgroupWait(_) | Op::BulkCommit => {}
+        }
+    }
+
+    fn texture(&mut self, op: &mut TextureOp) {
+        use Role::{Define, Use};
+        self.reg64(Use, &mut op.handle);
+        if let Some(sampler) = &mut op.sampler {
+            self.reg64(Use, sampler);
+        }
+        for reg in op.coordinates.iter_mut().chain(&mut op.offsets) {
+            self.reg32(Use, reg);
+        }
+        match &mut op.level {
+            Level::Base => {}
+            Level::Given(reg) => self.reg32(Use, reg),
+            Level::Gradient(directions) => {
+                for reg in directions.iter_mut().flatten() {
+                    self.reg32(Use, reg);
+                }
+            }
+        }
+        for source in &mut op.sources {
+            self.register(Use, source);
+        }
+        for destination in op.destinations.iter_mut().flatten() {
+            self.register(Define, destination);
+        }
+        if let Some(resident) = &mut op.resident {
+            self.predicate(Define, resident);
         }
     }
 
@@ -356,11 +413,24 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             Terminator::BarrierObject(object) => self.barrier_object(object),
             Terminator::BulkCopy(copy) => {
-                self.base(&mut copy.map.base);
-                self.base(&mut copy.shared.base);
-                for coordinate in &mut copy.coordinates {
-                    self.reg32(Use, coordinate);
+                match &mut copy.data {
+                    BulkData::Box(map, coordinates) => {
+                        self.base(&mut map.base);
+                        for coordinate in coordinates {
+                            self.reg32(Use, coordinate);
+                        }
+                    }
+                    BulkData::Bytes(other, bytes) => {
+                        self.base(&mut other.base);
+                        self.reg32(Use, bytes);
+                    }
+                    BulkData::Values(values, _) => {
+                        for value in values {
+                            self.register(Use, value);
+                        }
+                    }
                 }
+                self.base(&mut copy.shared.base);
                 if let BulkDirection::Load { barrier, blocks } = &mut copy.direction {
                     self.base(&mut barrier.base);
                     if let Some(blocks) = blocks {

@@ -1,122 +1,17 @@
-//! `cp.async.bulk.tensor` and `wgmma`.
+//! `wgmma`.
 
 use super::async_copy::group_count;
 use super::builder::Builder;
 use super::matrix::{inputs, parse_shape};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    BulkCopy, BulkDirection, Constant, Matrix, MatrixInputs, Op, Predicate, Register, Space,
-    Terminator, Wgmma, WgmmaA,
+    Constant, Matrix, MatrixInputs, Op, Predicate, Register, Wgmma, WgmmaA,
 };
 use ptx_syntax::ast::{Operand, Type};
 
 type Outcome = Result<(), Failure>;
 
 impl Builder<'_, '_> {
-    /// Everything that starts with `cp.async.bulk`.
-    pub(super) fn bulk_copy(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        if mods.take("commit_group") {
-            mods.finish()?;
-            self.emit(Op::BulkCommit);
-            return Ok(());
-        }
-        if mods.take("wait_group") {
-            // Shared memory is read when global memory is written.
-            mods.take("read");
-            mods.finish()?;
-            let newest = group_count(operands)?;
-            return self.under_guard(|this| {
-                let next = this.new_block();
-                this.end_block(Terminator::BulkWait { newest, next }, true, next);
-                Ok(())
-            });
-        }
-        if !mods.take("tensor") {
-            return Err(Failure::Unknown);
-        }
-        self.tensor_copy(mods, operands)
-    }
-
-    /// `cp.async.bulk.tensor.Nd.dst.src…`
-    fn tensor_copy(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
-        let rank = mods
-            .take_first(|name| name.strip_suffix('d')?.parse::<usize>().ok())
-            .ok_or(Failure::Unknown)?;
-        // Boxes as they are; the other modes gather or shift them.
-        mods.take("tile");
-        let operands = match operands {
-            // A cache policy may come last.
-            [operands @ .., _] if mods.take("L2::cache_hint") => operands,
-            operands => operands,
-        };
-        let loads = mods.take("shared::cluster") || mods.rest().first() == Some(&"shared::cta");
-        mods.take("shared::cta");
-        if !mods.take("global") {
-            return Err(Failure::Unknown);
-        }
-        let completion = match loads {
-            true => "mbarrier::complete_tx::bytes",
-            false => "bulk_group",
-        };
-        if !mods.take(completion) {
-            return Err(Failure::Unknown);
-        }
-        let multicasts = loads && mods.take("multicast::cluster");
-        mods.finish()?;
-        let (tensor, shared, direction) = match operands {
-            [shared, tensor, barrier, rest @ ..] if loads => {
-                let blocks = match rest {
-                    [] if !multicasts => None,
-                    [blocks] if multicasts => Some(self.reg32(blocks, Type::U16)?),
-                    _ => return Err("wrong number of operands".into()),
-                };
-                let barrier = self.address(barrier, Space::Cluster)?;
-                (tensor, shared, BulkDirection::Load { barrier, blocks })
-            }
-            [tensor, shared] if !loads => (tensor, shared, BulkDirection::Store),
-            _ => return Err("wrong number of operands".into()),
-        };
-        let Operand::Tensor {
-            map,
-            offset,
-            coordinates,
-        } = tensor
-        else {
-            return Err("expected a tensor map and coordinates".into());
-        };
-        let coordinates = self.elements(*coordinates);
-        if coordinates.len() != rank {
-            let found = coordinates.len();
-            return Err(format!("expected {rank} coordinates, found {found}").into());
-        }
-        let map = Operand::Address {
-            base: Some(*map),
-            offset: *offset,
-        };
-        let coordinates = coordinates
-            .iter()
-            .map(|coordinate| self.reg32(coordinate, Type::S32))
-            .collect::<Result<_, _>>()?;
-        let map = self.address(&map, Space::Generic)?;
-        let space = match direction {
-            BulkDirection::Load { .. } => Space::Cluster,
-            BulkDirection::Store => Space::Shared,
-        };
-        let shared = self.address(shared, space)?;
-        self.under_guard(|this| {
-            let next = this.new_block();
-            let copy = BulkCopy {
-                direction,
-                map,
-                coordinates,
-                shared,
-                next,
-            };
-            this.end_block(Terminator::BulkCopy(Box::new(copy)), true, next);
-            Ok(())
-        })
-    }
-
     /// Everything that starts with `wgmma`.
     pub(super) fn warpgroup(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
         let product = mods.take("mma_async");

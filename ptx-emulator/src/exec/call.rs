@@ -114,9 +114,8 @@ impl<O: Observer> Worker<'_, '_, O> {
     /// The function at an address, where its parameters fit the call.
     pub(super) fn function_at(&self, address: u64, call: &Call) -> Option<u32> {
         let program = self.program();
-        let function = *program
-            .addresses
-            .get(address_space::function_at(address)?)?;
+        let named = u32::try_from(address_space::function_at(address)?).ok()?;
+        let function = program.addresses.get(&named).copied();
         function.filter(|&function| {
             let callee = &program.functions[function as usize];
             callee.params.len() == call.arguments.len()

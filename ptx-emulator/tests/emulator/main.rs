@@ -3,6 +3,7 @@
 //! PTX texts and recorded figures are in `tests/data`.
 
 mod async_copy;
+mod bulk;
 mod clusters;
 mod common;
 mod conformance;
@@ -23,4 +24,6 @@ mod spaces;
 mod syntax;
 mod system;
 mod tensor;
+mod textures;
 mod warps;
+mod wide;
