@@ -91,6 +91,11 @@ impl<'a> Modifiers<'a> {
 
     /// A rounding modifier of float results; nearest-even where there is none.
     pub(crate) fn rounding(&mut self) -> Rounding {
+        self.explicit_rounding().unwrap_or(Rounding::NearestEven)
+    }
+
+    /// A rounding modifier of float results, if there is one.
+    pub(crate) fn explicit_rounding(&mut self) -> Option<Rounding> {
         const NAMES: [(&str, Rounding); 5] = [
             ("rn", Rounding::NearestEven),
             ("rz", Rounding::Zero),
@@ -98,10 +103,8 @@ impl<'a> Modifiers<'a> {
             ("rp", Rounding::Up),
             ("rna", Rounding::NearestAway),
         ];
-        NAMES
-            .into_iter()
-            .find(|(name, _)| self.take(name))
-            .map_or(Rounding::NearestEven, |(_, rounding)| rounding)
+        let found = NAMES.into_iter().find(|(name, _)| self.take(name));
+        found.map(|(_, rounding)| rounding)
     }
 
     /// Removes every modifier for which `known` holds.
