@@ -26,7 +26,9 @@ pub(crate) use lane::{
     Part, PartsFunction, PermuteMode, RandomRounding, Rounding, SecondOperation, SmallConversion,
     SmallFloat, Video, VideoComparison, VideoFunction, VideoParts, VideoProduct, is_float,
 };
-pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
+pub(crate) use matrix::{
+    Matrix, MatrixInputs, MatrixMove, Mma, Scales, Sums, Wgmma, WgmmaA, Wmma, WmmaMove,
+};
 pub use memory::{AccessKind, Space};
 pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
 pub(crate) use system::{SystemCall, SystemFunction};

@@ -70,6 +70,13 @@ impl<'a> Modifiers<'a> {
         found.is_some()
     }
 
+    /// Removes the first modifier for which `is_meant` holds, wherever it stands.
+    pub(crate) fn take_any(&mut self, is_meant: impl Fn(&str) -> bool) {
+        if let Some(at) = self.rest().iter().position(|&modifier| is_meant(modifier)) {
+            self.remove(at);
+        }
+    }
+
     /// The first modifier, if `accept` accepts it.
     pub(crate) fn take_first<T>(&mut self, accept: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = accept(self.rest().first()?)?;

@@ -23,6 +23,7 @@ mod launch;
 mod matrix;
 mod mbarrier;
 mod mbarrier_object;
+mod product;
 mod rare;
 mod rows;
 mod run;
