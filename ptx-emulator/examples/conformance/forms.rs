@@ -87,6 +87,7 @@ pub const FORMS: &[(&str, &str)] = &[
     ("fma.rn[.relu].bf16", "h,h,h,h"),
     ("fma.rn[.relu].bf16x2", "r,r,r,r"),
     ("fma.rn.oob[.relu].[f16|bf16]", "h,h,h,h"),
+    ("fma.rn.oob[.relu].[f16x2|bf16x2]", "r,r,r,r"),
     ("div.[approx|full|rn|rz|rm|rp][.ftz].f32", "r,r,r"),
     ("div.[rn|rz|rm|rp].f64", "x,x,x"),
     ("[abs|neg][.ftz].f32", "r,r"),
@@ -210,6 +211,24 @@ pub const FORMS: &[(&str, &str)] = &[
         "r,r,r[,p]",
     ),
     ("set.[eq|lt].[f16|bf16].[u32|s32|f32]", "h,r,r"),
+    (
+        "set.[ne|le|gt|ge|equ|neu|ltu|leu|gtu|nan][|.and|.or|.xor][.ftz].[u32|s32|f32].f32",
+        "r,r,r[,p]",
+    ),
+    (
+        "set.[ne|le|gt|ge|equ|neu|ltu|leu|gtu|nan][|.and|.or|.xor].[u32|s32|f32].f64",
+        "r,x,x[,p]",
+    ),
+    (
+        "set.[ne|le|gt|ge|equ|neu|ltu|leu|gtu|nan][|.and|.or|.xor].[f16x2.f16x2|bf16x2.bf16x2]",
+        "r,r,r[,p]",
+    ),
+    ("set.[lo|ls|hi|hs][|.and|.or|.xor].[u32|s32|f32].u32", "r,r,r[,p]"),
+    ("set.[ne|le|gt|ge][|.and|.or|.xor].[u32|s32|f32].[u64|s64]", "r,x,x[,p]"),
+    ("set.[ne|le|gt|ge][|.and|.or|.xor].[u32|s32|f32].[u16|s16]", "r,h,h[,p]"),
+    ("set.[eq|ne][|.and|.or|.xor].[u32|s32|f32].b32", "r,r,r[,p]"),
+    ("set.[eq|ne][|.and|.or|.xor].[u32|s32|f32].b64", "r,x,x[,p]"),
+    ("set.[eq|ne][|.and|.or|.xor].[u32|s32|f32].b16", "r,h,h[,p]"),
     ("set.[eq|lt].[f16|bf16].[u64|s64|f64]", "h,x,x"),
     ("selp.[b16|u16|s16]", "h,h,h,p"),
     ("selp.[b32|u32|s32|f32]", "r,r,r,p"),
@@ -353,6 +372,15 @@ pub const FORMS: &[(&str, &str)] = &[
     (
         "ldmatrix.sync.aligned.m8n8.x1[.trans].shared.b16",
         "{r},[R]",
+    ),
+    (
+        "ldmatrix.sync.aligned.m8n8.x2[.trans][|.shared|.shared::cta].b16",
+        "{r,r},[R]",
+    ),
+    ("stmatrix.sync.aligned.m8n8.x1[.trans][|.shared|.shared::cta].b16", "[R],{r}"),
+    (
+        "stmatrix.sync.aligned.m8n8.x4[.trans].shared.b16",
+        "[R],{r,r,r,r}",
     ),
     (
         "ldmatrix.sync.aligned.m8n8.x4[.trans].shared.b16",
@@ -590,12 +618,60 @@ pub const FORMS: &[(&str, &str)] = &[
         "{r,r,r,r},{r,r,r,r},{r,r,r,r},{r,r,r,r},r,0",
     ),
     (
+        "mma.[sp|sp::ordered_metadata].sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
+        "{r,r},{r,r},{r,r},{r,r},r,0",
+    ),
+    (
+        "mma.[sp|sp::ordered_metadata].sync.aligned.m16n8k32.row.col.f16.f16.f16.f16",
+        "{r,r},{r,r,r,r},{r,r,r,r},{r,r},r,0",
+    ),
+    (
+        "mma.[sp|sp::ordered_metadata].sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+        "{r,r,r,r},{r,r},{r,r},{r,r,r,r},r,0",
+    ),
+    (
+        "mma.[sp|sp::ordered_metadata].sync.aligned.m16n8k32.row.col.s32.[s8|u8].[s8|u8].s32",
+        "{r,r,r,r},{r,r},{r,r},{r,r,r,r},r,0",
+    ),
+    (
+        "mma.[sp|sp::ordered_metadata].sync.aligned.m16n8k64.row.col.s32.[s4|u4].[s4|u4].s32",
+        "{r,r,r,r},{r,r},{r,r},{r,r,r,r},r,0",
+    ),
+    (
+        "mma.[sp|sp::ordered_metadata].sync.aligned.m16n8k128.row.col.s32.[s4|u4].[s4|u4].s32",
+        "{r,r,r,r},{r,r,r,r},{r,r,r,r},{r,r,r,r},r,0",
+    ),
+    (
+        "mma.[sp|sp::ordered_metadata].sync.aligned.m16n8k64.row.col.f32.[e4m3|e5m2].[e4m3|e5m2].f32",
+        "{r,r,r,r},{r,r,r,r},{r,r,r,r},{r,r,r,r},r,0",
+    ),
+    (
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.[f16.f16|bf16.bf16]",
         "{r,r,r,r},x,x,p,1,1,0,0",
     ),
     (
         "wgmma.mma_async.sync.aligned.m64n24k16.f16.f16.f16",
         "{r,r,r,r,r,r},{r,r,r,r},x,p,1,-1,1",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.[f16.f16|bf16.bf16]",
+        "{r,r,r,r},{r,r,r,r},x,p,1,1,1",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32",
+        "{r,r,r,r},{r,r,r,r},x,p,-1,1",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k32.f32.[e4m3|e5m2].[e4m3|e5m2]",
+        "{r,r,r,r},{r,r,r,r},x,p,1,1",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k32[.satfinite].s32.[s8|u8].[s8|u8]",
+        "{r,r,r,r},{r,r,r,r},x,p",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc",
+        "{r,r,r,r},{r,r,r,r},x,p",
     ),
     ("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32", "{r,r,r,r},x,x,p,1,1"),
     (
@@ -642,6 +718,23 @@ pub const FORMS: &[(&str, &str)] = &[
     ),
     ("[vset2|vset4].[u32|s32].[u32|s32].[eq|ne|lt|le|gt|ge][.add]", "r,r,r,r"),
     ("vset.[u32|s32].[u32|s32].[eq|ne|lt|le|gt|ge].[add|min|max]", "r,r,r,r"),
+    (
+        "[vadd|vsub|vabsdiff|vmin|vmax].[u32|s32].[u32|s32].[u32|s32][.sat]",
+        "r.h1,r.b2,r.h0,r",
+    ),
+    (
+        "[vadd|vsub|vabsdiff|vmin|vmax].[u32|s32].[u32|s32].[u32|s32][.sat].[add|min|max]",
+        "r,r.b3,r.h1,r",
+    ),
+    (
+        "[vadd2|vsub2|vavrg2|vabsdiff2|vmin2|vmax2].s32.[u32|s32].u32[|.sat|.add]",
+        "r.h1,r.h20,r.h31,r",
+    ),
+    (
+        "[vadd4|vsub4|vavrg4|vabsdiff4|vmin4|vmax4].s32.[u32|s32].u32[|.sat|.add]",
+        "r.b320,r.b7061,r.b0246,r",
+    ),
+    ("vmad.[u32|s32].[u32|s32].[u32|s32][.po][.sat][|.shr7|.shr15]", "r,r.b1,r.h1,r"),
     // Textures and surfaces.
     (
         "tex.[1d|2d|3d].v4.[u32|s32|f32].f32",
@@ -676,6 +769,11 @@ pub const NEWER: &[(&str, &[(&str, &str)])] = &[
             ),
             ("cvt.rs[.relu].satfinite.e2m1x4.f32", "h,{r,r,r,r},r"),
             ("redux.sync.[min|max][.abs][.NaN].f32", "r,r,r"),
+            ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8", "{r,r},[R]"),
+            ("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8", "{r,r,r,r},[R]"),
+            ("ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.[b6x16_p32|b4x16_p64]", "{r},[R]"),
+            ("stmatrix.sync.aligned.m16n8.x1.trans.shared.b8", "[R],{r}"),
+            ("stmatrix.sync.aligned.m16n8.x4.trans.shared.b8", "[R],{r,r,r,r}"),
         ],
     ),
     (

@@ -94,6 +94,8 @@ fn operands(pattern: &str) -> String {
     let mut text = String::new();
     for letter in pattern.chars() {
         match letter {
+            // A selector behind a register.
+            _ if text.ends_with('.') => text.push(letter),
             'b' | 'h' | 'r' | 'x' | 'p' => _ = write!(text, "%{letter}{}", number()),
             'R' => text.push_str("%address"),
             letter => text.push(letter),
@@ -222,9 +224,10 @@ pub fn bound(opcode: &str) -> &'static str {
     let base = opcode.split('.').next().unwrap_or("");
     match (base, type_of(opcode)) {
         ("div", _) => "2 ulp",
-        ("rcp" | "sqrt", "f32") => "1 ulp",
+        ("rcp", "f32") => "1 ulp",
+        ("sqrt", _) => "relative error 2^-23",
         ("rsqrt", "f32") => "relative error 2^-22.9",
-        ("sin" | "cos", _) => "absolute error 2^-20.5 between -π and π",
+        ("sin" | "cos", _) => "absolute error 2^-20.5 from -2π to 2π",
         ("lg2", _) => "absolute error 2^-22 between 0.5 and 2, else relative error 2^-22",
         ("ex2", "f32") => "2 ulp",
         ("ex2", "f16" | "f16x2") => "relative error 2^-9.9",
@@ -232,7 +235,7 @@ pub fn bound(opcode: &str) -> &'static str {
         ("tanh", "f32") => "relative error 2^-11",
         ("tanh", "f16" | "f16x2") => "absolute error 2^-10.987",
         ("tanh", _) => "absolute error 2^-8",
-        ("rcp" | "rsqrt", _) => "the upper 32 bits",
+        ("rcp" | "rsqrt", _) => "gross; of `.ftz`, the upper 32 bits",
         _ => "",
     }
 }

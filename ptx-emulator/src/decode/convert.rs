@@ -203,7 +203,6 @@ impl Builder<'_, '_> {
             (Packed::Other(other), Packed::Small(small, count)) => (small, count, other, false),
             _ => return Err(Failure::Unknown),
         };
-        let is_eight = matches!(small, SmallFloat::E4m3 | SmallFloat::E5m2);
         let known = match (narrows, small, other, count) {
             (true, SmallFloat::Ue8m0, Type::F32 | Type::Bf16x2, 2) => {
                 !relu && matches!(rounding, Some(Rounding::Zero | Rounding::Up))
@@ -217,7 +216,7 @@ impl Builder<'_, '_> {
             }
             (true, _, Type::F32, 4) => random && finite,
             (true, _, Type::F32, 2) => nearest && finite,
-            (true, _, Type::F16x2, 2) => is_eight && nearest && finite,
+            (true, _, Type::F16x2 | Type::Bf16x2, 2) => nearest && finite,
             (false, _, Type::F16x2, 2) => nearest && !finite,
             _ => false,
         };

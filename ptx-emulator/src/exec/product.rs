@@ -194,25 +194,26 @@ impl<O: Observer> Run<'_, '_, O> {
         &self,
         scales: &Scales,
     ) -> Result<(Vec<Vec<Scale>>, Vec<Vec<Scale>>), Box<RawFault>> {
-        let selector = |of: usize, which: usize, most: u64| {
+        let selector = |of: usize, which: usize, most: u64, step: u64| {
             let register = scales.selectors[of][which];
             let value = read(&self.r, register, 0);
             let is_uniform = (0..LANES).all(|lane| read(&self.r, register, lane) == value);
-            if is_uniform && value <= most {
+            if is_uniform && value <= most && value % step == 0 {
                 return Ok(value as usize);
             }
             let name = ["byte", "thread"][which];
             Err(Box::new(RawFault {
                 kind: FaultKind::BadTensor(format!(
                     "a {name} selector of the scales is {value}: it must be the same in all lanes, \
-                     at most {most}"
+                     a multiple of {step} and at most {most}"
                 )),
                 lane: Some(0),
             }))
         };
-        let last_byte = 4 - u64::from(scales.blocks);
-        let (byte_a, lane_a) = (selector(0, 0, last_byte)?, selector(0, 1, 1)?);
-        let (byte_b, lane_b) = (selector(1, 0, last_byte)?, selector(1, 1, 3)?);
+        let blocks = u64::from(scales.blocks);
+        let byte = |of: usize| selector(of, 0, 4 - blocks, blocks);
+        let (byte_a, lane_a) = (byte(0)?, selector(0, 1, 1, 1)?);
+        let (byte_b, lane_b) = (byte(1)?, selector(1, 1, 3, 1)?);
         let of = |words: Register, lane: usize, byte: usize| -> Vec<Scale> {
             let word = read(&self.r, words, lane) as u32;
             let scale = |block: usize| {

@@ -218,6 +218,18 @@ fn small_floats() {
             }
         }
     }
+    // A pair of 16-bit floats is converted as its values in f32 are.
+    for small in ["e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2"] {
+        for (pair, half) in [("f16x2", "f16"), ("bf16x2", "bf16")] {
+            let of_pair = format!("cvt.rn.satfinite.relu.{small}.{pair} %h0, %r1;");
+            let of_values = format!(
+                "{{ .reg .b16 %lo, %hi; mov.b32 {{%lo, %hi}}, %r1;
+                 cvt.f32.{half} %r2, %hi; cvt.f32.{half} %r3, %lo;
+                 cvt.rn.satfinite.relu.{small}.f32 %h0, %r2, %r3; }}"
+            );
+            assert_eq!(evaluate(&of_pair, &operands()), evaluate(&of_values, &operands()));
+        }
+    }
     let powers = "{ cvt.rp.satfinite.ue8m0x2.f32 %h0, %r1, %r2; cvt.rn.bf16x2.ue8m0x2 %r0, %h0; }";
     let row = [u64::from(3f32.to_bits()), u64::from((-0.25f32).to_bits()), 0];
     let found = evaluate(&powers.replace("%h0", "%h4"), &[row]);
