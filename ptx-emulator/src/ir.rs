@@ -24,11 +24,13 @@ pub(crate) use control::{Barrier, BarrierKind, Call, CallTarget, Terminator};
 pub(crate) use instruction::Info;
 pub use instruction::{InstructionClass, InstructionId, SourceLocation};
 pub(crate) use lane::{
-    ByteConversion, Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction,
-    LaneFunction, LaneOp, Part, PermuteMode, Rounding, SecondOperation, Video, VideoComparison,
-    VideoFunction, is_float,
+    Conversion, FloatFormat, FloatFunction, FloatProperty, IntegerFunction, LaneFunction, LaneOp,
+    Part, PartsFunction, PermuteMode, RandomRounding, Rounding, SecondOperation, SmallConversion,
+    SmallFloat, Video, VideoComparison, VideoFunction, VideoParts, VideoProduct, is_float,
 };
-pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wmma, WmmaMove};
+pub(crate) use matrix::{
+    Matrix, MatrixInputs, MatrixMove, Mma, Scales, Sums, Wgmma, WgmmaA, Wmma, WmmaMove,
+};
 pub use memory::{AccessKind, Space};
 pub(crate) use memory::{
     ALLOCA_BYTES, Address, AddressBase, Alloca, Atomic, AtomicFunction, GroupedLoad, Load, Store,
@@ -156,6 +158,14 @@ pub(crate) enum ReduceMode {
     MinSigned,
     MaxUnsigned,
     MaxSigned,
+    /// `min` and `max` of f32.
+    Float {
+        greatest: bool,
+        /// `.abs`: of magnitudes.
+        magnitudes: bool,
+        /// `.NaN`: a NaN wins.
+        nan_wins: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -283,6 +283,11 @@ impl Builder<'_, '_> {
             "vadd" | "vsub" | "vabsdiff" | "vmin" | "vmax" | "vshl" | "vshr" | "vset" => {
                 self.video(base, mods, operands)
             }
+            "vmad" => self.video_product(mods, operands),
+            "vadd2" | "vsub2" | "vavrg2" | "vabsdiff2" | "vmin2" | "vmax2" | "vset2" | "vadd4"
+            | "vsub4" | "vavrg4" | "vabsdiff4" | "vmin4" | "vmax4" | "vset4" => {
+                self.video_parts(base, mods, operands)
+            }
             "testp" => self.test_property(mods, operands),
             "setp" => self.set_predicate(mods, operands),
             "set" => self.set(mods, operands),

@@ -320,22 +320,21 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.reg32(Use, stride);
                 }
                 let role = if moved.stores { Use } else { Define };
-                for reg in &mut moved.registers {
-                    self.reg32(role, reg);
+                for register in &mut moved.registers {
+                    self.register(role, register);
                 }
             }
             Matrix::Wmma(product) => {
                 let sources = product.a.iter_mut().chain(&mut product.b);
                 for register in sources.chain(&mut product.c) {
-                    self.reg32(Use, register);
+                    self.register(Use, register);
                 }
                 for register in &mut product.d {
-                    self.reg32(Define, register);
+                    self.register(Define, register);
                 }
             }
             Matrix::Mma(product) => {
-                let sources = product.a.iter_mut().chain(&mut product.b);
-                for register in sources.chain(&mut product.c) {
+                for register in product.sources() {
                     self.register(Use, register);
                 }
                 for register in &mut product.d {

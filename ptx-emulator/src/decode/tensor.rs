@@ -2,10 +2,10 @@
 
 use super::async_copy::group_count;
 use super::builder::Builder;
-use super::matrix::{inputs, parse_shape};
+use super::matrix::{float_inputs, integer_inputs, parse_shape, sums};
 use super::modifiers::{Failure, Modifiers};
 use crate::ir::{
-    Constant, Matrix, MatrixInputs, Op, Predicate, Register, Wgmma, WgmmaA,
+    Constant, Matrix, MatrixInputs, Op, Predicate, Register, Sums, Terminator, Wgmma, WgmmaA,
 };
 use ptx_syntax::ast::{Operand, Type};
 
@@ -37,28 +37,61 @@ impl Builder<'_, '_> {
         Ok(())
     }
 
-    /// `wgmma.mma_async.sync.aligned.shape.f32.a.b d, a, b, keep, ±1, ±1[, trans a][, trans b]`
+    /// `wgmma.mma_async.sync.aligned.shape[.satfinite].d.a.b[.and.popc] d, a, b, keep[, ±1, ±1[,
+    /// trans a][, trans b]]`
     fn wgmma(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        if mods.take("sp") {
+            return Err("sparse `wgmma` is refused: which lane has which part of the metadata is \
+                        not known for every shape"
+                .into());
+        }
         let [d, a, b, keep, rest @ ..] = operands else {
             return Err("expected d, a, b and a predicate".into());
         };
-        let (of_b, of_a, of_d) = (mods.ty()?, mods.ty()?, mods.ty()?);
-        let inputs = inputs(of_a).ok_or(Failure::Unknown)?;
-        let known = of_a == of_b && of_d == Type::F32 && mods.take("sync") && mods.take("aligned");
+        let known = mods.take("sync") && mods.take("aligned");
+        let combines = mods.take("and");
+        let counts = mods.take("popc");
+        let saturates = mods.take("satfinite");
         let [rows, columns, depth] = mods.take_first(parse_shape).ok_or(Failure::Unknown)?;
+        let [of_d, of_a, of_b] = *mods.rest() else {
+            return Err(Failure::Unknown);
+        };
+        let inputs = |name| float_inputs(name).or_else(|| integer_inputs(name));
+        let (inputs, inputs_b) = inputs(of_a).zip(inputs(of_b)).ok_or(Failure::Unknown)?;
+        let of_d = sums(of_d).ok_or(Failure::Unknown)?;
+        use MatrixInputs::{Bf16, E4m3, E5m2, F16, Integer, Tf32};
+        let same = inputs == inputs_b;
+        let exists = match inputs {
+            F16 => same && matches!(of_d, Sums::F16 | Sums::F32),
+            Bf16 | Tf32 => same && of_d == Sums::F32,
+            E4m3 | E5m2 => {
+                matches!(inputs_b, E4m3 | E5m2) && matches!(of_d, Sums::F16 | Sums::F32)
+            }
+            Integer { bits, .. } if bits != 4 => {
+                inputs.packed() == inputs_b.packed() && of_d == Sums::S32
+            }
+            _ => false,
+        };
+        let is_whole = matches!(inputs, Integer { .. });
+        let of_bits = inputs.packed() == 32;
+        // Of integers there are fewer widths.
+        let width = match is_whole {
+            false => columns.is_multiple_of(8),
+            true => columns.is_multiple_of(16) || matches!(columns, 8 | 24),
+        };
         let has_shape = rows == 64
-            && columns.is_multiple_of(8)
+            && width
             && (8..=256).contains(&columns)
-            && inputs != MatrixInputs::F64
             && depth == 8 * inputs.packed();
-        if !known || !has_shape {
+        let flags = combines == of_bits && counts == of_bits;
+        if !known || !exists || !has_shape || !flags || saturates && (!is_whole || of_bits) {
             return Err(Failure::Unknown);
         }
-        mods.finish()?;
         let in_registers = matches!(a, Operand::Vector(_));
         let numbers = rest.iter().map(constant).collect::<Result<Vec<_>, _>>()?;
         let (signs, across_a, across_b) = match (numbers.as_slice(), inputs.packed()) {
-            (&[a, b], 1) => ([a, b], 0, 0),
+            (&[], _) if is_whole => ([1, 1], 0, 0),
+            (&[a, b], 1 | 4) if !is_whole => ([a, b], 0, 0),
             (&[a, b, across_b], 2) if in_registers => ([a, b], 0, across_b),
             (&[a, b, across_a, across_b], 2) if !in_registers => ([a, b], across_a, across_b),
             _ => return Err("wrong number of operands".into()),
@@ -82,13 +115,16 @@ impl Builder<'_, '_> {
         }
         let product = Wgmma {
             inputs,
+            inputs_b,
+            sums: of_d,
+            saturates,
             columns,
             a,
             b: self.reg64(b, Type::B64)?,
             across_b: across_b != 0,
             keep: self.keep(keep)?,
             negated: signs.map(|sign| sign < 0),
-            d: self.fragment_destination(d, columns / 2, Type::F32)?,
+            d: self.fragment_destination(d, columns / 2 / of_d.packed(), Type::B32)?,
         };
         self.emit_matrix(Matrix::Wgmma(product))
     }

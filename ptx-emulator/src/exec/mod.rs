@@ -24,6 +24,7 @@ mod matrix;
 mod map_edit;
 mod mbarrier;
 mod mbarrier_object;
+mod product;
 mod rare;
 mod rows;
 mod run;

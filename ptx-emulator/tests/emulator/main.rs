@@ -18,6 +18,8 @@ mod launches;
 mod matrix;
 mod modules;
 mod observers;
+mod pairs;
+mod products;
 mod racecheck;
 mod samples;
 mod spaces;
