@@ -1,0 +1,1 @@
+//! Products larger than a device.
