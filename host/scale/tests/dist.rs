@@ -237,7 +237,7 @@ fn a_failure_at_any_call_is_an_error_on_all_ranks_within_the_limit() {
                     };
                     let is_named = match &error {
                         CommError::RankFailed { rank: named, .. } => *named == rank,
-                        CommError::TimedOut { missing, .. } => missing.contains(&rank),
+                        CommError::TimedOut { missing, .. } => missing == &[rank],
                         _ => false,
                     };
                     assert!(is_named, "{algorithm}, {fault:?}: {error}");

@@ -7,7 +7,7 @@
 use super::{Call, Communicator, Part, PartMut, Wire, check_counts, check_rank, received};
 use crate::error::CommError;
 use bytemuck::cast_slice;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -71,6 +71,29 @@ struct State {
     meetings: HashMap<(u64, u64), Meeting>,
     /// Communicators that were split off, by parent, operation and colour.
     groups: HashMap<(u64, u64, usize), u64>,
+    /// Where each rank waits that does.
+    waiting: HashMap<usize, (u64, u64)>,
+}
+
+impl State {
+    /// The ranks for which an operation waits in the end: a rank that is missing there, but waits
+    /// for others in an operation of another communicator, stands for those.
+    fn missing(&self, key: (u64, u64)) -> Vec<usize> {
+        let mut seen = vec![key];
+        let mut missing = BTreeSet::new();
+        let mut next = 0;
+        while let Some(meeting) = seen.get(next).and_then(|key| self.meetings.get(key)) {
+            for rank in meeting.absent() {
+                match self.waiting.get(&rank) {
+                    Some(elsewhere) if !seen.contains(elsewhere) => seen.push(*elsewhere),
+                    Some(_) => {}
+                    None => _ = missing.insert(rank),
+                }
+            }
+            next += 1;
+        }
+        missing.into_iter().collect()
+    }
 }
 
 /// One operation of one communicator.
@@ -78,8 +101,18 @@ struct Meeting {
     call: Call,
     /// The rank that came first.
     first: usize,
+    /// The ranks of the whole that it takes.
+    members: Vec<usize>,
     contributions: Vec<Option<Arc<Vec<u8>>>>,
     left: usize,
+}
+
+impl Meeting {
+    /// The ranks that have not come.
+    fn absent(&self) -> impl Iterator<Item = usize> {
+        let absent = self.contributions.iter().zip(&self.members);
+        absent.filter_map(|(came, &rank)| came.is_none().then_some(rank))
+    }
 }
 
 /// What all ranks contributed, in their order.
@@ -186,7 +219,6 @@ impl Emulated {
             *byte ^= 0x40;
         }
         let key = (self.group, self.sequence.fetch_add(1, Ordering::Relaxed));
-        let deadline = Instant::now() + self.hub.limit;
         let size = self.members.len();
         let operation = call.operation;
         let mut state = self.hub.lock();
@@ -196,6 +228,7 @@ impl Emulated {
         let meeting = state.meetings.entry(key).or_insert_with(|| Meeting {
             call: call.clone(),
             first: self.rank,
+            members: self.members.clone(),
             contributions: vec![None; size],
             left: 0,
         });
@@ -210,40 +243,51 @@ impl Emulated {
         }
         meeting.contributions[self.rank] = Some(Arc::new(sent));
         self.hub.changed.notify_all();
+        state.waiting.insert(self.number(), key);
+        let (mut state, met) = self.wait(state, key, operation);
+        state.waiting.remove(&self.number());
+        met
+    }
+
+    /// Waits until all ranks have come to an operation.
+    fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        key: (u64, u64),
+        operation: &'static str,
+    ) -> (MutexGuard<'a, State>, Result<Contributions, CommError>) {
+        let deadline = Instant::now() + self.hub.limit;
         loop {
             let State {
                 failure, meetings, ..
             } = &mut *state;
             let Some(meeting) = meetings.get_mut(&key) else {
                 // Each rank takes a meeting once, and the last one removes it.
-                return Err(CommError::Rendezvous(format!(
-                    "{operation} was taken twice"
-                )));
+                let error = CommError::Rendezvous(format!("{operation} was taken twice"));
+                return (state, Err(error));
             };
             let all: Option<Contributions> = meeting.contributions.iter().cloned().collect();
             if let Some(all) = all {
                 meeting.left += 1;
-                if meeting.left == size {
+                if meeting.left == self.members.len() {
                     meetings.remove(&key);
                 }
-                return Ok(all);
+                return (state, Ok(all));
             }
             if let Some(failure) = failure {
-                return Err(failure.clone());
+                let failure = failure.clone();
+                return (state, Err(failure));
             }
             let now = Instant::now();
             if now >= deadline {
-                let absent = |&rank: &usize| meeting.contributions[rank].is_none();
                 let error = CommError::TimedOut {
                     rank: self.number(),
                     operation: operation.to_owned(),
                     limit: self.hub.limit,
-                    missing: (0..size)
-                        .filter(absent)
-                        .map(|rank| self.members[rank])
-                        .collect(),
+                    missing: state.missing(key),
                 };
-                return Err(self.hub.fail(&mut state, error));
+                let error = self.hub.fail(&mut state, error);
+                return (state, Err(error));
             }
             let waited = self.hub.changed.wait_timeout(state, deadline - now);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -423,9 +467,7 @@ impl Communicator for Emulated {
         let sequence = self.sequence.load(Ordering::Relaxed);
         let sent = cast_slice(&[colour as u64, key as u64]).to_vec();
         let all = self.meet(call, sent, false)?;
-        let asked = all
-            .iter()
-            .map(|bytes| values::<u64>(bytes));
+        let asked = all.iter().map(|bytes| values::<u64>(bytes));
         let mut same: Vec<(u64, usize)> = asked
             .enumerate()
             .filter(|(_, asked)| asked[0] == colour as u64)
