@@ -9,7 +9,8 @@ use warpladder::gemm::{GemmInput, GemmInto};
 use warpladder::gpu::{DeviceArray, Gpu};
 use warpladder_scale::comm::emulated::{self, Emulated, Fault, FaultKind};
 use warpladder_scale::comm::{Communicator, Wire, run_ranks};
-use warpladder_scale::dist::{self, Algorithm, Block, Options, Shape};
+use warpladder_scale::dist::{Algorithm, Block, Options, Plan, Shape};
+use warpladder_scale::trial::{self, Outcome, Trial};
 use warpladder_scale::{CommError, ScaleError, partition};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -61,7 +62,10 @@ where
         chunks,
         ..Options::default()
     };
-    dist::multiply(rank, gpu, algorithm, shape, &a, &b, &mut c, options)?;
+    let mut plan = Plan::new(rank, gpu, algorithm)?;
+    plan.multiply(rank, shape, [&a, &b], &mut c, options)?;
+    let received = rank.received_bytes();
+    rank.barrier(gpu)?;
     let c = c.download()?;
     let layout = blocks.c.layout();
     for (i, row) in blocks.c.rows.clone().enumerate() {
@@ -76,7 +80,7 @@ where
             }
         }
     }
-    Ok(rank.received_bytes())
+    Ok(received)
 }
 
 fn run<T>(
@@ -180,6 +184,57 @@ fn other_element_types_are_right() {
 }
 
 #[test]
+fn a_trial_is_checked_and_counted_on_all_ranks() {
+    let shape = Shape {
+        m: 45,
+        n: 39,
+        k: 67,
+    };
+    let devices = devices(4);
+    for algorithm in algorithms(4, shape) {
+        let trial = Trial {
+            algorithm,
+            shape,
+            chunks: 2,
+            repetitions: 1,
+        };
+        let ranks = emulated::ranks(4, LIMIT, &[]);
+        let outcomes = run_ranks(ranks, |rank| {
+            trial::run::<_, bf16, f32>(rank, &devices[rank.rank()], &trial)
+        });
+        for outcomes in outcomes {
+            let outcomes = outcomes.unwrap();
+            assert_eq!(outcomes.len(), 4);
+            assert!(outcomes.iter().all(Outcome::is_right), "{outcomes:?}");
+            assert!(
+                outcomes
+                    .iter()
+                    .all(|of| of.seconds > 0.0 && of.exchange_seconds > 0.0)
+            );
+        }
+        // A wrong bit that arrives is seen by the check.
+        let wrong = (0..4).any(|call| {
+            let kind = FaultKind::Corrupt;
+            let faults = [Fault {
+                rank: 1,
+                call,
+                kind,
+            }];
+            let ranks = emulated::ranks(4, LIMIT, &faults);
+            let outcomes = run_ranks(ranks, |rank| {
+                trial::run::<_, bf16, f32>(rank, &devices[rank.rank()], &trial)
+            });
+            let is_seen = |of: &Result<Vec<Outcome>, ScaleError>| {
+                of.as_ref()
+                    .map_or(true, |all| !all.iter().all(Outcome::is_right))
+            };
+            outcomes.iter().any(is_seen)
+        });
+        assert!(wrong, "{algorithm}");
+    }
+}
+
+#[test]
 fn a_16_bit_c_is_rounded_once() {
     let shape = Shape {
         m: 33,
@@ -193,7 +248,8 @@ fn a_16_bit_c_is_rounded_once() {
         let (a, b) = (upload(gpu, &blocks.a, 1)?, upload(gpu, &blocks.b, 2)?);
         let mut c = gpu.upload(&vec![bf16::NAN; blocks.c.elements()])?;
         let options = Options::default();
-        dist::multiply_all_gather::<_, bf16, bf16>(rank, gpu, shape, &a, &b, &mut c, options)?;
+        let mut plan = Plan::<_, bf16, bf16>::new(rank, gpu, Algorithm::AllGather)?;
+        plan.multiply(rank, shape, [&a, &b], &mut c, options)?;
         let c = c.download()?;
         for (index, found) in c.into_iter().enumerate() {
             let (row, column) = (blocks.c.rows.start + index / shape.n, index % shape.n);
@@ -298,12 +354,21 @@ fn wrong_sizes_are_refused_by_name() {
     let mut c = gpu.upload(&[0.0f32; 16]).unwrap();
     for algorithm in [Algorithm::AllGather, Algorithm::Summa([1, 1])] {
         let options = Options::default();
-        let error = dist::multiply(
-            &rank, &gpu, algorithm, shape, &whole, &small, &mut c, options,
-        );
+        let mut plan = Plan::new(&rank, &gpu, algorithm).unwrap();
+        let error = plan.multiply(&rank, shape, [&whole, &small], &mut c, options);
         let error = error.unwrap_err().to_string();
         assert!(error.contains("B of this rank has 15 elements"), "{error}");
     }
+    let narrow = gpu.upload(&[bf16::ONE; 16]).unwrap();
+    let mut rounded = gpu.upload(&[bf16::ONE; 16]).unwrap();
+    let mut plan = Plan::<_, bf16, bf16>::new(&rank, &gpu, Algorithm::ReduceScatter).unwrap();
+    let options = Options::default();
+    let error = plan.multiply(&rank, shape, [&narrow, &narrow], &mut rounded, options);
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("C of bf16 would be rounded each time"),
+        "{error}"
+    );
     for text in ["summa:0x2", "summa:2", "cannon", ""] {
         assert!(text.parse::<Algorithm>().is_err());
     }

@@ -69,9 +69,17 @@ where
     let middle = c.len() / 2;
     let value: f64 = c[middle].into();
     c[middle] = O::from_f64(value + 16.0 * (k as f64).sqrt());
-    assert!(!stream::check(of_a, of_b, of_c(&c, [m, n], orders[2]), 3, 7).unwrap().ok);
+    assert!(
+        !stream::check(of_a, of_b, of_c(&c, [m, n], orders[2]), 3, 7)
+            .unwrap()
+            .ok
+    );
     c[middle] = O::NAN;
-    assert!(!stream::check(of_a, of_b, of_c(&c, [m, n], orders[2]), 3, 7).unwrap().ok);
+    assert!(
+        !stream::check(of_a, of_b, of_c(&c, [m, n], orders[2]), 3, 7)
+            .unwrap()
+            .ok
+    );
 }
 
 #[test]

@@ -183,6 +183,20 @@ pub trait Communicator: Send + Sync + Sized {
     /// [`CommError`].
     fn synchronize(&self, on: &Gpu) -> Result<(), CommError>;
 
+    /// Waits until all ranks have come here: whether none has failed before.
+    ///
+    /// # Errors
+    /// [`CommError`].
+    fn barrier(&self, on: &Gpu) -> Result<(), CommError> {
+        let failed = |error: gpu::Error| CommError::Device {
+            rank: self.rank(),
+            reason: error.to_string(),
+        };
+        let mut one = on.zeros::<f32>(1, 1).map_err(failed)?.into_array();
+        self.all_reduce(on, PartMut::new(&mut one, 0..1).map_err(failed)?)?;
+        self.synchronize(on)
+    }
+
     /// Makes all ranks' operations fail that are not done.
     fn abort(&self, reason: &str);
 

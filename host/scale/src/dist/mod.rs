@@ -19,6 +19,7 @@ mod summa;
 use crate::comm::{Communicator, Wire};
 use crate::error::ScaleError;
 use crate::partition::even;
+use bytemuck::Pod;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -230,7 +231,7 @@ impl Default for Options {
 }
 
 /// The operands of a rank, and where they are.
-struct Job<'a, C, T: GemmInto<O>, O: bytemuck::Pod> {
+struct Job<'a, C, T: GemmInto<O>, O: Pod> {
     comm: &'a C,
     gpu: &'a Gpu,
     shape: Shape,
@@ -239,9 +240,17 @@ struct Job<'a, C, T: GemmInto<O>, O: bytemuck::Pod> {
     c: &'a mut DeviceArray<O>,
     blocks: Blocks,
     options: Options,
+    exchange: &'a Gpu,
+    turns: &'a mut Turns,
+    /// Buffers of A and B.
+    inputs: &'a mut Buffers<T>,
+    /// Buffers of C.
+    outputs: &'a mut Buffers<O>,
+    /// The ranks of this one's row and column of the grid.
+    lines: Option<&'a [C; 2]>,
 }
 
-impl<C, T: GemmInto<O>, O: bytemuck::Pod> Job<'_, C, T, O> {
+impl<C, T: GemmInto<O>, O: Pod> Job<'_, C, T, O> {
     fn exchanges(&self) -> bool {
         self.options.work != Work::Products
     }
@@ -255,84 +264,131 @@ impl<C, T: GemmInto<O>, O: bytemuck::Pod> Job<'_, C, T, O> {
     }
 }
 
-/// C = A · B of this rank's blocks, with C of the type of the accumulators. All ranks call it with
-/// the same algorithm, shape and options; it returns when this rank's block of C is done.
-///
-/// # Errors
-/// [`ScaleError::Shape`] where an array is not of its block's size, [`ScaleError::Comm`] where a
-/// rank failed or did not come within the communicator's limit: the communicator cannot be used
-/// then. [`ScaleError::Gpu`] where this rank's device has too little memory.
-#[allow(
-    clippy::too_many_arguments,
-    reason = "where, how, and the three operands"
-)]
-pub fn multiply<C, T>(
-    comm: &C,
-    gpu: &Gpu,
-    algorithm: Algorithm,
-    shape: Shape,
-    a: &DeviceArray<T>,
-    b: &DeviceArray<T>,
-    c: &mut DeviceArray<T::Output>,
-    options: Options,
-) -> Result<(), ScaleError>
-where
-    C: Communicator,
-    T: GemmInto<<T as warpladder::gemm::GemmInput>::Output> + Wire,
-    T::Output: Wire,
-{
-    if algorithm == Algorithm::AllGather {
-        return multiply_all_gather(comm, gpu, shape, a, b, c, options);
-    }
-    let blocks = algorithm.blocks(shape, comm.rank(), comm.size())?;
-    check([a.len(), b.len(), c.len()], &blocks)?;
-    let job = Job {
-        comm,
-        gpu,
-        shape,
-        a,
-        b,
-        c,
-        blocks,
-        options,
-    };
-    match algorithm {
-        Algorithm::Summa(grid) => summa::multiply(job, grid),
-        _ => reduce_scatter::multiply(job),
+/// Buffers that are kept from one product to the next.
+struct Buffers<T>(Vec<DeviceArray<T>>);
+
+impl<T: Pod> Buffers<T> {
+    /// `count` buffers of `len` elements at least.
+    fn take(
+        &mut self,
+        gpu: &Gpu,
+        count: usize,
+        len: usize,
+    ) -> Result<&mut [DeviceArray<T>], ScaleError> {
+        if self.0.len() < count || self.0.iter().any(|array| array.len() < len) {
+            // The old ones go first.
+            self.0.clear();
+            for _ in 0..count {
+                self.0.push(gpu.zeros::<T>(len, 1)?.into_array());
+            }
+        }
+        Ok(&mut self.0[..count])
     }
 }
 
-/// As [`multiply`] by [`Algorithm::AllGather`], with C of any type that products of A and B are
-/// stored to, such as bf16: each element of C is one product over all of k, and is rounded once.
+/// What products of one algorithm need beside their operands, on a rank: a stream for exchanges,
+/// events, buffers, and for SUMMA the communicators of the rows and columns of the grid. It is
+/// kept from one product to the next: those after the first allocate nothing.
 ///
-/// # Errors
-/// As [`multiply`].
-pub fn multiply_all_gather<C, T, O>(
-    comm: &C,
-    gpu: &Gpu,
-    shape: Shape,
-    a: &DeviceArray<T>,
-    b: &DeviceArray<T>,
-    c: &mut DeviceArray<O>,
-    options: Options,
-) -> Result<(), ScaleError>
+/// C is of `O`. Only [`Algorithm::AllGather`] computes each element by one product over all of k,
+/// and takes every `O` that products of `T` are stored to, such as bf16.
+pub struct Plan<C, T, O> {
+    algorithm: Algorithm,
+    gpu: Gpu,
+    exchange: Gpu,
+    start: Event,
+    turns: Turns,
+    inputs: Buffers<T>,
+    outputs: Buffers<O>,
+    lines: Option<[C; 2]>,
+}
+
+impl<C, T, O> Plan<C, T, O>
 where
     C: Communicator,
     T: GemmInto<O> + Wire,
-    O: bytemuck::Pod,
+    O: Pod,
 {
-    let blocks = Algorithm::AllGather.blocks(shape, comm.rank(), comm.size())?;
-    check([a.len(), b.len(), c.len()], &blocks)?;
-    all_gather::multiply(Job {
-        comm,
-        gpu,
-        shape,
-        a,
-        b,
-        c,
-        blocks,
-        options,
-    })
+    /// All ranks call it, with the same algorithm. Products run on the stream of `gpu`.
+    ///
+    /// # Errors
+    /// [`ScaleError::Shape`] where the ranks are not those of the grid, and those of
+    /// [`multiply`](Self::multiply).
+    pub fn new(comm: &C, gpu: &Gpu, algorithm: Algorithm) -> Result<Self, ScaleError> {
+        let empty = Shape { m: 0, n: 0, k: 0 };
+        algorithm.blocks(empty, comm.rank(), comm.size())?;
+        let lines = match algorithm {
+            Algorithm::Summa([_, q]) => {
+                let (i, j) = (comm.rank() / q, comm.rank() % q);
+                Some([comm.split(i, j)?, comm.split(j, i)?])
+            }
+            _ => None,
+        };
+        Ok(Plan {
+            algorithm,
+            gpu: gpu.clone(),
+            exchange: gpu.stream()?,
+            start: gpu.event()?,
+            turns: Turns::new(gpu)?,
+            inputs: Buffers(Vec::new()),
+            outputs: Buffers(Vec::new()),
+            lines,
+        })
+    }
+
+    /// C = A · B of this rank's blocks. All ranks call it with the same shape and options; it
+    /// returns when this rank's block of C is done. Another rank may fail after that:
+    /// [`Communicator::barrier`] says whether all are done.
+    ///
+    /// # Errors
+    /// [`ScaleError::Shape`] where an array is not of its block's size or C of a type that this
+    /// algorithm does not take, [`ScaleError::Comm`] where a rank failed or did not come within the
+    /// communicator's limit: the communicator cannot be used then. [`ScaleError::Gpu`] where this
+    /// rank's device has too little memory.
+    pub fn multiply(
+        &mut self,
+        comm: &C,
+        shape: Shape,
+        [a, b]: [&DeviceArray<T>; 2],
+        c: &mut DeviceArray<O>,
+        options: Options,
+    ) -> Result<(), ScaleError>
+    where
+        O: Wire,
+    {
+        if self.algorithm != Algorithm::AllGather && size_of::<O>() < size_of::<T::Output>() {
+            return Err(ScaleError::Shape(format!(
+                "{} adds products of parts of k, and C of {} would be rounded each time: give C of \
+                 the accumulators' type, or take all-gather",
+                self.algorithm,
+                O::TYPE
+            )));
+        }
+        let blocks = self.algorithm.blocks(shape, comm.rank(), comm.size())?;
+        check([a.len(), b.len(), c.len()], &blocks)?;
+        self.gpu.record(&self.start)?;
+        self.exchange.wait(&self.start)?;
+        let job = Job {
+            comm,
+            gpu: &self.gpu,
+            shape,
+            a,
+            b,
+            c,
+            blocks,
+            options,
+            exchange: &self.exchange,
+            turns: &mut self.turns,
+            inputs: &mut self.inputs,
+            outputs: &mut self.outputs,
+            lines: self.lines.as_ref(),
+        };
+        match self.algorithm {
+            Algorithm::AllGather => all_gather::multiply(job),
+            Algorithm::ReduceScatter => reduce_scatter::multiply(job),
+            Algorithm::Summa(grid) => summa::multiply(job, grid),
+        }
+    }
 }
 
 /// Refuses arrays that are not of their block's size.
@@ -391,18 +447,4 @@ impl Turns {
         self.used[slot] = true;
         Ok(())
     }
-}
-
-/// A stream beside that of `gpu`, which begins after what is there.
-fn beside(gpu: &Gpu) -> Result<Gpu, ScaleError> {
-    let other = gpu.stream()?;
-    let start = gpu.event()?;
-    gpu.record(&start)?;
-    other.wait(&start)?;
-    Ok(other)
-}
-
-/// An array of `len` elements, all bytes 0.
-fn buffer<T: bytemuck::Pod>(gpu: &Gpu, len: usize) -> Result<DeviceArray<T>, ScaleError> {
-    Ok(gpu.zeros::<T>(len, 1)?.into_array())
 }

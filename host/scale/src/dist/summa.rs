@@ -4,7 +4,7 @@
 //! it along their row or column; each rank adds the product to its block of C. While a panel is
 //! sent, the product of the one before runs.
 
-use super::{Job, Turns, beside, buffer};
+use super::Job;
 use crate::comm::{Communicator, PartMut, Wire};
 use crate::error::ScaleError;
 use crate::partition::{even, pieces};
@@ -47,58 +47,43 @@ where
     T: GemmInto<O> + Wire,
     O: Wire,
 {
-    let [_, q] = grid;
-    let (i, j) = (job.comm.rank() / q, job.comm.rank() % q);
-    let along_row = job.comm.split(i, j)?;
-    let along_column = job.comm.split(j, i)?;
+    let Some([along_row, along_column]) = job.lines else {
+        return Err(ScaleError::Shape("the plan has no grid".to_owned()));
+    };
     let (rows, columns) = (job.blocks.c.rows.len(), job.blocks.c.columns.len());
     let panels = panels(job.shape.k, grid, job.chunks());
-    let exchange = beside(job.gpu)?;
-    let mut turns = Turns::new(job.gpu)?;
+    let (exchanges, multiplies) = (job.exchanges(), job.multiplies());
+    let Job {
+        comm,
+        gpu,
+        blocks,
+        exchange,
+        turns,
+        ..
+    } = job;
     let longest = panels.iter().map(|panel| panel.k.len()).max().unwrap_or(0);
-    let mut of_a = [
-        buffer::<T>(job.gpu, longest * rows)?,
-        buffer(job.gpu, longest * rows)?,
-    ];
-    let mut of_b = [
-        buffer::<T>(job.gpu, longest * columns)?,
-        buffer(job.gpu, longest * columns)?,
-    ];
+    let buffers = job.inputs.take(gpu, 4, longest * rows.max(columns))?;
+    let (of_a, of_b) = buffers.split_at_mut(2);
     for (index, panel) in panels.iter().enumerate() {
         let slot = index % 2;
-        if job.exchanges() {
-            turns.fill(slot, &exchange)?;
-            let sent = [
-                (
-                    &along_row,
-                    job.a,
-                    &mut of_a[slot],
-                    panel.column,
-                    &job.blocks.a.columns,
-                    rows,
-                ),
-                (
-                    &along_column,
-                    job.b,
-                    &mut of_b[slot],
-                    panel.row,
-                    &job.blocks.b.rows,
-                    columns,
-                ),
-            ];
-            for (comm, from, to, owner, own, width) in sent {
-                broadcast(
-                    comm,
-                    &exchange,
-                    (from, own.start),
-                    to,
-                    (owner, width),
-                    &panel.k,
-                )?;
-            }
-            turns.hand_over(slot, &exchange, job.gpu)?;
+        if exchanges {
+            turns.fill(slot, exchange)?;
+            let from = (job.a, blocks.a.columns.start);
+            let place = (panel.column, rows);
+            broadcast(along_row, exchange, from, &mut of_a[slot], place, &panel.k)?;
+            let from = (job.b, blocks.b.rows.start);
+            let place = (panel.row, columns);
+            broadcast(
+                along_column,
+                exchange,
+                from,
+                &mut of_b[slot],
+                place,
+                &panel.k,
+            )?;
+            turns.hand_over(slot, exchange, gpu)?;
         }
-        if job.multiplies() && rows > 0 && columns > 0 {
+        if multiplies && rows > 0 && columns > 0 {
             let depth = panel.k.len();
             let a = of_a[slot].matrix(Layout::column_major(rows, depth))?;
             let b = of_b[slot].matrix(Layout::row_major(depth, columns))?;
@@ -107,19 +92,19 @@ where
             } else {
                 T::Output::ONE
             };
-            let c = job.c.matrix_mut(job.blocks.c.layout())?;
-            job.gpu.gemm(T::Output::ONE, a, b, beta, c)?;
+            let c = job.c.matrix_mut(blocks.c.layout())?;
+            gpu.gemm(T::Output::ONE, a, b, beta, c)?;
         }
-        turns.give_back(slot, job.gpu)?;
+        turns.give_back(slot, gpu)?;
     }
     if panels.is_empty() {
-        let zeros = buffer::<O>(job.gpu, rows * columns)?;
-        job.gpu.copy(job.c, 0, &zeros, 0..rows * columns)?;
-        job.comm.synchronize(job.gpu)?;
+        let zeros = gpu.zeros::<O>(rows * columns, 1)?.into_array();
+        gpu.copy(job.c, 0, &zeros, 0..rows * columns)?;
+        comm.synchronize(gpu)?;
     }
-    along_row.synchronize(&exchange)?;
-    along_column.synchronize(&exchange)?;
-    Ok(job.comm.synchronize(job.gpu)?)
+    along_row.synchronize(exchange)?;
+    along_column.synchronize(exchange)?;
+    Ok(comm.synchronize(gpu)?)
 }
 
 /// Puts a panel into every rank's buffer; the owner copies it there from its block, in which
