@@ -50,6 +50,35 @@ impl fmt::Display for Tool {
     }
 }
 
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Severity {
+    /// A violation of the rules whose outcome is the same in whatever order it happens.
+    Warning,
+    /// A violation of the rules whose outcome is not known.
+    #[default]
+    Error,
+}
+
+impl Severity {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -238,6 +267,8 @@ impl fmt::Display for Region {
 pub struct Finding {
     /// What is wrong.
     pub problem: Problem,
+    /// How bad it is.
+    pub severity: Severity,
     /// The kernel.
     pub kernel: String,
     /// The memory of the example.
@@ -316,6 +347,7 @@ impl Finding {
         first.thread = fault.thread;
         Finding {
             problem,
+            severity: Severity::Error,
             kernel: fault.kernel.clone(),
             region,
             detail: detail.unwrap_or_default(),
@@ -329,7 +361,11 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let problem = self.problem.describe();
-        write!(f, "{}: kernel `{}`: {problem}", self.tool(), self.kernel)?;
+        write!(f, "{}: ", self.tool())?;
+        if self.severity != Severity::Error {
+            write!(f, "{}: ", self.severity)?;
+        }
+        write!(f, "kernel `{}`: {problem}", self.kernel)?;
         if let Some(region) = &self.region {
             write!(f, ": {region}")?;
         }
@@ -399,12 +435,27 @@ impl Tally {
         }
     }
 
+    /// Drops what two instructions do that `is_sound` knows.
+    pub(super) fn drop_pairs(&mut self, is_sound: impl Fn(InstructionId, InstructionId) -> bool) {
+        self.0
+            .retain(|(_, first, second), _| !second.is_some_and(|second| is_sound(*first, second)));
+    }
+
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// One finding per problem and pair of source lines, in the order of the PTX text.
     pub(super) fn findings(&self, geometry: &LaunchGeometry) -> Vec<Finding> {
+        self.graded_findings(geometry, |_, _| None)
+    }
+
+    /// As [`Self::findings`]; `excuse` says why two instructions are but a warning.
+    pub(super) fn graded_findings(
+        &self,
+        geometry: &LaunchGeometry,
+        excuse: impl Fn(InstructionId, Option<InstructionId>) -> Option<&'static str>,
+    ) -> Vec<Finding> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(key, _)| **key);
         let mut findings: Vec<(u64, Finding)> = Vec::new();
@@ -414,12 +465,22 @@ impl Tally {
                 let action = geometry.action(actor.instruction);
                 geometry.site(action, actor.instruction, actor.block, thread)
             };
+            let excuse = excuse(key.1, key.2);
+            let details = [example.detail.as_str(), excuse.unwrap_or_default()];
+            let details: Vec<&str> = details
+                .into_iter()
+                .filter(|text| !text.is_empty())
+                .collect();
             let found = Finding {
                 problem: key.0,
+                severity: match excuse {
+                    Some(_) => Severity::Warning,
+                    None => Severity::Error,
+                },
                 kernel: geometry.kernel_name(),
                 region: (example.bytes != 0)
                     .then(|| geometry.region(example.space, example.address, example.bytes)),
-                detail: example.detail.clone(),
+                detail: details.join("; "),
                 first: site(example.first),
                 second: example.second.map(site),
                 count: *count,
@@ -436,7 +497,8 @@ impl Tally {
                 None => findings.push((example.block, found)),
                 Some((block, known)) => {
                     let count = known.count + found.count;
-                    if example.block < *block {
+                    let is_worse = found.severity > known.severity;
+                    if is_worse || found.severity == known.severity && example.block < *block {
                         (*block, *known) = (example.block, found);
                     }
                     known.count = count;

@@ -1,6 +1,6 @@
 //! The checker of uninitialised reads.
 
-use super::finding::{Actor, Example, Finding, Problem, Site, Tally};
+use super::finding::{Actor, Example, Finding, Problem, Severity, Site, Tally};
 use super::launch_geometry::{LaunchGeometry, flatten};
 use super::shadow_memory::Origin;
 use super::shape::{LANES, Shape, Shapes, lanes};
@@ -347,6 +347,7 @@ impl Initcheck {
             .map_or(end, |&(from, _)| from);
         let bytes = u32::try_from(next - gap).unwrap_or(u32::MAX);
         self.findings.push(Finding {
+            severity: Severity::Error,
             problem: Problem::Uninitialised,
             kernel: self.geometry.kernel_name(),
             region: Some(self.geometry.region(Space::Global, gap, bytes)),

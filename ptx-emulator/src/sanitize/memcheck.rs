@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::finding::{Finding, Problem, Tool};
+use super::finding::{Finding, Problem, Severity, Tool};
 use super::launch_geometry::LaunchGeometry;
 use crate::heap::{HeapBlock, HeapSite};
 use crate::launch::HeapLaunch;
@@ -74,6 +74,7 @@ fn leaks(memory: &Memory) -> Vec<Finding> {
         first.thread = Some([thread % x, thread / x % y, thread / x / y]);
         Some(Finding {
             problem: Problem::Leak,
+            severity: Severity::Error,
             kernel: geometry.kernel_name(),
             region: None,
             detail: format!("{bytes} bytes"),

@@ -18,7 +18,7 @@ mod synccheck;
 mod vector_clock;
 mod written;
 
-pub use finding::{Finding, Problem, Region, Site, Tool};
+pub use finding::{Finding, Problem, Region, Severity, Site, Tool};
 pub use initcheck::Initcheck;
 pub use memcheck::Memcheck;
 pub use racecheck::Racecheck;

@@ -23,6 +23,12 @@ pub(super) struct Semantics {
     pub arrives_relaxed: bool,
     /// It copies to several blocks at once.
     pub is_multicast: bool,
+    /// It is a load that is not strong.
+    pub is_plain_load: bool,
+    /// It is a load or a store that is not strong.
+    pub is_plain_access: bool,
+    /// It is `atom.cas`.
+    pub is_compare_and_swap: bool,
 }
 
 impl Semantics {
@@ -59,6 +65,11 @@ impl Semantics {
             _ => {
                 semantics.acquires = is(&["acquire", "acq_rel"]);
                 semantics.releases = is(&["release", "acq_rel"]);
+                let is_strong = is(&["volatile", "relaxed", "acquire", "mmio"]);
+                semantics.is_plain_load = base.starts_with("ld") && !is_strong;
+                let is_strong = is_strong || semantics.releases;
+                semantics.is_plain_access = !matches!(base, "atom" | "red") && !is_strong;
+                semantics.is_compare_and_swap = base == "atom" && is(&["cas"]);
             }
         }
         semantics
