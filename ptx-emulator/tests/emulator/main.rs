@@ -17,6 +17,7 @@ mod launches;
 mod matrix;
 mod modules;
 mod observers;
+mod planted;
 mod racecheck;
 mod samples;
 mod spaces;

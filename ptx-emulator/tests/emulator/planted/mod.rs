@@ -1,0 +1,263 @@
+//! Bugs planted in CUDA C++ kernels of everyday kinds: each must be reported by the right sanitizer
+//! with a line of the kernel, and the same kernels without a bug must have no finding. The sources
+//! are in `tests/data/planted`; their PTX by `nvcc -O3` is beside them. That by `-G` is compiled
+//! where the variable `WARPLADDER_PLANTED_NVCC` has a command for it (`nvcc -I FOLDER_OF_CCCL`).
+
+mod cases;
+
+use cases::{CASES, RIGHT};
+use ptx_emulator::sanitize::{Finding, Severity, Site, Tool};
+use ptx_emulator::{Args, LaunchConfig, Memory, Module, Sanitizer};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// An argument: a value, or the address of so many elements.
+#[derive(Clone, Copy)]
+pub enum Arg {
+    Int(u32),
+    Float(f32),
+    /// Random bytes, of which some are 255.
+    Bytes(u32),
+    /// 1, 2, 3 and so on.
+    Ints(u32),
+    Floats(u32),
+    Zeros(u32),
+    /// Words that were never written.
+    Fresh(u32),
+}
+
+#[derive(Clone, Copy)]
+pub struct Launch {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    /// Blocks of a cluster along x.
+    pub cluster: u32,
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+    pub args: &'static [Arg],
+}
+
+/// A planted bug.
+pub struct Case {
+    /// Its number: lines of the source that end in `@bug` are where it shows.
+    pub bug: u32,
+    pub file: &'static str,
+    pub kernel: &'static str,
+    /// What is to find it.
+    pub tool: Tool,
+    pub launch: Launch,
+    /// What is wrong, in words.
+    pub what: &'static str,
+}
+
+/// How the sources were compiled, and the PTX by the file's name.
+struct Compiled {
+    flags: &'static str,
+    modules: BTreeMap<&'static str, Module>,
+}
+
+const FILES: [&str; 8] = [
+    "counting", "reduce", "scan", "tiles", "warps", "async", "pipeline", "hopper",
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/planted")
+}
+
+fn modules(folder: &Path, suffix: &str) -> BTreeMap<&'static str, Module> {
+    let parse = |file: &'static str| {
+        let path = folder.join(format!("{file}{suffix}.ptx"));
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        let module = Module::parse(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        (file, module)
+    };
+    FILES.into_iter().map(parse).collect()
+}
+
+fn optimised() -> Compiled {
+    Compiled {
+        flags: "-O3",
+        modules: modules(&folder(), ""),
+    }
+}
+
+/// The sources by `-G`, if there is a compiler.
+fn debug() -> Option<Compiled> {
+    let Ok(command) = std::env::var("WARPLADDER_PLANTED_NVCC") else {
+        println!("left out: -G, since WARPLADDER_PLANTED_NVCC names no nvcc");
+        return None;
+    };
+    let out = std::env::temp_dir().join(format!("planted-{}", std::process::id()));
+    std::fs::create_dir_all(&out).expect("a folder");
+    let done = std::process::Command::new(folder().join("regenerate"))
+        .args(command.split_whitespace())
+        .env("OUT", &out)
+        .status()
+        .expect("bash is there");
+    assert!(done.success(), "{command} compiles the sources");
+    let modules = modules(&out, "_debug");
+    // What is left of it does no harm.
+    _ = std::fs::remove_dir_all(&out);
+    Some(Compiled {
+        flags: "-G",
+        modules,
+    })
+}
+
+fn place(memory: &Memory, args: &[Arg]) -> Args {
+    let mut given = Args::new();
+    for &arg in args {
+        let (count, bytes): (u32, Option<Vec<u8>>) = match arg {
+            Arg::Int(value) => {
+                given.push_u32(value);
+                continue;
+            }
+            Arg::Float(value) => {
+                given.push_u32(value.to_bits());
+                continue;
+            }
+            Arg::Bytes(count) => {
+                let byte = |i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8;
+                (count.div_ceil(4), Some((0..count).map(byte).collect()))
+            }
+            Arg::Ints(count) => {
+                let all = (1..=count).flat_map(u32::to_le_bytes);
+                (count, Some(all.collect()))
+            }
+            Arg::Floats(count) => {
+                let all = (0..count).flat_map(|i| (i as f32 - 20.0).to_le_bytes());
+                (count, Some(all.collect()))
+            }
+            Arg::Zeros(count) => (count, Some(vec![0; 4 * count as usize])),
+            Arg::Fresh(count) => (count, None),
+        };
+        let address = memory.alloc(4 * u64::from(count)).expect("room");
+        if let Some(bytes) = bytes {
+            memory.write(address, &bytes).expect("in bounds");
+        }
+        given.push_u64(address);
+    }
+    given
+}
+
+/// What all sanitizers find in a launch.
+fn findings(module: &Module, kernel: &str, launch: &Launch) -> Result<Vec<Finding>, String> {
+    let kernel = module.kernel(kernel).map_err(|error| error.to_string())?;
+    let memory = Memory::with_capacity(1 << 24);
+    let args = place(&memory, launch.args);
+    let mut config = LaunchConfig::new(launch.grid, launch.block);
+    config.dynamic_shared_bytes = launch.shared;
+    config.cluster = (launch.cluster > 1).then_some([launch.cluster, 1, 1]);
+    config.instruction_budget = 1 << 22;
+    // Blocks that wait for each other run at the same time.
+    config.workers = Some(4);
+    let mut sanitizer = Sanitizer::new(&Tool::ALL);
+    let found = sanitizer.launch(&kernel, &memory, &config, &args);
+    found.map_err(|error| error.to_string())
+}
+
+/// The lines of a source that a bug marks.
+fn marked(file: &str, bug: u32) -> Vec<u32> {
+    let text = std::fs::read_to_string(folder().join(format!("{file}.cu"))).expect("a source");
+    let mark = format!("@{bug}");
+    let is_marked = |line: &str| line.split_whitespace().any(|word| word == mark);
+    let lines = text.lines().zip(1..).filter(|(line, _)| is_marked(line));
+    lines.map(|(_, number)| number).collect()
+}
+
+/// How far a bug was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// By the right sanitizer, at a line of the bug.
+    AtLine(u32),
+    /// By the right sanitizer, at another line.
+    Elsewhere,
+    /// By another one.
+    ByAnother,
+    No,
+}
+
+impl Found {
+    fn of(case: &Case, found: &[Finding]) -> Found {
+        let lines = marked(case.file, case.bug);
+        let name = format!("{}.cu", case.file);
+        let line = |site: &Site| {
+            let place = site.place.as_ref()?;
+            (place.file == name && lines.contains(&place.line)).then_some(place.line)
+        };
+        let right = || found.iter().filter(|finding| finding.tool() == case.tool);
+        let mut places = right().filter_map(|finding| {
+            line(&finding.first).or_else(|| line(finding.second.as_ref()?))
+        });
+        match places.next() {
+            Some(line) => Found::AtLine(line),
+            None if right().next().is_some() => Found::Elsewhere,
+            None if found.iter().any(|f| f.severity == Severity::Error) => Found::ByAnother,
+            None => Found::No,
+        }
+    }
+
+    fn words(self) -> String {
+        match self {
+            Found::AtLine(line) => format!("line {line}"),
+            Found::Elsewhere => "another line".to_owned(),
+            Found::ByAnother => "another sanitizer".to_owned(),
+            Found::No => "not found".to_owned(),
+        }
+    }
+}
+
+/// The outcome of all bugs, in the order of [`CASES`].
+fn outcomes(compiled: &Compiled) -> Vec<Found> {
+    let outcome = |case: &Case| {
+        let module = &compiled.modules[case.file];
+        match findings(module, case.kernel, &case.launch) {
+            Ok(found) => {
+                let outcome = Found::of(case, &found);
+                if !matches!(outcome, Found::AtLine(_)) {
+                    println!("{} {}: {}", compiled.flags, case.kernel, outcome.words());
+                    found.iter().for_each(|finding| println!("  {finding}"));
+                }
+                outcome
+            }
+            Err(error) => {
+                println!("{} {}: {error}", compiled.flags, case.kernel);
+                Found::No
+            }
+        }
+    };
+    CASES.iter().map(outcome).collect()
+}
+
+#[test]
+fn right_kernels_have_no_findings() {
+    let mut wrong = 0;
+    for compiled in [Some(optimised()), debug()].into_iter().flatten() {
+        for (file, kernel, launch) in RIGHT {
+            let found = findings(&compiled.modules[file], kernel, launch);
+            if found.as_ref().is_ok_and(Vec::is_empty) {
+                continue;
+            }
+            wrong += 1;
+            println!("{} {kernel}:", compiled.flags);
+            match found {
+                Ok(found) => found.iter().for_each(|finding| println!("  {finding}")),
+                Err(error) => println!("  {error}"),
+            }
+        }
+    }
+    assert_eq!(wrong, 0, "right kernels with findings");
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    let compiled = optimised();
+    let found = outcomes(&compiled);
+    let at_line = |found: &[Found]| found.iter().filter(|f| matches!(f, Found::AtLine(_))).count();
+    println!("-O3: {} of {}", at_line(&found), CASES.len());
+    if let Some(debug) = debug() {
+        let found = outcomes(&debug);
+        println!("-G: {} of {}", at_line(&found), CASES.len());
+    }
+    assert_eq!(at_line(&found), CASES.len());
+}
