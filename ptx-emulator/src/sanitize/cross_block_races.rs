@@ -11,6 +11,7 @@ use super::shadow_memory::{Origin, refine};
 use super::shape::LANES;
 use super::sync_table::BlockSet;
 use crate::ir::{InstructionId, Space};
+use crate::observer::Calls;
 
 /// The first and the last of the blocks that accessed a cell.
 ///
@@ -338,6 +339,7 @@ impl CrossBlockRaces {
                     instruction: InstructionId(origin.instruction()),
                     block: geometry.block_at(u64::from(block) - 1),
                     thread: origin.linear(),
+                    calls: Calls::NONE,
                 };
                 let example = Example {
                     // The lowest address gives the example, whatever the blocks.

@@ -10,7 +10,8 @@ use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::observer::{
-    AsyncAccess, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress, WarpContext,
+    AsyncAccess, Calls, Event, Interest, LaunchContext, MemoryAccess, Observer, Progress,
+    WarpContext,
 };
 
 /// Finds reads of shared and of global memory that was never written; an [`Observer`].
@@ -263,6 +264,7 @@ impl Initcheck {
                 instruction: InstructionId(origin.instruction()),
                 block: block.1,
                 thread: origin.linear(),
+                calls: Calls::NONE,
             },
             second: None,
         };

@@ -27,6 +27,9 @@ pub(super) struct Semantics {
     pub is_plain_load: bool,
     /// It is a load or a store that is not strong.
     pub is_plain_access: bool,
+    /// It ends the life of an mbarrier. Libraries choose the thread that does it by `match.sync`,
+    /// which orders no accesses to memory, but follows the waits of all of its lanes.
+    pub ends_mbarrier: bool,
     /// It is `atom.cas`.
     pub is_compare_and_swap: bool,
 }
@@ -43,6 +46,7 @@ impl Semantics {
             "mbarrier" => {
                 let weaker = is(&["relaxed"]);
                 semantics.is_mbarrier = true;
+                semantics.ends_mbarrier = is(&["inval"]);
                 semantics.releases = is(&["arrive", "arrive_drop"]) && !weaker;
                 semantics.acquires = is(&["test_wait", "try_wait"]) && !weaker;
             }

@@ -9,7 +9,7 @@ use super::racecheck::{BlockState, block_number};
 use super::shadow_memory::{Origin, ShadowMemory, fill_row};
 use super::shape::{LANES, lanes};
 use crate::ir::{AccessKind, InstructionId, Space};
-use crate::observer::MemoryAccess;
+use crate::observer::{Calls, MemoryAccess};
 
 /// Memory that a warp accesses.
 pub(super) struct ShadowView<'a> {
@@ -436,6 +436,7 @@ impl ShadowView<'_> {
             instruction: InstructionId(origin.instruction()),
             block: self.block.at,
             thread: origin.linear(),
+            calls: Calls::NONE,
         };
         let example = Example {
             block: self.block.index,

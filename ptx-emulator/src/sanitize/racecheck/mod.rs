@@ -256,20 +256,24 @@ impl Racecheck {
             if !matches!(fault.kind, FaultKind::Budget(_)) {
                 self.tally.clear();
             }
-        } else {
+        }
+        if fault.is_none_or(|fault| matches!(fault.kind, FaultKind::Budget(_))) {
             for area in self.global.iter().flatten() {
                 let cross_block = &area.cross_block;
                 cross_block.report(&self.geometry, area.base, &self.seen, &mut self.tally);
             }
         }
-        let excuse = |first: InstructionId, second: Option<InstructionId>| {
+        let excuse = |_, first: InstructionId, second: Option<InstructionId>| {
             let same = self.stored.are_same(first, second?);
             same.then_some("both store one and the same value, always")
         };
         let is_strong = |id: InstructionId| !self.semantics[id.index()].is_plain_access;
         let guesses = &self.updates.guesses;
-        self.tally
-            .drop_pairs(|first, second| guesses.contains(&second) && is_strong(first));
+        let of = |id: InstructionId| self.semantics[id.index()];
+        self.tally.drop_pairs(|first, second| {
+            let is_end = of(first).ends_mbarrier && of(second).is_mbarrier;
+            is_end || guesses.contains(&second) && is_strong(first)
+        });
         self.findings = self.tally.graded_findings(&self.geometry, excuse);
         // The shadow is large and not needed any more.
         self.global.clear();

@@ -18,7 +18,7 @@ use super::super::shape::{LANES, lanes};
 use super::{Racecheck, block_number};
 use crate::ir::{AccessKind, InstructionId, Space};
 use crate::kernel::Kernel;
-use crate::observer::{Accesses, Form, MemoryAccess, WarpContext};
+use crate::observer::{Accesses, Calls, Form, MemoryAccess, WarpContext};
 
 /// Strong writes to one word that are remembered; of more, the first ones.
 const REMEMBERED: usize = 4;
@@ -359,6 +359,7 @@ impl Racecheck {
             instruction: InstructionId(origin.instruction()),
             block: self.block.at,
             thread: origin.linear(),
+            calls: Calls::NONE,
         };
         let is_atomic = self.geometry.action(InstructionId(write.instruction())) == "atomic";
         let example = Example {

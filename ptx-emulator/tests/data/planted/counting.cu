@@ -81,7 +81,7 @@ VARIANT(locked_44, locked<44>, (int* lock, int* sum), (lock, sum))
 VARIANT(locked_45, locked<45>, (int* lock, int* sum), (lock, sum))
 
 // A maximum of floats by a loop of compare and swap, and a flag that all may set.
-VARIANT(maximum_right, [](const float* in, int n, int* best, int* negative) {
+__device__ void maximum(const float* in, int n, int* best, int* negative) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   int old = *best;
@@ -91,4 +91,6 @@ VARIANT(maximum_right, [](const float* in, int n, int* best, int* negative) {
     if (old == assumed) break;
   }
   if (in[i] < 0) atomicExch(negative, 1);
-}, (const float* in, int n, int* best, int* negative), (in, n, best, negative))
+}
+VARIANT(maximum_right, maximum, (const float* in, int n, int* best, int* negative),
+        (in, n, best, negative))

@@ -49,7 +49,7 @@ __device__ void specialised(const int* in, int* out, int steps) {
   int lane = threadIdx.x % 32;
   if (threadIdx.x < 32) {
     for (int k = 0; k < steps; k++) {
-      if (BUG != 34) empty[k % 2].arrive_and_wait();  // @37
+      empty[k % 2].arrive_and_wait();                 // @37
       stage[k % 2][lane] = in[32 * k + lane];         // @34
       full[k % 2].arrive();
     }
@@ -59,8 +59,9 @@ __device__ void specialised(const int* in, int* out, int steps) {
     empty[1].arrive();
     for (int k = 0; k < steps; k++) {
       full[k % 2].arrive_and_wait();  // @37
+      if (BUG == 34) empty[k % 2].arrive();
       sum += stage[k % 2][31 - lane];  // @34
-      empty[k % 2].arrive();
+      if (BUG != 34) empty[k % 2].arrive();
     }
     out[lane] = sum;
   }

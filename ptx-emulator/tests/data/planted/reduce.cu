@@ -76,7 +76,7 @@ __device__ void half_warp(const float* in, float* out) {
   float x = in[threadIdx.x];
   if (threadIdx.x < 16) {
     unsigned mask = BUG == 13 ? 0xffffffffu : 0xffffu;
-    for (int s = 8; s > 0; s >>= 1) x += __shfl_down_sync(mask, x, BUG == 13 ? 16 : s);  // @13
+    for (int s = 8; s > 0; s >>= 1) x += __shfl_xor_sync(mask, x, BUG == 13 ? 16 : s);  // @13
     out[threadIdx.x] = x;
   }
 }

@@ -70,11 +70,12 @@ SCALED(scaled_right, 0)
 SCALED(scaled_25, 25)
 
 // Two arrays in dynamic shared memory, of which the launch gives room for one.
-VARIANT(reversed, [](const int* in, int* out) {
+__device__ void reverse(const int* in, int* out) {
   extern __shared__ int first[];
   int* second = first + blockDim.x;
   first[threadIdx.x] = in[threadIdx.x];
   second[threadIdx.x] = -in[threadIdx.x];  // @26
   __syncthreads();
   out[threadIdx.x] = first[blockDim.x - 1 - threadIdx.x] + second[threadIdx.x];
-}, (const int* in, int* out), (in, out))
+}
+VARIANT(reversed, reverse, (const int* in, int* out), (in, out))

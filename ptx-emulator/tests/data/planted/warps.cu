@@ -104,7 +104,6 @@ __device__ void phases(int* data, int* out) {
   if (BUG != 38) cg::this_grid().sync();
   out[i] = data[n - 1 - i];  // @38
 }
-VARIANT(phases_right, phases<0>, (int* data, int* out), (data, out))
 VARIANT(phases_38, phases<38>, (int* data, int* out), (data, out))
 
 // The grid's barrier by hand, for launches that are not cooperative.

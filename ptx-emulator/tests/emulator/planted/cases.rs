@@ -73,7 +73,6 @@ const AGGREGATED: Launch = line(3, 64, &[Ints(192), Int(190), Fresh(192), Zeros(
 const WARP: Launch = line(1, 32, &[Ints(32), Fresh(32)]);
 const NAMED: Launch = line(1, 128, &[Ints(128), Fresh(64)]);
 const SKIPPED: Launch = line(1, 96, &[Ints(64), Fresh(64), Int(64)]);
-const TILES: Launch = line(2, 64, &[Ints(64), Fresh(64)]);
 const ONE_TILE: Launch = line(1, 64, &[Ints(64), Fresh(64)]);
 const PHASES: Launch = line(2, 32, &[Fresh(64), Fresh(64)]);
 const BY_HAND: Launch = line(2, 32, &[Fresh(64), Fresh(64), Zeros(1)]);
@@ -178,7 +177,7 @@ pub const CASES: &[Case] = &[
     case(52, "async", "group_copy_52", Racecheck, COPIED, "no `wait` of a cooperative group"),
     case(53, "async", "handed_53", Racecheck, HANDED, "a relaxed store of a flag instead of a releasing one"),
     case(29, "pipeline", "pipelined_29", Racecheck, STAGES, "no `consumer_wait` of a `cuda::pipeline`"),
-    case(34, "pipeline", "specialised_34", Racecheck, SPECIALISED, "a producer that does not wait for its consumer"),
+    case(34, "pipeline", "specialised_34", Racecheck, SPECIALISED, "a consumer that gives a stage back before it reads it"),
     case(37, "pipeline", "specialised_37", Racecheck, SPECIALISED, "no barrier behind the initialisation of `cuda::barrier`s"),
     case(32, "hopper", "bulk_32", Racecheck, COPIED, "no wait for a bulk copy"),
     case(33, "hopper", "bulk_33", Synccheck, COPIED, "an mbarrier that waits for one arrival too many"),
