@@ -53,7 +53,10 @@ pub fn compare(
         });
     }
     let size = found.element.bytes();
-    let pairs = found.bytes.chunks_exact(size).zip(expected.bytes.chunks_exact(size));
+    let pairs = found
+        .bytes
+        .chunks_exact(size)
+        .zip(expected.bytes.chunks_exact(size));
     let mut differences = Differences {
         of: count(found),
         ..Differences::default()
@@ -69,7 +72,9 @@ pub fn compare(
                 found.element.show(expected_bytes),
             );
             let at = place(index, &found.shape);
-            differences.first.push(format!("[{at}] is {is}, not {should}"));
+            differences
+                .first
+                .push(format!("[{at}] is {is}, not {should}"));
         }
     }
     Ok(differences)
@@ -113,7 +118,10 @@ mod tests {
         Array {
             element: Scalar::F32,
             shape: vec![values.len()],
-            bytes: values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+            bytes: values
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect(),
         }
     }
 

@@ -255,9 +255,6 @@ impl Scalar {
 
     /// Whether it is a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64
-        )
+        matches!(self, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64)
     }
 }

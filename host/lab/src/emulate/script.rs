@@ -185,7 +185,9 @@ fn launch(entry: &str, words: &[&str]) -> Result<Launch, String> {
         arguments: Vec::new(),
     };
     for word in words {
-        let setting = word.split_once('=').filter(|(key, _)| !key.contains(['[', '{', '@', ':']));
+        let setting = word
+            .split_once('=')
+            .filter(|(key, _)| !key.contains(['[', '{', '@', ':']));
         match setting {
             Some(("grid", value)) => launch.grid = extents(value)?,
             Some(("block", value)) => launch.block = extents(value)?,
@@ -257,16 +259,25 @@ launch scale grid=2,1 block=4 shared=16 @x {f32:2,u32:8}
 expect x \"a b.npy\" 1e-3
 out x x.npy";
         let lines = parse(text).unwrap();
-        assert_eq!(lines.iter().map(|line| line.number).collect::<Vec<_>>(), [2, 4, 5, 6]);
+        assert_eq!(
+            lines.iter().map(|line| line.number).collect::<Vec<_>>(),
+            [2, 4, 5, 6]
+        );
         let Step::Launch(launch) = &lines[1].step else {
             panic!("a launch");
         };
-        assert_eq!((launch.grid, launch.block, launch.shared), ([2, 1, 1], [4, 1, 1], 16));
+        assert_eq!(
+            (launch.grid, launch.block, launch.shared),
+            ([2, 1, 1], [4, 1, 1], 16)
+        );
         assert_eq!(launch.arguments.len(), 2);
         let Step::Expect(expect) = &lines[2].step else {
             panic!("an expectation");
         };
-        assert_eq!((expect.file.to_str(), expect.tolerance), (Some("a b.npy"), 1e-3));
+        assert_eq!(
+            (expect.file.to_str(), expect.tolerance),
+            (Some("a b.npy"), 1e-3)
+        );
     }
 
     #[test]
