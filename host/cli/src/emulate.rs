@@ -2,7 +2,6 @@
 
 mod session;
 
-use super::output;
 use super::profile;
 use crate::outcome::Outcome;
 use crate::output::{Destination, human_output};
@@ -128,7 +127,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
     let module = Module::parse(&text).with_context(|| name.clone())?;
     let mut report = args.report.report()?;
-    let mut plan = plan(args)?;
+    let plan = plan(args)?;
     // A kernel that the module does not have is an error before anything runs.
     for line in &plan.lines {
         if let Step::Launch(launch) = &line.step {
@@ -136,6 +135,7 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
             known.with_context(|| plan.place(line)).map_err(flat)?;
         }
     }
+    let outputs = plan.open_outputs()?;
     let mut out = human_output(format != Format::Text);
     if args.sanitize {
         let ended = sanitize(args, &module, &plan, &mut report, &mut out)?;
@@ -148,7 +148,6 @@ pub(super) fn execute(args: &Args) -> anyhow::Result<Outcome> {
         false => Watch::Nothing,
     };
     let mut session = Session::new(&module, args.budget, watch);
-    let outputs = plan.open_outputs()?;
     let ended = session.run(&plan)?;
     out.write_all(&session.memory.take_printed())?;
     if let Err(fault) = ended {
