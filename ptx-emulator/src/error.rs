@@ -1,6 +1,7 @@
 //! Errors: each message is one line.
 
 use crate::ir::{AccessKind, InstructionId, SourceLocation, Space};
+use crate::observer::Calls;
 use std::fmt;
 
 /// Device memory could not be allocated or accessed by the host.
@@ -293,6 +294,8 @@ pub struct Fault {
     pub thread: Option<[u32; 3]>,
     /// Where the threads of the block are, of a launch whose budget is used up.
     pub waiting: Option<String>,
+    /// The calls of functions that lead to the instruction.
+    pub(crate) calls: Calls,
 }
 
 impl fmt::Display for AccessFault {

@@ -20,6 +20,7 @@ mod modules;
 mod observers;
 mod pairs;
 mod products;
+mod planted;
 mod racecheck;
 mod samples;
 mod spaces;
