@@ -159,8 +159,8 @@ const char *ptxemu_report_printed(const ptxemu_report *report, size_t *bytes);
  * null, "counters" null unless they were asked for. */
 const char *ptxemu_report_json(const ptxemu_report *report);
 
-/* The function of gpuocelot that emulated GPUs call: runs the first kernel of a text, with pointers
- * to its arguments. Kernels use addresses of the process: the writable memory around every argument
+/* The function of gpuocelot that emulated GPUs call: runs the first kernel of a text. Each pointer
+ * is itself an argument: an address, or a number in its lowest bytes. Kernels use addresses of the process: the writable memory around every argument
  * of 8 bytes is mapped for the launch (Linux). A failure is a line on standard error, and
  * ptxemu_last_error(). */
 void ptx_run(const char *text, int count, void **arguments, int block_x, int block_y, int block_z,

@@ -1,15 +1,14 @@
-//! `ptx_run`, the one function of gpuocelot that emulated GPUs call: PTX text, pointers to the
-//! arguments, and kernels that use addresses of the process.
+//! `ptx_run`, the one function of gpuocelot that emulated GPUs call: PTX text, the arguments as
+//! pointers, and kernels that use addresses of the process.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
-use ptx_emulator::{Kernel, LaunchConfig, Memory, Module};
+use ptx_emulator::{Args, Kernel, LaunchConfig, Memory, Module};
 
 use crate::error::{Failure, Result, guard};
-use crate::launch::arguments;
 use crate::memory::map;
 use crate::module::ptx_text;
 use crate::pointer::{Array, Bytes, Text};
@@ -75,13 +74,26 @@ fn memory_around(values: &[u64]) -> Result<Memory> {
 
 fn run(text: &str, each: &Array, count: usize, config: &LaunchConfig) -> Result {
     let kernel = kernel(text)?;
-    let args = arguments(&kernel, each, count)?;
-    let mut addresses = Vec::new();
-    for (index, param) in kernel.params().iter().enumerate() {
-        if param.bytes == 8 {
-            let place = each.at(index)?;
-            let value = place.read(8)?.iter().rev();
-            addresses.push(value.fold(0, |all, &byte| all << 8 | u64::from(byte)));
+    let (name, params) = (kernel.name(), kernel.params());
+    if count != params.len() {
+        let expected = params.len();
+        return Err(Failure::invalid(format!(
+            "kernel `{name}` takes {expected} arguments, not {count}"
+        )));
+    }
+    let (mut args, mut addresses) = (Args::new(), Vec::new());
+    for (index, param) in params.iter().enumerate() {
+        // The pointer itself is the argument.
+        let value = each.at(index)?.address().to_le_bytes();
+        let Some(bytes) = value.get(..param.bytes as usize) else {
+            let (parameter, bytes) = (&param.name, param.bytes);
+            return Err(Failure::invalid(format!(
+                "parameter `{parameter}` of kernel `{name}` has {bytes} bytes: a pointer has 8"
+            )));
+        };
+        args.push_bytes(bytes);
+        if bytes.len() == 8 {
+            addresses.push(u64::from_le_bytes(value));
         }
     }
     let memory = memory_around(&addresses)?;
@@ -96,7 +108,6 @@ fn run(text: &str, each: &Array, count: usize, config: &LaunchConfig) -> Result 
 
 /// `ptx_run`.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "the interface is gpuocelot's")]
 pub unsafe extern "C" fn ptx_run(
     text: Text,
     count: c_int,

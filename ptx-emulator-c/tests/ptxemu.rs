@@ -334,15 +334,12 @@ fn variables_and_packed_arguments() {
 fn emulated_gpus_run_kernels_on_addresses_of_the_process() {
     let (a, b, mut c) = (vec![1.25f32; 531], vec![2.0f32; 531], vec![0.0f32; 531]);
     let text = CString::new(ADD).expect("no null byte");
-    let values = [a.as_ptr(), b.as_ptr(), c.as_mut_ptr().cast_const()];
-    let addresses = values.map(|pointer| pointer.expose_provenance() as u64);
-    let n = 531u32;
-    let mut each: Vec<*const c_void> = addresses
-        .iter()
-        .map(|one| (&raw const *one).cast())
-        .collect();
-    each.push((&raw const n).cast());
-    // SAFETY: the pointers are to four arguments, and the vectors, which the kernel uses by their
+    let n: *const f32 = std::ptr::without_provenance(531);
+    let each = [a.as_ptr(), b.as_ptr(), c.as_mut_ptr().cast_const(), n];
+    each.iter()
+        .for_each(|pointer| _ = pointer.expose_provenance());
+    let each = each.map(<*const f32>::cast::<c_void>);
+    // SAFETY: there are four arguments, and the vectors, which the kernel uses by their
     // addresses, are long enough.
     unsafe { ptx_run(text.as_ptr(), 4, each.as_ptr(), 64, 1, 1, 9, 1, 1, 0) };
     assert_eq!(c, vec![3.25; 531]);
