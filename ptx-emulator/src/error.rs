@@ -253,6 +253,8 @@ pub enum FaultKind {
     PartialWarp(u32),
     /// A bulk copy or a `wgmma` with an invalid tensor map or descriptor.
     BadTensor(String),
+    /// An access to a texture or surface that is none, or is of another kind.
+    BadTexture(String),
     /// A matrix instruction on memory that is not shared.
     NotShared(u64),
     /// Some threads wait for threads that never arrive.
@@ -347,7 +349,9 @@ impl fmt::Display for FaultKind {
             FaultKind::BadBranchIndex(index) => {
                 write!(f, "branch index {index} lies behind the last label")
             }
-            FaultKind::BadBarrier(what) | FaultKind::BadTensor(what) => write!(f, "{what}"),
+            FaultKind::BadBarrier(what)
+            | FaultKind::BadTensor(what)
+            | FaultKind::BadTexture(what) => write!(f, "{what}"),
             FaultKind::PartialWarp(mask) => write!(
                 f,
                 "only lanes {mask:#x} execute it; all 32 lanes of the warp must"

@@ -13,6 +13,7 @@ mod lane;
 mod matrix;
 mod memory;
 mod system;
+mod texture;
 
 pub(crate) use asynchronous::{
     AsyncCopy, BarrierAction, BarrierObject, BulkCopy, BulkDirection, PENDING_BITS, Phase,
@@ -30,6 +31,7 @@ pub(crate) use matrix::{Matrix, MatrixInputs, MatrixMove, Mma, Wgmma, WgmmaA, Wm
 pub use memory::{AccessKind, Space};
 pub(crate) use memory::{Address, AddressBase, Atomic, AtomicFunction, GroupedLoad, Load, Store};
 pub(crate) use system::{SystemCall, SystemFunction};
+pub(crate) use texture::{ImageQuery, Level, Outside, TexelResult, TextureAction, TextureOp};
 
 use ptx_syntax::ast::{LineTable, Variable};
 
@@ -223,6 +225,8 @@ pub(crate) enum Op {
     WarpgroupWait(u32),
     /// `cp.async.bulk.commit_group`.
     BulkCommit,
+    /// Index into `Program::textures`.
+    Texture(u32),
     /// A function that the driver provides: index into `Program::system_calls`.
     System(u32),
     /// Costs an issue slot and does nothing: `nanosleep`, prefetches.
@@ -317,6 +321,7 @@ pub(crate) struct Program {
     pub matrices: Vec<Matrix>,
     pub lane_ops: Vec<LaneOp>,
     pub system_calls: Vec<SystemCall>,
+    pub textures: Vec<TextureOp>,
     /// `.global` and `.const` variables that its functions declare; they are numbered behind those
     /// of the module.
     pub variables: Vec<Variable>,

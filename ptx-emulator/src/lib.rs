@@ -17,6 +17,7 @@ mod printf;
 mod ranges;
 pub mod sanitize;
 mod tensor_map;
+mod texture;
 
 pub use allocation::HostStorage;
 pub use counters::Counters;
@@ -34,6 +35,9 @@ pub use observer::{
 pub use ptx_syntax::ParseError;
 pub use sanitize::Sanitizer;
 pub use tensor_map::{MAX_TENSOR_RANK, TENSOR_MAP_BYTES, TensorMap, TensorSwizzle};
+pub use texture::{
+    AddressMode, Filter, Image, ImageKind, Sampler, TexelFormat, Texture, TextureError,
+};
 
 /// Whether this crate was compiled with optimisation. Without it kernels run many times as long: a
 /// program's `[profile.dev.package."*"]` with `opt-level = 3` has it optimised in debug builds

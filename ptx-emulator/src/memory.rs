@@ -13,6 +13,7 @@ use crate::allocation::{Allocation, HostStorage};
 use crate::error::MemoryError;
 use crate::heap::{DEFAULT_HEAP_BYTES, FreeError, Heap, HeapSite};
 use crate::ranges::Ranges;
+use crate::texture::{Image, Object, Objects, Sampler, Texture, TextureError};
 
 /// Alignment of allocations, and the smallest gap between two of them, in bytes.
 pub const ALLOCATION_ALIGN: u64 = 256;
@@ -73,6 +74,7 @@ pub struct Memory {
     heap: Heap,
     /// What kernels have printed.
     printed: Mutex<Vec<u8>>,
+    objects: RwLock<Objects>,
 }
 
 impl Memory {
@@ -88,7 +90,50 @@ impl Memory {
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
             heap: Heap::new(DEFAULT_HEAP_BYTES),
             printed: Mutex::default(),
+            objects: RwLock::default(),
         }
+    }
+
+    /// A texture, whose handle kernels take: its images must lie in allocations of this memory when
+    /// a kernel reads them.
+    ///
+    /// # Errors
+    /// [`TextureError`] where an image or its sampler is none that a GPU has.
+    pub fn create_texture(&self, texture: Texture) -> Result<u64, TextureError> {
+        self.add_object(Object::Texture(Arc::new(texture)))
+    }
+
+    /// A sampler, for modules with `.target texmode_independent`.
+    ///
+    /// # Errors
+    /// As [`Memory::create_texture`].
+    pub fn create_sampler(&self, sampler: Sampler) -> Result<u64, TextureError> {
+        self.add_object(Object::Sampler(sampler))
+    }
+
+    /// A surface, whose handle kernels take.
+    ///
+    /// # Errors
+    /// As [`Memory::create_texture`].
+    pub fn create_surface(&self, image: Image) -> Result<u64, TextureError> {
+        self.add_object(Object::Surface(image))
+    }
+
+    /// Forgets a texture, sampler or surface; its images stay. False where the handle has none.
+    pub fn destroy_object(&self, handle: u64) -> bool {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        objects.remove(handle)
+    }
+
+    fn add_object(&self, object: Object) -> Result<u64, TextureError> {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        objects.add(object)
+    }
+
+    /// What a handle stands for.
+    pub(crate) fn object(&self, handle: u64) -> Option<Object> {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        objects.get(handle)
     }
 
     /// The same memory with another limit of the device heap, on which `malloc` and `free` of a

@@ -221,7 +221,8 @@ pub enum Operand {
         /// Bytes behind the base.
         offset: i64,
     },
-    /// `[map+offset, {x, y}]`
+    /// `[map+offset, {x, y}]`, also of a texture or surface; a single coordinate may stand without
+    /// braces.
     Tensor {
         /// A register or a symbol.
         map: Span,
@@ -230,8 +231,19 @@ pub enum Operand {
         /// The coordinates in the tensor.
         coordinates: Elements,
     },
+    /// `[image, sampler, {x, y}]`
+    Texture {
+        /// A register or a variable.
+        image: Span,
+        /// A register or a variable.
+        sampler: Span,
+        /// The coordinates in the image.
+        coordinates: Elements,
+    },
     /// `{a, b, c, d}`
     Vector(Elements),
+    /// `{a, b, c, d}|p`
+    VectorPair(Elements, Span),
     /// `!p`
     Not(Span),
     /// `p|q`

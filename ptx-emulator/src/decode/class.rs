@@ -6,9 +6,9 @@ use crate::ir::InstructionClass;
 pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
     let ty = modifiers.last().copied().unwrap_or("");
     match base {
-        "ld" | "ldu" | "ldmatrix" => InstructionClass::Load,
-        "st" | "stmatrix" => InstructionClass::Store,
-        "atom" | "red" => InstructionClass::Atomic,
+        "ld" | "ldu" | "ldmatrix" | "tex" | "tld4" | "suld" => InstructionClass::Load,
+        "st" | "stmatrix" | "sust" => InstructionClass::Store,
+        "atom" | "red" | "sured" => InstructionClass::Atomic,
         "bra" | "brx" | "call" | "ret" | "exit" | "trap" => InstructionClass::Control,
         "bar" | "barrier" if modifiers.first() == Some(&"warp") => InstructionClass::Warp,
         "bar" | "barrier" | "membar" | "fence" | "mbarrier" => InstructionClass::Barrier,
@@ -21,7 +21,7 @@ pub(crate) fn classify(base: &str, modifiers: &[&str]) -> InstructionClass {
         "cp" => class_of_copy(modifiers),
         "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => InstructionClass::Warp,
         "setp" | "set" | "selp" | "slct" | "testp" => InstructionClass::Compare,
-        "mov" | "cvta" | "isspacep" | "mapa" | "getctarank" => InstructionClass::Move,
+        "txq" | "suq" | "mov" | "cvta" | "isspacep" | "mapa" | "getctarank" => InstructionClass::Move,
         "cvt" => InstructionClass::Conversion,
         _ => match ty {
             "pred" => InstructionClass::Compare,

@@ -73,7 +73,7 @@ pub(super) fn take_order(mods: &mut Modifiers<'_>) -> Order {
     }
 }
 
-fn take_elements(mods: &mut Modifiers<'_>) -> usize {
+pub(super) fn take_elements(mods: &mut Modifiers<'_>) -> usize {
     [("v2", 2), ("v4", 4), ("v8", 8)]
         .into_iter()
         .find(|(name, _)| mods.take(name))
@@ -82,7 +82,7 @@ fn take_elements(mods: &mut Modifiers<'_>) -> usize {
 
 impl<'p> Builder<'_, 'p> {
     /// The elements of an operand, which must be `count`.
-    fn parts_of<'o>(
+    pub(super) fn parts_of<'o>(
         &mut self,
         operand: &'o Operand,
         count: usize,

@@ -23,6 +23,7 @@ mod operand;
 mod registers;
 mod scope;
 mod tensor;
+mod texture;
 mod used;
 mod video;
 mod warp;
@@ -352,6 +353,13 @@ impl Builder<'_, '_> {
             "nanosleep" | "pmevent" | "setmaxnreg" | "griddepcontrol" | "brkpt" => {
                 self.nothing(operands)
             }
+            "tex" => self.texture_fetch(mods, operands),
+            "tld4" => self.texture_gather(mods, operands),
+            "txq" | "suq" => self.image_query(mods, operands),
+            "suld" => self.surface_load(mods, operands),
+            "sust" => self.surface_store(mods, operands),
+            "sured" => self.surface_reduce(mods, operands),
+            "istypep" => self.is_type(),
             "createpolicy" => self.create_policy(mods, operands),
             "movmatrix" => self.under_guard(|this| this.transpose_matrix(mods, operands)),
             "shfl" => self.under_guard(|this| this.shuffle(mods, operands)),

@@ -2,8 +2,8 @@
 
 use crate::ir::{
     AddressBase, Barrier, BarrierAction, BarrierKind, BarrierObject, BulkDirection, Call,
-    CallTarget, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator, Wgmma,
-    WgmmaA,
+    CallTarget, Level, Matrix, Op, Phase, Predicate, Program, Reg32, Reg64, Register, Terminator,
+    TextureOp, Wgmma, WgmmaA,
 };
 
 /// What an operation does with a register.
@@ -229,6 +229,7 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
                     self.predicate(Use, ignore);
                 }
             }
+            Op::Texture(index) => self.texture(&mut program.textures[*index as usize]),
             Op::System(index) => {
                 let call = &mut program.system_calls[*index as usize];
                 for argument in &mut call.arguments {
@@ -240,6 +241,35 @@ impl<F: FnMut(Role, Register) -> Register> Visitor<F> {
             }
             Op::Fence | Op::Nothing | Op::AsyncCommit | Op::AsyncWait(_) => {}
             Op::WarpgroupCommit | Op::WarpgroupWait(_) | Op::BulkCommit => {}
+        }
+    }
+
+    fn texture(&mut self, op: &mut TextureOp) {
+        use Role::{Define, Use};
+        self.reg64(Use, &mut op.handle);
+        if let Some(sampler) = &mut op.sampler {
+            self.reg64(Use, sampler);
+        }
+        for reg in op.coordinates.iter_mut().chain(&mut op.offsets) {
+            self.reg32(Use, reg);
+        }
+        match &mut op.level {
+            Level::Base => {}
+            Level::Given(reg) => self.reg32(Use, reg),
+            Level::Gradient(directions) => {
+                for reg in directions.iter_mut().flatten() {
+                    self.reg32(Use, reg);
+                }
+            }
+        }
+        for source in &mut op.sources {
+            self.register(Use, source);
+        }
+        for destination in op.destinations.iter_mut().flatten() {
+            self.register(Define, destination);
+        }
+        if let Some(resident) = &mut op.resident {
+            self.predicate(Define, resident);
         }
     }
 

@@ -7,7 +7,7 @@ use super::run::{Outcome, Run};
 use super::warp_ops::{lanes, read, write};
 use crate::allocation::Allocation;
 use crate::ir::{
-    AccessKind, Atomic, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
+    AccessKind, AtomicFunction, FloatFormat, FloatFunction, IntegerFunction, LaneFunction,
     Space,
 };
 use crate::observer::Observer;
@@ -35,7 +35,8 @@ impl<O: Observer> Run<'_, '_, O> {
             let second = atomic
                 .second
                 .map_or(0, |second| read(&self.r, second, lane));
-            let update = |old: u64| updated(atomic, space, old, operand, second);
+            let what = (atomic.function, atomic.ty);
+            let update = |old: u64| updated(what, space, old, operand, second);
             let old = match space {
                 Space::Global | Space::Const | Space::Generic => {
                     match self.launch.allocation(address, u64::from(bytes)) {
@@ -56,7 +57,7 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
-    fn update_global(
+    pub(super) fn update_global(
         &self,
         allocation: &Allocation,
         address: u64,
@@ -86,19 +87,26 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 }
 
-fn updated(atomic: &Atomic, space: Space, old: u64, operand: u64, second: u64) -> u64 {
+/// What an atomic operation makes of a value.
+pub(super) fn updated(
+    (function, ty): (AtomicFunction, Type),
+    space: Space,
+    old: u64,
+    operand: u64,
+    second: u64,
+) -> u64 {
     let integer = |function| {
-        let function = LaneFunction::Integer(function, atomic.ty);
+        let function = LaneFunction::Integer(function, ty);
         lane::evaluate(function, [old, operand, 0, 0]).0
     };
-    match atomic.function {
-        AtomicFunction::Add if atomic.ty.is_float() => float_sum(atomic.ty, space, old, operand),
-        AtomicFunction::Min | AtomicFunction::Max if atomic.ty.is_float() => {
-            let function = match atomic.function {
+    match function {
+        AtomicFunction::Add if ty.is_float() => float_sum(ty, space, old, operand),
+        AtomicFunction::Min | AtomicFunction::Max if ty.is_float() => {
+            let function = match function {
                 AtomicFunction::Min => FloatFunction::Min,
                 _ => FloatFunction::Max,
             };
-            let function = LaneFunction::Float(function, FloatFormat::new(atomic.ty));
+            let function = LaneFunction::Float(function, FloatFormat::new(ty));
             lane::evaluate(function, [old, operand, 0, 0]).0
         }
         AtomicFunction::Add => integer(IntegerFunction::Add),

@@ -30,6 +30,8 @@ mod simd;
 mod system;
 mod tensor;
 mod tensor_sum;
+mod texels;
+mod texture;
 mod transfer;
 mod vector;
 mod video;

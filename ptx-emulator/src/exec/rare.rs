@@ -13,6 +13,7 @@ impl<O: Observer> Run<'_, '_, O> {
     pub(super) fn execute_rare(&mut self, op: Op, mask: u32) -> Outcome {
         match op {
             Op::Lane(index) => self.lane_op(index, mask),
+            Op::Texture(index) => return self.texture(index, mask),
             Op::System(index) => return self.system_call(index, mask),
             Op::LocalAddress(d, offset) => {
                 let address = u64::from(self.local_base) + u64::from(offset);

@@ -23,4 +23,5 @@ mod spaces;
 mod syntax;
 mod system;
 mod tensor;
+mod textures;
 mod warps;

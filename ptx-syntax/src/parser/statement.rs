@@ -159,7 +159,13 @@ impl Parser<'_> {
                 self.advance()?;
                 Ok(Operand::Not(self.name("a predicate register")?))
             }
-            Token::Punctuation(b'{') => Ok(Operand::Vector(self.operands_until(b'}', depth)?)),
+            Token::Punctuation(b'{') => {
+                let elements = self.operands_until(b'}', depth)?;
+                if self.eat(b'|')? {
+                    return Ok(Operand::VectorPair(elements, self.name("a predicate register")?));
+                }
+                Ok(Operand::Vector(elements))
+            }
             Token::Punctuation(b'(') => Ok(Operand::List(self.operands_until(b')', depth)?)),
             Token::Punctuation(b'[') => self.address(),
             Token::Word => {
@@ -219,6 +225,54 @@ impl Parser<'_> {
         Ok(operand)
     }
 
+    /// What stands behind the comma of `[map, {x, y}]`, `[image, x]`, `[image, sampler, {x, y}]`.
+    fn coordinates(&mut self, map: Span, offset: i64) -> Result<Operand> {
+        if self.at(b'{') {
+            let coordinates = self.operands_until(b'}', 0)?;
+            self.expect(b']')?;
+            return Ok(Operand::Tensor {
+                map,
+                offset,
+                coordinates,
+            });
+        }
+        let second = self.operand(1)?;
+        let Operand::Name(sampler) = second else {
+            return self.last_coordinate(map, offset, second);
+        };
+        if !self.eat(b',')? {
+            return self.last_coordinate(map, offset, second);
+        }
+        let coordinates = if self.at(b'{') {
+            self.operands_until(b'}', 0)?
+        } else {
+            let only = self.operand(1)?;
+            self.single(only)
+        };
+        self.expect(b']')?;
+        Ok(Operand::Texture {
+            image: map,
+            sampler,
+            coordinates,
+        })
+    }
+
+    fn last_coordinate(&mut self, map: Span, offset: i64, only: Operand) -> Result<Operand> {
+        let coordinates = self.single(only);
+        self.expect(b']')?;
+        Ok(Operand::Tensor {
+            map,
+            offset,
+            coordinates,
+        })
+    }
+
+    fn single(&mut self, element: Operand) -> Elements {
+        let first = self.elements.len() as u32;
+        self.elements.push(element);
+        (first, first + 1)
+    }
+
     /// `[base]`, `[base+offset]`, `[number]`, `[map, {x, y}]`
     fn address(&mut self) -> Result<Operand> {
         self.advance()?;
@@ -229,16 +283,7 @@ impl Parser<'_> {
             base = Some(name);
             offset = self.optional_offset()?;
             if self.eat(b',')? {
-                if !self.at(b'{') {
-                    return self.expected("coordinates");
-                }
-                let coordinates = self.operands_until(b'}', 0)?;
-                self.expect(b']')?;
-                return Ok(Operand::Tensor {
-                    map: name,
-                    offset,
-                    coordinates,
-                });
+                return self.coordinates(name, offset);
             }
         } else {
             let negative = self.eat(b'-')?;

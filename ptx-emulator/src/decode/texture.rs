@@ -1,0 +1,467 @@
+//! Textures and surfaces: `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq`, `istypep`.
+
+use super::builder::Builder;
+use super::memory::{is_hint, take_elements};
+use super::modifiers::{Failure, Modifiers};
+use crate::ir::{
+    AtomicFunction, ImageQuery, Level, Op, Outside, Predicate, Reg32, Reg64, Register,
+    TexelResult, TextureAction, TextureOp,
+};
+use crate::texture::ImageKind;
+use ptx_syntax::ast::{Operand, Type};
+
+type Outcome = Result<(), Failure>;
+
+/// The image, the sampler and the coordinates that an operand in brackets names.
+struct Place {
+    handle: Reg64,
+    sampler: Option<Reg64>,
+    coordinates: Vec<Reg32>,
+}
+
+impl Builder<'_, '_> {
+    fn emit_texture(&mut self, op: TextureOp) {
+        let index = self.program.textures.len() as u32;
+        self.program.textures.push(op);
+        self.emit(Op::Texture(index));
+    }
+
+    /// `tex[.base|.level|.grad].geometry.v4.dtype.ctype d[|p], [a[, sampler], c] …`
+    pub(super) fn texture_fetch(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let by_level = mods.take("level");
+        let by_gradient = mods.take("grad");
+        mods.take("base");
+        let kind = take_geometry(&mut mods)?;
+        let float_coordinates = take_coordinate_type(&mut mods)?;
+        let (count, result) = take_result(&mut mods)?;
+        mods.finish()?;
+        if !float_coordinates && matches!(kind, ImageKind::Cube | ImageKind::Cubes) {
+            return Err(Failure::Unknown);
+        }
+        let [to, place, rest @ ..] = operands else {
+            return Err("expected a destination and a texture".into());
+        };
+        let place = self.place(place, kind)?;
+        let (level, rest) = match rest {
+            [level, rest @ ..] if by_level => (Level::Given(self.reg32(level, Type::F32)?), rest),
+            [x, y, rest @ ..] if by_gradient => {
+                let x = self.words(x, Type::F32)?;
+                (Level::Gradient([x, self.words(y, Type::F32)?]), rest)
+            }
+            rest => (Level::Base, rest),
+        };
+        let offsets = self.texture_offsets(rest)?;
+        let (to, resident) = self.texture_destination(to)?;
+        let destinations = self.texels(&to, count, result)?;
+        self.emit_texture(TextureOp {
+            action: TextureAction::Fetch(result),
+            kind,
+            handle: place.handle,
+            sampler: place.sampler,
+            coordinates: place.coordinates,
+            float_coordinates,
+            offsets,
+            level,
+            sources: Vec::new(),
+            destinations,
+            resident,
+        });
+        Ok(())
+    }
+
+    /// `tld4.component.geometry.v4.dtype.f32 d[|p], [a[, sampler], c][, offsets]`
+    pub(super) fn texture_gather(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let component = mods.take_first(|name| ["r", "g", "b", "a"].iter().position(|&c| c == name));
+        let component = component.ok_or(Failure::Unknown)?;
+        let kind = take_geometry(&mut mods)?;
+        let has_four = matches!(
+            kind,
+            ImageKind::Plane | ImageKind::Planes | ImageKind::Cube | ImageKind::Cubes
+        );
+        if !take_coordinate_type(&mut mods)? || !has_four {
+            return Err(Failure::Unknown);
+        }
+        let (count, result) = take_result(&mut mods)?;
+        mods.finish()?;
+        if result != TexelResult::Word {
+            return Err(Failure::Unknown);
+        }
+        let [to, place, rest @ ..] = operands else {
+            return Err("expected a destination and a texture".into());
+        };
+        let place = self.place(place, kind)?;
+        let offsets = self.texture_offsets(rest)?;
+        let (to, resident) = self.texture_destination(to)?;
+        let destinations = self.texels(&to, count, result)?;
+        self.emit_texture(TextureOp {
+            action: TextureAction::Gather(component, result),
+            kind,
+            handle: place.handle,
+            sampler: place.sampler,
+            coordinates: place.coordinates,
+            float_coordinates: true,
+            offsets,
+            level: Level::Base,
+            sources: Vec::new(),
+            destinations,
+            resident,
+        });
+        Ok(())
+    }
+
+    /// `txq[.level].query.b32 d, [a][, level]` and `suq.query.b32 d, [a]`
+    pub(super) fn image_query(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let by_level = mods.take("level");
+        let query = mods.take_first(|name| {
+            Some(match name {
+                "width" => ImageQuery::Width,
+                "height" => ImageQuery::Height,
+                "depth" => ImageQuery::Depth,
+                "array_size" => ImageQuery::Layers,
+                "channel_data_type" => ImageQuery::ChannelType,
+                "channel_order" => ImageQuery::ChannelOrder,
+                "normalized_coords" => ImageQuery::Normalized,
+                "num_mipmap_levels" => ImageQuery::Levels,
+                "num_samples" => ImageQuery::Samples,
+                "force_unnormalized_coords" => ImageQuery::ForcedUnnormalized,
+                "filter_mode" => ImageQuery::Filter,
+                "addr_mode_0" => ImageQuery::Addressing(0),
+                "addr_mode_1" => ImageQuery::Addressing(1),
+                "addr_mode_2" => ImageQuery::Addressing(2),
+                "memory_layout" => ImageQuery::Layout,
+                _ => return None,
+            })
+        });
+        let query = query.ok_or(Failure::Unknown)?;
+        if mods.ty()? != Type::B32 {
+            return Err(Failure::Unknown);
+        }
+        mods.finish()?;
+        let (to, handle, level) = match operands {
+            [to, handle] if !by_level => (to, handle, None),
+            [to, handle, level] if by_level => (to, handle, Some(level)),
+            _ => return Err("expected a destination and an image".into()),
+        };
+        let Operand::Address {
+            base: Some(name),
+            offset: 0,
+        } = *handle
+        else {
+            return Err("expected an image in brackets".into());
+        };
+        let level = match level {
+            Some(level) => Level::Given(self.reg32(level, Type::S32)?),
+            None => Level::Base,
+        };
+        let op = TextureOp {
+            action: TextureAction::Query(query),
+            kind: ImageKind::Line,
+            handle: self.reg64(&Operand::Name(name), Type::B64)?,
+            sampler: None,
+            coordinates: Vec::new(),
+            float_coordinates: false,
+            offsets: Vec::new(),
+            level,
+            sources: Vec::new(),
+            destinations: vec![Some(Register::Reg32(self.reg32_destination(to)?))],
+            resident: None,
+        };
+        self.emit_texture(op);
+        Ok(())
+    }
+
+    /// `suld.b.geometry[.cop][.vec].dtype.clamp d, [a, b]`
+    pub(super) fn surface_load(&mut self, mut mods: Modifiers<'_>, operands: &[Operand]) -> Outcome {
+        let [to, place] = operands else {
+            return Err("expected a destination and a surface".into());
+        };
+        let (kind, outside) = self.surface(&mut mods)?;
+        let (count, ty) = take_surface_type(&mut mods)?;
+        let place = self.place(place, kind)?;
+        let mut destinations = Vec::new();
+        for operand in &*self.parts_of(to, count)? {
+            destinations.push(match operand {
+                Operand::Sink => None,
+                operand => Some(self.destination_any(operand, ty)?.0),
+            });
+        }
+        self.emit_surface(
+            (TextureAction::Load(ty.bytes(), outside), kind),
+            place,
+            (Vec::new(), destinations),
+        )
+    }
+
+    /// `sust.b.geometry[.cop][.vec].ctype.clamp [a, b], c`
+    pub(super) fn surface_store(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [place, from] = operands else {
+            return Err("expected a surface and a source".into());
+        };
+        let (kind, outside) = self.surface(&mut mods)?;
+        let (count, ty) = take_surface_type(&mut mods)?;
+        let place = self.place(place, kind)?;
+        let mut sources = Vec::new();
+        for operand in &*self.parts_of(from, count)? {
+            sources.push(self.source_any(operand, ty)?);
+        }
+        self.emit_surface(
+            (TextureAction::Store(ty.bytes(), outside), kind),
+            place,
+            (sources, Vec::new()),
+        )
+    }
+
+    /// `sured.b.op.geometry.ctype.clamp [a, b], c`
+    pub(super) fn surface_reduce(
+        &mut self,
+        mut mods: Modifiers<'_>,
+        operands: &[Operand],
+    ) -> Outcome {
+        let [place, from] = operands else {
+            return Err("expected a surface and a source".into());
+        };
+        let function = ["add", "min", "max", "and", "or"].iter().position(|op| mods.take(op));
+        let function = match function {
+            Some(0) => AtomicFunction::Add,
+            Some(1) => AtomicFunction::Min,
+            Some(2) => AtomicFunction::Max,
+            Some(3) => AtomicFunction::And,
+            Some(4) => AtomicFunction::Or,
+            _ => return Err(Failure::Unknown),
+        };
+        let (kind, outside) = self.surface(&mut mods)?;
+        let ty = mods.ty()?;
+        mods.finish()?;
+        let is_logic = matches!(function, AtomicFunction::And | AtomicFunction::Or);
+        let exists = match ty {
+            Type::U32 | Type::S32 | Type::U64 | Type::S64 => !is_logic,
+            Type::B32 => is_logic,
+            _ => false,
+        };
+        if !exists {
+            return Err(Failure::Unknown);
+        }
+        let place = self.place(place, kind)?;
+        let from = self.source(from, ty)?;
+        self.emit_surface(
+            (TextureAction::Reduce(function, ty, outside), kind),
+            place,
+            (vec![from], Vec::new()),
+        )
+    }
+
+    /// `istypep.type p, a`: what a variable or a handle is, is known when the kernel runs alone.
+    pub(super) fn is_type(&mut self) -> Outcome {
+        Err("what an opaque handle is cannot be asked: istypep is not supported".into())
+    }
+
+    fn emit_surface(
+        &mut self,
+        (action, kind): (TextureAction, ImageKind),
+        place: Place,
+        (sources, destinations): (Vec<Register>, Vec<Option<Register>>),
+    ) -> Outcome {
+        if place.sampler.is_some() {
+            return Err("a surface has no sampler".into());
+        }
+        self.emit_texture(TextureOp {
+            action,
+            kind,
+            handle: place.handle,
+            sampler: None,
+            coordinates: place.coordinates,
+            float_coordinates: false,
+            offsets: Vec::new(),
+            level: Level::Base,
+            sources,
+            destinations,
+            resident: None,
+        });
+        Ok(())
+    }
+
+    /// What the surface instructions have in common.
+    fn surface(&mut self, mods: &mut Modifiers<'_>) -> Result<(ImageKind, Outside), Failure> {
+        if mods.take("p") {
+            let reason = "formatted surface access (.p) is not supported: the access by bytes (.b) is";
+            return Err(reason.into());
+        }
+        if !mods.take("b") {
+            return Err(Failure::Unknown);
+        }
+        let outside = mods.take_last(|name| {
+            Some(match name {
+                "trap" => Outside::Trap,
+                "clamp" => Outside::Clamp,
+                "zero" => Outside::Zero,
+                _ => return None,
+            })
+        });
+        let kind = take_geometry(mods)?;
+        mods.drop_known(is_hint);
+        match kind {
+            ImageKind::Cube | ImageKind::Cubes => Err(Failure::Unknown),
+            kind => Ok((kind, outside.ok_or(Failure::Unknown)?)),
+        }
+    }
+
+    /// `[a, c]` or `[a, sampler, c]`
+    fn place(&mut self, operand: &Operand, kind: ImageKind) -> Result<Place, Failure> {
+        let (image, sampler, coordinates) = match *operand {
+            Operand::Tensor {
+                map,
+                offset: 0,
+                coordinates,
+            } => (map, None, coordinates),
+            Operand::Texture {
+                image,
+                sampler,
+                coordinates,
+            } => (image, Some(sampler), coordinates),
+            _ => return Err("expected an image and coordinates in brackets".into()),
+        };
+        let given = self.elements(coordinates);
+        // Vectors have 1, 2 or 4 elements: of three, a fourth means nothing.
+        let needed = match kind {
+            ImageKind::Line => 1,
+            ImageKind::Plane | ImageKind::Lines => 2,
+            ImageKind::Volume | ImageKind::Planes | ImageKind::Cube => 3,
+            ImageKind::Cubes => 4,
+        };
+        let parts = match given {
+            [one] => self.parts(one).into_owned(),
+            several => several.to_vec(),
+        };
+        if parts.len() != needed && (needed, parts.len()) != (3, 4) {
+            let found = parts.len();
+            return Err(format!("expected {needed} coordinates, found {found}").into());
+        }
+        let coordinates = parts[..needed].iter();
+        let coordinates = coordinates
+            .map(|coordinate| self.reg32(coordinate, Type::B32))
+            .collect::<Result<_, _>>()?;
+        Ok(Place {
+            handle: self.reg64(&Operand::Name(image), Type::B64)?,
+            sampler: sampler
+                .map(|sampler| self.reg64(&Operand::Name(sampler), Type::B64))
+                .transpose()?,
+            coordinates,
+        })
+    }
+
+    fn words(&mut self, operand: &Operand, ty: Type) -> Result<Vec<Reg32>, Failure> {
+        let parts = self.parts(operand).into_owned();
+        let read = parts.iter().filter(|part| !matches!(part, Operand::Sink));
+        read.map(|part| self.reg32(part, ty)).collect()
+    }
+
+    /// The optional offsets behind the coordinates.
+    fn texture_offsets(&mut self, operands: &[Operand]) -> Result<Vec<Reg32>, Failure> {
+        match operands {
+            [] => Ok(Vec::new()),
+            [offsets @ Operand::Vector(_)] => self.words(offsets, Type::S32),
+            [..] => Err("comparison with a depth is not supported: no API of CUDA makes depth \
+                         textures"
+                .into()),
+        }
+    }
+
+    fn texture_destination(
+        &mut self,
+        operand: &Operand,
+    ) -> Result<(Operand, Option<Predicate>), Failure> {
+        Ok(match *operand {
+            Operand::VectorPair(elements, resident) => {
+                (Operand::Vector(elements), Some(self.predicate(resident)?))
+            }
+            Operand::Pair(to, resident) => (Operand::Name(to), Some(self.predicate(resident)?)),
+            other => (other, None),
+        })
+    }
+
+    fn texels(
+        &mut self,
+        to: &Operand,
+        count: usize,
+        result: TexelResult,
+    ) -> Result<Vec<Option<Register>>, Failure> {
+        let ty = match result {
+            TexelResult::Half => Type::B16,
+            TexelResult::Word | TexelResult::Halves => Type::B32,
+        };
+        let mut all = Vec::new();
+        for operand in &*self.parts_of(to, count)? {
+            all.push(match operand {
+                Operand::Sink => None,
+                operand => Some(self.destination(operand, ty)?),
+            });
+        }
+        Ok(all)
+    }
+
+    /// An instruction that is known and cannot run, with the reason.
+    pub(super) fn refuse(&mut self, reason: &str) -> Outcome {
+        Err(reason.into())
+    }
+}
+
+fn take_geometry(mods: &mut Modifiers<'_>) -> Result<ImageKind, Failure> {
+    const NAMES: [(&str, ImageKind); 7] = [
+        ("1d", ImageKind::Line),
+        ("2d", ImageKind::Plane),
+        ("3d", ImageKind::Volume),
+        ("a1d", ImageKind::Lines),
+        ("a2d", ImageKind::Planes),
+        ("cube", ImageKind::Cube),
+        ("acube", ImageKind::Cubes),
+    ];
+    if mods.take("2dms") || mods.take("a2dms") {
+        return Err("textures of several samples are not supported: no API of CUDA makes them".into());
+    }
+    let found = NAMES.into_iter().find(|(name, _)| mods.take(name));
+    found.map(|(_, kind)| kind).ok_or(Failure::Unknown)
+}
+
+/// Whether coordinates are f32, not s32.
+fn take_coordinate_type(mods: &mut Modifiers<'_>) -> Result<bool, Failure> {
+    match mods.ty()? {
+        Type::F32 => Ok(true),
+        Type::S32 => Ok(false),
+        _ => Err(Failure::Unknown),
+    }
+}
+
+/// The registers of a texel.
+fn take_result(mods: &mut Modifiers<'_>) -> Result<(usize, TexelResult), Failure> {
+    let ty = mods.ty()?;
+    match (take_elements(mods), ty) {
+        (4, Type::U32 | Type::S32 | Type::F32) => Ok((4, TexelResult::Word)),
+        (4, Type::F16) => Ok((4, TexelResult::Half)),
+        (2, Type::F16x2) => Ok((2, TexelResult::Halves)),
+        _ => Err(Failure::Unknown),
+    }
+}
+
+fn take_surface_type(mods: &mut Modifiers<'_>) -> Result<(usize, Type), Failure> {
+    let ty = mods.ty()?;
+    let count = take_elements(mods);
+    if !mods.rest().is_empty() {
+        return Err(Failure::Unknown);
+    }
+    match (count, ty) {
+        (1 | 2 | 4, Type::B8 | Type::B16 | Type::B32) | (1 | 2, Type::B64) => Ok((count, ty)),
+        _ => Err(Failure::Unknown),
+    }
+}

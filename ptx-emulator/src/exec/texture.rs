@@ -1,0 +1,570 @@
+//! Textures and surfaces: which texels an access takes, and their values.
+//!
+//! Coordinates, addressing and filters are those of the CUDA C++ Programming Guide, "Texture
+//! Fetching". Weights of linear filtering have 8 bits of fraction; the sum is formed in double
+//! precision and rounded once. Channels that an image does not have read as zero.
+
+use std::sync::Arc;
+
+use super::convert::sign_extend;
+use super::run::{Outcome, RawFault, Run};
+use super::texels::{Taps, gather_taps, lod_of_gradient, taps, weighted};
+use super::vector::LANES;
+use super::warp_ops::{lanes, read, write};
+use crate::error::{AccessFault, FaultKind};
+use crate::ir::{
+    AccessKind, ImageQuery, Level, Outside, Reg32, Space, TexelResult, TextureAction, TextureOp,
+};
+use crate::observer::{Observer, Wants};
+use crate::texture::{AddressMode, Filter, Image, ImageKind, Object, Sampler, TexelFormat, Texture};
+use ptx_syntax::ast::Type;
+
+/// A fault of the lane.
+fn bad(message: String, lane: usize) -> Box<RawFault> {
+    Box::new(RawFault {
+        kind: FaultKind::BadTexture(message),
+        lane: Some(lane),
+    })
+}
+
+impl<O: Observer> Run<'_, '_, O> {
+    /// Lanes with the same handles act together.
+    #[inline(never)]
+    pub(super) fn texture(&mut self, index: u32, mask: u32) -> Outcome {
+        let program = self.program;
+        let op = &program.textures[index as usize];
+        let handles = self.r.regs64[op.handle.0 as usize];
+        let samplers = op.sampler.map(|sampler| self.r.regs64[sampler.0 as usize]);
+        let key = |lane: usize| (handles[lane], samplers.map(|samplers| samplers[lane]));
+        let mut rest = mask;
+        while rest != 0 {
+            let first = rest.trailing_zeros() as usize % LANES;
+            let group = lanes(rest).filter(|&lane| key(lane) == key(first));
+            let group = group.fold(0, |group, lane| group | 1 << lane);
+            rest &= !group;
+            let (handle, sampler) = key(first);
+            match op.action {
+                TextureAction::Fetch(result) => {
+                    let texture = self.texture_of(handle, sampler, first)?;
+                    self.fetch(op, &texture, result, group)?;
+                }
+                TextureAction::Gather(component, result) => {
+                    let texture = self.texture_of(handle, sampler, first)?;
+                    self.gather(op, &texture, (component, result), group)?;
+                }
+                TextureAction::Query(query) => self.query(op, query, handle, group)?,
+                TextureAction::Load(..) | TextureAction::Store(..) | TextureAction::Reduce(..) => {
+                    let image = match self.object_of(handle, first)? {
+                        Object::Surface(image) => image,
+                        _ => return Err(bad(format!("{handle:#x} is no surface"), first)),
+                    };
+                    check_kind(image.kind, op.kind, first)?;
+                    self.surface(op, &image, group)?;
+                }
+            }
+            if let Some(resident) = op.resident {
+                self.r.set_predicate(group, resident.0, u32::MAX);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a handle stands for, or that in the variable at an address.
+    fn object_of(&self, handle: u64, lane: usize) -> Result<Object, Box<RawFault>> {
+        if let Some(object) = self.launch.memory.object(handle) {
+            return Ok(object);
+        }
+        let within = if handle.is_multiple_of(8) {
+            self.read_generic(handle, 8, lane).ok()
+        } else {
+            None
+        };
+        let object = within.and_then(|handle| self.launch.memory.object(handle));
+        object.ok_or_else(|| {
+            let message = format!(
+                "{handle:#x} is no texture, sampler or surface, nor a variable that holds one"
+            );
+            bad(message, lane)
+        })
+    }
+
+    fn texture_of(
+        &self,
+        handle: u64,
+        sampler: Option<u64>,
+        lane: usize,
+    ) -> Result<Arc<Texture>, Box<RawFault>> {
+        let texture = match self.object_of(handle, lane)? {
+            Object::Texture(texture) => texture,
+            _ => return Err(bad(format!("{handle:#x} is no texture"), lane)),
+        };
+        let Some(sampler) = sampler else {
+            return Ok(texture);
+        };
+        let sampler = match self.object_of(sampler, lane)? {
+            Object::Sampler(sampler) => sampler,
+            Object::Texture(texture) => texture.sampler,
+            Object::Surface(_) => return Err(bad(format!("{sampler:#x} is no sampler"), lane)),
+        };
+        Ok(Arc::new(Texture {
+            levels: texture.levels.clone(),
+            sampler,
+        }))
+    }
+
+    fn row(&self, registers: &[Reg32], lane: usize) -> [u32; 4] {
+        let mut row = [0; 4];
+        for (value, reg) in row.iter_mut().zip(registers) {
+            *value = self.r.regs32[reg.0 as usize][lane];
+        }
+        row
+    }
+
+    /// The level of detail of a lane: the level, the next one and its weight.
+    fn levels(&self, op: &TextureOp, texture: &Texture, lane: usize) -> (usize, usize, f64) {
+        let last = texture.levels.len() - 1;
+        let sampler = &texture.sampler;
+        let lod = match &op.level {
+            Level::Base => return (0, 0, 0.0),
+            Level::Given(reg) => f32::from_bits(self.r.regs32[reg.0 as usize][lane]),
+            Level::Gradient(directions) => {
+                let changes = [0, 1].map(|at| self.row(&directions[at], lane).map(f32::from_bits));
+                lod_of_gradient(&texture.levels[0], sampler.normalized_coordinates, changes)
+            }
+        };
+        // The clamp may be any two numbers: `f32::clamp` would panic.
+        let [low, high] = sampler.level_clamp;
+        let lod = (lod + sampler.level_bias).max(low).min(high.max(low));
+        let lod = lod.max(0.0).min(last as f32);
+        match sampler.level_filter {
+            Filter::Point => {
+                let level = (lod + 0.5).floor() as usize;
+                (level.min(last), level.min(last), 0.0)
+            }
+            Filter::Linear => {
+                let level = (lod.floor() as usize).min(last);
+                let weight = f64::from((lod.fract() * 256.0).round() / 256.0);
+                (level, (level + 1).min(last), weight)
+            }
+        }
+    }
+
+    /// The texels that a lane takes of a level.
+    fn taps_of(
+        &self,
+        op: &TextureOp,
+        (image, sampler): (&Image, &Sampler),
+        lane: usize,
+    ) -> Taps {
+        let coordinates = self.row(&op.coordinates, lane);
+        let offsets = self.row(&op.offsets, lane).map(|offset| offset as i32);
+        match op.action {
+            TextureAction::Gather(..) => gather_taps(image, sampler, coordinates, offsets),
+            _ => taps(image, sampler, (coordinates, op.float_coordinates), offsets),
+        }
+    }
+
+    fn fetch(
+        &mut self,
+        op: &TextureOp,
+        texture: &Texture,
+        result: TexelResult,
+        mask: u32,
+    ) -> Outcome {
+        let first = mask.trailing_zeros() as usize % LANES;
+        check_kind(texture.levels[0].kind, op.kind, first)?;
+        let mut parts = Vec::new();
+        for lane in lanes(mask) {
+            let (level, next, weight) = self.levels(op, texture, lane);
+            let one = |level: usize| {
+                let image = &texture.levels[level];
+                (image, self.taps_of(op, (image, &texture.sampler), lane))
+            };
+            parts.push((lane, one(level), (weight != 0.0).then(|| (one(next), weight))));
+        }
+        let all = parts.iter().flat_map(|(lane, first, second)| {
+            let second = second.as_ref().map(|(second, _)| (*lane, second));
+            std::iter::once((*lane, first)).chain(second)
+        });
+        let all: Vec<(usize, Image, Taps)> =
+            all.map(|(lane, (image, taps))| (lane, **image, taps.clone())).collect();
+        self.observe_taps(&all);
+        for (lane, (image, first), second) in parts {
+            let mut texel = self.filtered(image, &texture.sampler, &first, lane)?;
+            if let Some(((image, taps), weight)) = second {
+                let next = self.filtered(image, &texture.sampler, &taps, lane)?;
+                for (channel, next) in texel.iter_mut().zip(next) {
+                    let value = |bits| f64::from(f32::from_bits(bits));
+                    let mean = value(*channel) * (1.0 - weight) + value(next) * weight;
+                    *channel = (mean as f32).to_bits();
+                }
+            }
+            self.write_texel(op, result, texel, lane);
+        }
+        Ok(())
+    }
+
+    fn gather(
+        &mut self,
+        op: &TextureOp,
+        texture: &Texture,
+        (component, result): (usize, TexelResult),
+        mask: u32,
+    ) -> Outcome {
+        let first = mask.trailing_zeros() as usize % LANES;
+        let image = texture.levels[0];
+        check_kind(image.kind, op.kind, first)?;
+        let all = lanes(mask).map(|lane| {
+            (lane, image, self.taps_of(op, (&image, &texture.sampler), lane))
+        });
+        let all: Vec<(usize, Image, Taps)> = all.collect();
+        self.observe_taps(&all);
+        for (lane, _, taps) in all {
+            let mut texel = [0; 4];
+            for (value, &(address, _)) in texel.iter_mut().zip(taps.all()) {
+                let channels = self.texel(&image, &texture.sampler, address, lane)?;
+                *value = channels[component];
+            }
+            self.write_texel(op, result, texel, lane);
+        }
+        Ok(())
+    }
+
+    /// Reports the reads of texels, one of each lane at a time.
+    fn observe_taps(&mut self, all: &[(usize, Image, Taps)]) {
+        if !O::ACCESSES {
+            return;
+        }
+        let most = all.iter().map(|(_, _, taps)| taps.all().len()).max().unwrap_or(0);
+        for tap in 0..most {
+            let mut addresses = [0; LANES];
+            let mut mask = 0u32;
+            let mut bytes = 0;
+            for (lane, image, taps) in all {
+                if let Some(&(Some(address), _)) = taps.all().get(tap) {
+                    addresses[*lane] = address;
+                    mask |= 1 << lane;
+                    bytes = image.texel_bytes();
+                }
+            }
+            if mask != 0 {
+                let lanes = (mask, false);
+                self.observe(Space::Global, AccessKind::Load, bytes, lanes, &addresses);
+            }
+        }
+    }
+
+    /// The weighted sum of texels, or the one texel as it is.
+    fn filtered(
+        &self,
+        image: &Image,
+        sampler: &Sampler,
+        taps: &Taps,
+        lane: usize,
+    ) -> Result<[u32; 4], Box<RawFault>> {
+        if let &[(address, _)] = taps.all() {
+            return self.texel(image, sampler, address, lane);
+        }
+        let mut terms = Vec::with_capacity(taps.all().len());
+        for &(address, weight) in taps.all() {
+            terms.push((self.texel(image, sampler, address, lane)?, weight));
+        }
+        Ok(weighted(&terms))
+    }
+
+    /// The channels of the texel at an address, or of the border: f32 where the sampler reads
+    /// floats, else integers.
+    fn texel(
+        &self,
+        image: &Image,
+        sampler: &Sampler,
+        address: Option<u64>,
+        lane: usize,
+    ) -> Result<[u32; 4], Box<RawFault>> {
+        let reads_floats = reads_floats(image, sampler);
+        let Some(address) = address else {
+            return Ok(sampler.border.map(|value| match reads_floats {
+                true => value.to_bits(),
+                false => value as i32 as u32,
+            }));
+        };
+        let bytes = image.format.bytes();
+        let mut channels = [0; 4];
+        for (at, channel) in channels.iter_mut().enumerate().take(image.channels as usize) {
+            let address = address + at as u64 * u64::from(bytes);
+            self.check(Space::Global, address, bytes, AccessKind::Load, lane)?;
+            let bits = self.read_memory(Space::Global, address, bytes, lane, false);
+            *channel = channel_value(image.format, sampler, bits, at);
+        }
+        Ok(channels)
+    }
+
+    fn write_texel(&mut self, op: &TextureOp, result: TexelResult, texel: [u32; 4], lane: usize) {
+        let half = |bits: u32| {
+            let value = f64::from(f32::from_bits(bits));
+            let rounding = crate::ir::Rounding::NearestEven;
+            super::float::from_f64(value, 0.0, Type::F16, rounding)
+        };
+        for (at, destination) in op.destinations.iter().enumerate() {
+            let Some(destination) = *destination else {
+                continue;
+            };
+            let value = match result {
+                TexelResult::Word => u64::from(texel[at]),
+                TexelResult::Half => half(texel[at]),
+                TexelResult::Halves => half(texel[2 * at]) | half(texel[2 * at + 1]) << 16,
+            };
+            write(&mut self.r, destination, lane, value);
+        }
+    }
+
+    fn query(&mut self, op: &TextureOp, query: ImageQuery, handle: u64, mask: u32) -> Outcome {
+        let first = mask.trailing_zeros() as usize % LANES;
+        let (levels, sampler) = match self.object_of(handle, first)? {
+            Object::Texture(texture) => (texture.levels.clone(), texture.sampler),
+            Object::Surface(image) => (vec![image], Sampler::default()),
+            Object::Sampler(sampler) => (Vec::new(), sampler),
+        };
+        for lane in lanes(mask) {
+            let level = match op.level {
+                Level::Given(reg) => self.r.regs32[reg.0 as usize][lane] as usize,
+                _ => 0,
+            };
+            let image = levels.get(level);
+            let value = answer(query, image, (levels.len() as u32, &sampler));
+            let value = value.ok_or_else(|| {
+                bad(format!("{handle:#x} has no level {level} or no {query:?}"), lane)
+            })?;
+            if let Some(&Some(to)) = op.destinations.first() {
+                write(&mut self.r, to, lane, u64::from(value));
+            }
+        }
+        Ok(())
+    }
+
+    fn surface(&mut self, op: &TextureOp, image: &Image, mask: u32) -> Outcome {
+        let (bytes, outside, kind) = match op.action {
+            TextureAction::Load(bytes, outside) => (bytes, outside, AccessKind::Load),
+            TextureAction::Store(bytes, outside) => (bytes, outside, AccessKind::Store),
+            TextureAction::Reduce(_, ty, outside) => (ty.bytes(), outside, AccessKind::Atomic),
+            _ => return Ok(()),
+        };
+        let count = op.destinations.len().max(op.sources.len()).max(1) as u32;
+        let mut addresses = [0; LANES];
+        let mut inside = 0u32;
+        for lane in lanes(mask) {
+            let coordinates = self.row(&op.coordinates, lane);
+            match surface_address(image, coordinates, count * bytes, outside) {
+                Ok(Some(address)) => {
+                    addresses[lane] = address;
+                    inside |= 1 << lane;
+                }
+                Ok(None) => {}
+                Err(nearest) => {
+                    let access = AccessFault {
+                        access: kind,
+                        space: Space::Global,
+                        address: image.address,
+                        bytes: count * bytes,
+                        nearest,
+                    };
+                    return Err(Box::new(RawFault {
+                        kind: FaultKind::OutOfBounds(access),
+                        lane: Some(lane),
+                    }));
+                }
+            }
+        }
+        if inside != 0 {
+            let strong = kind == AccessKind::Atomic;
+            let lanes = (inside, strong);
+            self.observe(Space::Global, kind, count * bytes, lanes, &addresses);
+        }
+        for lane in lanes(mask) {
+            self.surface_lane(op, (kind, bytes, count), addresses[lane], lane, inside >> lane & 1 != 0)?;
+        }
+        Ok(())
+    }
+
+    fn surface_lane(
+        &mut self,
+        op: &TextureOp,
+        (kind, bytes, count): (AccessKind, u32, u32),
+        address: u64,
+        lane: usize,
+        is_inside: bool,
+    ) -> Outcome {
+        for at in 0..count as usize {
+            let address = address.wrapping_add(at as u64 * u64::from(bytes));
+            if is_inside {
+                self.check(Space::Global, address, bytes, kind, lane)?;
+            }
+            match op.action {
+                TextureAction::Load(..) => {
+                    let value = match is_inside {
+                        true => self.read_memory(Space::Global, address, bytes, lane, false),
+                        false => 0,
+                    };
+                    if let Some(to) = op.destinations[at] {
+                        write(&mut self.r, to, lane, value);
+                    }
+                }
+                TextureAction::Store(..) if is_inside => {
+                    let value = read(&self.r, op.sources[at], lane);
+                    self.write_memory(Space::Global, address, bytes, lane, value, false);
+                }
+                TextureAction::Reduce(function, ty, _) if is_inside => {
+                    let operand = read(&self.r, op.sources[at], lane);
+                    let what = (function, ty);
+                    let update = |old| super::atomic::updated(what, Space::Global, old, operand, 0);
+                    if let Some(allocation) = self.launch.allocation(address, u64::from(bytes)) {
+                        self.update_global(allocation, address, bytes, update);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether an image has the coordinates of an instruction.
+fn check_kind(has: ImageKind, named: ImageKind, lane: usize) -> Outcome {
+    match has == named {
+        true => Ok(()),
+        false => {
+            let message = format!("a {has:?} image is accessed as a {named:?}");
+            Err(bad(message, lane))
+        }
+    }
+}
+
+/// The address of a surface access, with x in bytes; none where it does nothing. Else where it is.
+fn surface_address(
+    image: &Image,
+    coordinates: [u32; 4],
+    bytes: u32,
+    outside: Outside,
+) -> Result<Option<u64>, String> {
+    let [a, b, c, _] = coordinates.map(|coordinate| i64::from(coordinate as i32));
+    let [mut x, mut y, mut z] = match image.kind {
+        ImageKind::Line => [a, 0, 0],
+        ImageKind::Plane => [a, b, 0],
+        ImageKind::Lines => [b, 0, a],
+        ImageKind::Planes | ImageKind::Cube | ImageKind::Cubes => [b, c, a],
+        ImageKind::Volume => [a, b, c],
+    };
+    let row = i64::from(image.extents[0]) * i64::from(image.texel_bytes());
+    let last = [
+        row - i64::from(bytes),
+        i64::from(image.extents[1]) - 1,
+        i64::from(image.extents[2]) - 1,
+    ];
+    let is_outside = [x, y, z].iter().zip(last).any(|(&at, last)| at < 0 || at > last);
+    if is_outside || last[0] < 0 {
+        match outside {
+            Outside::Zero => return Ok(None),
+            Outside::Clamp if last[0] >= 0 => {
+                [x, y, z] = [x.clamp(0, last[0]), y.clamp(0, last[1]), z.clamp(0, last[2])];
+            }
+            Outside::Clamp | Outside::Trap => {
+                let [_, height, depth] = image.extents;
+                return Err(format!(
+                    "the access is at byte {x} of row {y} of plane {z}; the surface has {depth} \
+                     planes of {height} rows of {row} bytes"
+                ));
+            }
+        }
+    }
+    let rows = (y as u64).wrapping_mul(image.row_bytes);
+    let planes = (z as u64).wrapping_mul(image.plane_bytes);
+    let offset = (x as u64).wrapping_add(rows).wrapping_add(planes);
+    Ok(Some(image.address.wrapping_add(offset)))
+}
+
+fn reads_floats(image: &Image, sampler: &Sampler) -> bool {
+    image.format.is_float() || sampler.normalized_float && image.format.bytes() < 4
+}
+
+/// A stored channel as it is read.
+fn channel_value(format: TexelFormat, sampler: &Sampler, bits: u64, channel: usize) -> u32 {
+    let signed = |width: u32| sign_extend(bits, width);
+    let normalized = |value: f64| {
+        let is_linear = !(sampler.srgb && format == TexelFormat::U8 && channel < 3);
+        let value = match value {
+            _ if is_linear => value,
+            value if value <= 0.04045 => value / 12.92,
+            value => ((value + 0.055) / 1.055).powf(2.4),
+        };
+        (value as f32).to_bits()
+    };
+    match format {
+        TexelFormat::F32 => bits as u32,
+        TexelFormat::F16 => (super::float::to_f64(bits, Type::F16) as f32).to_bits(),
+        TexelFormat::U8 if sampler.normalized_float => normalized(bits as f64 / 255.0),
+        TexelFormat::U16 if sampler.normalized_float => normalized(bits as f64 / 65535.0),
+        TexelFormat::S8 if sampler.normalized_float => {
+            normalized((signed(8) as f64 / 127.0).max(-1.0))
+        }
+        TexelFormat::S16 if sampler.normalized_float => {
+            normalized((signed(16) as f64 / 32767.0).max(-1.0))
+        }
+        TexelFormat::U8 | TexelFormat::U16 | TexelFormat::U32 | TexelFormat::S32 => bits as u32,
+        TexelFormat::S8 => signed(8) as u32,
+        TexelFormat::S16 => signed(16) as u32,
+    }
+}
+
+/// The answer to a query, in the numbers of the PTX ISA ("Texture Sampler and Surface Types").
+fn answer(
+    query: ImageQuery,
+    image: Option<&Image>,
+    (levels, sampler): (u32, &Sampler),
+) -> Option<u32> {
+    let extent = |axis: usize| image.map(|image| image.extents[axis]);
+    Some(match query {
+        ImageQuery::Width => extent(0)?,
+        ImageQuery::Height => extent(1)?,
+        ImageQuery::Depth => match image?.kind {
+            ImageKind::Volume => extent(2)?,
+            _ => 1,
+        },
+        ImageQuery::Layers => match image?.kind {
+            ImageKind::Lines | ImageKind::Planes => extent(2)?,
+            ImageKind::Cubes => extent(2)? / 6,
+            _ => 1,
+        },
+        ImageQuery::ChannelType => match (image?.format, sampler.normalized_float) {
+            (TexelFormat::S8, true) => 0x10d0,
+            (TexelFormat::S16, true) => 0x10d1,
+            (TexelFormat::U8, true) => 0x10d2,
+            (TexelFormat::U16, true) => 0x10d3,
+            (TexelFormat::S8, false) => 0x10d7,
+            (TexelFormat::S16, false) => 0x10d8,
+            (TexelFormat::S32, _) => 0x10d9,
+            (TexelFormat::U8, false) => 0x10da,
+            (TexelFormat::U16, false) => 0x10db,
+            (TexelFormat::U32, _) => 0x10dc,
+            (TexelFormat::F16, _) => 0x10dd,
+            (TexelFormat::F32, _) => 0x10de,
+        },
+        ImageQuery::ChannelOrder => match image?.channels {
+            1 => 0x10b0,
+            2 => 0x10b2,
+            _ => 0x10b5,
+        },
+        ImageQuery::Normalized => u32::from(sampler.normalized_coordinates),
+        ImageQuery::ForcedUnnormalized => u32::from(!sampler.normalized_coordinates),
+        ImageQuery::Levels => levels,
+        ImageQuery::Samples => 1,
+        ImageQuery::Filter => u32::from(sampler.filter == Filter::Linear),
+        // wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border.
+        ImageQuery::Addressing(axis) => match sampler.addressing[axis] {
+            AddressMode::Wrap => 0,
+            AddressMode::Mirror => 1,
+            AddressMode::Clamp => 3,
+            AddressMode::Border => 4,
+        },
+        ImageQuery::Layout => 0,
+    })
+}
