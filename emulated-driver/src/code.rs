@@ -85,6 +85,9 @@ mod list {
             "capture was not initiated in this stream";
         CAPTURED_EVENT 907 "CUDA_ERROR_CAPTURED_EVENT"
             "operation not permitted on an event last recorded in a capturing stream";
+        GRAPH_EXEC_UPDATE_FAILURE 910 "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"
+            "the graph update was not performed because it included changes which violated \
+             constraints specific to instantiated graph update";
         INVALID_CLUSTER_SIZE 912 "CUDA_ERROR_INVALID_CLUSTER_SIZE"
             "a kernel launch contains an invalid cluster";
         UNKNOWN 999 "CUDA_ERROR_UNKNOWN" "unknown error";

@@ -154,6 +154,8 @@ impl Driver {
         self.functions.retain(|function| function.context != handle);
         self.streams.retain(|stream| stream.context != handle);
         self.events.retain(|event| event.context != handle);
+        self.arrays.retain(|array| array.context != handle);
+        self.mipmapped.retain(|array| array.context != handle);
         self.free_all_of(handle);
         Ok(())
     }

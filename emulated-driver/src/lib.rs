@@ -8,15 +8,18 @@
 )]
 
 mod api;
+mod array;
 mod code;
 mod context;
 mod device;
+mod graph;
 mod image;
 mod launch;
 mod memory;
 mod pointer;
 mod state;
 mod stream;
+mod virtual_memory;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Managed,
     /// Pinned memory of the host, with the flags of its allocation.
     Pinned(u32),
+    /// Physical memory that is mapped at reserved addresses.
+    Virtual,
     /// The program's own memory at this address, registered with flags.
     Registered(u64, u32),
 }
@@ -45,6 +47,15 @@ pub(crate) struct Allocations {
     next_id: u64,
 }
 
+impl Allocations {
+    /// Adds an allocation, which gets a number of its own.
+    pub(crate) fn insert(&mut self, allocated: Allocated) {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.of_address.insert(allocated.address, Allocated { id, ..allocated });
+    }
+}
+
 /// A memory pool. Memory that is given back to it is free at once.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -67,7 +78,8 @@ impl Pool {
 const PAGE: u64 = 4096;
 
 /// Pages at the address that device memory has them at; unmapped when dropped.
-struct Pages {
+#[derive(Debug)]
+pub(crate) struct Pages {
     start: NonNull<libc::c_void>,
     bytes: usize,
 }
@@ -80,10 +92,13 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    fn map(address: u64, bytes: u64) -> Option<Pages> {
+    /// Pages at an address, or anywhere.
+    pub(crate) fn map(address: Option<u64>, bytes: u64) -> Option<Pages> {
         let bytes = usize::try_from(bytes.max(1).checked_next_multiple_of(PAGE)?).ok()?;
-        let wanted: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(address as usize);
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let start = address.unwrap_or(0) as usize;
+        let wanted: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(start);
+        let fixed = if address.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: MAP_FIXED_NOREPLACE maps no page that is in use.
         let start = unsafe { libc::mmap(wanted, bytes, access, flags, -1, 0) };
@@ -95,7 +110,13 @@ impl Pages {
             bytes,
         };
         // Kernels before Linux 4.17 do not know the flag, and choose an address of their own.
-        (start == wanted).then_some(pages)
+        (address.is_none() || start == wanted).then_some(pages)
+    }
+
+    /// A byte of them.
+    pub(crate) fn at(&self, offset: u64) -> Option<NonNull<u8>> {
+        let inside = usize::try_from(offset).ok().filter(|offset| *offset < self.bytes)?;
+        NonNull::new(self.start.as_ptr().cast::<u8>().wrapping_add(inside))
     }
 }
 
@@ -121,7 +142,10 @@ impl Driver {
         let of_device = of_device.filter(|one| {
             one.device == device && matches!(one.kind, Kind::EmulatedDevice | Kind::Managed)
         });
-        of_device.map(|one| one.bytes).sum()
+        let physical = self.physical.all();
+        let physical = physical.iter().filter(|one| one.device == device);
+        let physical: u64 = physical.map(|one| one.bytes).sum();
+        physical + of_device.map(|one| one.bytes).sum::<u64>()
     }
 
     /// # Errors
@@ -142,12 +166,14 @@ impl Driver {
         let made = match kind {
             Kind::EmulatedDevice => self.memory.alloc(bytes),
             Kind::Managed | Kind::Pinned(_) => self.memory.alloc_over(bytes, PAGE, |address| {
-                let pages = Pages::map(address, bytes)?;
+                let pages = Pages::map(Some(address), bytes)?;
                 let start = pages.start.cast();
                 // SAFETY: the pages are mapped until the owner is dropped. The program uses them
                 // through pointers alone, and not while a kernel does, as with managed memory.
                 unsafe { HostStorage::new(start, bytes, Box::new(pages)) }
             }),
+            // Mappings are made by `Driver::set_access`.
+            Kind::Virtual => return Err(Code::INVALID_VALUE),
             Kind::Registered(host, _) => {
                 // The words that hold the memory: those of its first and last byte lie in its
                 // pages.
@@ -162,19 +188,15 @@ impl Driver {
             }
         };
         let address = made.map_err(|error| of_memory_error(&error))?;
-        let mut allocations = lock(&self.allocations);
-        allocations.next_id += 1;
-        let id = allocations.next_id;
-        let allocated = Allocated {
+        lock(&self.allocations).insert(Allocated {
             address,
             bytes,
             kind,
             device,
             context,
             pool,
-            id,
-        };
-        allocations.of_address.insert(address, allocated);
+            id: 0,
+        });
         Ok(address)
     }
 
@@ -259,7 +281,7 @@ impl Driver {
         // Nothing is copied where not all can be.
         let last = |address: u64| address.checked_add(size - 1).ok_or(Code::INVALID_VALUE);
         for (is_device, address) in [(from_device, from), (to_device, to)] {
-            if is_device && !self.is_one_allocation(address, last(address)?) {
+            if is_device && !self.is_allocated(address, last(address)?) {
                 return Err(Code::INVALID_VALUE);
             }
         }
@@ -267,8 +289,18 @@ impl Driver {
         let mut done = 0;
         // Overlapping ranges are copied as memmove does it.
         let backwards = to > from && to - from < size;
+        let is_mapping = |address| self.bytes_of_mapping(address) != usize::MAX;
+        let has_mapping = backwards && (is_mapping(from) || is_mapping(to));
         while done < bytes {
-            let length = (bytes - done).min(CHUNK);
+            let mut length = (bytes - done).min(CHUNK);
+            if !backwards {
+                for address in [from, to].map(|start| start + done as u64) {
+                    length = length.min(self.bytes_of_mapping(address));
+                }
+            } else if has_mapping {
+                // The largest step that stays in one mapping on both sides: one byte at worst.
+                length = 1;
+            }
             let at = if backwards {
                 bytes - done - length
             } else {
@@ -288,12 +320,29 @@ impl Driver {
         Ok(())
     }
 
-    fn is_one_allocation(&self, first: u64, last: u64) -> bool {
-        if let Some(found) = self.allocation_at(first) {
-            return last - found.address < found.bytes;
+    /// Whether all bytes from one address to another are device memory: of one allocation, or of
+    /// mappings side by side.
+    fn is_allocated(&self, first: u64, last: u64) -> bool {
+        let mut at = first;
+        while let Some(found) = self.allocation_at(at) {
+            let end = found.address + found.bytes;
+            if last < end {
+                return true;
+            }
+            if found.kind != Kind::Virtual {
+                return false;
+            }
+            at = end;
         }
         // A module's variable: the ends must lie in it, and it is as long as the emulator says.
-        self.is_device_address(last)
+        at == first && self.is_device_address(last)
+    }
+
+    /// Bytes from an address to the end of its mapping; no limit for other memory.
+    fn bytes_of_mapping(&self, address: u64) -> usize {
+        let found = self.allocation_at(address);
+        let found = found.filter(|found| found.kind == Kind::Virtual);
+        found.map_or(usize::MAX, |found| (found.address + found.bytes - address) as usize)
     }
 
     /// Sets `rows` rows of `width` elements, `pitch` bytes apart, to the bytes of `value`.
@@ -314,12 +363,24 @@ impl Driver {
         let bytes = width.checked_mul(value.len()).ok_or(Code::INVALID_VALUE)?;
         for row in 0..rows {
             let start = address + (row * pitch) as u64;
-            if value.iter().all(|byte| *byte == value[0]) {
-                let filled = self.memory.fill(start, bytes as u64, value[0]);
-                filled.map_err(invalid)?;
-            } else {
-                let row = value.repeat(width);
-                self.memory.write(start, &row).map_err(invalid)?;
+            let last = start.checked_add((bytes as u64).max(1) - 1);
+            if !self.is_allocated(start, last.ok_or(Code::INVALID_VALUE)?) {
+                return Err(Code::INVALID_VALUE);
+            }
+            let is_same = value.iter().all(|byte| *byte == value[0]);
+            let mut done = 0;
+            while done < bytes {
+                let at = start + done as u64;
+                let length = (bytes - done).min(self.bytes_of_mapping(at));
+                if is_same {
+                    let filled = self.memory.fill(at, length as u64, value[0]);
+                    filled.map_err(invalid)?;
+                } else {
+                    // Mappings begin and end at multiples of a value's bytes.
+                    let part = value.repeat(length / value.len());
+                    self.memory.write(at, &part).map_err(invalid)?;
+                }
+                done += length;
             }
         }
         Ok(())

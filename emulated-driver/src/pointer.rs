@@ -38,6 +38,14 @@ impl<T> Out<T> {
         }
     }
 
+    /// The value there, of an argument that is read and overwritten.
+    pub(crate) fn get(self) -> Result<T>
+    where
+        T: Copy,
+    {
+        In(self.0.cast_const()).get()
+    }
+
     /// The place `index` places further on; the caller passes an array.
     pub(crate) fn at(self, index: usize) -> Out<T> {
         Out(self.0.wrapping_add(index))
@@ -52,6 +60,11 @@ pub struct In<T>(*const T);
 impl<T: Copy> In<T> {
     /// A null pointer.
     pub(crate) const NONE: Self = In(std::ptr::null());
+
+    /// An array at an address of the process.
+    pub(crate) fn at_address(address: u64) -> Self {
+        In(std::ptr::with_exposed_provenance(address as usize))
+    }
 
     /// The place of the value at `index`, to be overwritten where an argument says so.
     pub(crate) fn place(self, index: usize) -> Host {

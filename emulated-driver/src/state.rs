@@ -11,7 +11,10 @@ use crate::context::{Context, Primary};
 use crate::device::EmulatedDevice;
 use crate::launch::{Function, LoadedModule};
 use crate::memory::{Allocations, Pool};
-use crate::stream::{Event, Graph, Stream};
+use crate::array::{Array, Mipmapped, Textures};
+use crate::graph::{Graph, Instance, Node};
+use crate::stream::{Event, Stream};
+use crate::virtual_memory::{Physical, Reservations};
 
 /// A handle as C programs hold it. It is a number and no address.
 pub(crate) type Handle = usize;
@@ -49,6 +52,10 @@ impl<T> Objects<T> {
         lock(&self.0).remove(&handle).ok_or(Code::INVALID_HANDLE)
     }
 
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        lock(&self.0).values().cloned().collect()
+    }
+
     pub(crate) fn retain(&self, keep: impl Fn(&T) -> bool) {
         lock(&self.0).retain(|_, object| keep(object));
     }
@@ -80,6 +87,13 @@ pub(crate) struct Driver {
     pub(crate) streams: Objects<Stream>,
     pub(crate) events: Objects<Event>,
     pub(crate) graphs: Objects<Graph>,
+    pub(crate) nodes: Objects<Node>,
+    pub(crate) instances: Objects<Instance>,
+    pub(crate) arrays: Objects<Array>,
+    pub(crate) mipmapped: Objects<Mipmapped>,
+    pub(crate) textures: Textures,
+    pub(crate) physical: Objects<Physical>,
+    pub(crate) reservations: Mutex<Reservations>,
     pub(crate) pools: Objects<Pool>,
     pub(crate) links: Objects<Mutex<Vec<u8>>>,
 }
@@ -145,6 +159,13 @@ impl Driver {
             streams: Objects::default(),
             events: Objects::default(),
             graphs: Objects::default(),
+            nodes: Objects::default(),
+            instances: Objects::default(),
+            arrays: Objects::default(),
+            mipmapped: Objects::default(),
+            textures: Textures::default(),
+            physical: Objects::default(),
+            reservations: Mutex::default(),
             pools,
             links: Objects::default(),
         })

@@ -1,55 +1,19 @@
-//! Streams, events and graphs. What is put on a stream runs at once, in the calling thread, unless
+//! Streams and events. What is put on a stream runs at once, in the calling thread, unless
 //! the stream is being captured: then it becomes part of a graph.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
-use crate::state::{Handle, lock};
-
-/// Work that can run any number of times.
-pub(crate) type Work = Arc<dyn Fn() -> Result + Send + Sync>;
-
-/// What a capture has collected, in an order that respects all dependencies: that of the calls.
-#[derive(Clone, Default)]
-pub(crate) struct Captured(Arc<Mutex<Vec<Work>>>);
-
-impl std::fmt::Debug for Captured {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} operations", lock(&self.0).len())
-    }
-}
-
-impl Captured {
-    fn push(&self, work: Work) {
-        lock(&self.0).push(work);
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        lock(&self.0).len()
-    }
-
-    fn is(&self, other: &Captured) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// Runs all of it.
-    pub(crate) fn run(&self) -> Result {
-        let works = lock(&self.0).clone();
-        works.iter().try_for_each(|work| work())
-    }
-}
-
-/// A graph, or one that is ready to be launched.
-#[derive(Debug)]
-pub(crate) struct Graph {
-    pub(crate) captured: Captured,
-}
+use crate::graph::{Graph, NodeKind, Nodes, Operation, Work};
+use crate::state::{Driver, Handle, lock};
 
 #[derive(Debug)]
 struct Capture {
-    into: Captured,
+    into: Nodes,
     /// Whether the capture began in this stream, and not by waiting for an event of it.
     is_origin: bool,
 }
@@ -61,6 +25,12 @@ pub(crate) struct Stream {
     pub(crate) flags: u32,
     pub(crate) priority: i32,
     capture: Mutex<Option<Capture>>,
+    /// Attributes that were set, by `CUstreamAttrID`.
+    attributes: Mutex<HashMap<u32, [u64; 8]>>,
+    /// The handle of the graph that is captured into, and the node behind which the next comes: a
+    /// program has a pointer to it.
+    captured_graph: Mutex<Handle>,
+    last_node: Box<AtomicUsize>,
 }
 
 /// An event.
@@ -69,7 +39,7 @@ pub(crate) struct Event {
     pub(crate) context: Handle,
     pub(crate) flags: u32,
     pub(crate) recorded: Mutex<Option<Instant>>,
-    captured: Mutex<Option<Captured>>,
+    captured: Mutex<Option<Nodes>>,
 }
 
 /// `CU_EVENT_DISABLE_TIMING`.
@@ -100,6 +70,11 @@ impl Event {
         Ok(((later - earlier) * 1e3) as f32)
     }
 
+    /// Takes the time.
+    pub(crate) fn record(&self) {
+        *lock(&self.recorded) = Some(Instant::now());
+    }
+
     pub(crate) fn is_captured(&self) -> bool {
         lock(&self.captured).is_some()
     }
@@ -112,22 +87,61 @@ impl Stream {
             flags,
             priority,
             capture: Mutex::default(),
+            attributes: Mutex::default(),
+            captured_graph: Mutex::default(),
+            last_node: Box::default(),
         }
     }
 
-    pub(crate) fn captured(&self) -> Option<Captured> {
+    /// An attribute; zeros where it was not set.
+    pub(crate) fn attribute(&self, id: u32) -> [u64; 8] {
+        lock(&self.attributes).get(&id).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_attribute(&self, id: u32, value: [u64; 8]) {
+        lock(&self.attributes).insert(id, value);
+    }
+
+    pub(crate) fn set_captured_graph(&self, graph: Handle) {
+        *lock(&self.captured_graph) = graph;
+    }
+
+    /// The handle of the graph that is captured into, from the first request on.
+    pub(crate) fn captured_graph(&self, driver: &Driver, nodes: &Nodes) -> Handle {
+        let mut graph = lock(&self.captured_graph);
+        if *graph == 0 {
+            *graph = driver.graphs.insert(Graph {
+                nodes: nodes.clone(),
+                originals: Vec::new(),
+            });
+        }
+        *graph
+    }
+
+    /// Where the program finds the node; null for none.
+    pub(crate) fn last_node(&self, node: Option<Handle>) -> *const Handle {
+        match node {
+            None => std::ptr::null(),
+            Some(node) => {
+                self.last_node.store(node, Ordering::Relaxed);
+                self.last_node.as_ptr()
+            }
+        }
+    }
+
+    pub(crate) fn captured(&self) -> Option<Nodes> {
         lock(&self.capture).as_ref().map(|one| one.into.clone())
     }
 
     /// # Errors
     /// `CUDA_ERROR_ILLEGAL_STATE` where the stream is being captured already.
-    pub(crate) fn begin_capture(&self) -> Result {
+    pub(crate) fn begin_capture(&self, into: Nodes) -> Result {
         let mut capture = lock(&self.capture);
         if capture.is_some() {
             return Err(Code::ILLEGAL_STATE);
         }
         *capture = Some(Capture {
-            into: Captured::default(),
+            into,
             is_origin: true,
         });
         Ok(())
@@ -165,12 +179,12 @@ pub(crate) fn stream(handle: Handle) -> Result<(Current, Option<Arc<Stream>>)> {
 ///
 /// # Errors
 /// Those of [`stream`] and of the work.
-pub(crate) fn submit(handle: Handle, work: Work) -> Result {
-    let (_, stream) = stream(handle)?;
+pub(crate) fn submit(handle: Handle, kind: NodeKind, work: Work) -> Result {
+    let (current, stream) = stream(handle)?;
     match stream.and_then(|stream| stream.captured()) {
         Some(captured) => {
-            captured.push(work);
-            Ok(())
+            let operation = Operation::new(kind, work);
+            captured.append(current.driver, operation).map(drop)
         }
         None => work(),
     }
@@ -192,7 +206,7 @@ pub(crate) fn record(event: Handle, on: Handle) -> Result {
     let event = current.driver.events.get(event)?;
     let captured = stream.and_then(|stream| stream.captured());
     if captured.is_none() {
-        *lock(&event.recorded) = Some(Instant::now());
+        event.record();
     }
     *lock(&event.captured) = captured;
     Ok(())
@@ -251,9 +265,9 @@ pub(crate) fn end_capture(handle: Handle) -> Result<Handle> {
                 }
                 true
             });
-            Ok(driver.graphs.insert(Graph {
-                captured: ended.into,
-            }))
+            let graph = stream.captured_graph(driver, &ended.into);
+            stream.set_captured_graph(0);
+            Ok(graph)
         }
     }
 }

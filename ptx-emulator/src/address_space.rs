@@ -72,6 +72,12 @@ pub(crate) fn window(space: Space) -> Option<(u64, u64)> {
     Some((base, base + WINDOW))
 }
 
+/// Whether all addresses from `start` to `end`, which is not among them, are global ones: not null,
+/// in no window and below the end of all.
+pub(crate) fn is_global(start: u64, end: u64) -> bool {
+    start != 0 && start <= end && end <= ADDRESSES_END && (end <= CODE_BASE || start >= GLOBAL_BASE)
+}
+
 /// The space of a generic address; global outside of all windows.
 pub(crate) fn space_of(address: u64) -> Space {
     match address & !(WINDOW - 1) {

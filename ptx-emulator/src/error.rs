@@ -21,6 +21,17 @@ pub enum MemoryError {
         /// The limit.
         capacity: u64,
     },
+    /// An allocation cannot lie at the address that was chosen for it.
+    #[error(
+        "no allocation of {bytes} bytes can lie at {address:#x}: the addresses are in use or \
+         reserved, or no multiple of 4"
+    )]
+    Occupied {
+        /// The address.
+        address: u64,
+        /// Bytes requested.
+        bytes: u64,
+    },
     /// No allocation starts at the address.
     #[error("no allocation starts at {address:#x}")]
     NotAnAllocation {

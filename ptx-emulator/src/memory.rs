@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use crate::address_space::{CONST_BASE, GLOBAL_BASE, GLOBAL_END, WINDOW};
+use crate::address_space::{CONST_BASE, GLOBAL_BASE, GLOBAL_END, HEAP_BASE, WINDOW, is_global};
 use crate::allocation::{Allocation, HostStorage};
 use crate::error::MemoryError;
 use crate::heap::{DEFAULT_HEAP_BYTES, FreeError, Heap, HeapSite};
@@ -43,6 +43,20 @@ struct State {
     written: Ranges,
     /// Size of each allocation that was freed and whose addresses have not been reused.
     freed: BTreeMap<u64, u64>,
+}
+
+impl State {
+    /// Forgets what was freed between two addresses, which are used again.
+    fn forget_freed(&mut self, start: u64, end: u64) {
+        let reused = self.freed.range(..end).rev();
+        let reused: Vec<u64> = reused
+            .take_while(|(freed, bytes)| **freed + **bytes > start)
+            .map(|(&freed, _)| freed)
+            .collect();
+        for freed in reused {
+            self.freed.remove(&freed);
+        }
+    }
 }
 
 /// Locks that 64-bit atomics share; a power of two.
@@ -223,6 +237,47 @@ impl Memory {
         self.allocate_with(&mut state, bytes, align.max(ALLOCATION_ALIGN), false, place)
     }
 
+    /// An allocation at an address of the caller's choice, a multiple of 4, whose storage is memory
+    /// of the host; for memory that host and kernels know by the same address. It is given back by
+    /// [`Memory::free`], which leaves the storage to its owner.
+    ///
+    /// # Errors
+    /// [`MemoryError::Occupied`] where another allocation, the device heap or a window of the
+    /// generic address space lies there, [`MemoryError::Full`] where the allocation would exceed
+    /// the capacity or `storage` is smaller.
+    pub fn alloc_at(
+        &self,
+        address: u64,
+        bytes: u64,
+        storage: HostStorage,
+    ) -> Result<(), MemoryError> {
+        let mut state = self.state_mut();
+        let occupied = MemoryError::Occupied { address, bytes };
+        let end = match address.checked_add(bytes) {
+            Some(end) if address.is_multiple_of(4) && is_global(address, end) => end,
+            _ => return Err(occupied),
+        };
+        let heap = (HEAP_BASE, HEAP_BASE + self.heap.limit());
+        let is_in_heap = address < heap.1 && heap.0 < end;
+        if is_in_heap || overlaps(&state.allocations, address, end) {
+            return Err(occupied);
+        }
+        let full = MemoryError::Full {
+            requested: bytes,
+            used: state.used,
+            capacity: self.capacity,
+        };
+        let rounded = bytes.next_multiple_of(ALLOCATION_ALIGN);
+        if rounded > self.capacity.saturating_sub(state.used) {
+            return Err(full);
+        }
+        let allocation = Allocation::over(address, bytes, storage).ok_or(full)?;
+        state.used += rounded;
+        state.forget_freed(address, end);
+        state.allocations.insert(address, Arc::new(allocation));
+        Ok(())
+    }
+
     fn allocate(&self, state: &mut State, bytes: u64, constant: bool) -> Result<u64, MemoryError> {
         self.allocate_with(state, bytes, ALLOCATION_ALIGN, constant, |base| {
             Allocation::new(base, bytes)
@@ -256,10 +311,14 @@ impl Memory {
         // A larger alignment may leave a gap in front of the allocation.
         let slack = align - ALLOCATION_ALIGN;
         let with_slack = step.saturating_add(slack);
-        let base = if end - next >= with_slack {
-            next.next_multiple_of(align)
+        let behind = next.next_multiple_of(align);
+        let is_free = end - next >= with_slack
+            && !overlaps(&state.allocations, behind, behind.saturating_add(step));
+        let base = if is_free {
+            behind
         } else {
-            // All addresses have been used once: take the first gap that is large enough.
+            // All addresses have been used once, or what `alloc_at` made lies there: take the first
+            // gap that is large enough.
             match gap(&state.allocations, start, end, with_slack) {
                 Some(base) => base.next_multiple_of(align),
                 None => return Err(full),
@@ -274,14 +333,7 @@ impl Memory {
             true => state.next_const = next,
         }
         state.used += rounded;
-        let reused = state.freed.range(..base + step).rev();
-        let reused: Vec<u64> = reused
-            .take_while(|(freed, bytes)| **freed + **bytes > base)
-            .map(|(&freed, _)| freed)
-            .collect();
-        for freed in reused {
-            state.freed.remove(&freed);
-        }
+        state.forget_freed(base, base + step);
         state.allocations.insert(base, Arc::new(allocation));
         Ok(base)
     }
@@ -439,11 +491,13 @@ impl Memory {
         of_host.or_else(|| self.heap.freed(address))
     }
 
-    /// The allocations as they are now, by address; the storage of the device heap is the last one.
+    /// The allocations as they are now, and the storage of the device heap, by address.
     pub(crate) fn snapshot(&self) -> Vec<Arc<Allocation>> {
         let state = self.state();
-        let all = state.allocations.values().chain(self.heap.arena());
-        all.cloned().collect()
+        let below = state.allocations.range(..HEAP_BASE);
+        let above = state.allocations.range(HEAP_BASE..);
+        let all = below.map(|(_, one)| one).chain(self.heap.arena());
+        all.chain(above.map(|(_, one)| one)).cloned().collect()
     }
 
     /// The lock that 64-bit atomics and strong accesses at an address hold.
@@ -486,6 +540,12 @@ impl Memory {
     }
 }
 
+/// Whether any allocation has bytes between two addresses.
+fn overlaps(allocations: &BTreeMap<u64, Arc<Allocation>>, start: u64, end: u64) -> bool {
+    let before = allocations.range(..end).next_back();
+    before.is_some_and(|(&base, one)| base.saturating_add(one.bytes.max(1)) > start)
+}
+
 /// The first gap of at least `step` bytes between allocations.
 fn gap(
     allocations: &BTreeMap<u64, Arc<Allocation>>,
@@ -507,6 +567,7 @@ fn gap(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address_space::SHARED_BASE;
 
     #[test]
     fn allocations_are_aligned_apart_and_counted() {
@@ -596,6 +657,52 @@ mod tests {
         memory.free(a).expect("allocated");
         assert_eq!(words[..3], [7, 0x0101_0101, 7]);
         assert!(memory.alloc_over(8192, 4096, storage).is_err());
+    }
+
+    #[test]
+    fn allocations_lie_at_addresses_of_the_callers_choice() {
+        let memory = Memory::with_capacity(1 << 20);
+        let mut words = vec![7u32; 64];
+        let start = std::ptr::NonNull::from(&mut words[0]).cast();
+        // SAFETY: the vector lives until the end of the test, which uses it through `start` alone
+        // while an allocation lives.
+        let storage = || unsafe { HostStorage::new(start, 256, Box::new(())) }.expect("aligned");
+        let first = memory.alloc(300).expect("room");
+        let next = memory.state().next;
+        for wrong in [
+            first + 256,
+            next - 512 - 4,
+            2,
+            HEAP_BASE,
+            SHARED_BASE,
+            u64::MAX - 3,
+        ] {
+            let made = memory.alloc_at(wrong, 256, storage());
+            assert!(
+                matches!(made, Err(MemoryError::Occupied { .. })),
+                "{wrong:#x}"
+            );
+        }
+        // Beside others, in front of what is allocated next, and behind the device heap.
+        for address in [next + 4, 0x5555_0000_0010, HEAP_BASE + (1 << 30)] {
+            memory.alloc_at(address, 256, storage()).expect("free");
+            let mut word = [0; 4];
+            memory.read(address + 252, &mut word).expect("in bounds");
+            assert_eq!(u32::from_le_bytes(word), 7);
+            assert!(memory.read(address + 253, &mut word).is_err());
+        }
+        let small = memory.alloc_at(0x6000_0000_0000, 260, storage());
+        assert!(matches!(small, Err(MemoryError::Full { .. })));
+        let behind = memory.alloc(300).expect("room");
+        assert!(behind >= next + 260);
+        memory.prepare_heap().expect("room");
+        let bases: Vec<u64> = memory.regions().iter().map(|(base, _)| *base).collect();
+        assert!(
+            bases.is_sorted() && bases.contains(&HEAP_BASE),
+            "{bases:x?}"
+        );
+        memory.free(next + 4).expect("allocated");
+        assert!(memory.read(next + 4, &mut [0]).is_err());
     }
 
     #[test]

@@ -185,6 +185,13 @@ pub struct Variable {
     pub initializer: Vec<Initializer>,
 }
 
+impl Variable {
+    /// Bytes of an element of an array, or of the variable itself.
+    pub fn element_bytes(&self) -> u64 {
+        u64::from(self.ty.bytes()) * u64::from(self.elements)
+    }
+}
+
 /// `.reg` declaration of one name, or of `name0 … name(count-1)`.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterDeclaration {
@@ -214,6 +221,8 @@ pub enum Operand {
     Float64(u64),
     /// `symbol+offset` outside brackets.
     NameOffset(Span, i64),
+    /// `array[index]`: the address of an element, outside brackets (PTX ISA, "Arrays as Operands").
+    Element(Span, i64),
     /// `[base+offset]`; no base for an absolute address.
     Address {
         /// A register or a symbol.

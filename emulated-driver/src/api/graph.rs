@@ -1,13 +1,19 @@
-//! Graphs that were captured from streams.
+//! Graphs: nodes by hand, instances, launches.
 
-use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::{Arc, Mutex};
 
 use crate::code::{Code, Result};
 use crate::context::current;
-use crate::pointer::Out;
-use crate::state::{Handle, driver};
-use crate::stream::{Captured, Graph, submit};
+use crate::graph::{Graph, Instance, Node, NodeKind, Nodes, Operation};
+use crate::launch;
+use crate::pointer::{Host, In, Out};
+use crate::state::{Handle, driver, lock};
+use crate::stream::{self, submit};
+
+use super::memory::{Copy3d, rows_of};
+use super::module::prepare;
+use super::stream::Callback;
 
 /// Flags that a graph can be instantiated with: free on launch, upload, and priorities of nodes.
 /// That for launches from a device is not among them.
@@ -18,8 +24,9 @@ fn instantiate(to: Out<Handle>, graph: Handle, flags: u64) -> Result {
     if to.is_null() || flags & !FLAGS != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let captured = driver.graphs.get(graph)?.captured.clone();
-    to.set(driver.graphs.insert(Graph { captured }))
+    let steps = driver.graphs.get(graph)?.nodes.instantiate(driver)?;
+    let steps = Mutex::new(steps);
+    to.set(driver.instances.insert(Instance { steps, flags }))
 }
 
 /// What cuGraphInstantiateWithParams is called with.
@@ -32,13 +39,502 @@ pub struct Params {
     result: c_uint,
 }
 
+/// `CUDA_KERNEL_NODE_PARAMS` without what its second version adds.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct KernelParams {
+    function: Handle,
+    grid: [c_uint; 3],
+    block: [c_uint; 3],
+    shared: c_uint,
+    each: In<Host>,
+    extra: In<Host>,
+}
+
+/// `CUDA_MEMSET_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct SetParams {
+    address: u64,
+    pitch: usize,
+    value: c_uint,
+    element_bytes: c_uint,
+    width: usize,
+    height: usize,
+}
+
+/// `CUDA_HOST_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct HostParams {
+    function: Option<unsafe extern "C" fn(*mut c_void)>,
+    argument: Host,
+}
+
+/// A kernel's parameters with their own copy of the arguments, for the getter.
+struct KernelCopy {
+    params: KernelParams,
+    values: Vec<Box<[u8]>>,
+    pointers: Vec<u64>,
+}
+
+// SAFETY: the pointers of the program in the parameters are not used; the others are to the values
+// here, which do not change.
+unsafe impl Send for KernelCopy {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for KernelCopy {}
+
+fn kernel(params: In<KernelParams>) -> Result<Operation> {
+    let mut params = params.get()?;
+    let current = current()?;
+    let function = current.driver.functions.get(params.function)?;
+    let mut config = ptx_emulator::LaunchConfig::new(params.grid, params.block);
+    config.dynamic_shared_bytes = params.shared;
+    let args = prepare(&current, &function, &config, (params.each, params.extra))?;
+    let mut values = Vec::new();
+    if !params.each.is_null() {
+        for (index, param) in function.kernel.params().iter().enumerate() {
+            let bytes = params.each.at(index)?.vec(param.bytes as usize)?;
+            values.push(bytes.into_boxed_slice());
+        }
+    }
+    params.extra = In::NONE;
+    let pointers = values.iter().map(|one| one.as_ptr().expose_provenance() as u64);
+    let copy = KernelCopy {
+        params,
+        pointers: pointers.collect(),
+        values,
+    };
+    let work = move || launch::run(&current, &function, &config, &args);
+    Ok(Operation {
+        params: Some(Arc::new(copy)),
+        ..Operation::new(NodeKind::Kernel, Arc::new(work))
+    })
+}
+
+fn copy(params: In<Copy3d>) -> Result<Operation> {
+    let params = params.get()?;
+    let work = rows_of(current()?.driver, params)?;
+    Ok(Operation {
+        params: Some(Arc::new(Plain(params))),
+        ..Operation::new(NodeKind::Copy, work)
+    })
+}
+
+/// Parameters that are copied as they are.
+struct Plain<T>(T);
+
+// SAFETY: the pointers of the program in them are numbers here, which no one follows.
+unsafe impl<T> Send for Plain<T> {}
+// SAFETY: as for `Send`.
+unsafe impl<T> Sync for Plain<T> {}
+
+fn set(params: In<SetParams>) -> Result<Operation> {
+    let params = params.get()?;
+    let driver = current()?.driver;
+    let bytes = params.element_bytes as usize;
+    if !matches!(bytes, 1 | 2 | 4) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let value = params.value.to_le_bytes()[..bytes].to_vec();
+    let rows = (params.height.max(1), params.pitch);
+    let work = move || driver.set(params.address, &value, params.width, rows);
+    Ok(Operation {
+        params: Some(Arc::new(Plain(params))),
+        ..Operation::new(NodeKind::Set, Arc::new(work))
+    })
+}
+
+fn host(params: In<HostParams>) -> Result<Operation> {
+    let params = params.get()?;
+    let function = params.function.ok_or(Code::INVALID_VALUE)?;
+    let callback = Callback::new(function, params.argument);
+    let work = move || {
+        callback.call();
+        Ok(())
+    };
+    Ok(Operation {
+        params: Some(Arc::new(Plain(params))),
+        ..Operation::new(NodeKind::Host, Arc::new(work))
+    })
+}
+
+fn child(graph: Handle) -> Result<Operation> {
+    let driver = current()?.driver;
+    let steps = driver.graphs.get(graph)?.nodes.instantiate(driver)?;
+    let (steps, flags) = (Mutex::new(steps), 0);
+    let instance = Instance { steps, flags };
+    let work = Arc::new(move || instance.run());
+    Ok(Operation {
+        params: Some(Arc::new(Plain(graph))),
+        ..Operation::new(NodeKind::Graph, work)
+    })
+}
+
+fn event(event: Handle, kind: NodeKind) -> Result<Operation> {
+    let event = current()?.driver.events.get(event)?;
+    // Whatever was recorded before has run.
+    let work = move || {
+        if kind == NodeKind::RecordEvent {
+            event.record();
+        }
+        Ok(())
+    };
+    Ok(Operation::new(kind, Arc::new(work)))
+}
+
+/// Where a node is added, and behind which ones.
+struct Place {
+    graph: Handle,
+    dependencies: In<Handle>,
+    count: usize,
+}
+
+fn add(to: Out<Handle>, place: Place, operation: Result<Operation>) -> Result {
+    let driver = driver()?;
+    let nodes = driver.graphs.get(place.graph)?.nodes.clone();
+    if to.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    let dependencies: Result<Vec<Handle>> =
+        (0..place.count).map(|index| place.dependencies.at(index)).collect();
+    to.set(nodes.add(driver, &dependencies?, operation?)?)
+}
+
+fn node(handle: Handle) -> Result<Arc<Node>> {
+    driver()?.nodes.get(handle)
+}
+
+/// Replaces what a node does by something of the same kind.
+fn replace(handle: Handle, operation: Operation) -> Result {
+    let node = node(handle)?;
+    let mut own = lock(&node.operation);
+    if own.kind != operation.kind {
+        return Err(Code::INVALID_VALUE);
+    }
+    *own = operation;
+    Ok(())
+}
+
+fn replace_in(instance: Handle, node: Handle, operation: Operation) -> Result {
+    driver()?.instances.get(instance)?.set(node, operation)
+}
+
+/// The parameters that a node was made from.
+fn params<T: Copy + 'static>(handle: Handle, to: Out<T>) -> Result {
+    let node = node(handle)?;
+    let operation = lock(&node.operation);
+    let params = operation.params.as_ref().and_then(|params| params.downcast_ref::<Plain<T>>());
+    to.set(params.ok_or(Code::INVALID_VALUE)?.0)
+}
+
+/// Stores up to `count` handles, and how many there are; null for those behind the last.
+fn list(all: &[Handle], to: Out<Handle>, count: Out<usize>) -> Result {
+    if to.is_null() {
+        return count.set(all.len());
+    }
+    let room = count.get()?;
+    for index in 0..room {
+        to.at(index).set(all.get(index).copied().unwrap_or(0))?;
+    }
+    count.set(all.len().min(room))
+}
+
+fn edges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) -> Result {
+    let all = driver()?.graphs.get(graph)?.nodes.edges();
+    if from.is_null() != to.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    let room = if from.is_null() { 0 } else { count.get()? };
+    for (index, edge) in all.iter().take(room).enumerate() {
+        from.at(index).set(edge.0)?;
+        to.at(index).set(edge.1)?;
+    }
+    count.set(if from.is_null() { all.len() } else { all.len().min(room) })
+}
+
+/// The nodes that depend on one.
+fn dependents(handle: Handle) -> Result<Vec<Handle>> {
+    let edges = node(handle)?.graph.edges().into_iter();
+    Ok(edges.filter(|edge| edge.0 == handle).map(|edge| edge.1).collect())
+}
+
+fn change_edges(
+    graph: Handle,
+    (from, to): (In<Handle>, In<Handle>),
+    count: usize,
+    present: bool,
+) -> Result {
+    let nodes = driver()?.graphs.get(graph)?.nodes.clone();
+    (0..count).try_for_each(|index| nodes.set_edge(from.at(index)?, to.at(index)?, present))
+}
+
+/// `CUgraphExecUpdateResultInfo`: 0 success, 1 an error.
+fn update(instance: Handle, graph: Handle) -> Result {
+    let driver = driver()?;
+    let nodes = driver.graphs.get(graph)?.nodes.clone();
+    driver.instances.get(instance)?.update(driver, &nodes)
+}
+
 api! {
-    fn cuGraphCreate(to: Out<Handle>, _flags: c_uint) {
-        let captured = Captured::default();
-        to.set(driver()?.graphs.insert(Graph { captured }))
+    fn cuGraphCreate(to: Out<Handle>, flags: c_uint) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        to.set(driver()?.graphs.insert(Graph::default()))
     }
 
-    fn cuGraphDestroy(graph: Handle) { driver()?.graphs.remove(graph).map(drop) }
+    fn cuGraphDestroy(graph: Handle) {
+        let driver = driver()?;
+        let removed = driver.graphs.remove(graph)?;
+        driver.nodes.retain(|node| !node.graph.is(&removed.nodes));
+        Ok(())
+    }
+
+    fn cuGraphClone(to: Out<Handle>, graph: Handle) {
+        let driver = driver()?;
+        let (nodes, originals) = driver.graphs.get(graph)?.nodes.duplicate(driver)?;
+        to.set(driver.graphs.insert(Graph { nodes, originals }))
+    }
+
+    fn cuGraphNodeFindInClone(to: Out<Handle>, original: Handle, clone: Handle) {
+        let graph = driver()?.graphs.get(clone)?;
+        let mut pairs = graph.originals.iter();
+        to.set(pairs.find(|pair| pair.0 == original).ok_or(Code::INVALID_VALUE)?.1)
+    }
+
+    fn cuGraphAddKernelNode(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize,
+        params: In<KernelParams>,
+    ) {
+        add(to, Place { graph, dependencies, count }, kernel(params))
+    }
+
+    fn cuGraphAddKernelNode_v2(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize,
+        params: In<KernelParams>,
+    ) {
+        add(to, Place { graph, dependencies, count }, kernel(params))
+    }
+
+    fn cuGraphAddMemcpyNode(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize,
+        params: In<Copy3d>, _context: Handle,
+    ) {
+        add(to, Place { graph, dependencies, count }, copy(params))
+    }
+
+    fn cuGraphAddMemsetNode(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize,
+        params: In<SetParams>, _context: Handle,
+    ) {
+        add(to, Place { graph, dependencies, count }, set(params))
+    }
+
+    fn cuGraphAddHostNode(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize,
+        params: In<HostParams>,
+    ) {
+        add(to, Place { graph, dependencies, count }, host(params))
+    }
+
+    fn cuGraphAddEmptyNode(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize,
+    ) {
+        add(to, Place { graph, dependencies, count }, Ok(Operation::nothing(NodeKind::Empty)))
+    }
+
+    fn cuGraphAddChildGraphNode(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize, inner: Handle,
+    ) {
+        add(to, Place { graph, dependencies, count }, child(inner))
+    }
+
+    fn cuGraphAddEventRecordNode(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize, recorded: Handle,
+    ) {
+        let operation = event(recorded, NodeKind::RecordEvent);
+        add(to, Place { graph, dependencies, count }, operation)
+    }
+
+    fn cuGraphAddEventWaitNode(
+        to: Out<Handle>, graph: Handle, dependencies: In<Handle>, count: usize, awaited: Handle,
+    ) {
+        let operation = event(awaited, NodeKind::WaitEvent);
+        add(to, Place { graph, dependencies, count }, operation)
+    }
+
+    fn cuGraphAddDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
+        change_edges(graph, (from, to), count, true)
+    }
+
+    fn cuGraphAddDependencies_v2(
+        graph: Handle, from: In<Handle>, to: In<Handle>, _data: In<u64>, count: usize,
+    ) {
+        change_edges(graph, (from, to), count, true)
+    }
+
+    fn cuGraphRemoveDependencies(graph: Handle, from: In<Handle>, to: In<Handle>, count: usize) {
+        change_edges(graph, (from, to), count, false)
+    }
+
+    fn cuGraphRemoveDependencies_v2(
+        graph: Handle, from: In<Handle>, to: In<Handle>, _data: In<u64>, count: usize,
+    ) {
+        change_edges(graph, (from, to), count, false)
+    }
+
+    fn cuGraphDestroyNode(handle: Handle) {
+        let removed = driver()?.nodes.remove(handle)?;
+        removed.graph.remove(handle);
+        Ok(())
+    }
+
+    fn cuGraphGetNodes(graph: Handle, to: Out<Handle>, count: Out<usize>) {
+        list(&driver()?.graphs.get(graph)?.nodes.handles(), to, count)
+    }
+
+    fn cuGraphGetRootNodes(graph: Handle, to: Out<Handle>, count: Out<usize>) {
+        let nodes: Nodes = driver()?.graphs.get(graph)?.nodes.clone();
+        let mut roots = nodes.handles();
+        roots.retain(|node| nodes.dependencies(*node).is_empty());
+        list(&roots, to, count)
+    }
+
+    fn cuGraphGetEdges(graph: Handle, from: Out<Handle>, to: Out<Handle>, count: Out<usize>) {
+        edges(graph, from, to, count)
+    }
+
+    fn cuGraphGetEdges_v2(
+        graph: Handle, from: Out<Handle>, to: Out<Handle>, data: Out<u64>, count: Out<usize>,
+    ) {
+        no_edge_data(data, count)?;
+        edges(graph, from, to, count)
+    }
+
+    fn cuGraphNodeGetType(handle: Handle, to: Out<c_uint>) {
+        to.set(lock(&node(handle)?.operation).kind as c_uint)
+    }
+
+    fn cuGraphNodeGetDependencies(handle: Handle, to: Out<Handle>, count: Out<usize>) {
+        list(&node(handle)?.graph.dependencies(handle), to, count)
+    }
+
+    fn cuGraphNodeGetDependencies_v2(
+        handle: Handle, to: Out<Handle>, data: Out<u64>, count: Out<usize>,
+    ) {
+        no_edge_data(data, count)?;
+        list(&node(handle)?.graph.dependencies(handle), to, count)
+    }
+
+    fn cuGraphNodeGetDependentNodes(handle: Handle, to: Out<Handle>, count: Out<usize>) {
+        list(&dependents(handle)?, to, count)
+    }
+
+    fn cuGraphNodeGetDependentNodes_v2(
+        handle: Handle, to: Out<Handle>, data: Out<u64>, count: Out<usize>,
+    ) {
+        no_edge_data(data, count)?;
+        list(&dependents(handle)?, to, count)
+    }
+
+    fn cuGraphKernelNodeGetParams(handle: Handle, to: Out<KernelParams>) {
+        kernel_params(handle, to)
+    }
+
+    fn cuGraphKernelNodeGetParams_v2(handle: Handle, to: Out<KernelParams>) {
+        kernel_params(handle, to)
+    }
+
+    fn cuGraphMemcpyNodeGetParams(handle: Handle, to: Out<Copy3d>) { params(handle, to) }
+
+    fn cuGraphMemsetNodeGetParams(handle: Handle, to: Out<SetParams>) { params(handle, to) }
+
+    fn cuGraphHostNodeGetParams(handle: Handle, to: Out<HostParams>) { params(handle, to) }
+
+    fn cuGraphChildGraphNodeGetGraph(handle: Handle, to: Out<Handle>) { params(handle, to) }
+
+    fn cuGraphKernelNodeSetParams(handle: Handle, params: In<KernelParams>) {
+        replace(handle, kernel(params)?)
+    }
+
+    fn cuGraphKernelNodeSetParams_v2(handle: Handle, params: In<KernelParams>) {
+        replace(handle, kernel(params)?)
+    }
+
+    fn cuGraphMemcpyNodeSetParams(handle: Handle, params: In<Copy3d>) {
+        replace(handle, copy(params)?)
+    }
+
+    fn cuGraphMemsetNodeSetParams(handle: Handle, params: In<SetParams>) {
+        replace(handle, set(params)?)
+    }
+
+    fn cuGraphHostNodeSetParams(handle: Handle, params: In<HostParams>) {
+        replace(handle, host(params)?)
+    }
+
+    fn cuGraphExecKernelNodeSetParams(
+        instance: Handle, handle: Handle, params: In<KernelParams>,
+    ) {
+        replace_in(instance, handle, kernel(params)?)
+    }
+
+    fn cuGraphExecKernelNodeSetParams_v2(
+        instance: Handle, handle: Handle, params: In<KernelParams>,
+    ) {
+        replace_in(instance, handle, kernel(params)?)
+    }
+
+    fn cuGraphExecMemcpyNodeSetParams(
+        instance: Handle, handle: Handle, params: In<Copy3d>, _context: Handle,
+    ) {
+        replace_in(instance, handle, copy(params)?)
+    }
+
+    fn cuGraphExecMemsetNodeSetParams(
+        instance: Handle, handle: Handle, params: In<SetParams>, _context: Handle,
+    ) {
+        replace_in(instance, handle, set(params)?)
+    }
+
+    fn cuGraphExecHostNodeSetParams(instance: Handle, handle: Handle, params: In<HostParams>) {
+        replace_in(instance, handle, host(params)?)
+    }
+
+    fn cuGraphExecChildGraphNodeSetParams(instance: Handle, handle: Handle, graph: Handle) {
+        replace_in(instance, handle, child(graph)?)
+    }
+
+    fn cuGraphExecUpdate(
+        instance: Handle, graph: Handle, error_node: Out<Handle>, result: Out<c_uint>,
+    ) {
+        error_node.set_optional(0);
+        let updated = update(instance, graph);
+        result.set_optional(c_uint::from(updated.is_err()));
+        updated
+    }
+
+    fn cuGraphExecUpdate_v2(instance: Handle, graph: Handle, info: Out<[u64; 3]>) {
+        let updated = update(instance, graph);
+        info.set([u64::from(updated.is_err()), 0, 0])?;
+        updated
+    }
+
+    fn cuGraphNodeSetEnabled(instance: Handle, handle: Handle, enabled: c_uint) {
+        let instance = driver()?.instances.get(instance)?;
+        let mut steps = lock(&instance.steps);
+        let step = steps.iter_mut().find(|step| step.node == handle);
+        step.ok_or(Code::INVALID_VALUE)?.enabled = enabled != 0;
+        Ok(())
+    }
+
+    fn cuGraphNodeGetEnabled(instance: Handle, handle: Handle, to: Out<c_uint>) {
+        let instance = driver()?.instances.get(instance)?;
+        let steps = lock(&instance.steps);
+        let step = steps.iter().find(|step| step.node == handle);
+        to.set(c_uint::from(step.ok_or(Code::INVALID_VALUE)?.enabled))
+    }
 
     fn cuGraphInstantiateWithFlags(to: Out<Handle>, graph: Handle, flags: u64) {
         instantiate(to, graph, flags)
@@ -50,22 +546,45 @@ api! {
         instantiate(to, graph, 0)
     }
 
-    fn cuGraphInstantiateWithParams(
-        to: Out<Handle>, graph: Handle, params: crate::pointer::In<Params>,
-    ) {
+    fn cuGraphInstantiateWithParams(to: Out<Handle>, graph: Handle, params: In<Params>) {
         instantiate(to, graph, params.get()?.flags)
     }
 
-    fn cuGraphExecDestroy(graph: Handle) { driver()?.graphs.remove(graph).map(drop) }
-
-    fn cuGraphUpload(graph: Handle, _stream: Handle) {
-        current()?.driver.graphs.get(graph).map(drop)
+    fn cuGraphExecGetFlags(instance: Handle, to: Out<u64>) {
+        to.set(driver()?.instances.get(instance)?.flags)
     }
 
-    fn cuGraphLaunch(graph: Handle, stream: Handle) {
-        let graph = current()?.driver.graphs.get(graph)?;
-        submit(stream, Arc::new(move || graph.captured.run()))
+    fn cuGraphExecDestroy(instance: Handle) { driver()?.instances.remove(instance).map(drop) }
+
+    fn cuGraphUpload(instance: Handle, on: Handle) {
+        stream::stream(on)?;
+        driver()?.instances.get(instance).map(drop)
+    }
+
+    fn cuGraphLaunch(instance: Handle, on: Handle) {
+        let instance = current()?.driver.instances.get(instance)?;
+        submit(on, NodeKind::Graph, Arc::new(move || instance.run()))
     }
 
     fn cuDeviceGraphMemTrim(device: c_int) { driver()?.device(device).map(drop) }
+}
+
+/// Edges have no data but zeros: kinds of edges are for launches that begin before others end.
+fn no_edge_data(data: Out<u64>, count: Out<usize>) -> Result {
+    if data.is_null() {
+        return Ok(());
+    }
+    (0..count.get()?).try_for_each(|index| data.at(index).set(0))
+}
+
+fn kernel_params(handle: Handle, to: Out<KernelParams>) -> Result {
+    let node = node(handle)?;
+    let operation = lock(&node.operation);
+    let copy = operation.params.as_ref().and_then(|params| params.downcast_ref::<KernelCopy>());
+    let copy = copy.ok_or(Code::INVALID_VALUE)?;
+    // The pointers are to the node's own copies, and live until its parameters are set or it is
+    // destroyed.
+    let pointers = copy.pointers.as_ptr().expose_provenance() as u64;
+    let each = In::at_address(if copy.values.is_empty() { 0 } else { pointers });
+    to.set(KernelParams { each, ..copy.params })
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
+use crate::graph::{NodeKind, Operation, Work};
 use crate::memory::{Allocated, Kind, Pool};
 use crate::pointer::{Host, In, Out};
-use crate::state::{Handle, driver, lock};
+use crate::state::{Driver, Handle, driver, lock};
 use crate::stream::{self, submit};
 
 fn allocate(current: &Current, bytes: usize, kind: Kind) -> Result<u64> {
@@ -80,7 +81,8 @@ fn copy_async(to: u64, from: u64, bytes: usize, sides: Sides, on: Handle) -> Res
         return Ok(());
     }
     check_sides(&current, to, from, sides)?;
-    submit(on, Arc::new(move || current.driver.copy(to, from, bytes)))
+    let work = move || current.driver.copy(to, from, bytes);
+    submit(on, NodeKind::Copy, Arc::new(work))
 }
 
 /// `count` elements of `rows` rows, on a stream or, where there is none, at once.
@@ -96,7 +98,7 @@ fn set(
     }
     let value = value.to_vec();
     let work = move || current.driver.set(address, &value, width, (rows, pitch));
-    submit(on.unwrap_or(0), Arc::new(work))
+    submit(on.unwrap_or(0), NodeKind::Set, Arc::new(work))
 }
 
 /// One side of a copy of rows: `CU_MEMORYTYPE_…`, and both addresses.
@@ -169,21 +171,43 @@ impl Plane {
 }
 
 impl Volume {
+    /// An array's side as one of device memory, with the array's own rows and planes.
+    fn resolve(self) -> Result<Volume> {
+        if self.memory_type != 3 {
+            return Ok(self);
+        }
+        let image = driver()?.arrays.get(self.array)?.image;
+        let rows = image.plane_bytes.checked_div(image.row_bytes).unwrap_or(1);
+        Ok(Volume {
+            memory_type: 2,
+            device: image.address,
+            pitch: image.row_bytes as usize,
+            height: rows as usize,
+            ..self
+        })
+    }
+
     /// The address of the first byte.
     fn start(&self) -> Result<u64> {
         let base = match self.memory_type {
             1 => self.host.address(),
             2 | 4 => self.device,
-            3 => return Err(Code::NOT_SUPPORTED),
             _ => return Err(Code::INVALID_VALUE),
         };
-        let offset = self.x + self.pitch * (self.y + self.height * self.z);
-        Ok(base + offset as u64)
+        let rows = self.height.checked_mul(self.z).and_then(|rows| rows.checked_add(self.y));
+        let offset = rows.and_then(|rows| rows.checked_mul(self.pitch));
+        let offset = offset.and_then(|offset| offset.checked_add(self.x));
+        base.checked_add(offset.ok_or(Code::INVALID_VALUE)? as u64).ok_or(Code::INVALID_VALUE)
     }
 }
 
 fn copy_rows(copy: Copy3d, on: Handle) -> Result {
     let (current, _) = stream::stream(on)?;
+    submit(on, NodeKind::Copy, rows_of(current.driver, copy)?)
+}
+
+/// The work of a copy of rows.
+pub(super) fn rows_of(driver: &'static Driver, copy: Copy3d) -> Result<Work> {
     let Copy3d {
         from,
         to,
@@ -191,6 +215,7 @@ fn copy_rows(copy: Copy3d, on: Handle) -> Result {
         height,
         depth,
     } = copy;
+    let (from, to) = (from.resolve()?, to.resolve()?);
     let several = height > 1 || depth > 1;
     if several && ((from.pitch != 0 && from.pitch < width) || (to.pitch != 0 && to.pitch < width)) {
         return Err(Code::INVALID_VALUE);
@@ -211,19 +236,20 @@ fn copy_rows(copy: Copy3d, on: Handle) -> Result {
     };
     let (from, to) = (packed(from), packed(to));
     let (source, target) = (from.start()?, to.start()?);
-    let strides = [to, from].map(|side| [side.pitch, side.pitch * side.height]);
-    submit(
-        on,
-        Arc::new(move || {
-            for z in 0..depth {
-                for y in 0..height {
-                    let [to, from] = strides.map(|[row, plane]| (row * y + plane * z) as u64);
-                    current.driver.copy(target + to, source + from, width)?;
-                }
+    let strides = [to, from].map(|side| [side.pitch, side.pitch.saturating_mul(side.height)]);
+    Ok(Arc::new(move || {
+        for z in 0..depth {
+            for y in 0..height {
+                let [to, from] = strides.map(|[row, plane]| {
+                    row.saturating_mul(y).saturating_add(plane.saturating_mul(z)) as u64
+                });
+                let to = target.checked_add(to).ok_or(Code::INVALID_VALUE)?;
+                let from = source.checked_add(from).ok_or(Code::INVALID_VALUE)?;
+                driver.copy(to, from, width)?;
             }
-            Ok(())
-        }),
-    )
+        }
+        Ok(())
+    }))
 }
 
 fn copy_2d(copy: In<Copy2d>, on: Handle) -> Result {
@@ -264,12 +290,12 @@ fn pointer_attribute(attribute: c_uint, address: u64) -> Result<(u64, usize)> {
     Ok(match attribute {
         1 => (found.context as u64, 8),
         2 => match found.kind {
-            Kind::EmulatedDevice | Kind::Managed => (2, 4),
+            Kind::EmulatedDevice | Kind::Managed | Kind::Virtual => (2, 4),
             Kind::Pinned(_) | Kind::Registered(..) => (1, 4),
         },
         3 => (found.address + offset, 8),
         4 => match found.kind {
-            Kind::EmulatedDevice => return Err(Code::INVALID_VALUE),
+            Kind::EmulatedDevice | Kind::Virtual => return Err(Code::INVALID_VALUE),
             Kind::Registered(host, _) => (host + offset, 8),
             _ => (address, 8),
         },
@@ -302,20 +328,19 @@ fn pool_of(device: usize) -> Result<Handle> {
 
 fn allocate_from(to: Out<u64>, bytes: usize, pool: Option<Handle>, on: Handle) -> Result {
     let (current, stream) = stream::stream(on)?;
-    if stream.is_some_and(|stream| stream.captured().is_some()) {
-        return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
-    }
     let handle = pool.map_or_else(|| pool_of(current.context.device), Ok)?;
     let pool = current.driver.pools.get(handle)?;
     if to.is_null() {
         return Err(Code::INVALID_VALUE);
     }
     let place = (pool.device, current.handle, handle);
-    to.set(
-        current
-            .driver
-            .allocate(bytes as u64, Kind::EmulatedDevice, place)?,
-    )
+    let driver = current.driver;
+    let address = driver.allocate(bytes as u64, Kind::EmulatedDevice, place)?;
+    if let Some(captured) = stream.and_then(|stream| stream.captured()) {
+        // The graph's allocation has its address from now on, and keeps it.
+        captured.append(driver, Operation::nothing(NodeKind::Alloc))?;
+    }
+    to.set(address)
 }
 
 api! {
@@ -568,7 +593,11 @@ api! {
     fn cuMemFreeAsync(address: u64, on: Handle) {
         let (current, stream) = stream::stream(on)?;
         match stream.and_then(|stream| stream.captured()) {
-            Some(_) => Err(Code::STREAM_CAPTURE_UNSUPPORTED),
+            // What a graph allocates lives until its context is destroyed: launches use it again.
+            Some(captured) => {
+                let operation = Operation::nothing(NodeKind::Free);
+                captured.append(current.driver, operation).map(drop)
+            }
             None => free(&current, address),
         }
     }

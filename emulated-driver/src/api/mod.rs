@@ -16,6 +16,7 @@ macro_rules! api {
     };
 }
 
+mod array;
 mod device;
 mod graph;
 mod memory;
@@ -23,6 +24,7 @@ mod module;
 mod procedures;
 mod stream;
 mod unsupported;
+mod virtual_memory;
 
 /// The address of an exported function.
 #[derive(Clone, Copy)]

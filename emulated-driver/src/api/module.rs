@@ -3,10 +3,11 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::{Arc, Mutex};
 
-use ptx_emulator::{LaunchConfig, TensorElement, TensorMap, TensorSwizzle};
+use ptx_emulator::{Args, LaunchConfig, TensorElement, TensorMap, TensorSwizzle};
 
 use crate::code::{Code, Result};
 use crate::context::{Current, current};
+use crate::graph::NodeKind;
 use crate::image::{self, Log};
 use crate::launch::{self, Function};
 use crate::pointer::{Host, In, Out, Text};
@@ -93,6 +94,23 @@ fn optional<T: Copy>(pointer: In<T>) -> Option<In<T>> {
     (!pointer.is_null()).then_some(pointer)
 }
 
+/// Checks a launch, and copies its arguments.
+///
+/// # Errors
+/// As the driver refuses a launch.
+pub(super) fn prepare(
+    current: &Current,
+    function: &Function,
+    config: &LaunchConfig,
+    (each, extra): (In<Host>, In<Host>),
+) -> Result<Args> {
+    if function.context != current.handle {
+        return Err(Code::INVALID_HANDLE);
+    }
+    function.check(current.device(), config, false)?;
+    function.arguments(each, extra)
+}
+
 fn run(
     handle: Handle,
     config: LaunchConfig,
@@ -101,13 +119,11 @@ fn run(
 ) -> Result {
     let (current, _) = stream::stream(on)?;
     let function = current.driver.functions.get(handle)?;
-    if function.context != current.handle {
-        return Err(Code::INVALID_HANDLE);
-    }
     function.check(current.device(), &config, cooperative)?;
-    let args = function.arguments(each, extra)?;
+    let args = prepare(&current, &function, &config, (each, extra))?;
     submit(
         on,
+        NodeKind::Kernel,
         Arc::new(move || launch::run(&current, &function, &config, &args)),
     )
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{Symbol, device, graph, memory, module, stream, unsupported};
+use super::{Symbol, array, device, graph, memory, module, stream, unsupported, virtual_memory};
 use crate::code::{Code, Result};
 use crate::pointer::{Out, Text};
 
@@ -24,6 +24,12 @@ const VERSIONS: &[(&str, c_int, &str)] = &[
     ("cuGraphAddKernelNode", 0, "cuGraphAddKernelNode_v2"),
     ("cuGraphAddNode", 13_000, "cuGraphAddNode_v2"), ("cuGraphAddNode", 0, "cuGraphAddNode"),
     ("cuGraphExecUpdate", 0, "cuGraphExecUpdate_v2"),
+    ("cuGraphNodeGetDependencies", 13_000, "cuGraphNodeGetDependencies_v2"),
+    ("cuGraphNodeGetDependencies", 0, "cuGraphNodeGetDependencies"),
+    ("cuGraphNodeGetDependentNodes", 13_000, "cuGraphNodeGetDependentNodes_v2"),
+    ("cuGraphNodeGetDependentNodes", 0, "cuGraphNodeGetDependentNodes"),
+    ("cuGraphRemoveDependencies", 13_000, "cuGraphRemoveDependencies_v2"),
+    ("cuGraphRemoveDependencies", 0, "cuGraphRemoveDependencies"),
     ("cuGraphGetEdges", 13_000, "cuGraphGetEdges_v2"), ("cuGraphGetEdges", 0, "cuGraphGetEdges"),
     ("cuGraphInstantiate", 12_000, "cuGraphInstantiateWithFlags"),
     ("cuLaunchHostFunc", 0, "cuLaunchHostFunc"),
@@ -42,6 +48,8 @@ const VERSIONS: &[(&str, c_int, &str)] = &[
 /// An exported function of exactly this name.
 fn exported(name: &str) -> Option<Symbol> {
     let tables = [
+        array::TABLE,
+        virtual_memory::TABLE,
         device::TABLE,
         graph::TABLE,
         memory::TABLE,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::code::{Code, Result};
 use crate::context::current;
-use crate::pointer::{Host, Out};
-use crate::state::{Handle, lock};
+use crate::graph::{NodeKind, Nodes};
+use crate::pointer::{Host, In, Out};
+use crate::state::{Handle, driver, lock};
 use crate::stream::{self, Event, Stream, submit, synchronise};
 
 /// A function of the program, and what it is called with.
 #[derive(Clone, Copy)]
-struct Callback {
+pub(super) struct Callback {
     function: unsafe extern "C" fn(*mut c_void),
     argument: Host,
 }
@@ -24,7 +25,11 @@ unsafe impl Send for Callback {}
 unsafe impl Sync for Callback {}
 
 impl Callback {
-    fn call(self) {
+    pub(super) fn new(function: unsafe extern "C" fn(*mut c_void), argument: Host) -> Self {
+        Callback { function, argument }
+    }
+
+    pub(super) fn call(self) {
         // SAFETY: the program vouches for the function with this argument (cuLaunchHostFunc).
         unsafe { (self.function)(self.argument.raw()) }
     }
@@ -42,7 +47,7 @@ fn create(to: Out<Handle>, flags: c_uint, priority: c_int) -> Result {
 }
 
 /// Status and identifier of a stream's capture: 0 for none, 1 for an active one.
-fn capture_info(handle: Handle, status: Out<c_uint>, id: Out<u64>) -> Result<usize> {
+fn capture_info(handle: Handle, status: Out<c_uint>, id: Out<u64>) -> Result<Option<Nodes>> {
     let captured = stream::stream(handle)?
         .1
         .and_then(|stream| stream.captured());
@@ -50,7 +55,106 @@ fn capture_info(handle: Handle, status: Out<c_uint>, id: Out<u64>) -> Result<usi
     if captured.is_some() {
         id.set_optional(handle as u64);
     }
-    Ok(captured.map_or(0, |captured| captured.len()))
+    Ok(captured)
+}
+
+/// Where `cuStreamGetCaptureInfo` stores the graph and the nodes that the next one depends on.
+struct CapturedInto {
+    graph: Out<Handle>,
+    nodes: Out<*const Handle>,
+    data: Out<*const u64>,
+    count: Out<usize>,
+}
+
+fn captured_into(handle: Handle, captured: Option<Nodes>, to: CapturedInto) -> Result {
+    let (Some(captured), Some(stream)) = (captured, stream::stream(handle)?.1) else {
+        return Ok(());
+    };
+    let driver = driver()?;
+    to.graph.set_optional(stream.captured_graph(driver, &captured));
+    let last = captured.handles().last().copied();
+    to.count.set_optional(usize::from(last.is_some()));
+    to.nodes.set_optional(stream.last_node(last));
+    // Without data, all edges are plain ones.
+    to.data.set_optional(std::ptr::null());
+    Ok(())
+}
+
+/// How a stream waits for a value (`CUstreamWaitValue_flags`).
+fn is_reached(now: u64, value: u64, bits: u32, flags: c_uint) -> Result<bool> {
+    let mask = u64::MAX >> (64 - bits);
+    Ok(match flags & 3 {
+        0 => now.wrapping_sub(value) << (64 - bits) >> 63 == 0,
+        1 => now == value,
+        2 => now & value != 0,
+        _ => !(now | value) & mask != 0,
+    })
+}
+
+/// Seconds after which a stream waits in vain for a value: only other threads can write it.
+const PATIENCE: u64 = 10;
+
+fn wait_value(handle: Handle, address: u64, (value, bits): (u64, u32), flags: c_uint) -> Result {
+    let driver = current()?.driver;
+    if flags & !(3 | 1 << 30) != 0 || !address.is_multiple_of(u64::from(bits / 8)) {
+        return Err(Code::INVALID_VALUE);
+    }
+    let work = move || {
+        let begun = std::time::Instant::now();
+        loop {
+            let mut bytes = [0; 8];
+            let read = driver.memory.read(address, &mut bytes[..bits as usize / 8]);
+            read.map_err(|_| Code::INVALID_VALUE)?;
+            if is_reached(u64::from_le_bytes(bytes), value, bits, flags)? {
+                return Ok(());
+            }
+            if begun.elapsed().as_secs() >= PATIENCE {
+                eprintln!(
+                    "warpladder cuda: a stream has waited {PATIENCE} s for a value at \
+                     {address:#x}: streams run in the thread that calls"
+                );
+                return Err(Code::LAUNCH_TIMEOUT);
+            }
+            std::thread::sleep(std::time::Duration::from_micros(50));
+        }
+    };
+    submit(handle, NodeKind::Values, Arc::new(work))
+}
+
+fn write_value(handle: Handle, address: u64, value: &[u8]) -> Result {
+    let (driver, value) = (current()?.driver, value.to_vec());
+    let work = move || driver.set(address, &value, 1, (1, 0));
+    submit(handle, NodeKind::Values, Arc::new(work))
+}
+
+/// `CUstreamBatchMemOpParams`: operation, address, value, flags.
+fn memory_operations(handle: Handle, count: c_uint, all: In<[u64; 6]>) -> Result {
+    for index in 0..count as usize {
+        let [operation, address, value, flags, ..] = all.at(index)?;
+        let flags = flags as c_uint;
+        match operation as u32 {
+            1 => wait_value(handle, address, (value & u64::from(u32::MAX), 32), flags)?,
+            2 => write_value(handle, address, &(value as u32).to_le_bytes())?,
+            4 => wait_value(handle, address, (value, 64), flags)?,
+            5 => write_value(handle, address, &value.to_le_bytes())?,
+            // Writes are seen at once, and in order.
+            3 | 6 => {}
+            _ => return Err(Code::INVALID_VALUE),
+        }
+    }
+    Ok(())
+}
+
+/// Ids of the attributes that a stream has: its access policy window (1), its synchronisation
+/// policy (3), priority (8), domain (9).
+const ATTRIBUTES: [c_uint; 4] = [1, 3, 8, 9];
+
+/// The stream whose attributes are meant: the default one has none that last.
+fn attributes(handle: Handle, id: c_uint) -> Result<Option<Arc<Stream>>> {
+    match ATTRIBUTES.contains(&id) {
+        true => Ok(stream::stream(handle)?.1),
+        false => Err(Code::INVALID_VALUE),
+    }
 }
 
 fn elapsed(to: Out<f32>, start: Handle, end: Handle) -> Result {
@@ -124,7 +228,7 @@ api! {
     ) {
         let function = function.ok_or(Code::INVALID_VALUE)?;
         let callback = Callback { function, argument };
-        submit(handle, Arc::new(move || {
+        submit(handle, NodeKind::Host, Arc::new(move || {
             callback.call();
             Ok(())
         }))
@@ -133,7 +237,7 @@ api! {
     fn cuStreamBeginCapture_v2(handle: Handle, _mode: c_uint) {
         // The legacy default stream cannot be captured.
         let stream = stream::stream(handle)?.1.ok_or(Code::STREAM_CAPTURE_UNSUPPORTED)?;
-        stream.begin_capture()
+        stream.begin_capture(Nodes::default())
     }
 
     fn cuStreamEndCapture(handle: Handle, graph: Out<Handle>) {
@@ -153,6 +257,55 @@ api! {
 
     fn cuStreamGetCaptureInfo(handle: Handle, status: Out<c_uint>, id: Out<u64>) {
         capture_info(handle, status, id).map(drop)
+    }
+
+    fn cuStreamGetCaptureInfo_v2(
+        handle: Handle, status: Out<c_uint>, id: Out<u64>, graph: Out<Handle>,
+        nodes: Out<*const Handle>, count: Out<usize>,
+    ) {
+        let captured = capture_info(handle, status, id)?;
+        captured_into(handle, captured, CapturedInto { graph, nodes, data: Out::NONE, count })
+    }
+
+    fn cuStreamGetCaptureInfo_v3(
+        handle: Handle, status: Out<c_uint>, id: Out<u64>, graph: Out<Handle>,
+        nodes: Out<*const Handle>, data: Out<*const u64>, count: Out<usize>,
+    ) {
+        let captured = capture_info(handle, status, id)?;
+        captured_into(handle, captured, CapturedInto { graph, nodes, data, count })
+    }
+
+    fn cuStreamBeginCaptureToGraph(
+        handle: Handle, graph: Handle, _nodes: In<Handle>, _data: In<u64>, _count: usize,
+        _mode: c_uint,
+    ) {
+        let stream = stream::stream(handle)?.1.ok_or(Code::STREAM_CAPTURE_UNSUPPORTED)?;
+        stream.begin_capture(driver()?.graphs.get(graph)?.nodes.clone())?;
+        stream.set_captured_graph(graph);
+        Ok(())
+    }
+
+    fn cuStreamGetAttribute(handle: Handle, id: c_uint, to: Out<[u64; 8]>) {
+        let stream = attributes(handle, id)?;
+        to.set(stream.map_or([0; 8], |stream| stream.attribute(id)))
+    }
+
+    fn cuStreamSetAttribute(handle: Handle, id: c_uint, from: In<[u64; 8]>) {
+        let (stream, value) = (attributes(handle, id)?, from.get()?);
+        stream.iter().for_each(|stream| stream.set_attribute(id, value));
+        Ok(())
+    }
+
+    fn cuStreamWaitValue32_v2(handle: Handle, address: u64, value: u32, flags: c_uint) {
+        wait_value(handle, address, (u64::from(value), 32), flags)
+    }
+
+    fn cuStreamWaitValue64_v2(handle: Handle, address: u64, value: u64, flags: c_uint) {
+        wait_value(handle, address, (value, 64), flags)
+    }
+
+    fn cuStreamBatchMemOp_v2(handle: Handle, count: c_uint, all: In<[u64; 6]>, _flags: c_uint) {
+        memory_operations(handle, count, all)
     }
 
     fn cuThreadExchangeStreamCaptureMode(mode: Out<c_uint>) {
@@ -197,13 +350,11 @@ api! {
     fn cuCtxRecordEvent(_context: Handle, event: Handle) { stream::record(event, 0) }
 
     fn cuStreamWriteValue32_v2(handle: Handle, address: u64, value: u32, _flags: c_uint) {
-        let driver = current()?.driver;
-        submit(handle, Arc::new(move || driver.set(address, &value.to_le_bytes(), 1, (1, 0))))
+        write_value(handle, address, &value.to_le_bytes())
     }
 
     fn cuStreamWriteValue64_v2(handle: Handle, address: u64, value: u64, _flags: c_uint) {
-        let driver = current()?.driver;
-        submit(handle, Arc::new(move || driver.set(address, &value.to_le_bytes(), 1, (1, 0))))
+        write_value(handle, address, &value.to_le_bytes())
     }
 
     fn cuStreamCopyAttributes(to: Handle, from: Handle) {

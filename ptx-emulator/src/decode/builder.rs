@@ -51,6 +51,10 @@ pub(crate) struct Builder<'a, 'p> {
     pub register_results: Vec<(Vec<Register>, Vec<Reg32>)>,
     /// Whether a register of several elements is declared.
     pub has_vectors: bool,
+    /// Bytes of an element of the variables that the function declares.
+    pub element_bytes: FxHashMap<&'a str, u64>,
+    /// The module's variables.
+    pub variables: &'p [Variable],
     /// The module's functions.
     pub functions: &'p [ast::Function],
     /// Module functions that calls name, in the order of the text.
@@ -66,7 +70,7 @@ pub(super) fn is_reg32(ty: Type) -> bool {
 impl<'a, 'p> Builder<'a, 'p> {
     pub(crate) fn new(
         text: &'a str,
-        functions: &'p [ast::Function],
+        (variables, functions): (&'p [Variable], &'p [ast::Function]),
         elements: &'p [Operand],
         program: &'p mut Program,
         (module, placed): (&'p ModuleNames, Scope<'a>),
@@ -96,6 +100,8 @@ impl<'a, 'p> Builder<'a, 'p> {
             results: Vec::new(),
             register_results: Vec::new(),
             has_vectors: false,
+            element_bytes: FxHashMap::default(),
+            variables,
             functions,
             callees: Vec::new(),
             indirect: false,
@@ -280,6 +286,19 @@ impl<'a, 'p> Builder<'a, 'p> {
         let name = name.of(self.text);
         self.lookup(name)?
             .ok_or_else(|| format!("`{name}` is not declared").into())
+    }
+
+    /// Where an element of an array lies, in bytes behind its start.
+    pub(crate) fn element_offset(&self, name: Span, index: i64) -> Result<i64, Failure> {
+        let text = name.of(self.text);
+        let of_module = || {
+            let mut all = self.variables.iter();
+            let found = all.find(|variable| variable.name.of(self.text) == text);
+            found.map(Variable::element_bytes)
+        };
+        let bytes = self.element_bytes.get(text).copied().or_else(of_module);
+        let offset = bytes.and_then(|bytes| index.checked_mul(bytes as i64));
+        offset.ok_or_else(|| format!("`{text}` is no array with an element {index}").into())
     }
 
     pub(crate) fn register(&mut self, name: Span) -> Result<(Register, Type), Failure> {

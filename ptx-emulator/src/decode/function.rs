@@ -51,7 +51,7 @@ impl<'a> FunctionDecoder<'_, 'a> {
         let module = (names, Scope::with_names(placed.clone()));
         let mut builder = Builder::new(
             self.text,
-            &self.tree.functions,
+            (&self.tree.variables, &self.tree.functions),
             &body.elements,
             program,
             module,
@@ -246,7 +246,9 @@ impl<'a> FunctionDecoder<'_, 'a> {
                     DeclaredSpace::Register => Err("registers are declared by `.reg`".into()),
                 }
                 .map_err(|failure| self.failure(failure, variable.name, ""))?;
-                builder.bind(variable.name.of(self.text), binding);
+                let name = variable.name.of(self.text);
+                builder.element_bytes.insert(name, variable.element_bytes());
+                builder.bind(name, binding);
             }
             Statement::Scope(inner) => self.scope(builder, body, inner)?,
             Statement::Instruction(instruction) => {

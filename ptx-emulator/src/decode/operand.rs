@@ -109,6 +109,10 @@ impl<'p> Builder<'_, 'p> {
                 Some(Binding::Register(register, _)) => self.sum(register, offset),
                 _ => self.symbol(name, offset, ty),
             },
+            Operand::Element(name, index) => {
+                let offset = self.element_offset(name, index)?;
+                self.symbol(name, offset, ty)
+            }
             Operand::Not(name) => {
                 let predicate = self.predicate(name)?;
                 let negated = self.new_predicate();
@@ -305,8 +309,10 @@ impl<'p> Builder<'_, 'p> {
 
     /// `[base+offset]`
     pub(crate) fn address(&mut self, operand: &Operand, space: Space) -> Result<Address, Failure> {
-        let Operand::Address { base, offset } = *operand else {
-            return Err("expected an address in brackets".into());
+        let (base, offset) = match *operand {
+            Operand::Address { base, offset } => (base, offset),
+            Operand::Element(name, index) => (Some(name), self.element_offset(name, index)?),
+            _ => return Err("expected an address in brackets".into()),
         };
         let plain = |base, offset| Address {
             space,

@@ -239,3 +239,19 @@ fn clusters_are_as_the_kernel_states() {
     let error = module.kernel("test").expect_err("not supported").to_string();
     assert!(error.contains(".blocksareclusters"), "{error}");
 }
+
+#[test]
+fn elements_of_arrays_are_addresses() {
+    let declarations = ".global .u32 table[4] = {5, 6, 7, 8}; .shared .align 8 .b8 bytes[64];";
+    let body = "{ .shared .v2 .u32 pairs[3]; .local .u16 halves[5]; .reg .u64 %g; .reg .u16 %h;
+         mov.u32 %r1, pairs[2]; mov.u32 %r2, pairs; sub.u32 %r1, %r1, %r2;
+         mov.u32 %r2, bytes[7]; mov.u32 %r3, bytes; sub.u32 %r2, %r2, %r3;
+         mad.lo.u32 %r1, %r1, 100, %r2;
+         ld.global.u32 %r2, table[3]; mad.lo.u32 %r1, %r1, 10, %r2;
+         st.u16 halves[4], 9; ld.u16 %h, [halves+8]; cvt.u32.u16 %r2, %h;
+         mad.lo.u32 %r0, %r1, 10, %r2; }";
+    let text = module_with(declarations, &format!("{body} {STORE}"));
+    assert_eq!(run_text(&text, 1, &[0]), [16_07 * 100 + 89]);
+    let missing = text.replace("table[3]", "nothing[3]");
+    assert!(Module::parse(&missing).expect("well formed").kernel("test").is_err());
+}

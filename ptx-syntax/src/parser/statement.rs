@@ -189,6 +189,11 @@ impl Parser<'_> {
                 if self.at(b'+') || self.at(b'-') {
                     return Ok(Operand::NameOffset(name, self.optional_offset()?));
                 }
+                if self.eat(b'[')? {
+                    let index = self.integer("the number of an element")? as i64;
+                    self.expect(b']')?;
+                    return Ok(Operand::Element(name, index));
+                }
                 Ok(Operand::Name(name))
             }
             _ => self.expected("an operand"),

@@ -1,0 +1,275 @@
+//! Graphs: nodes that were added one by one or captured from streams, and what they become when
+//! they are instantiated.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use crate::code::{Code, Result};
+use crate::state::{Driver, Handle, lock};
+
+/// Work that can run any number of times.
+pub(crate) type Work = Arc<dyn Fn() -> Result + Send + Sync>;
+
+/// `CUgraphNodeType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum NodeKind {
+    Kernel = 0,
+    Copy = 1,
+    Set = 2,
+    Host = 3,
+    Graph = 4,
+    Empty = 5,
+    WaitEvent = 6,
+    RecordEvent = 7,
+    Alloc = 10,
+    Free = 11,
+    Values = 12,
+}
+
+/// What a node does, and what it was made from: the words of its parameters, for the getters.
+#[derive(Clone)]
+pub(crate) struct Operation {
+    pub(crate) kind: NodeKind,
+    pub(crate) work: Work,
+    pub(crate) params: Option<Arc<dyn std::any::Any + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.kind)
+    }
+}
+
+impl Operation {
+    pub(crate) fn new(kind: NodeKind, work: Work) -> Self {
+        let params = None;
+        Operation { kind, work, params }
+    }
+
+    /// An operation whose work has been done, or is none.
+    pub(crate) fn nothing(kind: NodeKind) -> Self {
+        Operation::new(kind, Arc::new(|| Ok(())))
+    }
+}
+
+/// A node of a graph.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) graph: Nodes,
+    pub(crate) operation: Mutex<Operation>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The nodes in the order in which they were added.
+    order: Vec<Handle>,
+    /// The nodes that each depends on.
+    dependencies: HashMap<Handle, Vec<Handle>>,
+}
+
+/// The nodes of a graph, shared with the streams that are captured into it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nodes(Arc<Mutex<State>>);
+
+impl Nodes {
+    pub(crate) fn is(&self, other: &Nodes) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(crate) fn handles(&self) -> Vec<Handle> {
+        lock(&self.0).order.clone()
+    }
+
+    pub(crate) fn dependencies(&self, node: Handle) -> Vec<Handle> {
+        let state = lock(&self.0);
+        state.dependencies.get(&node).cloned().unwrap_or_default()
+    }
+
+    /// All pairs of a node and one that depends on it.
+    pub(crate) fn edges(&self) -> Vec<(Handle, Handle)> {
+        let state = lock(&self.0);
+        let all = state.order.iter().flat_map(|&to| {
+            let from = state.dependencies.get(&to).into_iter().flatten();
+            from.map(move |&from| (from, to))
+        });
+        all.collect()
+    }
+
+    /// Adds a node.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where it depends on a node of another graph.
+    pub(crate) fn add(
+        &self,
+        driver: &Driver,
+        dependencies: &[Handle],
+        operation: Operation,
+    ) -> Result<Handle> {
+        let mut state = lock(&self.0);
+        if dependencies.iter().any(|one| !state.order.contains(one)) {
+            return Err(Code::INVALID_VALUE);
+        }
+        let node = driver.nodes.insert(Node {
+            graph: self.clone(),
+            operation: Mutex::new(operation),
+        });
+        state.order.push(node);
+        state.dependencies.insert(node, dependencies.to_vec());
+        Ok(node)
+    }
+
+    /// Adds a node behind the one that was added last, as a capture does: one order of the calls
+    /// respects all dependencies.
+    pub(crate) fn append(&self, driver: &Driver, operation: Operation) -> Result<Handle> {
+        let last = lock(&self.0).order.last().copied();
+        self.add(driver, last.as_slice(), operation)
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where a node is of another graph, or the edge is there, or not
+    /// there, already.
+    pub(crate) fn set_edge(&self, from: Handle, to: Handle, present: bool) -> Result {
+        let mut state = lock(&self.0);
+        if !state.order.contains(&from) || from == to {
+            return Err(Code::INVALID_VALUE);
+        }
+        let edges = state.dependencies.get_mut(&to).ok_or(Code::INVALID_VALUE)?;
+        match (edges.iter().position(|one| *one == from), present) {
+            (None, true) => edges.push(from),
+            (Some(place), false) => _ = edges.remove(place),
+            _ => return Err(Code::INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn remove(&self, node: Handle) {
+        let mut state = lock(&self.0);
+        state.order.retain(|one| *one != node);
+        state.dependencies.remove(&node);
+        for edges in state.dependencies.values_mut() {
+            edges.retain(|one| *one != node);
+        }
+    }
+
+    /// The nodes, each behind those that it depends on.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where they depend on each other.
+    fn sorted(&self) -> Result<Vec<Handle>> {
+        let state = lock(&self.0);
+        let mut left = state.order.clone();
+        let mut done = Vec::with_capacity(left.len());
+        let mut is_done: std::collections::HashSet<Handle> = Default::default();
+        while !left.is_empty() {
+            let before = left.len();
+            left.retain(|node| {
+                let mut needed = state.dependencies.get(node).into_iter().flatten();
+                let ready = needed.all(|one| is_done.contains(one));
+                if ready {
+                    done.push(*node);
+                    is_done.insert(*node);
+                }
+                !ready
+            });
+            if left.len() == before {
+                return Err(Code::INVALID_VALUE);
+            }
+        }
+        Ok(done)
+    }
+
+    /// The operations of the nodes, each behind those that it depends on.
+    ///
+    /// # Errors
+    /// As [`Nodes::sorted`].
+    pub(crate) fn instantiate(&self, driver: &Driver) -> Result<Vec<Step>> {
+        let sorted = self.sorted()?.into_iter();
+        let steps = sorted.map(|node| {
+            Ok(Step {
+                node,
+                operation: lock(&driver.nodes.get(node)?.operation).clone(),
+                enabled: true,
+            })
+        });
+        steps.collect()
+    }
+
+    /// A graph of the same nodes, whose handles are other ones; each with that of its original.
+    ///
+    /// # Errors
+    /// As [`Nodes::add`].
+    pub(crate) fn duplicate(&self, driver: &Driver) -> Result<(Nodes, Vec<(Handle, Handle)>)> {
+        let (copy, mut names) = (Nodes::default(), HashMap::new());
+        for node in self.sorted()? {
+            let needed = self.dependencies(node);
+            let needed: Option<Vec<Handle>> =
+                needed.iter().map(|one| names.get(one).copied()).collect();
+            let operation = lock(&driver.nodes.get(node)?.operation).clone();
+            let made = copy.add(driver, &needed.ok_or(Code::INVALID_VALUE)?, operation)?;
+            names.insert(node, made);
+        }
+        Ok((copy, names.into_iter().collect()))
+    }
+}
+
+/// A graph.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    pub(crate) nodes: Nodes,
+    /// Of a clone: the handle of each original node, and that of its copy.
+    pub(crate) originals: Vec<(Handle, Handle)>,
+}
+
+/// A node of a graph that is ready to be launched.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) node: Handle,
+    pub(crate) operation: Operation,
+    pub(crate) enabled: bool,
+}
+
+/// A graph that is ready to be launched.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    pub(crate) steps: Mutex<Vec<Step>>,
+    pub(crate) flags: u64,
+}
+
+impl Instance {
+    /// Runs all of it.
+    pub(crate) fn run(&self) -> Result {
+        let steps = lock(&self.steps).clone();
+        let enabled = steps.iter().filter(|step| step.enabled);
+        enabled.map(|step| &step.operation.work).try_for_each(|work| work())
+    }
+
+    /// # Errors
+    /// `CUDA_ERROR_INVALID_VALUE` where the graph has no such node, or one of another kind.
+    pub(crate) fn set(&self, node: Handle, operation: Operation) -> Result {
+        let mut steps = lock(&self.steps);
+        let step = steps.iter_mut().find(|step| step.node == node);
+        let step = step.filter(|step| step.operation.kind == operation.kind);
+        step.ok_or(Code::INVALID_VALUE)?.operation = operation;
+        Ok(())
+    }
+
+    /// Takes over the operations of a graph with the same nodes.
+    ///
+    /// # Errors
+    /// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` where they differ in number or kind.
+    pub(crate) fn update(&self, driver: &Driver, graph: &Nodes) -> Result {
+        let new = graph.instantiate(driver)?;
+        let mut steps = lock(&self.steps);
+        let kinds = |steps: &[Step]| -> Vec<NodeKind> {
+            steps.iter().map(|step| step.operation.kind).collect()
+        };
+        if kinds(&new) != kinds(&steps) {
+            return Err(Code::GRAPH_EXEC_UPDATE_FAILURE);
+        }
+        for (step, new) in steps.iter_mut().zip(new) {
+            step.operation = new.operation;
+        }
+        Ok(())
+    }
+}
