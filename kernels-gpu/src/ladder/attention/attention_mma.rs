@@ -65,6 +65,9 @@ const STAGES: usize = 2;
 const MMA_N: usize = 8;
 const MMA_K: usize = 16;
 
+/// Lanes that share a row of accumulators.
+const ROW_LANES: u32 = 4;
+
 /// Scores as powers of 2: 1 / √d times log2 e.
 const LOG2_SCALE: f32 = SCALE * core::f32::consts::LOG2_E;
 
@@ -196,48 +199,41 @@ impl Rows {
 
     // ANCHOR: softmax
     /// Turns the scores of a tile, of which the first `count` keys are there, into weights, and
-    /// scales what has been summed up to the new maximum.
+    /// scales what has been summed up to the new maximum: of the first (0) or the second (1) of a
+    /// lane's rows. It is a constant, so that accumulators stay in registers.
     ///
     /// # Safety
     /// The whole warp is here.
     #[inline(always)]
-    unsafe fn weigh(&mut self, scores: &mut Scores, count: usize) {
+    unsafe fn weigh<const HALF: usize>(&mut self, scores: &mut Scores, count: usize) {
         let lane = warp::lane_id() as usize;
-        for half in 0..2 {
-            let mut max = self.max[half];
-            for tile in 0..KEYS / MMA_N {
-                for i in 0..2 {
-                    let score = &mut scores[tile][2 * half + i];
-                    let key = tile * MMA_N + lane % 4 * 2 + i;
-                    *score = if key < count {
-                        *score * LOG2_SCALE
-                    } else {
-                        f32::NEG_INFINITY
-                    };
-                    max = max.max(*score);
-                }
-            }
-            // Four neighbouring lanes have the row.
-            for distance in [1, 2] {
-                // SAFETY: the whole warp is here.
-                let (other, _) = unsafe {
-                    warp::warp_shuffle_xor(warp::FULL_MASK, max, distance, warp::WARP_SIZE)
+        let mut max = self.max[HALF];
+        for tile in 0..KEYS / MMA_N {
+            for i in 0..2 {
+                let score = &mut scores[tile][2 * HALF + i];
+                let key = tile * MMA_N + lane % 4 * 2 + i;
+                *score = if key < count {
+                    *score * LOG2_SCALE
+                } else {
+                    f32::NEG_INFINITY
                 };
-                max = max.max(other);
+                max = max.max(*score);
             }
-            let scale = exp2(self.max[half] - max);
-            self.max[half] = max;
-            self.sum[half] *= scale;
-            for tile in 0..HEAD / MMA_N {
-                self.accumulators[tile][2 * half] *= scale;
-                self.accumulators[tile][2 * half + 1] *= scale;
-            }
-            for tile in 0..KEYS / MMA_N {
-                for i in 0..2 {
-                    let weight = exp2(scores[tile][2 * half + i] - max);
-                    scores[tile][2 * half + i] = weight;
-                    self.sum[half] += weight;
-                }
+        }
+        // SAFETY: the whole warp is here.
+        let max = unsafe { of_row(max, f32::max) };
+        let scale = exp2(self.max[HALF] - max);
+        self.max[HALF] = max;
+        self.sum[HALF] *= scale;
+        for tile in 0..HEAD / MMA_N {
+            self.accumulators[tile][2 * HALF] *= scale;
+            self.accumulators[tile][2 * HALF + 1] *= scale;
+        }
+        for tile in 0..KEYS / MMA_N {
+            for i in 0..2 {
+                let weight = exp2(scores[tile][2 * HALF + i] - max);
+                scores[tile][2 * HALF + i] = weight;
+                self.sum[HALF] += weight;
             }
         }
     }
@@ -274,13 +270,14 @@ impl Rows {
     }
     // ANCHOR_END: values
 
-    /// Stores a warp's rows from `first` on.
+    /// Stores the first (0) or the second (1) of a lane's rows of a warp whose rows begin at
+    /// `first`.
     ///
     /// # Safety
-    /// `output` has `queries` rows of `width` elements, and is aligned to 4 bytes, as is `head`. The
-    /// whole warp is here, and no other has the rows.
+    /// `output` has `queries` rows of `width` elements, and is aligned to 4 bytes, as is `head`.
+    /// The whole warp is here, and no other has the rows.
     #[inline(always)]
-    unsafe fn store<E: Element>(
+    unsafe fn store<E: Element, const HALF: usize>(
         &self,
         output: *mut u16,
         [queries, width]: [usize; 2],
@@ -288,30 +285,39 @@ impl Rows {
         head: usize,
     ) {
         let lane = warp::lane_id() as usize;
-        for half in 0..2 {
-            let mut sum = self.sum[half];
-            for distance in [1, 2] {
-                // SAFETY: the whole warp is here.
-                let (other, _) = unsafe {
-                    warp::warp_shuffle_xor(warp::FULL_MASK, sum, distance, warp::WARP_SIZE)
-                };
-                sum += other;
-            }
-            let row = first + lane / 4 + 8 * half;
-            if row >= queries {
-                continue;
-            }
-            // Of no key at all the weighted sum is 0, and not 0 / 0.
-            let reciprocal = if sum > 0.0 { 1.0 / sum } else { 0.0 };
-            for tile in 0..HEAD / MMA_N {
-                let [a, b] =
-                    [2 * half, 2 * half + 1].map(|i| self.accumulators[tile][i] * reciprocal);
-                let to = row * width + head + tile * MMA_N + lane % 4 * 2;
-                // SAFETY: inside of the output, at an even element, and no other lane has it.
-                unsafe { *output.add(to).cast::<u32>() = E::Pack::pack_x2(a, b) };
-            }
+        // SAFETY: the whole warp is here.
+        let sum = unsafe { of_row(self.sum[HALF], |a, b| a + b) };
+        let row = first + lane / 4 + 8 * HALF;
+        if row >= queries {
+            return;
+        }
+        // Of no key at all the weighted sum is 0, and not 0 / 0.
+        let reciprocal = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+        for tile in 0..HEAD / MMA_N {
+            let [a, b] = [0, 1].map(|i| self.accumulators[tile][2 * HALF + i] * reciprocal);
+            let to = row * width + head + tile * MMA_N + lane % 4 * 2;
+            // SAFETY: inside of the output, at an even element, and no other lane has it.
+            unsafe { *output.add(to).cast::<u32>() = E::Pack::pack_x2(a, b) };
         }
     }
+}
+
+/// The values of the four neighbouring lanes that have a row, combined; each of them gets the
+/// result.
+///
+/// # Safety
+/// The whole warp is here.
+#[inline(always)]
+unsafe fn of_row(value: f32, combine: impl Fn(f32, f32) -> f32) -> f32 {
+    let (mut value, mut distance) = (value, ROW_LANES / 2);
+    while distance > 0 {
+        // SAFETY: the whole warp is here.
+        let (other, _) =
+            unsafe { warp::warp_shuffle_xor(warp::FULL_MASK, value, distance, warp::WARP_SIZE) };
+        value = combine(value, other);
+        distance /= 2;
+    }
+    value
 }
 
 // ANCHOR: body
@@ -373,16 +379,14 @@ unsafe fn body<E: Element>(
             async_copy::commit_group();
             let tile = stages.at(stage);
             let mut scores = rows.scores::<E>(tile);
-            rows.weigh(&mut scores, keys - first);
+            rows.weigh::<0>(&mut scores, keys - first);
+            rows.weigh::<1>(&mut scores, keys - first);
             rows.add_values::<E>(&scores, tile.at(TILE_BYTES as u32));
             (first, stage) = (first + KEYS, other);
         }
-        rows.store::<E>(
-            output,
-            [queries, width],
-            first_query + warp_query,
-            params.head,
-        );
+        let size = [queries, width];
+        rows.store::<E, 0>(output, size, first_query + warp_query, params.head);
+        rows.store::<E, 1>(output, size, first_query + warp_query, params.head);
     }
 }
 // ANCHOR_END: body

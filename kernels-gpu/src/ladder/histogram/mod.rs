@@ -8,8 +8,8 @@
 //! | [`histogram_warp`](mod@histogram_warp) | `histogram_warp` |
 //!
 //! It is the first step of a radix sort, and each pass of one needs it. All rungs add to the
-//! output, which is cleared by a launch before, [`histogram_clear`](mod@histogram_clear). Counts are
-//! integers: every rung gives the same ones.
+//! output, which is cleared by a launch before, [`histogram_clear`](mod@histogram_clear). Counts
+//! are integers: every rung gives the same ones.
 
 use super::block::VECTOR;
 

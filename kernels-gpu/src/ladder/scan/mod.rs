@@ -1,4 +1,5 @@
-//! The inclusive scan of an array of `u32`: output i is the sum of elements 0 to i, wrapping around.
+//! The inclusive scan of an array of `u32`: output i is the sum of elements 0 to i, wrapping
+//! around.
 //!
 //! | file | rungs |
 //! |---|---|

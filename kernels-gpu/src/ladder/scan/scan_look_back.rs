@@ -11,8 +11,8 @@
 //! So the number of a tile is not that of its block, but a ticket: the first block to come takes
 //! tile 0. Every tile before one that runs then runs too, or has ended (forward progress).
 //!
-//! State and sum are one word of 64 bits, which is loaded and stored at once: whoever sees the
-//! state sees the sum, and no fence is needed.
+//! State and sum are one word of 64 bits, which is loaded and stored at once: a load that gets the
+//! state gets the sum, and no fence is needed.
 //!
 //! # Thread mapping
 //! A tile is 4,096 elements: in each of four rounds thread t has four from 1,024 r + 4 t on. Lane l
