@@ -1,10 +1,11 @@
 //! Everything in the book that is output: file in `book/src/generated`, and what writes it.
 
+mod families;
 mod others;
 mod pictures;
 mod products;
 
-use super::{chapters, counters, read, results, terminal};
+use super::{chapters, counters, predicted, read, results, terminal};
 use rayon::prelude::*;
 use test_sample::Sample;
 use warpladder_lab::problem::Shape;
@@ -20,6 +21,8 @@ pub enum Of {
     Measured(&'static [&'static str]),
     /// The same, from a file of `results/h200` at another size.
     MeasuredIn(&'static str, &'static [&'static str]),
+    /// Times that the models give for an H200, at this size.
+    Predicted(&'static [&'static str], Shape),
     /// Figures of a source, by its number, and of one of its groups, by the beginning of its name.
     Sources(&'static str, &'static str),
     /// The same, of these kernels alone.
@@ -55,9 +58,9 @@ use Of::*;
 
 /// The fragments, by chapter.
 pub fn fragments() -> impl Iterator<Item = &'static (&'static str, Of)> {
-    products::FRAGMENTS
-        .iter()
-        .chain(others::FRAGMENTS)
+    let fragments = products::FRAGMENTS.iter().chain(others::FRAGMENTS);
+    fragments
+        .chain(families::FRAGMENTS)
         .chain(pictures::FRAGMENTS)
 }
 
@@ -65,6 +68,7 @@ fn text(of: Of) -> String {
     match of {
         Counters(kernels, shape) => counters::counters(kernels, shape, None),
         CountersOfTwo(kernels, shape) => counters::counters(kernels, shape, Some(2)),
+        Predicted(kernels, shape) => predicted::predicted(kernels, shape),
         Measured(kernels) => results::measured("run.json", kernels),
         MeasuredIn(file, kernels) => results::measured(file, kernels),
         Sources(source, group) => results::sources(source, group, None),
