@@ -10,7 +10,7 @@ use kernels_gpu::gemm::planner::KernelSet;
 use kernels_gpu::gemm::planner::kernel_set::{
     DGEMM, DGEMM_90, DGEMM_PORTABLE, OF_BF16, OF_BF16_80, OF_BF16_90, OF_BF16_TO_BF16,
     OF_BF16_TO_BF16_80, OF_BF16_TO_BF16_90, OF_F16, OF_F16_80, OF_F16_90, OF_F16_TO_F16,
-    OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_TF32_80, OF_TF32_90, SGEMM, SGEMM_PORTABLE,
+    OF_F16_TO_F16_80, OF_F16_TO_F16_90, OF_F32_SPLIT_80, OF_TF32_80, OF_TF32_90, SGEMM, SGEMM_PORTABLE,
 };
 
 /// An element type of A and B: `f32` and `f64`, which C has as well, and [`f16`](struct@f16),
@@ -26,6 +26,11 @@ pub trait GemmInput: bytemuck::Pod {
     /// The kernels for a compute capability, of a module that is embedded; for a
     /// [16-bit C](super::Description::c_16bit) where `c_16bit`.
     fn kernels(compute_capability: ComputeCapability, c_16bit: bool) -> &'static KernelSet;
+
+    /// The kernels of [`Precision::F32Split`](super::Precision::F32Split), where there are any.
+    fn split_kernels(_: ComputeCapability) -> Option<&'static KernelSet> {
+        None
+    }
 
     /// The kernels with which [operators](super::Fusion) can be fused, where there are any.
     fn fusing_kernels(_: ComputeCapability, _c_16bit: bool) -> Option<&'static KernelSet> {
@@ -110,6 +115,10 @@ impl GemmInput for f32 {
             PORTABLE => &SGEMM_PORTABLE,
             _ => &SGEMM,
         }
+    }
+
+    fn split_kernels(compute_capability: ComputeCapability) -> Option<&'static KernelSet> {
+        of_ampere(compute_capability, &OF_F32_SPLIT_80)
     }
 }
 

@@ -111,6 +111,17 @@ pub enum PlanError {
         /// Its leading dimension.
         leading: u32,
     },
+    /// No kernel has the precision.
+    #[error(
+        "no kernel splits {element} into terms on compute capability {capability}: take f32 on 8.0 \
+         or later, or `Precision::Native`"
+    )]
+    Precision {
+        /// Element type of A and B.
+        element: &'static str,
+        /// The device's, or what was asked for.
+        capability: ComputeCapability,
+    },
     /// No kernel fuses operators with the product.
     #[error(
         "no kernel fuses operators with products of {element} on compute capability {capability}: \
@@ -161,6 +172,12 @@ impl<T: GemmInput> Description<T> {
         let capability = device.compute_capability;
         let kernels = match self.precision {
             Precision::Native => T::kernels(capability, self.c_16bit),
+            Precision::F32Split => {
+                T::split_kernels(capability).ok_or(PlanError::Precision {
+                    element: T::NAME,
+                    capability,
+                })?
+            }
         };
         if self.fusion.is_none() || kernels.takes_fusion {
             return Ok(kernels);

@@ -1,5 +1,6 @@
-//! `gemm_f16_…`, `gemm_bf16_…`, `gemm_tf32_…`: GEMMs of 16-bit elements and of TF32 on tensor cores,
-//! by `mma.sync`, on GPUs of compute capability 8.0 and later.
+//! `gemm_f16_…`, `gemm_bf16_…`, `gemm_tf32_…`, `gemm_f32_split_…`: GEMMs of 16-bit elements, of TF32
+//! and of f32 in [terms of bf16](super::split) on tensor cores, by `mma.sync`, on GPUs of compute
+//! capability 8.0 and later.
 //!
 //! # Idea
 //! The rung [`mma_bf16`](crate::ladder::matmul::mma) for any size and layout. Where the rows of both
@@ -21,10 +22,9 @@
 //! # Source
 //! Beyond the sources. PTX ISA, "mma.sync", "ldmatrix", "cp.async".
 
-use super::multistage::{
-    Accumulators, Operands, WarpTile, main_loop, panels, stages_bytes,
-};
-use super::operand::{MMA_M, MMA_N, TensorElement, tile_bytes};
+use super::multistage::{self, Accumulators, Operands, WarpTile, panels, stages_bytes};
+use super::operand::{MMA_M, MMA_N, TileElement, tile_bytes};
+use super::split::{self, SplitF32};
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
 use crate::gemm::element::Output;
@@ -128,7 +128,7 @@ fn output<N: Output<Wide = f32>, F: ElementOp>(
 /// The tables of kernels: of each tile a kernel for each pair of layouts.
 macro_rules! mma_kernels {
     ($(
-        $prefix:ident, $list:ident: $element:ty, $stored:ty, $narrow:ty {
+        $prefix:ident, $list:ident: $element:ty, $stored:ty, $narrow:ty, $module:ident {
             $($tile:ident, $size:ident { $($layout:ident: $a:ident, $b:ident;)* })*
         }
     )*) => {
@@ -168,7 +168,7 @@ macro_rules! mma_kernels {
                         unsafe {
                             let mut accumulators: Accumulators<{ $tile::MMAS_M }, { $tile::MMAS_N }> =
                                 core::mem::zeroed();
-                            main_loop::<
+                            $module::main_loop::<
                                 $element, { $tile::BM }, { $tile::BN }, { $tile::MMAS_M },
                                 { $tile::MMAS_N }, { $tile::THREADS }, { $tile::STAGES },
                                 { tile_bytes($tile::BM) / 16 / $tile::THREADS },
@@ -195,7 +195,7 @@ macro_rules! mma_kernels {
                 pub const $list: &[TileConfig] = &[$($(
                     config::<$tile>(
                         stringify!([<$prefix $size $layout>]),
-                        <$element as TensorElement>::BK,
+                        <$element as TileElement>::BK,
                         [layout::$a, layout::$b],
                     ),
                 )*)*];
@@ -263,13 +263,40 @@ impl MmaTile for Small {
     const MIN_BLOCKS: u32 = 3;
 }
 
+/// [`Small`] for operands that are loaded by elements, which takes more registers.
+struct SmallElements;
+
+impl MmaTile for SmallElements {
+    const BM: usize = Small::BM;
+    const BN: usize = Small::BN;
+    const MMAS_M: usize = Small::MMAS_M;
+    const MMAS_N: usize = Small::MMAS_N;
+    const STAGES: usize = Small::STAGES;
+    const MIN_BLOCKS: u32 = 2;
+}
+
+/// [`Large`] in warps of 32 × 64: an accumulator has a sum of its own beside it.
+struct LargeSplit;
+
+impl MmaTile for LargeSplit {
+    const BM: usize = 128;
+    const BN: usize = 128;
+    const MMAS_M: usize = 2;
+    const MMAS_N: usize = 8;
+    const STAGES: usize = 4;
+    const MIN_BLOCKS: u32 = 1;
+}
+
 /// All tiles in all layouts.
 macro_rules! mma_families {
-    ($($prefix:ident, $list:ident: $element:ty, $stored:ty, $narrow:ty;)*) => {
+    ($(
+        $prefix:ident, $list:ident, $large:ident:
+        $element:ty, $stored:ty, $narrow:ty, $module:ident;
+    )*) => {
         mma_kernels! {
             $(
-                $prefix, $list: $element, $stored, $narrow {
-                    Large, _128x128_ {
+                $prefix, $list: $element, $stored, $narrow, $module {
+                    $large, _128x128_ {
                         nn: K_MAJOR_VECTORS, MN_MAJOR_VECTORS;
                         nt: K_MAJOR_VECTORS, K_MAJOR_VECTORS;
                         tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS;
@@ -281,7 +308,7 @@ macro_rules! mma_families {
                         tn: MN_MAJOR_VECTORS, MN_MAJOR_VECTORS;
                         tt: MN_MAJOR_VECTORS, K_MAJOR_VECTORS;
                     }
-                    Small, _64x64_ { elements: ANY, ANY; }
+                    SmallElements, _64x64_ { elements: ANY, ANY; }
                 }
             )*
         }
@@ -289,7 +316,8 @@ macro_rules! mma_families {
 }
 
 mma_families! {
-    gemm_f16, OF_F16: F16, u16, f16;
-    gemm_bf16, OF_BF16: Bf16, u16, bf16;
-    gemm_tf32, OF_TF32: Tf32, f32, f32;
+    gemm_f16, OF_F16, Large: F16, u16, f16, multistage;
+    gemm_bf16, OF_BF16, Large: Bf16, u16, bf16, multistage;
+    gemm_tf32, OF_TF32, Large: Tf32, f32, f32, multistage;
+    gemm_f32_split, OF_F32_SPLIT, LargeSplit: SplitF32, f32, f32, split;
 }

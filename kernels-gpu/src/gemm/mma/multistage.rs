@@ -14,7 +14,7 @@
 //! Beyond the sources; CUTLASS, "Efficient GEMM in CUDA", "Pipelining". PTX ISA, "mma.sync".
 
 use super::operand::{
-    self, Held, K_BLOCKS, Loader, MMA_M, MMA_N, Panel, TensorElement, tile_bytes,
+    self, Held, K_BLOCKS, Loader, MMA_M, MMA_N, Panel, TensorElement, TileElement, tile_bytes,
 };
 use crate::gemm::GemmParams;
 use crate::gemm::copy::layout;
@@ -101,6 +101,178 @@ pub fn panels<T, U>(
     ]
 }
 
+/// The stages of a block's pipeline, and this thread's copies to them.
+struct Pipeline<
+    E: TileElement,
+    const BM: usize,
+    const BN: usize,
+    const THREADS: usize,
+    const STAGES: usize,
+    const VECTORS_A: usize,
+    const VECTORS_B: usize,
+    const LAYOUT_A: u32,
+    const LAYOUT_B: u32,
+> {
+    memory: *mut u8,
+    loader_a: Loader<E, LAYOUT_A, BM, THREADS>,
+    loader_b: Loader<E, LAYOUT_B, BN, THREADS>,
+    /// Vectors that were loaded for the stage that is filled next.
+    held: (Held<VECTORS_A>, Held<VECTORS_B>),
+    /// Elements along k of the k-tiles that were not fetched yet.
+    to_fetch: u32,
+    /// The stage that is filled next, and the one that is read, in bytes from the first.
+    write: u32,
+    read: u32,
+}
+
+impl<
+    E: TileElement,
+    const BM: usize,
+    const BN: usize,
+    const THREADS: usize,
+    const STAGES: usize,
+    const VECTORS_A: usize,
+    const VECTORS_B: usize,
+    const LAYOUT_A: u32,
+    const LAYOUT_B: u32,
+> Pipeline<E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B>
+{
+    const STAGE_BYTES: usize = tile_bytes(BM) + tile_bytes(BN);
+
+    /// Fills all stages but one, and waits for the first.
+    ///
+    /// # Safety
+    /// As for [`main_loop`].
+    #[inline(always)]
+    unsafe fn start(
+        memory: *mut u8,
+        [panel_a, panel_b]: [Panel<E::Stored>; 2],
+        k_extent: u32,
+    ) -> Self {
+        const { assert!(STAGES >= 2 && STAGES <= 4) };
+        let mut pipeline = Pipeline {
+            memory,
+            loader_a: Loader::new(&panel_a),
+            loader_b: Loader::new(&panel_b),
+            held: ([[0; 4]; VECTORS_A], [[0; 4]; VECTORS_B]),
+            to_fetch: k_extent,
+            write: 0,
+            read: 0,
+        };
+        for _ in 0..STAGES - 1 {
+            // SAFETY: the stages were not used before; the rest is this function's contract.
+            unsafe {
+                pipeline.fetch();
+                pipeline.store();
+            }
+        }
+        wait_for_next::<STAGES>();
+        thread::sync_threads();
+        pipeline
+    }
+
+    /// Starts to fill the next stage, if a k-tile is left.
+    ///
+    /// # Safety
+    /// All threads have read the stage. [`store`](Self::store) comes behind it.
+    #[inline(always)]
+    unsafe fn fetch(&mut self) {
+        let stage = SharedAddress::of(self.memory).at(self.write);
+        let (k_extent, enabled) = (self.to_fetch, self.to_fetch > 0);
+        // SAFETY: the contract of this function, and the panels are as `main_loop` asks.
+        unsafe {
+            self.held.0 = self.loader_a.fetch(stage, k_extent, enabled);
+            let tile_b = stage.at(tile_bytes(BM) as u32);
+            self.held.1 = self.loader_b.fetch(tile_b, k_extent, enabled);
+        }
+        async_copy::commit_group();
+    }
+
+    /// Stores what the fetch before has loaded to its stage, and goes on to the next one.
+    ///
+    /// # Safety
+    /// As for [`fetch`](Self::fetch), which came before it.
+    #[inline(always)]
+    unsafe fn store(&mut self) {
+        let stage = self.memory.wrapping_add(self.write as usize);
+        let enabled = self.to_fetch > 0;
+        // SAFETY: the contract of this function.
+        unsafe {
+            self.loader_a.store(stage, &self.held.0, enabled);
+            let tile_b = stage.wrapping_add(tile_bytes(BM));
+            self.loader_b.store(tile_b, &self.held.1, enabled);
+        }
+        self.to_fetch = self.to_fetch.saturating_sub(E::BK as u32);
+        self.write = after(self.write, Self::STAGE_BYTES, STAGES);
+    }
+
+    /// Waits for the k-tile behind the one that is read, and goes on to it unless that `is_last`.
+    ///
+    /// # Safety
+    /// All threads of the block execute it, and have read what they need of the k-tile.
+    #[inline(always)]
+    unsafe fn advance(&mut self, is_last: bool) {
+        wait_for_next::<STAGES>();
+        thread::sync_threads();
+        let next = after(self.read, Self::STAGE_BYTES, STAGES);
+        self.read = if is_last { self.read } else { next };
+    }
+
+    /// The tiles of A and B that are read.
+    #[inline(always)]
+    fn tiles(&self) -> [SharedAddress; 2] {
+        let stage = SharedAddress::of(self.memory).at(self.read);
+        [stage, stage.at(tile_bytes(BM) as u32)]
+    }
+}
+
+/// Calls `consume` with the tiles of A and B of each k-tile, one after the other. After it no copy is
+/// in flight, and all threads have read the stages.
+///
+/// # Safety
+/// As for [`main_loop`]. `consume` reads the tiles only.
+#[inline(always)]
+pub unsafe fn for_each_k_tile<
+    E: TileElement,
+    const BM: usize,
+    const BN: usize,
+    const THREADS: usize,
+    const STAGES: usize,
+    const VECTORS_A: usize,
+    const VECTORS_B: usize,
+    const LAYOUT_A: u32,
+    const LAYOUT_B: u32,
+>(
+    memory: *mut u8,
+    panels: [Panel<E::Stored>; 2],
+    k_extent: u32,
+    mut consume: impl FnMut([SharedAddress; 2]),
+) {
+    let k_tiles = k_extent.div_ceil(E::BK as u32);
+    if k_tiles == 0 {
+        return;
+    }
+    // SAFETY: a stage is filled after a barrier behind its last use. It is used after its copies
+    // were waited for by the threads that started them, or stores were made, and a barrier. The
+    // other conditions are those of this function.
+    unsafe {
+        let mut pipeline = Pipeline::<
+            E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B,
+        >::start(memory, panels, k_extent);
+        let mut k_tile = 1;
+        while k_tile <= k_tiles {
+            // The stage that the k-tile before was read from is filled again.
+            pipeline.fetch();
+            consume(pipeline.tiles());
+            pipeline.store();
+            pipeline.advance(k_tile == k_tiles);
+            k_tile += 1;
+        }
+        async_copy::wait_group::<0>();
+        thread::sync_threads();
+    }
+}
+
 /// Adds op(A) · op(B) of a work tile to the accumulators. After it no copy is in flight, and all
 /// threads have read the stages.
 ///
@@ -123,36 +295,20 @@ pub unsafe fn main_loop<
     const LAYOUT_B: u32,
 >(
     memory: *mut u8,
-    [panel_a, panel_b]: [Panel<E::Stored>; 2],
+    panels: [Panel<E::Stored>; 2],
     k_extent: u32,
     accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
 ) {
     const {
         assert!(BM * BN / (MMAS_M * MMA_M * MMAS_N * MMA_N) * 32 == THREADS);
-        assert!(MMAS_N.is_multiple_of(2) && K_BLOCKS.is_multiple_of(2) && STAGES >= 2 && STAGES <= 4);
+        assert!(MMAS_N.is_multiple_of(2) && K_BLOCKS.is_multiple_of(2));
     }
-    // Where lanes load 32-bit elements one by one, a second set of fragments spills.
-    let is_prefetched = const {
-        let has_words = E::BYTES == 4
-            && (LAYOUT_A == layout::MN_MAJOR_VECTORS || LAYOUT_B == layout::MN_MAJOR_VECTORS);
-        !has_words
-    };
-    let stage_bytes = tile_bytes(BM) + tile_bytes(BN);
-    let mut loader_a = Loader::<E, LAYOUT_A, BM, THREADS>::new(&panel_a);
-    let mut loader_b = Loader::<E, LAYOUT_B, BN, THREADS>::new(&panel_b);
-    let shared = SharedAddress::of(memory);
-    let tile_b = tile_bytes(BM) as u32;
     let warp = WarpTile::of_this_warp(BN, [MMAS_M * MMA_M, MMAS_N * MMA_N]);
-    let k_tiles = k_extent.div_ceil(E::BK as u32);
-    if k_tiles == 0 {
-        return;
-    }
-    // SAFETY: a stage is filled after a barrier behind its last use. It is used after its copies
-    // were waited for by the threads that started them, or stores were made, and a barrier. The
-    // other conditions are those of this function.
-    unsafe {
-        let load = |fragments: &mut Fragments<MMAS_M, MMAS_N>, stage: u32, k_block: usize| {
-            let (a, b) = (shared.at(stage), shared.at(stage + tile_b));
+    let load = |fragments: &mut Fragments<MMAS_M, MMAS_N>,
+                [a, b]: [SharedAddress; 2],
+                k_block: usize| {
+        // SAFETY: the pipeline has waited for the tiles, and the whole warp is here.
+        unsafe {
             for i in 0..MMAS_M {
                 let row = warp.row + i * MMA_M;
                 fragments.a[i] = operand::load_a::<E, LAYOUT_A, BM>(a, row, k_block);
@@ -163,82 +319,67 @@ pub unsafe fn main_loop<
                 fragments.b[2 * j] = left;
                 fragments.b[2 * j + 1] = right;
             }
-        };
-        let warp_mma = |accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
-                        fragments: &Fragments<MMAS_M, MMAS_N>| {
-            let Fragments { a, b } = *fragments;
-            for i in 0..MMAS_M {
-                for j in 0..MMAS_N {
-                    E::mma(&mut accumulators[i][j], &a[i], b[j]);
-                }
+        }
+    };
+    let warp_mma = |accumulators: &mut Accumulators<MMAS_M, MMAS_N>,
+                    fragments: &Fragments<MMAS_M, MMAS_N>| {
+        let Fragments { a, b } = *fragments;
+        for i in 0..MMAS_M {
+            for j in 0..MMAS_N {
+                // SAFETY: all lanes execute it: no branch depends on the lane.
+                unsafe { E::mma(&mut accumulators[i][j], &a[i], b[j]) };
             }
-        };
-        // Elements along k of the k-tiles that were not fetched yet.
-        let mut to_fetch = k_extent;
-        let mut write = 0;
-        for _ in 0..STAGES - 1 {
-            let enabled = to_fetch > 0;
-            let stage = shared.at(write);
-            let held_a: Held<VECTORS_A> = loader_a.fetch(stage, to_fetch, enabled);
-            let held_b: Held<VECTORS_B> = loader_b.fetch(stage.at(tile_b), to_fetch, enabled);
-            loader_a.store(memory.wrapping_add(write as usize), &held_a, enabled);
-            loader_b.store(
-                memory.wrapping_add((write + tile_b) as usize),
-                &held_b,
-                enabled,
-            );
-            async_copy::commit_group();
-            to_fetch = to_fetch.saturating_sub(E::BK as u32);
-            write += stage_bytes as u32;
         }
-        wait_for_next::<STAGES>();
-        thread::sync_threads();
-        let mut fragments: [Fragments<MMAS_M, MMAS_N>; 2] = core::mem::zeroed();
-        let mut read = 0;
-        if is_prefetched {
-            load(&mut fragments[0], read, 0);
+    };
+    // SAFETY: integers are zero.
+    let mut fragments: [Fragments<MMAS_M, MMAS_N>; 2] = unsafe { core::mem::zeroed() };
+    // Where lanes load 32-bit elements one by one, a second set of fragments spills.
+    let is_prefetched = const {
+        !(E::BYTES == 4
+            && (LAYOUT_A == layout::MN_MAJOR_VECTORS || LAYOUT_B == layout::MN_MAJOR_VECTORS))
+    };
+    if !is_prefetched {
+        // SAFETY: the contract is that of this function.
+        unsafe {
+            for_each_k_tile::<
+                E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B,
+            >(memory, panels, k_extent, |tiles| {
+                for k_block in 0..K_BLOCKS {
+                    load(&mut fragments[0], tiles, k_block);
+                    warp_mma(accumulators, &fragments[0]);
+                }
+            });
         }
-        let mut held_a: Held<VECTORS_A> = [[0; 4]; VECTORS_A];
-        let mut held_b: Held<VECTORS_B> = [[0; 4]; VECTORS_B];
+        return;
+    }
+    let k_tiles = k_extent.div_ceil(E::BK as u32);
+    if k_tiles == 0 {
+        return;
+    }
+    // SAFETY: as for `for_each_k_tile`.
+    unsafe {
+        let mut pipeline = Pipeline::<
+            E, BM, BN, THREADS, STAGES, VECTORS_A, VECTORS_B, LAYOUT_A, LAYOUT_B,
+        >::start(memory, panels, k_extent);
+        load(&mut fragments[0], pipeline.tiles(), 0);
         let mut k_tile = 1;
         while k_tile <= k_tiles {
             for k_block in 0..K_BLOCKS {
                 if k_block == 0 {
                     // The stage that the k-tile before was read from is filled again.
-                    let (stage, enabled) = (shared.at(write), to_fetch > 0);
-                    held_a = loader_a.fetch(stage, to_fetch, enabled);
-                    held_b = loader_b.fetch(stage.at(tile_b), to_fetch, enabled);
-                    async_copy::commit_group();
+                    pipeline.fetch();
                 }
-                if !is_prefetched {
-                    load(&mut fragments[0], read, k_block);
-                    warp_mma(accumulators, &fragments[0]);
-                } else if k_block + 1 < K_BLOCKS {
-                    load(&mut fragments[(k_block + 1) % 2], read, k_block + 1);
-                }
-                if k_block + 1 == K_BLOCKS {
-                    let enabled = to_fetch > 0;
-                    loader_a.store(memory.wrapping_add(write as usize), &held_a, enabled);
-                    loader_b.store(
-                        memory.wrapping_add((write + tile_b) as usize),
-                        &held_b,
-                        enabled,
-                    );
-                    to_fetch = to_fetch.saturating_sub(E::BK as u32);
-                    write = after(write, stage_bytes, STAGES);
-                    wait_for_next::<STAGES>();
-                    thread::sync_threads();
+                if k_block + 1 < K_BLOCKS {
+                    let next = &mut fragments[(k_block + 1) % 2];
+                    load(next, pipeline.tiles(), k_block + 1);
+                } else {
+                    pipeline.store();
                     // After the last k-tile the fragments of its first k-block are loaded once
                     // more, and not used.
-                    let next = after(read, stage_bytes, STAGES);
-                    read = if k_tile < k_tiles { next } else { read };
-                    if is_prefetched {
-                        load(&mut fragments[0], read, 0);
-                    }
+                    pipeline.advance(k_tile == k_tiles);
+                    load(&mut fragments[0], pipeline.tiles(), 0);
                 }
-                if is_prefetched {
-                    warp_mma(accumulators, &fragments[k_block % 2]);
-                }
+                warp_mma(accumulators, &fragments[k_block % 2]);
             }
             k_tile += 1;
         }

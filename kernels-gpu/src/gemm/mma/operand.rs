@@ -48,22 +48,43 @@ pub const fn tile_bytes(bmn: usize) -> usize {
     bmn * BK_BYTES
 }
 
-/// An element type of A and B.
-pub trait TensorElement: Input {
+/// An element type of tiles: how they lie in shared memory.
+pub trait TileElement {
     /// What the arrays in memory hold.
     type Stored: Copy;
 
+    /// Bytes of an element.
+    const ELEMENT_BYTES: usize = size_of::<Self::Stored>();
+
     /// Elements of a vector.
-    const VECTOR: usize = VECTOR_BYTES / Self::BYTES;
+    const VECTOR: usize = VECTOR_BYTES / Self::ELEMENT_BYTES;
 
     /// Elements along k of a k-tile.
-    const BK: usize = BK_BYTES / Self::BYTES;
-
-    /// Elements along k of a k-block.
-    const MMA_K: usize = MMA_K_BYTES / Self::BYTES;
+    const BK: usize = BK_BYTES / Self::ELEMENT_BYTES;
 
     /// What the index of a vector in row `k` of an MN-major tile is XORed with.
     fn swizzle(k: usize) -> usize;
+
+    /// Loads `count` ≤ [`VECTOR`](Self::VECTOR) elements, `stride` elements apart, as a vector whose
+    /// other elements are zeros.
+    ///
+    /// # Safety
+    /// These elements are readable, and no thread writes them.
+    unsafe fn gather(from: *const Self::Stored, stride: usize, count: u32) -> [u32; 4];
+
+    /// The offset of an element of an MN-major tile of `BMN` columns, in bytes.
+    #[inline(always)]
+    fn mn_major_offset<const BMN: usize>(k: usize, i: usize) -> u32 {
+        let vector = (i / Self::VECTOR) ^ Self::swizzle(k);
+        let within = i % Self::VECTOR * Self::ELEMENT_BYTES;
+        (k * BMN * Self::ELEMENT_BYTES + vector * VECTOR_BYTES + within) as u32
+    }
+}
+
+/// An element type that one MMA takes.
+pub trait TensorElement: TileElement + Input {
+    /// Elements along k of a k-block.
+    const MMA_K: usize = MMA_K_BYTES / Self::BYTES;
 
     /// The fragment of A for the MMA of rows `i` and on, at elements `k` and on along k, of an
     /// MN-major tile of `BMN` columns.
@@ -86,21 +107,6 @@ pub trait TensorElement: Input {
         j: usize,
         k: usize,
     ) -> [[u32; 2]; 2];
-
-    /// Loads `count` ≤ [`VECTOR`](Self::VECTOR) elements, `stride` elements apart, as a vector whose
-    /// other elements are zeros.
-    ///
-    /// # Safety
-    /// These elements are readable, and no thread writes them.
-    unsafe fn gather(from: *const Self::Stored, stride: usize, count: u32) -> [u32; 4];
-
-    /// The offset of an element of an MN-major tile of `BMN` columns, in bytes.
-    #[inline(always)]
-    fn mn_major_offset<const BMN: usize>(k: usize, i: usize) -> u32 {
-        let vector = (i / Self::VECTOR) ^ Self::swizzle(k);
-        let within = i % Self::VECTOR * Self::BYTES;
-        (k * BMN * Self::BYTES + vector * VECTOR_BYTES + within) as u32
-    }
 }
 
 /// The offset of a vector of a K-major tile, in bytes. Two rows fill all banks once, so the index is
@@ -128,7 +134,7 @@ fn by_rows() -> [usize; 2] {
 macro_rules! elements_of_16_bits {
     ($($ty:ty),*) => {
         $(
-            impl TensorElement for $ty {
+            impl TileElement for $ty {
                 type Stored = u16;
 
                 #[inline(always)]
@@ -136,6 +142,23 @@ macro_rules! elements_of_16_bits {
                     k % 8
                 }
 
+                #[inline(always)]
+                unsafe fn gather(from: *const u16, stride: usize, count: u32) -> [u32; 4] {
+                    let mut elements = [0; 8];
+                    for e in 0..8 {
+                        if (e as u32) < count {
+                            // SAFETY: it is one of the elements of this function's contract.
+                            elements[e] = unsafe { *from.wrapping_add(e * stride) };
+                        }
+                    }
+                    let pair = |i: usize| {
+                        u32::from(elements[2 * i]) | u32::from(elements[2 * i + 1]) << 16
+                    };
+                    [pair(0), pair(1), pair(2), pair(3)]
+                }
+            }
+
+            impl TensorElement for $ty {
                 #[inline(always)]
                 unsafe fn load_mn_major_a<const BMN: usize>(
                     tile: SharedAddress,
@@ -161,20 +184,6 @@ macro_rules! elements_of_16_bits {
                     [[a, b], [c, d]]
                 }
 
-                #[inline(always)]
-                unsafe fn gather(from: *const u16, stride: usize, count: u32) -> [u32; 4] {
-                    let mut elements = [0; 8];
-                    for e in 0..8 {
-                        if (e as u32) < count {
-                            // SAFETY: it is one of the elements of this function's contract.
-                            elements[e] = unsafe { *from.wrapping_add(e * stride) };
-                        }
-                    }
-                    let pair = |i: usize| {
-                        u32::from(elements[2 * i]) | u32::from(elements[2 * i + 1]) << 16
-                    };
-                    [pair(0), pair(1), pair(2), pair(3)]
-                }
             }
         )*
     };
@@ -182,7 +191,7 @@ macro_rules! elements_of_16_bits {
 
 elements_of_16_bits!(F16, Bf16);
 
-impl TensorElement for Tf32 {
+impl TileElement for Tf32 {
     type Stored = f32;
 
     #[inline(always)]
@@ -191,6 +200,20 @@ impl TensorElement for Tf32 {
         2 * (k % 4)
     }
 
+    #[inline(always)]
+    unsafe fn gather(from: *const f32, stride: usize, count: u32) -> [u32; 4] {
+        let mut elements = [0; 4];
+        for e in 0..4 {
+            if (e as u32) < count {
+                // SAFETY: it is one of the elements of this function's contract.
+                elements[e] = unsafe { *from.wrapping_add(e * stride) }.to_bits();
+            }
+        }
+        elements
+    }
+}
+
+impl TensorElement for Tf32 {
     #[inline(always)]
     unsafe fn load_mn_major_a<const BMN: usize>(
         tile: SharedAddress,
@@ -225,18 +248,6 @@ impl TensorElement for Tf32 {
             }
         }
         fragments
-    }
-
-    #[inline(always)]
-    unsafe fn gather(from: *const f32, stride: usize, count: u32) -> [u32; 4] {
-        let mut elements = [0; 4];
-        for e in 0..4 {
-            if (e as u32) < count {
-                // SAFETY: it is one of the elements of this function's contract.
-                elements[e] = unsafe { *from.wrapping_add(e * stride) }.to_bits();
-            }
-        }
-        elements
     }
 }
 
@@ -290,6 +301,30 @@ pub unsafe fn load_b<E: TensorElement, const LAYOUT: u32, const BN: usize>(
     }
 }
 
+/// A vector of a row of a K-major tile.
+///
+/// # Safety
+/// The tile is complete.
+#[inline(always)]
+pub unsafe fn load_k_major_vector(tile: SharedAddress, row: usize, vector: usize) -> [u32; 4] {
+    // SAFETY: the contract says that the tile is complete; vectors are aligned.
+    unsafe { matrix::load_vector(tile.at(k_major_offset(row, vector))) }
+}
+
+/// An element of 32 bits of an MN-major tile of `BMN` columns.
+///
+/// # Safety
+/// The tile is complete.
+#[inline(always)]
+pub unsafe fn load_mn_major_word<E: TileElement, const BMN: usize>(
+    tile: SharedAddress,
+    i: usize,
+    k: usize,
+) -> u32 {
+    // SAFETY: the contract says that the tile is complete.
+    unsafe { matrix::load_word(tile.at(E::mn_major_offset::<BMN>(k, i))) }
+}
+
 /// The operand of a block, in global memory: `BMN` rows of A or columns of B, and some of k.
 #[derive(Clone, Copy)]
 pub struct Panel<T> {
@@ -311,7 +346,7 @@ pub struct Panel<T> {
 /// of vectors, or of any layout by loads of single elements, of which a vector is stored at a time.
 ///
 /// Elements outside of the operand become zeros.
-pub struct Loader<E: TensorElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize> {
+pub struct Loader<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize> {
     /// This thread's first vector of the next k-tile.
     from: *const E::Stored,
     /// Elements from one k-tile to the next.
@@ -332,7 +367,7 @@ pub struct Loader<E: TensorElement, const LAYOUT: u32, const BMN: usize, const T
 /// The vectors of a thread that were loaded, and are not stored yet. Asynchronous copies need none.
 pub type Held<const VECTORS: usize> = [[u32; 4]; VECTORS];
 
-impl<E: TensorElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
+impl<E: TileElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize>
     Loader<E, LAYOUT, BMN, THREADS>
 {
     /// Vectors of a thread in a tile.
@@ -387,7 +422,7 @@ impl<E: TensorElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize
                     from: panel.matrix.wrapping_add(at(column, k)),
                     advance: bk * panel.leading,
                     step: (THREADS / Self::MN_VECTORS) as u32 * panel.leading,
-                    inside: rows(column).min(E::VECTOR as u32) * E::BYTES as u32,
+                    inside: rows(column).min(E::VECTOR as u32) * E::ELEMENT_BYTES as u32,
                     stride: 1,
                     along_k: false,
                     place: [k, vector],
@@ -456,7 +491,7 @@ impl<E: TensorElement, const LAYOUT: u32, const BMN: usize, const THREADS: usize
                     layout::K_MAJOR_VECTORS => {
                         let [rows, _] = self.distance(index, true);
                         let along_k = k_extent.saturating_sub((second * E::VECTOR) as u32);
-                        let bytes = (along_k * E::BYTES as u32).min(VECTOR_BYTES as u32);
+                        let bytes = (along_k * E::ELEMENT_BYTES as u32).min(VECTOR_BYTES as u32);
                         let bytes = if (rows as u32) < self.inside { bytes } else { 0 };
                         let to = stage.at(k_major_offset(first + rows, second));
                         async_copy::copy_16_partial_if(to, from, bytes, enabled);

@@ -145,6 +145,12 @@ pub(super) const MMA_TF32: &[TileCost] = &[
     TileCost::at_rate([64, 64], 2.75, 4700.0, 3.0),
 ];
 
+/// The same for f32 in terms of bf16, of which six products are computed.
+pub(super) const MMA_F32_SPLIT: &[TileCost] = &[
+    TileCost::at_rate([128, 128], 1.22, 7730.0, 1.0),
+    TileCost::at_rate([64, 64], 0.92, 4700.0, 3.0),
+];
+
 /// How many times as long the main loop takes where operands are loaded by elements: not measured.
 pub(super) const BY_ELEMENTS: f64 = 3.0;
 

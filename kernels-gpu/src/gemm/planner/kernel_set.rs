@@ -118,6 +118,10 @@ pub const OF_BF16_TO_BF16_80: KernelSet =
 /// TF32 by `mma.sync`, with a C of f32.
 pub const OF_TF32_80: KernelSet = by_warps(gemm::OF_TF32, SGEMM.reduce, cost::MMA_TF32);
 
+/// f32 in terms of bf16 by `mma.sync`.
+pub const OF_F32_SPLIT_80: KernelSet =
+    by_warps(gemm::OF_F32_SPLIT, SGEMM.reduce, cost::MMA_F32_SPLIT);
+
 /// f16 by warpgroups, with accumulators and C of f32.
 pub const OF_F16_90: KernelSet = by_warpgroups(kernels::OF_F16, "add_parts_f32");
 
@@ -186,6 +190,7 @@ pub const ALL: &[KernelSet] = &[
     OF_F16_TO_F16_80,
     OF_BF16_TO_BF16_80,
     OF_TF32_80,
+    OF_F32_SPLIT_80,
     OF_F16_90,
     OF_BF16_90,
     OF_F16_TO_F16_90,
