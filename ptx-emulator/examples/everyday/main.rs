@@ -2,7 +2,7 @@
 //! sanitizers, on one worker.
 //!
 //! `cargo run --release -p ptx-emulator --example everyday [--runs N] [--only NAME]
-//! [--peer PROGRAM]`
+//! [--peer PROGRAM] [--profile alone|sanitizers]`
 //!
 //! Speeds are in 10^9 lane-instructions per second. Each is the median of the runs, by the time
 //! that the thread had a processor. With `--peer`, another build of this program runs in turn with
@@ -30,7 +30,8 @@ const CAPACITY: u64 = 1 << 28;
 const LEAST: Duration = Duration::from_millis(25);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut runs, mut only, mut peer, mut once) = (5, None, None, false);
+    let (mut runs, mut only, mut peer) = (5, None, None);
+    let (mut once, mut profile) = (false, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} takes a value"));
@@ -40,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--peer" => peer = Some(value()?),
             // What a run of the peer does: one line for each kernel.
             "--once" => once = true,
+            "--profile" => profile = Some(value()?),
             _ => return Err(format!("{argument} is not an option").into()),
         }
     }
@@ -47,6 +49,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cases: Vec<&Case> = CASES.iter().filter(is_wanted).collect();
     if cases.is_empty() {
         return Err("no kernel has this name".into());
+    }
+    if let Some(observers) = profile {
+        for case in cases {
+            repeat(case, observers == "sanitizers")?;
+        }
+        return Ok(());
     }
     if once {
         for case in cases {
@@ -56,7 +64,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let own = std::env::current_exe()?;
-    let programs = [Some(own.into_os_string()), peer.map(Into::into)];
+    let programs: [Option<std::ffi::OsString>; 2] =
+        [Some(own.into_os_string()), peer.map(Into::into)];
     let mut all = [Vec::new(), Vec::new()];
     for _ in 0..runs {
         for (program, all) in programs.iter().zip(&mut all) {
@@ -170,8 +179,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn measure(case: &Case) -> Result<Measured, Box<dyn Error>> {
-    let text = if case.debug { DEBUG } else { OPTIMISED };
-    let kernel = Module::index(text)?.kernel(case.kernel)?;
+    let kernel = kernel(case)?;
     let mut counters = Counters::new();
     let (_, checksum) = launch(case, &kernel, &mut counters)?;
     let total = counters.total();
@@ -189,6 +197,58 @@ fn measure(case: &Case) -> Result<Measured, Box<dyn Error>> {
         ],
         checksum,
     })
+}
+
+/// Launches a kernel for a second, on the same buffers.
+fn repeat(case: &Case, sanitizes: bool) -> Result<(), Box<dyn Error>> {
+    let (kernel, memory) = (kernel(case)?, Memory::with_capacity(CAPACITY));
+    let (args, _) = arguments(case, &memory)?;
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(1) {
+        match sanitizes {
+            true => {
+                let mut observer = Sanitizer::new(&Tool::ALL);
+                kernel.launch_observed(&memory, &config(case), &args, &mut observer)?;
+            }
+            false => _ = kernel.launch(&memory, &config(case), &args)?,
+        }
+    }
+    Ok(())
+}
+
+fn kernel(case: &Case) -> Result<Kernel, Box<dyn Error>> {
+    let text = if case.debug { DEBUG } else { OPTIMISED };
+    Ok(Module::index(text)?.kernel(case.kernel)?)
+}
+
+fn config(case: &Case) -> LaunchConfig {
+    LaunchConfig {
+        workers: Some(1),
+        ..LaunchConfig::new(case.grid, case.block)
+    }
+}
+
+/// The address of each buffer, and its length in bytes.
+type Buffers = Vec<(u64, usize)>;
+
+/// Makes and fills the buffers of a launch.
+fn arguments(case: &Case, memory: &Memory) -> Result<(Args, Buffers), Box<dyn Error>> {
+    let mut args = Args::new();
+    let mut buffers = Vec::new();
+    for argument in case.arguments {
+        match *argument {
+            Argument::Buffer(words, fill) => {
+                let bytes = cases::filled(words, fill);
+                let address = memory.alloc(bytes.len() as u64)?;
+                memory.write(address, &bytes)?;
+                buffers.push((address, bytes.len()));
+                args.push_u64(address);
+            }
+            Argument::U32(value) => _ = args.push_u32(value),
+            Argument::F64(value) => _ = args.push_f64(value),
+        }
+    }
+    Ok((args, buffers))
 }
 
 /// Seconds of a launch.
@@ -213,28 +273,10 @@ fn launch<O: Observer>(
     observer: &mut O,
 ) -> Result<(Duration, u64), Box<dyn Error>> {
     let memory = Memory::with_capacity(CAPACITY);
-    let mut args = Args::new();
-    let mut buffers = Vec::new();
-    for argument in case.arguments {
-        match *argument {
-            Argument::Buffer(words, fill) => {
-                let bytes = cases::filled(words, fill);
-                let address = memory.alloc(bytes.len() as u64)?;
-                memory.write(address, &bytes)?;
-                buffers.push((address, bytes.len()));
-                args.push_u64(address);
-            }
-            Argument::U32(value) => _ = args.push_u32(value),
-            Argument::F64(value) => _ = args.push_f64(value),
-        }
-    }
-    let config = LaunchConfig {
-        workers: Some(1),
-        ..LaunchConfig::new(case.grid, case.block)
-    };
+    let (args, buffers) = arguments(case, &memory)?;
     let before = processor_time();
     let start = Instant::now();
-    kernel.launch_observed(&memory, &config, &args, observer)?;
+    kernel.launch_observed(&memory, &config(case), &args, observer)?;
     let took = match (before, processor_time()) {
         (Some(before), Some(after)) => after - before,
         _ => start.elapsed(),

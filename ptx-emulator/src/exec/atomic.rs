@@ -28,6 +28,9 @@ impl<O: Observer> Run<'_, '_, O> {
         let in_order = O::STRONG_IN_ORDER && space == Space::Global;
         let _in_order = in_order.then(|| launch.in_order());
         self.observe(space, AccessKind::Atomic, bytes, (mask, true), &addresses);
+        if self.atomic_together(atomic, space, &addresses, mask) {
+            return Ok(());
+        }
         for lane in lanes(mask) {
             let address = addresses[lane];
             self.check(space, address, bytes, AccessKind::Atomic, lane)?;
@@ -86,7 +89,7 @@ impl<O: Observer> Run<'_, '_, O> {
     }
 }
 
-fn updated(atomic: &Atomic, space: Space, old: u64, operand: u64, second: u64) -> u64 {
+pub(super) fn updated(atomic: &Atomic, space: Space, old: u64, operand: u64, second: u64) -> u64 {
     let integer = |function| {
         let function = LaneFunction::Integer(function, atomic.ty);
         lane::evaluate(function, [old, operand, 0, 0]).0

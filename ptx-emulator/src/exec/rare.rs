@@ -21,7 +21,8 @@ impl<O: Observer> Run<'_, '_, O> {
             }
             Op::Atomic(index) => return self.atomic(index, mask),
             Op::Shuffle(index) => {
-                warp_ops::shuffle(&mut self.r, &self.program.shuffles[index as usize], mask);
+                let op = &self.program.shuffles[index as usize];
+                simd::shuffle(self.launch.level, &mut self.r, op, mask);
             }
             Op::Vote(mode, d, a) => warp_ops::vote(&mut self.r, mode, d, a.0, mask),
             Op::MatchAny(d, a) => warp_ops::match_any(&mut self.r, d, a, mask),
@@ -64,14 +65,14 @@ impl<O: Observer> Run<'_, '_, O> {
         if op.carry_out.is_some() || op.arguments.len() > x.len() {
             return false;
         }
+        if let Register::Reg64(_) = op.destination {
+            return self.lane_op_by_wide_row(op, mask);
+        }
         for (row, argument) in x.iter_mut().zip(&op.arguments) {
             match argument {
                 Register::Reg32(register) => *row = &self.r.regs32[register.0 as usize],
-                _ => return false,
+                _ => return self.lane_op_by_wide_row(op, mask),
             }
-        }
-        if let Register::Reg64(_) = op.destination {
-            return false;
         }
         let Some(row) = simd::lane_row(self.launch.level, op.function, x) else {
             return false;
@@ -85,6 +86,36 @@ impl<O: Observer> Run<'_, '_, O> {
                 self.r.set_predicate(mask, to.0, bits);
             }
             Register::Reg64(_) => return false,
+        }
+        true
+    }
+
+    /// The same with operands or a result of 64 bits.
+    #[inline(never)]
+    fn lane_op_by_wide_row(&mut self, op: &LaneOp, mask: u32) -> bool {
+        let mut x = [[0; LANES]; 3];
+        for (row, argument) in x.iter_mut().zip(&op.arguments) {
+            match argument {
+                Register::Reg32(register) => {
+                    *row = self.r.regs32[register.0 as usize].map(u64::from);
+                }
+                Register::Reg64(register) => *row = self.r.regs64[register.0 as usize],
+                Register::Predicate(_) => return false,
+            }
+        }
+        let [a, b, c] = &x;
+        let Some(row) = simd::wide_lane_row(self.launch.level, op.function, [a, b, c]) else {
+            return false;
+        };
+        match op.destination {
+            Register::Reg32(to) => {
+                let to = &mut self.r.regs32[to.0 as usize];
+                store_lanes32::<false>(to, mask, |lane| row[lane] as u32);
+            }
+            Register::Reg64(to) => {
+                store_lanes64::<false>(&mut self.r.regs64[to.0 as usize], mask, |lane| row[lane]);
+            }
+            Register::Predicate(_) => return false,
         }
         true
     }

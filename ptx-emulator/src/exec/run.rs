@@ -7,12 +7,12 @@ use super::cluster::Peer;
 use super::fast_access::Sources;
 use super::lane_offsets::LaneOffsets;
 use super::vector::{LANES, Lanes32, Registers, collect, store_lanes32, store_lanes64};
-use super::warp_ops::{self, lanes};
+use super::warp_ops::lanes;
 use super::warpgroup::WgmmaQueue;
-use super::{Launch, arithmetic};
+use super::{Launch, arithmetic, simd};
 use crate::error::FaultKind;
 use crate::ir::{Guard, Inst, InstructionId, Op, PredicateOp, Program, Terminator, Ternary};
-use crate::observer::{Event, Observer, WarpContext, WarpSync, WarpSyncKind};
+use crate::observer::{Event, Observer, Wants, WarpContext, WarpSync, WarpSyncKind};
 
 /// Nothing, or a fault; boxed since it is rare and large.
 pub(crate) type Outcome = Result<(), Box<RawFault>>;
@@ -204,38 +204,55 @@ impl<O: Observer> Run<'_, '_, O> {
         let members = self.r.regs32[members as usize];
         for inst in code {
             self.info = inst.info;
-            let id = InstructionId(inst.info);
             self.observe_instruction(inst.info, mask);
-            let sources = match inst.op {
-                Op::Shuffle(index) => {
-                    let op = &self.program.shuffles[index as usize];
-                    Some(warp_ops::shuffle_sources(&self.r, op, mask).0)
-                }
-                _ => None,
-            };
-            let sync = WarpSync {
-                instruction: id,
-                kind: match inst.op {
-                    Op::Nothing => WarpSyncKind::Barrier,
-                    _ => WarpSyncKind::Exchange,
-                },
-                mask,
-                members: &members,
-                sources: sources.as_ref(),
-            };
-            self.observer.notify(Event::WarpSync {
-                warp: &self.context,
-                sync: &sync,
-            });
+            if O::WARP_SYNCS {
+                self.observe_sync(inst, &members, mask);
+            }
+            let first = members[mask.trailing_zeros() as usize % LANES];
+            let mut group = collect(|lane| members[lane] == first) & mask;
             let mut rest = mask;
-            while rest != 0 {
-                let first = members[rest.trailing_zeros() as usize % LANES];
-                let group = collect(|lane| members[lane] == first) & rest;
-                self.execute::<false>(&inst.op, group)?;
+            loop {
+                match inst.op {
+                    Op::Nothing => {}
+                    Op::Shuffle(index) => {
+                        let op = &self.program.shuffles[index as usize];
+                        simd::shuffle(self.launch.level, &mut self.r, op, group);
+                    }
+                    _ => self.execute_masked(&inst.op, group)?,
+                }
                 rest &= !group;
+                if rest == 0 {
+                    break;
+                }
+                let first = members[rest.trailing_zeros() as usize % LANES];
+                group = collect(|lane| members[lane] == first) & rest;
             }
         }
         Ok(())
+    }
+
+    fn observe_sync(&mut self, inst: &Inst, members: &Lanes32, mask: u32) {
+        let sources = match inst.op {
+            Op::Shuffle(index) => {
+                let op = &self.program.shuffles[index as usize];
+                Some(simd::shuffle_sources(self.launch.level, &self.r, op, mask).0)
+            }
+            _ => None,
+        };
+        let sync = WarpSync {
+            instruction: InstructionId(inst.info),
+            kind: match inst.op {
+                Op::Nothing => WarpSyncKind::Barrier,
+                _ => WarpSyncKind::Exchange,
+            },
+            mask,
+            members,
+            sources: sources.as_ref(),
+        };
+        self.observer.notify(Event::WarpSync {
+            warp: &self.context,
+            sync: &sync,
+        });
     }
 
     #[cold]

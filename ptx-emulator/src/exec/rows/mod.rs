@@ -27,6 +27,7 @@ mod half;
 mod integer;
 #[cfg(test)]
 mod tests;
+pub(super) mod wide;
 
 use float::{float, from_flushed};
 use half::{from_bf16, from_f16, half, to_bf16, to_f16};
