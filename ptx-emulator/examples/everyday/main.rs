@@ -2,13 +2,15 @@
 //! sanitizers, on one worker.
 //!
 //! `cargo run --release -p ptx-emulator --example everyday [--runs N] [--only NAME]
-//! [--peer PROGRAM] [--profile alone|sanitizers]`
+//! [--peer PROGRAM] [--profile alone|sanitizers]
+//! [--instructions]`
 //!
 //! Speeds are in 10^9 lane-instructions per second. Each is the median of the runs, by the time
 //! that the thread had a processor. With `--peer`, another build of this program runs in turn with
 //! this one, and the speeds of both stand side by side; a kernel whose results differ is an error.
 
 mod cases;
+mod instructions;
 
 use std::error::Error;
 use std::process::Command;
@@ -31,7 +33,7 @@ const LEAST: Duration = Duration::from_millis(25);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (mut runs, mut only, mut peer) = (5, None, None);
-    let (mut once, mut profile) = (false, None);
+    let (mut once, mut profile, mut forms) = (false, None, false);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} takes a value"));
@@ -41,9 +43,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--peer" => peer = Some(value()?),
             // What a run of the peer does: one line for each kernel.
             "--once" => once = true,
+            "--instructions" => forms = true,
             "--profile" => profile = Some(value()?),
             _ => return Err(format!("{argument} is not an option").into()),
         }
+    }
+    if forms {
+        return instructions::time_all(only.as_deref());
     }
     let is_wanted = |case: &&Case| only.as_deref().is_none_or(|only| case.kernel == only);
     let cases: Vec<&Case> = CASES.iter().filter(is_wanted).collect();

@@ -144,94 +144,106 @@ pub(super) fn half(
         infinity: if is_f16 { 0x7c00 } else { 0x7f80 },
         one: if is_f16 { 0x3c00 } else { 0x3f80 },
     };
-    let (nan_wins, ty) = (format.nan_wins, format.ty);
-    let is_pair = matches!(ty, Type::F16x2 | Type::Bf16x2);
+    let (nan_wins, is_pair) = (
+        format.nan_wins,
+        matches!(format.ty, Type::F16x2 | Type::Bf16x2),
+    );
     // The most frequent ones without a question in each lane.
-    let plain = format == FloatFormat::new(ty);
-    macro_rules! of {
-        ($read:expr, $write:expr) => {
-            match plain {
-                true => halves(function, is_pair, x, $read, $write),
-                false => {
-                    let read = |bits| $read(finish.flush(bits));
-                    let write = |value| finish.result($write(value));
-                    match function {
-                        FloatFunction::Min | FloatFunction::Max if nan_wins => {
-                            extremes_with_nan(function, is_pair, x, read, write)
-                        }
-                        _ => halves(function, is_pair, x, read, write),
-                    }
-                }
-            }
-        };
-    }
-    match is_f16 {
-        true => of!(from_f16, to_f16),
-        false => of!(from_bf16, to_bf16),
+    let plain = format == FloatFormat::new(format.ty);
+    match (is_f16, plain) {
+        (true, true) => halves(function, (is_pair, false), x, F16),
+        (false, true) => halves(function, (is_pair, false), x, Bf16),
+        (true, false) => halves(function, (is_pair, nan_wins), x, Finished(F16, finish)),
+        (false, false) => halves(function, (is_pair, nan_wins), x, Finished(Bf16, finish)),
     }
 }
 
-/// A row, or a pair of halves in each lane, from an expression of the operands' values.
-macro_rules! on_halves {
-    ($is_pair:expr, [$a:ident, $b:ident, $c:ident], $read:ident, $write:ident,
-     |$x:ident, $y:ident, $z:ident| $value:expr) => {
-        match $is_pair {
-            true => row!(|i| {
-                let ($x, $y, $z) = (
-                    $read($a[i] & 0xffff),
-                    $read($b[i] & 0xffff),
-                    $read($c[i] & 0xffff),
-                );
-                let low = $write($value);
-                let ($x, $y, $z) = ($read($a[i] >> 16), $read($b[i] >> 16), $read($c[i] >> 16));
-                low | $write($value) << 16
-            }),
-            false => row!(|i| {
-                let ($x, $y, $z) = (
-                    $read($a[i] & 0xffff),
-                    $read($b[i] & 0xffff),
-                    $read($c[i] & 0xffff),
-                );
-                $write($value)
-            }),
-        }
-    };
+/// A format of 16 bits.
+trait HalfFormat: Copy {
+    fn read(self, bits: u32) -> f32;
+    fn write(self, value: f32) -> u32;
 }
 
-/// `min.NaN` and `max.NaN`.
-#[inline(always)]
-fn extremes_with_nan(
-    function: FloatFunction,
-    is_pair: bool,
-    [a, b, c]: Operands<'_>,
-    read: impl Fn(u32) -> f32,
-    write: impl Fn(f32) -> u32,
-) -> Option<Lanes32> {
-    let unless_nan = |x: f32, y: f32, bits: u32| match x.is_nan() | y.is_nan() {
-        true => f32::NAN,
-        false => f32::from_bits(bits),
-    };
-    match function {
-        FloatFunction::Min => on_halves!(is_pair, [a, b, c], read, write, |x, y, _z| {
-            unless_nan(x, y, min32(x.to_bits(), y.to_bits()))
-        }),
-        _ => on_halves!(is_pair, [a, b, c], read, write, |x, y, _z| {
-            unless_nan(x, y, max32(x.to_bits(), y.to_bits()))
-        }),
+#[derive(Clone, Copy)]
+struct F16;
+
+impl HalfFormat for F16 {
+    #[inline(always)]
+    fn read(self, bits: u32) -> f32 {
+        from_f16(bits)
+    }
+
+    #[inline(always)]
+    fn write(self, value: f32) -> u32 {
+        to_f16(value)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Bf16;
+
+impl HalfFormat for Bf16 {
+    #[inline(always)]
+    fn read(self, bits: u32) -> f32 {
+        from_bf16(bits)
+    }
+
+    #[inline(always)]
+    fn write(self, value: f32) -> u32 {
+        to_bf16(value)
+    }
+}
+
+/// A format with modifiers.
+#[derive(Clone, Copy)]
+struct Finished<F>(F, Finish);
+
+impl<F: HalfFormat> HalfFormat for Finished<F> {
+    #[inline(always)]
+    fn read(self, bits: u32) -> f32 {
+        self.0.read(self.1.flush(bits))
+    }
+
+    #[inline(always)]
+    fn write(self, value: f32) -> u32 {
+        self.1.result(self.0.write(value))
     }
 }
 
 #[inline(always)]
 fn halves(
     function: FloatFunction,
-    is_pair: bool,
+    (is_pair, nan_wins): (bool, bool),
     [a, b, c]: Operands<'_>,
-    read: impl Fn(u32) -> f32,
-    write: impl Fn(f32) -> u32,
+    format: impl HalfFormat,
 ) -> Option<Lanes32> {
+    // A row, or a pair of halves in each lane, from an expression of the operands' values.
     macro_rules! each {
         (|$x:ident, $y:ident, $z:ident| $value:expr) => {
-            on_halves!(is_pair, [a, b, c], read, write, |$x, $y, $z| $value)
+            match is_pair {
+                true => row!(|i| {
+                    let ($x, $y, $z) = (
+                        format.read(a[i] & 0xffff),
+                        format.read(b[i] & 0xffff),
+                        format.read(c[i] & 0xffff),
+                    );
+                    let low = format.write($value);
+                    let ($x, $y, $z) = (
+                        format.read(a[i] >> 16),
+                        format.read(b[i] >> 16),
+                        format.read(c[i] >> 16),
+                    );
+                    low | format.write($value) << 16
+                }),
+                false => row!(|i| {
+                    let ($x, $y, $z) = (
+                        format.read(a[i] & 0xffff),
+                        format.read(b[i] & 0xffff),
+                        format.read(c[i] & 0xffff),
+                    );
+                    format.write($value)
+                }),
+            }
         };
     }
     // 24 bits are enough for one operation on 11 bits, rounded twice.
@@ -243,10 +255,10 @@ fn halves(
             each!(|x, y, z| odd_sum(f64::from(x) * f64::from(y), f64::from(z)))
         }
         FloatFunction::Min => {
-            each!(|x, y, _z| f32::from_bits(min32(x.to_bits(), y.to_bits())))
+            each!(|x, y, _z| extreme(nan_wins, x, y, min32(x.to_bits(), y.to_bits())))
         }
         FloatFunction::Max => {
-            each!(|x, y, _z| f32::from_bits(max32(x.to_bits(), y.to_bits())))
+            each!(|x, y, _z| extreme(nan_wins, x, y, max32(x.to_bits(), y.to_bits())))
         }
         FloatFunction::Neg => each!(|x, _y, _z| -x),
         FloatFunction::Abs => each!(|x, _y, _z| x.abs()),
@@ -254,4 +266,12 @@ fn halves(
         FloatFunction::Tanh => each!(|x, _y, _z| odd(series::tanh(f64::from(x)), 0.0)),
         _ => None,
     }
+}
+
+/// `bits`, the extreme of two numbers; with `.NaN`, NaN where one of them is that.
+#[inline(always)]
+fn extreme(nan_wins: bool, x: f32, y: f32, bits: u32) -> f32 {
+    let is_nan = x.is_nan() | y.is_nan();
+    let wins = nan_wins & is_nan;
+    f32::from_bits(if wins { 0x7fff_ffff } else { bits })
 }

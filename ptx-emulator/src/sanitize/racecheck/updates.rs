@@ -4,7 +4,7 @@
 //! Atomics do not race with each other, and count as reads elsewhere. Here they are compared with
 //! plain reads, in kernels that have atomics on shared memory; other kernels pay nothing.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::super::finding::{Actor, Example, Problem};
 use super::super::shadow_memory::Origin;
@@ -39,7 +39,7 @@ struct Accesses {
 pub(super) struct Updates {
     /// Whether the kernel has atomics on shared memory.
     pub(super) is_active: bool,
-    words: HashMap<u64, Accesses>,
+    words: FxHashMap<u64, Accesses>,
 }
 
 impl Updates {
@@ -55,7 +55,7 @@ impl Updates {
         });
         Updates {
             is_active,
-            words: HashMap::new(),
+            words: FxHashMap::default(),
         }
     }
 
