@@ -226,7 +226,12 @@ pub const CASES: [Case; 23] = [
             U32(0),
         ],
     ),
-    case("fft", [7, 1, 1], [512, 1, 1], &[Buffer(2 * 7 * 1024, Floats)]),
+    case(
+        "fft",
+        [7, 1, 1],
+        [512, 1, 1],
+        &[Buffer(2 * 7 * 1024, Floats)],
+    ),
     case("sort", [9, 1, 1], [512, 1, 1], &[Buffer(9 * 512, Bits)]),
     case(
         "monte_carlo",

@@ -18,9 +18,7 @@ use std::time::{Duration, Instant};
 
 use cases::{Argument, CASES, Case};
 use ptx_emulator::sanitize::{Sanitizer, Tool};
-use ptx_emulator::{
-    Args, Counters, Kernel, LaunchConfig, Memory, Module, NoObserver, Observer,
-};
+use ptx_emulator::{Args, Counters, Kernel, LaunchConfig, Memory, Module, NoObserver, Observer};
 
 const OPTIMISED: &str = include_str!("../../benches/everyday/everyday.ptx");
 const DEBUG: &str = include_str!("../../benches/everyday/everyday_debug.ptx");

@@ -226,12 +226,7 @@ impl LaneAddresses<'_> {
 
     /// `set` gets the number of a word, the lane, the bits that it stores, and their values.
     #[inline(always)]
-    fn store(
-        &self,
-        store: &Store,
-        r: &Registers<'_>,
-        mut set: impl FnMut(usize, usize, u32, u32),
-    ) {
+    fn store(&self, store: &Store, r: &Registers<'_>, mut set: impl FnMut(usize, usize, u32, u32)) {
         for (index, source) in store.sources.iter().enumerate() {
             let at = self.element(index, store.bytes);
             match (store.bytes, *source) {

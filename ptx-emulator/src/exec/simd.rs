@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::rows::wide::{self, WideLanes, WideOperands};
 use super::rows::{self, Operands};
-use super::run::{RawFault, Run, Stop};
-use super::tensor_sum::{self, Line};
+use super::run::{self, RawFault, Run, Stop};
+use super::tensor_sum::{self, Factors, Line, Tile};
 use super::vector::{Lanes32, Registers, collect};
 use super::warp_ops;
-use crate::ir::{LaneFunction, Shuffle};
+use crate::ir::{LaneFunction, MatrixInputs, Op, Shuffle};
 use crate::observer::Observer;
 
 /// Vector instructions that the inner loop is compiled for.
@@ -197,6 +197,27 @@ at_level! {
 }
 
 at_level! {
+    /// [`run::operation`] in some lanes.
+    operation(r: &mut Registers<'_>, op: &Op, mask: u32) -> bool = {
+        run::operation::<false>(r, op, mask)
+    };
+}
+
+at_level! {
+    /// [`tensor_sum::factors`]
+    factors(inputs: MatrixInputs, words: &Lanes32, shift: u32) -> Factors = {
+        tensor_sum::factors(inputs, words, shift)
+    };
+}
+
+at_level! {
+    /// [`tensor_sum::tile`]
+    tile(product: &Tile<'_>, d: &mut [u32]) -> () = {
+        tensor_sum::tile(product, d);
+    };
+}
+
+at_level! {
     /// [`warp_ops::shuffle`]
     shuffle(r: &mut Registers<'_>, op: &Shuffle, mask: u32) -> () = {
         warp_ops::shuffle(r, op, mask);
@@ -214,6 +235,20 @@ at_level! {
     /// [`rows::evaluate`]
     lane_row(function: LaneFunction, x: Operands<'_>) -> Option<Lanes32> = {
         rows::evaluate(function, x)
+    };
+}
+
+at_level! {
+    /// [`rows::integer::insert_field`]
+    insert_field(x: [&Lanes32; 4]) -> Lanes32 = {
+        rows::integer::insert_field(x)
+    };
+}
+
+at_level! {
+    /// [`rows::integer::add_carry`]
+    add_carry(a: &Lanes32, b: &Lanes32, carries: u32) -> (Lanes32, u32) = {
+        rows::integer::add_carry(a, b, carries)
     };
 }
 

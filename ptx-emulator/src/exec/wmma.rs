@@ -1,10 +1,14 @@
 //! `wmma`: fragments whose layout is the emulator's own (see the decoder).
 
+use std::sync::atomic::Ordering;
+
+use super::gather::Place;
 use super::integer_matrix::{self, widen};
 use super::run::{Outcome, Run};
-use super::tensor_sum::{Factor, Line, MAX_DEPTH, dot_product};
+use super::simd;
+use super::tensor_sum::{Factor, Line, MAX_DEPTH, TILE_COLUMNS, Tile, dot_product, is_special};
 use super::vector::LANES;
-use crate::ir::{AccessKind, MatrixInputs, Reg32, Wmma, WmmaMove};
+use crate::ir::{AccessKind, MatrixInputs, Reg32, Space, Wmma, WmmaMove};
 use crate::observer::Observer;
 
 impl<O: Observer> Run<'_, '_, O> {
@@ -40,6 +44,9 @@ impl<O: Observer> Run<'_, '_, O> {
                 bases[lane].wrapping_add(at * u64::from(bytes))
             });
             self.observe(space, kind, bytes, (u32::MAX, false), &addresses);
+            if !stores && self.wmma_load_together(moved, space, &addresses, element) {
+                continue;
+            }
             let (register, part) = (element / packed as usize, element % packed as usize);
             let shift = 8 * bytes * part as u32;
             let mask = u32::MAX >> (32 - 8 * bytes) << shift;
@@ -63,6 +70,75 @@ impl<O: Observer> Run<'_, '_, O> {
         Ok(())
     }
 
+    /// One element of each lane's part; false, with nothing done, where some lane would fault.
+    fn wmma_load_together(
+        &mut self,
+        moved: &WmmaMove,
+        space: Space,
+        addresses: &[u64; LANES],
+        element: usize,
+    ) -> bool {
+        let (bytes, packed) = (moved.bytes, moved.packed as usize);
+        let Some(place) = self.place(space, addresses, u32::MAX, (bytes, false)) else {
+            return false;
+        };
+        let mut words = [0; LANES];
+        for (word, address) in words.iter_mut().zip(addresses) {
+            let at = address.wrapping_sub(place.base()) as usize;
+            *word = match place {
+                Place::Shared => self.shared[at / 4],
+                Place::Global(words, _) => words[at / 4].load(Ordering::Relaxed),
+                Place::Local => return false,
+            } >> (8 * (at % 4));
+        }
+        let in_lane = (moved.rows * moved.columns) as usize / LANES;
+        let shift = 8 * bytes * (element % packed) as u32;
+        let mask = u32::MAX >> (32 - 8 * bytes) << shift;
+        // Further registers repeat the first ones.
+        let copies = moved.registers.iter().skip(element / packed);
+        for copy in copies.step_by((in_lane / packed).max(1)) {
+            let to = &mut self.r.regs32[copy.0 as usize];
+            for (to, word) in to.iter_mut().zip(words) {
+                *to = *to & !mask | word << shift & mask;
+            }
+        }
+        true
+    }
+
+    /// A product of floats without infinities and NaNs; none where there are any.
+    fn wmma_by_tile(&self, product: &Wmma, [a, b, c]: [&[u32]; 3]) -> Option<Vec<u32>> {
+        let [m, n, k] = product.shape.map(|extent| extent as usize);
+        let (level, inputs) = (self.launch.level, product.inputs);
+        if k > MAX_DEPTH || n % TILE_COLUMNS != 0 || c.iter().any(|&bits| is_special(bits)) {
+            return None;
+        }
+        let split = |elements: &[u32]| {
+            let mut parts = [Vec::new(), Vec::new()];
+            let (rows, rest) = elements.as_chunks::<LANES>();
+            for row in rows {
+                let factors = simd::factors(level, inputs, row, 0);
+                if factors.has_special {
+                    return None;
+                }
+                parts[0].extend(factors.significands);
+                parts[1].extend(factors.exponents);
+            }
+            rest.is_empty().then_some(parts)
+        };
+        let (a, b) = (split(a)?, split(b)?);
+        let tile = Tile {
+            inputs,
+            depth: k,
+            columns: n,
+            a: a.each_ref().map(Vec::as_slice),
+            b: b.each_ref().map(Vec::as_slice),
+            c,
+        };
+        let mut d = vec![0; m * n];
+        simd::tile(level, &tile, &mut d);
+        Some(d)
+    }
+
     pub(super) fn wmma(&mut self, product: &Wmma) {
         let [m, n, k] = product.shape.map(|extent| extent as usize);
         let a = self.elements(&product.a, product.inputs.packed(), m * k);
@@ -78,6 +154,8 @@ impl<O: Observer> Run<'_, '_, O> {
                     .sum();
                 *d = integer_matrix::accumulate(c[at], sum, product.saturates);
             }
+        } else if let Some(sums) = self.wmma_by_tile(product, [&a, &b, &c]) {
+            d = sums;
         } else {
             let line = |factors: &mut dyn Iterator<Item = u32>| {
                 let mut all = [Factor::ZERO; MAX_DEPTH];
@@ -109,13 +187,14 @@ impl<O: Observer> Run<'_, '_, O> {
     fn elements(&self, registers: &[Reg32], packed: u32, count: usize) -> Vec<u32> {
         let in_lane = count / LANES;
         let bits = 32 / packed;
-        let element = |number: usize| {
-            let (lane, element) = (number / in_lane, number % in_lane);
-            let register = registers[element / packed as usize];
-            let word = self.r.regs32[register.0 as usize][lane];
-            let part = element as u32 % packed;
-            word >> (bits * part) & (u32::MAX >> (32 - bits))
-        };
-        (0..count).map(element).collect()
+        let mut all = Vec::with_capacity(count);
+        for lane in 0..LANES {
+            for element in 0..in_lane as u32 {
+                let register = registers[(element / packed) as usize];
+                let word = self.r.regs32[register.0 as usize][lane];
+                all.push(word >> (bits * (element % packed)) & (u32::MAX >> (32 - bits)));
+            }
+        }
+        all
     }
 }

@@ -1,13 +1,13 @@
 //! f32.
 
 use super::super::approximate as series;
-use super::super::float::{bits32, max32, min32};
+use super::super::float::{NAN32, bits32, max32, min32};
 use super::super::vector::{LANES, Lanes32};
 use super::Operands;
 use crate::ir::{FloatFormat, FloatFunction, Rounding};
 
 #[inline(always)]
-fn flush(bits: u32) -> u32 {
+pub(super) fn flush(bits: u32) -> u32 {
     match bits & 0x7f80_0000 {
         0 => bits & 0x8000_0000,
         _ => bits,
@@ -79,8 +79,11 @@ pub(super) fn float(
         xor_sign,
         ..
     } = format;
-    if relu || nan_wins || xor_sign {
+    if relu || xor_sign {
         return None;
+    }
+    if nan_wins {
+        return extremes(function, Numbers { flushes, saturates }, x);
     }
     if rounding != Rounding::NearestEven {
         let f = Numbers { flushes, saturates };
@@ -102,6 +105,26 @@ pub(super) fn float(
             let numbers = Numbers { flushes, saturates };
             single(function, numbers, x)
         }
+    }
+}
+
+/// `min.NaN` and `max.NaN`.
+#[inline(always)]
+fn extremes(function: FloatFunction, f: Numbers, [a, b, _]: Operands<'_>) -> Option<Lanes32> {
+    let unless_nan = |x: u32, y: u32, extreme: u32| {
+        let is_nan = f32::from_bits(x).is_nan() | f32::from_bits(y).is_nan();
+        f.finish(if is_nan { NAN32 } else { extreme })
+    };
+    match function {
+        FloatFunction::Min => row!(|i| {
+            let (x, y) = (f.read(a[i]), f.read(b[i]));
+            unless_nan(x, y, min32(x, y))
+        }),
+        FloatFunction::Max => row!(|i| {
+            let (x, y) = (f.read(a[i]), f.read(b[i]));
+            unless_nan(x, y, max32(x, y))
+        }),
+        _ => None,
     }
 }
 
@@ -215,6 +238,9 @@ fn single(function: FloatFunction, f: Numbers, [a, b, c]: Operands<'_>) -> Optio
         FloatFunction::Min => row!(|i| f.finish(min32(f.read(a[i]), f.read(b[i])))),
         FloatFunction::Max => row!(|i| f.finish(max32(f.read(a[i]), f.read(b[i])))),
         FloatFunction::Div => row!(|i| f.result(f.single(a[i]) / f.single(b[i]))),
+        FloatFunction::CopySign if !f.flushes && !f.saturates => {
+            row!(|i| a[i] & 1 << 31 | b[i] & !(1 << 31))
+        }
         FloatFunction::DivApprox => row!(|i| {
             let (a, b) = (f.single(a[i]), f.single(b[i]));
             // The approximation does not reach divisors beyond 2^126.

@@ -71,7 +71,7 @@ fn odd_sum(product: f64, addend: f64) -> f32 {
 
 /// A value, and what it lacks, in f32, rounded to odd.
 #[inline(always)]
-fn odd(value: f64, rest: f64) -> f32 {
+pub(super) fn odd(value: f64, rest: f64) -> f32 {
     let near = value as f32;
     // The sign of what is missing from the f32.
     let off = (value - f64::from(near)) + rest;

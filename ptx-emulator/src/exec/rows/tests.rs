@@ -3,7 +3,7 @@
 use super::super::lane;
 use super::super::simd::{self, Level};
 use super::*;
-use crate::ir::{FloatFormat, FloatFunction, IntegerFunction};
+use crate::ir::{Conversion, FloatFormat, FloatFunction, IntegerFunction, Rounding, is_float};
 
 /// Operands with many corner cases, of 32 and of 16 bits.
 fn words() -> Vec<u32> {
@@ -128,6 +128,13 @@ fn functions() -> Vec<LaneFunction> {
         I::Abs,
         I::AddSaturating,
         I::SubSaturating,
+        I::MadHigh,
+        I::Mul24Low,
+        I::Mad24Low,
+        I::FindHighest {
+            shift_amount: false,
+        },
+        I::FindHighest { shift_amount: true },
     ] {
         all.push(LaneFunction::Integer(function, Type::U32));
         all.push(LaneFunction::Integer(function, Type::S32));
@@ -146,10 +153,27 @@ fn functions() -> Vec<LaneFunction> {
         I::Max,
         I::ShiftLeft,
         I::ShiftRight,
+        I::Div,
+        I::Rem,
     ] {
-        all.push(LaneFunction::Integer(function, Type::U16));
-        all.push(LaneFunction::Integer(function, Type::S16));
+        for ty in [Type::U16, Type::S16] {
+            all.push(LaneFunction::Integer(function, ty));
+            if !matches!(function, I::MulWide) {
+                all.push(LaneFunction::Pair(function, ty));
+            }
+        }
     }
+    for function in [Min, Max] {
+        for flush in [false, true] {
+            let format = FloatFormat {
+                nan_wins: true,
+                flush,
+                ..FloatFormat::new(Type::F32)
+            };
+            all.push(LaneFunction::Float(function, format));
+        }
+    }
+    all.push(LaneFunction::Float(CopySign, FloatFormat::new(Type::F32)));
     for flag in [false, true] {
         all.push(LaneFunction::FunnelLeft(flag));
         all.push(LaneFunction::FunnelRight(flag));
@@ -188,24 +212,76 @@ fn functions() -> Vec<LaneFunction> {
         Type::Bf16,
         Type::F32,
     ];
+    let roundings = [
+        Rounding::NearestEven,
+        Rounding::NearestAway,
+        Rounding::Zero,
+        Rounding::Down,
+        Rounding::Up,
+    ];
     for from in types {
         for to in types {
-            for rounding in [Rounding::NearestEven, Rounding::Zero] {
-                all.push(LaneFunction::Convert(Conversion {
+            for (rounding, flags) in roundings.iter().flat_map(|r| (0..8).map(move |f| (*r, f))) {
+                let is_short = !is_float(to) && to.bytes() < 4;
+                let conversion = Conversion {
                     to,
                     from,
                     rounding,
-                    to_integral: rounding == Rounding::Zero,
-                    flush: false,
-                    saturate: false,
+                    to_integral: flags & 1 != 0 && is_float(from),
+                    flush: flags & 2 != 0 && (from == Type::F32 || to == Type::F32),
+                    saturate: flags & 4 != 0,
                     finite: false,
                     relu: false,
-                    register_bits: 32,
-                }));
+                    register_bits: if is_short && flags & 1 != 0 { 16 } else { 32 },
+                };
+                if conversion.is_supported() {
+                    all.push(LaneFunction::Convert(conversion));
+                }
             }
         }
     }
+    all.push(LaneFunction::Convert(Conversion {
+        to: Type::Tf32,
+        from: Type::F32,
+        rounding: Rounding::NearestAway,
+        to_integral: false,
+        flush: false,
+        saturate: false,
+        finite: false,
+        relu: false,
+        register_bits: 32,
+    }));
     all
+}
+
+/// `bfi.b32` and additions with carries are rows with a form of their own.
+#[test]
+fn fields_and_carries_are_their_lanes() {
+    let words = words();
+    for level in Level::available() {
+        for base in (0..words.len()).step_by(LANES) {
+            let word = |at: usize| words[at % words.len()];
+            let [a, b, c, d]: [Lanes32; 4] = [1, 31, 7, 5]
+                .map(|step| std::array::from_fn(|lane| word(step * (base + lane) + step)));
+            let small = |x: Lanes32| x.map(|word| word % 70);
+            for [c, d] in [[c, d], [small(c), small(d)]] {
+                let row = simd::insert_field(level, [&a, &b, &c, &d]);
+                let function = LaneFunction::Integer(IntegerFunction::InsertField, Type::B32);
+                for lane in 0..LANES {
+                    let x = [a[lane], b[lane], c[lane], d[lane]].map(u64::from);
+                    let wanted = lane::evaluate(function, x).0 as u32;
+                    assert_eq!(row[lane], wanted, "{level:?} {x:x?}");
+                }
+            }
+            let carries = word(base);
+            let (row, after) = simd::add_carry(level, &a, &b, carries);
+            for lane in 0..LANES {
+                let x = [a[lane], b[lane], carries >> lane & 1, 0].map(u64::from);
+                let (wanted, carry) = lane::evaluate(LaneFunction::AddCarry(Type::U32), x);
+                assert_eq!((row[lane], after >> lane & 1 != 0), (wanted as u32, carry));
+            }
+        }
+    }
 }
 
 /// Every operation gives the bits that its lanes give one by one, with all vector instructions.
@@ -263,7 +339,11 @@ fn wide_words() -> Vec<u64> {
     all.extend(narrow.iter().enumerate().map(mixed));
     all.extend(narrow.iter().map(whole));
     all.extend([u64::MAX, 1 << 63, (1 << 63) - 1, f64::NAN.to_bits()]);
-    all.extend([0x7ff0_0000_0000_0001, 0xfff4_0000_0000_0000, 0x41ef_ffff_ffff_ffff]);
+    all.extend([
+        0x7ff0_0000_0000_0001,
+        0xfff4_0000_0000_0000,
+        0x41ef_ffff_ffff_ffff,
+    ]);
     all
 }
 

@@ -2,9 +2,7 @@
 
 use super::super::float::{NAN32, bits32, bits64};
 use super::super::vector::LANES;
-use crate::ir::{
-    Conversion, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, Rounding,
-};
+use crate::ir::{Conversion, FloatFormat, FloatFunction, IntegerFunction, LaneFunction, Rounding};
 use ptx_syntax::ast::Type;
 
 /// A 64-bit value for each lane.
@@ -126,27 +124,51 @@ fn convert(conversion: Conversion, a: &WideLanes) -> Option<WideLanes> {
         // What is too large becomes the largest; NaN has a rule of its own.
         (Type::F64, Type::S32) if rounding == Rounding::Zero => row!(|i| {
             let value = f64::from_bits(a[i]);
-            u64::from(if value.is_nan() { 1 << 31 } else { value as i32 as u32 })
+            u64::from(if value.is_nan() {
+                1 << 31
+            } else {
+                value as i32 as u32
+            })
         }),
         (Type::F64, Type::U32) if rounding == Rounding::Zero => row!(|i| {
             let value = f64::from_bits(a[i]);
-            u64::from(if value.is_nan() { 1 << 31 } else { value as u32 })
+            u64::from(if value.is_nan() {
+                1 << 31
+            } else {
+                value as u32
+            })
         }),
         (Type::F64, Type::S64) if rounding == Rounding::Zero => row!(|i| {
             let value = f64::from_bits(a[i]);
-            if value.is_nan() { 1 << 63 } else { value as i64 as u64 }
+            if value.is_nan() {
+                1 << 63
+            } else {
+                value as i64 as u64
+            }
         }),
         (Type::F64, Type::U64) if rounding == Rounding::Zero => row!(|i| {
             let value = f64::from_bits(a[i]);
-            if value.is_nan() { 1 << 63 } else { value as u64 }
+            if value.is_nan() {
+                1 << 63
+            } else {
+                value as u64
+            }
         }),
         (Type::F32, Type::S64) if rounding == Rounding::Zero => row!(|i| {
             let value = single(a[i]);
-            if value.is_nan() { 1 << 63 } else { value as i64 as u64 }
+            if value.is_nan() {
+                1 << 63
+            } else {
+                value as i64 as u64
+            }
         }),
         (Type::F32, Type::U64) if rounding == Rounding::Zero => row!(|i| {
             let value = single(a[i]);
-            if value.is_nan() { 1 << 63 } else { value as u64 }
+            if value.is_nan() {
+                1 << 63
+            } else {
+                value as u64
+            }
         }),
         (Type::U8 | Type::B8, Type::U64 | Type::S64) => row!(|i| a[i] & 0xff),
         (Type::U16 | Type::B16, Type::U64 | Type::S64) => row!(|i| a[i] & 0xffff),
