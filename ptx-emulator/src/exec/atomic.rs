@@ -120,12 +120,17 @@ pub(super) fn updated(atomic: &Atomic, space: Space, old: u64, operand: u64, sec
     }
 }
 
+/// Whether an atomic is on global memory.
+pub(super) fn is_global(space: Space) -> bool {
+    matches!(space, Space::Global | Space::Const | Space::Generic)
+}
+
 /// `add` of floats. In global memory, those of f32 flush subnormals to zero (PTX ISA, "atom").
 ///
 /// Of NaNs of f64, an H200 keeps that of memory where shared memory is added to. Where global
 /// memory is, it keeps that of the operand, and a signalling NaN as it is.
 fn float_sum(ty: Type, space: Space, old: u64, operand: u64) -> u64 {
-    let is_global = matches!(space, Space::Global | Space::Const | Space::Generic);
+    let is_global = is_global(space);
     if ty == Type::F64 && is_global {
         let nan = [operand, old]
             .into_iter()

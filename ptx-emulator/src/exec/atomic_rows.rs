@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::atomic::updated;
+use super::atomic::{is_global, updated};
+use super::float::{bits32, flush32};
 use super::gather::Place;
 use super::run::Run;
 use super::vector::{LANES, Lanes32};
@@ -131,6 +132,14 @@ fn update_word(
 fn next(atomic: &Atomic, space: Space, old: u32, operand: u32, second: u32) -> u32 {
     match (atomic.function, atomic.ty) {
         (AtomicFunction::Add, Type::U32 | Type::S32 | Type::B32) => old.wrapping_add(operand),
+        (AtomicFunction::Add, Type::F32) if !is_global(space) => {
+            bits32(f32::from_bits(old) + f32::from_bits(operand))
+        }
+        // There, subnormals are zero (PTX ISA, "atom").
+        (AtomicFunction::Add, Type::F32) => {
+            let sum = f32::from_bits(flush32(old)) + f32::from_bits(flush32(operand));
+            flush32(bits32(sum))
+        }
         (AtomicFunction::Min, Type::U32) => old.min(operand),
         (AtomicFunction::Max, Type::U32) => old.max(operand),
         (AtomicFunction::Min, Type::S32) => (old as i32).min(operand as i32) as u32,

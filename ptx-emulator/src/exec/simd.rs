@@ -7,6 +7,7 @@
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::integer_matrix;
 use super::rows::wide::{self, WideLanes, WideOperands};
 use super::rows::{self, Operands};
 use super::run::{self, RawFault, Run, Stop};
@@ -207,6 +208,13 @@ at_level! {
     /// [`tensor_sum::factors`]
     factors(inputs: MatrixInputs, words: &Lanes32, shift: u32) -> Factors = {
         tensor_sum::factors(inputs, words, shift)
+    };
+}
+
+at_level! {
+    /// [`integer_matrix::add_products`]
+    add_products(sums: &mut [i32; 8], a: &[i32], b: &[[i32; 8]]) -> () = {
+        integer_matrix::add_products(sums, a, b);
     };
 }
 

@@ -256,58 +256,47 @@ pub(super) fn is_special(bits: u32) -> bool {
 /// What [`dot_product`] gives for each element.
 #[inline(always)]
 pub(super) fn tile(product: &Tile<'_>, d: &mut [u32]) {
-    let &Tile {
-        inputs,
-        depth,
-        columns,
-        c,
-        ..
-    } = product;
-    let up = (FRACTION_BITS - 2 * fraction_bits(inputs)) as u32;
-    let rows = product.a[0]
-        .chunks_exact(depth)
-        .zip(product.a[1].chunks_exact(depth));
-    for (row, (significands, exponents)) in rows.enumerate() {
-        for first in (0..columns).step_by(TILE_COLUMNS) {
-            let at = row * columns + first;
-            let of_b = |line: &'_ [i32], k: usize| -> [i32; TILE_COLUMNS] {
-                let part = line[k * columns + first..].first_chunk();
-                part.copied().unwrap_or_default()
-            };
-            let addends: [u32; TILE_COLUMNS] = c[at..].first_chunk().copied().unwrap_or_default();
-            let mut of_c = [(0, 0); TILE_COLUMNS];
-            let mut highest = [0; TILE_COLUMNS];
+    let (depth, blocks) = (product.depth, product.columns / TILE_COLUMNS);
+    let up = (FRACTION_BITS - 2 * fraction_bits(product.inputs)) as u32;
+    let of_b = product.b.map(|b| b.as_chunks::<TILE_COLUMNS>().0);
+    let of_c = product.c.as_chunks::<TILE_COLUMNS>().0;
+    let of_d = d.as_chunks_mut::<TILE_COLUMNS>().0;
+    for (at, (d, c)) in of_d.iter_mut().zip(of_c).enumerate() {
+        let (row, block) = (at / blocks, at % blocks);
+        let a = product.a.map(|a| &a[row * depth..][..depth]);
+        let b = of_b.map(|b| b[block..].iter().step_by(blocks));
+        let (mut significands, mut exponents) = ([0; TILE_COLUMNS], [0; TILE_COLUMNS]);
+        for column in 0..TILE_COLUMNS {
+            (significands[column], exponents[column], _) = split(c[column], 8, 23);
+        }
+        let mut highest = exponents;
+        for (exponent, others) in a[1].iter().zip(b[1].clone()) {
             for column in 0..TILE_COLUMNS {
-                let (significand, exponent, _) = split(addends[column], 8, 23);
-                of_c[column] = (significand, exponent);
-                highest[column] = exponent;
+                highest[column] = highest[column].max(exponent + others[column]);
             }
-            for (k, exponent) in exponents.iter().enumerate() {
-                let others = of_b(product.b[1], k);
-                for column in 0..TILE_COLUMNS {
-                    highest[column] = highest[column].max(exponent + others[column]);
-                }
-            }
-            let mut sums = [0i32; TILE_COLUMNS];
-            for (k, (significand, exponent)) in significands.iter().zip(exponents).enumerate() {
-                let (others, with) = (of_b(product.b[0], k), of_b(product.b[1], k));
-                for column in 0..TILE_COLUMNS {
-                    let factors = significand * others[column];
-                    let below = (highest[column] - exponent - with[column]).min(31);
-                    let magnitude = (factors.unsigned_abs() << up >> below) as i32;
-                    let sign = factors >> 31;
-                    sums[column] += (magnitude ^ sign) - sign;
-                }
-            }
+        }
+        let mut sums = [0i32; TILE_COLUMNS];
+        let of_a = a[0].iter().zip(a[1]);
+        let [of_b, with] = b;
+        for ((significand, exponent), (others, with)) in of_a.zip(of_b.zip(with)) {
             for column in 0..TILE_COLUMNS {
-                let (significand, exponent) = of_c[column];
-                let below = (highest[column] - exponent).min(31);
-                let magnitude =
-                    (significand.unsigned_abs() << (FRACTION_BITS - 23) >> below) as i32;
-                let sign = significand >> 31;
-                let cut = (magnitude ^ sign) - sign;
-                d[at + column] = truncated(sums[column], cut, highest[column]);
+                let factors = significand * others[column];
+                let below = (highest[column] - exponent - with[column]).min(31);
+                let magnitude = (factors.unsigned_abs() << up >> (below & 31)) as i32;
+                let sign = factors >> 31;
+                sums[column] += (magnitude ^ sign) - sign;
             }
+        }
+        let mut addends = [0i32; TILE_COLUMNS];
+        for column in 0..TILE_COLUMNS {
+            let below = (highest[column] - exponents[column]).min(31);
+            let bits = significands[column].unsigned_abs() << (FRACTION_BITS - 23);
+            let magnitude = (bits >> (below & 31)) as i32;
+            let sign = significands[column] >> 31;
+            addends[column] = (magnitude ^ sign) - sign;
+        }
+        for column in 0..TILE_COLUMNS {
+            d[column] = truncated(sums[column], addends[column], highest[column]);
         }
     }
 }

@@ -91,7 +91,7 @@ pub(super) fn unsigned(function: IntegerFunction, [a, b, c]: Operands<'_>) -> Op
             row!(|i| (a[i] & LOW24).wrapping_mul(b[i] & LOW24).wrapping_add(c[i]))
         }
         IntegerFunction::FindHighest { shift_amount } => {
-            row!(|i| { highest_bit(a[i], shift_amount) })
+            row!(|i| highest_bit(a[i], shift_amount))
         }
         _ => None,
     }
@@ -176,10 +176,10 @@ pub(super) fn short(
             row!(|i| (a[i] & LOW).checked_rem(b[i] & LOW).unwrap_or(LOW))
         }
         (IntegerFunction::Div, true) => {
-            row!(|i| { extend(a[i]).checked_div(extend(b[i])).unwrap_or(-1) as u32 & LOW })
+            row!(|i| extend(a[i]).checked_div(extend(b[i])).unwrap_or(-1) as u32 & LOW)
         }
         (IntegerFunction::Rem, true) => {
-            row!(|i| { extend(a[i]).checked_rem(extend(b[i])).unwrap_or(-1) as u32 & LOW })
+            row!(|i| extend(a[i]).checked_rem(extend(b[i])).unwrap_or(-1) as u32 & LOW)
         }
         (IntegerFunction::ShiftLeft, _) => row!(|i| a[i] << b[i].min(16) & LOW),
         (IntegerFunction::ShiftRight, false) => row!(|i| (a[i] & LOW) >> b[i].min(16)),
